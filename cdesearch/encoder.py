@@ -1,37 +1,47 @@
 """Texts to vectors: one protocol, two runtimes (ONNX Runtime and torch)."""
 
 from collections.abc import Sequence
+from pathlib import Path
 from typing import Literal, Protocol
 
-import numpy as np
-from numpy.typing import NDArray
+from tokenizers import Tokenizer
 
-from cdesearch.context import Context
+from cdesearch.context import Context, Floats, TokenFrequencies
 
-Floats = NDArray[np.float32]
 Role = Literal["query", "document"]
+Device = Literal["auto", "cpu", "cuda", "mps"]
 
 
 class Encoder(Protocol):
-    """A two-stage model ready to run. All vectors are float32 rows."""
+    """A two-stage model ready to run. Vectors are float32 rows."""
 
-    @property
-    def fingerprint(self) -> str:
-        """Hash of weights and configuration."""
+    fingerprint: str  # hash of weights and configuration
+    dimension: int  # d
+    max_tokens: int  # longest text, prefix and special tokens included; longer ones are cut
+    context_size: int  # J that the model was made for; fewer will do
+    tokenizer: Tokenizer  # no truncation, no padding, adds special tokens
 
-    @property
-    def dimension(self) -> int:
-        """d, the length of a vector."""
+    def count_tokens(self, texts: Sequence[str]) -> TokenFrequencies:
+        """Document frequency of every token over `texts`."""
 
-    @property
-    def context_size(self) -> int:
-        """J, the number of context chunks that the model was made for; fewer will do."""
+    def first_stage(self, texts: Sequence[str]) -> Floats:
+        """(n, d) first-stage vectors, not normalised."""
 
-    def count_tokens(self, texts: Sequence[str]) -> "TokenCounts":
-        """Token count of each text and the document frequency of each token over all of them."""
-
-    def make_context(self, chunk_ids: Sequence[str], texts: Sequence[str], frequencies: "Frequencies", seed: int) -> Context:
-        """First stage over the sampled texts, then everything the second stage needs of them, computed once."""
+    def make_context(
+        self,
+        chunk_ids: Sequence[str],
+        content_hashes: Sequence[str],
+        texts: Sequence[str],
+        vectors: Floats,
+        frequencies: TokenFrequencies,
+        seed: int,
+    ) -> Context:
+        """Everything the second stage needs of a corpus, from the sampled texts and their first-stage `vectors` (J, d)."""
 
     def encode(self, texts: Sequence[str], role: Role, context: Context | None) -> Floats:
-        """Second stage: (n, d), rows of length 1, in the order of `texts`; `None` is the null context."""
+        """(n, d) second-stage vectors of length 1, in the order of `texts`; a context of None is the null context."""
+
+
+def load_encoder(model: Path | None = None, device: Device = "auto") -> Encoder:
+    """Open the checkpoint folder `model` (None: the one that ships with the package); raises ModelError."""
+    raise NotImplementedError

@@ -98,14 +98,3 @@ DOCUMENT_SCHEMA = pa.schema(
     ]
 )
 
-
-def context_schema(dimension: int) -> pa.Schema:
-    """Columns of the `context` table: the sampled chunks and their first-stage vectors."""
-    return pa.schema(
-        [
-            pa.field("chunk_id", pa.string(), nullable=False),
-            pa.field("content_hash", pa.string(), nullable=False),
-            pa.field("text", pa.string(), nullable=False),
-            pa.field("vector", pa.list_(pa.float32(), dimension), nullable=False),
-        ]
-    )
