@@ -1,12 +1,20 @@
 """The sampled context of a corpus: which chunks, their first-stage vectors, and what the second stage derives from them."""
 
+import json
+import os
 from dataclasses import dataclass
 from pathlib import Path
 
 import numpy as np
 from numpy.typing import NDArray
+from safetensors import SafetensorError, safe_open
+from safetensors.numpy import save
+
+from cdesearch.errors import IndexDamagedError
 
 Floats = NDArray[np.float32]
+
+_ARRAYS = ("vectors", "keys", "values", "token_weights", "shift", "projection")
 
 
 @dataclass(frozen=True, slots=True)
@@ -15,6 +23,9 @@ class TokenFrequencies:
 
     counts: NDArray[np.int64]  # (V,)
     n_texts: int
+
+    def __add__(self, other: "TokenFrequencies") -> "TokenFrequencies":
+        return TokenFrequencies(self.counts + other.counts, self.n_texts + other.n_texts)
 
 
 @dataclass(frozen=True, slots=True)
@@ -35,9 +46,26 @@ class Context:
 
     def save(self, path: Path) -> None:
         """Write one safetensors file, flushed to disk."""
-        raise NotImplementedError
+        names = ("chunk_ids", "content_hashes", "seed", "model_fingerprint", "fingerprint")
+        described = json.dumps({name: getattr(self, name) for name in names})
+        arrays = {name: getattr(self, name) for name in _ARRAYS}
+        stored = {name: np.ascontiguousarray(array) for name, array in arrays.items() if array is not None}
+        with path.open("wb") as file:
+            file.write(save(stored, {"context": described}))
+            file.flush()
+            os.fsync(file.fileno())
 
     @classmethod
     def load(cls, path: Path) -> "Context":
         """Read what `save` wrote; raises IndexDamagedError."""
-        raise NotImplementedError
+        try:
+            with safe_open(path, framework="numpy") as file:
+                described = json.loads(file.metadata()["context"])
+                arrays = {name: file.get_tensor(name) for name in file.keys()}  # noqa: SIM118 (no iterator)
+            described["chunk_ids"] = tuple(described["chunk_ids"])
+            described["content_hashes"] = tuple(described["content_hashes"])
+            return cls(**described, **{name: arrays.get(name) for name in _ARRAYS})
+        except (OSError, SafetensorError, KeyError, TypeError, ValueError) as error:
+            raise IndexDamagedError(
+                f"The stored context {path} cannot be read ({error}).", "Run `cdesearch index --rebuild`."
+            ) from None

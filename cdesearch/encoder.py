@@ -1,31 +1,66 @@
-"""Texts to vectors: one protocol, two runtimes (ONNX Runtime and torch)."""
+"""Texts to vectors: prefixes, length-sorted batches, the context; the networks run in one of two runtimes."""
 
-from collections.abc import Sequence
+import hashlib
+from collections.abc import Iterator, Sequence
 from pathlib import Path
 from typing import Literal, Protocol
 
+import numpy as np
+from numpy.typing import NDArray
 from tokenizers import Tokenizer
 
 from cdesearch.context import Context, Floats, TokenFrequencies
+from cdesearch.errors import ModelError
+from cdesearch.model.config import ModelConfig
+from cdesearch.statistics import idf_weights, whitening
 
 Role = Literal["query", "document"]
 Device = Literal["auto", "cpu", "cuda", "mps"]
+Integers = NDArray[np.int64]
+
+DEFAULT_MODEL = Path(__file__).parent / "default_model"
+TOKENS_PER_BATCH = 4096  # bounds memory; larger batches are no faster on a CPU
 
 
-class Encoder(Protocol):
+class Runtime(Protocol):
+    """The networks on one device. Ids and mask are (B, T); every context input is as `Context` holds it."""
+
+    def first_stage(self, input_ids: Integers, mask: Integers) -> Floats:
+        """(B, d) first-stage vectors, not normalised."""
+
+    def cache(self, vectors: Floats, is_null: NDArray[np.bool_]) -> tuple[Floats, Floats] | None:
+        """Keys and values (L, J, d) of a context; None where the context is not let in, or joint."""
+
+    def second_stage(self, input_ids: Integers, mask: Integers, context: Context) -> tuple[Floats, Floats]:
+        """(B, d) pooled, before the statistics head, and (B, d) final unit vectors."""
+
+
+class Encoder:
     """A two-stage model ready to run. Vectors are float32 rows."""
 
-    fingerprint: str  # hash of weights and configuration
-    dimension: int  # d
-    max_tokens: int  # longest text, prefix and special tokens included; longer ones are cut
-    context_size: int  # J that the model was made for; fewer will do
-    tokenizer: Tokenizer  # no truncation, no padding, adds special tokens
+    def __init__(self, config: ModelConfig, tokenizer: Tokenizer, runtime: Runtime, fingerprint: str) -> None:
+        self.config = config
+        self.tokenizer = tokenizer
+        self.fingerprint = fingerprint  # hash of weights, configuration and tokenizer
+        self.dimension = config.backbone.dimension
+        self.max_tokens = config.max_tokens  # prefix and special tokens included; longer texts are cut
+        self.context_size = config.context_size  # J that the model was made for; fewer will do
+        self._runtime = runtime
+        self._null = self._null_context()
 
     def count_tokens(self, texts: Sequence[str]) -> TokenFrequencies:
         """Document frequency of every token over `texts`."""
+        counts = np.zeros(self.config.backbone.vocabulary, np.int64)
+        for encoding in self.tokenizer.encode_batch_fast(list(texts)):
+            counts[np.unique(encoding.ids)] += 1
+        return TokenFrequencies(counts, len(texts))
 
     def first_stage(self, texts: Sequence[str]) -> Floats:
         """(n, d) first-stage vectors, not normalised."""
+        vectors = np.empty((len(texts), self.dimension), np.float32)
+        for rows, ids, mask in self._batches(texts, self.config.document_prefix):
+            vectors[rows] = self._runtime.first_stage(ids, mask)
+        return vectors
 
     def make_context(
         self,
@@ -37,11 +72,116 @@ class Encoder(Protocol):
         seed: int,
     ) -> Context:
         """Everything the second stage needs of a corpus, from the sampled texts and their first-stage `vectors` (J, d)."""
+        cached = self._runtime.cache(vectors, np.zeros(len(vectors), bool))
+        special = np.array(sorted(self.tokenizer.get_added_tokens_decoder()), np.int64)
+        half_made = Context(
+            chunk_ids=tuple(chunk_ids),
+            content_hashes=tuple(content_hashes),
+            seed=seed,
+            model_fingerprint=self.fingerprint,
+            fingerprint=_fingerprint(self.fingerprint, content_hashes, frequencies, seed),
+            vectors=vectors,
+            keys=None if cached is None else cached[0],
+            values=None if cached is None else cached[1],
+            token_weights=idf_weights(frequencies, special, self.config.statistics.idf_exponent),
+            shift=self._null.shift,
+            projection=self._null.projection,
+        )
+        pooled = np.empty((len(texts), self.dimension), np.float32)
+        for rows, ids, mask in self._batches(texts, self.config.document_prefix):
+            pooled[rows] = self._runtime.second_stage(ids, mask, half_made)[0]
+        pooled /= np.linalg.norm(pooled, axis=1, keepdims=True)
+        shift, projection = whitening(pooled, self.config.statistics)
+        names = [name for name in Context.__slots__ if name not in ("shift", "projection")]
+        return Context(shift=shift, projection=projection, **{name: getattr(half_made, name) for name in names})
 
     def encode(self, texts: Sequence[str], role: Role, context: Context | None) -> Floats:
         """(n, d) second-stage vectors of length 1, in the order of `texts`; a context of None is the null context."""
+        prefix = self.config.query_prefix if role == "query" else self.config.document_prefix
+        vectors = np.empty((len(texts), self.dimension), np.float32)
+        for rows, ids, mask in self._batches(texts, prefix):
+            vectors[rows] = self._runtime.second_stage(ids, mask, context or self._null)[1]
+        return vectors
+
+    def _null_context(self) -> Context:
+        """The learned null vector in every slot, equal token weights, an identity head."""
+        d = self.dimension
+        slots = self.config.context_size if self.config.context_attention == "joint" else 1
+        vectors = np.full((slots, d), np.nan, np.float32)  # the runtimes read NaN rows as null slots
+        cached = self._runtime.cache(np.zeros((slots, d), np.float32), np.ones(slots, bool))
+        return Context(
+            chunk_ids=(),
+            content_hashes=(),
+            seed=0,
+            model_fingerprint=self.fingerprint,
+            fingerprint="null",
+            vectors=vectors,
+            keys=None if cached is None else cached[0],
+            values=None if cached is None else cached[1],
+            token_weights=np.ones(self.config.backbone.vocabulary, np.float32),
+            shift=np.zeros(d, np.float32),
+            projection=np.eye(d, dtype=np.float32),
+        )
+
+    def _batches(self, texts: Sequence[str], prefix: str) -> Iterator[tuple[Integers, Integers, Integers]]:
+        """Places, ids (B, T) and mask (B, T) of texts of like length, longest first so that memory peaks early."""
+        encodings = self.tokenizer.encode_batch_fast([prefix + text for text in texts])
+        ids = [_cut(encoding.ids, self.max_tokens) for encoding in encodings]
+        order = sorted(range(len(ids)), key=lambda place: -len(ids[place]))
+        start = 0
+        while start < len(order):
+            longest = len(ids[order[start]])
+            places = order[start : start + max(1, TOKENS_PER_BATCH // longest)]
+            start += len(places)
+            batch = np.zeros((len(places), longest), np.int64)
+            mask = np.zeros((len(places), longest), np.int64)
+            for row, place in enumerate(places):
+                batch[row, : len(ids[place])] = ids[place]
+                mask[row, : len(ids[place])] = 1
+            yield np.array(places, np.int64), batch, mask
 
 
 def load_encoder(model: Path | None = None, device: Device = "auto") -> Encoder:
-    """Open the checkpoint folder `model` (None: the one that ships with the package); raises ModelError."""
-    raise NotImplementedError
+    """Open the checkpoint folder `model` (None: the one that ships with the package); raises ModelError.
+
+    A CPU runs the ONNX export where there is one, without torch; CUDA, MPS and plain checkpoints run on torch.
+    """
+    folder = DEFAULT_MODEL if model is None else model
+    config = ModelConfig.load(folder)
+    tokenizer_file = folder / "tokenizer.json"
+    try:
+        tokenizer = Tokenizer.from_file(str(tokenizer_file))
+    except Exception as error:  # the tokenizers library raises bare Exception
+        raise ModelError(f"{tokenizer_file} cannot be read ({error}).", "Copy the checkpoint again.") from None
+    tokenizer.no_truncation()
+    tokenizer.no_padding()
+    digest = hashlib.blake2b((folder / "config.json").read_bytes(), digest_size=16)
+    digest.update(tokenizer_file.read_bytes())
+    return Encoder(config, tokenizer, _open_runtime(folder, device), digest.hexdigest())
+
+
+def _open_runtime(folder: Path, device: Device) -> Runtime:
+    if device in ("auto", "cpu") and (folder / "onnx" / "second_stage.onnx").exists():
+        from cdesearch.onnx_runtime import OnnxRuntime
+
+        return OnnxRuntime(folder / "onnx")
+    try:
+        from cdesearch.torch_runtime import TorchRuntime
+    except ImportError:
+        raise ModelError(
+            f"{folder} has no ONNX export for this device, and torch is not installed.",
+            "Run `pip install 'cdesearch[torch]'`.",
+        ) from None
+    return TorchRuntime(folder, device)
+
+
+def _cut(ids: list[int], limit: int) -> list[int]:
+    """At most `limit` ids; the closing special token stays."""
+    return ids if len(ids) <= limit else [*ids[: limit - 1], ids[-1]]
+
+
+def _fingerprint(model: str, hashes: Sequence[str], frequencies: TokenFrequencies, seed: int) -> str:
+    digest = hashlib.blake2b(f"{model} {seed} {frequencies.n_texts}".encode(), digest_size=16)
+    digest.update(" ".join(hashes).encode())
+    digest.update(frequencies.counts.tobytes())
+    return digest.hexdigest()

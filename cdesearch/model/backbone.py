@@ -1,0 +1,98 @@
+"""The transformer encoder under both stages."""
+
+from collections.abc import Mapping
+
+import torch
+from torch import Tensor, nn
+from torch.nn import functional
+
+from cdesearch.model.attention import ContextAttention, SelfAttention
+from cdesearch.model.config import BackboneConfig
+
+
+class Block(nn.Module):
+    """One post-norm transformer layer."""
+
+    def __init__(self, config: BackboneConfig) -> None:
+        super().__init__()
+        self.attention = SelfAttention(config.dimension, config.n_heads)
+        self.attention_norm = nn.LayerNorm(config.dimension, config.norm_eps)
+        self.up = nn.Linear(config.dimension, config.inner)
+        self.down = nn.Linear(config.inner, config.dimension)
+        self.norm = nn.LayerNorm(config.dimension, config.norm_eps)
+        self.dropout = nn.Dropout(config.dropout)
+
+    def forward(
+        self,
+        rows: Tensor,
+        mask: Tensor | None,
+        context: tuple[ContextAttention, Tensor, Tensor] | None = None,
+    ) -> Tensor:
+        """(B, T, d) to (B, T, d); `context` is a layer's door with the context's keys and values (J, d)."""
+        added = None
+        if context is not None:
+            door, keys, values = context
+            added = door(self.attention.queries(rows), keys, values)
+        rows = self.attention_norm(rows + self.dropout(self.attention(rows, mask, added)))
+        return self.norm(rows + self.dropout(self.down(functional.gelu(self.up(rows)))))  # type: ignore[no-any-return]
+
+
+class Backbone(nn.Module):
+    """Token ids to token states."""
+
+    def __init__(self, config: BackboneConfig) -> None:
+        super().__init__()
+        self.tokens = nn.Embedding(config.vocabulary, config.dimension)
+        self.positions = nn.Embedding(config.n_positions, config.dimension)
+        self.norm = nn.LayerNorm(config.dimension, config.norm_eps)
+        self.dropout = nn.Dropout(config.dropout)
+        self.blocks = nn.ModuleList(Block(config) for _ in range(config.n_layers))
+
+    def embed(self, input_ids: Tensor) -> Tensor:
+        """(B, T) ids to (B, T, d) rows with positions, normalised."""
+        places = torch.arange(input_ids.shape[1], device=input_ids.device)
+        return self.dropout(self.norm(self.tokens(input_ids) + self.positions(places)))  # type: ignore[no-any-return]
+
+    def forward(self, input_ids: Tensor, attention_mask: Tensor) -> Tensor:
+        """(B, T) ids and 0/1 mask to (B, T, d) states, no context."""
+        rows = self.embed(input_ids)
+        mask = additive_mask(attention_mask, rows.dtype)
+        for block in self.blocks:
+            rows = block(rows, mask)
+        return rows
+
+
+def additive_mask(attention_mask: Tensor, dtype: torch.dtype) -> Tensor:
+    """(B, T) of 0/1 to (B, 1, 1, T) of lowest/0, to add to attention scores."""
+    return (1.0 - attention_mask[:, None, None, :].to(dtype)) * torch.finfo(dtype).min
+
+
+def mean_pool(states: Tensor, weights: Tensor) -> Tensor:
+    """(B, T, d) states and (B, T) weights, zero on padding, to the (B, d) weighted mean."""
+    weights = weights.to(states.dtype)[..., None]
+    return (states * weights).sum(1) / weights.sum(1).clamp_min(1e-9)
+
+
+def bert_state(state: Mapping[str, Tensor], n_layers: int) -> dict[str, Tensor]:
+    """A published BERT state dict under our names; token type 0, the only one we use, is folded into the positions."""
+    ours = {
+        "tokens.weight": state["embeddings.word_embeddings.weight"],
+        "positions.weight": state["embeddings.position_embeddings.weight"]
+        + state["embeddings.token_type_embeddings.weight"][0],
+        "norm.weight": state["embeddings.LayerNorm.weight"],
+        "norm.bias": state["embeddings.LayerNorm.bias"],
+    }
+    for layer in range(n_layers):
+        theirs = f"encoder.layer.{layer}"
+        for part in ("weight", "bias"):
+            qkv = [state[f"{theirs}.attention.self.{name}.{part}"] for name in ("query", "key", "value")]
+            ours[f"blocks.{layer}.attention.qkv.{part}"] = torch.cat(qkv)
+            for name, source in {
+                "attention.out": "attention.output.dense",
+                "attention_norm": "attention.output.LayerNorm",
+                "up": "intermediate.dense",
+                "down": "output.dense",
+                "norm": "output.LayerNorm",
+            }.items():
+                ours[f"blocks.{layer}.{name}.{part}"] = state[f"{theirs}.{source}.{part}"]
+    return ours

@@ -1,0 +1,79 @@
+"""The second stage: embeds a text, document or query alike, given the context (CDE section 4.2, equations 5 and 6)."""
+
+import torch
+from torch import Tensor, nn
+from torch.nn import functional
+
+from cdesearch.model.attention import ContextAttention
+from cdesearch.model.backbone import Backbone, additive_mask, mean_pool
+from cdesearch.model.config import ModelConfig
+
+
+class SecondStage(nn.Module):
+    """Text rows attend to text and context. `cached`: context rows never see the text, so they run once a corpus.
+
+    `joint` is the paper's: context rows without positions stand in the text's own sequence, and all attend to all.
+    """
+
+    def __init__(self, config: ModelConfig) -> None:
+        super().__init__()
+        d, n_heads = config.backbone.dimension, config.backbone.n_heads
+        self.joint = config.context_attention == "joint"
+        self.context_size = config.context_size
+        self.backbone = Backbone(config.backbone)
+        self.null = nn.Parameter(torch.zeros(d))
+        self.context_projection = nn.Linear(d, d)
+        self.context_norm = nn.LayerNorm(d, config.backbone.norm_eps)
+        doors = 0 if self.joint else config.backbone.n_layers
+        self.doors = nn.ModuleList(ContextAttention(d, n_heads) for _ in range(doors))
+
+    @property
+    def gates_closed(self) -> bool:
+        """Whether no layer lets any context in."""
+        return not self.joint and all(not door.gate.any() for door in self.doors)
+
+    def context_rows(self, vectors: Tensor, is_null: Tensor) -> Tensor:
+        """First-stage vectors (J, d) to context rows (J, d); slots where `is_null` (J,) hold the null vector."""
+        vectors = torch.where(is_null[:, None], self.null.to(vectors.dtype), vectors)
+        return self.context_norm(self.context_projection(vectors))  # type: ignore[no-any-return]
+
+    def cache(self, vectors: Tensor, is_null: Tensor) -> tuple[Tensor, Tensor]:
+        """Keys and values (L, J, d) of the context in every layer, from first-stage vectors (J, d)."""
+        rows = self.context_rows(vectors, is_null)[None]
+        keys, values = [], []
+        for block, door in zip(self.backbone.blocks, self.doors, strict=True):
+            key, value = door.key_value(rows[0]).chunk(2, dim=-1)
+            keys.append(key)
+            values.append(value)
+            rows = block(rows, None)
+        return torch.stack(keys), torch.stack(values)
+
+    def states(self, input_ids: Tensor, attention_mask: Tensor, keys: Tensor | None, values: Tensor | None) -> Tensor:
+        """(B, T, d) text states given cached keys and values (L, J, d), or none for the plain biencoder."""
+        rows = self.backbone.embed(input_ids)
+        mask = additive_mask(attention_mask, rows.dtype)
+        for layer, block in enumerate(self.backbone.blocks):
+            context = None if keys is None or values is None else (self.doors[layer], keys[layer], values[layer])
+            rows = block(rows, mask, context)
+        return rows
+
+    def joint_states(self, input_ids: Tensor, attention_mask: Tensor, vectors: Tensor, is_null: Tensor) -> Tensor:
+        """(B, T, d) text states with the context's J rows in the same sequence."""
+        text = self.backbone.embed(input_ids)
+        context = self.context_rows(vectors, is_null).expand(text.shape[0], -1, -1)
+        ones = attention_mask.new_ones(text.shape[0], context.shape[1])
+        mask = additive_mask(torch.cat([ones, attention_mask], dim=1), text.dtype)
+        rows = torch.cat([context, text], dim=1)
+        for block in self.backbone.blocks:
+            rows = block(rows, mask)
+        return rows[:, context.shape[1] :]
+
+
+def read_out(states: Tensor, weights: Tensor, shift: Tensor, projection: Tensor) -> tuple[Tensor, Tensor]:
+    """Pooled (B, d) and final unit vectors (B, d) of text `states`; `weights` (B, T), zero on padding.
+
+    The statistics head: the unit pooled vector minus `shift` (d,), times `projection` (d, d), normalised again.
+    """
+    pooled = mean_pool(states, weights)
+    moved = (functional.normalize(pooled, dim=-1) - shift) @ projection
+    return pooled, functional.normalize(moved, dim=-1)

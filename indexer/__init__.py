@@ -1,0 +1,1 @@
+"""How does a folder become an index?"""

@@ -1,0 +1,143 @@
+"""A model to a checkpoint folder: config.json, model.safetensors, tokenizer.json, onnx/."""
+
+import shutil
+import warnings
+from dataclasses import replace
+from pathlib import Path
+from tempfile import TemporaryDirectory
+from typing import Literal
+
+import torch
+from torch import Tensor, nn
+
+from cdesearch.model.contextual import ContextualModel, save_checkpoint
+from cdesearch.model.second_stage import read_out
+
+Precision = Literal["fp32", "int8"]
+
+
+class _SecondStageGraph(nn.Module):
+    def __init__(self, model: ContextualModel) -> None:
+        super().__init__()
+        self.stage = model.second_stage
+
+    def forward(
+        self,
+        input_ids: Tensor,
+        mask: Tensor,
+        weights: Tensor,
+        shift: Tensor,
+        projection: Tensor,
+        keys: Tensor | None = None,
+        values: Tensor | None = None,
+    ) -> tuple[Tensor, Tensor]:
+        return read_out(self.stage.states(input_ids, mask, keys, values), weights, shift, projection)
+
+
+class _FirstStageGraph(nn.Module):
+    def __init__(self, model: ContextualModel) -> None:
+        super().__init__()
+        self.model = model
+
+    def forward(self, input_ids: Tensor, mask: Tensor) -> Tensor:
+        return self.model.first_stage(input_ids, mask)
+
+
+class _CacheGraph(nn.Module):
+    def __init__(self, model: ContextualModel) -> None:
+        super().__init__()
+        self.stage = model.second_stage
+
+    def forward(self, vectors: Tensor, is_null: Tensor) -> tuple[Tensor, Tensor]:
+        return self.stage.cache(vectors, is_null)
+
+
+def export(
+    model: ContextualModel,
+    tokenizer: Path,
+    folder: Path,
+    precision: Precision = "fp32",
+    dtype: torch.dtype = torch.float32,
+) -> None:
+    """Write the whole checkpoint folder. Joint models get no ONNX graphs: they run on torch.
+
+    Closed gates leave the context rows out of the graph; a shared first stage needs no graph of its own then.
+    """
+    model = model.eval().cpu()
+    (folder / "onnx").mkdir(parents=True, exist_ok=True)
+    replace(model.config, weights_hash=model.weights_hash()).save(folder)
+    save_checkpoint(model, folder, dtype)
+    if tokenizer.resolve() != (folder / "tokenizer.json").resolve():
+        shutil.copyfile(tokenizer, folder / "tokenizer.json")
+    if model.second_stage.joint:
+        return
+    _export_second_stage(model, folder / "onnx" / "second_stage.onnx", precision)
+    if model.own_first_stage is not None or not model.second_stage.gates_closed:
+        ids = torch.ones(2, 3, dtype=torch.long)
+        text = {0: "batch", 1: "tokens"}
+        file = folder / "onnx" / "first_stage.onnx"
+        _write(_FirstStageGraph(model), {"input_ids": (ids, text), "mask": (ids, text)}, ["vectors"], file, precision)
+
+
+def _export_second_stage(model: ContextualModel, file: Path, precision: Precision) -> None:
+    d, layers = model.config.backbone.dimension, model.config.backbone.n_layers
+    ids = torch.ones(2, 3, dtype=torch.long)
+    text = {0: "batch", 1: "tokens"}
+    inputs: dict[str, tuple[Tensor, dict[int, str]]] = {
+        "input_ids": (ids, text),
+        "mask": (ids, text),
+        "weights": (torch.ones(2, 3), text),
+        "shift": (torch.zeros(d), {}),
+        "projection": (torch.eye(d), {}),
+    }
+    if not model.second_stage.gates_closed:
+        for name in ("keys", "values"):
+            inputs[name] = (torch.randn(layers, 4, d), {1: "context"})
+        rows = {0: "context"}
+        cache_inputs = {
+            "vectors": (torch.randn(4, d), rows),
+            "is_null": (torch.zeros(4, dtype=torch.bool), rows),
+        }
+        # Runs once a corpus: exactness counts there, speed does not.
+        _write(_CacheGraph(model), cache_inputs, ["keys", "values"], file.with_name("cache.onnx"), "fp32")
+    _write(_SecondStageGraph(model), inputs, ["pooled", "vectors"], file, precision)
+
+
+def _write(
+    graph: nn.Module,
+    inputs: dict[str, tuple[Tensor, dict[int, str]]],
+    outputs: list[str],
+    file: Path,
+    precision: Precision,
+) -> None:
+    with TemporaryDirectory() as scratch, warnings.catch_warnings():
+        warnings.simplefilter("ignore")  # the exporter warns of its own successor and of traced shapes
+        exact = Path(scratch) / "exact.onnx"
+        torch.onnx.export(
+            graph.eval(),
+            tuple(tensor for tensor, _ in inputs.values()),
+            str(exact),
+            input_names=list(inputs),
+            output_names=outputs,
+            dynamic_axes={name: axes for name, (_, axes) in inputs.items() if axes},
+            opset_version=17,
+            dynamo=False,
+        )
+        if precision == "int8":
+            _quantize(exact, file)
+        else:
+            shutil.copyfile(exact, file)
+
+
+def _quantize(exact: Path, file: Path) -> None:
+    """Int8 weights a channel, activations quantised as they come."""
+    from onnxruntime.quantization import QuantType, quantize_dynamic
+
+    quantize_dynamic(
+        exact,
+        file,
+        weight_type=QuantType.QInt8,
+        per_channel=True,
+        reduce_range=True,  # without VNNI the full range overflows 16 bits
+        extra_options={"MatMulConstBOnly": True},
+    )
