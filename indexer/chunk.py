@@ -1,0 +1,163 @@
+"""Text to chunks: along the text's structure, sized in the model's tokens."""
+
+from bisect import bisect_right
+from collections.abc import Sequence
+from functools import lru_cache
+from hashlib import blake2b
+from itertools import accumulate, pairwise
+
+from semantic_text_splitter import CodeSplitter, MarkdownSplitter, TextSplitter
+from tokenizers import Tokenizer
+
+from cdesearch.schema import Chunk
+from indexer.read import Document, Heading
+
+SPECIAL_TOKENS = 2
+CHARACTERS_PER_TOKEN = 4  # a first guess; pieces that turn out too long are split again
+HEADER_SHARE = 4  # title and trail may take a quarter of a chunk
+MAX_SPLIT_CHARACTERS = 1_000_000  # the splitter's cost grows faster than its input
+
+Piece = tuple[int, str]  # offset in the document, text
+
+
+class Chunker:
+    """Cuts documents so that no chunk, with title and trail, is longer than `max_tokens`."""
+
+    def __init__(self, tokenizer: Tokenizer, max_tokens: int) -> None:
+        self._tokenizer = tokenizer
+        self._max_tokens = max_tokens
+
+    def split(self, document: Document) -> list[Chunk]:
+        """The document's chunks in order; none for a document without text. Every non-blank character is in one."""
+        if not document.text.strip():
+            return []
+        pieces = self._pieces(document)
+        lines = _line_starts(document.text) if document.has_lines else []
+        headers = [self._header(document, offset, body) for offset, body in pieces]
+        texts = [header + body for header, (_, body) in zip(headers, pieces, strict=True)]
+        counts = self._count(texts)
+        return [
+            _chunk(document, ordinal, piece, header, n_tokens, lines)
+            for ordinal, (piece, header, n_tokens) in enumerate(zip(pieces, headers, counts, strict=True))
+        ]
+
+    def _pieces(self, document: Document) -> list[Piece]:
+        whole = document.text.strip()
+        if not document.pages and self._fits_whole(document, whole):
+            return [(document.text.index(whole), whole)]
+        budget = self._max_tokens - SPECIAL_TOKENS - self._max_tokens // HEADER_SHARE
+        pieces = []
+        for start, part in _parts(document):
+            pieces += self._split_to_fit([(start, part)], document, budget, budget * CHARACTERS_PER_TOKEN)
+        return pieces
+
+    def _fits_whole(self, document: Document, whole: str) -> bool:
+        if len(whole) > self._max_tokens * 16:
+            return False
+        header = self._header(document, 0, whole)
+        return self._count([header + whole])[0] <= self._max_tokens
+
+    def _split_to_fit(self, pieces: list[Piece], document: Document, budget: int, capacity: int) -> list[Piece]:
+        """Split each piece at `capacity` characters, and again, finer, where it has more than `budget` tokens."""
+        splitter = _splitter(document.layout, document.language, capacity)
+        cut = [
+            (offset + place, body)
+            for offset, text in pieces
+            for place, body in splitter.chunk_indices(text)
+            if body.strip()
+        ]
+        counts = self._count([body for _, body in cut])
+        fitting = []
+        for piece, n_tokens in zip(cut, counts, strict=True):
+            if n_tokens - SPECIAL_TOKENS <= budget or len(piece[1]) == 1:
+                fitting.append(piece)
+            else:
+                finer = max(1, min(len(piece[1]) - 1, capacity * budget * 9 // (n_tokens * 10)))
+                fitting += self._split_to_fit([piece], document, budget, finer)
+        return fitting
+
+    def _header(self, document: Document, offset: int, body: str) -> str:
+        """Title and heading trail, a line each, cut to a quarter of a chunk; nothing that the body starts with."""
+        title = "" if body.lstrip("# ").startswith(document.title) else document.title
+        trail = [part for part in _trail(document.headings, offset) if part != document.title]
+        lines = [line for line in (title, " > ".join(trail)) if line]
+        if not lines:
+            return ""
+        header = "\n".join(lines)
+        encoding = self._tokenizer.encode(header, add_special_tokens=False)
+        limit = self._max_tokens // HEADER_SHARE
+        if len(encoding.ids) > limit:
+            header = header[: encoding.offsets[limit - 1][1]]
+        return header + "\n"
+
+    def _count(self, texts: Sequence[str]) -> list[int]:
+        return [len(encoding.ids) for encoding in self._tokenizer.encode_batch_fast(list(texts))]
+
+
+def _parts(document: Document) -> list[Piece]:
+    """Pages, which no chunk crosses; and slices of a text so long that the splitter would choke on it."""
+    text = document.text
+    bounds = [*(document.pages or (0,)), len(text)]
+    parts = []
+    for start, end in pairwise(bounds):
+        while end - start > MAX_SPLIT_CHARACTERS:
+            stop = text.rfind("\n", start, start + MAX_SPLIT_CHARACTERS) + 1 or start + MAX_SPLIT_CHARACTERS
+            parts.append((start, text[start:stop]))
+            start = stop  # noqa: PLW2901 (the rest of the same part)
+        parts.append((start, text[start:end]))
+    return parts
+
+
+@lru_cache(maxsize=64)
+def _splitter(layout: str, language: str | None, capacity: int) -> TextSplitter | MarkdownSplitter | CodeSplitter:
+    if layout == "markdown":
+        return MarkdownSplitter(capacity)
+    if layout == "code" and language is not None:
+        from tree_sitter_language_pack import get_binding
+
+        try:
+            return CodeSplitter(get_binding(language), capacity)  # type: ignore[arg-type]
+        except LookupError:  # a language without grammar is cut as plain text
+            return TextSplitter(capacity)
+    return TextSplitter(capacity)
+
+
+def _trail(headings: Sequence[Heading], offset: int) -> tuple[str, ...]:
+    """Headings above `offset`, outermost first; one that starts right there belongs to the chunk itself."""
+    stack: list[Heading] = []
+    for heading in headings:
+        if heading.offset > offset:
+            break
+        while stack and stack[-1].level >= heading.level:
+            stack.pop()
+        if heading.offset < offset:
+            stack.append(heading)
+    return tuple(heading.title for heading in stack)
+
+
+def _line_starts(text: str) -> list[int]:
+    return [0, *accumulate(len(line) + 1 for line in text.split("\n"))]
+
+
+def _chunk(document: Document, ordinal: int, piece: Piece, header: str, n_tokens: int, lines: list[int]) -> Chunk:
+    offset, body = piece
+    text = header + body
+    return Chunk(
+        id=_hash(f"{document.id}\n{ordinal}\n{text}"),
+        document_id=document.id,
+        ordinal=ordinal,
+        path=document.path,
+        title=document.title,
+        trail=_trail(document.headings, offset),
+        text=text,
+        body_start=len(header),
+        line_start=bisect_right(lines, offset) if lines else None,
+        line_end=bisect_right(lines, offset + len(body.rstrip()) - 1) if lines else None,
+        page=bisect_right(document.pages, offset) if document.pages else None,
+        content_hash=_hash(text),
+        n_tokens=n_tokens,
+    )
+
+
+def _hash(text: str) -> str:
+    return blake2b(text.encode("utf-8", "surrogatepass"), digest_size=16).hexdigest()

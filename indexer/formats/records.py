@@ -1,0 +1,99 @@
+"""JSONL, CSV and Parquet: one document a record."""
+
+import csv
+import gzip
+import io
+import json
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass
+from typing import Any
+
+from cdesearch.errors import SourceError
+from indexer.formats.unreadable import UnreadableError
+
+TEXT_COLUMNS = ("text", "body", "content", "abstract", "passage", "document")
+ID_COLUMNS = ("_id", "id", "doc_id", "docid")
+
+
+@dataclass(frozen=True, slots=True)
+class Columns:
+    """Which columns of a record hold what; None means the usual names."""
+
+    text: str | None = None
+    id: str | None = None
+    title: str | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class Record:
+    """One row."""
+
+    id: str
+    title: str
+    text: str
+
+
+def read_records(data: bytes, suffix: str, columns: Columns) -> Iterator[Record]:
+    """Rows with their id (the row's number where there is no id column); raises UnreadableError or SourceError."""
+    text_column = id_column = None
+    for number, row in enumerate(_rows(data, suffix), start=1):
+        text_column = _column(row, columns.text, TEXT_COLUMNS, number)
+        id_column = columns.id or next((name for name in ID_COLUMNS if name in row), None)
+        title = row.get(columns.title or "title")
+        identity = row.get(id_column) if id_column else None
+        text = row.get(text_column)
+        yield Record(
+            id=str(number if identity is None else identity),
+            title="" if title is None else str(title),
+            text="" if text is None else str(text),
+        )
+
+
+def _column(row: Mapping[str, Any], wanted: str | None, usual: tuple[str, ...], number: int) -> str:
+    there = ", ".join(str(name) for name in row)
+    if wanted is not None:
+        if wanted not in row:
+            raise SourceError(f"Record {number} has no column {wanted}.", f"There are: {there} (--text-column).")
+        return wanted
+    found = next((name for name in usual if name in row), None)
+    if found is None:
+        raise UnreadableError(f"no text column among: {there} (--text-column)")
+    return found
+
+
+def _rows(data: bytes, suffix: str) -> Iterator[Mapping[str, Any]]:
+    if suffix == ".parquet":
+        yield from _parquet_rows(data)
+    elif suffix in (".csv", ".tsv"):
+        lines = io.TextIOWrapper(io.BytesIO(data), "utf-8-sig", newline="")
+        yield from csv.DictReader(lines, delimiter="\t" if suffix == ".tsv" else ",")
+    else:
+        yield from _jsonl_rows(data, suffix)
+
+
+def _jsonl_rows(data: bytes, suffix: str) -> Iterator[Mapping[str, Any]]:
+    stream: Any = gzip.open(io.BytesIO(data)) if suffix.endswith(".gz") else io.BytesIO(data)
+    try:
+        for number, line in enumerate(stream, start=1):
+            if not line.strip():
+                continue
+            try:
+                row = json.loads(line)
+            except ValueError as error:
+                raise UnreadableError(f"line {number} is not JSON ({error})") from None
+            if not isinstance(row, dict):
+                raise UnreadableError(f"line {number} is not a JSON object")
+            yield row
+    except (OSError, EOFError):
+        raise UnreadableError("broken gzip file") from None
+
+
+def _parquet_rows(data: bytes) -> Iterator[Mapping[str, Any]]:
+    import pyarrow as pa
+    import pyarrow.parquet as pq
+
+    try:
+        for batch in pq.ParquetFile(io.BytesIO(data)).iter_batches(4096):
+            yield from batch.to_pylist()
+    except (pa.ArrowInvalid, OSError):
+        raise UnreadableError("broken Parquet file") from None
