@@ -2,7 +2,7 @@
 
 import re
 
-from selectolax.parser import HTMLParser, Node
+from selectolax.lexbor import LexborHTMLParser, LexborNode
 
 FURNITURE = (
     "script, style, noscript, template, nav, header, footer, aside, form, iframe, svg, button, "
@@ -14,7 +14,7 @@ BLOCKS = {"p", "div", "section", "article", "main", "blockquote", "dl", "dt", "d
 
 def to_markdown(markup: str) -> tuple[str, str]:
     """Title and Markdown text of a page."""
-    tree = HTMLParser(markup)
+    tree = LexborHTMLParser(markup)
     title_node = tree.css_first("title")
     title = _inline(title_node) if title_node else ""
     for node in tree.css(FURNITURE):
@@ -29,7 +29,7 @@ def to_markdown(markup: str) -> tuple[str, str]:
     return (_inline(heading) if heading else title), text
 
 
-def _render(node: Node, parts: list[str]) -> None:
+def _render(node: LexborNode, parts: list[str]) -> None:
     for child in node.iter(include_text=True):
         tag = child.tag
         if tag in HEADINGS:
@@ -54,5 +54,5 @@ def _render(node: Node, parts: list[str]) -> None:
             _render(child, parts)
 
 
-def _inline(node: Node) -> str:
+def _inline(node: LexborNode) -> str:
     return " ".join(node.text().split()).removesuffix("¶").strip()
