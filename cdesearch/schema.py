@@ -13,7 +13,7 @@ class Chunk:
     words from `body_start` on, so each word is stored once.
     """
 
-    id: str  # stable over runs: hash of document id, ordinal and text
+    id: str  # stable over runs: hash of document id, ordinal, place and text
     document_id: str
     ordinal: int  # position in its document, from 0
     path: str  # of the source file, relative to the root of the index, "/" between parts
@@ -51,19 +51,6 @@ class Hit:
     text_score: float | None  # BM25
 
 
-@dataclass(frozen=True, slots=True)
-class DocumentRecord:
-    """What the index remembers of one document, to know whether its file has changed."""
-
-    id: str
-    path: str
-    title: str
-    size: int  # of the source file, bytes
-    mtime_ns: int
-    file_hash: str  # of the source file's bytes
-    n_chunks: int
-
-
 def chunk_schema(dimension: int) -> pa.Schema:
     """Columns of the `chunks` table; `vector` is float32 of length `dimension`."""
     return pa.schema(
@@ -86,6 +73,7 @@ def chunk_schema(dimension: int) -> pa.Schema:
     )
 
 
+# What the index remembers of a document, to know whether its file has changed.
 DOCUMENT_SCHEMA = pa.schema(
     [
         pa.field("id", pa.string(), nullable=False),

@@ -142,8 +142,10 @@ def _line_starts(text: str) -> list[int]:
 def _chunk(document: Document, ordinal: int, piece: Piece, header: str, n_tokens: int, lines: list[int]) -> Chunk:
     offset, body = piece
     text = header + body
+    line = bisect_right(lines, offset) if lines else None
+    page = bisect_right(document.pages, offset) if document.pages else None
     return Chunk(
-        id=_hash(f"{document.id}\n{ordinal}\n{text}"),
+        id=_hash(f"{document.id}\n{ordinal}\n{line}\n{page}\n{text}"),
         document_id=document.id,
         ordinal=ordinal,
         path=document.path,
@@ -151,9 +153,9 @@ def _chunk(document: Document, ordinal: int, piece: Piece, header: str, n_tokens
         trail=_trail(document.headings, offset),
         text=text,
         body_start=len(header),
-        line_start=bisect_right(lines, offset) if lines else None,
+        line_start=line,
         line_end=bisect_right(lines, offset + len(body.rstrip()) - 1) if lines else None,
-        page=bisect_right(document.pages, offset) if document.pages else None,
+        page=page,
         content_hash=_hash(text),
         n_tokens=n_tokens,
     )

@@ -1,0 +1,22 @@
+"""Dense and text ranks to one ranking."""
+
+import numpy as np
+from numpy.typing import NDArray
+
+Scores = NDArray[np.float64]
+
+
+def fuse(dense: Scores, text: Scores, weight: float = 1.0) -> Scores:
+    """Sum of z-scores over the same candidates, `weight` on dense (DESIGN: the best of the fixed fusions).
+
+    `text` holds NaN for candidates that the full-text search did not return; they count as its lowest score.
+    A side whose scores are all alike says nothing and adds zero.
+    """
+    found = ~np.isnan(text)
+    filled = np.where(found, text, text[found].min() if found.any() else 0.0)
+    return weight * _z(dense) + _z(filled)
+
+
+def _z(scores: Scores) -> Scores:
+    spread = float(scores.std()) if len(scores) else 0.0
+    return np.zeros_like(scores) if spread < 1e-9 else (scores - scores.mean()) / spread

@@ -1,0 +1,100 @@
+"""An index on disk: find it, open it, look things up."""
+
+from functools import cached_property
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from cdesearch.context import Context
+from cdesearch.errors import IndexDamagedError, IndexMismatchError, IndexNotFoundError
+from cdesearch.manifest import Manifest
+
+if TYPE_CHECKING:
+    from cdesearch.encoder import Encoder
+
+FOLDER = ".cdesearch"
+REBUILD = "Run `cdesearch index --rebuild`."
+
+
+def find_index(start: Path) -> Path:
+    """The index folder in `start` or the nearest folder above it; raises IndexNotFoundError."""
+    start = start.resolve()
+    for folder in [start, *start.parents]:
+        if (folder / FOLDER / "CURRENT").is_file():
+            return folder / FOLDER
+    raise IndexNotFoundError(f"There is no index in {start} or above it.", "Make one with `cdesearch index FOLDER`.")
+
+
+def current_generation(folder: Path) -> Path:
+    """The live generation's folder; raises IndexNotFoundError or IndexDamagedError."""
+    try:
+        name = (folder / "CURRENT").read_text(encoding="utf-8").strip()
+    except FileNotFoundError:
+        raise IndexNotFoundError(f"{folder} holds no finished index.", "Run `cdesearch index FOLDER`.") from None
+    generation = folder / "generations" / name
+    if not name or not generation.is_dir():
+        raise IndexDamagedError(f"{folder}/CURRENT names a generation that is not there.", REBUILD)
+    return generation
+
+
+class Index:
+    """One generation, open for reading. A running update never changes it."""
+
+    def __init__(self, folder: Path) -> None:
+        self.folder = folder
+        self.generation = current_generation(folder)
+        self.manifest = Manifest.load(self.generation / "manifest.json")
+
+    @classmethod
+    def open(cls, folder: Path | None = None) -> "Index":
+        """Open the index in `folder` (a `.cdesearch` folder or one that has it); None looks upward from here."""
+        if folder is None:
+            return cls(find_index(Path.cwd()))
+        return cls(folder / FOLDER if (folder / FOLDER / "CURRENT").is_file() else folder)
+
+    @property
+    def root(self) -> Path:
+        """What the paths of chunks are relative to."""
+        return Path(self.manifest.root)
+
+    @cached_property
+    def context(self) -> Context:
+        """The stored context; raises IndexDamagedError."""
+        context = Context.load(self.generation / "context.safetensors")
+        if context.fingerprint != self.manifest.context_fingerprint:
+            raise IndexMismatchError(
+                f"The index was built with context {self.manifest.context_fingerprint[:12]}"
+                f" and stores context {context.fingerprint[:12]}.",
+                REBUILD,
+            )
+        return context
+
+    @cached_property
+    def chunks(self) -> Any:
+        """The LanceDB table of chunks."""
+        return self._table("chunks")
+
+    @cached_property
+    def documents(self) -> Any:
+        """The LanceDB table of documents."""
+        return self._table("documents")
+
+    def check_encoder(self, encoder: "Encoder") -> None:
+        """Raise IndexMismatchError where another model built this index."""
+        built_by = self.manifest.model_fingerprint
+        if encoder.fingerprint != built_by:
+            raise IndexMismatchError(
+                f"The index was built by model {built_by[:12]}; this is model {encoder.fingerprint[:12]}.",
+                "Query with the model that built it, or rebuild with `cdesearch index --rebuild`.",
+            )
+
+    def size_bytes(self) -> int:
+        """Bytes of the live generation on disk."""
+        return sum(file.stat().st_size for file in self.generation.rglob("*") if file.is_file())
+
+    def _table(self, name: str) -> Any:
+        import lancedb
+
+        try:
+            return lancedb.connect(self.generation / "tables").open_table(name)
+        except (ValueError, RuntimeError, OSError) as error:
+            raise IndexDamagedError(f"Table {name} of {self.folder} cannot be opened ({error}).", REBUILD) from None

@@ -1,0 +1,48 @@
+"""Chunks on their way to the model, on disk: texts of a big corpus do not fit in memory."""
+
+from collections.abc import Iterator
+from dataclasses import asdict
+from pathlib import Path
+
+import pyarrow as pa
+
+from cdesearch.schema import Chunk, chunk_schema
+
+WINDOW = 1024  # chunks that are embedded, and committed, together
+
+_SCHEMA = chunk_schema(1).remove(chunk_schema(1).get_field_index("vector"))
+
+
+class Spool:
+    """Chunks written once and read window by window, always in the same windows."""
+
+    def __init__(self, file: Path) -> None:
+        self._file = file
+        self._waiting: list[Chunk] = []
+        self._writer = pa.ipc.new_file(str(file), _SCHEMA)
+        self.n_chunks = 0
+
+    def add(self, chunks: list[Chunk]) -> None:
+        """Append chunks."""
+        self._waiting += chunks
+        self.n_chunks += len(chunks)
+        while len(self._waiting) >= WINDOW:
+            self._flush(WINDOW)
+
+    def close(self) -> None:
+        """Finish writing; reading begins after it."""
+        if self._waiting:
+            self._flush(len(self._waiting))
+        self._writer.close()
+
+    def windows(self, columns: list[str] | None = None) -> Iterator[pa.RecordBatch]:
+        """Record batches of at most WINDOW chunks, without vectors."""
+        with pa.memory_map(str(self._file)) as stream:
+            reader = pa.ipc.open_file(stream)
+            for number in range(reader.num_record_batches):
+                batch = reader.get_batch(number)
+                yield batch.select(columns) if columns else batch
+
+    def _flush(self, n: int) -> None:
+        rows, self._waiting = self._waiting[:n], self._waiting[n:]
+        self._writer.write_batch(pa.RecordBatch.from_pylist([asdict(chunk) for chunk in rows], schema=_SCHEMA))
