@@ -8,7 +8,6 @@ from torch.nn import functional
 def attend(queries: Tensor, keys: Tensor, values: Tensor, n_heads: int, mask: Tensor | None = None) -> Tensor:
     """(B, T, d) from queries (B, T, d), keys and values (B or 1, S, d); `mask` (B, 1, 1, S) is added to the scores."""
     q, k, v = (x.unflatten(-1, (n_heads, -1)).transpose(1, 2) for x in (queries, keys, values))
-    k, v = k.expand(q.shape[0], -1, -1, -1), v.expand(q.shape[0], -1, -1, -1)
     return functional.scaled_dot_product_attention(q, k, v, attn_mask=mask).transpose(1, 2).flatten(2)
 
 

@@ -1,0 +1,5 @@
+"""`python -m cdesearch`."""
+
+from cdesearch.cli import main
+
+main()

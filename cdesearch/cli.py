@@ -1,0 +1,114 @@
+"""The command line: `query`, `status`, and the commands that other packages bring."""
+
+import json
+import os
+import sys
+import time
+from importlib.metadata import entry_points
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated, Any, Literal, cast
+
+import typer
+
+from cdesearch import __version__
+from cdesearch.errors import CdesearchError
+
+if TYPE_CHECKING:
+    from cdesearch.search import Mode
+
+NO_HITS, INTERRUPTED = 1, 130
+IndexOption = Annotated[Path | None, typer.Option("--index", help="Index folder; default: the nearest one upward.")]
+
+app = typer.Typer(add_completion=False, no_args_is_help=True, pretty_exceptions_enable=False, rich_markup_mode=None)
+
+
+@app.callback(invoke_without_command=True)
+def _about(version: Annotated[bool, typer.Option("--version", help="Show the version.")] = False) -> None:
+    """Search whose embeddings know the corpus they live in. `cdesearch "words"` is short for `cdesearch query`."""
+    if version:
+        typer.echo(__version__)
+        raise typer.Exit
+
+
+@app.command()
+def query(
+    words: Annotated[list[str], typer.Argument(help="What you are looking for.")],
+    k: Annotated[int, typer.Option("-k", min=1, help="How many hits.")] = 10,
+    mode: Annotated[Literal["hybrid", "dense", "text"], typer.Option(help="What ranks.")] = "hybrid",
+    path: Annotated[str | None, typer.Option(help="Only files that this glob matches.")] = None,
+    index: IndexOption = None,
+    context_off: Annotated[bool, typer.Option(help="Encode the query without context, to compare.")] = False,
+    full: Annotated[bool, typer.Option(help="Show whole chunks.")] = False,
+    as_json: Annotated[bool, typer.Option("--json", help="One JSON object.")] = False,
+) -> None:
+    """Answer a question from the index."""
+    from cdesearch.index import Index
+    from cdesearch.search import Searcher
+
+    text = " ".join(words)
+    searcher = Searcher(Index.open(index))
+    started = time.perf_counter()
+    hits = searcher.search(text, k, cast("Mode", mode), path, not context_off)
+    seconds = time.perf_counter() - started
+    if as_json:
+        from cdesearch.render import hits_as_json
+
+        typer.echo(json.dumps(hits_as_json(text, mode, seconds, hits), ensure_ascii=False))
+    else:
+        from cdesearch.render import show_hits
+
+        show_hits(text, hits, searcher.index.root, full=full)
+    if not hits:
+        raise typer.Exit(NO_HITS)
+
+
+@app.command()
+def status(
+    index: IndexOption = None,
+    as_json: Annotated[bool, typer.Option("--json", help="One JSON object.")] = False,
+) -> None:
+    """Say what is indexed, with which model and context, and what has changed since."""
+    from cdesearch.index import Index
+    from cdesearch.status import read_status
+
+    report = read_status(Index.open(index))
+    if as_json:
+        typer.echo(json.dumps(report, ensure_ascii=False))
+        return
+    width = max(map(len, report))
+    for name, value in report.items():
+        typer.echo(f"{name.replace('_', ' '):<{width}}  {value}")
+
+
+def main() -> None:
+    """Run the command line; a CdesearchError becomes one line and exit code 2."""
+    arguments = _with_query(sys.argv[1:], _add_commands())
+    try:
+        app(arguments, standalone_mode=True)
+    except CdesearchError as error:
+        print(f"error: {' '.join(str(error).split())}", file=sys.stderr)  # noqa: T201
+        sys.exit(error.exit_code)
+    except KeyboardInterrupt:
+        sys.exit(INTERRUPTED)
+    except BrokenPipeError:
+        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
+        sys.exit(0)
+
+
+def _add_commands() -> set[str]:
+    """Register the commands of the entry-point group; a command's module is imported only when it may be needed."""
+    names = {"query", "status"}
+    typed = next((word for word in sys.argv[1:] if not word.startswith("-")), None)
+    for entry in entry_points(group="cdesearch.commands"):
+        names.add(entry.name)
+        if typed is None or typed == entry.name:
+            function: Any = entry.load()
+            app.command(entry.name)(function)
+    return names
+
+
+def _with_query(arguments: list[str], commands: set[str]) -> list[str]:
+    """`cdesearch words ...` means `cdesearch query words ...`."""
+    if not arguments or arguments[0].startswith("-") or arguments[0] in commands:
+        return arguments
+    return ["query", *arguments]

@@ -1,0 +1,97 @@
+"""Hits for people and for machines."""
+
+import os
+import re
+import sys
+from collections.abc import Sequence
+from pathlib import Path
+from typing import Any
+
+from rich.console import Console
+from rich.text import Text
+
+from cdesearch.schema import Hit
+
+PASSAGE_LINES = 4
+STEM = 4  # letters that two forms of a word must share to be marked alike
+
+
+def show_hits(query: str, hits: Sequence[Hit], root: Path, *, full: bool) -> None:
+    """Print hits; colours and links only on a terminal."""
+    console = Console(file=sys.stdout, highlight=False, soft_wrap=True)
+    if not hits:
+        Console(stderr=True, highlight=False).print("No hits.")
+        return
+    words = _words(query)
+    for hit in hits:
+        console.print(_heading(hit, root, linked=console.is_terminal))
+        trail = " > ".join(part for part in (hit.chunk.title, *hit.chunk.trail) if part)
+        if trail:
+            console.print(Text("   " + _clean(trail), style="dim"))
+        for line in _passage(hit.chunk.body, words, full=full):
+            console.print(_marked("   " + _clean(line), words))
+        console.print()
+
+
+def hits_as_json(query: str, mode: str, seconds: float, hits: Sequence[Hit]) -> dict[str, Any]:
+    """One object with the query, its time and its hits."""
+    return {
+        "query": query,
+        "mode": mode,
+        "milliseconds": round(1000 * seconds, 2),
+        "hits": [
+            {
+                "rank": hit.rank,
+                "score": hit.score,
+                "dense_score": hit.dense_score,
+                "text_score": hit.text_score,
+                "path": hit.chunk.path,
+                "document": hit.chunk.document_id,
+                "line_start": hit.chunk.line_start,
+                "line_end": hit.chunk.line_end,
+                "page": hit.chunk.page,
+                "title": hit.chunk.title,
+                "trail": list(hit.chunk.trail),
+                "text": hit.chunk.body,
+            }
+            for hit in hits
+        ],
+    }
+
+
+def _heading(hit: Hit, root: Path, *, linked: bool) -> Text:
+    file = root / hit.chunk.path
+    place = _clean(os.path.relpath(file)) + hit.chunk.location.removeprefix(hit.chunk.path)
+    if hit.chunk.document_id != hit.chunk.path:
+        place += " " + _clean(hit.chunk.document_id.removeprefix(hit.chunk.path))
+    link = f"link {file.as_uri()}" if linked else ""
+    return Text.assemble((f"{hit.rank:>2} ", "bold"), (place, f"cyan {link}"), (f"  {hit.score:.3f}", "dim"))
+
+
+def _passage(body: str, words: Sequence[str], *, full: bool) -> list[str]:
+    """The lines of a chunk with most of the query's words together."""
+    lines = [line for line in body.splitlines() if line.strip()]
+    if full or len(lines) <= PASSAGE_LINES:
+        return lines if full else [line[:400] for line in lines]
+    starts = range(len(lines) - PASSAGE_LINES + 1)
+    found = [sum(word in line.lower() for word in words) for line in lines]
+    best = max(starts, key=lambda start: (sum(found[start : start + PASSAGE_LINES]), -start))
+    return [line[:400] for line in lines[best : best + PASSAGE_LINES]]
+
+
+def _words(query: str) -> list[str]:
+    """The query's words, cut to the letters that their other forms share."""
+    words = [word for word in re.findall(r"\w+", query.lower()) if len(word) > 2 or not word.isascii()]
+    return [word[: max(STEM, len(word) - 3)] for word in words]
+
+
+def _marked(line: str, words: Sequence[str]) -> Text:
+    text = Text(line)
+    for word in words:
+        text.highlight_regex(rf"(?i)\b{re.escape(word)}\w*", "bold yellow")
+    return text
+
+
+def _clean(text: str) -> str:
+    """Without control characters: a file's name or text must not steer the terminal."""
+    return "".join(c if c.isprintable() or c == "\t" else f"\\x{ord(c):02x}" for c in text)

@@ -1,0 +1,40 @@
+"""The Python face: build an index, open it, search it."""
+
+from importlib.metadata import entry_points
+from os import PathLike
+from pathlib import Path
+
+from cdesearch.encoder import Device
+from cdesearch.index import Index
+from cdesearch.schema import Hit
+from cdesearch.search import Mode, Searcher
+
+
+class OpenIndex:
+    """An index ready to answer."""
+
+    def __init__(self, searcher: Searcher) -> None:
+        self._searcher = searcher
+
+    @property
+    def index(self) -> Index:
+        """The index on disk, with its manifest."""
+        return self._searcher.index
+
+    def search(
+        self, query: str, k: int = 10, mode: Mode = "hybrid", path: str | None = None, context: bool = True
+    ) -> list[Hit]:
+        """The `k` best chunks, best first; raises QueryError."""
+        return self._searcher.search(query, k, mode, path, context)
+
+
+def open(folder: str | PathLike[str] | None = None, device: Device = "auto") -> OpenIndex:  # noqa: A001
+    """Open the index of `folder`; None looks upward from the working directory. Raises IndexStateError."""
+    return OpenIndex(Searcher(Index.open(None if folder is None else Path(folder)), device=device))
+
+
+def build(*paths: str | PathLike[str]) -> OpenIndex:
+    """Index files and folders, or bring their index up to date, and open it; raises CdesearchError."""
+    (builder,) = entry_points(group="cdesearch.builders", name="folder")
+    folder: Path = builder.load()([Path(path) for path in paths])
+    return open(folder)
