@@ -1,10 +1,10 @@
 """Private, local search whose embeddings know the corpus they live in.
 
-    import cdesearch
+import cdesearch
 
-    cdesearch.build("docs")
-    for hit in cdesearch.open("docs").search("how do I reset a password"):
-        print(hit.score, hit.chunk.location)
+cdesearch.build("docs")
+for hit in cdesearch.open("docs").search("how do I reset a password"):
+    print(hit.score, hit.chunk.location)
 """
 
 from typing import TYPE_CHECKING, Any
@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Any
 if TYPE_CHECKING:
     from cdesearch.errors import CdesearchError
     from cdesearch.schema import Chunk, Hit
-    from cdesearch.session import OpenIndex, build, open  # noqa: A004 (cdesearch.open reads well)
+    from cdesearch.session import OpenIndex, build, open
 
 __version__ = "0.1.0"
 __all__ = ["CdesearchError", "Chunk", "Hit", "OpenIndex", "__version__", "build", "open"]

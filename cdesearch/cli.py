@@ -17,9 +17,13 @@ if TYPE_CHECKING:
     from cdesearch.search import Mode
 
 NO_HITS, INTERRUPTED = 1, 130
-IndexOption = Annotated[Path | None, typer.Option("--index", help="Index folder; default: the nearest one upward.")]
+IndexOption = Annotated[
+    Path | None, typer.Option("--index", help="Index folder; default: the nearest one upward.")
+]
 
-app = typer.Typer(add_completion=False, no_args_is_help=True, pretty_exceptions_enable=False, rich_markup_mode=None)
+app = typer.Typer(
+    add_completion=False, no_args_is_help=True, pretty_exceptions_enable=False, rich_markup_mode=None
+)
 
 
 @app.callback(invoke_without_command=True)

@@ -85,4 +85,3 @@ DOCUMENT_SCHEMA = pa.schema(
         pa.field("n_chunks", pa.int32(), nullable=False),
     ]
 )
-

@@ -93,7 +93,8 @@ class Searcher:
 
 def _hits(scored: list[tuple[Row, float, float | None, float | None]]) -> list[Hit]:
     return [
-        Hit(rank, score, _chunk(row), dense, text) for rank, (row, score, dense, text) in enumerate(scored, start=1)
+        Hit(rank, score, _chunk(row), dense, text)
+        for rank, (row, score, dense, text) in enumerate(scored, start=1)
     ]
 
 

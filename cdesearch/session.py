@@ -28,7 +28,7 @@ class OpenIndex:
         return self._searcher.search(query, k, mode, path, context)
 
 
-def open(folder: str | PathLike[str] | None = None, device: Device = "auto") -> OpenIndex:  # noqa: A001
+def open(folder: str | PathLike[str] | None = None, device: Device = "auto") -> OpenIndex:
     """Open the index of `folder`; None looks upward from the working directory. Raises IndexStateError."""
     return OpenIndex(Searcher(Index.open(None if folder is None else Path(folder)), device=device))
 

@@ -82,9 +82,13 @@ def build(paths: Sequence[Path], options: Options, progress: Progress) -> Report
         plan = make_plan(found, None if full else base, _counter(progress.stage("Looking for files", None)))
         if base is not None and not full and not plan.to_read and not plan.gone:
             return _report(folder, base.manifest, plan, 0, started, changed=False)
-        building = open_building(folder, None if full else base.generation if base else None, _key(encoder, options, base))
+        building = open_building(
+            folder, None if full else base.generation if base else None, _key(encoder, options, base)
+        )
         spool = Spool(building / "spool.arrow")
-        records = plan.kept + _read_all(plan, spool, Chunker(encoder.tokenizer, encoder.max_tokens), options, progress)
+        records = plan.kept + _read_all(
+            plan, spool, Chunker(encoder.tokenizer, encoder.max_tokens), options, progress
+        )
         if not records:
             raise SourceError(f"Nothing readable in {', '.join(map(str, paths))}.", _why(plan))
         context = _context(building, spool, encoder, options, base, progress)
@@ -93,7 +97,9 @@ def build(paths: Sequence[Path], options: Options, progress: Progress) -> Report
         tables.write_documents(records)
         progress.stage("Indexing words", None)
         tables.finish()
-        manifest = _manifest(base, root, paths, encoder, context, options, plan, tables.chunks.count_rows(), records)
+        manifest = _manifest(
+            base, root, paths, encoder, context, options, plan, tables.chunks.count_rows(), records
+        )
         manifest.save(building / "manifest.json")
         (building / "spool.arrow").unlink()
         swap_in(folder, building)
@@ -143,7 +149,12 @@ def _read_all(
 
 def _read_one(source: Source, spool: Spool, chunker: Chunker, columns: Columns) -> list[dict[str, Any]]:
     data = load(source)
-    stamp = {"path": source.path, "size": source.size, "mtime_ns": source.mtime_ns, "file_hash": hash_bytes(data)}
+    stamp = {
+        "path": source.path,
+        "size": source.size,
+        "mtime_ns": source.mtime_ns,
+        "file_hash": hash_bytes(data),
+    }
     records = []
     for document in read(source, data, columns):
         chunks = chunker.split(document)
@@ -173,7 +184,9 @@ def _context(
     for window in spool.windows(["id", "content_hash", "text"]):
         ids, hashes, texts = (window[name].to_pylist() for name in ("id", "content_hash", "text"))
         frequencies += encoder.count_tokens(texts[::step])
-        sampled |= {i: (content, text) for i, content, text in zip(ids, hashes, texts, strict=True) if i in chosen}
+        sampled |= {
+            i: (content, text) for i, content, text in zip(ids, hashes, texts, strict=True) if i in chosen
+        }
         advance(len(ids))
     context = _make_context(sampled, frequencies, encoder, options.seed, base, progress)
     context.save(file)
@@ -282,5 +295,3 @@ def options_of(manifest: Manifest, options: Options) -> Options:
         max_file_bytes=manifest.max_file_bytes,
         seed=manifest.seed,
     )
-
-

@@ -57,7 +57,9 @@ class Chunker:
         header = self._header(document, 0, whole)
         return self._count([header + whole])[0] <= self._max_tokens
 
-    def _split_to_fit(self, pieces: list[Piece], document: Document, budget: int, capacity: int) -> list[Piece]:
+    def _split_to_fit(
+        self, pieces: list[Piece], document: Document, budget: int, capacity: int
+    ) -> list[Piece]:
         """Split each piece at `capacity` characters, and again, finer, where it has more than `budget` tokens."""
         splitter = _splitter(document.layout, document.language, capacity)
         cut = [
@@ -109,7 +111,9 @@ def _parts(document: Document) -> list[Piece]:
 
 
 @lru_cache(maxsize=64)
-def _splitter(layout: str, language: str | None, capacity: int) -> TextSplitter | MarkdownSplitter | CodeSplitter:
+def _splitter(
+    layout: str, language: str | None, capacity: int
+) -> TextSplitter | MarkdownSplitter | CodeSplitter:
     if layout == "markdown":
         return MarkdownSplitter(capacity)
     if layout == "code" and language is not None:
@@ -139,7 +143,9 @@ def _line_starts(text: str) -> list[int]:
     return [0, *accumulate(len(line) + 1 for line in text.split("\n"))]
 
 
-def _chunk(document: Document, ordinal: int, piece: Piece, header: str, n_tokens: int, lines: list[int]) -> Chunk:
+def _chunk(
+    document: Document, ordinal: int, piece: Piece, header: str, n_tokens: int, lines: list[int]
+) -> Chunk:
     offset, body = piece
     text = header + body
     line = bisect_right(lines, offset) if lines else None

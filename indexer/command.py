@@ -9,7 +9,14 @@ from typing import TYPE_CHECKING, Annotated, Literal
 
 import typer
 from rich.console import Console
-from rich.progress import BarColumn, MofNCompleteColumn, Progress, SpinnerColumn, TextColumn, TimeRemainingColumn
+from rich.progress import (
+    BarColumn,
+    MofNCompleteColumn,
+    Progress,
+    SpinnerColumn,
+    TextColumn,
+    TimeRemainingColumn,
+)
 
 from cdesearch.errors import InputError
 
@@ -22,15 +29,27 @@ UNITS = {"": 1, "k": 1e3, "m": 1e6, "g": 1e9}
 
 
 def index(
-    paths: Annotated[list[Path] | None, typer.Argument(help="Folders and files; none: update the index here.")] = None,
-    folder: Annotated[Path | None, typer.Option("--index", help="Index folder; default: .cdesearch in the folder.")] = None,
-    model: Annotated[Path | None, typer.Option(help="Checkpoint folder; default: the one that ships.")] = None,
-    device: Annotated[Literal["auto", "cpu", "cuda", "mps"], typer.Option(help="Where the model runs.")] = "auto",
-    text_column: Annotated[str | None, typer.Option(help="Column of the text in JSONL, CSV, Parquet.")] = None,
+    paths: Annotated[
+        list[Path] | None, typer.Argument(help="Folders and files; none: update the index here.")
+    ] = None,
+    folder: Annotated[
+        Path | None, typer.Option("--index", help="Index folder; default: .cdesearch in the folder.")
+    ] = None,
+    model: Annotated[
+        Path | None, typer.Option(help="Checkpoint folder; default: the one that ships.")
+    ] = None,
+    device: Annotated[
+        Literal["auto", "cpu", "cuda", "mps"], typer.Option(help="Where the model runs.")
+    ] = "auto",
+    text_column: Annotated[
+        str | None, typer.Option(help="Column of the text in JSONL, CSV, Parquet.")
+    ] = None,
     id_column: Annotated[str | None, typer.Option(help="Column of the id.")] = None,
     title_column: Annotated[str | None, typer.Option(help="Column of the title.")] = None,
     max_file_size: Annotated[str, typer.Option(help="Skip larger files.")] = "20MB",
-    context_size: Annotated[int | None, typer.Option(min=1, help="Chunks of context; default: the model's.")] = None,
+    context_size: Annotated[
+        int | None, typer.Option(min=1, help="Chunks of context; default: the model's.")
+    ] = None,
     seed: Annotated[int, typer.Option(help="Of the context sample.")] = 0,
     rebuild: Annotated[bool, typer.Option(help="Start from nothing.")] = False,
     refresh_context: Annotated[bool, typer.Option(help="Sample the context anew and embed again.")] = False,
@@ -137,7 +156,10 @@ def _summarise(report: "Report", paths: list[Path]) -> None:
     if report.skipped:
         console.print(f"{len(report.skipped)} files skipped:")
         for item in report.skipped[:SHOWN_SKIPS]:
-            console.print(f"  {ascii(item.path)[1:-1] if not item.path.isprintable() else item.path}: {item.reason}", markup=False)
+            console.print(
+                f"  {ascii(item.path)[1:-1] if not item.path.isprintable() else item.path}: {item.reason}",
+                markup=False,
+            )
         if len(report.skipped) > SHOWN_SKIPS:
             console.print(f"  and {len(report.skipped) - SHOWN_SKIPS} more")
     where = "" if paths and Path.cwd().is_relative_to(report.folder.parent) else f" --index {report.folder}"

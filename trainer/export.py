@@ -76,7 +76,13 @@ def export(
         ids = torch.ones(2, 3, dtype=torch.long)
         text = {0: "batch", 1: "tokens"}
         file = folder / "onnx" / "first_stage.onnx"
-        _write(_FirstStageGraph(model), {"input_ids": (ids, text), "mask": (ids, text)}, ["vectors"], file, precision)
+        _write(
+            _FirstStageGraph(model),
+            {"input_ids": (ids, text), "mask": (ids, text)},
+            ["vectors"],
+            file,
+            precision,
+        )
 
 
 def _export_second_stage(model: ContextualModel, file: Path, precision: Precision) -> None:

@@ -18,7 +18,9 @@ from cdesearch.model.contextual import ContextualModel
 from trainer.export import export
 
 
-def start_model(source: Path, statistics: StatisticsConfig = StatisticsConfig(), max_tokens: int = 256) -> ContextualModel:  # noqa: B008 (frozen)
+def start_model(
+    source: Path, statistics: StatisticsConfig = StatisticsConfig(), max_tokens: int = 256
+) -> ContextualModel:
     """The start model from a BERT sentence-transformers folder."""
     theirs = json.loads((source / "config.json").read_text(encoding="utf-8"))
     backbone = BackboneConfig(
@@ -31,7 +33,9 @@ def start_model(source: Path, statistics: StatisticsConfig = StatisticsConfig(),
         norm_eps=theirs["layer_norm_eps"],
     )
     model = ContextualModel(ModelConfig(backbone, statistics, first_stage="shared", max_tokens=max_tokens))
-    state = {name.removeprefix("bert."): tensor for name, tensor in load_file(source / "model.safetensors").items()}
+    state = {
+        name.removeprefix("bert."): tensor for name, tensor in load_file(source / "model.safetensors").items()
+    }
     stage = model.second_stage
     stage.backbone.load_state_dict(bert_state(state, backbone.n_layers))
     with torch.no_grad():
@@ -46,14 +50,22 @@ def start_model(source: Path, statistics: StatisticsConfig = StatisticsConfig(),
 
 def main() -> None:
     """Write the start checkpoint."""
-    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser = argparse.ArgumentParser(
+        description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
+    )
     parser.add_argument("source", type=Path, help="sentence-transformers folder of a BERT biencoder")
     parser.add_argument("out", type=Path)
     parser.add_argument("--precision", choices=["int8", "fp32"], default="int8")
     parser.add_argument("--half", action="store_true", help="store model.safetensors in fp16")
     arguments = parser.parse_args()
     dtype = torch.float16 if arguments.half else torch.float32
-    export(start_model(arguments.source), arguments.source / "tokenizer.json", arguments.out, arguments.precision, dtype)
+    export(
+        start_model(arguments.source),
+        arguments.source / "tokenizer.json",
+        arguments.out,
+        arguments.precision,
+        dtype,
+    )
 
 
 if __name__ == "__main__":

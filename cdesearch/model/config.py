@@ -60,11 +60,15 @@ class ModelConfig:
         try:
             values = json.loads(file.read_text(encoding="utf-8"))
         except FileNotFoundError:
-            raise ModelError(f"{folder} is no checkpoint: it has no config.json.", "Name a checkpoint folder.") from None
+            raise ModelError(
+                f"{folder} is no checkpoint: it has no config.json.", "Name a checkpoint folder."
+            ) from None
         except (OSError, ValueError) as error:
             raise ModelError(f"{file} cannot be read ({error}).", "Copy the checkpoint again.") from None
         if not isinstance(values, dict) or values.get("format") != FORMAT:
-            raise ModelError(f"{file} is not a cdesearch checkpoint of format {FORMAT}.", "Use one written by cdesearch.")
+            raise ModelError(
+                f"{file} is not a cdesearch checkpoint of format {FORMAT}.", "Use one written by cdesearch."
+            )
         values["backbone"] = _parse(BackboneConfig, values.get("backbone"), file)
         values["statistics"] = _parse(StatisticsConfig, values.get("statistics"), file)
         config: ModelConfig = _parse(cls, values, file)
@@ -75,7 +79,9 @@ def _parse(kind: Any, values: Any, file: Path) -> Any:
     known = {field.name for field in fields(kind)}
     unknown = sorted(set(values) - known) if isinstance(values, dict) else [kind.__name__]
     if unknown:
-        raise ModelError(f"{file} has fields that are not supported: {', '.join(unknown)}.", "Upgrade cdesearch.")
+        raise ModelError(
+            f"{file} has fields that are not supported: {', '.join(unknown)}.", "Upgrade cdesearch."
+        )
     try:
         return kind(**values)
     except TypeError as error:

@@ -48,16 +48,22 @@ class SecondStage(nn.Module):
             rows = block(rows, None)
         return torch.stack(keys), torch.stack(values)
 
-    def states(self, input_ids: Tensor, attention_mask: Tensor, keys: Tensor | None, values: Tensor | None) -> Tensor:
+    def states(
+        self, input_ids: Tensor, attention_mask: Tensor, keys: Tensor | None, values: Tensor | None
+    ) -> Tensor:
         """(B, T, d) text states given cached keys and values (L, J, d), or none for the plain biencoder."""
         rows = self.backbone.embed(input_ids)
         mask = additive_mask(attention_mask, rows.dtype)
         for layer, block in enumerate(self.backbone.blocks):
-            context = None if keys is None or values is None else (self.doors[layer], keys[layer], values[layer])
+            context = (
+                None if keys is None or values is None else (self.doors[layer], keys[layer], values[layer])
+            )
             rows = block(rows, mask, context)
         return rows
 
-    def joint_states(self, input_ids: Tensor, attention_mask: Tensor, vectors: Tensor, is_null: Tensor) -> Tensor:
+    def joint_states(
+        self, input_ids: Tensor, attention_mask: Tensor, vectors: Tensor, is_null: Tensor
+    ) -> Tensor:
         """(B, T, d) text states with the context's J rows in the same sequence."""
         text = self.backbone.embed(input_ids)
         context = self.context_rows(vectors, is_null).expand(text.shape[0], -1, -1)

@@ -20,7 +20,17 @@ CODE = {
     ".cfg": "ini",
 }  # fmt: skip
 NAMES = {"makefile": "make", "dockerfile": "dockerfile", "cmakelists.txt": "cmake", "justfile": "make"}
-PLAIN_NAMES = {"readme", "license", "copying", "notice", "changelog", "authors", "contributing", "todo", "news"}
+PLAIN_NAMES = {
+    "readme",
+    "license",
+    "copying",
+    "notice",
+    "changelog",
+    "authors",
+    "contributing",
+    "todo",
+    "news",
+}
 PDF, DOCX, NOTEBOOK = ".pdf", ".docx", ".ipynb"
 
 

