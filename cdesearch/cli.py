@@ -6,24 +6,17 @@ import sys
 import time
 from importlib.metadata import entry_points
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Any, Literal, cast
+from typing import Annotated, Any, Literal
 
 import typer
 
 from cdesearch import __version__
 from cdesearch.errors import CdesearchError
 
-if TYPE_CHECKING:
-    from cdesearch.search import Mode
-
 NO_HITS, INTERRUPTED = 1, 130
-IndexOption = Annotated[
-    Path | None, typer.Option("--index", help="Index folder; default: the nearest one upward.")
-]
+IndexOption = Annotated[Path | None, typer.Option("--index", help="Index folder; default: the nearest one upward.")]
 
-app = typer.Typer(
-    add_completion=False, no_args_is_help=True, pretty_exceptions_enable=False, rich_markup_mode=None
-)
+app = typer.Typer(add_completion=False, no_args_is_help=True, pretty_exceptions_enable=False, rich_markup_mode=None)
 
 
 @app.callback(invoke_without_command=True)
@@ -52,7 +45,7 @@ def query(
     text = " ".join(words)
     searcher = Searcher(Index.open(index))
     started = time.perf_counter()
-    hits = searcher.search(text, k, cast("Mode", mode), path, not context_off)
+    hits = searcher.search(text, k, mode, path, not context_off)
     seconds = time.perf_counter() - started
     if as_json:
         from cdesearch.render import hits_as_json

@@ -93,9 +93,7 @@ class Encoder:
         pooled /= np.linalg.norm(pooled, axis=1, keepdims=True)
         shift, projection = whitening(pooled, self.config.statistics)
         names = [name for name in Context.__slots__ if name not in ("shift", "projection")]
-        return Context(
-            shift=shift, projection=projection, **{name: getattr(half_made, name) for name in names}
-        )
+        return Context(shift=shift, projection=projection, **{name: getattr(half_made, name) for name in names})
 
     def encode(self, texts: Sequence[str], role: Role, context: Context | None) -> Floats:
         """(n, d) second-stage vectors of length 1, in the order of `texts`; a context of None is the null context."""
@@ -154,9 +152,7 @@ def load_encoder(model: Path | None = None, device: Device = "auto") -> Encoder:
     try:
         tokenizer = Tokenizer.from_file(str(tokenizer_file))
     except Exception as error:  # the tokenizers library raises bare Exception
-        raise ModelError(
-            f"{tokenizer_file} cannot be read ({error}).", "Copy the checkpoint again."
-        ) from None
+        raise ModelError(f"{tokenizer_file} cannot be read ({error}).", "Copy the checkpoint again.") from None
     tokenizer.no_truncation()
     tokenizer.no_padding()
     digest = hashlib.blake2b((folder / "config.json").read_bytes(), digest_size=16)

@@ -21,9 +21,7 @@ def find_index(start: Path) -> Path:
     for folder in [start, *start.parents]:
         if (folder / FOLDER / "CURRENT").is_file():
             return folder / FOLDER
-    raise IndexNotFoundError(
-        f"There is no index in {start} or above it.", "Make one with `cdesearch index FOLDER`."
-    )
+    raise IndexNotFoundError(f"There is no index in {start} or above it.", "Make one with `cdesearch index FOLDER`.")
 
 
 def current_generation(folder: Path) -> Path:
@@ -31,9 +29,7 @@ def current_generation(folder: Path) -> Path:
     try:
         name = (folder / "CURRENT").read_text(encoding="utf-8").strip()
     except FileNotFoundError:
-        raise IndexNotFoundError(
-            f"{folder} holds no finished index.", "Run `cdesearch index FOLDER`."
-        ) from None
+        raise IndexNotFoundError(f"{folder} holds no finished index.", "Run `cdesearch index FOLDER`.") from None
     generation = folder / "generations" / name
     if not name or not generation.is_dir():
         raise IndexDamagedError(f"{folder}/CURRENT names a generation that is not there.", REBUILD)
@@ -101,6 +97,4 @@ class Index:
         try:
             return lancedb.connect(self.generation / "tables").open_table(name)
         except (ValueError, RuntimeError, OSError) as error:
-            raise IndexDamagedError(
-                f"Table {name} of {self.folder} cannot be opened ({error}).", REBUILD
-            ) from None
+            raise IndexDamagedError(f"Table {name} of {self.folder} cannot be opened ({error}).", REBUILD) from None

@@ -17,9 +17,7 @@ class OnnxRuntime:
 
     def __init__(self, folder: Path) -> None:
         self._second = _open(folder / "second_stage.onnx")
-        self._first = (
-            _open(folder / "first_stage.onnx") if (folder / "first_stage.onnx").exists() else self._second
-        )
+        self._first = _open(folder / "first_stage.onnx") if (folder / "first_stage.onnx").exists() else self._second
         self._reads_context = any(value.name == "keys" for value in self._second.get_inputs())
         self._cache = _open(folder / "cache.onnx") if self._reads_context else None
 

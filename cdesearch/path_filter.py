@@ -16,7 +16,6 @@ def _regex(pattern: str) -> str:
     parts = re.split(r"(\*\*/?|\*|\?|\[[^\]]+\])", pattern)
     known = {"**": ".*", "**/": "(.*/)?", "*": "[^/]*", "?": "[^/]"}
     return "".join(
-        known.get(part)
-        or ("[" + part[1:-1].replace("!", "^", 1) + "]" if part.startswith("[") else re.escape(part))
+        known.get(part) or ("[" + part[1:-1].replace("!", "^", 1) + "]" if part.startswith("[") else re.escape(part))
         for part in parts
     )

@@ -72,7 +72,7 @@ class Searcher:
     def _text(self, query: str, limit: int, condition: str | None) -> list[Row]:
         from lancedb.query import MatchQuery
 
-        search = self.index.chunks.search(MatchQuery(query, "text"), query_type="fts").limit(limit)
+        search = self.index.chunks.search(MatchQuery(query=query, column="text"), query_type="fts").limit(limit)
         rows: list[Row] = (search.where(condition, prefilter=True) if condition else search).to_list()
         return rows
 
@@ -86,15 +86,12 @@ class Searcher:
         text = np.array([text_scores.get(chunk, np.nan) for chunk in ids], np.float64)
         scores = fuse(dense, text, self.index.manifest.fusion.get("dense_weight", 1.0))
         best = np.argsort(-scores, kind="stable")[:k]
-        return _hits(
-            [(rows[ids[i]], float(scores[i]), float(dense[i]), text_scores.get(ids[i])) for i in best]
-        )
+        return _hits([(rows[ids[i]], float(scores[i]), float(dense[i]), text_scores.get(ids[i])) for i in best])
 
 
 def _hits(scored: list[tuple[Row, float, float | None, float | None]]) -> list[Hit]:
     return [
-        Hit(rank, score, _chunk(row), dense, text)
-        for rank, (row, score, dense, text) in enumerate(scored, start=1)
+        Hit(rank, score, _chunk(row), dense, text) for rank, (row, score, dense, text) in enumerate(scored, start=1)
     ]
 
 

@@ -58,11 +58,5 @@ def _drift(index: Index) -> str:
     sample, rest = vectors[inside], vectors[~inside]
     error = np.sqrt(sample.var(axis=0).sum() / len(sample) + rest.var(axis=0).sum() / len(rest))
     distance = float(np.linalg.norm(sample.mean(axis=0) - rest.mean(axis=0)) / error)
-    word = (
-        "none"
-        if distance < 2
-        else "small"
-        if distance < 3
-        else "large: run cdesearch index --refresh-context"
-    )
+    word = "none" if distance < 2 else "small" if distance < 3 else "large: run cdesearch index --refresh-context"
     return f"{word} ({distance:.1f} standard errors)" if word != "none" else word

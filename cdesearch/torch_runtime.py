@@ -1,6 +1,7 @@
 """A checkpoint on torch: CUDA, MPS, or a CPU where there is no ONNX export."""
 
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 import torch
@@ -42,8 +43,8 @@ class TorchRuntime:
         stage, ids, text_mask = self._model.second_stage, self._put(input_ids), self._put(mask)
         if stage.joint:
             is_null = np.isnan(context.vectors).any(axis=1)
-            vectors = np.nan_to_num(context.vectors)
-            states = stage.joint_states(ids, text_mask, self._put(vectors), self._put(is_null))
+            rows = self._put(np.nan_to_num(context.vectors))
+            states = stage.joint_states(ids, text_mask, rows, self._put(np.asarray(is_null)))
         else:
             cached = (context.keys, context.values)
             keys, values = (None if array is None else self._put(array) for array in cached)
@@ -52,7 +53,7 @@ class TorchRuntime:
         pooled, vectors = read_out(states, weights, self._put(context.shift), self._put(context.projection))
         return _floats(pooled), _floats(vectors)
 
-    def _put(self, array: NDArray[np.generic]) -> Tensor:
+    def _put(self, array: NDArray[Any]) -> Tensor:
         return torch.from_numpy(np.ascontiguousarray(array)).to(self._device)
 
 

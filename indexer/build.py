@@ -3,7 +3,7 @@
 import os
 import time
 from collections.abc import Callable, Sequence
-from dataclasses import asdict, dataclass, replace
+from dataclasses import asdict, dataclass, field, replace
 from pathlib import Path
 from typing import Any, Protocol
 
@@ -36,7 +36,7 @@ class Options:
     index: Path | None = None  # the index folder; None: `.cdesearch` beside the documents
     model: Path | None = None
     device: Device = "auto"
-    columns: Columns = Columns()
+    columns: Columns = field(default_factory=Columns)
     max_file_bytes: int = 20_000_000
     context_size: int | None = None  # None: what the model was made for
     seed: int = 0
@@ -68,7 +68,7 @@ class Progress(Protocol):
 def build(paths: Sequence[Path], options: Options, progress: Progress) -> Report:
     """Index `paths`, or bring their index up to date; raises CdesearchError. Ctrl-C keeps what is embedded."""
     started = time.monotonic()
-    paths = [Path(os.path.abspath(path)) for path in paths]
+    paths = [path.absolute() for path in paths]
     for path in paths:
         if not path.exists():
             raise SourceError(f"There is no folder or file {path}.", "Check the spelling.")
@@ -86,9 +86,7 @@ def build(paths: Sequence[Path], options: Options, progress: Progress) -> Report
             folder, None if full else base.generation if base else None, _key(encoder, options, base)
         )
         spool = Spool(building / "spool.arrow")
-        records = plan.kept + _read_all(
-            plan, spool, Chunker(encoder.tokenizer, encoder.max_tokens), options, progress
-        )
+        records = plan.kept + _read_all(plan, spool, Chunker(encoder.tokenizer, encoder.max_tokens), options, progress)
         if not records:
             raise SourceError(f"Nothing readable in {', '.join(map(str, paths))}.", _why(plan))
         context = _context(building, spool, encoder, options, base, progress)
@@ -97,9 +95,7 @@ def build(paths: Sequence[Path], options: Options, progress: Progress) -> Report
         tables.write_documents(records)
         progress.stage("Indexing words", None)
         tables.finish()
-        manifest = _manifest(
-            base, root, paths, encoder, context, options, plan, tables.chunks.count_rows(), records
-        )
+        manifest = _manifest(base, root, paths, encoder, context, options, plan, tables.chunks.count_rows(), records)
         manifest.save(building / "manifest.json")
         (building / "spool.arrow").unlink()
         swap_in(folder, building)
@@ -131,9 +127,7 @@ def _key(encoder: Encoder, options: Options, base: Index | None) -> dict[str, An
     }
 
 
-def _read_all(
-    plan: Plan, spool: Spool, chunker: Chunker, options: Options, progress: Progress
-) -> list[dict[str, Any]]:
+def _read_all(plan: Plan, spool: Spool, chunker: Chunker, options: Options, progress: Progress) -> list[dict[str, Any]]:
     """Read and chunk what the plan says, into the spool; returns the records of what was read."""
     advance = progress.stage("Reading", len(plan.to_read))
     records = []
@@ -184,9 +178,7 @@ def _context(
     for window in spool.windows(["id", "content_hash", "text"]):
         ids, hashes, texts = (window[name].to_pylist() for name in ("id", "content_hash", "text"))
         frequencies += encoder.count_tokens(texts[::step])
-        sampled |= {
-            i: (content, text) for i, content, text in zip(ids, hashes, texts, strict=True) if i in chosen
-        }
+        sampled |= {i: (content, text) for i, content, text in zip(ids, hashes, texts, strict=True) if i in chosen}
         advance(len(ids))
     context = _make_context(sampled, frequencies, encoder, options.seed, base, progress)
     context.save(file)
@@ -214,17 +206,13 @@ def _make_context(
     return encoder.make_context(ids, hashes, texts, vectors, frequencies, seed)
 
 
-def _fill(
-    tables: Tables, spool: Spool, plan: Plan, encoder: Encoder, context: Context, progress: Progress
-) -> int:
+def _fill(tables: Tables, spool: Spool, plan: Plan, encoder: Encoder, context: Context, progress: Progress) -> int:
     """Make the chunks table hold what the plan and the spool say, whatever an earlier run left in it."""
     there = tables.ids_by_path()
     kept = {record["path"] for record in plan.kept}
     old = {chunk for path, ids in there.items() if path not in kept for chunk in ids}
     known = tables.vectors_of(plan.touched) if old else {}
-    embedded = embed_spool(
-        spool, tables, old, known, encoder, context, progress.stage("Embedding", spool.n_chunks)
-    )
+    embedded = embed_spool(spool, tables, old, known, encoder, context, progress.stage("Embedding", spool.n_chunks))
     wanted = {chunk for window in spool.windows(["id"]) for chunk in window["id"].to_pylist()}
     tables.delete(old - wanted)
     return embedded
@@ -261,9 +249,7 @@ def _manifest(
     )
 
 
-def _report(
-    folder: Path, manifest: Manifest, plan: Plan, embedded: int, started: float, *, changed: bool
-) -> Report:
+def _report(folder: Path, manifest: Manifest, plan: Plan, embedded: int, started: float, *, changed: bool) -> Report:
     return Report(
         folder=folder,
         n_documents=manifest.n_documents,

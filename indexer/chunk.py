@@ -48,8 +48,24 @@ class Chunker:
         budget = self._max_tokens - SPECIAL_TOKENS - self._max_tokens // HEADER_SHARE
         pieces = []
         for start, part in _parts(document):
-            pieces += self._split_to_fit([(start, part)], document, budget, budget * CHARACTERS_PER_TOKEN)
+            cut = self._split_to_fit([(start, part)], document, budget, budget * CHARACTERS_PER_TOKEN)
+            pieces += self._merge_small(cut, document.text, budget)
         return pieces
+
+    def _merge_small(self, pieces: list[Piece], text: str, budget: int) -> list[Piece]:
+        """Join neighbours where one of the two is less than a third of a chunk: a lone heading answers nothing."""
+        merged: list[Piece] = []
+        sizes: list[int] = []
+        for (offset, body), count in zip(pieces, self._count([body for _, body in pieces]), strict=True):
+            size = count - SPECIAL_TOKENS
+            if merged and sizes[-1] + size <= budget and min(sizes[-1], size) < budget // 3:
+                start = merged[-1][0]
+                merged[-1] = (start, text[start : offset + len(body)])
+                sizes[-1] += size
+            else:
+                merged.append((offset, body))
+                sizes.append(size)
+        return merged
 
     def _fits_whole(self, document: Document, whole: str) -> bool:
         if len(whole) > self._max_tokens * 16:
@@ -57,9 +73,7 @@ class Chunker:
         header = self._header(document, 0, whole)
         return self._count([header + whole])[0] <= self._max_tokens
 
-    def _split_to_fit(
-        self, pieces: list[Piece], document: Document, budget: int, capacity: int
-    ) -> list[Piece]:
+    def _split_to_fit(self, pieces: list[Piece], document: Document, budget: int, capacity: int) -> list[Piece]:
         """Split each piece at `capacity` characters, and again, finer, where it has more than `budget` tokens."""
         splitter = _splitter(document.layout, document.language, capacity)
         cut = [
@@ -111,9 +125,7 @@ def _parts(document: Document) -> list[Piece]:
 
 
 @lru_cache(maxsize=64)
-def _splitter(
-    layout: str, language: str | None, capacity: int
-) -> TextSplitter | MarkdownSplitter | CodeSplitter:
+def _splitter(layout: str, language: str | None, capacity: int) -> TextSplitter | MarkdownSplitter | CodeSplitter:
     if layout == "markdown":
         return MarkdownSplitter(capacity)
     if layout == "code" and language is not None:
@@ -143,9 +155,7 @@ def _line_starts(text: str) -> list[int]:
     return [0, *accumulate(len(line) + 1 for line in text.split("\n"))]
 
 
-def _chunk(
-    document: Document, ordinal: int, piece: Piece, header: str, n_tokens: int, lines: list[int]
-) -> Chunk:
+def _chunk(document: Document, ordinal: int, piece: Piece, header: str, n_tokens: int, lines: list[int]) -> Chunk:
     offset, body = piece
     text = header + body
     line = bisect_right(lines, offset) if lines else None

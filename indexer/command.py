@@ -29,27 +29,17 @@ UNITS = {"": 1, "k": 1e3, "m": 1e6, "g": 1e9}
 
 
 def index(
-    paths: Annotated[
-        list[Path] | None, typer.Argument(help="Folders and files; none: update the index here.")
-    ] = None,
+    paths: Annotated[list[Path] | None, typer.Argument(help="Folders and files; none: update the index here.")] = None,
     folder: Annotated[
         Path | None, typer.Option("--index", help="Index folder; default: .cdesearch in the folder.")
     ] = None,
-    model: Annotated[
-        Path | None, typer.Option(help="Checkpoint folder; default: the one that ships.")
-    ] = None,
-    device: Annotated[
-        Literal["auto", "cpu", "cuda", "mps"], typer.Option(help="Where the model runs.")
-    ] = "auto",
-    text_column: Annotated[
-        str | None, typer.Option(help="Column of the text in JSONL, CSV, Parquet.")
-    ] = None,
+    model: Annotated[Path | None, typer.Option(help="Checkpoint folder; default: the one that ships.")] = None,
+    device: Annotated[Literal["auto", "cpu", "cuda", "mps"], typer.Option(help="Where the model runs.")] = "auto",
+    text_column: Annotated[str | None, typer.Option(help="Column of the text in JSONL, CSV, Parquet.")] = None,
     id_column: Annotated[str | None, typer.Option(help="Column of the id.")] = None,
     title_column: Annotated[str | None, typer.Option(help="Column of the title.")] = None,
     max_file_size: Annotated[str, typer.Option(help="Skip larger files.")] = "20MB",
-    context_size: Annotated[
-        int | None, typer.Option(min=1, help="Chunks of context; default: the model's.")
-    ] = None,
+    context_size: Annotated[int | None, typer.Option(min=1, help="Chunks of context; default: the model's.")] = None,
     seed: Annotated[int, typer.Option(help="Of the context sample.")] = 0,
     rebuild: Annotated[bool, typer.Option(help="Start from nothing.")] = False,
     refresh_context: Annotated[bool, typer.Option(help="Sample the context anew and embed again.")] = False,

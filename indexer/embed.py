@@ -60,7 +60,5 @@ def _embed_window(
         have = known | vectors if known else vectors
         rows = [row for row, content in enumerate(hashes) if content in have]
         if rows:
-            tables.add(
-                window.take(pa.array(rows)), np.stack([have[hashes[row]] for row in rows]).astype(np.float32)
-            )
+            tables.add(window.take(pa.array(rows)), np.stack([have[hashes[row]] for row in rows]).astype(np.float32))
     return len(waiting)

@@ -27,9 +27,7 @@ def locked(folder: Path, wait: bool) -> Iterator[None]:
         with lock:
             yield
     except Timeout:
-        raise IndexBusyError(
-            f"Another run is indexing into {folder}.", "Wait for it, or add --wait."
-        ) from None
+        raise IndexBusyError(f"Another run is indexing into {folder}.", "Wait for it, or add --wait.") from None
     except (OSError, RuntimeError) as error:
         raise _storage_error(folder, error) from error
 
@@ -37,9 +35,7 @@ def locked(folder: Path, wait: bool) -> Iterator[None]:
 def _storage_error(folder: Path, error: OSError | RuntimeError) -> Exception:
     code = getattr(error, "errno", None)
     if code == errno.ENOSPC or "No space left" in str(error):
-        return StorageError(
-            f"The disk of {folder} is full.", "Free some space and run the same command: it continues."
-        )
+        return StorageError(f"The disk of {folder} is full.", "Free some space and run the same command: it continues.")
     if code in (errno.EACCES, errno.EPERM, errno.EROFS):
         return StorageError(f"{folder} cannot be written.", "Name another place with --index DIR.")
     return error

@@ -18,9 +18,7 @@ Layout = Literal["markdown", "text", "code"]
 
 _FENCE = re.compile(r"^(```|~~~)", re.MULTILINE)
 _ATX = re.compile(r"^(#{1,6})[ \t]+(.+?)[ \t#]*$", re.MULTILINE)
-_UNDERLINED = re.compile(
-    r"^(?P<title>[^\s\W_][^\n]*)\n(?P<line>([=\-~^\"'`#*+.:])\3{2,})[ \t]*$", re.MULTILINE
-)
+_UNDERLINED = re.compile(r"^(?P<title>[^\s\W_][^\n]*)\n(?P<line>([=\-~^\"'`#*+.:])\3{2,})[ \t]*$", re.MULTILINE)
 
 
 @dataclass(frozen=True, slots=True)
@@ -101,9 +99,7 @@ def _pdf(path: str, data: bytes) -> Document:
     for page in pages:
         starts.append(offset)
         offset += len(page) + 2
-    return Document(
-        path, path, title or PurePosixPath(path).name, "\n\n".join(pages), "text", pages=tuple(starts)
-    )
+    return Document(path, path, title or PurePosixPath(path).name, "\n\n".join(pages), "text", pages=tuple(starts))
 
 
 def _decode(data: bytes) -> str:

@@ -45,6 +45,4 @@ class Spool:
 
     def _flush(self, n: int) -> None:
         rows, self._waiting = self._waiting[:n], self._waiting[n:]
-        self._writer.write_batch(
-            pa.RecordBatch.from_pylist([asdict(chunk) for chunk in rows], schema=_SCHEMA)
-        )
+        self._writer.write_batch(pa.RecordBatch.from_pylist([asdict(chunk) for chunk in rows], schema=_SCHEMA))

@@ -103,9 +103,7 @@ class _IgnoreFiles:
             if not folder.is_relative_to(self._top):
                 return False
             spec = self._load(folder)
-            if spec is not None and spec.match_file(
-                name.removeprefix(folder.relative_to(self._top).as_posix() + "/")
-            ):
+            if spec is not None and spec.match_file(name.removeprefix(folder.relative_to(self._top).as_posix() + "/")):
                 return True
         return False
 
@@ -114,6 +112,4 @@ class _IgnoreFiles:
         file = folder / IGNORE_FILE
         if not file.is_file():
             return None
-        return pathspec.GitIgnoreSpec.from_lines(
-            file.read_text(encoding="utf-8", errors="replace").splitlines()
-        )
+        return pathspec.GitIgnoreSpec.from_lines(file.read_text(encoding="utf-8", errors="replace").splitlines())

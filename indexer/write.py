@@ -38,11 +38,7 @@ class Tables:
         for names in _slices(paths):
             n = self.chunks.count_rows()
             rows = (
-                self.chunks.search()
-                .where(f"path IN ({names})")
-                .select(["content_hash", "vector"])
-                .limit(n)
-                .to_arrow()
+                self.chunks.search().where(f"path IN ({names})").select(["content_hash", "vector"]).limit(n).to_arrow()
             )
             known.update(zip(rows["content_hash"].to_pylist(), rows["vector"].to_numpy(), strict=True))
         return known
@@ -70,17 +66,13 @@ class Tables:
         if "text_idx" not in has:
             self.chunks.create_fts_index("text", with_position=False)
         if "vector_idx" not in has and self.chunks.count_rows() >= VECTOR_INDEX_FROM:
-            self.chunks.create_index(
-                metric="cosine", index_type="IVF_HNSW_SQ", num_partitions=1, name="vector_idx"
-            )
+            self.chunks.create_index(metric="cosine", index_type="IVF_HNSW_SQ", num_partitions=1, name="vector_idx")
         for name in ("chunks", "documents"):
             table = self._database.open_table(name)
-            table.optimize(cleanup_older_than=timedelta(0), delete_unverified=True)
+            table.optimize(cleanup_older_than=timedelta(milliseconds=1), delete_unverified=True)
 
 
 def _slices(names: Sequence[str]) -> Iterable[str]:
     """SQL lists of at most NAMES_PER_QUERY quoted names."""
     for start in range(0, len(names), NAMES_PER_QUERY):
-        yield ", ".join(
-            "'" + name.replace("'", "''") + "'" for name in names[start : start + NAMES_PER_QUERY]
-        )
+        yield ", ".join("'" + name.replace("'", "''") + "'" for name in names[start : start + NAMES_PER_QUERY])

@@ -13,14 +13,12 @@ import torch
 from safetensors.torch import load_file
 
 from cdesearch.model.backbone import bert_state
-from cdesearch.model.config import BackboneConfig, ModelConfig, StatisticsConfig
+from cdesearch.model.config import BackboneConfig, ModelConfig
 from cdesearch.model.contextual import ContextualModel
 from trainer.export import export
 
 
-def start_model(
-    source: Path, statistics: StatisticsConfig = StatisticsConfig(), max_tokens: int = 256
-) -> ContextualModel:
+def start_model(source: Path, max_tokens: int = 256) -> ContextualModel:
     """The start model from a BERT sentence-transformers folder."""
     theirs = json.loads((source / "config.json").read_text(encoding="utf-8"))
     backbone = BackboneConfig(
@@ -32,15 +30,13 @@ def start_model(
         n_positions=theirs["max_position_embeddings"],
         norm_eps=theirs["layer_norm_eps"],
     )
-    model = ContextualModel(ModelConfig(backbone, statistics, first_stage="shared", max_tokens=max_tokens))
-    state = {
-        name.removeprefix("bert."): tensor for name, tensor in load_file(source / "model.safetensors").items()
-    }
+    model = ContextualModel(ModelConfig(backbone, first_stage="shared", max_tokens=max_tokens))
+    state = {name.removeprefix("bert."): tensor for name, tensor in load_file(source / "model.safetensors").items()}
     stage = model.second_stage
     stage.backbone.load_state_dict(bert_state(state, backbone.n_layers))
     with torch.no_grad():
         # Doors start as copies of the text's own keys and values: an opened gate sees something sensible at once.
-        for block, door in zip(stage.backbone.blocks, stage.doors, strict=True):
+        for block, door in stage.layers:
             door.key_value.weight.copy_(block.attention.qkv.weight[backbone.dimension :])
             door.key_value.bias.copy_(block.attention.qkv.bias[backbone.dimension :])
         stage.context_projection.weight.copy_(torch.eye(backbone.dimension))
@@ -50,9 +46,7 @@ def start_model(
 
 def main() -> None:
     """Write the start checkpoint."""
-    parser = argparse.ArgumentParser(
-        description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
-    )
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("source", type=Path, help="sentence-transformers folder of a BERT biencoder")
     parser.add_argument("out", type=Path)
     parser.add_argument("--precision", choices=["int8", "fp32"], default="int8")

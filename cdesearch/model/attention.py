@@ -47,4 +47,5 @@ class ContextAttention(nn.Module):
     def forward(self, queries: Tensor, keys: Tensor, values: Tensor) -> Tensor:
         """(B, T, d) from queries (B, T, d) and the context's keys and values (J, d)."""
         mixed = attend(queries, keys[None], values[None], self.n_heads)
-        return (mixed.unflatten(-1, (self.n_heads, -1)) * torch.tanh(self.gate)[:, None]).flatten(2)
+        heads: Tensor = mixed.unflatten(-1, (self.n_heads, -1))
+        return (heads * torch.tanh(self.gate)[:, None]).flatten(2)

@@ -79,9 +79,7 @@ def _parse(kind: Any, values: Any, file: Path) -> Any:
     known = {field.name for field in fields(kind)}
     unknown = sorted(set(values) - known) if isinstance(values, dict) else [kind.__name__]
     if unknown:
-        raise ModelError(
-            f"{file} has fields that are not supported: {', '.join(unknown)}.", "Upgrade cdesearch."
-        )
+        raise ModelError(f"{file} has fields that are not supported: {', '.join(unknown)}.", "Upgrade cdesearch.")
     try:
         return kind(**values)
     except TypeError as error:

@@ -64,9 +64,7 @@ class ContextualModel(nn.Module):
 
 def save_checkpoint(model: ContextualModel, folder: Path, dtype: torch.dtype = torch.float32) -> None:
     """Write `model.safetensors` in `dtype`; config.json and tokenizer.json are the caller's to put beside it."""
-    state = {
-        name: tensor.detach().cpu().to(dtype).contiguous() for name, tensor in model.state_dict().items()
-    }
+    state = {name: tensor.detach().cpu().to(dtype).contiguous() for name, tensor in model.state_dict().items()}
     save_file(state, folder / "model.safetensors")
 
 
@@ -83,8 +81,6 @@ def load_checkpoint(folder: Path) -> ContextualModel:
     expected = model.state_dict()
     wrong = sorted(set(state) ^ set(expected)) or [n for n in state if state[n].shape != expected[n].shape]
     if wrong:
-        raise ModelError(
-            f"{file} does not fit its config.json: {', '.join(wrong[:5])}.", "Copy the checkpoint again."
-        )
+        raise ModelError(f"{file} does not fit its config.json: {', '.join(wrong[:5])}.", "Copy the checkpoint again.")
     model.load_state_dict(state)
     return model.eval()

@@ -1,11 +1,13 @@
 """The second stage: embeds a text, document or query alike, given the context (CDE section 4.2, equations 5 and 6)."""
 
+from typing import cast
+
 import torch
 from torch import Tensor, nn
 from torch.nn import functional
 
 from cdesearch.model.attention import ContextAttention
-from cdesearch.model.backbone import Backbone, additive_mask, mean_pool
+from cdesearch.model.backbone import Backbone, Block, additive_mask, mean_pool
 from cdesearch.model.config import ModelConfig
 
 
@@ -28,9 +30,14 @@ class SecondStage(nn.Module):
         self.doors = nn.ModuleList(ContextAttention(d, n_heads) for _ in range(doors))
 
     @property
+    def layers(self) -> list[tuple[Block, ContextAttention]]:
+        """Each block of the backbone with its door to the cached context."""
+        return cast("list[tuple[Block, ContextAttention]]", list(zip(self.backbone.blocks, self.doors, strict=True)))
+
+    @property
     def gates_closed(self) -> bool:
         """Whether no layer lets any context in."""
-        return not self.joint and all(not door.gate.any() for door in self.doors)
+        return not self.joint and all(not door.gate.any() for _, door in self.layers)
 
     def context_rows(self, vectors: Tensor, is_null: Tensor) -> Tensor:
         """First-stage vectors (J, d) to context rows (J, d); slots where `is_null` (J,) hold the null vector."""
@@ -41,29 +48,23 @@ class SecondStage(nn.Module):
         """Keys and values (L, J, d) of the context in every layer, from first-stage vectors (J, d)."""
         rows = self.context_rows(vectors, is_null)[None]
         keys, values = [], []
-        for block, door in zip(self.backbone.blocks, self.doors, strict=True):
+        for block, door in self.layers:
             key, value = door.key_value(rows[0]).chunk(2, dim=-1)
             keys.append(key)
             values.append(value)
             rows = block(rows, None)
         return torch.stack(keys), torch.stack(values)
 
-    def states(
-        self, input_ids: Tensor, attention_mask: Tensor, keys: Tensor | None, values: Tensor | None
-    ) -> Tensor:
+    def states(self, input_ids: Tensor, attention_mask: Tensor, keys: Tensor | None, values: Tensor | None) -> Tensor:
         """(B, T, d) text states given cached keys and values (L, J, d), or none for the plain biencoder."""
         rows = self.backbone.embed(input_ids)
         mask = additive_mask(attention_mask, rows.dtype)
         for layer, block in enumerate(self.backbone.blocks):
-            context = (
-                None if keys is None or values is None else (self.doors[layer], keys[layer], values[layer])
-            )
+            context = None if keys is None or values is None else (self.doors[layer], keys[layer], values[layer])
             rows = block(rows, mask, context)
         return rows
 
-    def joint_states(
-        self, input_ids: Tensor, attention_mask: Tensor, vectors: Tensor, is_null: Tensor
-    ) -> Tensor:
+    def joint_states(self, input_ids: Tensor, attention_mask: Tensor, vectors: Tensor, is_null: Tensor) -> Tensor:
         """(B, T, d) text states with the context's J rows in the same sequence."""
         text = self.backbone.embed(input_ids)
         context = self.context_rows(vectors, is_null).expand(text.shape[0], -1, -1)

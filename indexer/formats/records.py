@@ -53,9 +53,7 @@ def _column(row: Mapping[str, Any], wanted: str | None, usual: tuple[str, ...], 
     there = ", ".join(str(name) for name in row)
     if wanted is not None:
         if wanted not in row:
-            raise SourceError(
-                f"Record {number} has no column {wanted}.", f"There are: {there} (--text-column)."
-            )
+            raise SourceError(f"Record {number} has no column {wanted}.", f"There are: {there} (--text-column).")
         return wanted
     found = next((name for name in usual if name in row), None)
     if found is None:

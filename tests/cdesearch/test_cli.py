@@ -1,0 +1,82 @@
+import json
+import subprocess
+import sys
+
+import pytest
+
+TEXT = "# Cats\n\nA cat purrs at night.\n\n# Dogs\n\nA dog barks.\n"
+
+
+def cdesearch(*arguments, cwd, code=0):
+    command = [sys.executable, "-m", "cdesearch", *map(str, arguments)]
+    run = subprocess.run(command, cwd=cwd, capture_output=True, text=True)
+    assert run.returncode == code, run.stderr
+    assert "Traceback" not in run.stderr
+    return run
+
+
+@pytest.fixture(scope="module")
+def indexed(tmp_path_factory):
+    folder = tmp_path_factory.mktemp("docs")
+    (folder / "pets.md").write_text(TEXT)
+    (folder / "sub").mkdir()
+    (folder / "sub" / "evil\x1b[31m.txt").write_text("A whale sings.")
+    run = cdesearch("index", ".", cwd=folder)
+    assert "Next: cdesearch query" in run.stderr and run.stdout == ""
+    return folder
+
+
+def test_a_hit_shows_place_and_passage(indexed):
+    run = cdesearch("query", "purring", "cat", "-k", "1", cwd=indexed / "sub")
+    assert "../pets.md:1" in run.stdout and "A cat purrs at night." in run.stdout and "\x1b" not in run.stdout
+
+
+def test_bare_words_are_a_query(indexed):
+    assert cdesearch("cat", "-k", "1", cwd=indexed).stdout.startswith(" 1 pets.md:1")
+
+
+def test_json(indexed):
+    answer = json.loads(cdesearch("query", "whale", "--json", "--mode", "text", cwd=indexed).stdout)
+    assert answer["hits"][0]["text"] == "A whale sings." and answer["mode"] == "text"
+
+
+def test_a_file_name_cannot_steer_the_terminal(indexed):
+    assert "\x1b" not in cdesearch("whale", "-k", "1", cwd=indexed).stdout
+
+
+def test_no_hits_is_exit_code_1(indexed):
+    cdesearch("query", "zebra", "--mode", "text", cwd=indexed, code=1)
+
+
+def test_status(indexed):
+    report = json.loads(cdesearch("status", "--json", cwd=indexed).stdout)
+    assert report["documents"] == 2 and report["modified_files"] == report["deleted_files"] == 0
+
+
+@pytest.mark.parametrize(
+    ("arguments", "said"),
+    [
+        (["query", " "], "The query is empty."),
+        (["index", "nowhere"], "no folder or file"),
+        (["index", ".", "--max-file-size", "big"], "no file size"),
+        (["index", ".", "--model", "nowhere"], "no checkpoint"),
+    ],
+)
+def test_bad_input_is_one_line(indexed, arguments, said):
+    error = cdesearch(*arguments, cwd=indexed, code=2).stderr
+    assert said in error and len(error.splitlines()) == 1
+
+
+def test_a_query_without_an_index(tmp_path):
+    assert "cdesearch index FOLDER" in cdesearch("query", "x", cwd=tmp_path, code=2).stderr
+
+
+def test_odd_queries_work(indexed):
+    for words in ["'; drop table --", "漢字", "🐈", "cat " * 10_000, 'a "quoted" (query) AND OR ~^:']:
+        cdesearch("query", words, cwd=indexed)
+
+
+def test_a_reader_that_leaves_early_is_no_error(indexed):
+    command = f"{sys.executable} -m cdesearch query cat | head -c 1"
+    run = subprocess.run(command, shell=True, cwd=indexed, capture_output=True, text=True)
+    assert run.stderr == ""

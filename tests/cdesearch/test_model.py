@@ -1,0 +1,94 @@
+from dataclasses import replace
+
+import pytest
+import torch
+from conftest import TINY, make_model
+from torch.nn import functional
+
+from cdesearch.model.attention import attend
+from cdesearch.model.backbone import mean_pool
+
+D = TINY.backbone.dimension
+JOINT = replace(TINY, context_attention="joint")
+
+
+def inputs(n_texts=3, length=9):
+    torch.manual_seed(1)
+    ids = torch.randint(4, 100, (n_texts, length))
+    mask = torch.ones_like(ids)
+    mask[0, 5:] = 0
+    return ids, mask, torch.ones(n_texts, length), torch.zeros(D), torch.eye(D)
+
+
+@pytest.mark.parametrize("config", [TINY, JOINT])
+@torch.no_grad()
+def test_the_order_of_the_context_does_not_matter(config):
+    model, context = make_model(config), torch.randn(12, D)
+    straight = model(*inputs(), context)[1]
+    shuffled = model(*inputs(), context[torch.randperm(12)])[1]
+    torch.testing.assert_close(straight, shuffled, atol=1e-5, rtol=0)
+
+
+@pytest.mark.parametrize("config", [TINY, JOINT])
+@torch.no_grad()
+def test_another_context_gives_other_vectors(config):
+    model = make_model(config)
+    one, other = (model(*inputs(), torch.randn(12, D) * 3)[1] for _ in range(2))
+    assert (one - other).abs().max() > 1e-3
+
+
+@torch.no_grad()
+def test_cached_keys_equal_the_same_layers_run_with_context_and_text_together():
+    model, context = make_model(), torch.randn(7, D)
+    ids, mask, weights, shift, projection = inputs()
+    stage = model.second_stage
+    text = stage.backbone.embed(ids)
+    rows = stage.context_rows(context, torch.zeros(7, dtype=torch.bool)).expand(len(ids), -1, -1)
+    text_mask = (1.0 - mask[:, None, None, :].float()) * torch.finfo(torch.float32).min
+    for block, door in stage.layers:
+        key, value = door.key_value(rows).chunk(2, dim=-1)
+        mixed = attend(block.attention.queries(text), key, value, door.n_heads)
+        gated = (mixed.unflatten(-1, (door.n_heads, -1)) * torch.tanh(door.gate)[:, None]).flatten(2)
+        hidden = block.attention_norm(text + block.attention(text, text_mask, gated))
+        text = block.norm(hidden + block.down(functional.gelu(block.up(hidden))))
+        rows = block(rows, None)
+    uncached = functional.normalize(mean_pool(text, weights * mask), dim=-1)
+    torch.testing.assert_close(model(ids, mask, weights, shift, projection, context)[1], uncached, atol=1e-5, rtol=0)
+
+
+@torch.no_grad()
+def test_a_closed_gate_is_the_plain_biencoder():
+    model = make_model(gate=0.0)
+    ids, mask, *rest = inputs()
+    plain = functional.normalize(mean_pool(model.second_stage.backbone(ids, mask), mask), dim=-1)
+    torch.testing.assert_close(model(ids, mask, *rest, torch.randn(12, D))[1], plain, atol=1e-6, rtol=0)
+
+
+@pytest.mark.parametrize("config", [TINY, JOINT])
+@torch.no_grad()
+def test_the_null_vector_in_all_some_or_no_slots(config):
+    model, context = make_model(config), torch.randn(config.context_size, D)
+    null = torch.ones(config.context_size, dtype=torch.bool)
+    half = torch.arange(config.context_size) % 2 == 0
+    everywhere = model(*inputs(), context, null)[1]
+    torch.testing.assert_close(everywhere, model(*inputs())[1], atol=1e-5, rtol=0)
+    swapped = torch.where(half[:, None], model.second_stage.null, context)
+    torch.testing.assert_close(model(*inputs(), context, half)[1], model(*inputs(), swapped)[1])
+    assert (everywhere - model(*inputs(), context, ~null)[1]).abs().max() > 1e-4
+
+
+@pytest.mark.parametrize("size", [1, 2, 31, 512])
+@pytest.mark.parametrize("config", [TINY, JOINT])
+@torch.no_grad()
+def test_any_context_size(config, size):
+    vectors = make_model(config)(*inputs(), torch.randn(size, D))[1]
+    torch.testing.assert_close(vectors.norm(dim=1), torch.ones(3))
+
+
+@torch.no_grad()
+def test_padding_and_batch_mates_do_not_matter():
+    model, context = make_model(), torch.randn(5, D)
+    ids, mask, weights, shift, projection = inputs()
+    alone = model(ids[:1, :5], mask[:1, :5], weights[:1, :5], shift, projection, context)[1]
+    together = model(ids, mask, weights, shift, projection, context)[1]
+    torch.testing.assert_close(alone[0], together[0], atol=1e-5, rtol=0)

@@ -1,0 +1,78 @@
+from dataclasses import replace
+from pathlib import Path
+
+import pytest
+import torch
+from tokenizers import Tokenizer, models, normalizers, pre_tokenizers, processors
+
+from cdesearch.encoder import Encoder, load_encoder
+from cdesearch.model.config import BackboneConfig, ModelConfig
+from cdesearch.model.contextual import ContextualModel
+from trainer.export import export
+
+LETTERS = "abcdefghijklmnopqrstuvwxyz0123456789.,:;!?#-_()[]{}<>=+*/'\"`"
+
+
+def make_tokenizer() -> Tokenizer:
+    pieces = ["[PAD]", "[UNK]", "[CLS]", "[SEP]", *LETTERS, *(f"##{letter}" for letter in LETTERS)]
+    words = ["the", "cat", "dog", "water", "moon", "engine", "bread", "river", "stone", "light"]
+    vocabulary = {piece: number for number, piece in enumerate(pieces + words)}
+    tokenizer = Tokenizer(models.WordPiece(vocabulary, unk_token="[UNK]"))
+    tokenizer.normalizer = normalizers.BertNormalizer()
+    tokenizer.pre_tokenizer = pre_tokenizers.BertPreTokenizer()
+    tokenizer.post_processor = processors.BertProcessing(("[SEP]", 3), ("[CLS]", 2))
+    tokenizer.add_special_tokens(["[PAD]", "[UNK]", "[CLS]", "[SEP]"])
+    return tokenizer
+
+
+TINY = ModelConfig(
+    BackboneConfig(vocabulary=160, dimension=16, n_layers=2, n_heads=2, inner=32, n_positions=128),
+    context_size=32,
+    max_tokens=64,
+)
+
+
+def make_model(config: ModelConfig = TINY, *, gate: float = 0.5, seed: int = 0) -> ContextualModel:
+    torch.manual_seed(seed)
+    model = ContextualModel(config).eval()
+    with torch.no_grad():
+        for parameter in model.parameters():
+            if parameter.ndim > 1:
+                parameter.mul_(1.5).add_(torch.randn_like(parameter) * 0.05)
+        torch.nn.init.normal_(model.second_stage.null)
+        for door in model.second_stage.doors:
+            door.gate.fill_(gate)
+    return model
+
+
+def make_checkpoint(folder: Path, config: ModelConfig = TINY, *, gate: float = 0.5) -> Path:
+    folder.mkdir(parents=True)
+    make_tokenizer().save(str(folder / "tokenizer.json"))
+    export(make_model(config, gate=gate), folder / "tokenizer.json", folder)
+    return folder
+
+
+@pytest.fixture(scope="session")
+def tiny_tokenizer() -> Tokenizer:
+    return make_tokenizer()
+
+
+@pytest.fixture(scope="session")
+def tiny_checkpoint(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    return make_checkpoint(tmp_path_factory.mktemp("models") / "tiny")
+
+
+@pytest.fixture(scope="session")
+def closed_checkpoint(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    config = replace(TINY, first_stage="shared")
+    return make_checkpoint(tmp_path_factory.mktemp("models") / "closed", config, gate=0.0)
+
+
+@pytest.fixture(scope="session")
+def joint_checkpoint(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    return make_checkpoint(tmp_path_factory.mktemp("models") / "joint", replace(TINY, context_attention="joint"))
+
+
+@pytest.fixture(scope="session")
+def tiny_encoder(tiny_checkpoint: Path) -> Encoder:
+    return load_encoder(tiny_checkpoint)

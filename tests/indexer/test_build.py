@@ -1,0 +1,250 @@
+import json
+import os
+import shutil
+import signal
+import subprocess
+import sys
+import time
+
+import numpy as np
+import pytest
+
+from cdesearch.errors import CdesearchError, IndexBusyError, IndexDamagedError, IndexMismatchError, SourceError
+from cdesearch.index import Index
+from cdesearch.search import Searcher
+from indexer import embed, spool
+from indexer.build import Options, build
+from indexer.generation import locked
+
+WORDS = ["cat", "dog", "water", "moon", "engine", "bread", "river", "stone", "light"]
+
+
+class Silent:
+    def stage(self, name, total):
+        return lambda n: None
+
+
+@pytest.fixture
+def docs(tmp_path):
+    folder = tmp_path / "docs"
+    folder.mkdir()
+    for number in range(12):
+        word = WORDS[number % len(WORDS)]
+        (folder / f"{number:02}.md").write_text(f"# About {word} {number}\n\n" + f"the {word} is in the house. " * 8)
+    return folder
+
+
+@pytest.fixture
+def run(docs, tiny_checkpoint):
+    def run(**options):
+        return build([docs], Options(model=tiny_checkpoint, **options), Silent())
+
+    return run
+
+
+def contents(docs):
+    table = Index.open(docs).chunks.to_arrow().sort_by("id")
+    return table.drop_columns("vector"), np.stack(table["vector"].to_numpy())
+
+
+def assert_same(one, other):
+    assert one[0].equals(other[0])
+    np.testing.assert_allclose(one[1], other[1], atol=1e-5)
+
+
+def test_build_and_search_in_every_mode(docs, run, tiny_encoder):
+    report = run()
+    assert report.changed and report.n_documents == 12 and report.embedded == report.n_chunks
+    searcher = Searcher(Index.open(docs), tiny_encoder)
+    for mode in ("hybrid", "dense", "text"):
+        hits = searcher.search("bread", 3, mode)
+        assert [hit.rank for hit in hits] == list(range(1, len(hits) + 1))
+        assert [hit.score for hit in hits] == sorted((hit.score for hit in hits), reverse=True)
+    assert "bread" in searcher.search("bread", 1, "text")[0].chunk.text
+    assert {hit.chunk.path for hit in searcher.search("house", 50, path="0[12].md")} == {"01.md", "02.md"}
+
+
+def test_same_folder_same_seed_same_model_same_vectors(docs, run):
+    run()
+    first, fingerprint = contents(docs), Index.open(docs).manifest.context_fingerprint
+    run(rebuild=True)
+    assert Index.open(docs).manifest.context_fingerprint == fingerprint
+    assert_same(first, contents(docs))
+    run(rebuild=True, seed=1, context_size=4)
+    assert Index.open(docs).manifest.context_fingerprint != fingerprint
+
+
+def test_an_update_touches_only_what_changed(docs, run):
+    n_chunks = run().n_chunks
+    before = Index.open(docs)
+    fingerprint = before.manifest.context_fingerprint
+    assert not run().changed
+    (docs / "new.md").write_text("the moon is new")
+    (docs / "00.md").unlink()
+    (docs / "01.md").rename(docs / "renamed.md")
+    (docs / "02.md").touch()
+    report = run()
+    assert report.embedded == 1 and report.n_documents == 12 and report.n_chunks == n_chunks
+    after = Index.open(docs)
+    assert after.manifest.context_fingerprint == fingerprint
+    paths = set(after.chunks.to_arrow()["path"].to_pylist())
+    assert {"new.md", "renamed.md"} <= paths and not {"00.md", "01.md"} & paths
+    assert before.chunks.count_rows() == n_chunks, "the generation that a reader has open stays whole"
+
+
+def test_refresh_samples_anew_and_keeps_first_stage_vectors(docs, run):
+    run()
+    old = Index.open(docs).context
+    (docs / "new.md").write_text("the moon is new")
+    run(refresh_context=True)
+    new = Index.open(docs).context
+    assert new.fingerprint != old.fingerprint and len(new.vectors) == len(old.vectors) + 1
+    known = dict(zip(old.content_hashes, old.vectors, strict=True))
+    for content, vector in zip(new.content_hashes, new.vectors, strict=True):
+        np.testing.assert_array_equal(vector, known.get(content, vector))
+
+
+def test_the_disk_does_not_grow_with_updates(docs, run):
+    run()
+    sizes = []
+    for number in range(8):
+        (docs / "changing.md").write_text(f"the moon {number}")
+        run()
+        sizes.append(Index.open(docs).size_bytes())
+    assert sizes[-1] < sizes[1] * 1.2
+    assert len(list((docs / ".cdesearch" / "generations").iterdir())) == 2
+
+
+def test_ctrl_c_keeps_what_is_embedded_and_the_next_run_continues(docs, run, monkeypatch, tiny_encoder):
+    run()
+    undisturbed = contents(docs)
+    shutil.rmtree(docs / ".cdesearch")
+    monkeypatch.setattr(embed, "STEP", 4)
+    real, calls, embedded = type(tiny_encoder).encode, 0, 0
+
+    def interrupted(self, texts, *rest):
+        nonlocal calls, embedded
+        calls += 1
+        if calls == 3:
+            raise KeyboardInterrupt
+        embedded += len(texts)
+        return real(self, texts, *rest)
+
+    monkeypatch.setattr(type(tiny_encoder), "encode", interrupted)
+    with pytest.raises(KeyboardInterrupt):
+        run()
+    report = run()
+    assert report.embedded == report.n_chunks - 8
+    assert embedded == report.n_chunks, "nothing was embedded twice"
+    assert_same(undisturbed, contents(docs))
+
+
+def test_kill_at_any_moment_leaves_an_index_that_the_next_run_completes(docs, run, tiny_checkpoint, tmp_path):
+    run()
+    undisturbed = contents(docs)
+    shutil.rmtree(docs / ".cdesearch")
+    program = (
+        "import sys; from pathlib import Path; from indexer.build import *\n"
+        "class Silent:\n    def stage(self, name, total): return lambda n: None\n"
+        "build([Path(sys.argv[1])], Options(model=Path(sys.argv[2])), Silent())"
+    )
+    command = [sys.executable, "-c", program, str(docs), str(tiny_checkpoint)]
+    for delay in (0.7, 1.0, 1.3, 1.6):
+        process = subprocess.Popen(command, stderr=subprocess.DEVNULL)
+        time.sleep(delay)
+        process.send_signal(signal.SIGKILL)
+        process.wait()
+    run()
+    assert_same(undisturbed, contents(docs))
+
+
+def test_a_big_corpus_goes_through_in_windows(docs, run, monkeypatch):
+    run()
+    whole = contents(docs)
+    monkeypatch.setattr(spool, "WINDOW", 3)
+    run(rebuild=True)
+    assert_same(whole, contents(docs))
+
+
+def test_records_become_documents(tmp_path, tiny_checkpoint):
+    rows = [{"_id": str(number), "title": word, "text": f"the {word}"} for number, word in enumerate(WORDS)]
+    (tmp_path / "corpus.jsonl").write_text("\n".join(map(json.dumps, rows)))
+    report = build([tmp_path], Options(model=tiny_checkpoint), Silent())
+    assert report.n_documents == report.n_chunks == len(WORDS)
+
+
+def test_unreadable_files_are_named_and_the_others_go_in(docs, run):
+    (docs / "bad.md").write_bytes(b"\xff\xff")
+    report = run()
+    assert [(item.path, item.reason) for item in report.skipped] == [("bad.md", "not UTF-8 text")]
+    assert report.n_documents == 12
+
+
+@pytest.mark.parametrize("make", [lambda folder: None, lambda folder: (folder / "bad.md").write_bytes(b"\xff")])
+def test_nothing_to_index_is_an_error(tmp_path, tiny_checkpoint, make):
+    make(tmp_path)
+    with pytest.raises(SourceError, match="Nothing readable"):
+        build([tmp_path], Options(model=tiny_checkpoint), Silent())
+
+
+def test_a_missing_folder_leaves_nothing_behind(tmp_path, tiny_checkpoint):
+    with pytest.raises(SourceError, match="no folder"):
+        build([tmp_path / "nowhere"], Options(model=tiny_checkpoint), Silent())
+    assert list(tmp_path.iterdir()) == []
+
+
+def test_two_builds_at_once(docs, run):
+    with locked(docs / ".cdesearch", wait=False), pytest.raises(IndexBusyError):
+        run()
+
+
+def test_another_model_is_refused_by_name(docs, run, closed_checkpoint):
+    run()
+    with pytest.raises(IndexMismatchError, match="rebuild"):
+        build([docs], Options(model=closed_checkpoint), Silent())
+    build([docs], Options(model=closed_checkpoint, rebuild=True), Silent())
+
+
+@pytest.mark.parametrize("victim", ["manifest.json", "context.safetensors", "tables/chunks.lance"])
+def test_a_damaged_index_says_how_to_mend_it(docs, run, victim, tiny_encoder):
+    run()
+    path = Index.open(docs).generation / victim
+    shutil.rmtree(path) if path.is_dir() else path.write_text("{")
+    with pytest.raises((IndexDamagedError, CdesearchError), match="--rebuild"):
+        Searcher(Index.open(docs), tiny_encoder).search("moon")
+
+
+@pytest.mark.skipif(os.geteuid() == 0, reason="root may write everywhere")
+def test_a_read_only_folder(docs, run):
+    docs.chmod(0o500)
+    with pytest.raises(CdesearchError, match="--index"):
+        run()
+
+
+def test_a_full_disk_keeps_the_old_index(docs, tiny_checkpoint, tmp_path):
+    mount = tmp_path / "small"
+    mount.mkdir()
+    if subprocess.run(["mount", "-t", "tmpfs", "-o", "size=1m", "none", str(mount)], capture_output=True).returncode:
+        pytest.skip("a small file system cannot be mounted here")
+    try:
+        options = Options(model=tiny_checkpoint, index=mount / "index")
+        build([docs], options, Silent())
+        before = Index(mount / "index").manifest.n_chunks
+        (mount / "ballast").write_bytes(b"x" * (shutil.disk_usage(mount).free - 20_000))
+        (docs / "new.md").write_text("the moon is new " * 2000)
+        with pytest.raises(CdesearchError, match="full"):
+            build([docs], options, Silent())
+        assert Index(mount / "index").manifest.n_chunks == before
+        (mount / "ballast").unlink()
+        assert build([docs], options, Silent()).changed
+    finally:
+        subprocess.run(["umount", str(mount)], check=True)
+
+
+def test_paths_with_quotes_and_newlines(docs, run, tiny_encoder):
+    (docs / 'it\'s\na "name".md').write_text("the stone is odd")
+    run()
+    (docs / 'it\'s\na "name".md').write_text("the stone is odder")
+    assert run().embedded == 1
+    hits = Searcher(Index.open(docs), tiny_encoder).search("odder", 1, "text")
+    assert hits[0].chunk.path == 'it\'s\na "name".md'

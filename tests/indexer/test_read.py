@@ -1,0 +1,138 @@
+import gzip
+import io
+import json
+
+import pytest
+
+from cdesearch.errors import SourceError
+from indexer.formats.unreadable import UnreadableError
+from indexer.read import Columns, read
+from indexer.walk import Source
+
+
+def documents(name, data, columns=Columns()):  # noqa: B008 (frozen)
+    return list(read(Source(None, name, len(data), 0), data, columns))
+
+
+def test_html_loses_its_furniture_and_keeps_its_structure():
+    page = b"""<html><head><title>T</title><style>x{}</style></head><body><nav>menu</nav><main><h1>Cats</h1>
+    <p>They <b>purr</b>.</p><ul><li>one</li><li>two</li></ul><pre>a = 1\nb = 2</pre>
+    <table><tr><th>k</th><td>v</td></tr></table></main><footer>bye</footer></body></html>"""
+    (document,) = documents("a.html", page)
+    assert document.title == "Cats" and document.headings[0].title == "Cats"
+    for part in ["They purr.", "- one", "a = 1\nb = 2", "k | v"]:
+        assert part in document.text
+    assert "menu" not in document.text and "bye" not in document.text
+
+
+def test_a_comment_in_a_fence_is_no_heading():
+    (document,) = documents("a.md", b"# Real\n\n```\n# not\n```\n\n## Also\n")
+    assert [heading.title for heading in document.headings] == ["Real", "Also"]
+
+
+def test_front_matter_gives_the_title():
+    assert documents("a.md", b'---\ntitle: "Named"\n---\n# Other\n')[0].title == "Named"
+
+
+def test_rst_sections():
+    (document,) = documents("a.rst", b"Top\n===\n\ntext\n\nSub\n---\n\nmore\n")
+    assert [(heading.level, heading.title) for heading in document.headings] == [(1, "Top"), (2, "Sub")]
+
+
+def test_a_notebook_gives_its_cells():
+    cells = [
+        {"cell_type": "markdown", "source": ["# Title\n"]},
+        {"cell_type": "code", "source": ["x = 1"], "outputs": []},
+    ]
+    (document,) = documents("a.ipynb", json.dumps({"cells": cells}).encode())
+    assert document.title == "Title" and "x = 1" in document.text
+
+
+def test_docx_headings():
+    from docx import Document
+
+    word, stream = Document(), io.BytesIO()
+    word.add_heading("Chapter", 1)
+    word.add_paragraph("Body text.")
+    word.save(stream)
+    (document,) = documents("a.docx", stream.getvalue())
+    assert document.headings[0].title == "Chapter" and "Body text." in document.text
+
+
+def test_pdf_pages():
+    (document,) = documents("a.pdf", _pdf(["first page", "second page"]))
+    assert len(document.pages) == 2 and document.text[document.pages[1] :].strip() == "second page"
+
+
+@pytest.mark.parametrize("compress", [False, True])
+def test_records_in_beir_layout(compress):
+    data = b'{"_id": "7", "title": "Cats", "text": "purr"}\n\n{"_id": "8", "title": "", "text": "bark"}\n'
+    name, data = ("c.jsonl.gz", gzip.compress(data)) if compress else ("c.jsonl", data)
+    assert [(d.id, d.title, d.text) for d in documents(name, data)] == [
+        (f"{name}#7", "Cats", "purr"),
+        (f"{name}#8", "", "bark"),
+    ]
+
+
+def test_parquet_and_csv():
+    import pyarrow as pa
+    import pyarrow.parquet as pq
+
+    stream = io.BytesIO()
+    pq.write_table(pa.table({"body": ["a", "b"], "name": ["x", "y"]}), stream)
+    assert [d.title for d in documents("t.parquet", stream.getvalue(), Columns(title="name"))] == ["x", "y"]
+    assert [d.text for d in documents("t.csv", b"id,text\n1,hello\n")] == ["hello"]
+
+
+@pytest.mark.parametrize(
+    ("name", "data", "reason"),
+    [
+        ("a.md", b"\xff\xfe\xfa", "not UTF-8"),
+        ("a.txt", b"ab\0cd", "binary"),
+        ("a.txt", "é".encode("latin-1"), "not UTF-8"),
+        ("a.pdf", b"%PDF-1.4 broken", "broken PDF"),
+        ("a.docx", b"PK", "broken DOCX"),
+        ("a.ipynb", b"{}", "notebook"),
+        ("a.jsonl", b'{"text": "x"}\n{oops\n', "line 2"),
+        ("a.jsonl", b'{"words": "x"}\n', "no text column among: words"),
+        ("a.parquet", b"PAR1", "broken Parquet"),
+        ("a.jsonl.gz", b"\x1f\x8bxx", "broken gzip"),
+    ],
+)
+def test_what_cannot_be_read_says_why(name, data, reason):
+    with pytest.raises(UnreadableError, match=reason):
+        documents(name, data)
+
+
+def test_a_wrong_column_is_named_with_those_there_are():
+    with pytest.raises(SourceError, match="nope.*words"):
+        documents("a.jsonl", b'{"words": "x"}\n', Columns(text="nope"))
+
+
+def test_utf16_with_a_mark_is_read():
+    assert documents("a.txt", "hello".encode("utf-16"))[0].text == "hello"
+
+
+def _pdf(pages):
+    """The smallest PDF with one line of text a page."""
+    objects = [b"<< /Type /Catalog /Pages 2 0 R >>"]
+    kids = " ".join(f"{4 + 2 * number} 0 R" for number in range(len(pages)))
+    objects.append(f"<< /Type /Pages /Kids [{kids}] /Count {len(pages)} >>".encode())
+    objects.append(b"<< /Type /Font /Subtype /Type1 /BaseFont /Helvetica >>")
+    for number, text in enumerate(pages):
+        content = f"BT /F1 12 Tf 72 720 Td ({text}) Tj ET".encode()
+        box = "/MediaBox [0 0 612 792] /Resources << /Font << /F1 3 0 R >> >>"
+        objects.append(f"<< /Type /Page /Parent 2 0 R {box} /Contents {5 + 2 * number} 0 R >>".encode())
+        objects.append(b"<< /Length %d >>\nstream\n%s\nendstream" % (len(content), content))
+    out, places = b"%PDF-1.4\n", []
+    for number, body in enumerate(objects, start=1):
+        places.append(len(out))
+        out += b"%d 0 obj\n%s\nendobj\n" % (number, body)
+    table = b"".join(b"%010d 00000 n \n" % place for place in places)
+    size = len(objects) + 1
+    return out + b"xref\n0 %d\n0000000000 65535 f \n%strailer\n<< /Size %d /Root 1 0 R >>\nstartxref\n%d\n%%%%EOF" % (
+        size,
+        table,
+        size,
+        len(out),
+    )
