@@ -1,9 +1,10 @@
-"""The sampled context of a corpus: which chunks, their first-stage vectors, and what the second stage derives from them."""
+"""The sampled context of a corpus: its chunks, their vectors, and what the second stage derives from them."""
 
 import json
 import os
 from dataclasses import dataclass
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -61,10 +62,11 @@ class Context:
         try:
             with safe_open(path, framework="numpy") as file:
                 described = json.loads(file.metadata()["context"])
-                arrays = {name: file.get_tensor(name) for name in file.keys()}  # noqa: SIM118 (no iterator)
+                arrays: dict[str, Any] = {name: file.get_tensor(name) for name in file.keys()}  # noqa: SIM118 (no iterator)
             described["chunk_ids"] = tuple(described["chunk_ids"])
             described["content_hashes"] = tuple(described["content_hashes"])
-            return cls(**described, **{name: arrays.get(name) for name in _ARRAYS})
+            values: dict[str, Any] = described | {name: arrays.get(name) for name in _ARRAYS}
+            return cls(**values)
         except (OSError, SafetensorError, KeyError, TypeError, ValueError) as error:
             raise IndexDamagedError(
                 f"The stored context {path} cannot be read ({error}).", "Run `cdesearch index --rebuild`."

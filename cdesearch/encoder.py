@@ -71,7 +71,7 @@ class Encoder:
         frequencies: TokenFrequencies,
         seed: int,
     ) -> Context:
-        """Everything the second stage needs of a corpus, from the sampled texts and their first-stage `vectors` (J, d)."""
+        """All the second stage needs of a corpus, from the sampled texts and their first-stage `vectors` (J, d)."""
         cached = self._runtime.cache(vectors, np.zeros(len(vectors), bool))
         special = np.array(sorted(self.tokenizer.get_added_tokens_decoder()), np.int64)
         half_made = Context(

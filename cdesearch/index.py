@@ -1,5 +1,6 @@
 """An index on disk: find it, open it, look things up."""
 
+import os
 from functools import cached_property
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -34,6 +35,14 @@ def current_generation(folder: Path) -> Path:
     if not name or not generation.is_dir():
         raise IndexDamagedError(f"{folder}/CURRENT names a generation that is not there.", REBUILD)
     return generation
+
+
+def connect(generation: Path) -> Any:
+    """The LanceDB database of a generation."""
+    os.environ.setdefault("LANCE_LOG", "error")  # its warnings are for its own developers
+    import lancedb
+
+    return lancedb.connect(generation / "tables")
 
 
 class Index:
@@ -92,9 +101,7 @@ class Index:
         return sum(file.stat().st_size for file in self.generation.rglob("*") if file.is_file())
 
     def _table(self, name: str) -> Any:
-        import lancedb
-
         try:
-            return lancedb.connect(self.generation / "tables").open_table(name)
+            return connect(self.generation).open_table(name)
         except (ValueError, RuntimeError, OSError) as error:
             raise IndexDamagedError(f"Table {name} of {self.folder} cannot be opened ({error}).", REBUILD) from None

@@ -72,7 +72,8 @@ class Searcher:
     def _text(self, query: str, limit: int, condition: str | None) -> list[Row]:
         from lancedb.query import MatchQuery
 
-        search = self.index.chunks.search(MatchQuery(query=query, column="text"), query_type="fts").limit(limit)
+        words = MatchQuery(query, "text")  # type: ignore[call-arg] # its stub hides the defaults
+        search = self.index.chunks.search(words, query_type="fts").limit(limit)
         rows: list[Row] = (search.where(condition, prefilter=True) if condition else search).to_list()
         return rows
 

@@ -1,7 +1,7 @@
 """Which files are worth reading?"""
 
 import os
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from functools import lru_cache
 from pathlib import Path
@@ -44,21 +44,39 @@ def find_sources(paths: Sequence[Path], root: Path, max_bytes: int) -> Iterator[
     for path in paths:
         if not os.path.lexists(path):
             raise SourceError(f"There is no folder or file {path}.", "Check the spelling.")
-        files = _walk(path) if path.is_dir() else iter([path])
+        files = _walk(path) if path.is_dir() else [path]
         for file in files:
             if file not in seen:
                 seen.add(file)
                 yield _look(file, root, max_bytes)
 
 
-def _walk(folder: Path) -> Iterator[Path]:
+def _walk(folder: Path) -> list[Path]:
     if (folder / "corpus.jsonl").is_file():  # a BEIR folder: its queries and judgements are no documents
-        yield folder / "corpus.jsonl"
-        return
+        return [folder / "corpus.jsonl"]
     ignored = _IgnoreFiles(folder)
     walker = rignore.walk(folder, require_git=False, should_exclude_entry=ignored.excludes)
-    found = [entry for entry in walker if is_known(entry) and _is_inside(entry, folder)]
-    yield from sorted(found, key=lambda file: os.fsencode(file))
+    entries = list(walker)
+    folders = [folder, *(entry for entry in entries if entry.is_dir() and not entry.is_symlink())]
+    found = [entry for entry in entries if is_known(entry) and _is_inside(entry, folder)]
+    return sorted([*found, *_unspeakable(folders)], key=os.fsencode)
+
+
+def _unspeakable(folders: Iterable[Path]) -> Iterator[Path]:
+    """Files whose names are not UTF-8, which rignore leaves out without a word."""
+    for folder in folders:
+        for entry in os.scandir(folder):
+            file = Path(entry.path)
+            if not entry.name.isprintable() and is_known(file) and not _is_utf8(entry.name) and entry.is_file():
+                yield file
+
+
+def _is_utf8(name: str) -> bool:
+    try:
+        name.encode()
+    except UnicodeEncodeError:
+        return False
+    return True
 
 
 def _is_inside(entry: Path, folder: Path) -> bool:
@@ -95,7 +113,6 @@ class _IgnoreFiles:
 
     def excludes(self, entry: Path) -> bool:
         """Whether any .cdesearchignore from the top to the entry's folder names it, or it is an index."""
-        entry = Path(entry)
         if entry.name == INDEX_FOLDER:
             return True
         name = entry.relative_to(self._top).as_posix() + ("/" if entry.is_dir() else "")

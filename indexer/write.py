@@ -7,6 +7,7 @@ from typing import Any
 
 import pyarrow as pa
 
+from cdesearch.index import connect
 from cdesearch.schema import DOCUMENT_SCHEMA, chunk_schema
 
 # Flat search takes 9 ms at 10,000 vectors and 33 ms at 50,000 on 2 cores; the graph index 6 to 7 ms at any of these.
@@ -18,9 +19,7 @@ class Tables:
     """The LanceDB tables of one generation that is being built."""
 
     def __init__(self, generation: Path, dimension: int) -> None:
-        import lancedb
-
-        self._database = lancedb.connect(generation / "tables")
+        self._database = connect(generation)
         self._schema = chunk_schema(dimension)
         self.chunks: Any = self._database.create_table("chunks", schema=self._schema, exist_ok=True)
 
@@ -62,11 +61,15 @@ class Tables:
 
     def finish(self) -> None:
         """Bring both indexes up to date, merge small files and drop every old table version."""
+        from lancedb.index import FTS, HnswSq
+
         has = {index.name for index in self.chunks.list_indices()}
         if "text_idx" not in has:
-            self.chunks.create_fts_index("text", with_position=False)
+            self.chunks.create_index("text", config=FTS(with_position=False), name="text_idx")
         if "vector_idx" not in has and self.chunks.count_rows() >= VECTOR_INDEX_FROM:
-            self.chunks.create_index(metric="cosine", index_type="IVF_HNSW_SQ", num_partitions=1, name="vector_idx")
+            self.chunks.create_index(
+                "vector", config=HnswSq(distance_type="cosine", num_partitions=1), name="vector_idx"
+            )
         for name in ("chunks", "documents"):
             table = self._database.open_table(name)
             table.optimize(cleanup_older_than=timedelta(milliseconds=1), delete_unverified=True)

@@ -35,11 +35,11 @@ def pdf_pages(data: bytes) -> tuple[str, list[str]]:
 
 def docx_markdown(data: bytes) -> tuple[str, str]:
     """Title and Markdown of a Word document, tables included; raises UnreadableError."""
-    from docx import Document as open_docx
+    import docx
     from docx.table import Table
 
     try:
-        document = open_docx(io.BytesIO(data))
+        document = docx.Document(io.BytesIO(data))
     except Exception:  # python-docx lets zipfile's, lxml's and its own errors through
         raise UnreadableError("broken DOCX") from None
     parts = []

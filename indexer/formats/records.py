@@ -72,7 +72,8 @@ def _rows(data: bytes, suffix: str) -> Iterator[Mapping[str, Any]]:
 
 
 def _jsonl_rows(data: bytes, suffix: str) -> Iterator[Mapping[str, Any]]:
-    stream: Any = gzip.open(io.BytesIO(data)) if suffix.endswith(".gz") else io.BytesIO(data)
+    raw = io.BytesIO(data)
+    stream: io.BufferedIOBase = gzip.GzipFile(fileobj=raw) if suffix.endswith(".gz") else raw
     try:
         for number, line in enumerate(stream, start=1):
             if not line.strip():

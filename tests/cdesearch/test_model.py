@@ -33,7 +33,7 @@ def test_the_order_of_the_context_does_not_matter(config):
 @torch.no_grad()
 def test_another_context_gives_other_vectors(config):
     model = make_model(config)
-    one, other = (model(*inputs(), torch.randn(12, D) * 3)[1] for _ in range(2))
+    one, other = (model(*inputs(), context)[1] for context in torch.randn(2, 12, D) * 3)
     assert (one - other).abs().max() > 1e-3
 
 

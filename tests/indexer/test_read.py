@@ -105,7 +105,7 @@ def test_what_cannot_be_read_says_why(name, data, reason):
 
 
 def test_a_wrong_column_is_named_with_those_there_are():
-    with pytest.raises(SourceError, match="nope.*words"):
+    with pytest.raises(SourceError, match=r"nope.*words"):
         documents("a.jsonl", b'{"words": "x"}\n', Columns(text="nope"))
 
 
