@@ -65,10 +65,9 @@ def _walk(folder: Path) -> list[Path]:
 def _unspeakable(folders: Iterable[Path]) -> Iterator[Path]:
     """Files whose names are not UTF-8, which rignore leaves out without a word."""
     for folder in folders:
-        for entry in os.scandir(folder):
-            file = Path(entry.path)
-            if not entry.name.isprintable() and is_known(file) and not _is_utf8(entry.name) and entry.is_file():
-                yield file
+        with os.scandir(folder) as entries:
+            odd = [Path(entry.path) for entry in entries if not _is_utf8(entry.name) and entry.is_file()]
+        yield from filter(is_known, odd)
 
 
 def _is_utf8(name: str) -> bool:
