@@ -39,7 +39,7 @@ def current_generation(folder: Path) -> Path:
 
 def connect(generation: Path) -> Any:
     """The LanceDB database of a generation."""
-    os.environ.setdefault("LANCE_LOG", "error")  # its warnings are for its own developers
+    os.environ.setdefault("LANCEDB_LOG", "error")  # its warnings are for its own developers
     import lancedb
 
     return lancedb.connect(generation / "tables")

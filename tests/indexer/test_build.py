@@ -84,7 +84,7 @@ def test_an_update_touches_only_what_changed(docs, run):
     (docs / "01.md").rename(docs / "renamed.md")
     (docs / "02.md").touch()
     report = run()
-    assert report.embedded == 1 and report.n_documents == 12 and report.n_chunks == n_chunks
+    assert report.embedded == 1 and report.n_documents == 12
     after = Index.open(docs)
     assert after.manifest.context_fingerprint == fingerprint
     paths = set(after.chunks.to_arrow()["path"].to_pylist())
@@ -98,8 +98,9 @@ def test_refresh_samples_anew_and_keeps_first_stage_vectors(docs, run):
     (docs / "new.md").write_text("the moon is new")
     run(refresh_context=True)
     new = Index.open(docs).context
-    assert new.fingerprint != old.fingerprint and len(new.vectors) == len(old.vectors) + 1
+    assert new.fingerprint != old.fingerprint
     known = dict(zip(old.content_hashes, old.vectors, strict=True))
+    assert set(known) & set(new.content_hashes)
     for content, vector in zip(new.content_hashes, new.vectors, strict=True):
         np.testing.assert_array_equal(vector, known.get(content, vector))
 
