@@ -95,7 +95,7 @@ class Chunker:
     def _header(self, document: Document, offset: int, body: str) -> str:
         """Title and heading trail, a line each, cut to a quarter of a chunk; nothing that the body starts with."""
         title = "" if body.lstrip("# ").startswith(document.title) else document.title
-        trail = [part for part in _trail(document.headings, offset) if part != document.title]
+        trail = _trail(document, offset)
         lines = [line for line in (title, " > ".join(trail)) if line]
         if not lines:
             return ""
@@ -138,17 +138,17 @@ def _splitter(layout: str, language: str | None, capacity: int) -> TextSplitter 
     return TextSplitter(capacity)
 
 
-def _trail(headings: Sequence[Heading], offset: int) -> tuple[str, ...]:
-    """Headings above `offset`, outermost first; one that starts right there belongs to the chunk itself."""
+def _trail(document: Document, offset: int) -> tuple[str, ...]:
+    """Headings above `offset` but the title, outermost first; one that starts right there is in the chunk itself."""
     stack: list[Heading] = []
-    for heading in headings:
+    for heading in document.headings:
         if heading.offset > offset:
             break
         while stack and stack[-1].level >= heading.level:
             stack.pop()
         if heading.offset < offset:
             stack.append(heading)
-    return tuple(heading.title for heading in stack)
+    return tuple(heading.title for heading in stack if heading.title != document.title)
 
 
 def _line_starts(text: str) -> list[int]:
@@ -166,7 +166,7 @@ def _chunk(document: Document, ordinal: int, piece: Piece, header: str, n_tokens
         ordinal=ordinal,
         path=document.path,
         title=document.title,
-        trail=_trail(document.headings, offset),
+        trail=_trail(document, offset),
         text=text,
         body_start=len(header),
         line_start=line,

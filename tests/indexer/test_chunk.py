@@ -34,7 +34,7 @@ def test_markdown_chunks_know_their_headings_and_lines():
     text = "# Guide\n\n" + "the cat sat. " * 12 + "\n\n## Setup\n\n" + "the dog ran. " * 30
     chunks = CHUNKER.split(document_of("guide.md", text))
     last = chunks[-1]
-    assert last.title == "Guide" and last.trail == ("Guide", "Setup")
+    assert last.title == "Guide" and last.trail == ("Setup",)
     assert last.text.startswith("Guide\nSetup\n") and last.line_start == last.line_end == 7
     assert last.location == "guide.md:7"
 
