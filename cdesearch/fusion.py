@@ -9,12 +9,10 @@ Scores = NDArray[np.float64]
 def fuse(dense: Scores, text: Scores, weight: float = 1.0) -> Scores:
     """Sum of z-scores over the same candidates, `weight` on dense (DESIGN: the best of the fixed fusions).
 
-    `text` holds NaN for candidates that the full-text search did not return; they count as its lowest score.
+    `text` holds NaN for candidates that the full-text search did not return: next to no BM25, so they count as zero.
     A side whose scores are all alike says nothing and adds zero.
     """
-    found = ~np.isnan(text)
-    filled = np.where(found, text, text[found].min() if found.any() else 0.0)
-    return weight * _z(dense) + _z(filled)
+    return weight * _z(dense) + _z(np.nan_to_num(text, nan=0.0))
 
 
 def _z(scores: Scores) -> Scores:
