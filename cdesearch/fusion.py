@@ -6,13 +6,13 @@ from numpy.typing import NDArray
 Scores = NDArray[np.float64]
 
 
-def fuse(dense: Scores, text: Scores, weight: float = 1.0) -> Scores:
-    """Sum of z-scores over the same candidates, `weight` on dense (DESIGN: the best of the fixed fusions).
+def fuse(dense: Scores, text: Scores) -> Scores:
+    """Sum of both sides' z-scores over the same candidates, (n,) each.
 
     `text` holds NaN for candidates that the full-text search did not return: next to no BM25, so they count as zero.
     A side whose scores are all alike says nothing and adds zero.
     """
-    return weight * _z(dense) + _z(np.nan_to_num(text, nan=0.0))
+    return _z(dense) + _z(np.nan_to_num(text, nan=0.0))
 
 
 def _z(scores: Scores) -> Scores:

@@ -2,7 +2,7 @@
 
 import json
 import os
-from dataclasses import asdict, dataclass, field, fields
+from dataclasses import asdict, dataclass, fields
 from pathlib import Path
 
 from cdesearch.errors import IndexDamagedError, IndexMismatchError
@@ -29,7 +29,6 @@ class Manifest:
     created: float  # seconds since 1970
     updated: float
     skipped: tuple[tuple[str, str], ...] = ()  # path, reason
-    fusion: dict[str, float] = field(default_factory=dict)
     format: int = FORMAT
 
     def save(self, file: Path) -> None:

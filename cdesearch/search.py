@@ -17,7 +17,7 @@ from cdesearch.schema import Chunk, Hit
 Mode = Literal["hybrid", "dense", "text"]
 Row = Mapping[str, Any]
 
-CANDIDATES = 100  # of each side; their union loses nothing in nDCG@10 (DESIGN 8)
+CANDIDATES = 100  # of each side; their union loses nothing in nDCG@10
 SEARCH_WIDTH = 150  # entry points kept by the graph index; recall@10 .999 at 100,000 chunks
 
 
@@ -85,7 +85,7 @@ class Searcher:
             return []
         dense = np.array([rows[chunk]["vector"] for chunk in ids], np.float64) @ vector
         text = np.array([text_scores.get(chunk, np.nan) for chunk in ids], np.float64)
-        scores = fuse(dense, text, self.index.manifest.fusion.get("dense_weight", 1.0))
+        scores = fuse(dense, text)
         best = np.argsort(-scores, kind="stable")[:k]
         return _hits([(rows[ids[i]], float(scores[i]), float(dense[i]), text_scores.get(ids[i])) for i in best])
 
