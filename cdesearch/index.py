@@ -7,20 +7,22 @@ from typing import TYPE_CHECKING, Any
 
 from cdesearch.context import Context
 from cdesearch.errors import IndexDamagedError, IndexMismatchError, IndexNotFoundError
-from cdesearch.manifest import Manifest
+from cdesearch.manifest import REBUILD, Manifest
 
 if TYPE_CHECKING:
     from cdesearch.encoder import Encoder
 
+__all__ = ["CURRENT", "FOLDER", "REBUILD", "Index", "absolute", "connect", "current_generation", "find_index"]
+
 FOLDER = ".cdesearch"
-REBUILD = "Run `cdesearch index --rebuild`."
+CURRENT = "CURRENT"  # the file that names the live generation
 
 
 def find_index(start: Path) -> Path:
     """The index folder in `start` or the nearest folder above it; raises IndexNotFoundError."""
     start = start.resolve()
     for folder in [start, *start.parents]:
-        if (folder / FOLDER / "CURRENT").is_file():
+        if (folder / FOLDER / CURRENT).is_file():
             return folder / FOLDER
     raise IndexNotFoundError(f"There is no index in {start} or above it.", "Make one with `cdesearch index FOLDER`.")
 
@@ -28,8 +30,8 @@ def find_index(start: Path) -> Path:
 def current_generation(folder: Path) -> Path:
     """The live generation's folder; raises IndexNotFoundError or IndexDamagedError."""
     try:
-        name = (folder / "CURRENT").read_text(encoding="utf-8").strip()
-    except FileNotFoundError:
+        name = (folder / CURRENT).read_text(encoding="utf-8", errors="replace").strip()
+    except (FileNotFoundError, NotADirectoryError):
         raise IndexNotFoundError(f"{folder} holds no finished index.", "Run `cdesearch index FOLDER`.") from None
     generation = folder / "generations" / name
     if not name or not generation.is_dir():
@@ -37,9 +39,14 @@ def current_generation(folder: Path) -> Path:
     return generation
 
 
+def absolute(path: Path) -> Path:
+    """From the root of the file system, without ".." in it; links stay as they were named."""
+    return Path(os.path.abspath(path))  # noqa: PTH100 (Path.resolve would follow links)
+
+
 def connect(generation: Path) -> Any:
     """The LanceDB database of a generation."""
-    os.environ.setdefault("LANCEDB_LOG", "error")  # its warnings are for its own developers
+    os.environ.setdefault("LANCE_LOG", "error")  # its warnings are for its own developers
     import lancedb
 
     return lancedb.connect(generation / "tables")
@@ -58,12 +65,17 @@ class Index:
         """Open the index in `folder` (a `.cdesearch` folder or one that has it); None looks upward from here."""
         if folder is None:
             return cls(find_index(Path.cwd()))
-        return cls(folder / FOLDER if (folder / FOLDER / "CURRENT").is_file() else folder)
+        return cls(folder / FOLDER if (folder / FOLDER / CURRENT).is_file() else folder)
 
     @property
     def root(self) -> Path:
-        """What the paths of chunks are relative to."""
-        return Path(self.manifest.root)
+        """What the paths of chunks are relative to; moves with the index folder where it holds that."""
+        return absolute(self.folder / self.manifest.root)
+
+    @property
+    def sources(self) -> tuple[Path, ...]:
+        """The folders and files that were named to be indexed."""
+        return tuple(absolute(self.root / source) for source in self.manifest.sources)
 
     @cached_property
     def context(self) -> Context:
@@ -93,7 +105,7 @@ class Index:
         if encoder.fingerprint != built_by:
             raise IndexMismatchError(
                 f"The index was built by model {built_by[:12]}; this is model {encoder.fingerprint[:12]}.",
-                "Query with the model that built it, or rebuild with `cdesearch index --rebuild`.",
+                "Use the model that built it (--model), or run `cdesearch index --rebuild PATH`.",
             )
 
     def size_bytes(self) -> int:

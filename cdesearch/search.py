@@ -1,24 +1,45 @@
 """Query to hits: dense, full text, and both fused."""
 
-from collections.abc import Mapping
 from concurrent.futures import ThreadPoolExecutor
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, Literal
 
 import numpy as np
+from numpy.typing import NDArray
 
 from cdesearch.encoder import Device, Encoder, load_encoder
-from cdesearch.errors import QueryError
-from cdesearch.fusion import fuse
-from cdesearch.index import Index
+from cdesearch.errors import IndexDamagedError, QueryError
+from cdesearch.fusion import Scores, fuse
+from cdesearch.index import REBUILD, Index
 from cdesearch.path_filter import path_condition
 from cdesearch.schema import Chunk, Hit
 
 Mode = Literal["hybrid", "dense", "text"]
-Row = Mapping[str, Any]
+Rows = NDArray[np.uint64]  # LanceDB's row ids: they hold within one generation
 
 CANDIDATES = 100  # of each side; their union loses nothing in nDCG@10
-SEARCH_WIDTH = 150  # entry points kept by the graph index; recall@10 .999 at 100,000 chunks
+SEARCH_WIDTH = 150  # nodes that the graph index keeps in view; recall@10 .999 at 100,000 chunks
+CHUNK_COLUMNS = list(Chunk.__slots__)
+
+
+@dataclass(frozen=True, slots=True)
+class _Ranking:
+    """Row ids and scores of hits, best first; a side that was not asked has no scores."""
+
+    rows: Rows
+    scores: Scores
+    dense: Scores | None
+    text: Scores | None  # NaN where full text did not find the row
+
+    @classmethod
+    def best(
+        cls, k: int, rows: Rows, scores: Scores, dense: Scores | None = None, text: Scores | None = None
+    ) -> "_Ranking":
+        """The `k` highest; equal scores stay in the order of `rows`, so that a query always answers the same."""
+        top = np.argsort(-scores, kind="stable")[:k]
+        sides = (None if side is None else side[top] for side in (dense, text))
+        return cls(rows[top], scores[top], *sides)
 
 
 class Searcher:
@@ -28,74 +49,114 @@ class Searcher:
         self.index = index
         self._encoder = encoder
         self._device = device
-        self._pool = ThreadPoolExecutor(1)
-
-    def search(
-        self, query: str, k: int = 10, mode: Mode = "hybrid", path: str | None = None, context: bool = True
-    ) -> list[Hit]:
-        """The `k` best chunks, best first. `path` is a glob; without `context` the query gets the null context.
-
-        Raises QueryError for an empty query.
-        """
-        if not query.strip():
-            raise QueryError("The query is empty.", "Type some words.")
-        condition = path_condition(path) if path else None
-        limit = max(k, CANDIDATES)
-        if mode == "text":
-            rows = self._text(query, k, condition)
-            return _hits([(row, row["_score"], None, row["_score"]) for row in rows])
-        if mode == "dense":
-            rows = self._dense(self._encode(query, context), k, condition)
-            return _hits([(row, 1 - row["_distance"], 1 - row["_distance"], None) for row in rows])
-        text_rows = self._pool.submit(self._text, query, limit, condition)
-        vector = self._encode(query, context)
-        return self._fused(vector, self._dense(vector, limit, condition), text_rows.result(), k)
+        self._pool = ThreadPoolExecutor(thread_name_prefix="cdesearch-text")
 
     @property
     def encoder(self) -> Encoder:
-        """The model, checked against the index."""
+        """The model; raises ModelError, or IndexMismatchError where another one built the index."""
         if self._encoder is None:
             model = self.index.manifest.model
             self._encoder = load_encoder(Path(model) if model else None, self._device)
         self.index.check_encoder(self._encoder)
         return self._encoder
 
-    def _encode(self, query: str, context: bool) -> Any:
-        return self.encoder.encode([query], "query", self.index.context if context else None)[0]
+    def search(
+        self, query: str, k: int = 10, mode: Mode = "hybrid", path: str | None = None, context: bool = True
+    ) -> list[Hit]:
+        """The `k` best chunks, best first. `path` is a glob; without `context` the query gets the null context.
 
-    def _dense(self, vector: Any, limit: int, condition: str | None) -> list[Row]:
-        search = self.index.chunks.search(vector).distance_type("cosine").limit(limit)
-        search = search.ef(max(SEARCH_WIDTH, limit)).refine_factor(1)
-        rows: list[Row] = (search.where(condition, prefilter=True) if condition else search).to_list()
-        return rows
+        Raises QueryError for an empty query and IndexStateError for an index that cannot be used. Where updates
+        have removed the generation that was open, the newest one is opened and answers.
+        """
+        if not query.strip():
+            raise QueryError("The query is empty.", "Type some words.")
+        try:
+            return self._answer(query, k, mode, path, context)
+        except IndexDamagedError:
+            newest = Index(self.index.folder)
+            if newest.generation == self.index.generation:
+                raise
+            self.index = newest
+            return self._answer(query, k, mode, path, context)
 
-    def _text(self, query: str, limit: int, condition: str | None) -> list[Row]:
-        from lancedb.query import MatchQuery
+    def is_cut(self, query: str) -> bool:
+        """Is the query longer than the model reads? Full text uses all of it."""
+        encoder = self.encoder
+        return len(encoder.tokenizer.encode(query).ids) > encoder.max_tokens
 
-        words = MatchQuery(query, "text")  # type: ignore[call-arg] # its stub hides the defaults
-        search = self.index.chunks.search(words, query_type="fts").limit(limit)
-        rows: list[Row] = (search.where(condition, prefilter=True) if condition else search).to_list()
-        return rows
+    def _answer(self, query: str, k: int, mode: Mode, path: str | None, context: bool) -> list[Hit]:
+        condition = path_condition(path) if path else None
+        limit = max(k, CANDIDATES)
+        if mode == "text":
+            rows, text = self._matching(query, limit, condition)
+            return self._hits(_Ranking.best(k, rows, text, text=text))
+        # The index opens, and in hybrid mode full text searches, while the model loads and encodes.
+        side = self._pool.submit(self._matching, query, limit, condition) if mode == "hybrid" else None
+        opened = self._pool.submit(lambda: self.index.chunks)
+        vector = self.encoder.encode([query], "query", self.index.context if context else None)[0]
+        opened.result()
+        near = self._nearest(vector, limit, condition)
+        if side is None:
+            dense = self._cosines(near, vector)
+            return self._hits(_Ranking.best(k, near, dense, dense=dense))
+        said, said_scores = side.result()
+        rows = np.union1d(near, said)
+        dense, text = self._cosines(rows, vector), np.full(len(rows), np.nan)
+        text[np.searchsorted(rows, said)] = said_scores
+        return self._hits(_Ranking.best(k, rows, fuse(dense, text), dense=dense, text=text))
 
-    def _fused(self, vector: Any, dense_rows: list[Row], text_rows: list[Row], k: int) -> list[Hit]:
-        rows = {row["id"]: row for row in [*text_rows, *dense_rows]}
-        text_scores = {row["id"]: row["_score"] for row in text_rows}
-        ids = sorted(rows)  # ties break the same way every time
-        if not ids:
+    def _nearest(self, vector: NDArray[np.float32], limit: int, condition: str | None) -> Rows:
+        """Sorted row ids of the nearest chunks, by the index's own rounding: `_cosines` has the exact scores."""
+        search = self.index.chunks.search(vector).distance_type("cosine").ef(max(SEARCH_WIDTH, limit))
+        table = self._candidates(search, "_distance", limit, condition)
+        return np.sort(table["_rowid"].to_numpy())
+
+    def _matching(self, query: str, limit: int, condition: str | None) -> tuple[Rows, Scores]:
+        """Sorted row ids and BM25 of the chunks that share most with the query's words."""
+        search = self.index.chunks.search(query, query_type="fts", fts_columns="text")  # words, never syntax
+        table = self._candidates(search, "_score", limit, condition).sort_by("_rowid")
+        return table["_rowid"].to_numpy(), table["_score"].to_numpy().astype(np.float64)
+
+    def _candidates(self, search: Any, score: str, limit: int, condition: str | None) -> Any:
+        """Row ids and scores alone: other columns of 100 candidates would cost more than the search."""
+        if condition:
+            search = search.where(condition, prefilter=True)
+        return self._read(search.limit(limit).select([score]).with_row_id(True))
+
+    def _cosines(self, rows: Rows, vector: NDArray[np.float32]) -> Scores:
+        """Exact scores of `rows` (sorted), (n,)."""
+        if not len(rows):
+            return np.empty(0)
+        query = self.index.chunks.take_row_ids(rows.tolist()).select(["vector"]).with_row_id()
+        table = self._read(query).sort_by("_rowid")
+        vectors = table["vector"].combine_chunks().flatten().to_numpy().reshape(len(rows), -1)
+        cosines: Scores = (vectors @ vector).astype(np.float64)
+        return cosines
+
+    def _hits(self, ranking: _Ranking) -> list[Hit]:
+        if not len(ranking.rows):
             return []
-        dense = np.array([rows[chunk]["vector"] for chunk in ids], np.float64) @ vector
-        text = np.array([text_scores.get(chunk, np.nan) for chunk in ids], np.float64)
-        scores = fuse(dense, text)
-        best = np.argsort(-scores, kind="stable")[:k]
-        return _hits([(rows[ids[i]], float(scores[i]), float(dense[i]), text_scores.get(ids[i])) for i in best])
+        query = self.index.chunks.take_row_ids(ranking.rows.tolist()).select(CHUNK_COLUMNS).with_row_id()
+        chunks = {row.pop("_rowid"): row for row in self._read(query).to_pylist()}
+        return [
+            Hit(
+                rank=place + 1,
+                score=float(ranking.scores[place]),
+                chunk=Chunk(**{**chunks[row], "trail": tuple(chunks[row]["trail"])}),
+                dense_score=_at(ranking.dense, place),
+                text_score=_at(ranking.text, place),
+            )
+            for place, row in enumerate(ranking.rows.tolist())
+        ]
+
+    def _read(self, query: Any) -> Any:
+        """An Arrow table; raises IndexDamagedError where files of the index are gone or broken."""
+        try:
+            return query.to_arrow()
+        except (OSError, RuntimeError, ValueError) as error:
+            reason = str(error).partition("\n")[0][:200]
+            raise IndexDamagedError(f"{self.index.folder} cannot be searched ({reason}).", REBUILD) from error
 
 
-def _hits(scored: list[tuple[Row, float, float | None, float | None]]) -> list[Hit]:
-    return [
-        Hit(rank, score, _chunk(row), dense, text) for rank, (row, score, dense, text) in enumerate(scored, start=1)
-    ]
-
-
-def _chunk(row: Row) -> Chunk:
-    values = {name: row[name] for name in Chunk.__slots__}
-    return Chunk(**{**values, "trail": tuple(values["trail"])})
+def _at(scores: Scores | None, place: int) -> float | None:
+    return None if scores is None or np.isnan(scores[place]) else float(scores[place])

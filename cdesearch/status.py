@@ -15,7 +15,7 @@ def read_status(index: Index) -> dict[str, Any]:
     manifest = index.manifest
     modified, deleted = _changed(index)
     return {
-        "root": manifest.root,
+        "root": str(index.root),
         "documents": manifest.n_documents,
         "chunks": manifest.n_chunks,
         "skipped_files": len(manifest.skipped),

@@ -1,22 +1,13 @@
 """The `index` command."""
 
 import json
+import shlex
 import sys
-from collections.abc import Callable, Iterator
-from contextlib import contextmanager
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Literal
 
 import typer
 from rich.console import Console
-from rich.progress import (
-    BarColumn,
-    MofNCompleteColumn,
-    Progress,
-    SpinnerColumn,
-    TextColumn,
-    TimeRemainingColumn,
-)
 
 from cdesearch.errors import InputError
 
@@ -38,9 +29,9 @@ def index(
     text_column: Annotated[str | None, typer.Option(help="Column of the text in JSONL, CSV, Parquet.")] = None,
     id_column: Annotated[str | None, typer.Option(help="Column of the id.")] = None,
     title_column: Annotated[str | None, typer.Option(help="Column of the title.")] = None,
-    max_file_size: Annotated[str, typer.Option(help="Skip larger files.")] = "20MB",
+    max_file_size: Annotated[str | None, typer.Option(help="Skip larger files; default: 20MB.")] = None,
     context_size: Annotated[int | None, typer.Option(min=1, help="Chunks of context; default: the model's.")] = None,
-    seed: Annotated[int, typer.Option(help="Of the context sample.")] = 0,
+    seed: Annotated[int | None, typer.Option(help="Of the context sample; default: 0.")] = None,
     rebuild: Annotated[bool, typer.Option(help="Start from nothing.")] = False,
     refresh_context: Annotated[bool, typer.Option(help="Sample the context anew and embed again.")] = False,
     strict: Annotated[bool, typer.Option(help="Exit 3 where files were skipped.")] = False,
@@ -48,81 +39,44 @@ def index(
     as_json: Annotated[bool, typer.Option("--json", help="One JSON object on stdout.")] = False,
 ) -> None:
     """Index folders and files, or bring their index up to date."""
-    from cdesearch.index import Index, find_index
-    from indexer.build import Options, build, options_of
+    from indexer.build import build
     from indexer.formats.records import Columns
+    from indexer.progress import shown_on_stderr
+    from indexer.settings import Options
 
     options = Options(
         index=folder,
         model=model,
         device=device,
         columns=Columns(text_column, id_column, title_column),
-        max_file_bytes=_bytes(max_file_size),
+        max_file_bytes=None if max_file_size is None else _bytes(max_file_size),
         context_size=context_size,
         seed=seed,
         rebuild=rebuild,
         refresh_context=refresh_context,
         wait=wait,
     )
-    if not paths:
-        manifest = Index(folder or find_index(Path.cwd())).manifest
-        paths, options = [Path(source) for source in manifest.sources], options_of(manifest, options)
     try:
-        with _shown_progress() as progress:
-            report = build(paths, options, progress)
+        with shown_on_stderr() as progress:
+            report = build(paths or [], options, progress)
     except KeyboardInterrupt:
         print("Stopped. What is embedded is kept: the same command continues.", file=sys.stderr)  # noqa: T201
         raise typer.Exit(130) from None
     if as_json:
         typer.echo(json.dumps(_as_json(report), ensure_ascii=False))
     else:
-        _summarise(report, paths)
+        _summarise(report)
     if strict and report.skipped:
         raise typer.Exit(SKIPPED_FILES)
 
 
 def build_quietly(paths: list[Path]) -> Path:
     """Build or update the index of `paths` without a word; returns its folder."""
-    from indexer.build import Options, build
+    from indexer.build import build
+    from indexer.progress import Silent
+    from indexer.settings import Options
 
-    return build(paths, Options(), _Silent()).folder
-
-
-class _Silent:
-    def stage(self, name: str, total: int | None) -> Callable[[int], None]:  # noqa: ARG002
-        """Show nothing."""
-        return lambda _: None
-
-
-class _Shown:
-    """Progress bars on stderr, one at a time."""
-
-    def __init__(self, bars: Progress) -> None:
-        self._bars = bars
-
-    def stage(self, name: str, total: int | None) -> Callable[[int], None]:
-        """Begin a stage and hide the one before."""
-        for old in list(self._bars.task_ids):
-            self._bars.remove_task(old)
-        task = self._bars.add_task(name, total=total)
-        return lambda n: self._bars.advance(task, n)
-
-
-@contextmanager
-def _shown_progress() -> Iterator[_Shown | _Silent]:
-    console = Console(stderr=True)
-    if not console.is_terminal:
-        yield _Silent()
-        return
-    columns = (
-        SpinnerColumn(),
-        TextColumn("{task.description}"),
-        BarColumn(),
-        MofNCompleteColumn(),
-        TimeRemainingColumn(),
-    )
-    with Progress(*columns, console=console, transient=True) as bars:
-        yield _Shown(bars)
+    return build(paths, Options(), Silent()).folder
 
 
 def _bytes(size: str) -> int:
@@ -134,14 +88,16 @@ def _bytes(size: str) -> int:
         raise InputError(f"{size} is no file size.", "Write one such as 20MB.") from None
 
 
-def _summarise(report: "Report", paths: list[Path]) -> None:
+def _summarise(report: "Report") -> None:
+    from cdesearch.index import FOLDER
+
     console = Console(stderr=True, highlight=False, soft_wrap=True)
     if not report.changed:
         console.print(f"Nothing has changed: {report.n_documents:,} documents, {report.n_chunks:,} chunks.")
     else:
         console.print(
             f"{report.n_documents:,} documents, {report.n_chunks:,} chunks"
-            f" ({report.embedded:,} embedded) in {report.seconds:.1f} s."
+            f" ({report.embedded:,} embedded) in {report.seconds:.1f} s, {report.size_bytes / 1e6:,.1f} MB on disk."
         )
     if report.skipped:
         console.print(f"{len(report.skipped)} files skipped:")
@@ -152,8 +108,9 @@ def _summarise(report: "Report", paths: list[Path]) -> None:
             )
         if len(report.skipped) > SHOWN_SKIPS:
             console.print(f"  and {len(report.skipped) - SHOWN_SKIPS} more")
-    where = "" if paths and Path.cwd().is_relative_to(report.folder.parent) else f" --index {report.folder}"
-    console.print(f'Next: cdesearch query{where} "your question"')
+    is_found = report.folder.name == FOLDER and Path.cwd().is_relative_to(report.folder.parent)
+    where = "" if is_found else f" --index {shlex.quote(str(report.folder))}"
+    console.print(f'Next: cdesearch query{where} "your question"', markup=False)
 
 
 def _as_json(report: "Report") -> dict[str, object]:
@@ -163,6 +120,7 @@ def _as_json(report: "Report") -> dict[str, object]:
         "chunks": report.n_chunks,
         "embedded": report.embedded,
         "seconds": round(report.seconds, 3),
+        "bytes": report.size_bytes,
         "changed": report.changed,
         "skipped": [{"path": item.path, "reason": item.reason} for item in report.skipped],
     }

@@ -1,7 +1,6 @@
 """Chunks to vectors, a window at a time, each text once."""
 
 from collections.abc import Callable, Container
-from typing import Any
 
 import numpy as np
 import pyarrow as pa
@@ -18,14 +17,16 @@ def embed_spool(
     spool: Spool,
     tables: Tables,
     done: Container[str],
-    known: dict[str, Any],
+    known: set[str],
     encoder: Encoder,
     context: Context,
     advance: Callable[[int], None],
 ) -> int:
     """Embed and append every spooled chunk whose id is not in `done`; returns how many went through the model.
 
-    `known` has vectors by content hash that need no embedding. On Ctrl-C the finished part of the window is kept.
+    `known` are content hashes that have a vector in the table already; those of this spool are added. On Ctrl-C the
+    finished part of the window is kept. A run that continues makes up the same batches as one that was not stopped:
+    a quantised model's vectors depend a little on what else is in the batch.
     """
     embedded = 0
     for window in spool.windows():
@@ -39,26 +40,26 @@ def embed_spool(
 def _embed_window(
     window: pa.RecordBatch,
     tables: Tables,
-    known: dict[str, Any],
+    known: set[str],
     encoder: Encoder,
     context: Context,
     advance: Callable[[int], None],
 ) -> int:
-    hashes, texts = window["content_hash"].to_pylist(), window["text"].to_pylist()
-    fresh = {content: text for content, text in zip(hashes, texts, strict=True) if content not in known}
-    # Alike lengths together: little padding inside a step.
-    waiting = sorted(fresh, key=lambda content: len(fresh[content]))
-    vectors: dict[str, Floats] = {}
+    hashes = window["content_hash"].to_pylist()
+    texts = dict(zip(hashes, window["text"].to_pylist(), strict=True))
+    vectors: dict[str, Floats] = tables.vectors_of([content for content in texts if content in known])
+    advance(sum(content in vectors for content in hashes))
+    # Alike lengths together: little padding inside a step. Shortest first, so that the steps after a stop are the same.
+    fresh = sorted(texts.keys() - vectors.keys(), key=lambda content: (len(texts[content]), content))
     try:
-        for start in range(0, len(waiting), STEP):
-            step = waiting[start : start + STEP]
-            encoded = encoder.encode([fresh[content] for content in step], "document", context)
-            vectors.update(zip(step, encoded, strict=True))
+        for start in range(0, len(fresh), STEP):
+            step = fresh[start : start + STEP]
+            encoded = encoder.encode([texts[content] for content in step], "document", context)
+            vectors |= zip(step, encoded, strict=True)
             advance(len(step))
-        advance(len(hashes) - len(fresh))
     finally:
-        have = known | vectors if known else vectors
-        rows = [row for row, content in enumerate(hashes) if content in have]
+        rows = [row for row, content in enumerate(hashes) if content in vectors]
         if rows:
-            tables.add(window.take(pa.array(rows)), np.stack([have[hashes[row]] for row in rows]).astype(np.float32))
-    return len(waiting)
+            tables.add(window.take(pa.array(rows)), np.stack([vectors[hashes[row]] for row in rows]))
+            known.update(vectors)
+    return len(fresh)

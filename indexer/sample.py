@@ -7,19 +7,23 @@ from hashlib import blake2b
 from heapq import nsmallest
 
 
-def sample_context(chunks: Iterable[tuple[str, str]], size: int, seed: int) -> list[str]:
-    """Ids of at most `size` chunks from (id, document id) pairs, sorted.
+def sample_context(chunks: Iterable[tuple[str, str, str]], size: int, seed: int) -> list[str]:
+    """Ids of at most `size` chunks from (id, document id, content hash) triples, sorted; no text twice.
 
     Weighted sampling without replacement (Efraimidis and Spirakis 2006): a document of n chunks weighs sqrt(n), so a
-    long file is heard but does not dominate. The draw hangs on seed and ids alone, not on the order of files.
+    long file is heard but does not dominate. The draw hangs on the seed and the set of chunks alone, not on the order
+    of files or where they lie; a corpus that changes a little gets a sample that changes a little.
     """
-    pairs = list(chunks)
-    lengths = Counter(document for _, document in pairs)
+    listed = list(chunks)
+    lengths = Counter(document for _, document, _ in listed)
+    best: dict[str, tuple[float, str]] = {}  # by content: licence headers and the like count once
+    for chunk, document, content in listed:
+        key = -math.log(_uniform(content, seed)) * math.sqrt(lengths[document]), chunk
+        best[content] = min(best.get(content, key), key)
+    return sorted(chunk for _, chunk in nsmallest(size, best.values()))
 
-    def key(pair: tuple[str, str]) -> tuple[float, str]:
-        chunk, document = pair
-        digest = blake2b(f"{seed} {chunk}".encode(), digest_size=8).digest()
-        uniform = (int.from_bytes(digest, "big") + 1) / 2**64
-        return -math.log(uniform) * math.sqrt(lengths[document]), chunk
 
-    return sorted(chunk for chunk, _ in nsmallest(size, pairs, key=key))
+def _uniform(content: str, seed: int) -> float:
+    """In (0, 1], from seed and content."""
+    digest = blake2b(f"{seed} {content}".encode(), digest_size=8).digest()
+    return (int.from_bytes(digest, "big") + 1) / 2**64

@@ -5,6 +5,7 @@ from dataclasses import asdict
 from pathlib import Path
 
 import pyarrow as pa
+import pyarrow.compute as pc
 
 from cdesearch.schema import Chunk, chunk_schema
 
@@ -20,14 +21,17 @@ class Spool:
         self._file = file
         self._waiting: list[Chunk] = []
         self._writer = pa.ipc.new_file(str(file), _SCHEMA)
-        self.n_chunks = 0
+        self._dropped: list[str] = []
 
     def add(self, chunks: list[Chunk]) -> None:
         """Append chunks."""
         self._waiting += chunks
-        self.n_chunks += len(chunks)
         while len(self._waiting) >= WINDOW:
             self._flush(WINDOW)
+
+    def drop(self, path: str) -> None:
+        """Forget the chunks of one file: it turned out to be broken further on."""
+        self._dropped.append(path)
 
     def close(self) -> None:
         """Finish writing; reading begins after it."""
@@ -37,11 +41,17 @@ class Spool:
 
     def windows(self, columns: list[str] | None = None) -> Iterator[pa.RecordBatch]:
         """Record batches of at most WINDOW chunks, without vectors."""
-        with pa.memory_map(str(self._file)) as stream:
+        with pa.OSFile(str(self._file)) as stream:
             reader = pa.ipc.open_file(stream)
             for number in range(reader.num_record_batches):
                 batch = reader.get_batch(number)
+                if self._dropped:
+                    batch = batch.filter(pc.invert(pc.is_in(batch["path"], pa.array(self._dropped, pa.string()))))
                 yield batch.select(columns) if columns else batch
+
+    def count(self) -> int:
+        """How many chunks there are to read."""
+        return sum(window.num_rows for window in self.windows(["path"]))
 
     def _flush(self, n: int) -> None:
         rows, self._waiting = self._waiting[:n], self._waiting[n:]

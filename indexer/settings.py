@@ -1,0 +1,109 @@
+"""What to index and how: what a caller asks for, completed by what the index was built with."""
+
+import os
+from collections.abc import Sequence
+from dataclasses import dataclass, field
+from pathlib import Path
+
+from cdesearch.encoder import Device
+from cdesearch.errors import InputError, SourceError
+from cdesearch.index import FOLDER, Index, absolute, find_index
+from indexer.formats.records import Columns
+
+MAX_FILE_BYTES = 20_000_000
+
+
+@dataclass(frozen=True, slots=True)
+class Options:
+    """What a caller asks for; None means as the index was built, and for a new one the default."""
+
+    index: Path | None = None  # the index folder; None: `.cdesearch` beside the documents
+    model: Path | None = None  # None for a new index: the one that ships
+    device: Device = "auto"
+    columns: Columns = field(default_factory=Columns)
+    max_file_bytes: int | None = None
+    context_size: int | None = None  # None for a new index: what the model was made for
+    seed: int | None = None
+    rebuild: bool = False
+    refresh_context: bool = False
+    wait: bool = False
+
+
+@dataclass(frozen=True, slots=True)
+class Settings:
+    """What one run works with."""
+
+    root: Path  # paths of chunks are relative to it
+    sources: tuple[Path, ...]
+    model: Path | None
+    columns: Columns
+    max_file_bytes: int
+    context_size: int | None
+    seed: int
+
+
+def index_folder(paths: Sequence[Path], options: Options) -> Path:
+    """Where the index of `paths` is or will be; no paths: the nearest index upward. Raises IndexNotFoundError."""
+    if options.index is not None:
+        return absolute(options.index)
+    return common_folder(paths) / FOLDER if paths else find_index(Path.cwd())
+
+
+def common_folder(paths: Sequence[Path]) -> Path:
+    """The deepest folder that holds all of `paths`."""
+    return Path(os.path.commonpath([path if path.is_dir() else path.parent for path in paths]))
+
+
+def settle(paths: Sequence[Path], options: Options, stored: Index | None) -> Settings:
+    """Complete `options` from the `stored` index; raises SourceError or InputError.
+
+    Sources add up: naming a file or folder that an index does not hold yet adds it, and naming one that it holds
+    brings the whole index up to date. Only a rebuild forgets.
+    """
+    sources = _sources(paths, stored)
+    for source in sources:
+        if not source.exists():
+            raise SourceError(
+                f"There is no folder or file {source}.",
+                "Check the spelling." if source in paths else "Put it back, or `cdesearch index --rebuild PATH`.",
+            )
+    root = common_folder(sources)
+    if stored is None:
+        limit = MAX_FILE_BYTES if options.max_file_bytes is None else options.max_file_bytes
+        seed = options.seed or 0
+        return Settings(root, sources, options.model, options.columns, limit, options.context_size, seed)
+    _check_context(options, stored)
+    manifest, columns = stored.manifest, options.columns
+    before = Columns(**manifest.columns)
+    return Settings(
+        root=root,
+        sources=sources,
+        model=options.model or (Path(manifest.model) if manifest.model else None),
+        columns=Columns(columns.text or before.text, columns.id or before.id, columns.title or before.title),
+        max_file_bytes=manifest.max_file_bytes if options.max_file_bytes is None else options.max_file_bytes,
+        context_size=manifest.context_limit if options.context_size is None else options.context_size,
+        seed=manifest.seed if options.seed is None else options.seed,
+    )
+
+
+def _sources(paths: Sequence[Path], stored: Index | None) -> tuple[Path, ...]:
+    if stored is None:
+        return tuple(dict.fromkeys(paths))
+    before = stored.sources
+    fresh = [path for path in paths if not any(path.is_relative_to(source) for source in before)]
+    kept = [source for source in before if not any(source.is_relative_to(path) for path in fresh)]
+    return tuple(dict.fromkeys([*kept, *fresh]))
+
+
+def _check_context(options: Options, stored: Index) -> None:
+    """The context is fixed when an index is built: another one has to be asked for."""
+    if options.refresh_context:
+        return
+    asked = {"seed": options.seed, "context size": options.context_size}
+    built = {"seed": stored.manifest.seed, "context size": stored.manifest.context_limit}
+    for name, value in asked.items():
+        if value is not None and value != built[name]:
+            raise InputError(
+                f"The index was built with {name} {built[name]}, not {value}.",
+                "Add --refresh-context to sample its context anew and embed again.",
+            )
