@@ -44,6 +44,10 @@ def query(
 
     text = " ".join(words)
     searcher = Searcher(Index.open(index))
+    if mode != "text" and searcher.is_cut(text):
+        typer.echo(
+            f"The query is longer than {searcher.encoder.max_tokens} tokens: the model reads its start.", err=True
+        )
     started = time.perf_counter()
     hits = searcher.search(text, k, mode, path, not context_off)
     seconds = time.perf_counter() - started

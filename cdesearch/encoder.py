@@ -1,9 +1,12 @@
 """Texts to vectors: prefixes, length-sorted batches, the context; the networks run in one of two runtimes."""
 
 import hashlib
-from collections.abc import Iterator, Sequence
+from collections import deque
+from collections.abc import Callable, Iterator, Sequence
+from concurrent.futures import ThreadPoolExecutor
+from dataclasses import replace
 from pathlib import Path
-from typing import Literal, Protocol
+from typing import Literal, Protocol, TypeVar
 
 import numpy as np
 from numpy.typing import NDArray
@@ -17,13 +20,16 @@ from cdesearch.statistics import idf_weights, whitening
 Role = Literal["query", "document"]
 Device = Literal["auto", "cpu", "cuda", "mps"]
 Integers = NDArray[np.int64]
+Output = TypeVar("Output")
 
 DEFAULT_MODEL = Path(__file__).parent / "default_model"
-TOKENS_PER_BATCH = 4096  # bounds memory; larger batches are no faster on a CPU
 
 
 class Runtime(Protocol):
     """The networks on one device. Ids and mask are (B, T); every context input is as `Context` holds it."""
+
+    workers: int  # batches that run at once
+    tokens_per_batch: int
 
     def first_stage(self, input_ids: Integers, mask: Integers) -> Floats:
         """(B, d) first-stage vectors, not normalised."""
@@ -58,8 +64,8 @@ class Encoder:
     def first_stage(self, texts: Sequence[str]) -> Floats:
         """(n, d) first-stage vectors, not normalised."""
         vectors = np.empty((len(texts), self.dimension), np.float32)
-        for rows, ids, mask in self._batches(texts, self.config.document_prefix):
-            vectors[rows] = self._runtime.first_stage(ids, mask)
+        for places, batch in self._run(texts, self.config.document_prefix, self._runtime.first_stage):
+            vectors[places] = batch
         return vectors
 
     def make_context(
@@ -74,7 +80,7 @@ class Encoder:
         """All the second stage needs of a corpus, from the sampled texts and their first-stage `vectors` (J, d)."""
         cached = self._runtime.cache(vectors, np.zeros(len(vectors), bool))
         special = np.array(sorted(self.tokenizer.get_added_tokens_decoder()), np.int64)
-        half_made = Context(
+        unmoved = Context(
             chunk_ids=tuple(chunk_ids),
             content_hashes=tuple(content_hashes),
             seed=seed,
@@ -86,22 +92,54 @@ class Encoder:
             token_weights=idf_weights(frequencies, special, self.config.statistics.idf_exponent),
             shift=self._null.shift,
             projection=self._null.projection,
+            own_vectors=self._null.own_vectors,
         )
         pooled = np.empty((len(texts), self.dimension), np.float32)
-        for rows, ids, mask in self._batches(texts, self.config.document_prefix):
-            pooled[rows] = self._runtime.second_stage(ids, mask, half_made)[0]
+        for places, (batch, _) in self._run(texts, self.config.document_prefix, self._in_context(unmoved)):
+            pooled[places] = batch
         pooled /= np.linalg.norm(pooled, axis=1, keepdims=True)
         shift, projection = whitening(pooled, self.config.statistics)
-        names = [name for name in Context.__slots__ if name not in ("shift", "projection")]
-        return Context(shift=shift, projection=projection, **{name: getattr(half_made, name) for name in names})
+        own: Floats = (pooled - shift) @ projection
+        own = own / np.linalg.norm(own, axis=1, keepdims=True)
+        return replace(unmoved, shift=shift, projection=projection, own_vectors=own)
 
     def encode(self, texts: Sequence[str], role: Role, context: Context | None) -> Floats:
         """(n, d) second-stage vectors of length 1, in the order of `texts`; a context of None is the null context."""
-        prefix = self.config.query_prefix if role == "query" else self.config.document_prefix
         vectors = np.empty((len(texts), self.dimension), np.float32)
-        for rows, ids, mask in self._batches(texts, prefix):
-            vectors[rows] = self._runtime.second_stage(ids, mask, context or self._null)[1]
+        for places, batch in self.stream(texts, role, context):
+            vectors[places] = batch
         return vectors
+
+    def stream(self, texts: Sequence[str], role: Role, context: Context | None) -> Iterator[tuple[Integers, Floats]]:
+        """What `encode` gives, batch by batch as it is done: places in `texts` and their vectors.
+
+        Shortest texts first, so that whoever stops and goes on with the rest gets the same batches as without the
+        stop: in a quantised model a vector depends a little on what else is in its batch.
+        """
+        prefix = self.config.query_prefix if role == "query" else self.config.document_prefix
+        for places, (_, vectors) in self._run(texts, prefix, self._in_context(context or self._null)):
+            yield places, vectors
+
+    def _in_context(self, context: Context) -> Callable[[Integers, Integers], tuple[Floats, Floats]]:
+        return lambda ids, mask: self._runtime.second_stage(ids, mask, context)
+
+    def _run(
+        self, texts: Sequence[str], prefix: str, network: Callable[[Integers, Integers], Output]
+    ) -> Iterator[tuple[Integers, Output]]:
+        """Places and outputs of every batch, in order; as many batches at once as the runtime has workers."""
+        batches = self._batches(texts, prefix)
+        if self._runtime.workers == 1 or len(batches) == 1:
+            for places, ids, mask in batches:
+                yield places, network(ids, mask)
+            return
+        pool = ThreadPoolExecutor(self._runtime.workers)
+        try:
+            running = deque((places, pool.submit(network, ids, mask)) for places, ids, mask in batches)
+            while running:
+                places, output = running.popleft()
+                yield places, output.result()
+        finally:
+            pool.shutdown(cancel_futures=True)
 
     def _null_context(self) -> Context:
         """The learned null vector in every slot, equal token weights, an identity head."""
@@ -121,24 +159,26 @@ class Encoder:
             token_weights=np.ones(self.config.backbone.vocabulary, np.float32),
             shift=np.zeros(d, np.float32),
             projection=np.eye(d, dtype=np.float32),
+            own_vectors=np.empty((0, d), np.float32),
         )
 
-    def _batches(self, texts: Sequence[str], prefix: str) -> Iterator[tuple[Integers, Integers, Integers]]:
-        """Places, ids (B, T) and mask (B, T) of texts of like length, longest first so that memory peaks early."""
+    def _batches(self, texts: Sequence[str], prefix: str) -> list[tuple[Integers, Integers, Integers]]:
+        """Places, ids (B, T) and mask (B, T) of texts of like length, shortest first."""
         encodings = self.tokenizer.encode_batch_fast([prefix + text for text in texts])
         ids = [_cut(encoding.ids, self.max_tokens) for encoding in encodings]
-        order = sorted(range(len(ids)), key=lambda place: -len(ids[place]))
-        start = 0
-        while start < len(order):
-            longest = len(ids[order[start]])
-            places = order[start : start + max(1, TOKENS_PER_BATCH // longest)]
-            start += len(places)
-            batch = np.zeros((len(places), longest), np.int64)
-            mask = np.zeros((len(places), longest), np.int64)
+        order = deque(sorted(range(len(ids)), key=lambda place: len(ids[place])))
+        batches = []
+        while order:
+            places = [order.popleft()]
+            while order and (len(places) + 1) * len(ids[order[0]]) <= self._runtime.tokens_per_batch:
+                places.append(order.popleft())
+            batch = np.zeros((len(places), len(ids[places[-1]])), np.int64)
+            mask = np.zeros_like(batch)
             for row, place in enumerate(places):
                 batch[row, : len(ids[place])] = ids[place]
                 mask[row, : len(ids[place])] = 1
-            yield np.array(places, np.int64), batch, mask
+            batches.append((np.array(places, np.int64), batch, mask))
+        return batches
 
 
 def load_encoder(model: Path | None = None, device: Device = "auto") -> Encoder:

@@ -46,7 +46,7 @@ def absolute(path: Path) -> Path:
 
 def connect(generation: Path) -> Any:
     """The LanceDB database of a generation."""
-    os.environ.setdefault("LANCE_LOG", "error")  # its warnings are for its own developers
+    os.environ.setdefault("LANCEDB_LOG", "error")  # its warnings are for its own developers
     import lancedb
 
     return lancedb.connect(generation / "tables")

@@ -4,10 +4,12 @@ import time
 from typing import Any
 
 import numpy as np
+from numpy.typing import NDArray
 
 from cdesearch.index import Index
 
 DRIFT_SAMPLE = 5_000
+MEASURABLE = 16  # fewer vectors have no mean worth comparing
 
 
 def read_status(index: Index) -> dict[str, Any]:
@@ -50,13 +52,22 @@ def _drift(index: Index) -> str:
 
     A mean of J vectors strays by sqrt(trace of covariance / J); three of these are a corpus that changed.
     """
-    table = index.chunks.search().select(["id", "vector"]).limit(DRIFT_SAMPLE).to_arrow()
-    vectors = np.stack(table["vector"].to_numpy())
-    inside = np.isin(np.array(table["id"].to_pylist()), np.array(index.context.chunk_ids))
-    if inside.sum() < 8 or (~inside).sum() < 8:
+    sample, corpus = index.context.own_vectors, _corpus_mean(index)
+    if len(sample) < MEASURABLE:
         return "none"
-    sample, rest = vectors[inside], vectors[~inside]
-    error = np.sqrt(sample.var(axis=0).sum() / len(sample) + rest.var(axis=0).sum() / len(rest))
-    distance = float(np.linalg.norm(sample.mean(axis=0) - rest.mean(axis=0)) / error)
+    error = np.sqrt(sample.var(axis=0).sum() / len(sample))
+    distance = float(np.linalg.norm(sample.mean(axis=0) - corpus) / error)
     word = "none" if distance < 2 else "small" if distance < 3 else "large: run cdesearch index --refresh-context"
-    return f"{word} ({distance:.1f} standard errors)" if word != "none" else word
+    return f"{word} ({distance:.1f} standard errors)"
+
+
+def _corpus_mean(index: Index) -> NDArray[np.float64]:
+    """(d,) mean vector of the corpus, chunks weighted as the context is sampled: 1 / sqrt(n) in a document of n."""
+    n_chunks = index.chunks.count_rows()
+    places = np.random.default_rng(0).choice(n_chunks, min(n_chunks, DRIFT_SAMPLE), replace=False)
+    rows = index.chunks.take_offsets(np.sort(places).tolist()).select(["document_id", "vector"]).to_arrow()
+    documents = index.documents.to_arrow().select(["id", "n_chunks"]).to_pydict()
+    lengths = dict(zip(documents["id"], documents["n_chunks"], strict=True))
+    weights = [lengths[document] ** -0.5 for document in rows["document_id"].to_pylist()]
+    mean: NDArray[np.float64] = np.average(np.stack(rows["vector"].to_numpy()), axis=0, weights=weights)
+    return mean

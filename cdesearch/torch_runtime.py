@@ -17,9 +17,12 @@ from cdesearch.model.second_stage import read_out
 class TorchRuntime:
     """One checkpoint on one device, fp32."""
 
+    workers = 1  # torch uses all cores, or the whole GPU, for one batch
+
     def __init__(self, folder: Path, device: str) -> None:
         self._device = _pick(device)
         self._model = load_checkpoint(folder).to(self._device)
+        self.tokens_per_batch = 4096 if self._device.type == "cpu" else 32768
 
     @torch.inference_mode()
     def first_stage(self, input_ids: NDArray[np.int64], mask: NDArray[np.int64]) -> Floats:

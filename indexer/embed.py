@@ -5,12 +5,10 @@ from collections.abc import Callable, Container
 import numpy as np
 import pyarrow as pa
 
-from cdesearch.context import Context, Floats
+from cdesearch.context import Context
 from cdesearch.encoder import Encoder
 from indexer.spool import Spool
 from indexer.write import Tables
-
-STEP = 64  # chunks between two looks at the keyboard
 
 
 def embed_spool(
@@ -24,9 +22,8 @@ def embed_spool(
 ) -> int:
     """Embed and append every spooled chunk whose id is not in `done`; returns how many went through the model.
 
-    `known` are content hashes that have a vector in the table already; those of this spool are added. On Ctrl-C the
-    finished part of the window is kept. A run that continues makes up the same batches as one that was not stopped:
-    a quantised model's vectors depend a little on what else is in the batch.
+    `known` are content hashes that have a vector in the table already; those of this spool are added. The context's
+    own chunks have theirs from its making. On Ctrl-C the finished part of the window is kept.
     """
     embedded = 0
     for window in spool.windows():
@@ -47,19 +44,19 @@ def _embed_window(
 ) -> int:
     hashes = window["content_hash"].to_pylist()
     texts = dict(zip(hashes, window["text"].to_pylist(), strict=True))
-    vectors: dict[str, Floats] = tables.vectors_of([content for content in texts if content in known])
+    vectors = tables.vectors_of([content for content in texts if content in known])
+    unknown = texts.keys() - vectors.keys()
+    sampled = zip(context.content_hashes, context.own_vectors, strict=True)
+    vectors |= ((content, vector) for content, vector in sampled if content in unknown)
     advance(sum(content in vectors for content in hashes))
-    # Alike lengths together: little padding inside a step. Shortest first, so that the steps after a stop are the same.
-    fresh = sorted(texts.keys() - vectors.keys(), key=lambda content: (len(texts[content]), content))
+    fresh = [content for content in texts if content not in vectors]
     try:
-        for start in range(0, len(fresh), STEP):
-            step = fresh[start : start + STEP]
-            encoded = encoder.encode([texts[content] for content in step], "document", context)
-            vectors |= zip(step, encoded, strict=True)
-            advance(len(step))
+        for places, encoded in encoder.stream([texts[content] for content in fresh], "document", context):
+            vectors |= zip((fresh[place] for place in places), encoded, strict=True)
+            advance(len(places))
     finally:
         rows = [row for row, content in enumerate(hashes) if content in vectors]
         if rows:
             tables.add(window.take(pa.array(rows)), np.stack([vectors[hashes[row]] for row in rows]))
             known.update(vectors)
-    return len(fresh)
+    return len(unknown)

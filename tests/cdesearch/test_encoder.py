@@ -48,6 +48,24 @@ def test_a_text_embeds_the_same_alone_and_among_others(tiny_encoder):
         np.testing.assert_allclose(tiny_encoder.encode([text], "document", context)[0], vector, atol=1e-5)
 
 
+def test_the_context_holds_the_vectors_of_its_own_chunks(tiny_encoder):
+    context = context_of(tiny_encoder)
+    expected = tiny_encoder.encode(TEXTS, "document", context)
+    np.testing.assert_allclose(context.own_vectors, expected, atol=1e-5)
+
+
+def test_batches_run_at_once_and_keep_their_places(tiny_encoder, monkeypatch):
+    context = context_of(tiny_encoder)
+    whole = tiny_encoder.encode(TEXTS, "document", context)
+    monkeypatch.setattr(tiny_encoder._runtime, "workers", 3)
+    monkeypatch.setattr(tiny_encoder._runtime, "tokens_per_batch", 1)
+    batches = list(tiny_encoder.stream(TEXTS, "document", context))
+    assert sorted(place for places, _ in batches for place in places) == list(range(len(TEXTS)))
+    lengths = [len(TEXTS[places[0]]) for places, _ in batches]
+    assert len(batches) == len(TEXTS) and lengths == sorted(lengths)
+    np.testing.assert_allclose(tiny_encoder.encode(TEXTS, "document", context), whole, atol=1e-5)
+
+
 def test_a_context_survives_the_disk(tiny_encoder, tmp_path):
     context = context_of(tiny_encoder)
     context.save(tmp_path / "context.safetensors")

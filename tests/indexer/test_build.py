@@ -9,10 +9,12 @@ import time
 import numpy as np
 import pytest
 
+from cdesearch.encoder import Encoder
 from cdesearch.errors import CdesearchError, IndexBusyError, IndexDamagedError, IndexMismatchError, SourceError
 from cdesearch.index import Index
+from cdesearch.onnx_runtime import OnnxRuntime
 from cdesearch.search import Searcher
-from indexer import embed, spool
+from indexer import spool
 from indexer.build import build
 from indexer.generation import locked
 from indexer.progress import Silent
@@ -114,27 +116,29 @@ def test_the_disk_does_not_grow_with_updates(docs, run):
     assert len(list((docs / ".cdesearch" / "generations").iterdir())) == 2
 
 
-def test_ctrl_c_keeps_what_is_embedded_and_the_next_run_continues(docs, run, monkeypatch, tiny_encoder):
-    run()
+def test_ctrl_c_keeps_what_is_embedded_and_the_next_run_continues(docs, run, monkeypatch):
+    run(context_size=1)
     undisturbed = contents(docs)
     shutil.rmtree(docs / ".cdesearch")
-    monkeypatch.setattr(embed, "STEP", 4)
-    real, calls, embedded = type(tiny_encoder).encode, 0, 0
+    monkeypatch.setattr(OnnxRuntime, "tokens_per_batch", 128)
+    real, embedded = Encoder.stream, 0
 
-    def interrupted(self, texts, *rest):
-        nonlocal calls, embedded
-        calls += 1
-        if calls == 3:
-            raise KeyboardInterrupt
-        embedded += len(texts)
-        return real(self, texts, *rest)
+    def counted(self, *arguments):
+        nonlocal embedded
+        for places, vectors in real(self, *arguments):
+            if embedded >= stop_at:
+                raise KeyboardInterrupt
+            embedded += len(places)
+            yield places, vectors
 
-    monkeypatch.setattr(type(tiny_encoder), "encode", interrupted)
+    monkeypatch.setattr(Encoder, "stream", counted)
+    stop_at = 4
     with pytest.raises(KeyboardInterrupt):
-        run()
-    report = run()
-    assert report.embedded == report.n_chunks - 8
-    assert embedded == report.n_chunks, "nothing was embedded twice"
+        run(context_size=1)
+    stop_at, before = 10_000, embedded
+    report = run(context_size=1)
+    assert report.embedded == report.n_chunks - before - 1
+    assert embedded == report.n_chunks - 1, "nothing was embedded twice, the context's chunk while it was made"
     assert_same(undisturbed, contents(docs))
 
 
