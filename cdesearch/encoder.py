@@ -99,9 +99,9 @@ class Encoder:
             pooled[places] = batch
         pooled /= np.linalg.norm(pooled, axis=1, keepdims=True)
         shift, projection = whitening(pooled, self.config.statistics)
-        own: Floats = (pooled - shift) @ projection
-        own = own / np.linalg.norm(own, axis=1, keepdims=True)
-        return replace(unmoved, shift=shift, projection=projection, own_vectors=own)
+        own = (pooled - shift) @ projection
+        own /= np.linalg.norm(own, axis=1, keepdims=True)
+        return replace(unmoved, shift=shift, projection=projection, own_vectors=own.astype(np.float32))
 
     def encode(self, texts: Sequence[str], role: Role, context: Context | None) -> Floats:
         """(n, d) second-stage vectors of length 1, in the order of `texts`; a context of None is the null context."""

@@ -1,0 +1,17 @@
+"""`python -m benchmarks`: is it better, and what does it cost?"""
+
+import typer
+
+from benchmarks.speed import speed
+
+app = typer.Typer(add_completion=False, no_args_is_help=True, pretty_exceptions_enable=False, rich_markup_mode=None)
+app.command()(speed)
+
+
+@app.callback()
+def _about() -> None:
+    """Is it better, and what does it cost?"""
+
+
+if __name__ == "__main__":
+    app()
