@@ -18,7 +18,7 @@ from cdesearch.schema import Chunk, Hit
 Mode = Literal["hybrid", "dense", "text"]
 Rows = NDArray[np.uint64]  # LanceDB's row ids: they hold within one generation
 
-CANDIDATES = 100  # of each side; their union loses nothing in nDCG@10
+CANDIDATES = 300  # of each side; 100 cost up to a point of nDCG@10 where a document is many chunks
 SEARCH_WIDTH = 150  # nodes that the graph index keeps in view; recall@10 .999 at 100,000 chunks
 CHUNK_COLUMNS = list(Chunk.__slots__)
 

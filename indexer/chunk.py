@@ -12,6 +12,7 @@ from tokenizers import Tokenizer
 from cdesearch.schema import Chunk
 from indexer.read import Document, Heading
 
+CHUNK_TOKENS = 256  # of a longer document's chunks; one that the model can read whole stays whole
 SPECIAL_TOKENS = 2
 CHARACTERS_PER_TOKEN = 4  # a first guess; pieces that turn out too long are split again
 HEADER_SHARE = 4  # title and trail may take a quarter of a chunk
@@ -45,7 +46,8 @@ class Chunker:
         whole = document.text.strip()
         if not document.pages and self._fits_whole(document, whole):
             return [(document.text.index(whole), whole)]
-        budget = self._max_tokens - SPECIAL_TOKENS - self._max_tokens // HEADER_SHARE
+        size = min(CHUNK_TOKENS, self._max_tokens)
+        budget = size - SPECIAL_TOKENS - size // HEADER_SHARE
         pieces = []
         for start, part in _parts(document):
             cut = self._split_to_fit([(start, part)], document, budget, budget * CHARACTERS_PER_TOKEN)
@@ -101,7 +103,7 @@ class Chunker:
             return ""
         header = "\n".join(lines)
         encoding = self._tokenizer.encode(header, add_special_tokens=False)
-        limit = self._max_tokens // HEADER_SHARE
+        limit = min(CHUNK_TOKENS, self._max_tokens) // HEADER_SHARE
         if len(encoding.ids) > limit:
             header = header[: encoding.offsets[limit - 1][1]]
         return header + "\n"

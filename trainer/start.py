@@ -18,7 +18,7 @@ from cdesearch.model.contextual import ContextualModel
 from trainer.export import export
 
 
-def start_model(source: Path, max_tokens: int = 256) -> ContextualModel:
+def start_model(source: Path) -> ContextualModel:
     """The start model from a BERT sentence-transformers folder."""
     theirs = json.loads((source / "config.json").read_text(encoding="utf-8"))
     backbone = BackboneConfig(
@@ -30,7 +30,7 @@ def start_model(source: Path, max_tokens: int = 256) -> ContextualModel:
         n_positions=theirs["max_position_embeddings"],
         norm_eps=theirs["layer_norm_eps"],
     )
-    model = ContextualModel(ModelConfig(backbone, first_stage="shared", max_tokens=max_tokens))
+    model = ContextualModel(ModelConfig(backbone, first_stage="shared", max_tokens=backbone.n_positions))
     state = {name.removeprefix("bert."): tensor for name, tensor in load_file(source / "model.safetensors").items()}
     stage = model.second_stage
     stage.backbone.load_state_dict(bert_state(state, backbone.n_layers))

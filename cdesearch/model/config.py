@@ -28,8 +28,8 @@ class BackboneConfig:
 class StatisticsConfig:
     """The four numbers of the corpus-statistics head: y = ((x - shift * mean) V) (w + ridge * mean(w)) ** -power."""
 
-    shift: float = 1.0
-    ridge: float = 10.0
+    shift: float = 0.7
+    ridge: float = 20.0
     power: float = 0.5
     idf_exponent: float = 0.5
 
@@ -43,7 +43,7 @@ class ModelConfig:
     context_attention: Literal["joint", "cached"] = "cached"
     first_stage: Literal["own", "shared"] = "own"  # shared: the second stage's backbone without context
     context_size: int = 512
-    max_tokens: int = 256
+    max_tokens: int = 512
     query_prefix: str = ""
     document_prefix: str = ""
     weights_hash: str = ""

@@ -77,7 +77,7 @@ def test_odd_queries_work(indexed):
 
 
 def test_a_query_of_10_000_words_says_what_is_read_of_it(indexed):
-    assert "longer than 256 tokens" in cdesearch("cat " * 10_000, cwd=indexed).stderr
+    assert "longer than 512 tokens" in cdesearch("cat " * 10_000, cwd=indexed).stderr
 
 
 def test_a_reader_that_leaves_early_is_no_error(indexed):
