@@ -19,9 +19,9 @@ from indexer.embed import embed_spool
 from indexer.formats.records import Columns
 from indexer.formats.unreadable import UnreadableError
 from indexer.generation import MANIFEST, locked, open_building, swap_in
-from indexer.plan import Plan, Record, hash_bytes, make_plan
+from indexer.plan import Plan, Record, make_plan
 from indexer.progress import Progress
-from indexer.read import load, read
+from indexer.read import hash_contents, load, read
 from indexer.settings import Options, Settings, index_folder, settle
 from indexer.spool import Spool
 from indexer.walk import Skipped, Source, find_sources
@@ -155,21 +155,23 @@ def _read_all(plan: Plan, spool: Spool, chunker: Chunker, settings: Settings, pr
 
 
 def _read_one(source: Source, spool: Spool, chunker: Chunker, columns: Columns) -> list[Record]:
-    data = load(source)
-    # Size and time are from before the reading, the hash is of what was read: a change in between shows next time.
-    stamp = {
-        "path": source.path,
-        "size": source.size,
-        "mtime_ns": source.mtime_ns,
-        "file_hash": hash_bytes(data),
-    }
-    records: list[Record] = []
-    seen: set[str] = set()
-    for document in read(source, data, columns):
-        chunks = [chunk for chunk in chunker.split(document) if chunk.id not in seen]  # a record may stand there twice
-        seen.update(chunk.id for chunk in chunks)
-        spool.add(chunks)
-        records.append({"id": document.id, "title": document.title, "n_chunks": len(chunks), **stamp})
+    with load(source) as stream:
+        # Size and time are from before the reading: a change in between shows next time.
+        stamp = {
+            "path": source.path,
+            "size": source.size,
+            "mtime_ns": source.mtime_ns,
+            "file_hash": hash_contents(stream),
+        }
+        records: list[Record] = []
+        seen: set[str] = set()
+        for document in read(source, stream, columns):
+            before = len(seen)
+            for chunk in chunker.split(document):
+                if chunk.id not in seen:  # a record may stand there twice
+                    seen.add(chunk.id)
+                    spool.add(chunk)
+            records.append({"id": document.id, "title": document.title, "n_chunks": len(seen) - before, **stamp})
     return records
 
 

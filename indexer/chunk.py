@@ -1,7 +1,7 @@
 """Text to chunks: along the text's structure, sized in the model's tokens."""
 
 from bisect import bisect_right
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from functools import lru_cache
 from hashlib import blake2b
 from itertools import accumulate, pairwise
@@ -28,31 +28,29 @@ class Chunker:
         self._tokenizer = tokenizer
         self._max_tokens = max_tokens
 
-    def split(self, document: Document) -> list[Chunk]:
+    def split(self, document: Document) -> Iterator[Chunk]:
         """The document's chunks in order; none for a document without text. Every non-blank character is in one."""
         if not document.text.strip():
-            return []
-        pieces = self._pieces(document)
+            return
         lines = _line_starts(document.text) if document.has_lines else []
-        headers = [self._header(document, offset, body) for offset, body in pieces]
-        texts = [header + body for header, (_, body) in zip(headers, pieces, strict=True)]
-        counts = self._count(texts)
-        return [
-            _chunk(document, ordinal, piece, header, n_tokens, lines)
-            for ordinal, (piece, header, n_tokens) in enumerate(zip(pieces, headers, counts, strict=True))
-        ]
+        ordinal = 0
+        for pieces in self._pieces(document):
+            headers = [self._header(document, offset, body) for offset, body in pieces]
+            counts = self._count([header + body for header, (_, body) in zip(headers, pieces, strict=True)])
+            for piece, header, n_tokens in zip(pieces, headers, counts, strict=True):
+                yield _chunk(document, ordinal, piece, header, n_tokens, lines)
+                ordinal += 1
 
-    def _pieces(self, document: Document) -> list[Piece]:
+    def _pieces(self, document: Document) -> Iterator[list[Piece]]:
         whole = document.text.strip()
         if not document.pages and self._fits_whole(document, whole):
-            return [(document.text.index(whole), whole)]
+            yield [(document.text.index(whole), whole)]
+            return
         size = min(CHUNK_TOKENS, self._max_tokens)
         budget = size - SPECIAL_TOKENS - size // HEADER_SHARE
-        pieces = []
         for start, part in _parts(document):
             cut = self._split_to_fit([(start, part)], document, budget, budget * CHARACTERS_PER_TOKEN)
-            pieces += self._merge_small(cut, document.text, budget)
-        return pieces
+            yield self._merge_small(cut, document.text, budget)
 
     def _merge_small(self, pieces: list[Piece], text: str, budget: int) -> list[Piece]:
         """Join neighbours where one of the two is less than a third of a chunk: a lone heading answers nothing."""
@@ -112,18 +110,15 @@ class Chunker:
         return [len(encoding.ids) for encoding in self._tokenizer.encode_batch_fast(list(texts))]
 
 
-def _parts(document: Document) -> list[Piece]:
+def _parts(document: Document) -> Iterator[Piece]:
     """Pages, which no chunk crosses; and slices of a text so long that the splitter would choke on it."""
     text = document.text
-    bounds = [*(document.pages or (0,)), len(text)]
-    parts = []
-    for start, end in pairwise(bounds):
+    for start, end in pairwise([*(document.pages or (0,)), len(text)]):
         while end - start > MAX_SPLIT_CHARACTERS:
             stop = text.rfind("\n", start, start + MAX_SPLIT_CHARACTERS) + 1 or start + MAX_SPLIT_CHARACTERS
-            parts.append((start, text[start:stop]))
+            yield start, text[start:stop]
             start = stop  # noqa: PLW2901 (the rest of the same part)
-        parts.append((start, text[start:end]))
-    return parts
+        yield start, text[start:end]
 
 
 @lru_cache(maxsize=64)

@@ -2,10 +2,10 @@
 
 from collections.abc import Callable, Iterable
 from dataclasses import dataclass, field
-from hashlib import blake2b
 from typing import Any
 
 from cdesearch.index import Index
+from indexer.read import hash_contents
 from indexer.walk import Skipped, Source
 
 Record = dict[str, Any]  # a row of the documents table
@@ -64,11 +64,7 @@ def _unchanged(source: Source, record: Record, sure_before: int) -> bool:
     if source.mtime_ns == record["mtime_ns"] < sure_before:
         return True
     try:
-        return bool(hash_bytes(source.file.read_bytes()) == record["file_hash"])
+        with source.file.open("rb") as stream:
+            return bool(hash_contents(stream) == record["file_hash"])
     except OSError:
         return False
-
-
-def hash_bytes(data: bytes) -> str:
-    """Hash of a file's contents."""
-    return blake2b(data, digest_size=16).hexdigest()

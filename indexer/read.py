@@ -1,9 +1,12 @@
 """A file to documents: text, title, headings and places."""
 
 import codecs
+import hashlib
+import io
 import re
 from collections.abc import Iterator
 from dataclasses import dataclass
+from io import BufferedIOBase
 from pathlib import PurePosixPath
 from typing import Literal
 
@@ -45,22 +48,37 @@ class Document:
     has_lines: bool = False  # whether lines of `text` are lines of the file
 
 
-def load(source: Source) -> bytes:
-    """The file's bytes, read once, so that what is hashed is what is parsed; raises UnreadableError."""
+def load(source: Source) -> BufferedIOBase:
+    """The file's contents; raises UnreadableError. Records stay on disk, for there may be any number of them.
+
+    Anything else is read at once, so that what is hashed is what is parsed even while somebody writes to it.
+    """
     try:
-        return source.file.read_bytes()
+        if suffix_of(source.path) in RECORDS:
+            return source.file.open("rb")
+        return io.BytesIO(source.file.read_bytes())
     except OSError as error:
         raise UnreadableError((error.strerror or "cannot be opened").lower()) from None
 
 
-def read(source: Source, data: bytes, columns: Columns) -> Iterator[Document]:
-    """The documents in one file's bytes; raises UnreadableError, or SourceError for a column that is not there."""
+def hash_contents(stream: BufferedIOBase) -> str:
+    """Hash of a file's contents; the stream is at its start again."""
+    stream.seek(0)
+    digest = hashlib.file_digest(stream, lambda: hashlib.blake2b(digest_size=16)).hexdigest()
+    stream.seek(0)
+    return digest
+
+
+def read(source: Source, stream: BufferedIOBase, columns: Columns) -> Iterator[Document]:
+    """The documents in one file; raises UnreadableError, or SourceError for a column that is not there."""
     name = PurePosixPath(source.path).name
     suffix = suffix_of(name)
     if suffix in RECORDS:
-        for record in read_records(data, suffix, columns):
+        for record in read_records(stream, suffix, columns):
             yield Document(f"{source.path}#{record.id}", source.path, record.title, record.text, "text")
-    elif suffix == PDF:
+        return
+    data = stream.read()
+    if suffix == PDF:
         yield _pdf(source.path, data)
     elif suffix == DOCX:
         yield _rendered(source.path, *docx_markdown(data))

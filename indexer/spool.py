@@ -23,11 +23,11 @@ class Spool:
         self._writer = pa.ipc.new_file(str(file), _SCHEMA)
         self._dropped: list[str] = []
 
-    def add(self, chunks: list[Chunk]) -> None:
-        """Append chunks."""
-        self._waiting += chunks
-        while len(self._waiting) >= WINDOW:
-            self._flush(WINDOW)
+    def add(self, chunk: Chunk) -> None:
+        """Append a chunk."""
+        self._waiting.append(chunk)
+        if len(self._waiting) == WINDOW:
+            self._flush()
 
     def drop(self, path: str) -> None:
         """Forget the chunks of one file: it turned out to be broken further on."""
@@ -36,7 +36,7 @@ class Spool:
     def close(self) -> None:
         """Finish writing; reading begins after it."""
         if self._waiting:
-            self._flush(len(self._waiting))
+            self._flush()
         self._writer.close()
 
     def windows(self, columns: list[str] | None = None) -> Iterator[pa.RecordBatch]:
@@ -53,6 +53,7 @@ class Spool:
         """How many chunks there are to read."""
         return sum(window.num_rows for window in self.windows(["path"]))
 
-    def _flush(self, n: int) -> None:
-        rows, self._waiting = self._waiting[:n], self._waiting[n:]
-        self._writer.write_batch(pa.RecordBatch.from_pylist([asdict(chunk) for chunk in rows], schema=_SCHEMA))
+    def _flush(self) -> None:
+        rows = [asdict(chunk) for chunk in self._waiting]
+        self._writer.write_batch(pa.RecordBatch.from_pylist(rows, schema=_SCHEMA))
+        self._waiting.clear()

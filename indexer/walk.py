@@ -10,7 +10,7 @@ import pathspec
 import rignore
 
 from cdesearch.errors import SourceError
-from indexer.formats import is_known
+from indexer.formats import RECORDS, is_known, suffix_of
 
 IGNORE_FILE = ".cdesearchignore"
 INDEX_FOLDER = ".cdesearch"
@@ -92,7 +92,7 @@ def _look(file: Path, root: Path, max_bytes: int) -> Source | Skipped:
         stat = file.stat()
     except OSError as error:
         return Skipped(path, error.strerror or "cannot be opened")
-    if stat.st_size > max_bytes:
+    if stat.st_size > max_bytes and suffix_of(file.name) not in RECORDS:  # records are read one by one
         return Skipped(path, f"larger than {max_bytes / 1e6:g} MB (--max-file-size)")
     return Source(file, path, stat.st_size, stat.st_mtime_ns)
 

@@ -1,11 +1,13 @@
 """JSONL, CSV and Parquet: one document a record."""
 
+import codecs
 import csv
 import gzip
-import io
 import json
-from collections.abc import Iterator, Mapping
+import zlib
+from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass
+from io import BufferedIOBase
 from typing import Any
 
 from cdesearch.errors import SourceError
@@ -13,6 +15,7 @@ from indexer.formats.unreadable import UnreadableError
 
 TEXT_COLUMNS = ("text", "body", "content", "abstract", "passage", "document")
 ID_COLUMNS = ("_id", "id", "doc_id", "docid")
+MAX_FIELD = 100_000_000  # characters of a CSV field; the library's own limit is 131,072
 
 
 @dataclass(frozen=True, slots=True)
@@ -33,10 +36,10 @@ class Record:
     text: str
 
 
-def read_records(data: bytes, suffix: str, columns: Columns) -> Iterator[Record]:
+def read_records(stream: BufferedIOBase, suffix: str, columns: Columns) -> Iterator[Record]:
     """Rows with their id (the row's number where there is no id column); raises UnreadableError or SourceError."""
     text_column = id_column = None
-    for number, row in enumerate(_rows(data, suffix), start=1):
+    for number, row in enumerate(_rows(stream, suffix), start=1):
         text_column = _column(row, columns.text, TEXT_COLUMNS, number)
         id_column = columns.id or next((name for name in ID_COLUMNS if name in row), None)
         title = row.get(columns.title or "title")
@@ -61,40 +64,51 @@ def _column(row: Mapping[str, Any], wanted: str | None, usual: tuple[str, ...], 
     return found
 
 
-def _rows(data: bytes, suffix: str) -> Iterator[Mapping[str, Any]]:
+def _rows(stream: BufferedIOBase, suffix: str) -> Iterator[Mapping[str, Any]]:
     if suffix == ".parquet":
-        yield from _parquet_rows(data)
+        yield from _parquet_rows(stream)
     elif suffix in (".csv", ".tsv"):
-        lines = io.TextIOWrapper(io.BytesIO(data), "utf-8-sig", newline="")
-        yield from csv.DictReader(lines, delimiter="\t" if suffix == ".tsv" else ",")
+        yield from _csv_rows(stream, "\t" if suffix == ".tsv" else ",")
+    elif suffix.endswith(".gz"):
+        with gzip.GzipFile(fileobj=stream) as unpacked:
+            yield from _jsonl_rows(unpacked)
     else:
-        yield from _jsonl_rows(data, suffix)
+        yield from _jsonl_rows(stream)
 
 
-def _jsonl_rows(data: bytes, suffix: str) -> Iterator[Mapping[str, Any]]:
-    raw = io.BytesIO(data)
-    stream: io.BufferedIOBase = gzip.GzipFile(fileobj=raw) if suffix.endswith(".gz") else raw
+def _jsonl_rows(lines: Iterable[bytes]) -> Iterator[Mapping[str, Any]]:
     try:
-        for number, line in enumerate(stream, start=1):
+        for number, line in enumerate(lines, start=1):
             if not line.strip():
                 continue
             try:
                 row = json.loads(line)
-            except ValueError as error:
+            except (ValueError, RecursionError) as error:
                 raise UnreadableError(f"line {number} is not JSON ({error})") from None
             if not isinstance(row, dict):
                 raise UnreadableError(f"line {number} is not a JSON object")
             yield row
-    except (OSError, EOFError):
+    except (OSError, EOFError, zlib.error):
         raise UnreadableError("broken gzip file") from None
 
 
-def _parquet_rows(data: bytes) -> Iterator[Mapping[str, Any]]:
+def _csv_rows(stream: BufferedIOBase, delimiter: str) -> Iterator[Mapping[str, Any]]:
+    csv.field_size_limit(MAX_FIELD)
+    rows = csv.DictReader(codecs.iterdecode(stream, "utf-8-sig"), delimiter=delimiter)
+    try:
+        yield from rows
+    except UnicodeDecodeError:
+        raise UnreadableError(f"line {rows.line_num + 1} is not UTF-8 text") from None
+    except csv.Error as error:
+        raise UnreadableError(f"line {rows.line_num} is not CSV ({error})") from None
+
+
+def _parquet_rows(stream: BufferedIOBase) -> Iterator[Mapping[str, Any]]:
     import pyarrow as pa
     import pyarrow.parquet as pq
 
     try:
-        for batch in pq.ParquetFile(io.BytesIO(data)).iter_batches(4096):
+        for batch in pq.ParquetFile(stream).iter_batches(4096):
             yield from batch.to_pylist()
     except (pa.ArrowInvalid, OSError):
         raise UnreadableError("broken Parquet file") from None

@@ -11,7 +11,7 @@ from indexer.walk import Source
 
 
 def documents(name, data, columns=Columns()):  # noqa: B008 (frozen)
-    return list(read(Source(None, name, len(data), 0), data, columns))
+    return list(read(Source(None, name, len(data), 0), io.BytesIO(data), columns))
 
 
 def test_html_loses_its_furniture_and_keeps_its_structure():
@@ -97,6 +97,9 @@ def test_parquet_and_csv():
         ("a.jsonl", b'{"words": "x"}\n', "no text column among: words"),
         ("a.parquet", b"PAR1", "broken Parquet"),
         ("a.jsonl.gz", b"\x1f\x8bxx", "broken gzip"),
+        ("a.jsonl.gz", gzip.compress(b'{"text": "x"}\n' * 9)[:-9], "broken gzip"),
+        ("a.jsonl", b'{"text": "\xff"}\n', "line 1 is not JSON"),
+        ("a.csv", b"id,text\n1,a\n2,\xff\n", "not UTF-8"),
     ],
 )
 def test_what_cannot_be_read_says_why(name, data, reason):
