@@ -4,6 +4,7 @@ import shutil
 import signal
 import subprocess
 import sys
+import threading
 import time
 
 import numpy as np
@@ -18,6 +19,7 @@ from indexer import spool
 from indexer.build import build
 from indexer.generation import locked
 from indexer.progress import Silent
+from indexer.read import hash_contents
 from indexer.settings import Options
 
 WORDS = ["cat", "dog", "water", "moon", "engine", "bread", "river", "stone", "light"]
@@ -196,8 +198,58 @@ def test_a_missing_folder_leaves_nothing_behind(tmp_path, tiny_checkpoint):
 
 
 def test_two_builds_at_once(docs, run):
-    with locked(docs / ".cdesearch", wait=False), pytest.raises(IndexBusyError):
+    with locked(docs / ".cdesearch", wait=False), pytest.raises(IndexBusyError, match=f"process {os.getpid()}"):
         run()
+
+
+def editions(docs):
+    texts = Index.open(docs).chunks.to_arrow()["text"].to_pylist()
+    return {word for text in texts for word in ("one", "two") if f"edition {word}" in text}
+
+
+def test_queries_during_an_update_see_the_old_or_the_new_whole(docs, run):
+    for file in docs.iterdir():
+        file.write_text("edition one " + file.read_text())
+    run()
+    for file in docs.iterdir():
+        if file.is_file():
+            file.write_text(file.read_text().replace("one", "two"))
+    update = threading.Thread(target=run)
+    update.start()
+    seen = []
+    while not seen or update.is_alive():
+        seen.append(editions(docs))
+    update.join()
+    assert seen[0] == {"one"} and all(len(found) == 1 for found in seen)
+    assert editions(docs) == {"two"}
+
+
+@pytest.mark.parametrize("name", ["news.txt", "news.jsonl"])
+def test_a_file_that_changes_while_it_is_read_is_read_again(docs, run, name, monkeypatch):
+    file = docs / name
+    file.write_text('{"text": "the cat"}\n')
+
+    def hash_then_change(stream):
+        digest = hash_contents(stream)
+        if stream.read() == b'{"text": "the cat"}\n':
+            file.write_text('{"text": "the cat"}\n{"text": "the dog"}\n')
+        stream.seek(0)
+        return digest
+
+    with monkeypatch.context() as during:
+        during.setattr("indexer.build.hash_contents", hash_then_change)
+        run()
+    assert run().changed
+    assert Index.open(docs).chunks.count_rows(f"path = '{name}' AND text LIKE '%dog%'") == 1
+    assert not run().changed
+
+
+def test_records_are_read_whatever_the_size_of_their_file(docs, run):
+    (docs / "many.jsonl").write_text("\n".join(json.dumps({"text": f"the moon {number}"}) for number in range(50)))
+    (docs / "long.md").write_text("the moon " * 100)
+    report = run(max_file_bytes=500)
+    assert report.n_documents == 12 + 50
+    assert [item.path for item in report.skipped] == ["long.md"]
 
 
 def test_another_model_is_refused_by_name(docs, run, closed_checkpoint):
