@@ -15,7 +15,7 @@ from indexer.build import build
 from indexer.settings import Options
 from indexer.write import Tables
 
-MODEL_STAGES = ("First stage: the context", "Embedding")
+MODEL_STAGES = ("Embedding the context", "Embedding")
 
 # Runs the product and prints the peak memory of its process, in kilobytes.
 _PEAK = (

@@ -21,6 +21,7 @@ Role = Literal["query", "document"]
 Device = Literal["auto", "cpu", "cuda", "mps"]
 Integers = NDArray[np.int64]
 Output = TypeVar("Output")
+Advance = Callable[[int], None]
 
 DEFAULT_MODEL = Path(__file__).parent / "default_model"
 
@@ -39,6 +40,10 @@ class Runtime(Protocol):
 
     def second_stage(self, input_ids: Integers, mask: Integers, context: Context) -> tuple[Floats, Floats]:
         """(B, d) pooled, before the statistics head, and (B, d) final unit vectors."""
+
+
+def _unseen(_: int) -> None:
+    """Progress that nobody watches."""
 
 
 class Encoder:
@@ -61,11 +66,12 @@ class Encoder:
             counts[np.unique(encoding.ids)] += 1
         return TokenFrequencies(counts, len(texts))
 
-    def first_stage(self, texts: Sequence[str]) -> Floats:
-        """(n, d) first-stage vectors, not normalised."""
+    def first_stage(self, texts: Sequence[str], advance: Advance = _unseen) -> Floats:
+        """(n, d) first-stage vectors, not normalised; `advance` is told how many more are done."""
         vectors = np.empty((len(texts), self.dimension), np.float32)
         for places, batch in self._run(texts, self.config.document_prefix, self._runtime.first_stage):
             vectors[places] = batch
+            advance(len(places))
         return vectors
 
     def make_context(
@@ -76,6 +82,7 @@ class Encoder:
         vectors: Floats,
         frequencies: TokenFrequencies,
         seed: int,
+        advance: Advance = _unseen,
     ) -> Context:
         """All the second stage needs of a corpus, from the sampled texts and their first-stage `vectors` (J, d)."""
         cached = self._runtime.cache(vectors, np.zeros(len(vectors), bool))
@@ -97,6 +104,7 @@ class Encoder:
         pooled = np.empty((len(texts), self.dimension), np.float32)
         for places, (batch, _) in self._run(texts, self.config.document_prefix, self._in_context(unmoved)):
             pooled[places] = batch
+            advance(len(places))
         pooled /= np.linalg.norm(pooled, axis=1, keepdims=True)
         shift, projection = whitening(pooled, self.config.statistics)
         own = (pooled - shift) @ projection
@@ -210,7 +218,7 @@ def _open_runtime(folder: Path, device: Device) -> Runtime:
     except ImportError:
         raise ModelError(
             f"{folder} has no ONNX export for this device, and torch is not installed.",
-            "Run `pip install 'cdesearch[torch]'`.",
+            "Run `pip install 'cdesearch[gpu]'`.",
         ) from None
     return TorchRuntime(folder, device)
 

@@ -27,8 +27,7 @@ def make_context(
         counted = [text for _, content, text in rows if int(content[:8], 16) % one_in == 0]
         frequencies += encoder.count_tokens(counted)
         advance(len(rows))
-    progress.stage("First stage: the context", None)
-    return _from_sample(sampled, frequencies, encoder, seed, old)
+    return _from_sample(sampled, frequencies, encoder, seed, old, progress)
 
 
 def _triples(spool: Spool) -> list[tuple[str, str, str]]:
@@ -45,14 +44,16 @@ def _from_sample(
     encoder: Encoder,
     seed: int,
     old: Context | None,
+    progress: Progress,
 ) -> Context:
     ids = sorted(sampled)
     hashes, texts = [sampled[chunk][0] for chunk in ids], [sampled[chunk][1] for chunk in ids]
     known = dict(zip(old.content_hashes, old.vectors, strict=True)) if old else {}
     fresh = [row for row, content in enumerate(hashes) if content not in known]
     vectors = np.zeros((len(ids), encoder.dimension), np.float32)
-    vectors[fresh] = encoder.first_stage([texts[row] for row in fresh])
+    advance = progress.stage("Embedding the context", len(fresh) + len(ids))
+    vectors[fresh] = encoder.first_stage([texts[row] for row in fresh], advance)
     for row, content in enumerate(hashes):
         if content in known:
             vectors[row] = known[content]
-    return encoder.make_context(ids, hashes, texts, vectors, frequencies, seed)
+    return encoder.make_context(ids, hashes, texts, vectors, frequencies, seed, advance)

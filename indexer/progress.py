@@ -7,7 +7,6 @@ from typing import Protocol
 from rich.console import Console
 from rich.progress import (
     BarColumn,
-    MofNCompleteColumn,
     ProgressColumn,
     SpinnerColumn,
     Task,
@@ -50,8 +49,16 @@ class _Shown:
         return lambda n: self._bars.advance(task, n)
 
 
+class _Count(ProgressColumn):
+    def render(self, task: Task) -> Text:
+        """How many are done, of how many where that is known."""
+        done = f"{task.completed:,.0f}" if task.completed or task.total else ""
+        return Text(f"{done}/{task.total:,.0f}" if task.total else done, style="progress.download")
+
+
 class _Speed(ProgressColumn):
     def render(self, task: Task) -> Text:
+        """How many a second."""
         speed = task.finished_speed or task.speed
         return Text("" if speed is None else f"{speed:,.0f}/s", style="progress.data.speed")
 
@@ -60,7 +67,7 @@ class _Speed(ProgressColumn):
 def shown_on_stderr() -> Iterator[Progress]:
     """Progress for a person."""
     console = Console(stderr=True, highlight=False)
-    columns = (SpinnerColumn(), TextColumn("{task.description}"), BarColumn(), MofNCompleteColumn(), _Speed())
+    columns = (SpinnerColumn(), TextColumn("{task.description}"), BarColumn(), _Count(), _Speed())
     bars = RichProgress(
         *columns, TimeRemainingColumn(), console=console, transient=True, disable=not console.is_terminal
     )

@@ -17,6 +17,8 @@ from indexer.formats.records import Columns, read_records
 from indexer.formats.unreadable import UnreadableError
 from indexer.walk import Source
 
+MINIFIED = 500  # characters a line; people write code in shorter ones
+
 Layout = Literal["markdown", "text", "code"]
 
 _FENCE = re.compile(r"^(```|~~~)", re.MULTILINE)
@@ -93,6 +95,8 @@ def read(source: Source, stream: BufferedIOBase, columns: Columns) -> Iterator[D
 def _plain(path: str, name: str, suffix: str, text: str) -> Document:
     language = language_of(name)
     if language is not None:
+        if len(text) > MINIFIED * (text.count("\n") + 1):
+            raise UnreadableError("minified or generated code")
         return Document(path, path, name, text, "code", language=language, has_lines=True)
     if suffix in MARKDOWN:
         headings = _markdown_headings(text)

@@ -38,7 +38,8 @@ def find_sources(paths: Sequence[Path], root: Path, max_bytes: int) -> Iterator[
     """Files under `paths` in a fixed order, each once; raises SourceError for a path that is not there.
 
     Ignore files (.gitignore, .ignore, .cdesearchignore; nested and parent) hold inside folders; a file named
-    itself is always taken. Hidden files, links out of the tree and files of no known format are left out.
+    itself is always taken. Hidden files, links out of the tree, files of no known format and the furniture of Sphinx
+    pages are left out.
     """
     seen: set[Path] = set()
     for path in paths:
@@ -103,6 +104,12 @@ def portable(file: Path, root: Path) -> str:
     return os.fsencode(relative).decode("utf-8", "backslashreplace")
 
 
+def _is_sphinx_furniture(entry: Path) -> bool:
+    """What Sphinx puts beside its HTML pages: their sources once more, scripts, and the alphabetical index."""
+    furniture = entry.name in ("_sources", "_static", "search.html") or entry.name.startswith("genindex")
+    return furniture and (entry.parent / "searchindex.js").is_file()
+
+
 class _IgnoreFiles:
     """The .cdesearchignore files from `top` down; rignore knows the other two names itself."""
 
@@ -112,7 +119,7 @@ class _IgnoreFiles:
 
     def excludes(self, entry: Path) -> bool:
         """Whether any .cdesearchignore from the top to the entry's folder names it, or it is an index."""
-        if entry.name == INDEX_FOLDER:
+        if entry.name == INDEX_FOLDER or _is_sphinx_furniture(entry):
             return True
         name = entry.relative_to(self._top).as_posix() + ("/" if entry.is_dir() else "")
         for folder in [entry.parent, *entry.parent.parents]:

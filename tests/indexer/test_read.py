@@ -90,6 +90,7 @@ def test_parquet_and_csv():
         ("a.md", b"\xff\xfe\xfa", "not UTF-8"),
         ("a.txt", b"ab\0cd", "binary"),
         ("a.txt", "é".encode("latin-1"), "not UTF-8"),
+        ("a.js", b"var a=1;" * 200, "minified"),
         ("a.pdf", b"%PDF-1.4 broken", "broken PDF"),
         ("a.docx", b"PK", "broken DOCX"),
         ("a.ipynb", b"{}", "notebook"),

@@ -27,6 +27,18 @@ def test_ignore_files_hold_nested_and_hidden_files_stay_out(tmp_path):
     assert found(tmp_path) == ["a.md", "sub/d.md"]
 
 
+def test_what_sphinx_puts_beside_its_pages_stays_out(tmp_path):
+    for name in [
+        "html/a.html",
+        "html/searchindex.js",
+        "html/_sources/a.rst.txt",
+        "html/genindex.html",
+        "genindex.html",
+    ]:
+        put(tmp_path, name)
+    assert found(tmp_path) == ["genindex.html", "html/a.html", "html/searchindex.js"]
+
+
 def test_a_named_file_is_always_taken(tmp_path):
     put(tmp_path, ".gitignore", "*.md\n")
     assert found(tmp_path, put(tmp_path, "a.md")) == ["a.md"]
