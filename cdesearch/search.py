@@ -95,21 +95,23 @@ class Searcher:
         opened = self._pool.submit(lambda: self.index.chunks)
         vector = self.encoder.encode([query], "query", self.index.context if context else None)[0]
         opened.result()
-        near = self._nearest(vector, limit, condition)
+        near, near_scores = self._nearest(vector, limit, condition)
         if side is None:
-            dense = self._cosines(near, vector)
-            return self._hits(_Ranking.best(k, near, dense, dense=dense))
+            return self._hits(_Ranking.best(k, near, near_scores, dense=near_scores))
         said, said_scores = side.result()
         rows = np.union1d(near, said)
-        dense, text = self._cosines(rows, vector), np.full(len(rows), np.nan)
+        dense, text = np.full(len(rows), np.nan), np.full(len(rows), np.nan)
+        dense[np.searchsorted(rows, near)] = near_scores
         text[np.searchsorted(rows, said)] = said_scores
+        unknown = np.isnan(dense)
+        dense[unknown] = self._cosines(rows[unknown], vector)
         return self._hits(_Ranking.best(k, rows, fuse(dense, text), dense=dense, text=text))
 
-    def _nearest(self, vector: NDArray[np.float32], limit: int, condition: str | None) -> Rows:
-        """Sorted row ids of the nearest chunks, by the index's own rounding: `_cosines` has the exact scores."""
-        search = self.index.chunks.search(vector).distance_type("cosine").ef(max(SEARCH_WIDTH, limit))
-        table = self._candidates(search, "_distance", limit, condition)
-        return np.sort(table["_rowid"].to_numpy())
+    def _nearest(self, vector: NDArray[np.float32], limit: int, condition: str | None) -> tuple[Rows, Scores]:
+        """Sorted row ids and cosines of the nearest chunks; what the graph index rounds is computed again."""
+        search = self.index.chunks.search(vector).distance_type("cosine").ef(max(SEARCH_WIDTH, limit)).refine_factor(1)
+        table = self._candidates(search, "_distance", limit, condition).sort_by("_rowid")
+        return table["_rowid"].to_numpy(), 1 - table["_distance"].to_numpy().astype(np.float64)
 
     def _matching(self, query: str, limit: int, condition: str | None) -> tuple[Rows, Scores]:
         """Sorted row ids and BM25 of the chunks that share most with the query's words."""
