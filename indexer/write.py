@@ -18,7 +18,7 @@ from cdesearch.schema import DOCUMENT_SCHEMA, chunk_schema
 #   IVF_FLAT                   4          7          11 (14 s), 2.0
 #   IVF_SQ, refined           10         28          50 (20 s), 0.51
 #   IVF_PQ 96, refined         6         12          11 (378 s), 0.14; recall@10 .997
-VECTOR_INDEX_FROM = 20_000
+VECTOR_INDEX_FROM = 10_000
 CHUNKS_PER_GRAPH = 6_000  # small graphs build faster; a search looks into all of up to 20
 # Every update adds a small graph and a small data file. This many are merged into one again.
 MOST_GRAPHS = 32
@@ -86,7 +86,10 @@ def identities(table: Any) -> pa.Table:
 
 def _tidy(table: Any) -> None:
     """Merge small files and drop every version but the last. Nobody else has this generation open."""
-    table.optimize(cleanup_older_than=timedelta(milliseconds=1), delete_unverified=True)
+    for _ in range(
+        2
+    ):  # versions are dropped before indexes are merged, so the second call drops what the first replaced
+        table.optimize(cleanup_older_than=timedelta(milliseconds=1), delete_unverified=True)
 
 
 def _slices(names: Sequence[str]) -> Iterable[str]:

@@ -1,0 +1,77 @@
+"""Look-alike pairs, found by k-means: the pseudo-domains that batches are made of (CDE section 4.1, equation 3)."""
+
+from dataclasses import dataclass
+
+import numpy as np
+from numpy.typing import NDArray
+
+from cdesearch.context import Floats
+
+ITERATIONS = 100
+TRIES = 3
+
+
+@dataclass(frozen=True, slots=True)
+class Clusters:
+    """Which cluster each pair of a domain belongs to."""
+
+    assignment: NDArray[np.int64]  # (N,) in 0..k-1
+    centroids: Floats  # (k, p)
+
+
+def cluster_pairs(
+    queries: Floats, documents: Floats, cluster_size: int, seed: int, components: int | None = None
+) -> Clusters:
+    """Spherical k-means over pairs, from unit vectors (N, d) of their queries and documents.
+
+    A pair is a point twice, query + document and document + query concatenated, so that clusters hold pairs whose
+    queries look like the others' documents too; k = N / cluster_size, rounded up. `components`: reduce by SVD first.
+    """
+    n = len(queries)
+    k = max(1, -(-n // cluster_size))
+    if components is not None and components < queries.shape[1]:
+        queries, documents = _reduced(queries, documents, components)
+    points = np.concatenate([np.hstack([queries, documents]), np.hstack([documents, queries])]).astype(np.float32)
+    if k == 1:
+        return Clusters(np.zeros(n, np.int64), points.mean(axis=0, keepdims=True))
+    import faiss
+
+    means = faiss.Kmeans(
+        points.shape[1],
+        k,
+        niter=ITERATIONS,
+        nredo=TRIES,
+        spherical=True,
+        seed=seed,
+        gpu=faiss.get_num_gpus() > 0 if hasattr(faiss, "get_num_gpus") else False,
+        # Limits that are set on the object afterwards have no effect.
+        min_points_per_centroid=1,
+        max_points_per_centroid=max(256, 4 * cluster_size),
+    )
+    means.train(points)
+    centroids: Floats = means.centroids
+    assignment = means.assign(points[:n])[1].astype(np.int64)
+    return Clusters(assignment, centroids)
+
+
+def sparse_vectors(queries: list[str], documents: list[str], components: int, seed: int) -> tuple[Floats, Floats]:
+    """(N, components) unit TF-IDF vectors of queries and documents, by SVD: clustering without a surrogate model."""
+    from sklearn.decomposition import TruncatedSVD
+    from sklearn.feature_extraction.text import TfidfVectorizer
+
+    counted = TfidfVectorizer(sublinear_tf=True, max_features=200_000).fit_transform(queries + documents)
+    svd = TruncatedSVD(min(components, min(counted.shape) - 1), random_state=seed)
+    vectors = _unit(svd.fit_transform(counted).astype(np.float32))
+    return vectors[: len(queries)], vectors[len(queries) :]
+
+
+def _reduced(queries: Floats, documents: Floats, components: int) -> tuple[Floats, Floats]:
+    both = np.concatenate([queries, documents])
+    values, axes = np.linalg.eigh(both.T @ both)
+    axes = axes[:, np.argsort(-values)[:components]]
+    return _unit(queries @ axes), _unit(documents @ axes)
+
+
+def _unit(vectors: Floats) -> Floats:
+    unit: Floats = vectors / np.maximum(np.linalg.norm(vectors, axis=1, keepdims=True), 1e-9)
+    return unit

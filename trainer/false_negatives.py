@@ -1,0 +1,28 @@
+"""Relevant documents that a batch would count as wrong (CDE equation 4)."""
+
+from collections.abc import Sequence
+
+import numpy as np
+from numpy.typing import NDArray
+
+from cdesearch.context import Floats
+
+Mask = NDArray[np.bool_]
+
+
+def false_negatives(scores: Floats, queries: Sequence[str], documents: Sequence[str], eps: float) -> Mask:
+    """(B, D) True where document j must not count against query i.
+
+    `scores` (B, D) are the surrogate's; document i < B is query i's own. Masked is what the surrogate likes better
+    than the own document by more than `eps` of its score, the own document's text wherever else it stands, and the
+    documents of pairs with the same query. The own document never is.
+    """
+    n = len(queries)
+    own = np.diagonal(scores)[:, None]
+    mask: Mask = scores > own + eps * np.abs(own)
+    texts = np.array([hash(text) for text in documents])
+    asked = np.array([hash(text) for text in queries])
+    mask |= texts[None, :] == texts[:n, None]
+    mask[:, :n] |= asked[None, :] == asked[:, None]
+    mask[np.arange(n), np.arange(n)] = False
+    return mask

@@ -1,0 +1,234 @@
+"""A batch of any size in the memory of a micro-batch: the two-stage gradient cache (CDE section 4.2).
+
+    (a) first stage over the context, no gradient          (d) second stage again, with gradient, onto the parameters
+    (b) second stage over queries and documents, the same      and onto the context (cached: its keys and values)
+    (c) loss, and its gradient at the pooled vectors       (e) context pass and first stage again, from that gradient
+
+Every forward pass that is repeated replays its random state, so dropout is the same both times. On several processes
+each embeds its own share of the texts; vectors are gathered, and gradients summed, so that all take the same step.
+"""
+
+from collections.abc import Callable, Sequence
+from contextlib import nullcontext
+from dataclasses import dataclass
+
+import torch
+import torch.distributed as dist
+from torch import Tensor
+
+from cdesearch.model.backbone import mean_pool
+from cdesearch.model.contextual import ContextualModel
+from trainer.batch import Batch, Tokens
+from trainer.loss import Verdict
+from trainer.statistics_head import StatisticsHead
+
+Judge = Callable[[Tensor, Tensor, Tensor], Verdict]  # pooled queries, documents and context to the loss
+
+
+@dataclass(frozen=True, slots=True)
+class _Piece:
+    """A micro-batch and the random state that it began with."""
+
+    rows: slice
+    tokens: Tokens
+    state: tuple[Tensor, Tensor | None]
+
+
+class GradCache:
+    """Puts the gradient of one batch on the parameters of a model and its statistics head."""
+
+    def __init__(
+        self,
+        model: ContextualModel,
+        head: StatisticsHead,
+        micro_batch: int,
+        *,
+        freeze_first_stage: bool = False,
+        precision: torch.dtype = torch.float32,
+    ) -> None:
+        self._model = model
+        self._head = head
+        self._micro_batch = micro_batch
+        self._freeze_first_stage = freeze_first_stage
+        self._precision = precision
+        self._device = next(model.parameters()).device
+
+    def step(self, batch: Batch, token_weights: Callable[[], Tensor], judge: Judge) -> Verdict:
+        """Add the batch's gradient to `.grad`; returns the loss. `token_weights` gives (V,) from the head, anew."""
+        context = batch.documents.take(batch.context)
+        vectors, seen = self._first_stage(context, batch)  # (a)
+        leaf = vectors.requires_grad_()
+        held = self._hold_context(leaf, batch.is_null)
+        texts = [batch.queries, batch.documents]
+        with torch.no_grad():  # (b)
+            weights = token_weights()
+            embedded = [self._embed(tokens, weights, held) for tokens in texts]
+        pooled = [_gather(part).requires_grad_() for part, _ in embedded]
+        verdict = judge(pooled[0], pooled[1], pooled[1][batch.context])  # (c)
+        (verdict.loss / _world()).backward()  # type: ignore[no-untyped-call]
+        for (_, pieces), whole in zip(embedded, pooled, strict=True):  # (d)
+            assert whole.grad is not None
+            self._replay(pieces, whole.grad[_share(len(whole))] * _world(), token_weights, held)
+        held.backward()
+        if leaf.grad is not None and not self._freeze_first_stage and batch.is_contextual:  # (e)
+            self._replay_first_stage(seen, _sum(leaf.grad))
+        return verdict
+
+    def sum_gradients(self) -> None:
+        """Add up what every process has found; afterwards all hold the gradient of the whole batch."""
+        if _world() == 1:
+            return
+        for parameter in [*self._model.parameters(), *self._head.parameters()]:
+            if parameter.requires_grad:
+                parameter.grad = torch.zeros_like(parameter) if parameter.grad is None else parameter.grad
+                dist.all_reduce(parameter.grad)
+
+    def _first_stage(self, context: Tokens, batch: Batch) -> tuple[Tensor, list[_Piece]]:
+        """First-stage vectors (J, d) without gradient; zeros where no slot shows them."""
+        if not batch.is_contextual:
+            d = self._model.config.backbone.dimension
+            return torch.zeros(len(context), d, device=self._device), []
+        pieces, vectors = [], []
+        with torch.no_grad():
+            for rows, tokens in self._pieces(context):
+                state = _random_state(self._device)
+                with self._cast():
+                    vectors.append(self._model.first_stage(tokens.ids, tokens.mask).float())
+                pieces.append(_Piece(rows, tokens, state))
+        return _gather(torch.cat(vectors)), pieces
+
+    def _hold_context(self, vectors: Tensor, is_null: Tensor) -> "_Held":
+        is_null = is_null.to(self._device)
+        if self._model.second_stage.joint:
+            return _Held(vectors, is_null)
+        with _same_random_state(self._device), self._cast():
+            keys, values = self._model.second_stage.cache(vectors, is_null)
+        return _Held(vectors, is_null, (keys, values))
+
+    def _pieces(self, tokens: Tokens) -> list[tuple[slice, Tokens]]:
+        """This process' share in micro-batches."""
+        share = _share(len(tokens))
+        starts = range(share.start, share.stop, self._micro_batch)
+        bounds = [(start, min(start + self._micro_batch, share.stop)) for start in starts]
+        return [
+            (slice(start - share.start, stop - share.start), tokens.rows(start, stop).to(self._device))
+            for start, stop in bounds
+        ]
+
+    def _embed(self, texts: Tokens, weights: Tensor, held: "_Held") -> tuple[Tensor, list[_Piece]]:
+        pieces, pooled = [], []
+        for rows, tokens in self._pieces(texts):
+            state = _random_state(self._device)
+            pooled.append(self._pooled(tokens, weights, held))
+            pieces.append(_Piece(rows, tokens, state))
+        return torch.cat(pooled), pieces
+
+    def _pooled(self, tokens: Tokens, weights: Tensor, held: "_Held") -> Tensor:
+        """(B, d) vectors before the statistics head."""
+        stage = self._model.second_stage
+        with self._cast():
+            if stage.joint:
+                states = stage.joint_states(tokens.ids, tokens.mask, held.vectors, held.is_null)
+            else:
+                states = stage.states(tokens.ids, tokens.mask, *held.leaves)
+        return mean_pool(states.float(), weights[tokens.ids] * tokens.mask)
+
+    def _replay(
+        self, pieces: Sequence[_Piece], gradients: Tensor, token_weights: Callable[[], Tensor], held: "_Held"
+    ) -> None:
+        for piece in pieces:
+            with _replayed(piece.state, self._device):
+                pooled = self._pooled(piece.tokens, token_weights(), held)
+            pooled.backward(gradients[piece.rows])  # type: ignore[no-untyped-call]
+
+    def _replay_first_stage(self, pieces: Sequence[_Piece], gradients: Tensor) -> None:
+        mine = gradients[_share(len(gradients))]
+        for piece in pieces:
+            with _replayed(piece.state, self._device), self._cast():
+                vectors = self._model.first_stage(piece.tokens.ids, piece.tokens.mask).float()
+            vectors.backward(mine[piece.rows])  # type: ignore[no-untyped-call]
+
+    def _cast(self) -> torch.autocast | nullcontext[None]:
+        if self._precision == torch.float32:
+            return nullcontext()
+        return torch.autocast(self._device.type, self._precision)
+
+
+class _Held:
+    """The context as the second stage reads it: leaves that collect gradients, and the graph that made them."""
+
+    def __init__(self, vectors: Tensor, is_null: Tensor, made: tuple[Tensor, Tensor] | None = None) -> None:
+        self.vectors = vectors  # (J, d)
+        self.is_null = is_null
+        self._made = made
+        self.leaves = () if made is None else tuple(part.detach().requires_grad_() for part in made)
+
+    def backward(self) -> None:
+        """Carry what the leaves collected through the context pass, onto its parameters and the vectors."""
+        if self._made is None:
+            return
+        collected = [torch.zeros_like(leaf) if leaf.grad is None else leaf.grad.to(leaf.dtype) for leaf in self.leaves]
+        torch.autograd.backward(list(self._made), collected)
+
+
+def _world() -> int:
+    return dist.get_world_size() if dist.is_initialized() else 1
+
+
+def _share(n: int) -> slice:
+    """The rows of `n` that this process works on."""
+    world, rank = _world(), dist.get_rank() if dist.is_initialized() else 0
+    return slice(n * rank // world, n * (rank + 1) // world)
+
+
+def _gather(mine: Tensor) -> Tensor:
+    """All processes' rows in order."""
+    if _world() == 1:
+        return mine
+    sizes = [torch.zeros(1, dtype=torch.long, device=mine.device) for _ in range(_world())]
+    dist.all_gather(sizes, torch.tensor([len(mine)], device=mine.device))
+    longest = max(int(size) for size in sizes)
+    padded = torch.cat([mine, mine.new_zeros(longest - len(mine), *mine.shape[1:])])
+    parts = [torch.empty_like(padded) for _ in range(_world())]
+    dist.all_gather(parts, padded)
+    return torch.cat([part[: int(size)] for part, size in zip(parts, sizes, strict=True)])
+
+
+def _sum(tensor: Tensor) -> Tensor:
+    if _world() > 1:
+        dist.all_reduce(tensor)
+    return tensor
+
+
+def _random_state(device: torch.device) -> tuple[Tensor, Tensor | None]:
+    return torch.get_rng_state(), torch.cuda.get_rng_state(device) if device.type == "cuda" else None
+
+
+class _replayed:  # noqa: N801 (a context manager)
+    """Run with an earlier random state, then go on with the present one."""
+
+    def __init__(self, state: tuple[Tensor, Tensor | None], device: torch.device) -> None:
+        self._state = state
+        self._device = device
+
+    def __enter__(self) -> None:
+        self._now = _random_state(self._device)
+        self._set(self._state)
+
+    def __exit__(self, *_: object) -> None:
+        self._set(self._now)
+
+    def _set(self, state: tuple[Tensor, Tensor | None]) -> None:
+        torch.set_rng_state(state[0])
+        if state[1] is not None:
+            torch.cuda.set_rng_state(state[1], self._device)
+
+
+def _same_random_state(device: torch.device) -> "_replayed | nullcontext[None]":
+    """On several processes the context pass, which all repeat, must drop the same rows in each."""
+    if _world() == 1:
+        return nullcontext()
+    seed = torch.randint(2**31, (1,), device=device)
+    dist.broadcast(seed, 0)
+    generator = torch.Generator().manual_seed(int(seed))
+    return _replayed((generator.get_state(), None), device)

@@ -1,0 +1,204 @@
+"""Pairs of query and document, one domain a file: read, cleaned of doubles and leaks, and laid on disk.
+
+read_pairs(file)  ->  Pair, Pair, ...
+prepare(files, folder, keep_out)  ->  Domain, Domain, ...
+"""
+
+import gzip
+import json
+import re
+from collections import Counter
+from collections.abc import Iterable, Iterator, Sequence
+from dataclasses import asdict, dataclass, field
+from hashlib import blake2b
+from pathlib import Path
+from typing import Any
+
+import pyarrow as pa
+import pyarrow.parquet as pq
+
+from cdesearch.errors import SourceError
+
+ROWS = 4096  # a write; bounds memory
+SHINGLE = 13  # words
+LEAK = 0.25  # share of a document's shingles that may not stand in an evaluation corpus
+
+SCHEMA = pa.schema(
+    [pa.field("query", pa.string()), pa.field("document", pa.string()), pa.field("negatives", pa.list_(pa.string()))]
+)
+
+
+@dataclass(frozen=True, slots=True)
+class Pair:
+    """A query, its document, and documents that look right and are wrong."""
+
+    query: str
+    document: str
+    negatives: tuple[str, ...] = ()
+
+
+@dataclass(frozen=True, slots=True)
+class Domain:
+    """The pairs of one source, memory-mapped."""
+
+    name: str
+    pairs: pa.Table
+    dropped: dict[str, int] = field(default_factory=dict)  # reason to count
+
+    def __len__(self) -> int:
+        return int(self.pairs.num_rows)
+
+    def take(self, rows: Sequence[int]) -> list[Pair]:
+        """The pairs at `rows`."""
+        found = self.pairs.take(pa.array(rows, pa.int64())).to_pylist()
+        return [Pair(row["query"], row["document"], tuple(row["negatives"])) for row in found]
+
+    def column(self, name: str) -> list[str]:
+        """All queries, or all documents."""
+        values: list[str] = self.pairs[name].to_pylist()
+        return values
+
+
+def domain_files(sources: Iterable[Path]) -> list[Path]:
+    """The pair files that `sources`, files and folders, name; raises SourceError."""
+    files: list[Path] = []
+    for source in sources:
+        if not source.exists():
+            raise SourceError(f"There is no pair file or folder {source}.", "Check the recipe's `pairs`.")
+        inside = sorted(file for file in source.iterdir() if _format(file)) if source.is_dir() else [source]
+        files += inside
+    for file in files:
+        if _format(file) is None:
+            raise SourceError(f"{file} is no .jsonl, .jsonl.gz or .parquet file.", "Convert it to one.")
+    if not files:
+        raise SourceError("The recipe's `pairs` name no pair file.", "Name .jsonl, .jsonl.gz or .parquet files.")
+    return files
+
+
+def read_pairs(file: Path) -> Iterator[Pair]:
+    """The pairs of one file; raises SourceError that names file and line."""
+    for number, row in enumerate(_rows(file), start=1):
+        query, document = row.get("query"), row.get("document")
+        if not isinstance(query, str) or not isinstance(document, str):
+            raise SourceError(f"{file}:{number} has no text in `query` and `document`.", "Mend or remove the line.")
+        negatives = row.get("negatives") or []
+        if not isinstance(negatives, list) or not all(isinstance(text, str) for text in negatives):
+            raise SourceError(f"{file}:{number} has `negatives` that are no list of texts.", "Mend the line.")
+        yield Pair(query.strip(), document.strip(), tuple(negatives))
+
+
+def prepare(files: Sequence[Path], folder: Path, keep_out: Sequence[Path] = ()) -> list[Domain]:
+    """Each file's usable pairs in `folder`, made once: a file that has not changed is taken from there.
+
+    Left out and counted: empty texts, exact doubles, queries of the BEIR folders in `keep_out`, and documents that
+    share a quarter of their 13-word shingles with those.
+    """
+    folder.mkdir(parents=True, exist_ok=True)
+    leaks: _Leaks | None = None
+    domains = []
+    for file in files:
+        stat = file.stat()
+        stamp = [str(file), stat.st_size, stat.st_mtime_ns, [str(path) for path in keep_out]]
+        key = blake2b(json.dumps(stamp).encode(), digest_size=8).hexdigest()
+        made = folder / f"{_stem(file)}-{key}.arrow"
+        counts = made.with_suffix(".json")
+        if not counts.exists():
+            leaks = leaks or _Leaks(keep_out)
+            dropped = _write(read_pairs(file), made, leaks)
+            counts.write_text(json.dumps(dropped), encoding="utf-8")  # last: without it the file is half written
+        table = pa.ipc.open_file(pa.memory_map(str(made))).read_all()
+        domains.append(Domain(_stem(file), table, json.loads(counts.read_text(encoding="utf-8"))))
+    return domains
+
+
+def _write(pairs: Iterable[Pair], out: Path, leaks: "_Leaks") -> dict[str, int]:
+    dropped: Counter[str] = Counter()
+    seen: set[bytes] = set()
+    waiting: list[dict[str, Any]] = []
+    with pa.OSFile(str(out), "wb") as sink, pa.ipc.new_file(sink, SCHEMA) as writer:
+        for pair in pairs:
+            reason = _unusable(pair, seen, leaks)
+            if reason:
+                dropped[reason] += 1
+                continue
+            waiting.append(asdict(pair))
+            if len(waiting) == ROWS:
+                writer.write_batch(pa.RecordBatch.from_pylist(waiting, SCHEMA))
+                waiting.clear()
+        writer.write_batch(pa.RecordBatch.from_pylist(waiting, SCHEMA))
+    return dict(dropped)
+
+
+def _unusable(pair: Pair, seen: set[bytes], leaks: "_Leaks") -> str | None:
+    if not pair.query or not pair.document:
+        return "empty"
+    digest = blake2b(f"{pair.query}\0{pair.document}".encode("utf-8", "replace"), digest_size=12).digest()
+    if digest in seen:
+        return "double"
+    seen.add(digest)
+    return "leak" if leaks.holds(pair) else None
+
+
+class _Leaks:
+    """What evaluation sets hold."""
+
+    def __init__(self, folders: Sequence[Path]) -> None:
+        self._queries: set[str] = set()
+        self._shingles: set[int] = set()
+        for folder in folders:
+            for name in ("queries.jsonl", "corpus.jsonl"):
+                if not (folder / name).is_file():
+                    raise SourceError(
+                        f"{folder} is no BEIR folder: it has no {name}.", "Check the recipe's `keep_out`."
+                    )
+            for row in _rows(folder / "queries.jsonl"):
+                self._queries.add(" ".join(_words(row["text"])))
+            for row in _rows(folder / "corpus.jsonl"):
+                self._shingles |= _shingles(f"{row.get('title', '')} {row['text']}")
+
+    def holds(self, pair: Pair) -> bool:
+        """Whether training on this pair would be training on a test."""
+        if not self._queries:
+            return False
+        if " ".join(_words(pair.query)) in self._queries:
+            return True
+        shingles = _shingles(pair.document)
+        return len(shingles & self._shingles) >= LEAK * len(shingles) if shingles else False
+
+
+def _words(text: str) -> list[str]:
+    return re.findall(r"\w+", text.lower())
+
+
+def _shingles(text: str) -> set[int]:
+    words = _words(text)
+    return {hash(tuple(words[start : start + SHINGLE])) for start in range(len(words) - SHINGLE + 1)}
+
+
+def _rows(file: Path) -> Iterator[dict[str, Any]]:
+    if _format(file) == "parquet":
+        for batch in pq.ParquetFile(file).iter_batches(ROWS):
+            yield from batch.to_pylist()
+        return
+    with gzip.open(file, "rb") if file.suffix == ".gz" else file.open("rb") as lines:
+        for number, line in enumerate(lines, start=1):
+            if not line.strip():
+                continue
+            try:
+                row = json.loads(line)
+            except ValueError as error:
+                raise SourceError(f"{file}:{number} is not JSON ({error}).", "Mend or remove the line.") from None
+            if not isinstance(row, dict):
+                raise SourceError(f"{file}:{number} is not a JSON object.", "Mend or remove the line.")
+            yield row
+
+
+def _format(file: Path) -> str | None:
+    name = file.name.lower()
+    if name.endswith((".jsonl", ".jsonl.gz")):
+        return "jsonl"
+    return "parquet" if name.endswith(".parquet") else None
+
+
+def _stem(file: Path) -> str:
+    return file.name.split(".")[0]

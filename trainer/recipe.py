@@ -1,0 +1,150 @@
+"""What a training run is: one TOML file."""
+
+import tomllib
+from difflib import get_close_matches
+from pathlib import Path
+from typing import Any, Literal
+
+from pydantic import BaseModel, ConfigDict, Field, ValidationError
+
+from cdesearch.errors import InputError
+
+
+class _Section(BaseModel):
+    model_config = ConfigDict(extra="forbid", frozen=True)
+
+
+class Data(_Section):
+    """Which pairs."""
+
+    pairs: list[Path]  # files, or folders of files: .jsonl, .jsonl.gz, .parquet
+    leave_out: list[str] = []  # domains (file names without suffix)
+    keep_out: list[Path] = []  # BEIR folders that no pair may leak from
+    held_out: float = 0.02  # share of each domain's pairs for the losses that are watched
+    prefixes: dict[str, tuple[str, str]] = {}  # domain to its query and document prefix; others have the model's
+
+
+class Model(_Section):
+    """From what, and into what."""
+
+    start: Path  # a cdesearch checkpoint, or a sentence-transformers folder of a BERT biencoder
+    contextual: bool = True  # off: the biencoder baseline, by the same code
+    context_attention: Literal["cached", "joint"] = "cached"
+    first_stage: Literal["own", "shared"] = "own"
+    freeze_first_stage: bool = False
+    freeze_tokens: bool = True  # the token embeddings of what has seen a billion pairs
+    gate: float = 0.2  # how far the doors to the context are open at the start
+    dropout: float = 0.0
+    n_layers: int | None = None  # None: all of the start's
+
+
+class Batches(_Section):
+    """What stands together."""
+
+    size: int = 128
+    context_size: int = 128
+    max_tokens: int = 128
+    hard_negatives: int = 0
+    clustered: bool = True  # off: batches are drawn from a domain at random
+    cluster_size: int = 128
+    order: Literal["random", "tour"] = "tour"
+    components: int | None = None  # of an SVD before clustering
+    sparse: bool = False  # cluster by TF-IDF and SVD, without the surrogate
+    filter: Literal["dense", "text", "fused", "none"] = "fused"  # whose scores find false negatives
+    eps: float = 0.1
+    slot_dropout: float = 0.005
+    null_share: float = 0.05
+
+
+class Learning(_Section):
+    """How fast, how long."""
+
+    steps: int | None = None  # None: `epochs` whole ones
+    epochs: int = 1
+    rate: float = 2e-5
+    context_rate: float = 1e-3  # of doors, context projection, null vector
+    head_rate: float = 1e-3  # of the statistics head's four numbers
+    warmup: int = 100
+    decay: float = 0.01
+    clip: float = 1.0
+    temperature: float = 0.05
+    teacher_weight: float = 0.0  # of the fused surrogate's soft labels
+    teacher_temperature: float = 0.05
+    precision: Literal["fp32", "bf16"] = "fp32"
+    micro_batch: int = 64
+
+
+class Run(_Section):
+    """Where, and what is told on the way."""
+
+    out: Path
+    seed: int = 0
+    surrogate: Path | None = None  # None: the start
+    checkpoint_minutes: float = 5.0
+    watch_every: int = 100  # steps between the held-out losses with true, random and null context
+    evaluate: list[Path] = []  # BEIR folders
+    evaluate_every: int | None = None  # steps; None: before and after
+
+
+class Recipe(_Section):
+    """A whole run."""
+
+    data: Data
+    model: Model
+    batches: Batches = Field(default_factory=Batches)
+    learning: Learning = Field(default_factory=Learning)
+    run: Run
+
+
+def load_recipe(file: Path, overrides: dict[str, str] | None = None) -> Recipe:
+    """Read a recipe; `overrides` are `section.key` to TOML values. Raises InputError that names the nearest key."""
+    try:
+        values = tomllib.loads(file.read_text(encoding="utf-8"))
+        for name, text in (overrides or {}).items():
+            section, _, key = name.partition(".")
+            values.setdefault(section, {})[key] = _value(text)
+    except (OSError, tomllib.TOMLDecodeError, AttributeError) as error:
+        raise InputError(f"{file} is no recipe ({error}).", "See trainer/recipes for some.") from None
+    try:
+        return Recipe.model_validate(values)
+    except ValidationError as error:
+        raise InputError(f"{file}: {_explained(error.errors()[0])}.", "See trainer/recipe.py for every key.") from None
+
+
+def differences(one: Recipe, other: Recipe) -> list[str]:
+    """`section.key: old -> new`, for each setting in which two recipes differ."""
+    found = []
+    for section in Recipe.model_fields:
+        before, after = getattr(one, section), getattr(other, section)
+        for key in type(before).model_fields:
+            old, new = getattr(before, key), getattr(after, key)
+            if old != new:
+                found.append(f"{section}.{key}: {old} -> {new}")
+    return found
+
+
+def _value(text: str) -> Any:
+    try:
+        return tomllib.loads(f"value = {text}")["value"]
+    except tomllib.TOMLDecodeError:
+        return text
+
+
+def _explained(error: Any) -> str:
+    place = ".".join(map(str, error["loc"]))
+    if error["type"] != "extra_forbidden":
+        return f"{place}: {error['msg'].lower()}"
+    known = _keys(error["loc"][0]) if len(error["loc"]) > 1 else list(Recipe.model_fields)
+    nearest = get_close_matches(str(error["loc"][-1]), known, n=1, cutoff=0.5)
+    return f"there is no {place}" + (f", did you mean {nearest[0]}" if nearest else "")
+
+
+def _keys(section: str) -> list[str]:
+    kinds: dict[str, type[BaseModel]] = {
+        "data": Data,
+        "model": Model,
+        "batches": Batches,
+        "learning": Learning,
+        "run": Run,
+    }
+    return list(kinds[section].model_fields)

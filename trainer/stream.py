@@ -1,0 +1,122 @@
+"""The batches of a run in order; any step's batch can be made again from the seed alone."""
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+
+import numpy as np
+import torch
+from tokenizers import Tokenizer
+from torch import Tensor
+
+from cdesearch.context import Floats
+from cdesearch.errors import InputError
+from trainer.batch import Batch, choose_context, documents_of, tokenize
+from trainer.cluster import Clusters
+from trainer.false_negatives import Mask, false_negatives
+from trainer.pack import Packed, pack
+from trainer.pairs import Domain, Pair
+from trainer.recipe import Recipe
+from trainer.surrogate import LexicalScores, fused
+
+
+@dataclass(frozen=True, slots=True)
+class Surrogate:
+    """What is known of a domain's pairs before training."""
+
+    queries: Floats  # (N, d) unit vectors
+    documents: Floats  # (N, d)
+    lexical: LexicalScores
+
+
+class BatchStream:
+    """Packed, filtered, tokenized batches of several domains."""
+
+    def __init__(
+        self,
+        recipe: Recipe,
+        domains: Mapping[str, Domain],
+        surrogates: Mapping[str, Surrogate],
+        clusters: Mapping[str, Clusters],
+        tokenizer: Tokenizer,
+        prefixes: tuple[str, str],
+    ) -> None:
+        self._recipe = recipe
+        self._domains = domains
+        self._surrogates = surrogates
+        self._clusters = clusters
+        self._tokenizer = tokenizer
+        self._prefixes = prefixes
+        self._epoch = -1
+        self._packed: list[Packed] = []
+        self.steps_per_epoch = len(self._pack(0))
+        if not self.steps_per_epoch:
+            raise InputError(
+                f"No domain has the {recipe.batches.size} pairs of a batch.", "Lower batches.size or add pairs."
+            )
+
+    def batch(self, step: int) -> Batch:
+        """The batch of `step`, counted from 0 over all epochs."""
+        epoch, place = divmod(step, self.steps_per_epoch)
+        packed = self._pack(epoch)[place]
+        return self.make(packed, np.random.default_rng([self._recipe.run.seed, 7, step]))
+
+    def make(self, packed: Packed, random: np.random.Generator) -> Batch:
+        """Tokens, context and mask of one packed batch."""
+        recipe = self._recipe.batches
+        pairs = [self._cut(pair) for pair in self._domains[packed.domain].take(packed.rows.tolist())]
+        documents = documents_of(pairs)
+        query_prefix, document_prefix = self._recipe.data.prefixes.get(packed.domain, self._prefixes)
+        queries = [pair.query for pair in pairs]
+        excluded, teacher = self._judged(packed, queries, documents)
+        size = recipe.context_size if self._recipe.model.contextual else 1
+        null_share = recipe.null_share if self._recipe.model.contextual else 1.0
+        context, is_null = choose_context(len(documents), size, recipe.slot_dropout, null_share, random)
+        return Batch(
+            queries=tokenize(self._tokenizer, queries, query_prefix, recipe.max_tokens),
+            documents=tokenize(self._tokenizer, documents, document_prefix, recipe.max_tokens),
+            context=context,
+            is_null=is_null,
+            excluded=torch.from_numpy(excluded),
+            teacher=teacher,
+        )
+
+    def _cut(self, pair: Pair) -> Pair:
+        return Pair(pair.query, pair.document, pair.negatives[: self._recipe.batches.hard_negatives])
+
+    def _judged(self, packed: Packed, queries: list[str], documents: list[str]) -> tuple[Mask, Tensor | None]:
+        """Which documents are no negatives, and the teacher's logits where the recipe asks for one."""
+        kind, learning = self._recipe.batches.filter, self._recipe.learning
+        n = len(queries)
+        if kind == "none" and not learning.teacher_weight:
+            scores = np.zeros((n, len(documents)), np.float32)
+            return false_negatives(scores, queries, documents, np.inf if scores.any() else 0.0), None
+        known = self._surrogates[packed.domain]
+        dense = known.queries[packed.rows] @ known.documents[packed.rows].T
+        text = known.lexical.scores(queries, documents)
+        # Hard negatives have no surrogate vector: by text alone they rank as their text says, by dense below all.
+        padded = np.pad(dense, ((0, 0), (0, len(documents) - n)), constant_values=float(dense.min()))
+        both = fused(padded, text)
+        scores = {"dense": padded, "text": text, "fused": both, "none": np.zeros_like(both)}[kind]
+        excluded = false_negatives(scores, queries, documents, self._recipe.batches.eps)
+        if not learning.teacher_weight:
+            return excluded, None
+        return excluded, torch.from_numpy(both * (0.1 / learning.teacher_temperature))
+
+    def _pack(self, epoch: int) -> list[Packed]:
+        if epoch != self._epoch:
+            recipe = self._recipe
+            self._packed = pack(self._clusters, recipe.batches.size, recipe.batches.order, recipe.run.seed, epoch)
+            self._epoch = epoch
+        return self._packed
+
+
+def unclustered(n_pairs: int) -> Clusters:
+    """One cluster of all: batches drawn from a domain at random."""
+    return Clusters(np.zeros(n_pairs, np.int64), np.zeros((1, 1), np.float32))
+
+
+def split(domain: Domain, share: float, seed: int) -> tuple[Sequence[int], Sequence[int]]:
+    """Rows to train on and rows held out."""
+    n_held = int(len(domain) * share)
+    order = np.random.default_rng([seed, 11]).permutation(len(domain))
+    return sorted(order[n_held:].tolist()), sorted(order[:n_held].tolist())
