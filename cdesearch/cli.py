@@ -11,6 +11,7 @@ from typing import Annotated, Any, Literal
 import typer
 
 from cdesearch import __version__
+from cdesearch.cold_start import leave_out_rest_client
 from cdesearch.errors import CdesearchError
 
 NO_HITS, INTERRUPTED = 1, 130
@@ -84,6 +85,8 @@ def status(
 def main() -> None:
     """Run the command line; a CdesearchError becomes one line and exit code 2."""
     arguments = _with_query(sys.argv[1:], _add_commands())
+    if arguments[:1] in (["query"], ["status"]):
+        leave_out_rest_client()
     try:
         app(arguments, standalone_mode=True)
     except CdesearchError as error:

@@ -124,7 +124,7 @@ class Searcher:
 
     def _nearest(self, vector: Floats, limit: int, condition: str | None) -> _Candidates:
         """The nearest chunks by the index's own rounding."""
-        search = self.index.chunks.search(vector).distance_type("cosine").ef(max(SEARCH_WIDTH, limit))
+        search = self.index.chunks.search(vector, "vector").distance_type("cosine").ef(max(SEARCH_WIDTH, limit))
         return self._candidates(search, "_distance", limit, condition)
 
     def _matching(self, query: str, limit: int, condition: str | None) -> _Candidates:
@@ -137,10 +137,11 @@ class Searcher:
         if condition:
             search = search.where(condition, prefilter=True)
         table = self._read(search.limit(limit).select([score, "vector"]).with_row_id(True))
+        dimension = table.schema.field("vector").type.list_size
         return _Candidates(
             rows=table["_rowid"].to_numpy(),
             scores=table[score].to_numpy().astype(np.float64),
-            vectors=table["vector"].combine_chunks().flatten().to_numpy().reshape(len(table), self._dimension),
+            vectors=table["vector"].combine_chunks().flatten().to_numpy().reshape(-1, dimension),
         )
 
     def _hits(self, ranking: _Ranking) -> list[Hit]:
@@ -158,10 +159,6 @@ class Searcher:
             )
             for place, row in enumerate(ranking.rows.tolist())
         ]
-
-    @property
-    def _dimension(self) -> int:
-        return int(self.index.chunks.schema.field("vector").type.list_size)
 
     def _read(self, query: Any) -> Any:
         """An Arrow table; raises IndexDamagedError where files of the index are gone or broken."""

@@ -1,0 +1,41 @@
+"""A process that answers one query lives for a second: what it would import and never use is left out."""
+
+import sys
+from importlib.abc import Loader, MetaPathFinder
+from importlib.machinery import ModuleSpec
+from types import ModuleType
+from typing import Any
+
+REST_CLIENT = "lance_namespace_urllib3_client"
+
+
+def leave_out_rest_client() -> None:
+    """Spare this process LanceDB's REST client: a second of imports that an index on disk never touches.
+
+    For the command line alone. A program that imports `cdesearch` may itself want LanceDB's remote side.
+    """
+    sys.meta_path.insert(0, _LeftOut())
+
+
+class _LeftOut(MetaPathFinder, Loader):
+    """Finds the REST client's modules, all empty."""
+
+    def find_spec(self, fullname: str, *_: object) -> ModuleSpec | None:
+        """Ours for the REST client, nobody's for the rest."""
+        if fullname.partition(".")[0] != REST_CLIENT:
+            return None
+        return ModuleSpec(fullname, self, is_package=True)
+
+    def create_module(self, spec: ModuleSpec) -> ModuleType:
+        """A module that has every class that is asked for."""
+        return _Empty(spec.name)
+
+    def exec_module(self, module: ModuleType) -> None:
+        """Nothing is to be run."""
+
+
+class _Empty(ModuleType):
+    def __getattr__(self, name: str) -> Any:
+        if name.startswith("__"):
+            raise AttributeError(name)
+        return type(name, (), {})
