@@ -220,7 +220,7 @@ def _open_runtime(folder: Path, device: Device) -> Runtime:
             f"{folder} has no ONNX export for this device, and torch is not installed.",
             "Run `pip install 'cdesearch[gpu]'`.",
         ) from None
-    return TorchRuntime(folder, device)
+    return TorchRuntime.load(folder, device)
 
 
 def _cut(ids: list[int], limit: int) -> list[int]:

@@ -10,19 +10,24 @@ from torch import Tensor
 
 from cdesearch.context import Context, Floats
 from cdesearch.errors import ModelError
-from cdesearch.model.contextual import load_checkpoint
+from cdesearch.model.contextual import ContextualModel, load_checkpoint
 from cdesearch.model.second_stage import read_out
 
 
 class TorchRuntime:
-    """One checkpoint on one device, fp32."""
+    """One model on one device, fp32."""
 
     workers = 1  # torch uses all cores, or the whole GPU, for one batch
 
-    def __init__(self, folder: Path, device: str) -> None:
-        self._device = _pick(device)
-        self._model = load_checkpoint(folder).to(self._device)
+    def __init__(self, model: ContextualModel, device: torch.device) -> None:
+        self._device = device
+        self._model = model.to(device)
         self.tokens_per_batch = 4096 if self._device.type == "cpu" else 32768
+
+    @classmethod
+    def load(cls, folder: Path, device: str) -> "TorchRuntime":
+        """Read a checkpoint folder; raises ModelError."""
+        return cls(load_checkpoint(folder), _pick(device))
 
     @torch.inference_mode()
     def first_stage(self, input_ids: NDArray[np.int64], mask: NDArray[np.int64]) -> Floats:

@@ -62,8 +62,8 @@ def tokenize(tokenizer: Tokenizer, texts: Sequence[str], prefix: str, limit: int
     """Ids and mask of prefixed texts, cut to `limit` tokens; the closing special token stays."""
     rows = []
     for encoding in tokenizer.encode_batch_fast([prefix + text for text in texts]):
-        ids = encoding.ids
-        rows.append(ids if len(ids) <= limit else [*ids[: limit - 1], ids[-1]])
+        row = encoding.ids
+        rows.append(row if len(row) <= limit else [*row[: limit - 1], row[-1]])
     longest = max(map(len, rows))
     ids = torch.zeros(len(rows), longest, dtype=torch.long)
     mask = torch.zeros_like(ids)

@@ -49,7 +49,7 @@ def cluster_pairs(
         max_points_per_centroid=max(256, 4 * cluster_size),
     )
     means.train(points)
-    centroids: Floats = means.centroids
+    centroids = np.asarray(means.centroids, np.float32)
     assignment = means.assign(points[:n])[1].astype(np.int64)
     return Clusters(assignment, centroids)
 

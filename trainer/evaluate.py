@@ -4,6 +4,7 @@ import json
 import math
 from collections.abc import Mapping, Sequence
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 
@@ -25,8 +26,7 @@ class EvaluationSet:
 
     def __init__(self, folder: Path) -> None:
         try:
-            rows = [json.loads(line) for line in (folder / "corpus.jsonl").open(encoding="utf-8")]
-            asked = [json.loads(line) for line in (folder / "queries.jsonl").open(encoding="utf-8")]
+            rows, asked = (_json_lines(folder / name) for name in ("corpus.jsonl", "queries.jsonl"))
             judged = (folder / "qrels" / "test.tsv").read_text(encoding="utf-8").splitlines()[1:]
         except (OSError, ValueError) as error:
             raise SourceError(f"{folder} is no BEIR folder ({error}).", "Check the recipe's `evaluate`.") from None
@@ -60,6 +60,11 @@ class EvaluationSet:
     def _one(self, query: str, scores: Floats) -> float:
         best = np.argsort(-scores, kind="stable")[:11]
         return ndcg_at_10([self.ids[row] for row in best if self.ids[row] != query], self.relevant[query])
+
+
+def _json_lines(file: Path) -> list[dict[str, Any]]:
+    with file.open(encoding="utf-8") as lines:
+        return [json.loads(line) for line in lines if line.strip()]
 
 
 def evaluate(

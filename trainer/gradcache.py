@@ -65,7 +65,7 @@ class GradCache:
             embedded = [self._embed(tokens, weights, held) for tokens in texts]
         pooled = [_gather(part).requires_grad_() for part, _ in embedded]
         verdict = judge(pooled[0], pooled[1], pooled[1][batch.context])  # (c)
-        (verdict.loss / _world()).backward()  # type: ignore[no-untyped-call]
+        (verdict.loss / _world()).backward()
         for (_, pieces), whole in zip(embedded, pooled, strict=True):  # (d)
             assert whole.grad is not None
             self._replay(pieces, whole.grad[_share(len(whole))] * _world(), token_weights, held)
@@ -139,14 +139,14 @@ class GradCache:
         for piece in pieces:
             with _replayed(piece.state, self._device):
                 pooled = self._pooled(piece.tokens, token_weights(), held)
-            pooled.backward(gradients[piece.rows])  # type: ignore[no-untyped-call]
+            pooled.backward(gradients[piece.rows])
 
     def _replay_first_stage(self, pieces: Sequence[_Piece], gradients: Tensor) -> None:
         mine = gradients[_share(len(gradients))]
         for piece in pieces:
             with _replayed(piece.state, self._device), self._cast():
                 vectors = self._model.first_stage(piece.tokens.ids, piece.tokens.mask).float()
-            vectors.backward(mine[piece.rows])  # type: ignore[no-untyped-call]
+            vectors.backward(mine[piece.rows])
 
     def _cast(self) -> torch.autocast | nullcontext[None]:
         if self._precision == torch.float32:

@@ -108,7 +108,9 @@ def load_recipe(file: Path, overrides: dict[str, str] | None = None) -> Recipe:
     try:
         return Recipe.model_validate(values)
     except ValidationError as error:
-        raise InputError(f"{file}: {_explained(error.errors()[0])}.", "See trainer/recipe.py for every key.") from None
+        # A key that is not known first: it is why another one is missing.
+        worst = min(error.errors(), key=lambda found: found["type"] != "extra_forbidden")
+        raise InputError(f"{file}: {_explained(worst)}.", "See trainer/recipe.py for every key.") from None
 
 
 def differences(one: Recipe, other: Recipe) -> list[str]:

@@ -8,40 +8,78 @@ The result embeds as the biencoder does, moved by its corpus' statistics; traini
 import argparse
 import json
 from pathlib import Path
+from typing import Literal
 
 import torch
+from safetensors import SafetensorError
 from safetensors.torch import load_file
 
+from cdesearch.errors import ModelError
 from cdesearch.model.backbone import bert_state
 from cdesearch.model.config import BackboneConfig, ModelConfig
 from cdesearch.model.contextual import ContextualModel
 from trainer.export import export
 
 
-def start_model(source: Path) -> ContextualModel:
-    """The start model from a BERT sentence-transformers folder."""
-    theirs = json.loads((source / "config.json").read_text(encoding="utf-8"))
-    backbone = BackboneConfig(
-        vocabulary=theirs["vocab_size"],
-        dimension=theirs["hidden_size"],
-        n_layers=theirs["num_hidden_layers"],
-        n_heads=theirs["num_attention_heads"],
-        inner=theirs["intermediate_size"],
-        n_positions=theirs["max_position_embeddings"],
-        norm_eps=theirs["layer_norm_eps"],
+def start_model(
+    source: Path,
+    *,
+    first_stage: Literal["own", "shared"] = "shared",
+    context_attention: Literal["cached", "joint"] = "cached",
+    n_layers: int | None = None,
+) -> ContextualModel:
+    """The start model from a BERT sentence-transformers folder; raises ModelError. Fewer layers: its first ones."""
+    config = ModelConfig(
+        _backbone(source, n_layers),
+        first_stage=first_stage,
+        context_attention=context_attention,
+        max_tokens=_backbone(source, n_layers).n_positions,
     )
-    model = ContextualModel(ModelConfig(backbone, first_stage="shared", max_tokens=backbone.n_positions))
-    state = {name.removeprefix("bert."): tensor for name, tensor in load_file(source / "model.safetensors").items()}
-    stage = model.second_stage
-    stage.backbone.load_state_dict(bert_state(state, backbone.n_layers))
+    model = ContextualModel(config)
+    try:
+        published = load_file(source / "model.safetensors")
+    except (OSError, SafetensorError) as error:
+        raise ModelError(f"{source}/model.safetensors cannot be read ({error}).", "Copy it again.") from None
+    state = {name.removeprefix("bert."): tensor for name, tensor in published.items()}
+    stage, weights = model.second_stage, bert_state(state, config.backbone.n_layers)
+    stage.backbone.load_state_dict(weights)
+    if model.own_first_stage is not None:
+        model.own_first_stage.load_state_dict(weights)
+    d = config.backbone.dimension
     with torch.no_grad():
         # Doors start as copies of the text's own keys and values: an opened gate sees something sensible at once.
-        for block, door in stage.layers:
-            door.key_value.weight.copy_(block.attention.qkv.weight[backbone.dimension :])
-            door.key_value.bias.copy_(block.attention.qkv.bias[backbone.dimension :])
-        stage.context_projection.weight.copy_(torch.eye(backbone.dimension))
+        for block, door in stage.layers if stage.doors else []:
+            door.key_value.weight.copy_(block.attention.qkv.weight[d:])
+            door.key_value.bias.copy_(block.attention.qkv.bias[d:])
+        stage.context_projection.weight.copy_(torch.eye(d))
         stage.context_projection.bias.zero_()
     return model.eval()
+
+
+def is_published(folder: Path) -> bool:
+    """Whether a folder is a published biencoder and no checkpoint of ours; raises ModelError where it is neither."""
+    try:
+        return "backbone" not in json.loads((folder / "config.json").read_text(encoding="utf-8"))
+    except (OSError, ValueError) as error:
+        raise ModelError(f"{folder} is no checkpoint ({error}).", "Name a checkpoint folder.") from None
+
+
+def _backbone(source: Path, n_layers: int | None) -> BackboneConfig:
+    try:
+        theirs = json.loads((source / "config.json").read_text(encoding="utf-8"))
+        return BackboneConfig(
+            vocabulary=theirs["vocab_size"],
+            dimension=theirs["hidden_size"],
+            n_layers=n_layers or theirs["num_hidden_layers"],
+            n_heads=theirs["num_attention_heads"],
+            inner=theirs["intermediate_size"],
+            n_positions=theirs["max_position_embeddings"],
+            norm_eps=theirs["layer_norm_eps"],
+        )
+    except (OSError, ValueError, KeyError, TypeError) as error:
+        raise ModelError(
+            f"{source} is no BERT checkpoint ({error!r}).", "Name a sentence-transformers folder."
+        ) from None
 
 
 def main() -> None:

@@ -30,6 +30,11 @@ class StatisticsHead(nn.Module):
             idf_exponent=self.idf_exponent.item(),
         )
 
+    def numbers(self) -> dict[str, float]:
+        """The four of them, for a log."""
+        config = self.config()
+        return {name: round(getattr(config, name), 4) for name in ("shift", "ridge", "power", "idf_exponent")}
+
     def token_weights(self, counts: Tensor, n_texts: int, special: Tensor) -> Tensor:
         """(V,) pooling weights from document frequencies (V,); `special` (S,) tokens take the median."""
         idf = torch.log1p((n_texts - counts + 0.5) / (counts + 0.5))

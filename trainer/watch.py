@@ -34,7 +34,7 @@ def held_out_losses(
             "null": None,
         }.items():
             source = stranger if name == "random" else batch
-            table = weights.of(source, head) if context is not None else weights.equal()
+            table = weights.of(source, head)() if context is not None else weights.equal()
             queries, documents, sample = (
                 embed(model, tokens, context, table, micro_batch) if tokens is not None else None
                 for tokens in (batch.queries, batch.documents, context)

@@ -1,5 +1,7 @@
 """Pooling weights of tokens while training: a batch's documents are the corpus whose frequencies count."""
 
+from collections.abc import Callable
+
 import torch
 from torch import Tensor
 
@@ -15,16 +17,16 @@ class TokenWeights:
         self._special = torch.tensor(sorted(special), device=device)
         self._device = device
 
-    def of(self, batch: Batch, head: StatisticsHead) -> Tensor:
-        """By the document frequencies in the batch; equal where the batch has no context."""
+    def of(self, batch: Batch, head: StatisticsHead) -> Callable[[], Tensor]:
+        """Makes the table anew from the head, by the document frequencies in the batch; equal without context."""
         if not batch.is_contextual:
-            return self.equal()
+            return self.equal
         documents = batch.documents
         there = torch.zeros(len(documents), self._vocabulary, dtype=torch.bool)
         there.scatter_(1, documents.ids, documents.mask.bool())
         counts = there.sum(0).to(self._device, torch.float32)
         counts[0] = 0  # padding
-        return head.token_weights(counts, len(documents), self._special)
+        return lambda: head.token_weights(counts, len(documents), self._special)
 
     def equal(self) -> Tensor:
         """The plain mean."""

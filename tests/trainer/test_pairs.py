@@ -1,0 +1,151 @@
+import gzip
+import json
+
+import numpy as np
+import pyarrow as pa
+import pyarrow.parquet as pq
+import pytest
+import torch
+
+from cdesearch.context import TokenFrequencies
+from cdesearch.errors import InputError, SourceError
+from cdesearch.model.config import StatisticsConfig
+from cdesearch.statistics import idf_weights, whitening
+from trainer.batch import choose_context
+from trainer.false_negatives import false_negatives
+from trainer.loss import contrastive
+from trainer.pairs import Pair, domain_files, prepare, read_pairs
+from trainer.recipe import differences, load_recipe
+from trainer.statistics_head import StatisticsHead
+from trainer.surrogate import LexicalScores
+
+RECIPE = '[data]\npairs = ["p"]\n[model]\nstart = "m"\n[run]\nout = "o"\n'
+
+
+def write(file, rows):
+    file.write_text("\n".join(json.dumps(row) for row in rows))
+    return file
+
+
+def test_pairs_of_every_format(tmp_path):
+    rows = [{"query": "q", "document": "d", "negatives": ["n"]}, {"query": "r", "document": "e"}]
+    write(tmp_path / "a.jsonl", rows)
+    (tmp_path / "b.jsonl.gz").write_bytes(gzip.compress((tmp_path / "a.jsonl").read_bytes()))
+    pq.write_table(pa.Table.from_pylist(rows), tmp_path / "c.parquet")
+    (tmp_path / "notes.txt").write_text("no pairs")
+    files = domain_files([tmp_path])
+    assert [file.name for file in files] == ["a.jsonl", "b.jsonl.gz", "c.parquet"]
+    for file in files:
+        assert list(read_pairs(file)) == [Pair("q", "d", ("n",)), Pair("r", "e")]
+
+
+def test_doubles_empty_texts_and_leaks_are_dropped_and_counted(tmp_path):
+    beir = tmp_path / "beir"
+    beir.mkdir()
+    secret = " ".join(f"word{number}" for number in range(40))
+    write(beir / "corpus.jsonl", [{"_id": "1", "title": "", "text": secret}])
+    write(beir / "queries.jsonl", [{"_id": "1", "text": "What is it?"}])
+    file = write(
+        tmp_path / "d.jsonl",
+        [
+            {"query": "q", "document": "fine"},
+            {"query": "q", "document": "fine"},
+            {"query": " ", "document": "x"},
+            {"query": "what is it", "document": "an answer"},
+            {"query": "other", "document": "prefix " + secret},
+        ],
+    )
+    for _ in range(2):  # the second time from what the first has kept
+        (domain,) = prepare([file], tmp_path / "work", [beir])
+        assert domain.take([0]) == [Pair("q", "fine")] and len(domain) == 1
+        assert domain.dropped == {"double": 1, "empty": 1, "leak": 2}
+
+
+@pytest.mark.parametrize(
+    ("line", "said"), [("{oops", "not JSON"), ('{"query": 1}', "no text"), ("[]", "not a JSON object")]
+)
+def test_a_bad_line_is_named(tmp_path, line, said):
+    file = tmp_path / "d.jsonl"
+    file.write_text('{"query": "q", "document": "d"}\n' + line)
+    with pytest.raises(SourceError, match=rf"d.jsonl:2 .*{said}"):
+        list(read_pairs(file))
+
+
+def test_what_the_surrogate_likes_better_is_no_negative():
+    scores = np.array([[1.0, 1.05, 1.2, 0.1], [0.3, 1.0, 0.2, 0.9]], np.float32)
+    mask = false_negatives(scores, ["a", "b"], ["x", "y", "z", "x"], eps=0.1)
+    assert mask.tolist() == [[False, False, True, True], [False, False, False, False]]
+    same_query = false_negatives(scores, ["a", "a"], ["x", "y", "z", "w"], eps=0.1)
+    assert same_query[0, 1] and same_query[1, 0] and not same_query[0, 0]
+
+
+def test_the_loss_is_the_cross_entropy_of_what_is_not_excluded():
+    queries, documents = torch.eye(2, 4), torch.eye(3, 4)
+    excluded = torch.tensor([[False, False, True], [False, False, True]])
+    expected = -torch.log_softmax(torch.tensor([2.0, 0.0]), 0)[0]
+    verdict = contrastive(queries, documents, excluded, temperature=0.5)
+    assert verdict.loss.item() == pytest.approx(expected.item(), abs=1e-4) and verdict.accuracy == 1
+    teacher = queries @ documents.T / 0.5
+    taught = contrastive(queries, documents, excluded, 0.5, teacher, teacher_weight=1.0)
+    assert taught.loss.item() == pytest.approx(0, abs=1e-5)
+
+
+def test_the_learning_head_is_the_head_of_inference():
+    random = np.random.default_rng(0)
+    context = random.standard_normal((40, 8)).astype(np.float32)
+    config = StatisticsConfig()
+    unit = context / np.linalg.norm(context, axis=1, keepdims=True)
+    shift, projection = whitening(unit, config)
+    expected = (unit - shift) @ projection
+    expected /= np.linalg.norm(expected, axis=1, keepdims=True)
+    head = StatisticsHead(config)
+    found = head(torch.tensor(context), torch.tensor(context))
+    np.testing.assert_allclose(found.detach(), expected, atol=1e-5)
+    found[:, 0].sum().backward()
+    assert all(parameter.grad is not None for parameter in (head.shift, head.log_ridge, head.power))
+    counts = random.integers(0, 30, 50)
+    special = np.array([1, 2])
+    weights = head.token_weights(torch.tensor(counts).float(), 40, torch.tensor(special))
+    plain = idf_weights(TokenFrequencies(counts, 40), special, config.idf_exponent)
+    np.testing.assert_allclose(weights.detach(), plain, rtol=1e-5)
+
+
+def test_the_context_is_shared_and_sometimes_absent():
+    random = np.random.default_rng(0)
+    places, is_null = choose_context(100, 32, slot_dropout=0.0, null_share=0.0, random=random)
+    assert len(set(places.tolist())) == 32 and not is_null.any()
+    assert choose_context(3, 32, 0.0, 0.0, random)[0].tolist() == [0, 1, 2]
+    assert choose_context(100, 32, 0.0, 1.0, random)[1].all()
+
+
+def test_rare_words_score_higher():
+    lexical = LexicalScores.fit(["the cat", "the dog", "the moon"])
+    scores = lexical.scores(["the moon"], ["the cat", "the moon"])
+    assert scores[0, 1] > scores[0, 0] > 0
+
+
+@pytest.mark.parametrize(
+    ("text", "said"),
+    [
+        (RECIPE + "[batches]\nsise = 3\n", "did you mean size"),
+        (RECIPE.replace("[run]", "[rum]"), "did you mean run"),
+        (RECIPE + "[batches]\nsize = 'many'\n", "batches.size"),
+        ("[data", "no recipe"),
+    ],
+)
+def test_a_typo_in_a_recipe_is_named(tmp_path, text, said):
+    (tmp_path / "r.toml").write_text(text)
+    with pytest.raises(InputError, match=said):
+        load_recipe(tmp_path / "r.toml")
+
+
+def test_recipes_in_the_repository_parse_and_can_be_overridden(tmp_path):
+    from pathlib import Path
+
+    import trainer
+
+    for file in sorted((Path(trainer.__file__).parent / "recipes").glob("*.toml")):
+        recipe = load_recipe(file, {"batches.size": "7", "run.out": "here"})
+        assert recipe.batches.size == 7 and str(recipe.run.out) == "here"
+        other = load_recipe(file, {"batches.size": "8", "run.out": "here"})
+        assert differences(recipe, other) == ["batches.size: 7 -> 8"]

@@ -1,0 +1,66 @@
+"""A run's state on disk: everything that the next step hangs on."""
+
+import json
+import os
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import torch
+from torch import nn
+
+from cdesearch.errors import InputError
+from trainer.recipe import Recipe, differences
+
+STATE, RECIPE = "state.pt", "recipe.json"
+
+
+@dataclass(slots=True)
+class Progress:
+    """How far a run has come."""
+
+    step: int = 0
+    seconds: float = 0.0
+
+
+def save_state(
+    folder: Path, recipe: Recipe, progress: Progress, modules: dict[str, nn.Module], optimizer: torch.optim.Optimizer
+) -> None:
+    """Write the state beside the old one, then in its place: a full disk or a kill leaves the old one."""
+    state = {
+        "step": progress.step,
+        "seconds": progress.seconds,
+        "optimizer": optimizer.state_dict(),
+        "random": torch.get_rng_state(),
+        "cuda": torch.cuda.get_rng_state_all() if torch.cuda.is_available() else [],
+        **{name: module.state_dict() for name, module in modules.items()},
+    }
+    (folder / RECIPE).write_text(recipe.model_dump_json(indent=2) + "\n", encoding="utf-8")
+    fresh = folder / f"{STATE}.new"
+    with fresh.open("wb") as file:
+        torch.save(state, file)
+        file.flush()
+        os.fsync(file.fileno())
+    fresh.replace(folder / STATE)
+
+
+def load_state(
+    folder: Path, recipe: Recipe, modules: dict[str, nn.Module], optimizer: torch.optim.Optimizer
+) -> Progress:
+    """Put a stored state back; raises InputError where it belongs to another recipe."""
+    if not (folder / STATE).is_file():
+        raise InputError(f"{folder} has no {STATE} to resume.", "Leave --resume out.")
+    before = Recipe.model_validate(json.loads((folder / RECIPE).read_text(encoding="utf-8")))
+    if changed := differences(before, recipe):
+        raise InputError(
+            f"{folder} was begun with another recipe: {'; '.join(changed)}.",
+            "Resume with the same, or name another out.",
+        )
+    state: dict[str, Any] = torch.load(folder / STATE, map_location="cpu", weights_only=True)
+    for name, module in modules.items():
+        module.load_state_dict(state[name])
+    optimizer.load_state_dict(state["optimizer"])
+    torch.set_rng_state(state["random"])
+    if torch.cuda.is_available() and state["cuda"]:
+        torch.cuda.set_rng_state_all(state["cuda"])
+    return Progress(state["step"], state["seconds"])

@@ -1,0 +1,38 @@
+"""The `train` command."""
+
+import sys
+from pathlib import Path
+from typing import Annotated
+
+import typer
+
+from cdesearch.errors import InputError
+
+
+def train(
+    recipe: Annotated[Path, typer.Argument(help="TOML file; see trainer/recipes.")],
+    set_: Annotated[
+        list[str] | None, typer.Option("--set", help="section.key=value, in place of the recipe's.")
+    ] = None,
+    resume: Annotated[bool, typer.Option(help="Go on from the last state in run.out.")] = False,
+) -> None:
+    """Train a contextual model from pairs of query and document."""
+    from trainer.display import shown_on_stderr
+    from trainer.recipe import load_recipe
+    from trainer.train import train as run
+
+    settings = load_recipe(recipe, dict(map(_assignment, set_ or [])))
+    try:
+        with shown_on_stderr() as display:
+            folder = run(settings, display, resume=resume)
+    except KeyboardInterrupt:
+        print("Stopped. The state is saved: the same command with --resume continues.", file=sys.stderr)
+        raise typer.Exit(130) from None
+    print(f"Next: cdesearch index FOLDER --model {folder}", file=sys.stderr)
+
+
+def _assignment(text: str) -> tuple[str, str]:
+    name, found, value = text.partition("=")
+    if not found:
+        raise InputError(f"--set {text} has no value.", "Write --set section.key=value.")
+    return name, value

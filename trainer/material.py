@@ -1,0 +1,123 @@
+"""What the loop consumes: pairs, what the surrogate thinks of them, clusters; each kept on disk for the next run."""
+
+from dataclasses import dataclass, replace
+
+from tokenizers import Tokenizer
+
+from cdesearch.encoder import Encoder, load_encoder
+from cdesearch.model.contextual import ContextualModel
+from cdesearch.torch_runtime import TorchRuntime
+from trainer.batch import Batch
+from trainer.cluster import Clusters, cluster_pairs, sparse_vectors
+from trainer.display import Display
+from trainer.pairs import Domain, domain_files, prepare
+from trainer.recipe import Recipe
+from trainer.start import is_published, start_model
+from trainer.stream import BatchStream, Surrogate, split, unclustered
+from trainer.surrogate import LexicalScores, surrogate_vectors
+from trainer.watch import without_dropout
+
+WATCHED_BATCHES = 16
+STRANGE_TEXTS = 2000  # training documents that stand in for another corpus
+SPARSE_COMPONENTS = 128
+
+
+@dataclass(frozen=True, slots=True)
+class Material:
+    """Batches to train on, batches held out, and texts for a strange context."""
+
+    stream: BatchStream
+    held_out: list[Batch]
+    strange: list[str]
+
+
+def prepare_material(recipe: Recipe, model: ContextualModel, tokenizer: Tokenizer, display: Display) -> Material:
+    """Pairs, surrogate, clusters: each kept on disk, so that another run finds them."""
+    work = recipe.run.out / "data"
+    files = [file for file in domain_files(recipe.data.pairs) if file.name.split(".")[0] not in recipe.data.leave_out]
+    advance = display.stage("Reading pairs", len(files))
+    domains: dict[str, Domain] = {}
+    for domain in prepare(files, work, recipe.data.keep_out):
+        advance(1)
+        dropped = ", ".join(f"{count:,} {reason}" for reason, count in domain.dropped.items())
+        if len(domain) < recipe.batches.size:
+            display.note(f"{domain.name} is left out: {len(domain)} pairs are less than a batch.")
+        else:
+            domains[domain.name] = domain
+        if dropped:
+            display.note(f"{domain.name}: left out {dropped}.")
+    surrogates = _surrogates(recipe, model, tokenizer, domains, display)
+    training: dict[str, Clusters] = {}
+    watched: dict[str, Clusters] = {}
+    rows = {name: split(domain, recipe.data.held_out, recipe.run.seed) for name, domain in domains.items()}
+    advance = display.stage("Clustering", len(domains))
+    parts: dict[str, tuple[Domain, Surrogate]] = {}
+    held: dict[str, tuple[Domain, Surrogate]] = {}
+    for name, domain in domains.items():
+        for chosen, into, clusters in ((rows[name][0], parts, training), (rows[name][1], held, watched)):
+            if len(chosen) >= recipe.batches.size:
+                taken = Domain(name, domain.pairs.take(chosen))
+                known = surrogates[name]
+                into[name] = taken, replace(known, queries=known.queries[chosen], documents=known.documents[chosen])
+                clusters[name] = _clusters(recipe, taken, into[name][1])
+        advance(1)
+    prefixes = (model.config.query_prefix, model.config.document_prefix)
+    stream = _stream(recipe, parts, training, tokenizer, prefixes)
+    held_out: list[Batch] = []
+    if held:
+        other = _stream(recipe, held, watched, tokenizer, prefixes)
+        held_out = without_dropout([other.batch(step) for step in range(min(WATCHED_BATCHES, other.steps_per_epoch))])
+    texts = [text for domain, _ in parts.values() for text in domain.column("document")[:STRANGE_TEXTS]]
+    return Material(stream, held_out, texts[:: max(1, len(texts) // STRANGE_TEXTS)][:STRANGE_TEXTS])
+
+
+def _stream(
+    recipe: Recipe,
+    parts: dict[str, tuple[Domain, Surrogate]],
+    clusters: dict[str, Clusters],
+    tokenizer: Tokenizer,
+    prefixes: tuple[str, str],
+) -> BatchStream:
+    domains = {name: domain for name, (domain, _) in parts.items()}
+    surrogates = {name: surrogate for name, (_, surrogate) in parts.items()}
+    return BatchStream(recipe, domains, surrogates, clusters, tokenizer, prefixes)
+
+
+def _surrogates(
+    recipe: Recipe, model: ContextualModel, tokenizer: Tokenizer, domains: dict[str, Domain], display: Display
+) -> dict[str, Surrogate]:
+    own = recipe.run.surrogate is None
+    if own and recipe.batches.filter == "dense" and recipe.batches.eps == 0:
+        display.note("The start is its own surrogate and eps is 0: every document it ranks wrongly is masked.")
+    encoder = _surrogate_encoder(recipe, model, tokenizer)
+    advance = display.stage("Surrogate vectors", 2 * sum(map(len, domains.values())))
+    cache = recipe.run.out / "data" / "surrogate"
+    found = {}
+    for name, domain in domains.items():
+        queries, documents = (
+            surrogate_vectors(domain, column, encoder, cache, advance) for column in ("query", "document")
+        )
+        found[name] = Surrogate(queries, documents, LexicalScores.fit(domain.column("document")))
+    return found
+
+
+def _surrogate_encoder(recipe: Recipe, model: ContextualModel, tokenizer: Tokenizer) -> Encoder:
+    """The frozen surrogate: a checkpoint folder, or the start with its doors shut."""
+    folder = recipe.run.surrogate
+    if folder is not None and (folder / "onnx").is_dir():
+        return load_encoder(folder)
+    frozen = start_model(folder or recipe.model.start) if is_published(folder or recipe.model.start) else model
+    device = next(model.parameters()).device
+    config = replace(frozen.config, max_tokens=recipe.batches.max_tokens)
+    fingerprint = f"{frozen.weights_hash()} {recipe.batches.max_tokens}"
+    return Encoder(config, tokenizer, TorchRuntime(frozen.eval(), device), fingerprint)
+
+
+def _clusters(recipe: Recipe, domain: Domain, known: Surrogate) -> Clusters:
+    if not recipe.batches.clustered:
+        return unclustered(len(domain))
+    queries, documents = known.queries, known.documents
+    if recipe.batches.sparse:
+        columns = domain.column("query"), domain.column("document")
+        queries, documents = sparse_vectors(*columns, recipe.batches.components or SPARSE_COMPONENTS, recipe.run.seed)
+    return cluster_pairs(queries, documents, recipe.batches.cluster_size, recipe.run.seed, recipe.batches.components)

@@ -1,0 +1,273 @@
+"""The loop: recipe to checkpoint, top to bottom."""
+
+import json
+import math
+import shutil
+import time
+from collections.abc import Callable
+from dataclasses import replace
+from pathlib import Path
+from typing import Any
+
+import torch
+from tokenizers import Tokenizer
+from torch import Tensor, nn
+
+from cdesearch.encoder import Encoder
+from cdesearch.errors import CdesearchError, ModelError
+from cdesearch.model.contextual import ContextualModel, load_checkpoint
+from cdesearch.torch_runtime import TorchRuntime
+from trainer.batch import Batch
+from trainer.checkpoint import Progress, load_state, save_state
+from trainer.display import Display
+from trainer.evaluate import evaluate
+from trainer.export import export
+from trainer.gradcache import GradCache
+from trainer.loss import Verdict, contrastive
+from trainer.material import Material, prepare_material
+from trainer.recipe import Recipe
+from trainer.start import is_published, start_model
+from trainer.statistics_head import StatisticsHead
+from trainer.watch import held_out_losses
+from trainer.weights import TokenWeights
+
+
+class TrainingError(CdesearchError):
+    """A run went wrong; its last good checkpoint is kept."""
+
+
+def train(recipe: Recipe, display: Display, *, resume: bool = False) -> Path:
+    """Run a recipe; returns the checkpoint folder. Raises CdesearchError; Ctrl-C and kills lose minutes at most."""
+    out = recipe.run.out
+    out.mkdir(parents=True, exist_ok=True)
+    torch.manual_seed(recipe.run.seed)
+    device = torch.device("cuda" if torch.cuda.is_available() else "cpu")
+    model = starting_model(recipe).to(device)
+    tokenizer_file = recipe.model.start / "tokenizer.json"
+    tokenizer = _tokenizer(tokenizer_file)
+    head = StatisticsHead(model.config.statistics).to(device)
+    material = prepare_material(recipe, model, tokenizer, display)
+    optimizer = _optimizer(recipe, model, head)
+    modules: dict[str, nn.Module] = {"model": model, "head": head}
+    progress = load_state(out, recipe, modules, optimizer) if resume else Progress()
+    run = _Run(recipe, model, head, tokenizer, optimizer, material, progress, display)
+    if recipe.run.evaluate and not progress.step:
+        run.evaluate()
+    run.go()
+    if recipe.run.evaluate:
+        run.evaluate()
+    folder = out / "checkpoint"
+    display.note(f"Writing {folder}")
+    finished = run.finished_model()
+    shutil.rmtree(folder, ignore_errors=True)
+    export(finished, tokenizer_file, folder)
+    return folder
+
+
+def starting_model(recipe: Recipe) -> ContextualModel:
+    """The recipe's start with its doors as far open as the recipe says; raises ModelError."""
+    choice = recipe.model
+    if is_published(choice.start):
+        model = start_model(
+            choice.start,
+            first_stage=choice.first_stage,
+            context_attention=choice.context_attention,
+            n_layers=choice.n_layers,
+        )
+    else:
+        model = load_checkpoint(choice.start)
+    with torch.no_grad():
+        if choice.contextual and model.second_stage.gates_closed:
+            for _, door in model.second_stage.layers:
+                door.gate.fill_(math.atanh(choice.gate))
+    for module in model.modules():
+        if isinstance(module, nn.Dropout):
+            module.p = choice.dropout
+    if choice.freeze_tokens:
+        for backbone in filter(None, (model.second_stage.backbone, model.own_first_stage)):
+            backbone.tokens.requires_grad_(False)
+    if choice.freeze_first_stage and model.own_first_stage is not None:
+        model.own_first_stage.requires_grad_(False)
+    if not choice.contextual:
+        model.second_stage.doors.requires_grad_(False)
+    return model.train()
+
+
+class _Run:
+    """One run of the loop, and what it tells."""
+
+    def __init__(
+        self,
+        recipe: Recipe,
+        model: ContextualModel,
+        head: StatisticsHead,
+        tokenizer: Tokenizer,
+        optimizer: torch.optim.Optimizer,
+        material: Material,
+        progress: Progress,
+        display: Display,
+    ) -> None:
+        self._recipe = recipe
+        self._model = model
+        self._head = head
+        self._tokenizer = tokenizer
+        self._optimizer = optimizer
+        self._material = material
+        self._progress = progress
+        self._display = display
+        self._log = recipe.run.out / "log.jsonl"
+        device = next(model.parameters()).device
+        special = sorted(tokenizer.get_added_tokens_decoder())
+        self._weights = TokenWeights(model.config.backbone.vocabulary, special, device)
+        precision = torch.bfloat16 if recipe.learning.precision == "bf16" else torch.float32
+        self._cache = GradCache(
+            model,
+            head,
+            recipe.learning.micro_batch,
+            freeze_first_stage=recipe.model.freeze_first_stage,
+            precision=precision,
+        )
+        steps = recipe.learning.steps
+        self.n_steps = recipe.learning.epochs * material.stream.steps_per_epoch if steps is None else steps
+
+    def go(self) -> None:
+        """Step by step to the end, a checkpoint every few minutes."""
+        recipe, progress = self._recipe, self._progress
+        advance = self._display.stage("Training", self.n_steps)
+        advance(progress.step)
+        saved = time.monotonic()
+        try:
+            while progress.step < self.n_steps:
+                if progress.step % recipe.run.watch_every == 0:
+                    self._watch()
+                self._step()
+                advance(1)
+                if time.monotonic() - saved > 60 * recipe.run.checkpoint_minutes:
+                    self._save()
+                    saved = time.monotonic()
+                every = recipe.run.evaluate_every
+                if every and recipe.run.evaluate and progress.step % every == 0 and progress.step < self.n_steps:
+                    self.evaluate()
+        except KeyboardInterrupt:
+            self._save()
+            raise
+        self._watch()
+        self._save()
+
+    def evaluate(self) -> None:
+        """nDCG@10 on the recipe's BEIR folders."""
+        encoder = Encoder(
+            replace(self._model.config, statistics=self._head.config()),
+            self._tokenizer,
+            TorchRuntime(self._model.eval(), next(self._model.parameters()).device),
+            "training",
+        )
+        table = evaluate(encoder, self._recipe.run.evaluate, self._material.strange, self._recipe.run.seed)
+        self._model.train()
+        for name, row in table.items():
+            self._tell({"evaluation": name, **{f"ndcg_{kind}": 100 * value for kind, value in row.items()}})
+            figures = ", ".join(f"{kind} context {100 * value:.2f}" for kind, value in row.items())
+            self._display.note(f"step {self._progress.step}: {name} nDCG@10 {figures}")
+
+    def finished_model(self) -> ContextualModel:
+        """The model with its learned statistics in its config, and gates shut in a run without context."""
+        self._model.eval()
+        self._model.config = replace(self._model.config, statistics=self._head.config())
+        if not self._recipe.model.contextual:
+            for _, door in self._model.second_stage.layers:
+                nn.init.zeros_(door.gate)
+        return self._model
+
+    def _step(self) -> None:
+        started = time.monotonic()
+        batch = self._material.stream.batch(self._progress.step)
+        self._set_rates()
+        self._optimizer.zero_grad(set_to_none=True)
+        verdict = self._cache.step(batch, self._weights.of(batch, self._head), self._judge(batch))
+        self._cache.sum_gradients()
+        loss = verdict.loss.item()
+        if not math.isfinite(loss):
+            raise TrainingError(
+                f"The loss is {loss} at step {self._progress.step}.",
+                f"The last good checkpoint is in {self._recipe.run.out}; lower learning.rate and --resume.",
+            )
+        trained = [parameter for group in self._optimizer.param_groups for parameter in group["params"]]
+        norm = float(nn.utils.clip_grad_norm_(trained, self._recipe.learning.clip))
+        self._optimizer.step()
+        seconds = time.monotonic() - started
+        self._progress.step += 1
+        self._progress.seconds += seconds
+        speed = len(batch.queries) / seconds
+        figures = {"loss": loss, "accuracy": verdict.accuracy.item(), "norm": norm, "pairs_per_second": speed}
+        self._tell(figures)
+        self._display.step(figures)
+
+    def _judge(self, batch: Batch) -> Callable[[Tensor, Tensor, Tensor], Verdict]:
+        learning = self._recipe.learning
+
+        def judge(queries: Tensor, documents: Tensor, context: Tensor) -> Verdict:
+            if batch.is_contextual:
+                queries, documents = self._head(queries, context), self._head(documents, context)
+            else:
+                queries, documents = (nn.functional.normalize(x, dim=-1) for x in (queries, documents))
+            excluded = batch.excluded.to(queries.device)
+            teacher = None if batch.teacher is None else batch.teacher.to(queries.device)
+            return contrastive(queries, documents, excluded, learning.temperature, teacher, learning.teacher_weight)
+
+        return judge
+
+    def _set_rates(self) -> None:
+        """Linear warmup, then linear decay to zero."""
+        step, warmup = self._progress.step, self._recipe.learning.warmup
+        factor = (step + 1) / warmup if step < warmup else (self.n_steps - step) / max(1, self.n_steps - warmup)
+        for group in self._optimizer.param_groups:
+            group["lr"] = group["peak"] * factor
+
+    def _watch(self) -> None:
+        if not self._material.held_out:
+            return
+        learning = self._recipe.learning
+        losses = held_out_losses(
+            self._model, self._head, self._weights, self._material.held_out, learning.temperature, learning.micro_batch
+        )
+        self._tell({"held_out": losses, "head": self._head.numbers()})
+        figures = ", ".join(f"{name} {value:.4f}" for name, value in losses.items())
+        self._display.note(f"step {self._progress.step}: held-out loss with context {figures}")
+
+    def _save(self) -> None:
+        modules: dict[str, nn.Module] = {"model": self._model, "head": self._head}
+        save_state(self._recipe.run.out, self._recipe, self._progress, modules, self._optimizer)
+
+    def _tell(self, figures: dict[str, Any]) -> None:
+        line = {"step": self._progress.step, "seconds": round(self._progress.seconds, 2), **figures}
+        with self._log.open("a", encoding="utf-8") as log:
+            log.write(json.dumps(line) + "\n")
+
+
+def _optimizer(recipe: Recipe, model: ContextualModel, head: StatisticsHead) -> torch.optim.Optimizer:
+    """AdamW with three rates: what was pre-trained, what reads the context, the head's four numbers."""
+    learning = recipe.learning
+    fresh = ("second_stage.doors", "second_stage.context_", "second_stage.null")
+    groups: dict[tuple[float, float], list[nn.Parameter]] = {}
+    for name, parameter in model.named_parameters():
+        if parameter.requires_grad:
+            peak = learning.context_rate if name.startswith(fresh) else learning.rate
+            decay = learning.decay if parameter.ndim > 1 else 0.0
+            groups.setdefault((peak, decay), []).append(parameter)
+    groups.setdefault((learning.head_rate, 0.0), []).extend(head.parameters())
+    return torch.optim.AdamW(
+        [
+            {"params": parameters, "peak": peak, "lr": peak, "weight_decay": decay}
+            for (peak, decay), parameters in groups.items()
+        ]
+    )
+
+
+def _tokenizer(file: Path) -> Tokenizer:
+    try:
+        tokenizer = Tokenizer.from_file(str(file))
+    except Exception as error:  # the tokenizers library raises bare Exception
+        raise ModelError(f"{file} cannot be read ({error}).", "Check the recipe's model.start.") from None
+    tokenizer.no_truncation()
+    tokenizer.no_padding()
+    return tokenizer
