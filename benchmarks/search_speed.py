@@ -118,16 +118,11 @@ def _variant(biencoder: Path, folder: Path, name: str) -> Encoder:
 
     import torch
 
-    from cdesearch.model.contextual import ContextualModel
     from trainer.export import export
     from trainer.start import start_model
 
-    model = start_model(biencoder)
-    if name == "joint":
-        joint = ContextualModel(replace(model.config, context_attention="joint"))
-        joint.load_state_dict(model.state_dict(), strict=False)
-        model = joint.eval()
-    elif name == "opened":
+    model = start_model(biencoder, context_attention="joint" if name == "joint" else "cached")
+    if name == "opened":
         with torch.no_grad():
             for _, door in model.second_stage.layers:
                 door.gate.fill_(OPEN_GATE)

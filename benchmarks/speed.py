@@ -65,15 +65,15 @@ def speed(
             "memory": lambda: memory_figures(corpus, work, memory_chunks),
         }
         machine = describe()
-        figures = [figure for suite in only.split(",") for figure in suites[suite]()]
-    _show(figures)
-    out.mkdir(parents=True, exist_ok=True)
-    name = "" if only.count(",") == 3 else "-" + only.replace(",", "-")
-    file = out / f"speed-{machine['date']}-{machine['commit']}{name}.json"
-    settings = {"corpus": corpus.name, "documents": documents, "rounds": rounds, "memory_chunks": memory_chunks}
-    record = {"machine": machine, "settings": settings, "figures": [asdict(figure) for figure in figures]}
-    file.write_text(json.dumps(record, indent=2) + "\n", encoding="utf-8")
-    typer.echo(f"Written to {file}")
+        settings = {"corpus": corpus.name, "documents": documents, "rounds": rounds, "memory_chunks": memory_chunks}
+        out.mkdir(parents=True, exist_ok=True)
+        for suite in only.split(","):
+            figures = suites[suite]()
+            _show(figures)
+            record = {"machine": machine, "settings": settings, "figures": [asdict(figure) for figure in figures]}
+            file = out / f"speed-{suite}-{machine['date']}-{machine['commit']}.json"
+            file.write_text(json.dumps(record, indent=2) + "\n", encoding="utf-8")
+            typer.echo(f"Written to {file}")
 
 
 def installed_minilm() -> Path:
