@@ -2,8 +2,8 @@
 
     python examples/pairs_from_python.py OUT.jsonl [FOLDER] [--at-most N]
 
-Without FOLDER the standard library of this very Python is read, so there is real data on every machine. The query is the
-first paragraph of a function's docstring, the document is the function without it.
+Without FOLDER the standard library of this very Python is read, so there is real data on every machine. The query is
+the first paragraph of a function's docstring, the document is the function without it.
 """
 
 import argparse
