@@ -10,6 +10,7 @@ from statistics import median
 from typing import Any
 
 from benchmarks.speed import Figure
+from cdesearch.encoder import load_encoder
 from cdesearch.index import Index
 from indexer.build import build
 from indexer.settings import Options
@@ -35,6 +36,7 @@ def index_figures(corpus: Path, biencoder: Path, work: Path, documents: int, rou
 
     source = _first_lines(corpus, work / "speed.jsonl", documents)
     peer = SentenceTransformer(str(biencoder), device="cpu")
+    peer.max_seq_length = load_encoder().max_tokens  # the same tokens: by itself it would cut at 256
     ours: list[float] = []
     theirs: list[float] = []
     outside: list[float] = []

@@ -45,7 +45,7 @@ class Figure:
 def speed(
     corpus: Annotated[Path, typer.Argument(help="BEIR folder or corpus.jsonl to take texts and queries from.")],
     biencoder: Annotated[Path | None, typer.Option(help="all-MiniLM-L6-v2 folder; default: the installed one.")] = None,
-    documents: Annotated[int, typer.Option(help="Documents to index against sentence-transformers.")] = 2000,
+    documents: Annotated[int, typer.Option(help="Documents to index against sentence-transformers.")] = 1000,
     rounds: Annotated[int, typer.Option(help="Alternating rounds; medians count.")] = 3,
     sizes: Annotated[str, typer.Option(help="Chunks of the search indexes.")] = "10000,100000",
     memory_chunks: Annotated[int, typer.Option(help="Chunks of the memory and disk run.")] = 200_000,

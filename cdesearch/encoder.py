@@ -31,6 +31,8 @@ class Runtime(Protocol):
 
     workers: int  # batches that run at once
     tokens_per_batch: int
+    pads: bool  # whether a batch may hold texts of different lengths
+    reads_context: bool  # whether any gate is open; else first-stage vectors change nothing
 
     def first_stage(self, input_ids: Integers, mask: Integers) -> Floats:
         """(B, d) first-stage vectors, not normalised."""
@@ -56,6 +58,7 @@ class Encoder:
         self.dimension = config.backbone.dimension
         self.max_tokens = config.max_tokens  # prefix and special tokens included; longer texts are cut
         self.context_size = config.context_size  # J that the model was made for; fewer will do
+        self.reads_context = runtime.reads_context
         self._runtime = runtime
         self._null = self._null_context()
 
@@ -178,7 +181,7 @@ class Encoder:
         batches = []
         while order:
             places = [order.popleft()]
-            while order and (len(places) + 1) * len(ids[order[0]]) <= self._runtime.tokens_per_batch:
+            while order and self._fits(len(places) + 1, len(ids[places[-1]]), len(ids[order[0]])):
                 places.append(order.popleft())
             batch = np.zeros((len(places), len(ids[places[-1]])), np.int64)
             mask = np.zeros_like(batch)
@@ -187,6 +190,11 @@ class Encoder:
                 mask[row, : len(ids[place])] = 1
             batches.append((np.array(places, np.int64), batch, mask))
         return batches
+
+    def _fits(self, n_texts: int, longest: int, next_length: int) -> bool:
+        if next_length > longest and not self._runtime.pads:
+            return False
+        return n_texts * next_length <= self._runtime.tokens_per_batch
 
 
 def load_encoder(model: Path | None = None, device: Device = "auto") -> Encoder:

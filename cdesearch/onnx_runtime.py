@@ -16,18 +16,19 @@ class OnnxRuntime:
     """Graphs of one export folder: `second_stage`, and where the export needs them `first_stage` and `cache`."""
 
     tokens_per_batch = 1024  # what stays in a core's cache
+    pads = False  # attention without a mask is faster, and a batch of one length wastes nothing
 
     def __init__(self, folder: Path) -> None:
         # A batch a core is faster than all cores on one batch: nothing waits.
         self.workers = len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1
         self._second = _open(folder / "second_stage.onnx")
         self._first = _open(folder / "first_stage.onnx") if (folder / "first_stage.onnx").exists() else self._second
-        self._reads_context = any(value.name == "keys" for value in self._second.get_inputs())
-        self._cache = _open(folder / "cache.onnx") if self._reads_context else None
+        self.reads_context = any(value.name == "keys" for value in self._second.get_inputs())
+        self._cache = _open(folder / "cache.onnx") if self.reads_context else None
 
     def first_stage(self, input_ids: NDArray[np.int64], mask: NDArray[np.int64]) -> Floats:
         """(B, d) first-stage vectors, not normalised."""
-        inputs: dict[str, Any] = {"input_ids": input_ids, "mask": mask}
+        inputs: dict[str, Any] = {"input_ids": input_ids}
         if self._first is not self._second:
             vectors: Floats = self._first.run(["vectors"], inputs)[0]
             return vectors
@@ -49,12 +50,11 @@ class OnnxRuntime:
         """(B, d) pooled, before the statistics head, and (B, d) final unit vectors."""
         inputs: dict[str, Any] = {
             "input_ids": input_ids,
-            "mask": mask,
             "weights": context.token_weights[input_ids] * mask.astype(np.float32),
             "shift": context.shift,
             "projection": context.projection,
         }
-        if self._reads_context:
+        if self.reads_context:
             inputs |= {"keys": context.keys, "values": context.values}
         pooled, vectors = self._second.run(["pooled", "vectors"], inputs)
         return pooled, vectors

@@ -18,10 +18,12 @@ class TorchRuntime:
     """One model on one device, fp32."""
 
     workers = 1  # torch uses all cores, or the whole GPU, for one batch
+    pads = True
 
     def __init__(self, model: ContextualModel, device: torch.device) -> None:
         self._device = device
         self._model = model.to(device)
+        self.reads_context = not model.second_stage.gates_closed
         self.tokens_per_batch = 4096 if self._device.type == "cpu" else 32768
 
     @classmethod

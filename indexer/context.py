@@ -49,7 +49,7 @@ def _from_sample(
     ids = sorted(sampled)
     hashes, texts = [sampled[chunk][0] for chunk in ids], [sampled[chunk][1] for chunk in ids]
     known = dict(zip(old.content_hashes, old.vectors, strict=True)) if old else {}
-    fresh = [row for row, content in enumerate(hashes) if content not in known]
+    fresh = [row for row, content in enumerate(hashes) if content not in known] if encoder.reads_context else []
     vectors = np.zeros((len(ids), encoder.dimension), np.float32)
     advance = progress.stage("Embedding the context", len(fresh) + len(ids))
     vectors[fresh] = encoder.first_stage([texts[row] for row in fresh], advance)

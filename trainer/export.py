@@ -24,14 +24,13 @@ class _SecondStageGraph(nn.Module):
     def forward(
         self,
         input_ids: Tensor,
-        mask: Tensor,
         weights: Tensor,
         shift: Tensor,
         projection: Tensor,
         keys: Tensor | None = None,
         values: Tensor | None = None,
     ) -> tuple[Tensor, Tensor]:
-        return read_out(self.stage.states(input_ids, mask, keys, values), weights, shift, projection)
+        return read_out(self.stage.states(input_ids, None, keys, values), weights, shift, projection)
 
 
 class _FirstStageGraph(nn.Module):
@@ -39,8 +38,10 @@ class _FirstStageGraph(nn.Module):
         super().__init__()
         self.model = model
 
-    def forward(self, input_ids: Tensor, mask: Tensor) -> Tensor:
-        return self.model.first_stage(input_ids, mask)
+    def forward(self, input_ids: Tensor) -> Tensor:
+        backbone = self.model.own_first_stage or self.model.second_stage.backbone
+        states: Tensor = backbone(input_ids, None)
+        return states.mean(1)
 
 
 class _CacheGraph(nn.Module):
@@ -78,7 +79,7 @@ def export(
         file = folder / "onnx" / "first_stage.onnx"
         _write(
             _FirstStageGraph(model),
-            {"input_ids": (ids, text), "mask": (ids, text)},
+            {"input_ids": (ids, text)},
             ["vectors"],
             file,
             precision,
@@ -91,7 +92,6 @@ def _export_second_stage(model: ContextualModel, file: Path, precision: Precisio
     text = {0: "batch", 1: "tokens"}
     inputs: dict[str, tuple[Tensor, dict[int, str]]] = {
         "input_ids": (ids, text),
-        "mask": (ids, text),
         "weights": (torch.ones(2, 3), text),
         "shift": (torch.zeros(d), {}),
         "projection": (torch.eye(d), {}),
@@ -127,6 +127,7 @@ def _write(
             output_names=outputs,
             dynamic_axes={name: axes for name, (_, axes) in inputs.items() if axes},
             opset_version=17,
+            custom_opsets={"com.microsoft": 1},
             dynamo=False,
         )
         if precision == "int8":

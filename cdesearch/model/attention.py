@@ -1,35 +1,34 @@
 """Multi-head attention over text, and over a cached context through a gated softmax of its own."""
 
+from typing import Any
+
 import torch
 from torch import Tensor, nn
 from torch.nn import functional
 
 
 def attend(queries: Tensor, keys: Tensor, values: Tensor, n_heads: int, mask: Tensor | None = None) -> Tensor:
-    """(B, T, d) from queries (B, T, d), keys and values (B or 1, S, d); `mask` (B, 1, 1, S) is added to the scores."""
+    """(B, T, d) from queries (B, T, d), keys and values (B, S, d); `mask` (B, 1, 1, S) is added to the scores."""
+    if mask is None and torch.onnx.is_in_onnx_export():
+        fused: Tensor = _FusedAttention.apply(queries, keys, values, n_heads)  # type: ignore[no-untyped-call]
+        return fused
     q, k, v = (x.unflatten(-1, (n_heads, -1)).transpose(1, 2) for x in (queries, keys, values))
     return functional.scaled_dot_product_attention(q, k, v, attn_mask=mask).transpose(1, 2).flatten(2)
 
 
-class SelfAttention(nn.Module):
-    """Text attends to text and, where context keys and values are given, to the context."""
+class _FusedAttention(torch.autograd.Function):
+    """ONNX Runtime's own operator, which never writes the scores to memory: a tenth faster than its parts."""
 
-    def __init__(self, dimension: int, n_heads: int) -> None:
-        super().__init__()
-        self.n_heads = n_heads
-        self.qkv = nn.Linear(dimension, 3 * dimension)
-        self.out = nn.Linear(dimension, dimension)
+    @staticmethod
+    def forward(ctx: Any, queries: Tensor, keys: Tensor, values: Tensor, n_heads: int) -> Tensor:  # noqa: ARG004
+        """Of the right shape, for tracing."""
+        return queries.clone()
 
-    def forward(self, rows: Tensor, mask: Tensor | None, gated_context: Tensor | None = None) -> Tensor:
-        """(B, T, d) to (B, T, d); `gated_context` (B, T, d) is what the context softmax adds before the projection."""
-        q, k, v = self.qkv(rows).chunk(3, dim=-1)
-        mixed = attend(q, k, v, self.n_heads, mask)
-        return self.out(mixed if gated_context is None else mixed + gated_context)  # type: ignore[no-any-return]
-
-    def queries(self, rows: Tensor) -> Tensor:
-        """(B, T, d) queries alone, for the context softmax."""
-        d = rows.shape[-1]
-        return functional.linear(rows, self.qkv.weight[:d], self.qkv.bias[:d])
+    @staticmethod
+    def symbolic(graph: Any, queries: Any, keys: Any, values: Any, n_heads: int) -> Any:
+        """The operator in the graph."""
+        node = graph.op("com.microsoft::MultiHeadAttention", queries, keys, values, num_heads_i=n_heads)
+        return node.setType(queries.type())
 
 
 class ContextAttention(nn.Module):
@@ -46,6 +45,29 @@ class ContextAttention(nn.Module):
 
     def forward(self, queries: Tensor, keys: Tensor, values: Tensor) -> Tensor:
         """(B, T, d) from queries (B, T, d) and the context's keys and values (J, d)."""
-        mixed = attend(queries, keys[None], values[None], self.n_heads)
+        keys, values = (rows.expand(queries.shape[0], -1, -1) for rows in (keys, values))
+        mixed = attend(queries, keys, values, self.n_heads)
         heads: Tensor = mixed.unflatten(-1, (self.n_heads, -1))
         return (heads * torch.tanh(self.gate)[:, None]).flatten(2)
+
+
+Doorway = tuple[ContextAttention, Tensor, Tensor]  # a layer's door and the context's keys and values (J, d)
+
+
+class SelfAttention(nn.Module):
+    """Text attends to text and, through a door, to the context."""
+
+    def __init__(self, dimension: int, n_heads: int) -> None:
+        super().__init__()
+        self.n_heads = n_heads
+        self.qkv = nn.Linear(dimension, 3 * dimension)
+        self.out = nn.Linear(dimension, dimension)
+
+    def forward(self, rows: Tensor, mask: Tensor | None, context: Doorway | None = None) -> Tensor:
+        """(B, T, d) to (B, T, d)."""
+        q, k, v = self.qkv(rows).chunk(3, dim=-1)
+        mixed = attend(q, k, v, self.n_heads, mask)
+        if context is not None:
+            door, keys, values = context
+            mixed = mixed + door(q, keys, values)
+        return self.out(mixed)  # type: ignore[no-any-return]

@@ -6,7 +6,7 @@ import torch
 from torch import Tensor, nn
 from torch.nn import functional
 
-from cdesearch.model.attention import ContextAttention, SelfAttention
+from cdesearch.model.attention import Doorway, SelfAttention
 from cdesearch.model.config import BackboneConfig
 
 
@@ -22,18 +22,9 @@ class Block(nn.Module):
         self.norm = nn.LayerNorm(config.dimension, config.norm_eps)
         self.dropout = nn.Dropout(config.dropout)
 
-    def forward(
-        self,
-        rows: Tensor,
-        mask: Tensor | None,
-        context: tuple[ContextAttention, Tensor, Tensor] | None = None,
-    ) -> Tensor:
-        """(B, T, d) to (B, T, d); `context` is a layer's door with the context's keys and values (J, d)."""
-        added = None
-        if context is not None:
-            door, keys, values = context
-            added = door(self.attention.queries(rows), keys, values)
-        rows = self.attention_norm(rows + self.dropout(self.attention(rows, mask, added)))
+    def forward(self, rows: Tensor, mask: Tensor | None, context: Doorway | None = None) -> Tensor:
+        """(B, T, d) to (B, T, d)."""
+        rows = self.attention_norm(rows + self.dropout(self.attention(rows, mask, context)))
         return self.norm(rows + self.dropout(self.down(functional.gelu(self.up(rows)))))  # type: ignore[no-any-return]
 
 
@@ -53,10 +44,10 @@ class Backbone(nn.Module):
         places = torch.arange(input_ids.shape[1], device=input_ids.device)
         return self.dropout(self.norm(self.tokens(input_ids) + self.positions(places)))  # type: ignore[no-any-return]
 
-    def forward(self, input_ids: Tensor, attention_mask: Tensor) -> Tensor:
-        """(B, T) ids and 0/1 mask to (B, T, d) states, no context."""
+    def forward(self, input_ids: Tensor, attention_mask: Tensor | None) -> Tensor:
+        """(B, T) ids and 0/1 mask to (B, T, d) states, no context; without a mask no text is padded."""
         rows = self.embed(input_ids)
-        mask = additive_mask(attention_mask, rows.dtype)
+        mask = None if attention_mask is None else additive_mask(attention_mask, rows.dtype)
         for block in self.blocks:
             rows = block(rows, mask)
         return rows

@@ -55,10 +55,15 @@ class SecondStage(nn.Module):
             rows = block(rows, None)
         return torch.stack(keys), torch.stack(values)
 
-    def states(self, input_ids: Tensor, attention_mask: Tensor, keys: Tensor | None, values: Tensor | None) -> Tensor:
-        """(B, T, d) text states given cached keys and values (L, J, d), or none for the plain biencoder."""
+    def states(
+        self, input_ids: Tensor, attention_mask: Tensor | None, keys: Tensor | None, values: Tensor | None
+    ) -> Tensor:
+        """(B, T, d) text states given cached keys and values (L, J, d), or none for the plain biencoder.
+
+        Without a mask no text is padded.
+        """
         rows = self.backbone.embed(input_ids)
-        mask = additive_mask(attention_mask, rows.dtype)
+        mask = None if attention_mask is None else additive_mask(attention_mask, rows.dtype)
         for layer, block in enumerate(self.backbone.blocks):
             context = None if keys is None or values is None else (self.doors[layer], keys[layer], values[layer])
             rows = block(rows, mask, context)

@@ -47,9 +47,11 @@ def test_cached_keys_equal_the_same_layers_run_with_context_and_text_together():
     text_mask = (1.0 - mask[:, None, None, :].float()) * torch.finfo(torch.float32).min
     for block, door in stage.layers:
         key, value = door.key_value(rows).chunk(2, dim=-1)
-        mixed = attend(block.attention.queries(text), key, value, door.n_heads)
+        q, k, v = block.attention.qkv(text).chunk(3, dim=-1)
+        mixed = attend(q, key, value, door.n_heads)
         gated = (mixed.unflatten(-1, (door.n_heads, -1)) * torch.tanh(door.gate)[:, None]).flatten(2)
-        hidden = block.attention_norm(text + block.attention(text, text_mask, gated))
+        attended = block.attention.out(attend(q, k, v, door.n_heads, text_mask) + gated)
+        hidden = block.attention_norm(text + attended)
         text = block.norm(hidden + block.down(functional.gelu(block.up(hidden))))
         rows = block(rows, None)
     uncached = functional.normalize(mean_pool(text, weights * mask), dim=-1)
