@@ -70,7 +70,6 @@ def _row(number: int, text: str) -> dict[str, Any]:
         "text": text,
         "body_start": 0,
         "content_hash": name,
-        "n_tokens": len(text) // 4,
     }
 
 

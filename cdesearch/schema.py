@@ -1,6 +1,7 @@
 """The values that travel through the product, and their Arrow columns on disk."""
 
 from dataclasses import dataclass
+from hashlib import blake2b
 
 import pyarrow as pa
 
@@ -24,8 +25,11 @@ class Chunk:
     line_start: int | None  # 1-based, inclusive; None where the format has no lines (PDF, DOCX, HTML)
     line_end: int | None
     page: int | None  # 1-based, where the format has pages
-    content_hash: str  # of `text`: equal texts need one embedding
-    n_tokens: int  # of `text`, special tokens included
+
+    @property
+    def content_hash(self) -> str:
+        """Of `text`: equal texts need one embedding."""
+        return text_hash(self.text)
 
     @property
     def body(self) -> str:
@@ -38,6 +42,11 @@ class Chunk:
         if self.page is not None:
             return f"{self.path}#page={self.page}"
         return self.path if self.line_start is None else f"{self.path}:{self.line_start}"
+
+
+def text_hash(text: str) -> str:
+    """The same on every machine."""
+    return blake2b(text.encode("utf-8", "surrogatepass"), digest_size=16).hexdigest()
 
 
 @dataclass(frozen=True, slots=True)
@@ -67,7 +76,6 @@ def chunk_schema(dimension: int) -> pa.Schema:
             pa.field("line_end", pa.int32()),
             pa.field("page", pa.int32()),
             pa.field("content_hash", pa.string(), nullable=False),
-            pa.field("n_tokens", pa.int32(), nullable=False),
             pa.field("vector", pa.list_(pa.float32(), dimension), nullable=False),
         ]
     )

@@ -3,13 +3,12 @@
 from bisect import bisect_right
 from collections.abc import Iterator, Sequence
 from functools import lru_cache
-from hashlib import blake2b
 from itertools import accumulate, pairwise
 
 from semantic_text_splitter import CodeSplitter, MarkdownSplitter, TextSplitter
 from tokenizers import Tokenizer
 
-from cdesearch.schema import Chunk
+from cdesearch.schema import Chunk, text_hash
 from indexer.read import Document, Heading
 
 CHUNK_TOKENS = 256  # of a longer document's chunks; one that the model can read whole stays whole
@@ -35,10 +34,8 @@ class Chunker:
         lines = _line_starts(document.text) if document.has_lines else []
         ordinal = 0
         for pieces in self._pieces(document):
-            headers = [self._header(document, offset, body) for offset, body in pieces]
-            counts = self._count([header + body for header, (_, body) in zip(headers, pieces, strict=True)])
-            for piece, header, n_tokens in zip(pieces, headers, counts, strict=True):
-                yield _chunk(document, ordinal, piece, header, n_tokens, lines)
+            for offset, body in pieces:
+                yield _chunk(document, ordinal, (offset, body), self._header(document, offset, body), lines)
                 ordinal += 1
 
     def _pieces(self, document: Document) -> Iterator[list[Piece]]:
@@ -152,13 +149,13 @@ def _line_starts(text: str) -> list[int]:
     return [0, *accumulate(len(line) + 1 for line in text.split("\n"))]
 
 
-def _chunk(document: Document, ordinal: int, piece: Piece, header: str, n_tokens: int, lines: list[int]) -> Chunk:
+def _chunk(document: Document, ordinal: int, piece: Piece, header: str, lines: list[int]) -> Chunk:
     offset, body = piece
     text = header + body
     line = bisect_right(lines, offset) if lines else None
     page = bisect_right(document.pages, offset) if document.pages else None
     return Chunk(
-        id=_hash(f"{document.id}\n{ordinal}\n{line}\n{page}\n{text}"),
+        id=text_hash(f"{document.id}\n{ordinal}\n{line}\n{page}\n{text}"),
         document_id=document.id,
         ordinal=ordinal,
         path=document.path,
@@ -169,10 +166,4 @@ def _chunk(document: Document, ordinal: int, piece: Piece, header: str, n_tokens
         line_start=line,
         line_end=bisect_right(lines, offset + len(body.rstrip()) - 1) if lines else None,
         page=page,
-        content_hash=_hash(text),
-        n_tokens=n_tokens,
     )
-
-
-def _hash(text: str) -> str:
-    return blake2b(text.encode("utf-8", "surrogatepass"), digest_size=16).hexdigest()

@@ -54,6 +54,6 @@ class Spool:
         return sum(window.num_rows for window in self.windows(["path"]))
 
     def _flush(self) -> None:
-        rows = [asdict(chunk) for chunk in self._waiting]
+        rows = [{**asdict(chunk), "content_hash": chunk.content_hash} for chunk in self._waiting]
         self._writer.write_batch(pa.RecordBatch.from_pylist(rows, schema=_SCHEMA))
         self._waiting.clear()
