@@ -45,8 +45,9 @@ class ContextAttention(nn.Module):
 
     def forward(self, queries: Tensor, keys: Tensor, values: Tensor) -> Tensor:
         """(B, T, d) from queries (B, T, d) and the context's keys and values (J, d)."""
-        keys, values = (rows.expand(queries.shape[0], -1, -1) for rows in (keys, values))
-        mixed = attend(queries, keys, values, self.n_heads)
+        # All texts see the same context, so they stand in one long row: nothing is copied for each of them.
+        row = queries.reshape(1, -1, queries.shape[-1])
+        mixed = attend(row, keys[None], values[None], self.n_heads).reshape(queries.shape)
         heads: Tensor = mixed.unflatten(-1, (self.n_heads, -1))
         return (heads * torch.tanh(self.gate)[:, None]).flatten(2)
 
