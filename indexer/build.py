@@ -119,8 +119,9 @@ def _run(
     embedded = _fill(tables, spool, plan, base if linked else None, encoder, context, progress)
     progress.stage("Indexing words", None)
     tables.write_documents(records)
-    tables.finish()
     manifest = _manifest(folder, base, settings, encoder, context, plan, records, started)
+    records.clear()  # a million of them are a gigabyte, and the indexes need memory now
+    tables.finish()
     manifest.save(building / MANIFEST)
     (building / "spool.arrow").unlink()
     swap_in(folder, building)

@@ -67,16 +67,16 @@ class Tables:
         """Bring both indexes up to date, merge small files and drop every old table version."""
         from lancedb.index import FTS, HnswSq
 
-        self.chunks.optimize()
+        _tidy(self.chunks)
         graphs = {index.name: index.num_segments for index in self.chunks.list_indices()}
         n_chunks = self.chunks.count_rows()
+        # New indexes come last: tidying after them would make them once more, at the cost of time and memory.
         if "text_idx" not in graphs:
             self.chunks.create_index("text", config=FTS(with_position=False), name="text_idx")
         if n_chunks >= VECTOR_INDEX_FROM and not 0 < graphs.get("vector_idx", 0) <= MOST_GRAPHS:
             parts = -(-n_chunks // CHUNKS_PER_GRAPH)
             graph = HnswSq(distance_type="cosine", num_partitions=parts, m=16, ef_construction=150)
             self.chunks.create_index("vector", config=graph, name="vector_idx")
-        _tidy(self.chunks)
 
 
 def identities(table: Any) -> pa.Table:
@@ -86,9 +86,8 @@ def identities(table: Any) -> pa.Table:
 
 def _tidy(table: Any) -> None:
     """Merge small files and drop every version but the last. Nobody else has this generation open."""
-    for _ in range(
-        2
-    ):  # versions are dropped before indexes are merged, so the second call drops what the first replaced
+    # Twice: versions are dropped before indexes are merged, so the second call drops what the first replaced.
+    for _ in range(2):
         table.optimize(cleanup_older_than=timedelta(milliseconds=1), delete_unverified=True)
 
 
