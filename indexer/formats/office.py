@@ -2,6 +2,7 @@
 
 import io
 import json
+import re
 from typing import Any
 
 from indexer.formats.unreadable import UnreadableError
@@ -20,7 +21,7 @@ def pdf_pages(data: bytes) -> tuple[str, list[str]]:
         pages = []
         for page in pdf:
             text_page = page.get_textpage()
-            pages.append(text_page.get_text_bounded().replace("\r\n", "\n").replace("\r", "\n"))
+            pages.append(_joined(text_page.get_text_bounded().replace("\r\n", "\n").replace("\r", "\n")))
             text_page.close()
             page.close()
         title = str(pdf.get_metadata_dict().get("Title") or "")
@@ -31,6 +32,11 @@ def pdf_pages(data: bytes) -> tuple[str, list[str]]:
     if not any(page.strip() for page in pages):
         raise UnreadableError("PDF without text (scanned?)")
     return title.strip(), pages
+
+
+def _joined(text: str) -> str:
+    """Words that a line end had parted: pdfium marks the hyphen with a control character."""
+    return re.sub("\x02\n?", "", text)
 
 
 def docx_markdown(data: bytes) -> tuple[str, str]:
