@@ -60,20 +60,19 @@ def build(paths: Sequence[Path], options: Options, progress: Progress) -> Report
         if base is not None:
             base.check_encoder(encoder)
         plan = _plan(settings, None if options.refresh_context else base, progress)
-        embedded = 0
-        changed = base is None or options.refresh_context or not plan.is_empty
-        if changed:
+        embedded = None
+        if base is None or options.refresh_context or not plan.is_empty:
             embedded = _run(folder, base, plan, settings, options, encoder, started, progress)
         index = Index(folder)
         return Report(
             folder=folder,
             n_documents=index.manifest.n_documents,
             n_chunks=index.manifest.n_chunks,
-            embedded=embedded,
+            embedded=embedded or 0,
             skipped=tuple(plan.skipped),
             seconds=time.time() - started,
             size_bytes=index.size_bytes(),
-            changed=changed,
+            changed=embedded is not None,
         )
 
 
@@ -105,12 +104,19 @@ def _run(
     encoder: Encoder,
     started: float,
     progress: Progress,
-) -> int:
-    """Make the next generation and swap it in; returns how many chunks went through the model."""
+) -> int | None:
+    """Make the next generation and swap it in; returns how many chunks went through the model.
+
+    None: the only files that seemed new are those that cannot be read.
+    """
     linked = None if base is None or options.refresh_context else base.generation
     building = open_building(folder, linked, _key(encoder, settings, options, base))
     spool = Spool(building / "spool.arrow")
-    records = plan.kept + _read_all(plan, spool, Chunker(encoder.tokenizer, encoder.max_tokens), settings, progress)
+    fresh = _read_all(plan, spool, Chunker(encoder.tokenizer, encoder.max_tokens), settings, progress)
+    if linked is not None and not fresh and not plan.gone:
+        shutil.rmtree(building)
+        return None
+    records = plan.kept + fresh
     if not any(record["n_chunks"] for record in records):
         shutil.rmtree(building)
         raise SourceError(f"Nothing readable in {', '.join(map(str, settings.sources))}.", _why(plan))

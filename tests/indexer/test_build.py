@@ -182,6 +182,8 @@ def test_unreadable_files_are_named_and_the_others_go_in(docs, run):
     report = run()
     assert [(item.path, item.reason) for item in report.skipped] == [("bad.md", "not UTF-8 text")]
     assert report.n_documents == 12
+    again = run()
+    assert not again.changed and again.skipped == report.skipped
 
 
 @pytest.mark.parametrize("make", [lambda folder: None, lambda folder: (folder / "bad.md").write_bytes(b"\xff")])
