@@ -205,15 +205,21 @@ def load_encoder(model: Path | None = None, device: Device = "auto") -> Encoder:
     folder = DEFAULT_MODEL if model is None else model
     config = ModelConfig.load(folder)
     tokenizer_file = folder / "tokenizer.json"
-    try:
-        tokenizer = Tokenizer.from_file(str(tokenizer_file))
-    except Exception as error:  # the tokenizers library raises bare Exception
-        raise ModelError(f"{tokenizer_file} cannot be read ({error}).", "Copy the checkpoint again.") from None
-    tokenizer.no_truncation()
-    tokenizer.no_padding()
+    tokenizer = load_tokenizer(tokenizer_file)
     digest = hashlib.blake2b((folder / "config.json").read_bytes(), digest_size=16)
     digest.update(tokenizer_file.read_bytes())
     return Encoder(config, tokenizer, _open_runtime(folder, device), digest.hexdigest())
+
+
+def load_tokenizer(file: Path) -> Tokenizer:
+    """A tokenizer that neither cuts nor pads; raises ModelError."""
+    try:
+        tokenizer = Tokenizer.from_file(str(file))
+    except Exception as error:  # the tokenizers library raises bare Exception
+        raise ModelError(f"{file} cannot be read ({error}).", "Copy the checkpoint again.") from None
+    tokenizer.no_truncation()
+    tokenizer.no_padding()
+    return tokenizer
 
 
 def _open_runtime(folder: Path, device: Device) -> Runtime:

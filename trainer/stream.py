@@ -88,8 +88,7 @@ class BatchStream:
         kind, learning = self._recipe.batches.filter, self._recipe.learning
         n = len(queries)
         if kind == "none" and not learning.teacher_weight:
-            scores = np.zeros((n, len(documents)), np.float32)
-            return false_negatives(scores, queries, documents, np.inf if scores.any() else 0.0), None
+            return false_negatives(np.zeros((n, len(documents)), np.float32), queries, documents, eps=0.0), None
         known = self._surrogates[packed.domain]
         dense = known.queries[packed.rows] @ known.documents[packed.rows].T
         text = known.lexical.scores(queries, documents)

@@ -13,8 +13,8 @@ import torch
 from tokenizers import Tokenizer
 from torch import Tensor, nn
 
-from cdesearch.encoder import Encoder
-from cdesearch.errors import CdesearchError, ModelError
+from cdesearch.encoder import Encoder, load_tokenizer
+from cdesearch.errors import CdesearchError
 from cdesearch.model.contextual import ContextualModel, load_checkpoint
 from cdesearch.torch_runtime import TorchRuntime
 from trainer.batch import Batch
@@ -44,7 +44,7 @@ def train(recipe: Recipe, display: Display, *, resume: bool = False) -> Path:
     device = torch.device("cuda" if torch.cuda.is_available() else "cpu")
     model = starting_model(recipe).to(device)
     tokenizer_file = recipe.model.start / "tokenizer.json"
-    tokenizer = _tokenizer(tokenizer_file)
+    tokenizer = load_tokenizer(tokenizer_file)
     head = StatisticsHead(model.config.statistics).to(device)
     material = prepare_material(recipe, model, tokenizer, display)
     optimizer = _optimizer(recipe, model, head)
@@ -261,13 +261,3 @@ def _optimizer(recipe: Recipe, model: ContextualModel, head: StatisticsHead) -> 
             for (peak, decay), parameters in groups.items()
         ]
     )
-
-
-def _tokenizer(file: Path) -> Tokenizer:
-    try:
-        tokenizer = Tokenizer.from_file(str(file))
-    except Exception as error:  # the tokenizers library raises bare Exception
-        raise ModelError(f"{file} cannot be read ({error}).", "Check the recipe's model.start.") from None
-    tokenizer.no_truncation()
-    tokenizer.no_padding()
-    return tokenizer
