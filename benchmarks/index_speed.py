@@ -88,13 +88,13 @@ class _Timeline:
         self._writing = 0.0
         self._add = Tables.add
 
-    def stage(self, name: str, total: int | None) -> Callable[[int], None]:  # noqa: ARG002
+    def stage(self, name: str, total: int | None) -> Callable[[int], None]:  # noqa: ARG002 (the protocol has it)
         """Note when a stage begins."""
         self._stages.append((name, time.perf_counter()))
         if name == "Embedding":
-            Tables.add = self._timed_add  # type: ignore[method-assign]
+            Tables.add = self._timed_add  # type: ignore[method-assign] # the clock stands round the real one
         elif Tables.add is not self._add:
-            Tables.add = self._add  # type: ignore[method-assign]
+            Tables.add = self._add  # type: ignore[method-assign] # the real one again
         return lambda _: None
 
     def in_model(self) -> float:

@@ -18,7 +18,7 @@ from benchmarks.speed import Figure
 from benchmarks.synthetic import grow
 from cdesearch.encoder import Encoder, load_encoder
 from cdesearch.index import Index
-from cdesearch.search import Searcher
+from cdesearch.search import Mode, Searcher
 from indexer.build import build
 from indexer.progress import Silent
 from indexer.settings import Options
@@ -49,11 +49,11 @@ def _warm(index: Index, size: int, queries: Sequence[str]) -> list[Figure]:
     searcher = Searcher(index)
     for query in queries[:10]:
         searcher.search(query)
-    took: dict[str, list[float]] = {"hybrid": [], "dense": [], "text": []}
+    took: dict[Mode, list[float]] = {"hybrid": [], "dense": [], "text": []}
     for query in queries[10:]:
         for mode, times in took.items():
             started = time.perf_counter()
-            searcher.search(query, mode=mode)  # type: ignore[arg-type]
+            searcher.search(query, mode=mode)
             times.append(1000 * (time.perf_counter() - started))
     bar = 20.0 if size == 100_000 else None
     detail = {mode: {"p50": median(times), "p95": quantiles(times, n=20)[-1]} for mode, times in took.items()}

@@ -90,7 +90,7 @@ def main() -> None:
     try:
         app(arguments, standalone_mode=True)
     except CdesearchError as error:
-        print(f"error: {' '.join(str(error).split())}", file=sys.stderr)  # noqa: T201
+        print(f"error: {' '.join(str(error).split())}", file=sys.stderr)  # noqa: T201 (for a person)
         sys.exit(error.exit_code)
     except KeyboardInterrupt:
         sys.exit(INTERRUPTED)

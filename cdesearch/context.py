@@ -38,7 +38,7 @@ class Context:
     seed: int
     model_fingerprint: str
     fingerprint: str  # of model, sampled texts, token frequencies and seed
-    vectors: Floats  # (J, d) first-stage vectors
+    vectors: Floats  # (J, d) first-stage vectors; zeros where every gate is closed, for nothing would read them
     keys: Floats | None  # (L, J, d) of the context rows in every layer; None where every gate is closed
     values: Floats | None  # (L, J, d)
     token_weights: Floats  # (V,) for idf pooling

@@ -10,7 +10,7 @@ from torch.nn import functional
 def attend(queries: Tensor, keys: Tensor, values: Tensor, n_heads: int, mask: Tensor | None = None) -> Tensor:
     """(B, T, d) from queries (B, T, d), keys and values (B, S, d); `mask` (B, 1, 1, S) is added to the scores."""
     if mask is None and torch.onnx.is_in_onnx_export():
-        fused: Tensor = _FusedAttention.apply(queries, keys, values, n_heads)  # type: ignore[no-untyped-call]
+        fused: Tensor = _FusedAttention.apply(queries, keys, values, n_heads)  # type: ignore[no-untyped-call] # torch's
         return fused
     q, k, v = (x.unflatten(-1, (n_heads, -1)).transpose(1, 2) for x in (queries, keys, values))
     return functional.scaled_dot_product_attention(q, k, v, attn_mask=mask).transpose(1, 2).flatten(2)
@@ -20,7 +20,7 @@ class _FusedAttention(torch.autograd.Function):
     """ONNX Runtime's own operator, which never writes the scores to memory: a tenth faster than its parts."""
 
     @staticmethod
-    def forward(ctx: Any, queries: Tensor, keys: Tensor, values: Tensor, n_heads: int) -> Tensor:  # noqa: ARG004
+    def forward(ctx: Any, queries: Tensor, keys: Tensor, values: Tensor, n_heads: int) -> Tensor:  # noqa: ARG004 (torch passes them)
         """Of the right shape, for tracing."""
         return queries.clone()
 
