@@ -56,7 +56,9 @@ def _warm(index: Index, size: int, queries: Sequence[str]) -> list[Figure]:
             searcher.search(query, mode=mode)
             times.append(1000 * (time.perf_counter() - started))
     bar = 20.0 if size == 100_000 else None
-    detail = {mode: {"p50": median(times), "p95": quantiles(times, n=20)[-1]} for mode, times in took.items()}
+    detail: dict[str, Any] = {
+        mode: {"p50": median(times), "p95": quantiles(times, n=20)[-1]} for mode, times in took.items()
+    }
     return [
         Figure(f"warm hybrid search p50 at {size:,} chunks", detail["hybrid"]["p50"], "ms", at_most=bar, detail=detail),
         Figure(f"warm hybrid search p95 at {size:,} chunks", detail["hybrid"]["p95"], "ms"),
