@@ -2,9 +2,11 @@
 
 import typer
 
+from benchmarks.ablation import ablation
 from benchmarks.speed import speed
 
 app = typer.Typer(add_completion=False, no_args_is_help=True, pretty_exceptions_enable=False, rich_markup_mode=None)
+app.command()(ablation)
 app.command()(speed)
 
 

@@ -1,7 +1,9 @@
 """What the loop consumes: pairs, what the surrogate thinks of them, clusters; each kept on disk for the next run."""
 
 from dataclasses import dataclass, replace
+from pathlib import Path
 
+import numpy as np
 from tokenizers import Tokenizer
 
 from cdesearch.encoder import Encoder, load_encoder
@@ -33,17 +35,16 @@ class Material:
 
 def prepare_material(recipe: Recipe, model: ContextualModel, tokenizer: Tokenizer, display: Display) -> Material:
     """Pairs, surrogate, clusters: each kept on disk, so that another run finds them."""
-    work = recipe.run.out / "data"
     files = [file for file in domain_files(recipe.data.pairs) if file.name.split(".")[0] not in recipe.data.leave_out]
     advance = display.stage("Reading pairs", len(files))
     domains: dict[str, Domain] = {}
-    for domain in prepare(files, work, recipe.data.keep_out):
+    for domain in prepare(files, _work(recipe), recipe.data.keep_out):
         advance(1)
         dropped = ", ".join(f"{count:,} {reason}" for reason, count in domain.dropped.items())
         if len(domain) < recipe.batches.size:
             display.note(f"{domain.name} is left out: {len(domain)} pairs are less than a batch.")
         else:
-            domains[domain.name] = domain
+            domains[domain.name] = _capped(domain, recipe)
         if dropped:
             display.note(f"{domain.name}: left out {dropped}.")
     surrogates = _surrogates(recipe, model, tokenizer, domains, display)
@@ -71,6 +72,17 @@ def prepare_material(recipe: Recipe, model: ContextualModel, tokenizer: Tokenize
     return Material(stream, held_out, texts[:: max(1, len(texts) // STRANGE_TEXTS)][:STRANGE_TEXTS])
 
 
+def _work(recipe: Recipe) -> Path:
+    return recipe.run.work or recipe.run.out / "data"
+
+
+def _capped(domain: Domain, recipe: Recipe) -> Domain:
+    if recipe.data.cap is None or len(domain) <= recipe.data.cap:
+        return domain
+    drawn = np.random.default_rng([recipe.run.seed, 13]).permutation(len(domain))[: recipe.data.cap]
+    return replace(domain, pairs=domain.pairs.take(np.sort(drawn)))
+
+
 def _stream(
     recipe: Recipe,
     parts: dict[str, tuple[Domain, Surrogate]],
@@ -91,7 +103,7 @@ def _surrogates(
         display.note("The start is its own surrogate and eps is 0: every document it ranks wrongly is masked.")
     encoder = _surrogate_encoder(recipe, model, tokenizer)
     advance = display.stage("Surrogate vectors", 2 * sum(map(len, domains.values())))
-    cache = recipe.run.out / "data" / "surrogate"
+    cache = _work(recipe) / "surrogate"
     found = {}
     for name, domain in domains.items():
         queries, documents = (

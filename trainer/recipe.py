@@ -20,6 +20,7 @@ class Data(_Section):
     pairs: list[Path]  # files, or folders of files: .jsonl, .jsonl.gz, .parquet
     leave_out: list[str] = []  # domains (file names without suffix)
     keep_out: list[Path] = []  # BEIR folders that no pair may leak from
+    cap: int | None = None  # pairs of a domain, drawn at random; None: all
     held_out: float = 0.02  # share of each domain's pairs for the losses that are watched
     prefixes: dict[str, tuple[str, str]] = {}  # domain to its query and document prefix; others have the model's
 
@@ -79,6 +80,7 @@ class Run(_Section):
 
     out: Path
     seed: int = 0
+    work: Path | None = None  # what is made of the pairs, shared by runs of the same data; None: out/data
     surrogate: Path | None = None  # None: the start
     checkpoint_minutes: float = 5.0
     watch_every: int = 100  # steps between the held-out losses with true, random and null context

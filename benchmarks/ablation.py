@@ -1,0 +1,122 @@
+"""Which choice makes the better model? Arms of one recipe, trained alike, measured alike."""
+
+import json
+import re
+import tomllib
+from collections.abc import Iterator
+from dataclasses import asdict, dataclass, replace
+from pathlib import Path
+from typing import Annotated, Any
+
+import typer
+from rich.console import Console
+from rich.table import Table
+
+from benchmarks.machine import describe
+from cdesearch.encoder import Encoder, load_tokenizer
+from cdesearch.errors import InputError
+from cdesearch.model.config import ModelConfig
+from trainer.evaluate import evaluate
+from trainer.recipe import Recipe
+
+RESULTS = Path(__file__).parent / "results"
+KINDS = ("true", "random", "null")
+
+
+@dataclass(frozen=True, slots=True)
+class Arm:
+    """One row: a recipe, and what came of it."""
+
+    name: str
+    recipe: dict[str, Any]
+    ndcg: dict[str, dict[str, float]]  # set to context kind to nDCG@10 x 100
+    held_out: list[dict[str, float]]  # losses by context kind, before and after
+    minutes: float
+
+    def mean(self, kind: str) -> float:
+        """Over the sets."""
+        return sum(row[kind] for row in self.ndcg.values()) / len(self.ndcg)
+
+
+def ablation(
+    plan: Annotated[Path, typer.Argument(help="TOML file; see benchmarks/ablations.")],
+    data: Annotated[Path, typer.Argument(help="Folder that the plan's paths start from.")],
+    start: Annotated[Path, typer.Argument(help="Model that every arm starts from.")],
+    work: Annotated[Path, typer.Option(help="Runs; the same folder again continues.")] = Path("runs/ablation"),
+    out: Annotated[Path, typer.Option(help="Folder for the JSON and the table.")] = RESULTS,
+) -> None:
+    """Train every arm of a plan and evaluate it with true, random and null context."""
+    planned = tomllib.loads(plan.read_text(encoding="utf-8"))
+    folder = work / plan.stem
+    machine = describe()
+    arms = []
+    for name, recipe in _recipes(planned, data, start, folder):
+        arms.append(_arm(name, recipe, planned, data))
+        record = {"machine": machine, "plan": planned, "arms": [asdict(arm) for arm in arms]}
+        file = out / f"{plan.stem}-{machine['date']}.json"
+        file.write_text(json.dumps(record, indent=2) + "\n", encoding="utf-8")
+        _show(arms)
+
+
+def _recipes(planned: dict[str, Any], data: Path, start: Path, folder: Path) -> Iterator[tuple[str, Recipe]]:
+    for name, changes in planned["arms"].items():
+        values = {section: dict(keys) for section, keys in planned["recipe"].items()}
+        values["data"]["pairs"] = [data / path for path in values["data"]["pairs"]]
+        values.setdefault("model", {})["start"] = start
+        values["run"] |= {"out": folder / re.sub(r"\W+", "-", name), "work": folder / "data"}
+        for place, value in changes.items():
+            section, _, key = place.partition(".")
+            values[section][key] = value
+        yield name, Recipe.model_validate(values)
+
+
+def _arm(name: str, recipe: Recipe, planned: dict[str, Any], data: Path) -> Arm:
+    """Train unless that is done, measure unless that is done."""
+    from trainer.display import shown_on_stderr
+    from trainer.train import train
+
+    out = recipe.run.out
+    if not (out / "checkpoint" / "onnx").is_dir():
+        with shown_on_stderr() as display:
+            display.note(name)
+            train(recipe, display, resume=(out / "state.pt").exists())
+    measured = out / "ndcg.json"
+    if not measured.exists():
+        encoder = _encoder(out / "checkpoint", planned["max_tokens"])
+        table = evaluate(encoder, [data / path for path in planned["evaluate"]], _strange(recipe), recipe.run.seed)
+        measured.write_text(json.dumps(table), encoding="utf-8")
+    table = json.loads(measured.read_text(encoding="utf-8"))
+    log = [json.loads(line) for line in (out / "log.jsonl").read_text(encoding="utf-8").splitlines()]
+    return Arm(
+        name,
+        json.loads(recipe.model_dump_json()),
+        {name: {kind: 100 * row[kind] for kind in KINDS} for name, row in table.items()},
+        [line["held_out"] for line in log if "held_out" in line],
+        round(log[-1]["seconds"] / 60, 1),
+    )
+
+
+def _encoder(folder: Path, max_tokens: int) -> Encoder:
+    from cdesearch.onnx_runtime import OnnxRuntime
+
+    config = replace(ModelConfig.load(folder), max_tokens=max_tokens)
+    tokenizer = load_tokenizer(folder / "tokenizer.json")
+    return Encoder(config, tokenizer, OnnxRuntime(folder / "onnx"), str(folder))
+
+
+def _strange(recipe: Recipe) -> list[str]:
+    """Texts of another corpus: training documents of the first domain."""
+    from trainer.pairs import domain_files, prepare
+
+    assert recipe.run.work is not None
+    domain = prepare(domain_files(recipe.data.pairs)[:1], recipe.run.work)[0]
+    if len(domain) < 1000:
+        raise InputError(f"{domain.name} is too small for a strange context.", "Name a larger domain first.")
+    return domain.column("document")[:1000]
+
+
+def _show(arms: list[Arm]) -> None:
+    table = Table("arm", *(f"mean, {kind} context" for kind in KINDS), "minutes")
+    for arm in arms:
+        table.add_row(arm.name, *(f"{arm.mean(kind):.2f}" for kind in KINDS), f"{arm.minutes:g}")
+    Console().print(table)
