@@ -1,7 +1,6 @@
 """Indexes of any size whose vectors nobody had to wait for: real texts, vectors drawn around real ones."""
 
 from pathlib import Path
-from typing import Any
 
 import numpy as np
 import pyarrow as pa
@@ -10,7 +9,7 @@ from cdesearch import __version__
 from cdesearch.context import Floats
 from cdesearch.index import Index
 from cdesearch.manifest import Manifest
-from cdesearch.schema import chunk_schema
+from cdesearch.schema import Chunk, chunk_schema, chunk_to_row
 from indexer.generation import open_building, swap_in
 from indexer.write import Tables
 
@@ -49,28 +48,25 @@ def _around(vectors: Floats, n: int, random: np.random.Generator) -> Floats:
 
 def _rows(sentences: list[str], start: int, n: int, random: np.random.Generator) -> pa.RecordBatch:
     drawn = random.integers(len(sentences), size=(n, 4))
-    schema = chunk_schema(1)
-    schema = schema.remove(schema.get_field_index("vector"))
-    rows = []
-    for number, row in enumerate(drawn, start=start):
-        text = ". ".join(sentences[place] for place in row)
-        rows.append(_row(number, text))
-    return pa.RecordBatch.from_pylist(rows, schema=schema)
+    texts = (". ".join(sentences[place] for place in row) for row in drawn)
+    rows = [chunk_to_row(_chunk(number, text)) for number, text in enumerate(texts, start)]
+    return pa.RecordBatch.from_pylist(rows, schema=chunk_schema(None))
 
 
-def _row(number: int, text: str) -> dict[str, Any]:
-    name = f"{number:032x}"
-    return {
-        "id": name,
-        "document_id": f"synthetic.jsonl#{number}",
-        "ordinal": 0,
-        "path": "synthetic.jsonl",
-        "title": "",
-        "trail": [],
-        "text": text,
-        "body_start": 0,
-        "content_hash": name,
-    }
+def _chunk(number: int, text: str) -> Chunk:
+    return Chunk(
+        id=f"{number:032x}",
+        document_id=f"synthetic.jsonl#{number}",
+        ordinal=0,
+        path="synthetic.jsonl",
+        title="",
+        trail=(),
+        text=text,
+        body_start=0,
+        line_start=None,
+        line_end=None,
+        page=None,
+    )
 
 
 def _manifest(source: Index, n_chunks: int) -> Manifest:

@@ -14,14 +14,13 @@ from cdesearch.errors import IndexDamagedError, QueryError
 from cdesearch.fusion import Scores, fuse
 from cdesearch.index import REBUILD, Index
 from cdesearch.path_filter import path_condition
-from cdesearch.schema import Chunk, Hit
+from cdesearch.schema import CHUNK_COLUMNS, Hit, chunk_from_row
 
 Mode = Literal["hybrid", "dense", "text"]
 Rows = NDArray[np.uint64]  # LanceDB's row ids: they hold within one generation
 
 CANDIDATES = 100  # of each side; 300 gain 0.1 to 0.4 points of nDCG@10 on whole documents and cost 9 ms
 SEARCH_WIDTH = 150  # nodes that the graph index keeps in view; recall@10 .995 at 100,000 chunks
-CHUNK_COLUMNS = list(Chunk.__slots__)
 
 
 @dataclass(frozen=True, slots=True)
@@ -148,12 +147,12 @@ class Searcher:
         if not len(ranking.rows):
             return []
         query = self.index.chunks.take_row_ids(ranking.rows.tolist()).select(CHUNK_COLUMNS).with_row_id()
-        chunks = {row.pop("_rowid"): row for row in self._read(query).to_pylist()}
+        chunks = {row["_rowid"]: chunk_from_row(row) for row in self._read(query).to_pylist()}
         return [
             Hit(
                 rank=place + 1,
                 score=float(ranking.scores[place]),
-                chunk=Chunk(**{**chunks[row], "trail": tuple(chunks[row]["trail"])}),
+                chunk=chunks[row],
                 dense_score=_at(ranking.dense, place),
                 text_score=_at(ranking.text, place),
             )

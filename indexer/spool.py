@@ -1,17 +1,16 @@
 """Chunks on their way to the model, on disk: texts of a big corpus do not fit in memory."""
 
 from collections.abc import Iterator
-from dataclasses import asdict
 from pathlib import Path
 
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from cdesearch.schema import Chunk, chunk_schema
+from cdesearch.schema import Chunk, chunk_schema, chunk_to_row
 
 WINDOW = 1024  # chunks that are embedded, and committed, together
 
-_SCHEMA = chunk_schema(1).remove(chunk_schema(1).get_field_index("vector"))
+_SCHEMA = chunk_schema(None)
 
 
 class Spool:
@@ -54,6 +53,6 @@ class Spool:
         return sum(window.num_rows for window in self.windows(["path"]))
 
     def _flush(self) -> None:
-        rows = [{**asdict(chunk), "content_hash": chunk.content_hash} for chunk in self._waiting]
+        rows = [chunk_to_row(chunk) for chunk in self._waiting]
         self._writer.write_batch(pa.RecordBatch.from_pylist(rows, schema=_SCHEMA))
         self._waiting.clear()
