@@ -126,8 +126,8 @@ def _variant(biencoder: Path, folder: Path, name: str) -> Encoder:
     model = start_model(biencoder, context_attention="joint" if name == "joint" else "cached")
     if name == "opened":
         with torch.no_grad():
-            for _, door in model.second_stage.layers:
-                door.gate.fill_(OPEN_GATE)
+            for gate in model.second_stage.gates:
+                gate.fill_(OPEN_GATE)
     export(model, biencoder / "tokenizer.json", folder, "int8")
     if name == "closed":
         ignore = shutil.ignore_patterns("onnx")

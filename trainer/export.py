@@ -87,7 +87,7 @@ def export(
 
 
 def _export_second_stage(model: ContextualModel, file: Path, precision: Precision) -> None:
-    d, layers = model.config.backbone.dimension, model.config.backbone.n_layers
+    d, doors = model.config.backbone.dimension, len(model.second_stage.gates)
     ids = torch.ones(2, 3, dtype=torch.long)
     text = {0: "batch", 1: "tokens"}
     inputs: dict[str, tuple[Tensor, dict[int, str]]] = {
@@ -98,7 +98,7 @@ def _export_second_stage(model: ContextualModel, file: Path, precision: Precisio
     }
     if not model.second_stage.gates_closed:
         for name in ("keys", "values"):
-            inputs[name] = (torch.randn(layers, 4, d), {1: "context"})
+            inputs[name] = (torch.randn(doors, 4, d), {1: "context"})
         rows = {0: "context"}
         cache_inputs = {
             "vectors": (torch.randn(4, d), rows),

@@ -48,9 +48,10 @@ def start_model(
     d = config.backbone.dimension
     with torch.no_grad():
         # Doors start as copies of the text's own keys and values: an opened gate sees something sensible at once.
-        for block, door in stage.layers if stage.doors else []:
-            door.key_value.weight.copy_(block.attention.qkv.weight[d:])
-            door.key_value.bias.copy_(block.attention.qkv.bias[d:])
+        for block, door in stage.layers:
+            if door is not None:
+                door.key_value.weight.copy_(block.attention.qkv.weight[d:])
+                door.key_value.bias.copy_(block.attention.qkv.bias[d:])
         stage.context_projection.weight.copy_(torch.eye(d))
         stage.context_projection.bias.zero_()
     return model.eval()

@@ -78,8 +78,8 @@ def starting_model(recipe: Recipe) -> ContextualModel:
         model = load_checkpoint(choice.start)
     with torch.no_grad():
         if choice.contextual and model.second_stage.gates_closed:
-            for _, door in model.second_stage.layers:
-                door.gate.fill_(math.atanh(choice.gate))
+            for gate in model.second_stage.gates:
+                gate.fill_(math.atanh(choice.gate))
     for module in model.modules():
         if isinstance(module, nn.Dropout):
             module.p = choice.dropout
@@ -174,8 +174,8 @@ class _Run:
         self._model.eval()
         self._model.config = replace(self._model.config, statistics=self._head.config())
         if not self._recipe.model.contextual:
-            for _, door in self._model.second_stage.layers:
-                nn.init.zeros_(door.gate)
+            for gate in self._model.second_stage.gates:
+                nn.init.zeros_(gate)
         return self._model
 
     def _step(self) -> None:

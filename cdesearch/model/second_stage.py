@@ -26,18 +26,25 @@ class SecondStage(nn.Module):
         self.null = nn.Parameter(torch.zeros(d))
         self.context_projection = nn.Linear(d, d)
         self.context_norm = nn.LayerNorm(d, config.backbone.norm_eps)
-        doors = 0 if self.joint else config.backbone.n_layers
-        self.doors = nn.ModuleList(ContextAttention(d, n_heads) for _ in range(doors))
+        self._context_from = config.backbone.n_layers if self.joint else config.context_from
+        doors = range(self._context_from, config.backbone.n_layers)
+        self.doors = nn.ModuleList(ContextAttention(d, n_heads) for _ in doors)
 
     @property
-    def layers(self) -> list[tuple[Block, ContextAttention]]:
-        """Each block of the backbone with its door to the cached context."""
-        return cast("list[tuple[Block, ContextAttention]]", list(zip(self.backbone.blocks, self.doors, strict=True)))
+    def layers(self) -> list[tuple[Block, ContextAttention | None]]:
+        """Each block of the backbone with its door to the cached context, where it has one."""
+        doors = [*(None for _ in range(self._context_from)), *self.doors]
+        return cast("list[tuple[Block, ContextAttention | None]]", list(zip(self.backbone.blocks, doors, strict=True)))
+
+    @property
+    def gates(self) -> list[nn.Parameter]:
+        """How far each door is open, (n_heads,) before tanh."""
+        return [door.gate for _, door in self.layers if door is not None]
 
     @property
     def gates_closed(self) -> bool:
         """Whether no layer lets any context in."""
-        return not self.joint and all(not door.gate.any() for _, door in self.layers)
+        return not self.joint and not any(gate.any() for gate in self.gates)
 
     def context_rows(self, vectors: Tensor, is_null: Tensor) -> Tensor:
         """First-stage vectors (J, d) to context rows (J, d); slots where `is_null` (J,) hold the null vector."""
@@ -45,28 +52,30 @@ class SecondStage(nn.Module):
         return self.context_norm(self.context_projection(vectors))  # type: ignore[no-any-return]
 
     def cache(self, vectors: Tensor, is_null: Tensor) -> tuple[Tensor, Tensor]:
-        """Keys and values (L, J, d) of the context in every layer, from first-stage vectors (J, d)."""
+        """Keys and values (doors, J, d) of the context, from first-stage vectors (J, d)."""
         rows = self.context_rows(vectors, is_null)[None]
         keys, values = [], []
         for block, door in self.layers:
-            key, value = door.key_value(rows[0]).chunk(2, dim=-1)
-            keys.append(key)
-            values.append(value)
+            if door is not None:
+                key, value = door.key_value(rows[0]).chunk(2, dim=-1)
+                keys.append(key)
+                values.append(value)
             rows = block(rows, None)
         return torch.stack(keys), torch.stack(values)
 
     def states(
         self, input_ids: Tensor, attention_mask: Tensor | None, keys: Tensor | None, values: Tensor | None
     ) -> Tensor:
-        """(B, T, d) text states given cached keys and values (L, J, d), or none for the plain biencoder.
+        """(B, T, d) text states given cached keys and values (doors, J, d), or none for the plain biencoder.
 
         Without a mask no text is padded.
         """
         rows = self.backbone.embed(input_ids)
         mask = None if attention_mask is None else additive_mask(attention_mask, rows.dtype)
-        for layer, block in enumerate(self.backbone.blocks):
-            context = None if keys is None or values is None else (self.doors[layer], keys[layer], values[layer])
-            rows = block(rows, mask, context)
+        held = iter([] if keys is None or values is None else zip(keys, values, strict=True))
+        for block, door in self.layers:
+            seen = next(held, None) if door is not None else None
+            rows = block(rows, mask, None if seen is None else (door, *seen))
         return rows
 
     def joint_states(self, input_ids: Tensor, attention_mask: Tensor, vectors: Tensor, is_null: Tensor) -> Tensor:
