@@ -17,6 +17,7 @@ from cdesearch.encoder import Encoder, load_tokenizer
 from cdesearch.errors import InputError
 from cdesearch.model.config import ModelConfig
 from trainer.evaluate import evaluate
+from trainer.log import read_log
 from trainer.recipe import Recipe
 
 RESULTS = Path(__file__).parent / "results"
@@ -86,7 +87,7 @@ def _arm(name: str, recipe: Recipe, planned: dict[str, Any], data: Path) -> Arm:
         table = evaluate(encoder, [data / path for path in planned["evaluate"]], _strange(recipe), recipe.run.seed)
         measured.write_text(json.dumps(table), encoding="utf-8")
     table = json.loads(measured.read_text(encoding="utf-8"))
-    log = [json.loads(line) for line in (out / "log.jsonl").read_text(encoding="utf-8").splitlines()]
+    log = read_log(out)
     return Arm(
         name,
         json.loads(recipe.model_dump_json()),

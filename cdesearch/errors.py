@@ -10,6 +10,7 @@ CdesearchError                exit code 2 on the command line
 │   ├── IndexMismatchError    built by another model, another context or another format version
 │   └── IndexBusyError        another build holds the lock
 ├── ModelError                a checkpoint folder cannot be loaded
+├── TrainingError             a run went wrong; its last good state is kept
 └── StorageError              the disk is full, or the place is read-only
 """
 
@@ -59,6 +60,10 @@ class IndexBusyError(IndexStateError):
 
 class ModelError(CdesearchError):
     """A checkpoint folder cannot be loaded."""
+
+
+class TrainingError(CdesearchError):
+    """A run went wrong; its last good state is kept."""
 
 
 class StorageError(CdesearchError):

@@ -1,6 +1,7 @@
 """What is indexed, and how far the world has moved on."""
 
 import time
+from importlib.metadata import entry_points
 from typing import Any
 
 import numpy as np
@@ -15,7 +16,7 @@ MEASURABLE = 16  # fewer vectors have no mean worth comparing
 def read_status(index: Index) -> dict[str, Any]:
     """Facts of one index, in the order to show them."""
     manifest = index.manifest
-    modified, deleted = _changed(index)
+    changes = _changes(index)
     return {
         "root": str(index.root),
         "documents": manifest.n_documents,
@@ -27,24 +28,18 @@ def read_status(index: Index) -> dict[str, Any]:
         "model_fingerprint": manifest.model_fingerprint,
         "context": f"{manifest.context_size} chunks, seed {manifest.seed}",
         "context_fingerprint": manifest.context_fingerprint,
-        "modified_files": modified,
-        "deleted_files": deleted,
+        "new_files": changes["new"],
+        "modified_files": changes["modified"],
+        "deleted_files": changes["deleted"],
         "drift": _drift(index),
     }
 
 
-def _changed(index: Index) -> tuple[int, int]:
-    """Files modified and deleted since; new ones are found by `cdesearch index`."""
-    modified = deleted = 0
-    rows = index.documents.to_arrow().select(["path", "size", "mtime_ns"]).to_pylist()
-    for path, size, mtime in {(row["path"], row["size"], row["mtime_ns"]) for row in rows}:
-        try:
-            stat = (index.root / path).stat()
-        except OSError:
-            deleted += 1
-            continue
-        modified += (stat.st_size, stat.st_mtime_ns) != (size, mtime)
-    return modified, deleted
+def _changes(index: Index) -> dict[str, int]:
+    """Files that are new, modified and deleted since; the package that builds indexes knows which count."""
+    (finder,) = entry_points(group="cdesearch.builders", name="changes")
+    found: dict[str, int] = finder.load()(index)
+    return found
 
 
 def _drift(index: Index) -> str:

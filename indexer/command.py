@@ -100,7 +100,7 @@ def _summarise(report: "Report") -> None:
             f" ({report.embedded:,} embedded) in {report.seconds:.1f} s, {report.size_bytes / 1e6:,.1f} MB on disk."
         )
     if report.skipped:
-        console.print(f"{len(report.skipped)} files skipped:")
+        console.print(f"{len(report.skipped)} file{'s' if len(report.skipped) > 1 else ''} skipped:")
         for item in report.skipped[:SHOWN_SKIPS]:
             console.print(
                 f"  {ascii(item.path)[1:-1] if not item.path.isprintable() else item.path}: {item.reason}",

@@ -6,7 +6,7 @@ from typing import Any
 
 from cdesearch.index import Index
 from indexer.read import hash_contents
-from indexer.walk import Skipped, Source
+from indexer.walk import Skipped, Source, find_sources
 
 Record = dict[str, Any]  # a row of the documents table
 
@@ -56,6 +56,20 @@ def make_plan(
             plan.gone |= {item.path} if known else set()
     plan.gone |= set(records)
     return plan
+
+
+def count_changes(index: Index) -> dict[str, int]:
+    """How many files are `new`, `modified` and `deleted` since the index was built; only doubtful ones are read."""
+    sources = [source for source in index.sources if source.exists()]
+    found = find_sources(sources, index.root, index.manifest.max_file_bytes)
+    plan = make_plan(found, index, lambda _: None)
+    unreadable = {path for path, _ in index.manifest.skipped}
+    paths = {source.path for source in plan.to_read} - unreadable
+    return {
+        "new": len(paths - plan.gone),
+        "modified": len(paths & plan.gone),
+        "deleted": len(plan.gone - paths),
+    }
 
 
 def _unchanged(source: Source, record: Record, sure_before: int) -> bool:

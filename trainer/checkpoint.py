@@ -9,7 +9,7 @@ from typing import Any
 import torch
 from torch import nn
 
-from cdesearch.errors import InputError
+from cdesearch.errors import InputError, StorageError
 from trainer.recipe import Recipe, differences
 
 STATE, RECIPE = "state.pt", "recipe.json"
@@ -26,7 +26,10 @@ class Progress:
 def save_state(
     folder: Path, recipe: Recipe, progress: Progress, modules: dict[str, nn.Module], optimizer: torch.optim.Optimizer
 ) -> None:
-    """Write the state beside the old one, then in its place: a full disk or a kill leaves the old one."""
+    """Write the state beside the old one, then in its place: a full disk or a kill leaves the old one.
+
+    Raises StorageError.
+    """
     state = {
         "step": progress.step,
         "seconds": progress.seconds,
@@ -35,12 +38,20 @@ def save_state(
         "cuda": torch.cuda.get_rng_state_all() if torch.cuda.is_available() else [],
         **{name: module.state_dict() for name, module in modules.items()},
     }
-    (folder / RECIPE).write_text(recipe.model_dump_json(indent=2) + "\n", encoding="utf-8")
     fresh = folder / f"{STATE}.new"
-    with fresh.open("wb") as file:
-        torch.save(state, file)
-        file.flush()
-        os.fsync(file.fileno())
+    try:
+        (folder / RECIPE).write_text(recipe.model_dump_json(indent=2) + "\n", encoding="utf-8")
+        with fresh.open("wb") as file:
+            torch.save(state, file)
+            file.flush()
+            os.fsync(file.fileno())
+    except (OSError, RuntimeError) as error:  # torch's writer hides the system's reason in a RuntimeError
+        fresh.unlink(missing_ok=True)
+        reason = error.strerror if isinstance(error, OSError) else "its disk may be full"
+        raise StorageError(
+            f"The state cannot be written to {folder} ({reason}); the one before is kept.",
+            "Make room and run again with --resume.",
+        ) from error
     fresh.replace(folder / STATE)
 
 

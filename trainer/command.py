@@ -15,9 +15,11 @@ def train(
         list[str] | None, typer.Option("--set", help="section.key=value, in place of the recipe's.")
     ] = None,
     resume: Annotated[bool, typer.Option(help="Go on from the last state in run.out.")] = False,
+    plot: Annotated[bool, typer.Option(help="Draw the run into run.svg in the end.")] = False,
 ) -> None:
     """Train a contextual model from pairs of query and document."""
     from trainer.display import shown_on_stderr
+    from trainer.plot import draw_run
     from trainer.recipe import load_recipe
     from trainer.train import train as run
 
@@ -25,6 +27,8 @@ def train(
     try:
         with shown_on_stderr() as display:
             folder = run(settings, display, resume=resume)
+            if plot:
+                display.note(f"Drawn: {draw_run(settings.run.out)}")
     except KeyboardInterrupt:
         print("Stopped. The state is saved: the same command with --resume continues.", file=sys.stderr)
         raise typer.Exit(130) from None

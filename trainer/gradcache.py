@@ -13,13 +13,13 @@ from contextlib import nullcontext
 from dataclasses import dataclass
 
 import torch
-import torch.distributed as dist
 from torch import Tensor
 
 from cdesearch.model.backbone import mean_pool
 from cdesearch.model.contextual import ContextualModel
 from trainer.batch import Batch, Tokens
 from trainer.loss import Verdict
+from trainer.processes import gather, same_seed, share, total, world
 from trainer.statistics_head import StatisticsHead
 
 Judge = Callable[[Tensor, Tensor, Tensor], Verdict]  # pooled queries, documents and context to the loss
@@ -63,25 +63,26 @@ class GradCache:
         with torch.no_grad():  # (b)
             weights = token_weights()
             embedded = [self._embed(tokens, weights, held) for tokens in texts]
-        pooled = [_gather(part).requires_grad_() for part, _ in embedded]
+        pooled = [gather(part).requires_grad_() for part, _ in embedded]
         verdict = judge(pooled[0], pooled[1], pooled[1][batch.context])  # (c)
-        (verdict.loss / _world()).backward()
+        (verdict.loss / world()).backward()
         for (_, pieces), whole in zip(embedded, pooled, strict=True):  # (d)
             assert whole.grad is not None
-            self._replay(pieces, whole.grad[_share(len(whole))] * _world(), token_weights, held)
+            self._replay(pieces, whole.grad[share(len(whole))] * world(), token_weights, held)
         held.backward()
         if leaf.grad is not None and not self._freeze_first_stage and batch.is_contextual:  # (e)
-            self._replay_first_stage(seen, _sum(leaf.grad))
+            self._replay_first_stage(seen, total(leaf.grad))
         return verdict
 
     def sum_gradients(self) -> None:
-        """Add up what every process has found; afterwards all hold the gradient of the whole batch."""
-        if _world() == 1:
-            return
+        """Add up what every process has found; afterwards all hold the gradient of the whole batch.
+
+        What the batch did not touch has gradient zero, on one process as on many.
+        """
         for parameter in [*self._model.parameters(), *self._head.parameters()]:
             if parameter.requires_grad:
                 parameter.grad = torch.zeros_like(parameter) if parameter.grad is None else parameter.grad
-                dist.all_reduce(parameter.grad)
+                total(parameter.grad)
 
     def _first_stage(self, context: Tokens, batch: Batch) -> tuple[Tensor, list[_Piece]]:
         """First-stage vectors (J, d) without gradient; zeros where no slot shows them."""
@@ -95,7 +96,7 @@ class GradCache:
                 with self._cast():
                     vectors.append(self._model.first_stage(tokens.ids, tokens.mask).float())
                 pieces.append(_Piece(rows, tokens, state))
-        return _gather(torch.cat(vectors)), pieces
+        return gather(torch.cat(vectors)), pieces
 
     def _hold_context(self, vectors: Tensor, is_null: Tensor) -> "_Held":
         is_null = is_null.to(self._device)
@@ -107,11 +108,11 @@ class GradCache:
 
     def _pieces(self, tokens: Tokens) -> list[tuple[slice, Tokens]]:
         """This process' share in micro-batches."""
-        share = _share(len(tokens))
-        starts = range(share.start, share.stop, self._micro_batch)
-        bounds = [(start, min(start + self._micro_batch, share.stop)) for start in starts]
+        mine = share(len(tokens))
+        starts = range(mine.start, mine.stop, self._micro_batch)
+        bounds = [(start, min(start + self._micro_batch, mine.stop)) for start in starts]
         return [
-            (slice(start - share.start, stop - share.start), tokens.rows(start, stop).to(self._device))
+            (slice(start - mine.start, stop - mine.start), tokens.rows(start, stop).to(self._device))
             for start, stop in bounds
         ]
 
@@ -142,7 +143,7 @@ class GradCache:
             pooled.backward(gradients[piece.rows])
 
     def _replay_first_stage(self, pieces: Sequence[_Piece], gradients: Tensor) -> None:
-        mine = gradients[_share(len(gradients))]
+        mine = gradients[share(len(gradients))]
         for piece in pieces:
             with _replayed(piece.state, self._device), self._cast():
                 vectors = self._model.first_stage(piece.tokens.ids, piece.tokens.mask).float()
@@ -171,35 +172,6 @@ class _Held:
         torch.autograd.backward(list(self._made), collected)
 
 
-def _world() -> int:
-    return dist.get_world_size() if dist.is_initialized() else 1
-
-
-def _share(n: int) -> slice:
-    """The rows of `n` that this process works on."""
-    world, rank = _world(), dist.get_rank() if dist.is_initialized() else 0
-    return slice(n * rank // world, n * (rank + 1) // world)
-
-
-def _gather(mine: Tensor) -> Tensor:
-    """All processes' rows in order."""
-    if _world() == 1:
-        return mine
-    sizes = [torch.zeros(1, dtype=torch.long, device=mine.device) for _ in range(_world())]
-    dist.all_gather(sizes, torch.tensor([len(mine)], device=mine.device))
-    longest = max(int(size) for size in sizes)
-    padded = torch.cat([mine, mine.new_zeros(longest - len(mine), *mine.shape[1:])])
-    parts = [torch.empty_like(padded) for _ in range(_world())]
-    dist.all_gather(parts, padded)
-    return torch.cat([part[: int(size)] for part, size in zip(parts, sizes, strict=True)])
-
-
-def _sum(tensor: Tensor) -> Tensor:
-    if _world() > 1:
-        dist.all_reduce(tensor)
-    return tensor
-
-
 def _random_state(device: torch.device) -> tuple[Tensor, Tensor | None]:
     return torch.get_rng_state(), torch.cuda.get_rng_state(device) if device.type == "cuda" else None
 
@@ -226,9 +198,7 @@ class _replayed:  # noqa: N801 (a context manager)
 
 def _same_random_state(device: torch.device) -> "_replayed | nullcontext[None]":
     """On several processes the context pass, which all repeat, must drop the same rows in each."""
-    if _world() == 1:
+    if world() == 1:
         return nullcontext()
-    seed = torch.randint(2**31, (1,), device=device)
-    dist.broadcast(seed, 0)
-    generator = torch.Generator().manual_seed(int(seed))
+    generator = torch.Generator().manual_seed(same_seed(device))
     return _replayed((generator.get_state(), None), device)

@@ -1,6 +1,5 @@
 """The loop: recipe to checkpoint, top to bottom."""
 
-import json
 import math
 import shutil
 import time
@@ -14,17 +13,19 @@ from tokenizers import Tokenizer
 from torch import Tensor, nn
 
 from cdesearch.encoder import Encoder, load_tokenizer
-from cdesearch.errors import CdesearchError
+from cdesearch.errors import TrainingError
 from cdesearch.model.contextual import ContextualModel, load_checkpoint
 from cdesearch.torch_runtime import TorchRuntime
 from trainer.batch import Batch
 from trainer.checkpoint import Progress, load_state, save_state
-from trainer.display import Display
+from trainer.display import Display, Silent
 from trainer.evaluate import evaluate
 from trainer.export import export
 from trainer.gradcache import GradCache
+from trainer.log import Log
 from trainer.loss import Verdict, contrastive
 from trainer.material import Material, prepare_material
+from trainer.processes import first_goes_ahead, is_first, joined
 from trainer.recipe import Recipe
 from trainer.start import is_published, start_model
 from trainer.statistics_head import StatisticsHead
@@ -32,36 +33,30 @@ from trainer.watch import held_out_losses
 from trainer.weights import TokenWeights
 
 
-class TrainingError(CdesearchError):
-    """A run went wrong; its last good checkpoint is kept."""
-
-
 def train(recipe: Recipe, display: Display, *, resume: bool = False) -> Path:
-    """Run a recipe; returns the checkpoint folder. Raises CdesearchError; Ctrl-C and kills lose minutes at most."""
-    out = recipe.run.out
-    out.mkdir(parents=True, exist_ok=True)
-    torch.manual_seed(recipe.run.seed)
-    device = torch.device("cuda" if torch.cuda.is_available() else "cpu")
-    model = starting_model(recipe).to(device)
-    tokenizer_file = recipe.model.start / "tokenizer.json"
-    tokenizer = load_tokenizer(tokenizer_file)
-    head = StatisticsHead(model.config.statistics).to(device)
-    material = prepare_material(recipe, model, tokenizer, display)
-    optimizer = _optimizer(recipe, model, head)
-    modules: dict[str, nn.Module] = {"model": model, "head": head}
-    progress = load_state(out, recipe, modules, optimizer) if resume else Progress()
-    run = _Run(recipe, model, head, tokenizer, optimizer, material, progress, display)
-    if recipe.run.evaluate and not progress.step:
+    """Run a recipe; returns the checkpoint folder. Raises CdesearchError; Ctrl-C and kills lose minutes at most.
+
+    Under torchrun every process runs this; the first one alone writes and speaks.
+    """
+    with joined() as device:
+        display = display if is_first() else Silent()
+        out = recipe.run.out
+        out.mkdir(parents=True, exist_ok=True)
+        torch.manual_seed(recipe.run.seed)
+        model = starting_model(recipe).to(device)
+        tokenizer = load_tokenizer(recipe.model.start / "tokenizer.json")
+        head = StatisticsHead(model.config.statistics).to(device)
+        with first_goes_ahead():
+            material = prepare_material(recipe, model, tokenizer, display)
+        optimizer = _optimizer(recipe, model, head)
+        modules: dict[str, nn.Module] = {"model": model, "head": head}
+        progress = load_state(out, recipe, modules, optimizer) if resume else Progress()
+        run = _Run(recipe, model, head, tokenizer, optimizer, material, progress, display)
+        if not progress.step:
+            run.evaluate()
+        run.go()
         run.evaluate()
-    run.go()
-    if recipe.run.evaluate:
-        run.evaluate()
-    folder = out / "checkpoint"
-    display.note(f"Writing {folder}")
-    finished = run.finished_model()
-    shutil.rmtree(folder, ignore_errors=True)
-    export(finished, tokenizer_file, folder)
-    return folder
+        return run.finish()
 
 
 def starting_model(recipe: Recipe) -> ContextualModel:
@@ -83,13 +78,14 @@ def starting_model(recipe: Recipe) -> ContextualModel:
     for module in model.modules():
         if isinstance(module, nn.Dropout):
             module.p = choice.dropout
-    if choice.freeze_tokens:
-        for backbone in filter(None, (model.second_stage.backbone, model.own_first_stage)):
-            backbone.tokens.requires_grad_(False)
     if choice.freeze_first_stage and model.own_first_stage is not None:
         model.own_first_stage.requires_grad_(False)
     if not choice.contextual:
-        model.second_stage.doors.requires_grad_(False)
+        model.requires_grad_(False)
+        model.second_stage.backbone.requires_grad_(True)
+    if choice.freeze_tokens:
+        for backbone in filter(None, (model.second_stage.backbone, model.own_first_stage)):
+            backbone.tokens.requires_grad_(False)
     return model.train()
 
 
@@ -115,7 +111,7 @@ class _Run:
         self._material = material
         self._progress = progress
         self._display = display
-        self._log = recipe.run.out / "log.jsonl"
+        self._log = Log(recipe.run.out) if is_first() else None
         device = next(model.parameters()).device
         special = sorted(tokenizer.get_added_tokens_decoder())
         self._weights = TokenWeights(model.config.backbone.vocabulary, special, device)
@@ -146,7 +142,7 @@ class _Run:
                     self._save()
                     saved = time.monotonic()
                 every = recipe.run.evaluate_every
-                if every and recipe.run.evaluate and progress.step % every == 0 and progress.step < self.n_steps:
+                if every and progress.step % every == 0 and progress.step < self.n_steps:
                     self.evaluate()
         except KeyboardInterrupt:
             self._save()
@@ -156,6 +152,8 @@ class _Run:
 
     def evaluate(self) -> None:
         """nDCG@10 on the recipe's BEIR folders."""
+        if not self._recipe.run.evaluate or not is_first():
+            return
         encoder = Encoder(
             replace(self._model.config, statistics=self._head.config()),
             self._tokenizer,
@@ -169,14 +167,19 @@ class _Run:
             figures = ", ".join(f"{kind} context {100 * value:.2f}" for kind, value in row.items())
             self._display.note(f"step {self._progress.step}: {name} nDCG@10 {figures}")
 
-    def finished_model(self) -> ContextualModel:
-        """The model with its learned statistics in its config, and gates shut in a run without context."""
-        self._model.eval()
+    def finish(self) -> Path:
+        """Export the model with its learned statistics, gates shut in a run without context."""
+        folder = self._recipe.run.out / "checkpoint"
+        if not is_first():
+            return folder
+        self._display.note(f"Writing {folder}")
         self._model.config = replace(self._model.config, statistics=self._head.config())
         if not self._recipe.model.contextual:
             for gate in self._model.second_stage.gates:
                 nn.init.zeros_(gate)
-        return self._model
+        shutil.rmtree(folder, ignore_errors=True)
+        export(self._model, self._recipe.model.start / "tokenizer.json", folder)
+        return folder
 
     def _step(self) -> None:
         started = time.monotonic()
@@ -224,7 +227,7 @@ class _Run:
             group["lr"] = group["peak"] * factor
 
     def _watch(self) -> None:
-        if not self._material.held_out:
+        if not self._material.held_out or not is_first():
             return
         learning = self._recipe.learning
         losses = held_out_losses(
@@ -236,12 +239,12 @@ class _Run:
 
     def _save(self) -> None:
         modules: dict[str, nn.Module] = {"model": self._model, "head": self._head}
-        save_state(self._recipe.run.out, self._recipe, self._progress, modules, self._optimizer)
+        if is_first():
+            save_state(self._recipe.run.out, self._recipe, self._progress, modules, self._optimizer)
 
     def _tell(self, figures: dict[str, Any]) -> None:
-        line = {"step": self._progress.step, "seconds": round(self._progress.seconds, 2), **figures}
-        with self._log.open("a", encoding="utf-8") as log:
-            log.write(json.dumps(line) + "\n")
+        if self._log is not None:
+            self._log.write(self._progress.step, self._progress.seconds, figures)
 
 
 def _optimizer(recipe: Recipe, model: ContextualModel, head: StatisticsHead) -> torch.optim.Optimizer:

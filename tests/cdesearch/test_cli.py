@@ -50,7 +50,14 @@ def test_no_hits_is_exit_code_1(indexed):
 
 def test_status(indexed):
     report = json.loads(cdesearch("status", "--json", cwd=indexed).stdout)
-    assert report["documents"] == 2 and report["modified_files"] == report["deleted_files"] == 0
+    changes = ["new_files", "modified_files", "deleted_files"]
+    assert report["documents"] == 2 and [report[name] for name in changes] == [0, 0, 0]
+    (indexed / "new.md").write_text("An owl hoots.")
+    try:
+        report = json.loads(cdesearch("status", "--json", cwd=indexed).stdout)
+        assert [report[name] for name in changes] == [1, 0, 0]
+    finally:
+        (indexed / "new.md").unlink()
 
 
 @pytest.mark.parametrize(

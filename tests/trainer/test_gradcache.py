@@ -6,10 +6,8 @@ from pathlib import Path
 
 import pytest
 import torch
-from conftest import TINY
-
-sys.path.insert(0, str(Path(__file__).parent))
 from batches import gradients, judge_of, make_batch, make_student, weights_of
+from conftest import TINY
 
 from cdesearch.model.backbone import mean_pool
 from trainer.gradcache import GradCache

@@ -1,5 +1,6 @@
 import json
 import os
+import resource
 import signal
 import subprocess
 import sys
@@ -7,12 +8,17 @@ import time
 
 import numpy as np
 import pytest
+import torch
+from batches import make_student
 
 from cdesearch.encoder import load_encoder
-from cdesearch.errors import InputError
+from cdesearch.errors import InputError, StorageError, TrainingError
+from trainer.checkpoint import Progress, load_state, save_state
 from trainer.display import Silent
+from trainer.log import read_log
+from trainer.plot import draw_run
 from trainer.recipe import load_recipe
-from trainer.train import TrainingError, train
+from trainer.train import train
 
 TOPICS = ["cat", "dog", "water", "moon", "engine", "bread", "river", "stone"]
 
@@ -65,21 +71,19 @@ def recipe_file(tmp_path_factory, tiny_checkpoint):
     return folder / "recipe.toml"
 
 
-def log_of(recipe):
-    return [json.loads(line) for line in (recipe.run.out / "log.jsonl").read_text().splitlines()]
-
-
 def test_loss_falls_held_out_ndcg_rises_and_the_checkpoint_embeds(recipe_file, tmp_path):
     beir = recipe_file.parent / "beir"
     recipe = load_recipe(recipe_file, {"run.out": str(tmp_path / "out"), "run.evaluate": f'["{beir}"]'})
     folder = train(recipe, Silent())
-    log = log_of(recipe)
+    log = read_log(recipe.run.out)
     losses = [row["loss"] for row in log if "loss" in row]
     assert np.mean(losses[-8:]) < 0.8 * np.mean(losses[:8])
     before, after = [row["ndcg_true"] for row in log if "evaluation" in row]
     assert after > before + 5
     watched = [row["held_out"] for row in log if "held_out" in row]
     assert watched[-1].keys() == {"true", "random", "null"} and watched[-1]["true"] < watched[0]["true"]
+    drawn = draw_run(recipe.run.out).read_text()
+    assert "Held-out loss" in drawn and drawn.rstrip().endswith("</svg>")
     encoder = load_encoder(folder)
     assert type(encoder._runtime).__name__ == "OnnxRuntime"
     assert encoder.config.statistics != load_encoder(recipe.model.start).config.statistics
@@ -105,8 +109,8 @@ def test_killed_and_resumed_it_ends_like_undisturbed(recipe_file, tmp_path):
     process.send_signal(signal.SIGKILL)
     process.wait()
     subprocess.run([sys.executable, "-c", program, str(out), "resume"], check=True)
-    last = {row["step"]: row["loss"] for row in map(json.loads, log.read_text().splitlines()) if "loss" in row}
-    expected = {row["step"]: row["loss"] for row in log_of(whole) if "loss" in row}
+    last = {row["step"]: row["loss"] for row in read_log(out) if "loss" in row}
+    expected = {row["step"]: row["loss"] for row in read_log(whole.run.out) if "loss" in row}
     assert last == expected
 
 
@@ -127,3 +131,33 @@ def test_a_domain_smaller_than_a_batch_is_said(recipe_file, tmp_path):
     changes = {"run.out": str(tmp_path / "out"), "batches.size": "1000"}
     with pytest.raises(InputError, match="No domain has the 1000 pairs"):
         train(load_recipe(recipe_file, changes), Silent())
+
+
+def test_a_full_disk_keeps_the_last_state(recipe_file, tmp_path):
+    recipe = load_recipe(recipe_file, {"run.out": str(tmp_path)})
+    modules = dict(zip(("model", "head"), make_student(), strict=True))
+    optimizer = torch.optim.AdamW(modules["model"].parameters())
+    save_state(tmp_path, recipe, Progress(step=3), modules, optimizer)
+    soft, hard = resource.getrlimit(resource.RLIMIT_FSIZE)
+    resource.setrlimit(resource.RLIMIT_FSIZE, (10_000, hard))
+    try:
+        with pytest.raises(StorageError, match="the one before is kept"):
+            save_state(tmp_path, recipe, Progress(step=4), modules, optimizer)
+    finally:
+        resource.setrlimit(resource.RLIMIT_FSIZE, (soft, hard))
+    assert [file.name for file in tmp_path.glob("state*")] == ["state.pt"]
+    assert load_state(tmp_path, recipe, modules, optimizer).step == 3
+
+
+def test_two_processes_train_like_one(recipe_file, tmp_path):
+    changes = {"learning.steps": "5", "run.watch_every": "2"}
+    one = load_recipe(recipe_file, {**changes, "run.out": str(tmp_path / "one")})
+    train(one, Silent())
+    settings = [f"--set={name}={value}" for name, value in {**changes, "run.out": tmp_path / "two"}.items()]
+    torchrun = [sys.executable, "-m", "torch.distributed.run", "--standalone", "--nproc-per-node=2"]
+    program = ["-m", "cdesearch", "train", str(recipe_file), *settings]
+    subprocess.run([*torchrun, *program], check=True, env=os.environ | {"OMP_NUM_THREADS": "1"}, capture_output=True)
+    losses = [[row["loss"] for row in read_log(tmp_path / name) if "loss" in row] for name in ("one", "two")]
+    assert len(losses[1]) == 5
+    np.testing.assert_allclose(losses[1], losses[0], atol=1e-4)
+    assert (tmp_path / "two" / "checkpoint" / "onnx" / "second_stage.onnx").exists()

@@ -1,0 +1,49 @@
+"""What a run tells: log.jsonl always, TensorBoard's files where it is installed."""
+
+import json
+from collections.abc import Iterator
+from importlib.util import find_spec
+from pathlib import Path
+from typing import Any
+
+FILE = "log.jsonl"
+
+
+class Log:
+    """A run's figures, a line a time."""
+
+    def __init__(self, folder: Path) -> None:
+        self._file = folder / FILE
+        self._board: Any = None
+        if find_spec("tensorboard"):
+            from torch.utils.tensorboard import SummaryWriter
+
+            self._board = SummaryWriter(folder / "tensorboard")
+
+    def write(self, step: int, seconds: float, figures: dict[str, Any]) -> None:
+        """Append a line; `seconds` are those of training so far."""
+        line = {"step": step, "seconds": round(seconds, 2), **figures}
+        with self._file.open("a", encoding="utf-8") as file:
+            file.write(json.dumps(line) + "\n")
+        if self._board is not None:
+            for name, value in _numbers(figures):
+                self._board.add_scalar(name, value, step)
+
+
+def read_log(folder: Path) -> list[dict[str, Any]]:
+    """The lines of a run, in order; of a step that was done again after a stop, only the last."""
+    lines: dict[Any, dict[str, Any]] = {}
+    for text in (folder / FILE).read_text(encoding="utf-8").splitlines():
+        line = json.loads(text)
+        lines[line["step"], line.get("evaluation"), "loss" in line, "held_out" in line] = line
+    return sorted(lines.values(), key=lambda line: line["step"])
+
+
+def _numbers(figures: dict[str, Any], prefix: str = "") -> Iterator[tuple[str, float]]:
+    if "evaluation" in figures:
+        prefix = f"{figures['evaluation']}/"
+    for name, value in figures.items():
+        if isinstance(value, dict):
+            yield from _numbers(value, f"{name}/")
+        elif not isinstance(value, str):
+            yield prefix + name, value

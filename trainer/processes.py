@@ -1,0 +1,83 @@
+"""Which of several processes is this? One, unless torchrun started more."""
+
+import os
+from collections.abc import Iterator
+from contextlib import contextmanager
+from datetime import timedelta
+
+import torch
+import torch.distributed as dist
+from torch import Tensor
+
+PATIENCE = timedelta(hours=12)  # while the first process embeds the pairs, or evaluates, the others wait
+
+
+@contextmanager
+def joined() -> Iterator[torch.device]:
+    """Meet the other processes of a torchrun, if there are any; gives this one's device."""
+    device = torch.device("cuda" if torch.cuda.is_available() else "cpu")
+    if int(os.environ.get("WORLD_SIZE", "1")) == 1:
+        yield device
+        return
+    if device.type == "cuda":
+        device = torch.device("cuda", int(os.environ["LOCAL_RANK"]))
+        torch.cuda.set_device(device)
+    dist.init_process_group("nccl" if device.type == "cuda" else "gloo", timeout=PATIENCE)
+    try:
+        yield device
+    finally:
+        dist.destroy_process_group()
+
+
+def world() -> int:
+    """How many processes there are."""
+    return dist.get_world_size() if dist.is_initialized() else 1
+
+
+def is_first() -> bool:
+    """Whether this is the one that writes and speaks."""
+    return not dist.is_initialized() or dist.get_rank() == 0
+
+
+@contextmanager
+def first_goes_ahead() -> Iterator[None]:
+    """The first process runs the block alone, the others after it: they find what it has left on disk."""
+    if world() > 1 and not is_first():
+        dist.barrier()
+    yield
+    if world() > 1 and is_first():
+        dist.barrier()
+
+
+def share(n: int) -> slice:
+    """The rows of `n` that this process works on."""
+    rank = dist.get_rank() if dist.is_initialized() else 0
+    return slice(n * rank // world(), n * (rank + 1) // world())
+
+
+def gather(mine: Tensor) -> Tensor:
+    """All processes' rows in order."""
+    if world() == 1:
+        return mine
+    sizes = [torch.zeros(1, dtype=torch.long, device=mine.device) for _ in range(world())]
+    dist.all_gather(sizes, torch.tensor([len(mine)], device=mine.device))
+    longest = max(int(size) for size in sizes)
+    padded = torch.cat([mine, mine.new_zeros(longest - len(mine), *mine.shape[1:])])
+    parts = [torch.empty_like(padded) for _ in range(world())]
+    dist.all_gather(parts, padded)
+    return torch.cat([part[: int(size)] for part, size in zip(parts, sizes, strict=True)])
+
+
+def total(tensor: Tensor) -> Tensor:
+    """The sum over all processes, in place."""
+    if world() > 1:
+        dist.all_reduce(tensor)
+    return tensor
+
+
+def same_seed(device: torch.device) -> int:
+    """A random number that all processes agree on."""
+    seed = torch.randint(2**31, (1,), device=device)
+    if world() > 1:
+        dist.broadcast(seed, 0)
+    return int(seed)
