@@ -6,7 +6,8 @@ from pathlib import Path
 import numpy as np
 from tokenizers import Tokenizer
 
-from cdesearch.encoder import Encoder, load_encoder
+from cdesearch.context import Floats
+from cdesearch.encoder import Encoder, Role, load_encoder
 from cdesearch.model.contextual import ContextualModel
 from cdesearch.torch_runtime import TorchRuntime
 from trainer.batch import Batch
@@ -58,8 +59,7 @@ def prepare_material(recipe: Recipe, model: ContextualModel, tokenizer: Tokenize
         for chosen, into, clusters in ((rows[name][0], parts, training), (rows[name][1], held, watched)):
             if len(chosen) >= recipe.batches.size:
                 taken = Domain(name, domain.pairs.take(chosen))
-                known = surrogates[name]
-                into[name] = taken, replace(known, queries=known.queries[chosen], documents=known.documents[chosen])
+                into[name] = taken, surrogates[name].take(chosen)
                 clusters[name] = _clusters(recipe, taken, into[name][1])
         advance(1)
     prefixes = (model.config.query_prefix, model.config.document_prefix)
@@ -102,15 +102,26 @@ def _surrogates(
     if own and recipe.batches.filter == "dense" and recipe.batches.eps == 0:
         display.note("The start is its own surrogate and eps is 0: every document it ranks wrongly is masked.")
     encoder = _surrogate_encoder(recipe, model, tokenizer)
-    advance = display.stage("Surrogate vectors", 2 * sum(map(len, domains.values())))
     cache = _work(recipe) / "surrogate"
-    found = {}
-    for name, domain in domains.items():
-        queries, documents = (
-            surrogate_vectors(domain, column, encoder, cache, advance) for column in ("query", "document")
+    negatives = {
+        name: [row[: recipe.batches.hard_negatives] for row in domain.negatives()] for name, domain in domains.items()
+    }
+    n_texts = sum(2 * len(rows) + sum(map(len, rows)) for rows in negatives.values())
+    advance = display.stage("Surrogate vectors", n_texts)
+
+    def vectors(name: str, texts: list[str], role: Role) -> Floats:
+        return surrogate_vectors(name, texts, role, encoder, cache, advance)
+
+    return {
+        name: Surrogate(
+            queries=vectors(name, domain.column("query"), "query"),
+            documents=vectors(name, domain.column("document"), "document"),
+            negatives=vectors(name, [text for row in negatives[name] for text in row], "document"),
+            first_negative=np.cumsum([0, *map(len, negatives[name])])[:-1],
+            lexical=LexicalScores.fit(domain.column("document")),
         )
-        found[name] = Surrogate(queries, documents, LexicalScores.fit(domain.column("document")))
-    return found
+        for name, domain in domains.items()
+    }
 
 
 def _surrogate_encoder(recipe: Recipe, model: ContextualModel, tokenizer: Tokenizer) -> Encoder:

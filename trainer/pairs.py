@@ -58,6 +58,11 @@ class Domain:
         values: list[str] = self.pairs[name].to_pylist()
         return values
 
+    def negatives(self) -> list[list[str]]:
+        """Every pair's hard negatives."""
+        rows: list[list[str]] = self.pairs["negatives"].to_pylist()
+        return rows
+
 
 def domain_files(sources: Iterable[Path]) -> list[Path]:
     """The pair files that `sources`, files and folders, name; raises SourceError."""

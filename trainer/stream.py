@@ -1,10 +1,11 @@
 """The batches of a run in order; any step's batch can be made again from the seed alone."""
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import numpy as np
 import torch
+from numpy.typing import NDArray
 from tokenizers import Tokenizer
 from torch import Tensor
 
@@ -25,7 +26,29 @@ class Surrogate:
 
     queries: Floats  # (N, d) unit vectors
     documents: Floats  # (N, d)
+    negatives: Floats  # (M, d), all pairs' hard negatives that the recipe uses, in order
+    first_negative: NDArray[np.int64]  # (N,) where a pair's begin
     lexical: LexicalScores
+
+    def take(self, rows: Sequence[int]) -> "Surrogate":
+        """What is known of the pairs at `rows`."""
+        return replace(
+            self,
+            queries=self.queries[rows],
+            documents=self.documents[rows],
+            first_negative=self.first_negative[rows],
+        )
+
+    def dense_scores(self, rows: NDArray[np.int64], pairs: Sequence[Pair]) -> Floats:
+        """(B, D) of the `pairs` at `rows`: queries against own documents first, then the hard negatives of all."""
+        places = [
+            first + number
+            for first, pair in zip(self.first_negative[rows], pairs, strict=True)
+            for number in range(len(pair.negatives))
+        ]
+        against = np.concatenate([self.documents[rows], self.negatives[places]]) if places else self.documents[rows]
+        scores: Floats = self.queries[rows] @ against.T
+        return scores
 
 
 class BatchStream:
@@ -67,7 +90,7 @@ class BatchStream:
         documents = documents_of(pairs)
         query_prefix, document_prefix = self._recipe.data.prefixes.get(packed.domain, self._prefixes)
         queries = [pair.query for pair in pairs]
-        excluded, teacher = self._judged(packed, queries, documents)
+        excluded, teacher = self._judged(packed, pairs, documents)
         size = recipe.context_size if self._recipe.model.contextual else 1
         null_share = recipe.null_share if self._recipe.model.contextual else 1.0
         context, is_null = choose_context(len(documents), size, recipe.slot_dropout, null_share, random)
@@ -83,19 +106,18 @@ class BatchStream:
     def _cut(self, pair: Pair) -> Pair:
         return Pair(pair.query, pair.document, pair.negatives[: self._recipe.batches.hard_negatives])
 
-    def _judged(self, packed: Packed, queries: list[str], documents: list[str]) -> tuple[Mask, Tensor | None]:
+    def _judged(self, packed: Packed, pairs: Sequence[Pair], documents: list[str]) -> tuple[Mask, Tensor | None]:
         """Which documents are no negatives, and the teacher's logits where the recipe asks for one."""
         kind, learning = self._recipe.batches.filter, self._recipe.learning
-        n = len(queries)
+        queries = [pair.query for pair in pairs]
         if kind == "none" and not learning.teacher_weight:
-            return false_negatives(np.zeros((n, len(documents)), np.float32), queries, documents, eps=0.0), None
+            nothing = np.zeros((len(queries), len(documents)), np.float32)
+            return false_negatives(nothing, queries, documents, eps=0.0), None
         known = self._surrogates[packed.domain]
-        dense = known.queries[packed.rows] @ known.documents[packed.rows].T
+        dense = known.dense_scores(packed.rows, pairs)
         text = known.lexical.scores(queries, documents)
-        # Hard negatives have no surrogate vector: by text alone they rank as their text says, by dense below all.
-        padded = np.pad(dense, ((0, 0), (0, len(documents) - n)), constant_values=float(dense.min()))
-        both = fused(padded, text)
-        scores = {"dense": padded, "text": text, "fused": both, "none": np.zeros_like(both)}[kind]
+        both = fused(dense, text)
+        scores = {"dense": dense, "text": text, "fused": both, "none": np.zeros_like(both)}[kind]
         excluded = false_negatives(scores, queries, documents, self._recipe.batches.eps)
         if not learning.teacher_weight:
             return excluded, None

@@ -12,26 +12,26 @@ from pathlib import Path
 import numpy as np
 
 from cdesearch.context import Floats
-from cdesearch.encoder import Encoder
-from trainer.pairs import Domain
+from cdesearch.encoder import Encoder, Role
 
 SHARD = 2048  # texts between two flushes
 K1, B = 0.9, 0.4
 
 
 def surrogate_vectors(
-    domain: Domain, column: str, encoder: Encoder, folder: Path, advance: Callable[[int], None]
+    name: str, texts: Sequence[str], role: Role, encoder: Encoder, folder: Path, advance: Callable[[int], None]
 ) -> Floats:
-    """(N, d) unit vectors of a domain's queries or documents in null context, memory-mapped.
+    """(n, d) unit vectors of `texts` in null context, memory-mapped.
 
     Cached by contents and model; a run that was stopped goes on after the last flush.
     """
-    texts = domain.column(column)
+    if not texts:
+        return np.empty((0, encoder.dimension), np.float32)
     digest = blake2b(encoder.fingerprint.encode(), digest_size=8)
     for text in texts:
         digest.update(text.encode("utf-8", "replace"))
     folder.mkdir(parents=True, exist_ok=True)
-    file = folder / f"{domain.name}-{column}-{digest.hexdigest()}.npy"
+    file = folder / f"{name}-{role}-{digest.hexdigest()}.npy"
     state = file.with_suffix(".json")
     done = json.loads(state.read_text(encoding="utf-8")) if state.exists() and file.exists() else 0
     shape = (len(texts), encoder.dimension)
@@ -40,8 +40,7 @@ def surrogate_vectors(
     advance(done)
     for start in range(done, len(texts), SHARD):
         shard = texts[start : start + SHARD]
-        role = "query" if column == "query" else "document"
-        vectors[start : start + len(shard)] = encoder.encode(shard, role, None)  # type: ignore[arg-type]
+        vectors[start : start + len(shard)] = encoder.encode(shard, role, None)
         vectors.flush()
         state.write_text(json.dumps(start + len(shard)), encoding="utf-8")
         advance(len(shard))

@@ -17,6 +17,7 @@ from trainer.loss import contrastive
 from trainer.pairs import Pair, domain_files, prepare, read_pairs
 from trainer.recipe import differences, load_recipe
 from trainer.statistics_head import StatisticsHead
+from trainer.stream import Surrogate
 from trainer.surrogate import LexicalScores
 
 RECIPE = '[data]\npairs = ["p"]\n[model]\nstart = "m"\n[run]\nout = "o"\n'
@@ -149,3 +150,18 @@ def test_recipes_in_the_repository_parse_and_can_be_overridden(tmp_path):
         assert recipe.batches.size == 7 and str(recipe.run.out) == "here"
         other = load_recipe(file, {"batches.size": "8", "run.out": "here"})
         assert differences(recipe, other) == ["batches.size: 7 -> 8"]
+
+
+def test_hard_negatives_have_surrogate_scores_of_their_own():
+    random = np.random.default_rng(0)
+    queries, documents, negatives = (random.normal(size=(n, 4)).astype(np.float32) for n in (5, 5, 6))
+    counts = [2, 0, 1, 0, 3]
+    known = Surrogate(queries, documents, negatives, np.cumsum([0, *counts])[:-1], LexicalScores.fit(["a"]))
+    rows = np.array([4, 0, 1])
+    pairs = [Pair("q", "d", ("n",) * used) for used in (2, 2, 0)]  # of the fifth pair's three, two are used
+    wanted = np.concatenate([documents[rows], negatives[[3, 4, 0, 1]]])
+    np.testing.assert_allclose(known.dense_scores(rows, pairs), queries[rows] @ wanted.T, rtol=1e-6)
+    part = known.take([0, 4])
+    np.testing.assert_allclose(
+        part.dense_scores(np.array([1]), [Pair("q", "d", ("n",))]), queries[[4]] @ wanted[[0, 3]].T, rtol=1e-6
+    )
