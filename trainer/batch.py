@@ -24,12 +24,18 @@ class Tokens:
     def rows(self, start: int, stop: int) -> "Tokens":
         """A slice, cut to its own longest text."""
         mask = self.mask[start:stop]
-        longest = int(mask.sum(1).max())
+        longest = int(mask.sum(1).max()) if len(mask) else 0
         return Tokens(self.ids[start:stop, :longest], mask[:, :longest])
 
     def take(self, places: Tensor) -> "Tokens":
         """The texts at `places`."""
         return Tokens(self.ids[places], self.mask[places])
+
+    def micro_batches(self, rows: slice, size: int) -> list[tuple[Tensor, "Tokens"]]:
+        """The texts in `rows`, texts of like length together, shortest first; with their places in `rows`."""
+        mine = self.rows(rows.start, rows.stop)
+        order = torch.argsort(mine.mask.sum(1), stable=True)
+        return [(places, mine.take(places).rows(0, len(places))) for places in order.split(size)]
 
     def to(self, device: torch.device) -> "Tokens":
         """On another device."""

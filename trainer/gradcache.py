@@ -4,7 +4,8 @@
     (b) second stage over queries and documents, the same      and onto the context (cached: its keys and values)
     (c) loss, and its gradient at the pooled vectors       (e) context pass and first stage again, from that gradient
 
-Every forward pass that is repeated replays its random state, so dropout is the same both times. On several processes
+Every forward pass that is repeated replays its random state, so dropout is the same both times. The last micro-batch of
+documents, the longest, is not repeated: its graph waits, and is the first to be gone through. On several processes
 each embeds its own share of the texts; vectors are gathered, and gradients summed, so that all take the same step.
 """
 
@@ -29,9 +30,10 @@ Judge = Callable[[Tensor, Tensor, Tensor], Verdict]  # pooled queries, documents
 class _Piece:
     """A micro-batch and the random state that it began with."""
 
-    rows: slice
+    places: Tensor
     tokens: Tokens
     state: tuple[Tensor, Tensor | None]
+    graph: Tensor | None = None  # the output with its graph, where that was kept
 
 
 class GradCache:
@@ -59,14 +61,12 @@ class GradCache:
         vectors, seen = self._first_stage(context, batch)  # (a)
         leaf = vectors.requires_grad_()
         held = self._hold_context(leaf, batch.is_null)
-        texts = [batch.queries, batch.documents]
-        with torch.no_grad():  # (b)
-            weights = token_weights()
-            embedded = [self._embed(tokens, weights, held) for tokens in texts]
-        pooled = [gather(part).requires_grad_() for part, _ in embedded]
-        verdict = judge(pooled[0], pooled[1], pooled[1][batch.context])  # (c)
+        queries, queries_seen = self._embed(batch.queries, token_weights, held)  # (b)
+        documents, documents_seen = self._embed(batch.documents, token_weights, held, keep=True)
+        queries, documents = gather(queries).requires_grad_(), gather(documents).requires_grad_()
+        verdict = judge(queries, documents, documents[batch.context])  # (c)
         (verdict.loss / world()).backward()
-        for (_, pieces), whole in zip(embedded, pooled, strict=True):  # (d)
+        for whole, pieces in ((documents, documents_seen), (queries, queries_seen)):  # (d)
             assert whole.grad is not None
             self._replay(pieces, whole.grad[share(len(whole))] * world(), token_weights, held)
         held.backward()
@@ -87,16 +87,15 @@ class GradCache:
     def _first_stage(self, context: Tokens, batch: Batch) -> tuple[Tensor, list[_Piece]]:
         """First-stage vectors (J, d) without gradient; zeros where no slot shows them."""
         if not batch.is_contextual:
-            d = self._model.config.backbone.dimension
-            return torch.zeros(len(context), d, device=self._device), []
-        pieces, vectors = [], []
-        with torch.no_grad():
-            for rows, tokens in self._pieces(context):
-                state = _random_state(self._device)
-                with self._cast():
-                    vectors.append(self._model.first_stage(tokens.ids, tokens.mask).float())
-                pieces.append(_Piece(rows, tokens, state))
-        return gather(torch.cat(vectors)), pieces
+            return torch.zeros(len(context), self._model.config.backbone.dimension, device=self._device), []
+        pieces = []
+        vectors = self._empty(len(context))
+        for places, tokens in self._pieces(context):
+            state = _random_state(self._device)
+            with torch.no_grad(), self._cast():
+                vectors[places] = self._model.first_stage(tokens.ids, tokens.mask).float()
+            pieces.append(_Piece(places, tokens, state))
+        return gather(vectors), pieces
 
     def _hold_context(self, vectors: Tensor, is_null: Tensor) -> "_Held":
         is_null = is_null.to(self._device)
@@ -106,23 +105,34 @@ class GradCache:
             keys, values = self._model.second_stage.cache(vectors, is_null)
         return _Held(vectors, is_null, (keys, values))
 
-    def _pieces(self, tokens: Tokens) -> list[tuple[slice, Tokens]]:
+    def _pieces(self, tokens: Tokens) -> list[tuple[Tensor, Tokens]]:
         """This process' share in micro-batches."""
-        mine = share(len(tokens))
-        starts = range(mine.start, mine.stop, self._micro_batch)
-        bounds = [(start, min(start + self._micro_batch, mine.stop)) for start in starts]
-        return [
-            (slice(start - mine.start, stop - mine.start), tokens.rows(start, stop).to(self._device))
-            for start, stop in bounds
-        ]
+        parts = tokens.micro_batches(share(len(tokens)), self._micro_batch)
+        return [(places.to(self._device), part.to(self._device)) for places, part in parts]
 
-    def _embed(self, texts: Tokens, weights: Tensor, held: "_Held") -> tuple[Tensor, list[_Piece]]:
-        pieces, pooled = [], []
-        for rows, tokens in self._pieces(texts):
-            state = _random_state(self._device)
-            pooled.append(self._pooled(tokens, weights, held))
-            pieces.append(_Piece(rows, tokens, state))
-        return torch.cat(pooled), pieces
+    def _empty(self, n: int) -> Tensor:
+        """Room for this process' vectors of `n` texts."""
+        mine = share(n)
+        return torch.empty(mine.stop - mine.start, self._model.config.backbone.dimension, device=self._device)
+
+    def _embed(
+        self, texts: Tokens, token_weights: Callable[[], Tensor], held: "_Held", *, keep: bool = False
+    ) -> tuple[Tensor, list[_Piece]]:
+        """Vectors without gradient; with `keep`, the last piece's graph is kept."""
+        with torch.no_grad():
+            weights = token_weights()
+        pooled, pieces = self._empty(len(texts)), []
+        parts = self._pieces(texts)
+        for number, (places, tokens) in enumerate(parts):
+            state, graph = _random_state(self._device), None
+            if keep and number == len(parts) - 1:
+                graph = self._pooled(tokens, token_weights(), held)
+                pooled[places] = graph.detach()
+            else:
+                with torch.no_grad():
+                    pooled[places] = self._pooled(tokens, weights, held)
+            pieces.append(_Piece(places, tokens, state, graph))
+        return pooled, pieces
 
     def _pooled(self, tokens: Tokens, weights: Tensor, held: "_Held") -> Tensor:
         """(B, d) vectors before the statistics head."""
@@ -137,17 +147,19 @@ class GradCache:
     def _replay(
         self, pieces: Sequence[_Piece], gradients: Tensor, token_weights: Callable[[], Tensor], held: "_Held"
     ) -> None:
-        for piece in pieces:
-            with _replayed(piece.state, self._device):
-                pooled = self._pooled(piece.tokens, token_weights(), held)
-            pooled.backward(gradients[piece.rows])
+        for piece in reversed(pieces):
+            pooled = piece.graph
+            if pooled is None:
+                with _replayed(piece.state, self._device):
+                    pooled = self._pooled(piece.tokens, token_weights(), held)
+            pooled.backward(gradients[piece.places])
 
     def _replay_first_stage(self, pieces: Sequence[_Piece], gradients: Tensor) -> None:
         mine = gradients[share(len(gradients))]
         for piece in pieces:
             with _replayed(piece.state, self._device), self._cast():
                 vectors = self._model.first_stage(piece.tokens.ids, piece.tokens.mask).float()
-            vectors.backward(mine[piece.rows])
+            vectors.backward(mine[piece.places])
 
     def _cast(self) -> torch.autocast | nullcontext[None]:
         if self._precision == torch.float32:

@@ -18,26 +18,25 @@ HERE = Path(__file__).parent
 def full_graph(model, head, batch, micro_batch):
     """The same forward passes in the same order, all in one graph."""
 
-    def parts(tokens):
-        return [
-            tokens.rows(start, min(start + micro_batch, len(tokens))) for start in range(0, len(tokens), micro_batch)
-        ]
+    def embed(tokens, network):
+        parts = tokens.micro_batches(slice(0, len(tokens)), micro_batch)
+        places = torch.cat([places for places, _ in parts])
+        return torch.cat([network(part) for _, part in parts])[places.argsort()]
 
     stage, make_weights = model.second_stage, weights_of(head, batch)
     context = batch.documents.take(batch.context)
-    vectors = torch.cat([model.first_stage(part.ids, part.mask) for part in parts(context)])
+    vectors = embed(context, lambda part: model.first_stage(part.ids, part.mask))
     held = None if stage.joint else stage.cache(vectors, batch.is_null)
     weights = make_weights()
-    pooled = []
-    for tokens in (batch.queries, batch.documents):
-        embedded = []
-        for part in parts(tokens):
-            if held is None:
-                states = stage.joint_states(part.ids, part.mask, vectors, batch.is_null)
-            else:
-                states = stage.states(part.ids, part.mask, *held)
-            embedded.append(mean_pool(states, weights[part.ids] * part.mask))
-        pooled.append(torch.cat(embedded))
+
+    def second_stage(part):
+        if held is None:
+            states = stage.joint_states(part.ids, part.mask, vectors, batch.is_null)
+        else:
+            states = stage.states(part.ids, part.mask, *held)
+        return mean_pool(states, weights[part.ids] * part.mask)
+
+    pooled = [embed(tokens, second_stage) for tokens in (batch.queries, batch.documents)]
     verdict = judge_of(head, batch)(pooled[0], pooled[1], pooled[1][batch.context])
     verdict.loss.backward()
     return verdict.loss.item(), gradients(model, head)
@@ -100,3 +99,13 @@ def test_two_processes_find_the_gradient_of_one(attention, tmp_path):
     for rank in range(2):
         saved = torch.load(tmp_path / f"out.{rank}")
         assert_same(alone, (saved["loss"], saved["gradients"]))
+
+
+def test_micro_batches_hold_every_text_once_and_no_padding_to_spare():
+    tokens = make_batch().documents
+    parts = tokens.micro_batches(slice(2, 11), 4)
+    assert sorted(torch.cat([places for places, _ in parts]).tolist()) == list(range(9))
+    for places, part in parts:
+        longest = part.ids.shape[1]
+        assert part.mask.sum(1).max() == longest
+        torch.testing.assert_close(part.ids, tokens.ids[2:11][places][:, :longest])
