@@ -4,14 +4,14 @@
     (b) second stage over queries and documents, the same      and onto the context (cached: its keys and values)
     (c) loss, and its gradient at the pooled vectors       (e) context pass and first stage again, from that gradient
 
-Every forward pass that is repeated replays its random state, so dropout is the same both times. The last micro-batch of
-documents, the longest, is not repeated: its graph waits, and is the first to be gone through. On several processes
+Every forward pass that is repeated replays its random state, so dropout is the same both times. The last
+micro-batches of context and documents, the longest, are not repeated: their graphs wait. On several processes
 each embeds its own share of the texts; vectors are gathered, and gradients summed, so that all take the same step.
 """
 
 from collections.abc import Callable, Sequence
 from contextlib import nullcontext
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import torch
 from torch import Tensor
@@ -57,21 +57,24 @@ class GradCache:
 
     def step(self, batch: Batch, token_weights: Callable[[], Tensor], judge: Judge) -> Verdict:
         """Add the batch's gradient to `.grad`; returns the loss. `token_weights` gives (V,) from the head, anew."""
-        context = batch.documents.take(batch.context)
-        vectors, seen = self._first_stage(context, batch)  # (a)
+        vectors, context_seen = self._first_stage(batch)  # (a)
         leaf = vectors.requires_grad_()
         held = self._hold_context(leaf, batch.is_null)
-        queries, queries_seen = self._embed(batch.queries, token_weights, held)  # (b)
-        documents, documents_seen = self._embed(batch.documents, token_weights, held, keep=True)
-        queries, documents = gather(queries).requires_grad_(), gather(documents).requires_grad_()
+
+        def second_stage(tokens: Tokens) -> Tensor:
+            return self._pooled(tokens, token_weights(), held)
+
+        queries, queries_seen = self._run(batch.queries, second_stage, keep=False)  # (b)
+        documents, documents_seen = self._run(batch.documents, second_stage, keep=True)
+        queries, documents = queries.requires_grad_(), documents.requires_grad_()
         verdict = judge(queries, documents, documents[batch.context])  # (c)
         (verdict.loss / world()).backward()
         for whole, pieces in ((documents, documents_seen), (queries, queries_seen)):  # (d)
             assert whole.grad is not None
-            self._replay(pieces, whole.grad[share(len(whole))] * world(), token_weights, held)
+            self._replay(pieces, whole.grad * world(), second_stage)
         held.backward()
-        if leaf.grad is not None and not self._freeze_first_stage and batch.is_contextual:  # (e)
-            self._replay_first_stage(seen, total(leaf.grad))
+        if leaf.grad is not None and not self._freeze_first_stage:  # (e)
+            self._replay(context_seen, total(leaf.grad), self._first_stage_vectors)
         return verdict
 
     def sum_gradients(self) -> None:
@@ -84,18 +87,12 @@ class GradCache:
                 parameter.grad = torch.zeros_like(parameter) if parameter.grad is None else parameter.grad
                 total(parameter.grad)
 
-    def _first_stage(self, context: Tokens, batch: Batch) -> tuple[Tensor, list[_Piece]]:
+    def _first_stage(self, batch: Batch) -> tuple[Tensor, list[_Piece]]:
         """First-stage vectors (J, d) without gradient; zeros where no slot shows them."""
+        context = batch.documents.take(batch.context)
         if not batch.is_contextual:
             return torch.zeros(len(context), self._model.config.backbone.dimension, device=self._device), []
-        pieces = []
-        vectors = self._empty(len(context))
-        for places, tokens in self._pieces(context):
-            state = _random_state(self._device)
-            with torch.no_grad(), self._cast():
-                vectors[places] = self._model.first_stage(tokens.ids, tokens.mask).float()
-            pieces.append(_Piece(places, tokens, state))
-        return gather(vectors), pieces
+        return self._run(context, self._first_stage_vectors, keep=not self._freeze_first_stage)
 
     def _hold_context(self, vectors: Tensor, is_null: Tensor) -> "_Held":
         is_null = is_null.to(self._device)
@@ -105,34 +102,34 @@ class GradCache:
             keys, values = self._model.second_stage.cache(vectors, is_null)
         return _Held(vectors, is_null, (keys, values))
 
-    def _pieces(self, tokens: Tokens) -> list[tuple[Tensor, Tokens]]:
-        """This process' share in micro-batches."""
-        parts = tokens.micro_batches(share(len(tokens)), self._micro_batch)
-        return [(places.to(self._device), part.to(self._device)) for places, part in parts]
+    def _run(self, texts: Tokens, network: Callable[[Tokens], Tensor], *, keep: bool) -> tuple[Tensor, list[_Piece]]:
+        """All processes' vectors (n, d) without gradient; with `keep`, the graph of the last piece waits."""
+        mine = share(len(texts))
+        vectors = torch.empty(mine.stop - mine.start, self._model.config.backbone.dimension, device=self._device)
+        parts = texts.micro_batches(mine, self._micro_batch)
+        pieces = []
+        for number, (places, part) in enumerate(parts):
+            piece = _Piece(places.to(self._device), part.to(self._device), _random_state(self._device))
+            with torch.set_grad_enabled(keep and number == len(parts) - 1):
+                made = network(piece.tokens)
+            vectors[piece.places] = made.detach()
+            pieces.append(replace(piece, graph=made) if made.requires_grad else piece)
+        return gather(vectors), pieces
 
-    def _empty(self, n: int) -> Tensor:
-        """Room for this process' vectors of `n` texts."""
-        mine = share(n)
-        return torch.empty(mine.stop - mine.start, self._model.config.backbone.dimension, device=self._device)
+    def _replay(self, pieces: Sequence[_Piece], gradient: Tensor, network: Callable[[Tokens], Tensor]) -> None:
+        """Backward through every piece, from the gradient (n, d) at all processes' vectors."""
+        mine = gradient[share(len(gradient))]
+        for piece in reversed(pieces):
+            made = piece.graph
+            if made is None:
+                with _replayed(piece.state, self._device):
+                    made = network(piece.tokens)
+            made.backward(mine[piece.places])
 
-    def _embed(
-        self, texts: Tokens, token_weights: Callable[[], Tensor], held: "_Held", *, keep: bool = False
-    ) -> tuple[Tensor, list[_Piece]]:
-        """Vectors without gradient; with `keep`, the last piece's graph is kept."""
-        with torch.no_grad():
-            weights = token_weights()
-        pooled, pieces = self._empty(len(texts)), []
-        parts = self._pieces(texts)
-        for number, (places, tokens) in enumerate(parts):
-            state, graph = _random_state(self._device), None
-            if keep and number == len(parts) - 1:
-                graph = self._pooled(tokens, token_weights(), held)
-                pooled[places] = graph.detach()
-            else:
-                with torch.no_grad():
-                    pooled[places] = self._pooled(tokens, weights, held)
-            pieces.append(_Piece(places, tokens, state, graph))
-        return pooled, pieces
+    def _first_stage_vectors(self, tokens: Tokens) -> Tensor:
+        """(B, d)."""
+        with self._cast():
+            return self._model.first_stage(tokens.ids, tokens.mask).float()
 
     def _pooled(self, tokens: Tokens, weights: Tensor, held: "_Held") -> Tensor:
         """(B, d) vectors before the statistics head."""
@@ -143,23 +140,6 @@ class GradCache:
             else:
                 states = stage.states(tokens.ids, tokens.mask, *held.leaves)
         return mean_pool(states.float(), weights[tokens.ids] * tokens.mask)
-
-    def _replay(
-        self, pieces: Sequence[_Piece], gradients: Tensor, token_weights: Callable[[], Tensor], held: "_Held"
-    ) -> None:
-        for piece in reversed(pieces):
-            pooled = piece.graph
-            if pooled is None:
-                with _replayed(piece.state, self._device):
-                    pooled = self._pooled(piece.tokens, token_weights(), held)
-            pooled.backward(gradients[piece.places])
-
-    def _replay_first_stage(self, pieces: Sequence[_Piece], gradients: Tensor) -> None:
-        mine = gradients[share(len(gradients))]
-        for piece in pieces:
-            with _replayed(piece.state, self._device), self._cast():
-                vectors = self._model.first_stage(piece.tokens.ids, piece.tokens.mask).float()
-            vectors.backward(mine[piece.places])
 
     def _cast(self) -> torch.autocast | nullcontext[None]:
         if self._precision == torch.float32:
