@@ -8,11 +8,13 @@ from pathlib import Path
 from typing import Any
 
 from rich.console import Console
+from rich.padding import Padding
 from rich.text import Text
 
 from cdesearch.schema import Hit
 
 PASSAGE_LINES = 4
+INDENT = 3
 STEM = 4  # letters that two forms of a word must share to be marked alike
 
 
@@ -27,9 +29,9 @@ def show_hits(query: str, hits: Sequence[Hit], root: Path, *, full: bool) -> Non
         console.print(_heading(hit, root, linked=console.is_terminal))
         trail = " > ".join(part for part in (hit.chunk.title, *hit.chunk.trail) if part)
         if trail:
-            console.print(Text("   " + _clean(trail), style="dim"))
+            _indented(console, Text(_clean(trail), style="dim"))
         for line in _passage(hit.chunk.body, words, full=full):
-            console.print(_marked("   " + _clean(line), words))
+            _indented(console, _marked(_clean(line), words))
         console.print()
 
 
@@ -66,6 +68,14 @@ def _heading(hit: Hit, root: Path, *, linked: bool) -> Text:
         place += " " + _clean(hit.chunk.document_id.removeprefix(hit.chunk.path))
     link = f"link {file.as_uri()}" if linked else ""
     return Text.assemble((f"{hit.rank:>2} ", "bold"), (place, f"cyan {link}"), (f"  {hit.score:.3f}", "dim"))
+
+
+def _indented(console: Console, text: Text) -> None:
+    """Under its heading; wrapped on a terminal, in one line elsewhere."""
+    if console.is_terminal:
+        console.print(Padding(text, (0, 0, 0, INDENT)), soft_wrap=False)
+    else:
+        console.print(Text(" " * INDENT) + text)
 
 
 def _passage(body: str, words: Sequence[str], *, full: bool) -> list[str]:

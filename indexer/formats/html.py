@@ -55,8 +55,9 @@ def _render(node: LexborNode, parts: list[str]) -> None:
             cells = [_inline(cell) for cell in child.iter() if cell.tag in ("td", "th")]
             parts.append("\n" + " | ".join(cells))
         elif tag == "li":
-            parts.append("\n- ")
-            _render(child, parts)
+            item: list[str] = []
+            _render(child, item)
+            parts.append("\n- " + "".join(item).strip())
         elif tag == "br":
             parts.append("\n")
         elif tag == "-text":

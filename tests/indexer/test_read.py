@@ -16,7 +16,7 @@ def documents(name, data, columns=Columns()):  # noqa: B008 (frozen)
 
 def test_html_loses_its_furniture_and_keeps_its_structure():
     page = b"""<html><head><title>T</title><style>x{}</style></head><body><nav>menu</nav><main><h1>Cats</h1>
-    <p>They <b>purr</b>.</p><ul><li>one</li><li>two</li></ul><pre>a = 1\nb = 2</pre>
+    <p>They <b>purr</b>.</p><ul><li><p>one</p></li><li>two</li></ul><pre>a = 1\nb = 2</pre>
     <table><tr><th>k</th><td>v</td></tr></table></main><footer>bye</footer></body></html>"""
     (document,) = documents("a.html", page)
     assert document.title == "Cats" and document.headings[0].title == "Cats"
