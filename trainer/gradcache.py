@@ -18,6 +18,7 @@ from torch import Tensor
 
 from cdesearch.model.backbone import mean_pool
 from cdesearch.model.contextual import ContextualModel
+from cdesearch.model.packed import has_kernel, pack_texts, packed_mean
 from trainer.batch import Batch, Tokens
 from trainer.loss import Verdict
 from trainer.processes import gather, same_seed, share, total, world
@@ -54,6 +55,8 @@ class GradCache:
         self._freeze_first_stage = freeze_first_stage
         self._precision = precision
         self._device = next(model.parameters()).device
+        # Joint rows hold the context beside each text: nothing there is of different length but a short tail.
+        self._packs = not model.second_stage.joint and has_kernel(torch.empty(0, dtype=precision, device=self._device))
 
     def step(self, batch: Batch, token_weights: Callable[[], Tensor], judge: Judge) -> Verdict:
         """Add the batch's gradient to `.grad`; returns the loss. `token_weights` gives (V,) from the head, anew."""
@@ -134,6 +137,11 @@ class GradCache:
     def _pooled(self, tokens: Tokens, weights: Tensor, held: "_Held") -> Tensor:
         """(B, d) vectors before the statistics head."""
         stage = self._model.second_stage
+        if self._packs:
+            packing = pack_texts(tokens.ids, tokens.mask)
+            with self._cast():
+                states = stage.packed_states(packing, *held.leaves)
+            return packed_mean(states.float(), weights[packing.ids[0]], packing)
         with self._cast():
             if stage.joint:
                 states = stage.joint_states(tokens.ids, tokens.mask, held.vectors, held.is_null)

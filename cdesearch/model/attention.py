@@ -6,9 +6,15 @@ import torch
 from torch import Tensor, nn
 from torch.nn import functional
 
+from cdesearch.model.packed import Packing, attend_packed
 
-def attend(queries: Tensor, keys: Tensor, values: Tensor, n_heads: int, mask: Tensor | None = None) -> Tensor:
-    """(B, T, d) from queries (B, T, d), keys and values (B, S, d); `mask` (B, 1, 1, S) is added to the scores."""
+Mask = Tensor | Packing | None  # (B, 1, 1, S) to add to the scores; or where packed texts begin; or no padding
+
+
+def attend(queries: Tensor, keys: Tensor, values: Tensor, n_heads: int, mask: Mask = None) -> Tensor:
+    """(B, T, d) from queries (B, T, d), keys and values (B, S, d)."""
+    if isinstance(mask, Packing):
+        return attend_packed(queries, keys, values, n_heads, mask)
     if mask is None and torch.onnx.is_in_onnx_export():
         fused: Tensor = _FusedAttention.apply(queries, keys, values, n_heads)  # type: ignore[no-untyped-call] # torch's
         return fused
@@ -64,7 +70,7 @@ class SelfAttention(nn.Module):
         self.qkv = nn.Linear(dimension, 3 * dimension)
         self.out = nn.Linear(dimension, dimension)
 
-    def forward(self, rows: Tensor, mask: Tensor | None, context: Doorway | None = None) -> Tensor:
+    def forward(self, rows: Tensor, mask: Mask, context: Doorway | None = None) -> Tensor:
         """(B, T, d) to (B, T, d)."""
         q, k, v = self.qkv(rows).chunk(3, dim=-1)
         mixed = attend(q, k, v, self.n_heads, mask)

@@ -6,7 +6,7 @@ import torch
 from torch import Tensor, nn
 from torch.nn import functional
 
-from cdesearch.model.attention import Doorway, SelfAttention
+from cdesearch.model.attention import Doorway, Mask, SelfAttention
 from cdesearch.model.config import BackboneConfig
 
 
@@ -22,7 +22,7 @@ class Block(nn.Module):
         self.norm = nn.LayerNorm(config.dimension, config.norm_eps)
         self.dropout = nn.Dropout(config.dropout)
 
-    def forward(self, rows: Tensor, mask: Tensor | None, context: Doorway | None = None) -> Tensor:
+    def forward(self, rows: Tensor, mask: Mask, context: Doorway | None = None) -> Tensor:
         """(B, T, d) to (B, T, d)."""
         rows = self.attention_norm(rows + self.dropout(self.attention(rows, mask, context)))
         return self.norm(rows + self.dropout(self.down(functional.gelu(self.up(rows)))))  # type: ignore[no-any-return]
@@ -39,9 +39,10 @@ class Backbone(nn.Module):
         self.dropout = nn.Dropout(config.dropout)
         self.blocks = nn.ModuleList(Block(config) for _ in range(config.n_layers))
 
-    def embed(self, input_ids: Tensor) -> Tensor:
-        """(B, T) ids to (B, T, d) rows with positions, normalised."""
-        places = torch.arange(input_ids.shape[1], device=input_ids.device)
+    def embed(self, input_ids: Tensor, places: Tensor | None = None) -> Tensor:
+        """(B, T) ids to (B, T, d) rows with positions, normalised; `places` (T,) where they are not 0 to T - 1."""
+        if places is None:
+            places = torch.arange(input_ids.shape[1], device=input_ids.device)
         return self.dropout(self.norm(self.tokens(input_ids) + self.positions(places)))  # type: ignore[no-any-return]
 
     def forward(self, input_ids: Tensor, attention_mask: Tensor | None) -> Tensor:

@@ -6,9 +6,10 @@ import torch
 from torch import Tensor, nn
 from torch.nn import functional
 
-from cdesearch.model.attention import ContextAttention
+from cdesearch.model.attention import ContextAttention, Mask
 from cdesearch.model.backbone import Backbone, Block, additive_mask, mean_pool
 from cdesearch.model.config import ModelConfig
+from cdesearch.model.packed import Packing
 
 
 class SecondStage(nn.Module):
@@ -72,6 +73,13 @@ class SecondStage(nn.Module):
         """
         rows = self.backbone.embed(input_ids)
         mask = None if attention_mask is None else additive_mask(attention_mask, rows.dtype)
+        return self._through(rows, mask, keys, values)
+
+    def packed_states(self, packing: Packing, keys: Tensor | None, values: Tensor | None) -> Tensor:
+        """(1, N, d), the same of packed texts."""
+        return self._through(self.backbone.embed(packing.ids, packing.places), packing, keys, values)
+
+    def _through(self, rows: Tensor, mask: Mask, keys: Tensor | None, values: Tensor | None) -> Tensor:
         held = iter([] if keys is None or values is None else zip(keys, values, strict=True))
         for block, door in self.layers:
             seen = next(held, None) if door is not None else None

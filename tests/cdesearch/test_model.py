@@ -7,9 +7,12 @@ from torch.nn import functional
 
 from cdesearch.model.attention import attend
 from cdesearch.model.backbone import mean_pool
+from cdesearch.model.packed import pack_texts, packed_mean
 
 D = TINY.backbone.dimension
 JOINT = replace(TINY, context_attention="joint")
+
+NEEDS_CUDA = pytest.mark.skipif(not torch.cuda.is_available(), reason="the kernels are CUDA's")
 
 
 def inputs(n_texts=3, length=9):
@@ -96,3 +99,23 @@ def test_padding_and_batch_mates_do_not_matter():
     alone = model(ids[:1, :5], mask[:1, :5], weights[:1, :5], shift, projection, context)[1]
     together = model(ids, mask, weights, shift, projection, context)[1]
     torch.testing.assert_close(alone[0], together[0], atol=1e-5, rtol=0)
+
+
+@pytest.mark.parametrize("device", ["cpu", pytest.param("cuda", marks=NEEDS_CUDA)])
+def test_packed_texts_have_the_vectors_of_padded_ones(device):
+    dtype, tolerance = (torch.float32, 1e-5) if device == "cpu" else (torch.bfloat16, 3e-2)
+    stage = make_model().second_stage.to(device, dtype)
+    ids, mask, weights, _, _ = (value.to(device) for value in inputs())
+    with torch.no_grad():
+        context = torch.randn(7, D, device=device, dtype=dtype)
+        keys, values = stage.cache(context, torch.zeros(7, dtype=bool, device=device))
+    packing = pack_texts(ids, mask)
+    padded = mean_pool(stage.states(ids, mask, keys, values), weights * mask)
+    packed = packed_mean(stage.packed_states(packing, keys, values), weights[mask.bool()].to(dtype), packing)
+    torch.testing.assert_close(packed, padded, atol=tolerance, rtol=0)
+    wanted, found = (
+        torch.autograd.grad(x.square().sum(), stage.parameters(), allow_unused=True) for x in (padded, packed)
+    )
+    for one, other in zip(wanted, found, strict=True):
+        if one is not None:
+            torch.testing.assert_close(other, one, atol=10 * tolerance, rtol=1e-3 if device == "cpu" else 0.1)

@@ -1,0 +1,67 @@
+"""Texts end to end in one row, without padding, for attention that knows where each text begins."""
+
+from dataclasses import dataclass
+from importlib.util import find_spec
+from itertools import pairwise
+
+import torch
+from torch import Tensor
+from torch.nn import functional
+
+
+@dataclass(frozen=True, slots=True)
+class Packing:
+    """B texts of N tokens together."""
+
+    ids: Tensor  # (1, N)
+    places: Tensor  # (N,) of each token in its text
+    text: Tensor  # (N,) to which each token belongs
+    bounds: Tensor  # (B + 1,) int32, where each text begins
+    longest: int
+
+
+def pack_texts(input_ids: Tensor, attention_mask: Tensor) -> Packing:
+    """Padded ids and 0/1 mask (B, T) without the padding."""
+    lengths = attention_mask.sum(1)
+    ends = lengths.cumsum(0)
+    text = torch.repeat_interleave(torch.arange(len(lengths), device=lengths.device), lengths)
+    places = torch.arange(len(text), device=lengths.device) - (ends - lengths)[text]
+    bounds = functional.pad(ends, (1, 0)).to(torch.int32)
+    return Packing(input_ids[attention_mask.bool()][None], places, text, bounds, int(lengths.max()))
+
+
+def attend_packed(queries: Tensor, keys: Tensor, values: Tensor, n_heads: int, packing: Packing) -> Tensor:
+    """(1, N, d) from three (1, N, d); each text attends to itself alone.
+
+    flash-attn's kernel where it is installed, else torch's own; both know half precision on CUDA alone. Elsewhere
+    text by text.
+    """
+    q, k, v = (x[0].unflatten(-1, (n_heads, -1)) for x in (queries, keys, values))  # (N, heads, d / heads)
+    bounds, longest = packing.bounds, packing.longest
+    mixed: Tensor
+    if not has_kernel(q):
+        spans = list(pairwise(bounds.tolist()))
+        parts = (tuple(x[start:stop].transpose(0, 1) for x in (q, k, v)) for start, stop in spans)
+        mixed = torch.cat([functional.scaled_dot_product_attention(*part).transpose(0, 1) for part in parts])
+    elif find_spec("flash_attn"):
+        from flash_attn import flash_attn_varlen_func
+
+        mixed = flash_attn_varlen_func(q, k, v, bounds, bounds, longest, longest)
+    else:
+        from torch.nn.attention.varlen import varlen_attn
+
+        mixed = varlen_attn(q, k, v, bounds, bounds, longest, longest)  # type: ignore[assignment]
+    return mixed.flatten(1)[None]
+
+
+def has_kernel(tensor: Tensor) -> bool:
+    """Whether packed attention is faster than padded for such a tensor."""
+    known = find_spec("flash_attn") or find_spec("torch.nn.attention.varlen")
+    return bool(known) and tensor.is_cuda and tensor.dtype in (torch.bfloat16, torch.float16)
+
+
+def packed_mean(states: Tensor, weights: Tensor, packing: Packing) -> Tensor:
+    """(1, N, d) states and (N,) weights to every text's weighted mean, (B, d)."""
+    n_texts = len(packing.bounds) - 1
+    sums = states.new_zeros(n_texts, states.shape[-1]).index_add(0, packing.text, states[0] * weights[:, None])
+    return sums / weights.new_zeros(n_texts).index_add(0, packing.text, weights).clamp_min(1e-9)[:, None]
