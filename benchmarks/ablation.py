@@ -14,7 +14,6 @@ from rich.table import Table
 
 from benchmarks.machine import describe
 from cdesearch.encoder import Encoder, load_tokenizer
-from cdesearch.errors import InputError
 from cdesearch.model.config import ModelConfig
 from trainer.evaluate import evaluate
 from trainer.log import read_log
@@ -22,6 +21,7 @@ from trainer.recipe import Recipe
 
 RESULTS = Path(__file__).parent / "results"
 KINDS = ("true", "random", "null")
+STRANGE_TEXTS = 1000
 
 
 @dataclass(frozen=True, slots=True)
@@ -110,10 +110,7 @@ def _strange(recipe: Recipe) -> list[str]:
     from trainer.pairs import domain_files, prepare
 
     assert recipe.run.work is not None
-    domain = prepare(domain_files(recipe.data.pairs)[:1], recipe.run.work)[0]
-    if len(domain) < 1000:
-        raise InputError(f"{domain.name} is too small for a strange context.", "Name a larger domain first.")
-    return domain.column("document")[:1000]
+    return prepare(domain_files(recipe.data.pairs)[:1], recipe.run.work)[0].column("document")[:STRANGE_TEXTS]
 
 
 def _show(arms: list[Arm]) -> None:
