@@ -119,7 +119,8 @@ class Searcher:
         for found in (near, said):
             dense[np.searchsorted(rows, found.rows)] = found.cosines(vector)
         text[np.searchsorted(rows, said.rows)] = said.scores
-        return self._hits(_Ranking.best(k, rows, fuse(dense, text), dense=dense, text=text))
+        null = (self.index.context.own_vectors @ vector).astype(np.float64)
+        return self._hits(_Ranking.best(k, rows, fuse(dense, text, null), dense=dense, text=text))
 
     def _nearest(self, vector: Floats, limit: int, condition: str | None) -> _Candidates:
         """The nearest chunks by the index's own rounding."""

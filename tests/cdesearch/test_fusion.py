@@ -5,9 +5,14 @@ from hypothesis.extra.numpy import arrays
 
 from cdesearch.fusion import fuse
 
-scores = st.integers(1, 30).flatmap(
-    lambda n: st.tuples(*[arrays(np.float64, n, elements=st.floats(-5, 5, allow_subnormal=False)) for _ in range(2)])
-)
+NULL = np.array([-0.1, 0.0, 0.1])
+
+
+def column(n, lowest, highest):
+    return arrays(np.float64, n, elements=st.floats(lowest, highest, allow_subnormal=False))
+
+
+scores = st.integers(1, 130).flatmap(lambda n: st.tuples(column(n, -1, 1), column(n, 0.01, 50)))
 
 
 @given(scores, st.randoms())
@@ -15,23 +20,32 @@ def test_order_of_candidates_does_not_matter(pair, random):
     dense, text = pair
     order = list(range(len(dense)))
     random.shuffle(order)
-    np.testing.assert_allclose(fuse(dense, text)[order], fuse(dense[order], text[order]), atol=1e-6)
+    np.testing.assert_allclose(fuse(dense, text, NULL)[order], fuse(dense[order], text[order], NULL), atol=1e-6)
 
 
 @given(scores)
 def test_better_on_both_sides_is_never_worse(pair):
     dense, text = pair
-    fused = fuse(dense, text)
+    fused = fuse(dense, text, NULL)
     better = (dense[:, None] >= dense) & (text[:, None] >= text)
     assert (fused[:, None] - fused >= -1e-6)[better].all()
 
 
-def test_missing_text_scores_count_as_zero():
-    dense = np.array([0.5, 0.5, 0.5])
-    fused = fuse(dense, np.array([4.0, np.nan, 2.0]))
+def test_what_text_did_not_find_has_no_text_evidence():
+    fused = fuse(np.array([0.5, 0.5, 0.5]), np.array([4.0, np.nan, 2.0]), NULL)
     assert fused[0] > fused[2] > fused[1]
 
 
+def test_the_only_chunk_with_a_rare_word_comes_first():
+    dense = np.array([0.3, 0.2, 0.1])
+    assert fuse(dense, np.array([np.nan, np.nan, 9.0]), NULL).argmax() == 2
+
+
+def test_words_that_are_everywhere_leave_the_ranking_to_the_vectors():
+    dense, text = np.linspace(0.2, 0.5, 150), np.linspace(5.2, 5.0, 150)
+    np.testing.assert_array_equal(np.argsort(fuse(dense, text, NULL)), np.argsort(dense))
+
+
 def test_a_silent_side_says_nothing():
-    assert fuse(np.array([0.3]), np.array([np.nan])).tolist() == [0.0]
-    np.testing.assert_array_equal(np.argsort(fuse(np.array([0.1, 0.9]), np.array([np.nan, np.nan]))), [0, 1])
+    assert fuse(np.array([0.3]), np.array([np.nan]), np.array([0.1])).tolist() == [0.0]
+    np.testing.assert_array_equal(np.argsort(fuse(np.array([0.1, 0.9]), np.array([np.nan, np.nan]), NULL)), [0, 1])

@@ -74,7 +74,9 @@ def test_dense_scores_are_the_exact_cosines(searcher, context):
 def test_hybrid_fuses_the_scores_of_both_sides(searcher):
     dense = {hit.chunk.path: hit.score for hit in searcher.search("rising dough", mode="dense")}
     text = {hit.chunk.path: hit.score for hit in searcher.search("rising dough", mode="text")}
-    fused = fuse(np.array(list(dense.values())), np.array([text.get(path, np.nan) for path in dense]))
+    context = searcher.index.context
+    null = context.own_vectors @ searcher.encoder.encode(["rising dough"], "query", context)[0]
+    fused = fuse(np.array(list(dense.values())), np.array([text.get(path, np.nan) for path in dense]), null)
     hits = searcher.search("rising dough")
     assert {hit.chunk.path: hit.score for hit in hits} == pytest.approx(dict(zip(dense, fused, strict=True)), abs=1e-6)
     assert {hit.chunk.path: hit.text_score for hit in hits if hit.text_score} == pytest.approx(text)
