@@ -1,10 +1,13 @@
 """`python -m benchmarks`: is it better, and what does it cost?"""
 
+import sys
+
 import typer
 
 from benchmarks.ablation import ablation
 from benchmarks.speed import speed
 from benchmarks.train_speed import train_speed
+from cdesearch.errors import CdesearchError
 
 app = typer.Typer(add_completion=False, no_args_is_help=True, pretty_exceptions_enable=False, rich_markup_mode=None)
 app.command()(ablation)
@@ -18,4 +21,8 @@ def _about() -> None:
 
 
 if __name__ == "__main__":
-    app()
+    try:
+        app()
+    except CdesearchError as error:
+        print(f"error: {' '.join(str(error).split())}", file=sys.stderr)
+        sys.exit(error.exit_code)

@@ -14,10 +14,11 @@ from rich.table import Table
 
 from benchmarks.machine import describe
 from cdesearch.encoder import Encoder, load_tokenizer
+from cdesearch.errors import InputError
 from cdesearch.model.config import ModelConfig
 from trainer.evaluate import evaluate
 from trainer.log import read_log
-from trainer.recipe import Recipe
+from trainer.recipe import Recipe, check_recipe
 
 RESULTS = Path(__file__).parent / "results"
 KINDS = ("true", "random", "null")
@@ -47,11 +48,12 @@ def ablation(
     out: Annotated[Path, typer.Option(help="Folder for the JSON and the table.")] = RESULTS,
 ) -> None:
     """Train every arm of a plan and evaluate it with true, random and null context."""
-    planned = tomllib.loads(plan.read_text(encoding="utf-8"))
+    planned = _read(plan)
     folder = work / plan.stem
     machine = describe()
     arms = []
-    for name, recipe in _recipes(planned, data, start, folder):
+    for name, values in _arms(planned, data, start, folder):
+        recipe = check_recipe(values, plan)
         arms.append(_arm(name, recipe, planned, data))
         record = {"machine": machine, "plan": planned, "arms": [asdict(arm) for arm in arms]}
         file = out / f"{plan.stem}-{machine['date']}.json"
@@ -59,7 +61,20 @@ def ablation(
         _show(arms)
 
 
-def _recipes(planned: dict[str, Any], data: Path, start: Path, folder: Path) -> Iterator[tuple[str, Recipe]]:
+def _read(plan: Path) -> dict[str, Any]:
+    try:
+        planned = tomllib.loads(plan.read_text(encoding="utf-8"))
+    except (OSError, tomllib.TOMLDecodeError) as error:
+        raise InputError(f"{plan} is no plan ({error}).", "See benchmarks/ablations for one.") from None
+    if missing := {"evaluate", "max_tokens", "recipe", "arms"} - planned.keys():
+        raise InputError(f"{plan} has no {', '.join(sorted(missing))}.", "See benchmarks/ablations for a whole one.")
+    return planned
+
+
+def _arms(
+    planned: dict[str, Any], data: Path, start: Path, folder: Path
+) -> Iterator[tuple[str, dict[str, dict[str, Any]]]]:
+    """Each arm's name and the keys of its recipe."""
     for name, changes in planned["arms"].items():
         values = {section: dict(keys) for section, keys in planned["recipe"].items()}
         values["data"]["pairs"] = [data / path for path in values["data"]["pairs"]]
@@ -67,8 +82,8 @@ def _recipes(planned: dict[str, Any], data: Path, start: Path, folder: Path) -> 
         values["run"] |= {"out": folder / re.sub(r"\W+", "-", name), "work": folder / "data"}
         for place, value in changes.items():
             section, _, key = place.partition(".")
-            values[section][key] = value
-        yield name, Recipe.model_validate(values)
+            values.setdefault(section, {})[key] = value
+        yield name, values
 
 
 def _arm(name: str, recipe: Recipe, planned: dict[str, Any], data: Path) -> Arm:

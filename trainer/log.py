@@ -10,10 +10,12 @@ FILE = "log.jsonl"
 
 
 class Log:
-    """A run's figures, a line a time."""
+    """A run's figures, a line a time; `anew` forgets those of a run before."""
 
-    def __init__(self, folder: Path) -> None:
+    def __init__(self, folder: Path, *, anew: bool) -> None:
         self._file = folder / FILE
+        if anew:
+            self._file.unlink(missing_ok=True)
         self._board: Any = None
         if find_spec("tensorboard"):
             from torch.utils.tensorboard import SummaryWriter

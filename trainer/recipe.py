@@ -107,6 +107,11 @@ def load_recipe(file: Path, overrides: dict[str, str] | None = None) -> Recipe:
             values.setdefault(section, {})[key] = _value(text)
     except (OSError, tomllib.TOMLDecodeError, AttributeError) as error:
         raise InputError(f"{file} is no recipe ({error}).", "See trainer/recipes for some.") from None
+    return check_recipe(values, file)
+
+
+def check_recipe(values: dict[str, Any], file: Path) -> Recipe:
+    """Sections and keys to a recipe; raises InputError that names `file` and the nearest key."""
     try:
         return Recipe.model_validate(values)
     except ValidationError as error:

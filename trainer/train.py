@@ -110,7 +110,7 @@ class _Run:
         self._material = material
         self._progress = progress
         self._display = display
-        self._log = Log(recipe.run.out) if is_first() else None
+        self._log = Log(recipe.run.out, anew=not progress.step) if is_first() else None
         device = next(model.parameters()).device
         special = sorted(tokenizer.get_added_tokens_decoder())
         self._weights = TokenWeights(model.config.backbone.vocabulary, special, device)

@@ -1,7 +1,10 @@
 import json
 import tomllib
 
+import pytest
+
 from benchmarks.ablation import ablation
+from cdesearch.errors import InputError
 
 PLAN = """
 evaluate = ["beir"]
@@ -46,3 +49,13 @@ def test_arms_are_trained_and_measured_once(tmp_path, tiny_checkpoint):
     assert without["ndcg"]["beir"].keys() == {"true", "random", "null"} and len(context["held_out"]) == 2
     lines = (tmp_path / "runs" / "plan" / "context" / "log.jsonl").read_text().splitlines()
     assert sum("loss" in json.loads(line) and "held_out" not in json.loads(line) for line in lines) == 3
+
+
+def test_a_plan_that_misses_something_is_refused_by_name(tmp_path):
+    plan = tmp_path / "plan.toml"
+    plan.write_text(PLAN.replace("max_tokens", "tokens"))
+    with pytest.raises(InputError, match="has no max_tokens"):
+        ablation(plan, tmp_path, tmp_path, tmp_path, tmp_path)
+    plan.write_text(PLAN.replace('"model.contextual" = false', '"model.contextal" = false'))
+    with pytest.raises(InputError, match="did you mean contextual"):
+        ablation(plan, tmp_path, tmp_path, tmp_path, tmp_path)
