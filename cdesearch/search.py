@@ -11,7 +11,7 @@ from numpy.typing import NDArray
 from cdesearch.context import Floats
 from cdesearch.encoder import Device, Encoder, load_encoder
 from cdesearch.errors import IndexDamagedError, QueryError
-from cdesearch.fusion import Scores, fuse
+from cdesearch.fusion import NOISE_RANK, Scores, fuse
 from cdesearch.index import REBUILD, Index
 from cdesearch.path_filter import path_condition
 from cdesearch.schema import CHUNK_COLUMNS, Hit, chunk_from_row
@@ -19,17 +19,26 @@ from cdesearch.schema import CHUNK_COLUMNS, Hit, chunk_from_row
 Mode = Literal["hybrid", "dense", "text"]
 Rows = NDArray[np.uint64]  # LanceDB's row ids: they hold within one generation
 
-CANDIDATES = 100  # of each side; 300 gain 0.1 to 0.4 points of nDCG@10 on whole documents and cost 9 ms
+OVERSAMPLE = 3  # the graph index ranks by rounded vectors: of so many times k the exact cosines choose
 SEARCH_WIDTH = 150  # nodes that the graph index keeps in view; recall@10 .995 at 100,000 chunks
 
 
 @dataclass(frozen=True, slots=True)
 class _Candidates:
-    """What one side found."""
+    """What one side found, with its own scores and the chunks' vectors."""
 
     rows: Rows
-    scores: Scores  # the side's own
-    vectors: Floats  # (n, d)
+    scores: Scores
+    vectors: Floats  # (n, d); none where nobody asked
+
+    @classmethod
+    def of(cls, table: Any, score: str) -> "_Candidates":
+        """The rows of an Arrow table."""
+        vectors = np.empty((table.num_rows, 0), np.float32)
+        if "vector" in table.column_names:
+            dimension = table.schema.field("vector").type.list_size
+            vectors = table["vector"].combine_chunks().flatten().to_numpy().reshape(-1, dimension)
+        return cls(table["_rowid"].to_numpy(), table[score].to_numpy().astype(np.float64), vectors)
 
     def cosines(self, vector: Floats) -> Scores:
         """Exact ones, (n,)."""
@@ -100,20 +109,20 @@ class Searcher:
 
     def _answer(self, query: str, k: int, mode: Mode, path: str | None, context: bool) -> list[Hit]:
         condition = path_condition(path) if path else None
-        limit = max(k, CANDIDATES)
         if mode == "text":
-            said = self._matching(query, limit, condition)
+            said = self._matching(query, k, condition, ["_score"])
             return self._hits(_Ranking.best(k, said.rows, said.scores, text=said.scores))
         # The index opens, and in hybrid mode full text searches, while the model loads and encodes.
-        side = self._pool.submit(self._matching, query, limit, condition) if mode == "hybrid" else None
         opened = self._pool.submit(lambda: self.index.chunks)
+        wants_text = mode == "hybrid"
+        later = self._pool.submit(self._matching, query, k, condition, ["_score", "vector"]) if wants_text else None
         vector = self.encoder.encode([query], "query", self.index.context if context else None)[0]
         opened.result()
-        near = self._nearest(vector, limit, condition)
-        if side is None:
+        near = self._nearest(vector, k, condition)
+        if later is None:
             dense = near.cosines(vector)
             return self._hits(_Ranking.best(k, near.rows, dense, dense=dense))
-        said = side.result()
+        said = later.result()
         rows = np.union1d(near.rows, said.rows)
         dense, text = np.empty(len(rows)), np.full(len(rows), np.nan)
         for found in (near, said):
@@ -122,27 +131,22 @@ class Searcher:
         null = (self.index.context.own_vectors @ vector).astype(np.float64)
         return self._hits(_Ranking.best(k, rows, fuse(dense, text, null), dense=dense, text=text))
 
-    def _nearest(self, vector: Floats, limit: int, condition: str | None) -> _Candidates:
-        """The nearest chunks by the index's own rounding."""
+    def _nearest(self, vector: Floats, k: int, condition: str | None) -> _Candidates:
+        """Among them the `k` nearest chunks: what text does not favour must be one of these to be a hit."""
+        limit = OVERSAMPLE * k
         search = self.index.chunks.search(vector, "vector").distance_type("cosine").ef(max(SEARCH_WIDTH, limit))
-        return self._candidates(search, "_distance", limit, condition)
+        return _Candidates.of(self._found(search, ["_distance", "vector"], limit, condition), "_distance")
 
-    def _matching(self, query: str, limit: int, condition: str | None) -> _Candidates:
-        """The chunks that share most with the query's words, by BM25."""
+    def _matching(self, query: str, k: int, condition: str | None, columns: list[str]) -> _Candidates:
+        """The chunks that share most with the query's words, by BM25; below its noise rank text adds nothing."""
         search = self.index.chunks.search(query, query_type="fts", fts_columns="text")  # words, never syntax
-        return self._candidates(search, "_score", limit, condition)
+        return _Candidates.of(self._found(search, columns, max(k, NOISE_RANK), condition), "_score")
 
-    def _candidates(self, search: Any, score: str, limit: int, condition: str | None) -> _Candidates:
+    def _found(self, search: Any, columns: list[str], limit: int, condition: str | None) -> Any:
         """Other columns of a hundred candidates would cost more than the search: they are read for the hits alone."""
         if condition:
             search = search.where(condition, prefilter=True)
-        table = self._read(search.limit(limit).select([score, "vector"]).with_row_id(True))
-        dimension = table.schema.field("vector").type.list_size
-        return _Candidates(
-            rows=table["_rowid"].to_numpy(),
-            scores=table[score].to_numpy().astype(np.float64),
-            vectors=table["vector"].combine_chunks().flatten().to_numpy().reshape(-1, dimension),
-        )
+        return self._read(search.limit(limit).select(columns).with_row_id(True))
 
     def _hits(self, ranking: _Ranking) -> list[Hit]:
         if not len(ranking.rows):
