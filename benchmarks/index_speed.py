@@ -18,15 +18,16 @@ from indexer.write import Tables
 
 MODEL_STAGES = ("Embedding the context", "Embedding")
 
-# Runs the product and prints the peak memory of its process, in kilobytes.
+# Runs the product and prints the peak memory of its process, in bytes.
 _PEAK = (
-    "import json, resource, sys\n"
+    "import json, sys\n"
     "from pathlib import Path\n"
+    "from benchmarks.machine import peak_memory\n"
     "from indexer.build import build\n"
     "from indexer.progress import Silent\n"
     "from indexer.settings import Options\n"
     "report = build([Path(sys.argv[1])], Options(index=Path(sys.argv[2]), max_file_bytes=10**10), Silent())\n"
-    "print(json.dumps([resource.getrusage(resource.RUSAGE_SELF).ru_maxrss, report.seconds, report.size_bytes]))\n"
+    "print(json.dumps([peak_memory(), report.seconds, report.size_bytes]))\n"
 )
 
 
@@ -69,13 +70,13 @@ def memory_figures(corpus: Path, work: Path, n_chunks: int) -> list[Figure]:
     folder = work / "many"
     command = [sys.executable, "-c", _PEAK, str(source), str(folder)]
     run = subprocess.run(command, capture_output=True, text=True, check=True)
-    kilobytes, seconds, size = json.loads(run.stdout.splitlines()[-1])
+    peak, seconds, size = json.loads(run.stdout.splitlines()[-1])
     index = Index(folder)
     dimension = index.chunks.schema.field("vector").type.list_size
     payload = index.manifest.n_chunks * dimension * 4 + text_bytes
     detail = {"chunks": index.manifest.n_chunks, "seconds": seconds, "bytes": size, "text_bytes": text_bytes}
     return [
-        Figure("peak memory while indexing", kilobytes / 1e6, "GB", at_most=1.5, detail=detail),
+        Figure("peak memory while indexing", peak / 1e9, "GB", at_most=1.5, detail=detail),
         Figure("disk against vectors and text", size / payload, "times", at_most=1.6),
     ]
 

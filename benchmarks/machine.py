@@ -26,6 +26,12 @@ def describe() -> dict[str, Any]:
     }
 
 
+def peak_memory() -> int:
+    """Bytes that this process has held at most. getrusage would count its parent's, too, from before the exec."""
+    lines = Path("/proc/self/status").read_text(encoding="utf-8").splitlines()
+    return 1024 * int(next(line for line in lines if line.startswith("VmHWM")).split()[1])
+
+
 def _processor() -> str:
     lines = Path("/proc/cpuinfo").read_text(encoding="utf-8").splitlines()
     model = next(line.split(":", 1)[1].strip() for line in lines if line.startswith("model name"))

@@ -27,23 +27,21 @@ MICRO_BATCH = 32
 TEMPERATURE = 0.05
 RATE = 2e-5
 
-# Runs one step of a batch size in a process of its own and prints the kilobytes it added to the peak.
+# Runs one step of a batch size in a process of its own and prints its peak memory in bytes.
 _PEAK = (
-    "import resource, sys\n"
+    "import sys\n"
     "from pathlib import Path\n"
+    "from benchmarks.machine import peak_memory\n"
     "from benchmarks.train_speed import Trainee, read_batch\n"
     "pairs, model, size = Path(sys.argv[1]), Path(sys.argv[2]), int(sys.argv[3])\n"
     "trainee = Trainee(model, contextual=False)\n"
-    "trainee.step(read_batch(pairs, model, 64))\n"
-    "batch = read_batch(pairs, model, size)\n"
-    "before = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss\n"
-    "trainee.step(batch)\n"
-    "print(before, resource.getrusage(resource.RUSAGE_SELF).ru_maxrss)\n"
+    "trainee.step(read_batch(pairs, model, size))\n"
+    "print(peak_memory())\n"
 )
-# Clusters and packs domains of unit vectors around centres; prints seconds and peak kilobytes.
+# Clusters and packs domains of unit vectors around centres; prints seconds and peak bytes.
 _CLUSTERING = (
-    "import resource, sys, time\n"
-    "import numpy as np\n"
+    "import sys, time\n"
+    "from benchmarks.machine import peak_memory\n"
     "from benchmarks.train_speed import scattered\n"
     "from trainer.cluster import cluster_pairs\n"
     "from trainer.pack import pack\n"
@@ -54,7 +52,7 @@ _CLUSTERING = (
     "clustered = time.perf_counter()\n"
     "pack(clusters, size, 'tour', 0, 0)\n"
     "done = time.perf_counter()\n"
-    "print(clustered - started, done - clustered, resource.getrusage(resource.RUSAGE_SELF).ru_maxrss)\n"
+    "print(clustered - started, done - clustered, peak_memory())\n"
 )
 
 
@@ -196,17 +194,16 @@ def _step_figures(pairs: Path, model: Path, size: int, context_size: int, rounds
 
 
 def _memory_figures(pairs: Path, model: Path) -> list[Figure]:
-    """Peak memory of a step by batch size; what a pair adds, against its two vectors and their gradients."""
-    added = {}
+    """Peak memory of a step by batch size. A pair's vectors and their gradients are 6 kB, its rows of scores more."""
+    peaks = {}
     for size in (256, 1024, 4096):
         command = [sys.executable, "-c", _PEAK, str(pairs), str(model), str(size)]
-        run = subprocess.run(command, capture_output=True, text=True, check=True)
-        before, after = map(int, run.stdout.split())
-        added[size] = (after - before) / 1024
-    growth = 1024 * (added[4096] - added[256]) / (4096 - 256)
+        peaks[size] = int(subprocess.run(command, capture_output=True, text=True, check=True).stdout) / 1e6
+    growth = 1000 * (peaks[4096] - peaks[256]) / (4096 - 256)
     return [
-        Figure("memory a pair adds, batch 256 to 4096", growth, "kB", detail={"megabytes_added": added}),
-        Figure("memory of a batch of 4096 over one of 64", added[4096], "MB"),
+        Figure("memory a pair adds, batch 256 to 4096", growth, "kB", detail={"peak_megabytes": peaks}),
+        Figure("peak memory, batch of 256", peaks[256], "MB"),
+        Figure("peak memory, batch of 4096", peaks[4096], "MB"),
     ]
 
 
@@ -217,7 +214,7 @@ def _clustering_figures() -> list[Figure]:
     return [
         Figure("clustering 200,000 pairs of 10 domains", clustering / 60, "minutes"),
         Figure("packing them", packing, "s"),
-        Figure("peak memory of both", peak / 1024, "MB"),
+        Figure("peak memory of both", peak / 1e6, "MB"),
     ]
 
 
