@@ -12,6 +12,7 @@ import typer
 from rich.console import Console
 from rich.table import Table
 
+from benchmarks.figures import RESULTS
 from benchmarks.machine import describe
 from cdesearch.encoder import Encoder, load_tokenizer
 from cdesearch.errors import InputError
@@ -20,7 +21,6 @@ from trainer.evaluate import evaluate
 from trainer.log import read_log
 from trainer.recipe import Recipe, check_recipe
 
-RESULTS = Path(__file__).parent / "results"
 KINDS = ("true", "random", "null")
 STRANGE_TEXTS = 1000
 

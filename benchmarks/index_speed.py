@@ -9,7 +9,7 @@ from pathlib import Path
 from statistics import median
 from typing import Any
 
-from benchmarks.speed import Figure
+from benchmarks.figures import Figure
 from cdesearch.encoder import load_encoder
 from cdesearch.index import Index
 from indexer.build import build

@@ -11,8 +11,8 @@ from pathlib import Path
 from statistics import median, quantiles
 from typing import Any
 
+from benchmarks.figures import Figure
 from benchmarks.index_speed import corpus_file
-from benchmarks.speed import Figure
 from benchmarks.synthetic import grow
 from benchmarks.turns import in_turns
 from cdesearch.encoder import Encoder, load_encoder

@@ -1,19 +1,18 @@
 """What does training cost? Steps against each other, memory, a peer's loop, clustering; side by side in one run."""
 
-import json
 import subprocess
 import sys
 import tempfile
 from collections.abc import Callable
-from dataclasses import asdict, replace
+from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
 import numpy as np
 import typer
 
-from benchmarks.machine import describe
-from benchmarks.speed import RESULTS, Figure, installed_minilm, show
+from benchmarks.figures import RESULTS, Figure, chosen, measure
+from benchmarks.speed import installed_minilm
 from benchmarks.turns import in_turns
 
 if TYPE_CHECKING:
@@ -72,15 +71,8 @@ def train_speed(
         "memory": lambda: _memory_figures(pairs, model),
         "clustering": _clustering_figures,
     }
-    machine = describe()
     settings = {"pairs": pairs.name, "size": size, "context_size": context_size, "max_tokens": MAX_TOKENS}
-    for suite in only.split(","):
-        figures = suites[suite]()
-        show(figures)
-        record = {"machine": machine, "settings": settings, "figures": [asdict(figure) for figure in figures]}
-        file = out / f"train-{suite}-{machine['date']}-{machine['commit']}.json"
-        file.write_text(json.dumps(record, indent=2) + "\n", encoding="utf-8")
-        typer.echo(f"Written to {file}")
+    measure("train", chosen(suites, only), settings, out)
 
 
 class Trainee:

@@ -1,0 +1,70 @@
+"""What was measured, against which bar, and where it is kept."""
+
+import json
+from collections.abc import Callable, Mapping
+from dataclasses import asdict, dataclass, field
+from pathlib import Path
+from typing import Any
+
+from rich.console import Console
+from rich.table import Table
+
+from benchmarks.machine import describe
+from cdesearch.errors import InputError
+
+RESULTS = Path(__file__).parent / "results"
+
+
+@dataclass(frozen=True, slots=True)
+class Figure:
+    """One measured number and the bar it has to pass."""
+
+    name: str
+    value: float
+    unit: str
+    at_least: float | None = None
+    at_most: float | None = None
+    detail: dict[str, Any] = field(default_factory=dict)
+
+    @property
+    def bar(self) -> str:
+        """What was asked."""
+        if self.at_least is not None:
+            return f">= {self.at_least:g}"
+        return "" if self.at_most is None else f"<= {self.at_most:g}"
+
+    @property
+    def passes(self) -> bool:
+        """Whether the bar is met; without one, yes."""
+        return (self.at_least is None or self.value >= self.at_least) and (
+            self.at_most is None or self.value <= self.at_most
+        )
+
+
+def measure(kind: str, suites: Mapping[str, Callable[[], list[Figure]]], settings: dict[str, Any], out: Path) -> None:
+    """Run every suite, show its figures, and keep them as JSON named by suite, date and commit."""
+    machine = describe()
+    out.mkdir(parents=True, exist_ok=True)
+    for name, suite in suites.items():
+        figures = suite()
+        _show(figures)
+        record = {"machine": machine, "settings": settings, "figures": [asdict(figure) for figure in figures]}
+        file = out / f"{kind}-{name}-{machine['date']}-{machine['commit']}.json"
+        file.write_text(json.dumps(record, indent=2) + "\n", encoding="utf-8")
+        print(f"Written to {file}")
+
+
+def chosen(suites: Mapping[str, Callable[[], list[Figure]]], only: str) -> dict[str, Callable[[], list[Figure]]]:
+    """The suites that `only` names, between commas; raises InputError."""
+    names = only.split(",")
+    if unknown := [name for name in names if name not in suites]:
+        raise InputError(f"There is no suite {', '.join(unknown)}.", f"Name some of {', '.join(suites)}.")
+    return {name: suites[name] for name in names}
+
+
+def _show(figures: list[Figure]) -> None:
+    table = Table("what", "value", "unit", "bar", "")
+    for figure in figures:
+        verdict = "" if not figure.bar else "passes" if figure.passes else "misses"
+        table.add_row(figure.name, f"{figure.value:,.3g}", figure.unit, figure.bar, verdict)
+    Console().print(table)
