@@ -8,6 +8,7 @@ Scores = NDArray[np.float64]
 # Chosen on half of the queries of six sets, see benchmarks/results/choices-2026-11.md.
 TEXT_WEIGHT = 3.5
 NOISE_RANK = 100  # the text score at this rank is noise: a word or two that many chunks share
+FEWEST_NULL = 16  # context chunks; of fewer, as in an index that began small, the candidates are the null
 FEW_STAND_OUT = 3.0  # where text finds fewer, its best is at least so many times the noise
 
 
@@ -18,6 +19,7 @@ def fuse(dense: Scores, text: Scores, null: Scores) -> Scores:
     chose for this query. Text: the logarithm of its ratio to the noise, so that a query whose words are everywhere
     leaves the ranking to the vectors. `text` holds NaN where full text did not find the candidate.
     """
+    null = null if len(null) >= FEWEST_NULL else dense
     spread = float(null.std()) if len(null) else 0.0
     stands_out = np.zeros_like(dense) if spread < 1e-9 else (dense - null.mean()) / spread
     return stands_out + TEXT_WEIGHT * _over_noise(text)

@@ -1,6 +1,7 @@
 """Texts end to end in one row, without padding, for attention that knows where each text begins."""
 
 from dataclasses import dataclass
+from functools import cache
 from importlib.util import find_spec
 from itertools import pairwise
 
@@ -43,21 +44,26 @@ def attend_packed(queries: Tensor, keys: Tensor, values: Tensor, n_heads: int, p
         spans = list(pairwise(bounds.tolist()))
         parts = (tuple(x[start:stop].transpose(0, 1) for x in (q, k, v)) for start, stop in spans)
         mixed = torch.cat([functional.scaled_dot_product_attention(*part).transpose(0, 1) for part in parts])
-    elif find_spec("flash_attn"):
+    elif _kernel() == "flash_attn":
         from flash_attn import flash_attn_varlen_func
 
         mixed = flash_attn_varlen_func(q, k, v, bounds, bounds, longest, longest)
     else:
         from torch.nn.attention.varlen import varlen_attn
 
-        mixed = varlen_attn(q, k, v, bounds, bounds, longest, longest)  # type: ignore[assignment]
+        mixed = varlen_attn(q, k, v, bounds, bounds, longest, longest)  # type: ignore[assignment] # a pair only where asked
     return mixed.flatten(1)[None]
 
 
 def has_kernel(tensor: Tensor) -> bool:
     """Whether packed attention is faster than padded for such a tensor."""
-    known = find_spec("flash_attn") or find_spec("torch.nn.attention.varlen")
-    return bool(known) and tensor.is_cuda and tensor.dtype in (torch.bfloat16, torch.float16)
+    return tensor.is_cuda and tensor.dtype in (torch.bfloat16, torch.float16) and _kernel() is not None
+
+
+@cache
+def _kernel() -> str | None:
+    """The module with the kernel, looked for once."""
+    return next((name for name in ("flash_attn", "torch.nn.attention.varlen") if find_spec(name)), None)
 
 
 def packed_mean(states: Tensor, weights: Tensor, packing: Packing) -> Tensor:

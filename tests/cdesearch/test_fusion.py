@@ -5,7 +5,7 @@ from hypothesis.extra.numpy import arrays
 
 from cdesearch.fusion import fuse
 
-NULL = np.array([-0.1, 0.0, 0.1])
+NULL = np.linspace(-0.1, 0.1, 21)
 
 
 def column(n, lowest, highest):
@@ -49,3 +49,8 @@ def test_words_that_are_everywhere_leave_the_ranking_to_the_vectors():
 def test_a_silent_side_says_nothing():
     assert fuse(np.array([0.3]), np.array([np.nan]), np.array([0.1])).tolist() == [0.0]
     np.testing.assert_array_equal(np.argsort(fuse(np.array([0.1, 0.9]), np.array([np.nan, np.nan]), NULL)), [0, 1])
+
+
+def test_a_context_of_one_chunk_does_not_silence_the_vectors():
+    dense = np.array([0.1, 0.9, 0.4])
+    np.testing.assert_array_equal(np.argsort(fuse(dense, np.full(3, np.nan), np.array([0.2]))), np.argsort(dense))
