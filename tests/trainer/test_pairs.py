@@ -91,6 +91,24 @@ def test_the_loss_is_the_cross_entropy_of_what_is_not_excluded():
     assert taught.loss.item() == pytest.approx(0, abs=1e-5)
 
 
+def test_a_loss_in_blocks_of_rows_is_the_whole_one(monkeypatch):
+    random = torch.Generator().manual_seed(0)
+    excluded = torch.rand(7, 9, generator=random) < 0.2
+    excluded[range(7), range(7)] = False
+    teacher = torch.randn(7, 9, generator=random)
+    vectors = torch.randn(16, 5, generator=random)
+
+    def judged(rows):
+        monkeypatch.setattr("trainer.loss.ROWS", rows)
+        leaf = vectors.clone().requires_grad_()
+        verdict = contrastive(leaf[:7], leaf[7:], excluded, 0.1, teacher, teacher_weight=0.3)
+        verdict.loss.backward()
+        return verdict.loss.detach(), verdict.accuracy, leaf.grad
+
+    for whole, parts in zip(judged(7), judged(3), strict=True):
+        torch.testing.assert_close(whole, parts)
+
+
 def test_the_learning_head_is_the_head_of_inference():
     random = np.random.default_rng(0)
     context = random.standard_normal((40, 8)).astype(np.float32)
