@@ -38,7 +38,7 @@ def contrastive(
     for rows in own.split(ROWS):
         taught = teacher[rows] if teacher is not None and teacher_weight else None
         given = (queries[rows], documents, excluded[rows], rows, temperature, taught, teacher_weight)
-        # Scores of a block are made again for its gradient: what a batch keeps grows with its vectors, not their square.
+        # Scores of a block are made again for its gradient: memory grows with the vectors, not with their square.
         if len(own) > ROWS and torch.is_grad_enabled():
             loss, hit = checkpoint(_block, *given, use_reentrant=False)
         else:
