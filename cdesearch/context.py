@@ -15,7 +15,7 @@ from cdesearch.errors import IndexDamagedError
 
 Floats = NDArray[np.float32]
 
-_ARRAYS = ("vectors", "keys", "values", "token_weights", "shift", "projection", "own_vectors")
+_ARRAYS = ("vectors", "keys", "values", "token_weights", "shift", "projection", "sample_vectors")
 
 
 @dataclass(frozen=True, slots=True)
@@ -44,7 +44,7 @@ class Context:
     token_weights: Floats  # (V,) for idf pooling
     shift: Floats  # (d,) subtracted from the pooled vector
     projection: Floats  # (d, d) applied after the shift
-    own_vectors: Floats  # (J, d) second-stage vectors of the sampled chunks themselves
+    sample_vectors: Floats  # (J, d) unit vectors of the sampled chunks; in an index, as it holds them
 
     def save(self, path: Path) -> None:
         """Write one safetensors file, flushed to disk."""

@@ -102,7 +102,7 @@ class Encoder:
             token_weights=idf_weights(frequencies, special, self.config.statistics.idf_exponent),
             shift=self._null.shift,
             projection=self._null.projection,
-            own_vectors=self._null.own_vectors,
+            sample_vectors=self._null.sample_vectors,
         )
         pooled = np.empty((len(texts), self.dimension), np.float32)
         for places, (batch, _) in self._run(texts, self.config.document_prefix, self._in_context(unmoved)):
@@ -112,7 +112,7 @@ class Encoder:
         shift, projection = whitening(pooled, self.config.statistics)
         own = (pooled - shift) @ projection
         own /= np.linalg.norm(own, axis=1, keepdims=True)
-        return replace(unmoved, shift=shift, projection=projection, own_vectors=own.astype(np.float32))
+        return replace(unmoved, shift=shift, projection=projection, sample_vectors=own.astype(np.float32))
 
     def encode(self, texts: Sequence[str], role: Role, context: Context | None) -> Floats:
         """(n, d) second-stage vectors of length 1, in the order of `texts`; a context of None is the null context."""
@@ -170,7 +170,7 @@ class Encoder:
             token_weights=np.ones(self.config.backbone.vocabulary, np.float32),
             shift=np.zeros(d, np.float32),
             projection=np.eye(d, dtype=np.float32),
-            own_vectors=np.empty((0, d), np.float32),
+            sample_vectors=np.empty((0, d), np.float32),
         )
 
     def _batches(self, texts: Sequence[str], prefix: str) -> list[tuple[Integers, Integers, Integers]]:

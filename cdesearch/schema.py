@@ -69,7 +69,10 @@ CHUNK_COLUMNS = ["id", "document_id", "path", "text", "place"]
 
 
 def chunk_schema(dimension: int | None) -> pa.Schema:
-    """Columns of the `chunks` table; `vector` is float32 of length `dimension`, None leaves it out."""
+    """Columns of the `chunks` table; `vector` is float32 of `dimension` numbers, None leaves it out.
+
+    A vector is the chunk's own with its document added (`cdesearch.document_context`), so not of length 1.
+    """
     columns = [
         pa.field("id", pa.string(), nullable=False),
         pa.field("document_id", pa.string(), nullable=False),

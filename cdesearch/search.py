@@ -9,6 +9,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from cdesearch.context import Floats
+from cdesearch.document_context import to_unit
 from cdesearch.encoder import Device, Encoder, load_encoder
 from cdesearch.errors import IndexDamagedError, QueryError
 from cdesearch.fusion import NOISE_RANK, Scores, fuse
@@ -41,8 +42,8 @@ class _Candidates:
         return cls(table["_rowid"].to_numpy(), table[score].to_numpy().astype(np.float64), vectors)
 
     def cosines(self, vector: Floats) -> Scores:
-        """Exact ones, (n,)."""
-        cosines: Scores = (self.vectors @ vector).astype(np.float64)
+        """Exact ones, (n,), with a unit vector (d,)."""
+        cosines: Scores = (to_unit(self.vectors) @ vector).astype(np.float64)
         return cosines
 
 
@@ -128,7 +129,7 @@ class Searcher:
         for found in (near, said):
             dense[np.searchsorted(rows, found.rows)] = found.cosines(vector)
         text[np.searchsorted(rows, said.rows)] = said.scores
-        null = (self.index.context.own_vectors @ vector).astype(np.float64)
+        null = (self.index.context.sample_vectors @ vector).astype(np.float64)
         return self._hits(_Ranking.best(k, rows, fuse(dense, text, null), dense=dense, text=text))
 
     def _nearest(self, vector: Floats, k: int, condition: str | None) -> _Candidates:

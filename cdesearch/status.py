@@ -7,6 +7,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from cdesearch.document_context import to_unit
 from cdesearch.index import Index
 
 DRIFT_SAMPLE = 5_000
@@ -47,7 +48,7 @@ def _drift(index: Index) -> str:
 
     A mean of J vectors strays by sqrt(trace of covariance / J); three of these are a corpus that changed.
     """
-    sample, corpus = index.context.own_vectors, _corpus_mean(index)
+    sample, corpus = index.context.sample_vectors, _corpus_mean(index)
     if len(sample) < MEASURABLE:
         return "none"
     error = np.sqrt(sample.var(axis=0).sum() / len(sample))
@@ -64,5 +65,5 @@ def _corpus_mean(index: Index) -> NDArray[np.float64]:
     documents = index.documents.to_arrow().select(["id", "n_chunks"]).to_pydict()
     lengths = dict(zip(documents["id"], documents["n_chunks"], strict=True))
     weights = [lengths[document] ** -0.5 for document in rows["document_id"].to_pylist()]
-    mean: NDArray[np.float64] = np.average(np.stack(rows["vector"].to_numpy()), axis=0, weights=weights)
+    mean: NDArray[np.float64] = np.average(to_unit(np.stack(rows["vector"].to_numpy())), axis=0, weights=weights)
     return mean

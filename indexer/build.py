@@ -3,29 +3,33 @@
 import shutil
 import time
 from collections.abc import Sequence
-from dataclasses import asdict, dataclass
+from dataclasses import asdict, dataclass, replace
 from pathlib import Path
 from typing import Any
 
+import numpy as np
+
 from cdesearch import __version__
 from cdesearch.context import Context
+from cdesearch.document_context import to_unit
 from cdesearch.encoder import Encoder, load_encoder
 from cdesearch.errors import SourceError
 from cdesearch.index import CURRENT, Index, absolute
 from cdesearch.manifest import Manifest
 from indexer.chunk import Chunker
 from indexer.context import make_context
-from indexer.embed import embed_spool
+from indexer.fill import fill
 from indexer.formats.records import Columns
 from indexer.formats.unreadable import UnreadableError
 from indexer.generation import MANIFEST, locked, open_building, swap_in
+from indexer.own_vectors import OwnVectors
 from indexer.plan import Plan, Record, make_plan
 from indexer.progress import Progress
 from indexer.read import hash_contents, load, read
 from indexer.settings import Options, Settings, index_folder, settle
 from indexer.spool import Spool
 from indexer.walk import Skipped, Source, find_sources
-from indexer.write import Tables, identities
+from indexer.write import Tables
 
 CONTEXT = "context.safetensors"
 
@@ -120,9 +124,13 @@ def _run(
     if not any(record["n_chunks"] for record in records):
         shutil.rmtree(building)
         raise SourceError(f"Nothing readable in {', '.join(map(str, settings.sources))}.", _why(plan))
-    context = _context(building / CONTEXT, spool, encoder, settings, base, progress)
+    last = base if linked else None
     tables = Tables(building, encoder.dimension)
-    embedded = _fill(tables, spool, plan, base if linked else None, encoder, context, progress)
+    own = OwnVectors(building, encoder.dimension, last, encoder.config.document_weight)
+    context = _context(building / CONTEXT, spool, own, encoder, settings, base, progress)
+    fill(tables, spool, own, {record["path"] for record in plan.kept}, last, encoder, context, progress)
+    if last is None:
+        _place_sample(building / CONTEXT, context, tables)
     progress.stage("Indexing words", None)
     tables.write_documents(records)
     manifest = _manifest(folder, base, settings, encoder, context, plan, records, started)
@@ -131,7 +139,7 @@ def _run(
     manifest.save(building / MANIFEST)
     (building / "spool.arrow").unlink()
     swap_in(folder, building)
-    return embedded
+    return own.embedded
 
 
 def _key(encoder: Encoder, settings: Settings, options: Options, base: Index | None) -> dict[str, Any]:
@@ -183,52 +191,36 @@ def _read_one(source: Source, spool: Spool, chunker: Chunker, columns: Columns) 
 
 
 def _context(
-    file: Path, spool: Spool, encoder: Encoder, settings: Settings, base: Index | None, progress: Progress
+    file: Path,
+    spool: Spool,
+    own: OwnVectors,
+    encoder: Encoder,
+    settings: Settings,
+    base: Index | None,
+    progress: Progress,
 ) -> Context:
-    """The stored context, of the index or of a build that was stopped; else a fresh sample."""
+    """The stored context, of the index or of a build that was stopped; else a fresh sample, whose vectors are kept."""
     if file.is_file():
         return Context.load(file)
     size = settings.context_size or encoder.context_size
     context = make_context(spool, encoder, size, settings.seed, base.context if base else None, progress)
-    fresh = file.with_suffix(".new")
-    context.save(fresh)
-    fresh.replace(file)
+    _save(context, file)
+    own.add(dict(zip(context.content_hashes, context.sample_vectors, strict=True)))
     return context
 
 
-def _fill(
-    tables: Tables,
-    spool: Spool,
-    plan: Plan,
-    base: Index | None,
-    encoder: Encoder,
-    context: Context,
-    progress: Progress,
-) -> int:
-    """Make the table hold the kept files' chunks of `base` and the spool's, whatever a stopped run left in it."""
-    there = identities(tables.chunks)
-    old = set(there["id"].to_pylist())
-    kept: set[str] = set()
-    if base is not None:
-        paths = {record["path"] for record in plan.kept}
-        rows = identities(base.chunks)
-        kept = {
-            chunk for chunk, path in zip(rows["id"].to_pylist(), rows["path"].to_pylist(), strict=True) if path in paths
-        }
-        tables.copy(base.chunks, kept - old)
-    embedded = embed_spool(
-        spool,
-        tables,
-        done=old,
-        known=set(there["content_hash"].to_pylist()),
-        encoder=encoder,
-        context=context,
-        advance=progress.stage("Embedding", spool.count()),
-    )
-    for window in spool.windows(["id"]):
-        old.difference_update(window["id"].to_pylist())
-    tables.delete(old - kept)
-    return embedded
+def _save(context: Context, file: Path) -> None:
+    fresh = file.with_suffix(".new")
+    context.save(fresh)
+    fresh.replace(file)
+
+
+def _place_sample(file: Path, context: Context, tables: Tables) -> None:
+    """Give the sampled chunks the vectors that the table holds: what a query's cosines are compared with."""
+    held = tables.vectors_of(context.chunk_ids)
+    pairs = zip(context.chunk_ids, context.sample_vectors, strict=True)
+    vectors = np.stack([held.get(chunk, vector) for chunk, vector in pairs])
+    _save(replace(context, sample_vectors=to_unit(vectors)), file)
 
 
 def _manifest(

@@ -33,29 +33,28 @@ class Tables:
         self._schema = chunk_schema(dimension)
         self.chunks: Any = self._database.create_table("chunks", schema=self._schema, exist_ok=True)
 
-    def vectors_of(self, hashes: Sequence[str]) -> dict[str, Floats]:
-        """Vectors by content hash."""
+    def vectors_of(self, ids: Sequence[str]) -> dict[str, Floats]:
+        """Vectors by chunk id."""
         found: dict[str, Floats] = {}
-        for names in _slices(hashes):
-            wanted = self.chunks.search().where(f"content_hash IN ({names})").select(["content_hash", "vector"])
-            rows = wanted.limit(self.chunks.count_rows()).to_arrow()
-            found.update(zip(rows["content_hash"].to_pylist(), rows["vector"].to_numpy(), strict=True))
+        for names in sql_lists(ids):
+            rows = self.chunks.search().where(f"id IN ({names})").select(["id", "vector"]).limit(len(ids)).to_arrow()
+            found.update(zip(rows["id"].to_pylist(), rows["vector"].to_numpy(), strict=True))
         return found
 
-    def add(self, batch: pa.RecordBatch, vectors: Floats) -> None:
+    def add(self, rows: pa.Table, vectors: Floats) -> None:
         """Append chunks with their vectors (n, d): one commit."""
         flat = pa.array(vectors.reshape(-1), pa.float32())
         column = pa.FixedSizeListArray.from_arrays(flat, vectors.shape[1])
-        self.chunks.add(pa.Table.from_arrays([*batch.columns, column], schema=self._schema))
+        self.chunks.add(pa.Table.from_arrays([*rows.columns, column], schema=self._schema))
 
     def copy(self, table: Any, ids: Iterable[str]) -> None:
         """Append chunks of another generation."""
-        for names in _slices(sorted(ids)):
+        for names in sql_lists(sorted(ids)):
             self.chunks.add(table.search().where(f"id IN ({names})").limit(NAMES_PER_QUERY).to_arrow())
 
     def delete(self, ids: Iterable[str]) -> None:
         """Remove chunks."""
-        for names in _slices(sorted(ids)):
+        for names in sql_lists(sorted(ids)):
             self.chunks.delete(f"id IN ({names})")
 
     def write_documents(self, rows: list[dict[str, Any]]) -> None:
@@ -80,8 +79,8 @@ class Tables:
 
 
 def identities(table: Any) -> pa.Table:
-    """Id, path and content hash of every chunk in a table."""
-    return table.search().select(["id", "path", "content_hash"]).limit(table.count_rows()).to_arrow()
+    """Id, document and path of every chunk in a table."""
+    return table.search().select(["id", "document_id", "path"]).limit(table.count_rows()).to_arrow()
 
 
 def _tidy(table: Any) -> None:
@@ -91,7 +90,7 @@ def _tidy(table: Any) -> None:
         table.optimize(cleanup_older_than=timedelta(milliseconds=1), delete_unverified=True)
 
 
-def _slices(names: Sequence[str]) -> Iterable[str]:
+def sql_lists(names: Sequence[str]) -> Iterable[str]:
     """SQL lists of at most NAMES_PER_QUERY quoted names."""
     for start in range(0, len(names), NAMES_PER_QUERY):
         yield ", ".join("'" + name.replace("'", "''") + "'" for name in names[start : start + NAMES_PER_QUERY])

@@ -44,6 +44,7 @@ class ModelConfig:
     context_from: int = 1  # cached: the first layer with a door to the context; below it text rows are bare words
     first_stage: Literal["own", "shared"] = "own"  # shared: the second stage's backbone without context
     context_size: int = 512
+    document_weight: float = 0.6  # of a document's direction in its chunks' vectors; 0: chunks know only the corpus
     max_tokens: int = 512
     query_prefix: str = ""
     document_prefix: str = ""

@@ -51,7 +51,7 @@ def test_a_text_embeds_the_same_alone_and_among_others(tiny_encoder):
 def test_the_context_holds_the_vectors_of_its_own_chunks(tiny_encoder):
     context = context_of(tiny_encoder)
     expected = tiny_encoder.encode(TEXTS, "document", context)
-    np.testing.assert_allclose(context.own_vectors, expected, atol=1e-5)
+    np.testing.assert_allclose(context.sample_vectors, expected, atol=1e-5)
 
 
 def test_batches_run_at_once_and_keep_their_places(tiny_encoder, monkeypatch):

@@ -6,6 +6,7 @@ import numpy as np
 import pytest
 
 import cdesearch
+from cdesearch.document_context import to_unit
 from cdesearch.errors import IndexDamagedError, IndexMismatchError, QueryError
 from cdesearch.fusion import fuse
 from cdesearch.index import Index
@@ -48,7 +49,7 @@ def paths(hits):
 def brute_force(searcher, query, context=True):
     table = searcher.index.chunks.search().select(["path", "vector"]).limit(100).to_arrow()
     vector = searcher.encoder.encode([query], "query", searcher.index.context if context else None)[0]
-    cosines = np.stack(table["vector"].to_numpy()) @ vector
+    cosines = to_unit(np.stack(table["vector"].to_numpy())) @ vector
     return dict(zip(table["path"].to_pylist(), cosines.tolist(), strict=True))
 
 
@@ -75,7 +76,7 @@ def test_hybrid_fuses_the_scores_of_both_sides(searcher):
     dense = {hit.chunk.path: hit.score for hit in searcher.search("rising dough", mode="dense")}
     text = {hit.chunk.path: hit.score for hit in searcher.search("rising dough", mode="text")}
     context = searcher.index.context
-    null = context.own_vectors @ searcher.encoder.encode(["rising dough"], "query", context)[0]
+    null = context.sample_vectors @ searcher.encoder.encode(["rising dough"], "query", context)[0]
     fused = fuse(np.array(list(dense.values())), np.array([text.get(path, np.nan) for path in dense]), null)
     hits = searcher.search("rising dough")
     assert {hit.chunk.path: hit.score for hit in hits} == pytest.approx(dict(zip(dense, fused, strict=True)), abs=1e-6)

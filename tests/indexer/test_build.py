@@ -10,6 +10,7 @@ import time
 import numpy as np
 import pytest
 
+from cdesearch.document_context import add_document, to_unit
 from cdesearch.encoder import Encoder
 from cdesearch.errors import CdesearchError, IndexBusyError, IndexDamagedError, IndexMismatchError, SourceError
 from cdesearch.index import Index
@@ -93,6 +94,39 @@ def test_an_update_touches_only_what_changed(docs, run):
     paths = set(after.chunks.to_arrow()["path"].to_pylist())
     assert {"new.md", "renamed.md"} <= paths and not {"00.md", "01.md"} & paths
     assert before.chunks.count_rows() == n_chunks, "the generation that a reader has open stays whole"
+
+
+def long_text(words):
+    return "# Long\n\n" + "\n\n".join(f"## Part {number}\n\n" + f"the {word} {number} " * 6 for number, word in words)
+
+
+def test_an_edit_moves_all_chunks_of_its_document_and_embeds_one(docs, run, tiny_encoder):
+    words = list(enumerate(WORDS))
+    (docs / "long.md").write_text(long_text(words))
+    run()
+    (docs / "long.md").write_text(long_text([*words[:4], (4, "stone"), *words[5:]]))
+    report = run()
+    index = Index.open(docs)
+    rows = index.chunks.search().where("path = 'long.md'").limit(100).to_arrow()
+    assert report.embedded == 1 and rows.num_rows > 3
+    own = tiny_encoder.encode(rows["text"].to_pylist(), "document", index.context)
+    expected = add_document(own, tiny_encoder.config.document_weight)
+    np.testing.assert_allclose(np.stack(rows["vector"].to_numpy()), expected, atol=1e-4)
+
+
+def test_records_that_share_an_id_far_apart_keep_their_vectors(tmp_path, tiny_checkpoint, tiny_encoder):
+    def write(*texts):
+        rows = [{"_id": name, "text": text} for name, text in zip("aba", texts, strict=True)]
+        (tmp_path / "corpus.jsonl").write_text("\n".join(map(json.dumps, rows)))
+
+    write("the cat", "the dog", "the moon and the river")
+    build([tmp_path], Options(model=tiny_checkpoint), Silent())
+    write("the cat", "the dog", "the bread")
+    build([tmp_path], Options(model=tiny_checkpoint), Silent())
+    index = Index.open(tmp_path)
+    rows = index.chunks.to_arrow()
+    own = tiny_encoder.encode(rows["text"].to_pylist(), "document", index.context)
+    np.testing.assert_allclose(to_unit(np.stack(rows["vector"].to_numpy())), own, atol=1e-4)
 
 
 def test_refresh_samples_anew_and_keeps_first_stage_vectors(docs, run):

@@ -1,0 +1,46 @@
+"""Chunks into the table, every vector in the context of its document."""
+
+from collections.abc import Container, Iterator
+from itertools import accumulate, pairwise
+
+import numpy as np
+import pyarrow as pa
+
+from cdesearch.document_context import add_document
+from indexer.own_vectors import OwnVectors
+from indexer.spool import Spool
+from indexer.write import Tables
+
+
+def place_spool(spool: Spool, settled: Container[str], own: OwnVectors, tables: Tables, weight: float) -> None:
+    """Append the chunks of every spooled document that is not `settled`."""
+    for rows in _whole_documents(spool):
+        names = rows["document_id"].to_numpy()
+        edges = [0, *(np.flatnonzero(names[1:] != names[:-1]) + 1).tolist(), len(names)]
+        documents = [rows.slice(start, stop - start) for start, stop in pairwise(edges) if names[start] not in settled]
+        if not documents:
+            continue
+        placed = pa.concat_tables(documents)
+        vectors = own.of(placed["content_hash"].to_pylist())
+        for start, stop in pairwise([0, *accumulate(document.num_rows for document in documents)]):
+            vectors[start:stop] = add_document(vectors[start:stop], weight)
+        tables.add(placed, vectors)
+
+
+def _whole_documents(spool: Spool) -> Iterator[pa.Table]:
+    """The spool again, cut between documents; a document's chunks stand together in it."""
+    waiting: list[pa.Table] = []
+    for window in spool.windows():
+        rows = pa.Table.from_batches([window])
+        if not rows.num_rows:
+            continue
+        names = rows["document_id"].to_numpy()
+        others = np.flatnonzero(names != names[-1])
+        last = int(others[-1]) + 1 if len(others) else 0
+        goes_on = bool(waiting) and waiting[0]["document_id"][0].as_py() == names[0]
+        if last or (waiting and not goes_on):
+            yield pa.concat_tables([*waiting, rows.slice(0, last)])
+            waiting.clear()
+        waiting.append(rows.slice(last))
+    if waiting:
+        yield pa.concat_tables(waiting)
