@@ -55,6 +55,8 @@ class GradCache:
         self._freeze_first_stage = freeze_first_stage
         self._precision = precision
         self._device = next(model.parameters()).device
+        stage = model.second_stage
+        self._reads_context = stage.joint or not stage.gates_closed or any(gate.requires_grad for gate in stage.gates)
         # Joint rows hold the context beside each text: nothing there is of different length but a short tail.
         self._packs = not model.second_stage.joint and has_kernel(torch.empty(0, dtype=precision, device=self._device))
 
@@ -93,13 +95,13 @@ class GradCache:
     def _first_stage(self, batch: Batch) -> tuple[Tensor, list[_Piece]]:
         """First-stage vectors (J, d) without gradient; zeros where no slot shows them."""
         context = batch.documents.take(batch.context)
-        if not batch.is_contextual:
+        if not batch.is_contextual or not self._reads_context:
             return torch.zeros(len(context), self._model.config.backbone.dimension, device=self._device), []
         return self._run(context, self._first_stage_vectors, keep=not self._freeze_first_stage)
 
     def _hold_context(self, vectors: Tensor, is_null: Tensor) -> "_Held":
         is_null = is_null.to(self._device)
-        if self._model.second_stage.joint:
+        if self._model.second_stage.joint or not self._reads_context:
             return _Held(vectors, is_null)
         with _same_random_state(self._device), self._cast():
             keys, values = self._model.second_stage.cache(vectors, is_null)
@@ -140,13 +142,13 @@ class GradCache:
         if self._packs:
             packing = pack_texts(tokens.ids, tokens.mask)
             with self._cast():
-                states = stage.packed_states(packing, *held.leaves)
+                states = stage.packed_states(packing, held.keys, held.values)
             return packed_mean(states.float(), weights[packing.ids[0]], packing)
         with self._cast():
             if stage.joint:
                 states = stage.joint_states(tokens.ids, tokens.mask, held.vectors, held.is_null)
             else:
-                states = stage.states(tokens.ids, tokens.mask, *held.leaves)
+                states = stage.states(tokens.ids, tokens.mask, held.keys, held.values)
         return mean_pool(states.float(), weights[tokens.ids] * tokens.mask)
 
     def _cast(self) -> torch.autocast | nullcontext[None]:
@@ -162,13 +164,17 @@ class _Held:
         self.vectors = vectors  # (J, d)
         self.is_null = is_null
         self._made = made
-        self.leaves = () if made is None else tuple(part.detach().requires_grad_() for part in made)
+        self.keys: Tensor | None = None
+        self.values: Tensor | None = None
+        if made is not None:
+            self.keys, self.values = (part.detach().requires_grad_() for part in made)
 
     def backward(self) -> None:
         """Carry what the leaves collected through the context pass, onto its parameters and the vectors."""
         if self._made is None:
             return
-        collected = [torch.zeros_like(leaf) if leaf.grad is None else leaf.grad.to(leaf.dtype) for leaf in self.leaves]
+        leaves = [leaf for leaf in (self.keys, self.values) if leaf is not None]
+        collected = [torch.zeros_like(leaf) if leaf.grad is None else leaf.grad.to(leaf.dtype) for leaf in leaves]
         torch.autograd.backward(list(self._made), collected)
 
 

@@ -7,8 +7,10 @@ import numpy as np
 from tokenizers import Tokenizer
 
 from cdesearch.context import Floats
-from cdesearch.encoder import Encoder, Role, load_encoder
+from cdesearch.encoder import Encoder, Role, load_tokenizer
+from cdesearch.model.config import ModelConfig
 from cdesearch.model.contextual import ContextualModel
+from cdesearch.onnx_runtime import OnnxRuntime
 from cdesearch.torch_runtime import TorchRuntime
 from trainer.batch import Batch
 from trainer.cluster import Clusters, cluster_pairs, sparse_vectors
@@ -39,7 +41,7 @@ def prepare_material(recipe: Recipe, model: ContextualModel, tokenizer: Tokenize
     files = [file for file in domain_files(recipe.data.pairs) if file.name.split(".")[0] not in recipe.data.leave_out]
     advance = display.stage("Reading pairs", len(files))
     domains: dict[str, Domain] = {}
-    for domain in prepare(files, _work(recipe), recipe.data.keep_out):
+    for domain in prepare(files, _work(recipe), recipe.data.keep_out, recipe.data.groups):
         advance(1)
         dropped = ", ".join(f"{count:,} {reason}" for reason, count in domain.dropped.items())
         if len(domain) < recipe.batches.size:
@@ -126,14 +128,15 @@ def _surrogates(
 
 def _surrogate_encoder(recipe: Recipe, model: ContextualModel, tokenizer: Tokenizer) -> Encoder:
     """The frozen surrogate: a checkpoint folder, or the start with its doors shut."""
-    folder = recipe.run.surrogate
+    folder, limit = recipe.run.surrogate, recipe.batches.max_tokens
     if folder is not None and (folder / "onnx").is_dir():
-        return load_encoder(folder)
+        config = replace(ModelConfig.load(folder), max_tokens=limit)
+        own_tokenizer = load_tokenizer(folder / "tokenizer.json")
+        return Encoder(config, own_tokenizer, OnnxRuntime(folder / "onnx"), f"{config.weights_hash} onnx {limit}")
     frozen = start_model(folder or recipe.model.start) if is_published(folder or recipe.model.start) else model
     device = next(model.parameters()).device
-    config = replace(frozen.config, max_tokens=recipe.batches.max_tokens)
-    fingerprint = f"{frozen.weights_hash()} {recipe.batches.max_tokens}"
-    return Encoder(config, tokenizer, TorchRuntime(frozen.eval(), device), fingerprint)
+    config = replace(frozen.config, max_tokens=limit)
+    return Encoder(config, tokenizer, TorchRuntime(frozen.eval(), device), f"{frozen.weights_hash()} {limit}")
 
 
 def _clusters(recipe: Recipe, domain: Domain, known: Surrogate) -> Clusters:

@@ -8,7 +8,7 @@ import gzip
 import json
 import re
 from collections import Counter
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import asdict, dataclass, field
 from hashlib import blake2b
 from pathlib import Path
@@ -80,9 +80,12 @@ def domain_files(sources: Iterable[Path]) -> list[Path]:
     return files
 
 
-def read_pairs(file: Path) -> Iterator[Pair]:
-    """The pairs of one file; raises SourceError that names file and line."""
+def read_pairs(file: Path, group: str = "") -> Iterator[Pair]:
+    """The pairs of one file whose `group` begins with a pattern; raises SourceError that names file and line."""
+    wanted = re.compile(group)
     for number, row in enumerate(_rows(file), start=1):
+        if group and not wanted.match(str(row.get("group"))):
+            continue
         query, document = row.get("query"), row.get("document")
         if not isinstance(query, str) or not isinstance(document, str):
             raise SourceError(f"{file}:{number} has no text in `query` and `document`.", "Mend or remove the line.")
@@ -92,8 +95,12 @@ def read_pairs(file: Path) -> Iterator[Pair]:
         yield Pair(query.strip(), document.strip(), tuple(negatives))
 
 
-def prepare(files: Sequence[Path], folder: Path, keep_out: Sequence[Path] = ()) -> list[Domain]:
+def prepare(
+    files: Sequence[Path], folder: Path, keep_out: Sequence[Path] = (), groups: Mapping[str, str] | None = None
+) -> list[Domain]:
     """Each file's usable pairs in `folder`, made once: a file that has not changed is taken from there.
+
+    `groups` are patterns by domain, of the pairs to take.
 
     Left out and counted: empty texts, exact doubles, queries of the BEIR folders in `keep_out`, and documents that
     share a quarter of their 13-word shingles with those.
@@ -103,13 +110,14 @@ def prepare(files: Sequence[Path], folder: Path, keep_out: Sequence[Path] = ()) 
     domains = []
     for file in files:
         stat = file.stat()
-        stamp = [str(file), stat.st_size, stat.st_mtime_ns, [str(path) for path in keep_out]]
+        group = (groups or {}).get(_stem(file), "")
+        stamp = [str(file), stat.st_size, stat.st_mtime_ns, [str(path) for path in keep_out], group]
         key = blake2b(json.dumps(stamp).encode(), digest_size=8).hexdigest()
         made = folder / f"{_stem(file)}-{key}.arrow"
         counts = made.with_suffix(".json")
         if not counts.exists():
             leaks = leaks or _Leaks(keep_out)
-            dropped = _write(read_pairs(file), made, leaks)
+            dropped = _write(read_pairs(file, group), made, leaks)
             counts.write_text(json.dumps(dropped), encoding="utf-8")  # last: without it the file is half written
         table = pa.ipc.open_file(pa.memory_map(str(made))).read_all()
         domains.append(Domain(_stem(file), table, json.loads(counts.read_text(encoding="utf-8"))))

@@ -1,5 +1,6 @@
 """What a training run is: one TOML file."""
 
+import os
 import tomllib
 from difflib import get_close_matches
 from pathlib import Path
@@ -20,6 +21,7 @@ class Data(_Section):
     pairs: list[Path]  # files, or folders of files: .jsonl, .jsonl.gz, .parquet
     leave_out: list[str] = []  # domains (file names without suffix)
     keep_out: list[Path] = []  # BEIR folders that no pair may leak from
+    groups: dict[str, str] = {}  # domain to a pattern that the `group` of a pair must begin with
     cap: int | None = None  # pairs of a domain, drawn at random; None: all
     held_out: float = 0.02  # share of each domain's pairs for the losses that are watched
     prefixes: dict[str, tuple[str, str]] = {}  # domain to its query and document prefix; others have the model's
@@ -30,6 +32,7 @@ class ModelChoice(_Section):
 
     start: Path  # a cdesearch checkpoint, or a sentence-transformers folder of a BERT biencoder
     contextual: bool = True  # off: the biencoder baseline, by the same code
+    doors: bool = True  # off: the context enters through the statistics head alone, and costs nothing
     context_attention: Literal["cached", "joint"] = "cached"
     first_stage: Literal["own", "shared"] = "own"
     freeze_first_stage: bool = False
@@ -99,7 +102,10 @@ class Recipe(_Section):
 
 
 def load_recipe(file: Path, overrides: dict[str, str] | None = None) -> Recipe:
-    """Read a recipe; `overrides` are `section.key` to TOML values. Raises InputError that names the nearest key."""
+    """Read a recipe; `overrides` are `section.key` to TOML values. Raises InputError that names the nearest key.
+
+    Data that is not where the recipe says is looked for under the folder that CDESEARCH_DATA names.
+    """
     try:
         values = tomllib.loads(file.read_text(encoding="utf-8"))
         for name, text in (overrides or {}).items():
@@ -107,7 +113,15 @@ def load_recipe(file: Path, overrides: dict[str, str] | None = None) -> Recipe:
             values.setdefault(section, {})[key] = _value(text)
     except (OSError, tomllib.TOMLDecodeError, AttributeError) as error:
         raise InputError(f"{file} is no recipe ({error}).", "See trainer/recipes for some.") from None
-    return check_recipe(values, file)
+    recipe = check_recipe(values, file)
+    data = recipe.data.model_copy(update={"pairs": _found(recipe.data.pairs), "keep_out": _found(recipe.data.keep_out)})
+    run = recipe.run.model_copy(update={"evaluate": _found(recipe.run.evaluate)})
+    return recipe.model_copy(update={"data": data, "run": run})
+
+
+def _found(paths: list[Path]) -> list[Path]:
+    root = Path(os.environ.get("CDESEARCH_DATA", "."))
+    return [path if path.exists() else root / path for path in paths]
 
 
 def check_recipe(values: dict[str, Any], file: Path) -> Recipe:

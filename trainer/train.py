@@ -61,25 +61,26 @@ def train(recipe: Recipe, display: Display, *, resume: bool = False) -> Path:
 
 def starting_model(choice: ModelChoice) -> ContextualModel:
     """The recipe's start with its doors as far open as the recipe says; raises ModelError."""
+    reads_context = choice.contextual and choice.doors
     if is_published(choice.start):
         model = start_model(
             choice.start,
-            first_stage=choice.first_stage,
+            first_stage=choice.first_stage if reads_context else "shared",
             context_attention=choice.context_attention,
             n_layers=choice.n_layers,
         )
     else:
         model = load_checkpoint(choice.start)
     with torch.no_grad():
-        if choice.contextual and model.second_stage.gates_closed:
+        if model.second_stage.gates_closed or not reads_context:
             for gate in model.second_stage.gates:
-                gate.fill_(math.atanh(choice.gate))
+                gate.fill_(math.atanh(choice.gate) if reads_context else 0.0)
     for module in model.modules():
         if isinstance(module, nn.Dropout):
             module.p = choice.dropout
     if choice.freeze_first_stage and model.own_first_stage is not None:
         model.own_first_stage.requires_grad_(False)
-    if not choice.contextual:
+    if not reads_context:
         model.requires_grad_(False)
         model.second_stage.backbone.requires_grad_(True)
     if choice.freeze_tokens:
@@ -167,15 +168,12 @@ class _Run:
             self._display.note(f"step {self._progress.step}: {name} nDCG@10 {figures}")
 
     def finish(self) -> Path:
-        """Export the model with its learned statistics, gates shut in a run without context."""
+        """Export the model with its learned statistics."""
         folder = self._recipe.run.out / "checkpoint"
         if not is_first():
             return folder
         self._display.note(f"Writing {folder}")
         self._model.config = replace(self._model.config, statistics=self._head.config())
-        if not self._recipe.model.contextual:
-            for gate in self._model.second_stage.gates:
-                nn.init.zeros_(gate)
         shutil.rmtree(folder, ignore_errors=True)
         export(self._model, self._recipe.model.start / "tokenizer.json", folder)
         return folder

@@ -77,6 +77,20 @@ def test_a_batch_without_context_trains_the_null_vector_and_not_the_first_stage(
     assert not any(name.startswith("0.own_first_stage") for name in found)
 
 
+def test_with_shut_doors_the_gradient_is_the_plain_biencoders_and_the_head_still_learns():
+    batch = make_batch()
+    results = []
+    for run in (full_graph, cached):
+        model, head = make_student()
+        model.requires_grad_(False)
+        model.second_stage.backbone.requires_grad_(True)
+        for gate in model.second_stage.gates:
+            gate.fill_(0.0)
+        results.append(run(model, head, batch, 5))
+    assert_same(*results)
+    assert results[0][1]["1.shift"] != 0 and not any("doors" in name for name in results[0][1])
+
+
 def test_a_frozen_first_stage_gets_no_gradient():
     model, head = make_student()
     _, found = cached(model, head, make_batch(), 4, freeze_first_stage=True)

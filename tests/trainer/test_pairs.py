@@ -72,6 +72,23 @@ def test_a_bad_line_is_named(tmp_path, line, said):
         list(read_pairs(file))
 
 
+def test_pairs_of_some_groups(tmp_path):
+    file = tmp_path / "code.jsonl"
+    groups = ["scipy+scipy:a.py", "ansible+ansible:b.py", None]
+    rows = [{"query": f"q{n}", "document": "d", "group": group} for n, group in enumerate(groups)]
+    file.write_text("\n".join(map(json.dumps, rows)))
+    assert [pair.query for pair in read_pairs(file, r"(scipy|sympy)\+")] == ["q0"]
+    whole, part = (prepare([file], tmp_path / "made", groups=groups)[0] for groups in ({}, {"code": "scipy"}))
+    assert len(whole) == 3 and len(part) == 1
+
+
+def test_a_recipe_finds_its_data_under_the_data_folder(tmp_path, monkeypatch):
+    (tmp_path / "p").mkdir()
+    (tmp_path / "recipe.toml").write_text(RECIPE)
+    monkeypatch.setenv("CDESEARCH_DATA", str(tmp_path))
+    assert load_recipe(tmp_path / "recipe.toml").data.pairs == [tmp_path / "p"]
+
+
 def test_what_the_surrogate_likes_better_is_no_negative():
     scores = np.array([[1.0, 1.05, 1.2, 0.1], [0.3, 1.0, 0.2, 0.9]], np.float32)
     mask = false_negatives(scores, ["a", "b"], ["x", "y", "z", "x"], eps=0.1)
