@@ -14,10 +14,10 @@ from cdesearch.errors import SourceError
 
 
 def ndcg_at_10(ranking: Sequence[str], relevant: Mapping[str, int]) -> float:
-    """Of one query, gains 2^grade - 1; no relevant document gives 0."""
-    gains = [(2 ** relevant.get(document, 0) - 1) / math.log2(rank + 2) for rank, document in enumerate(ranking[:10])]
+    """Of one query, grades as gains, as trec_eval and BEIR have it; no relevant document gives 0."""
+    gains = [relevant.get(document, 0) / math.log2(rank + 2) for rank, document in enumerate(ranking[:10])]
     best = sorted(relevant.values(), reverse=True)[:10]
-    ideal = sum((2**grade - 1) / math.log2(rank + 2) for rank, grade in enumerate(best))
+    ideal = sum(grade / math.log2(rank + 2) for rank, grade in enumerate(best))
     return sum(gains) / ideal if ideal else 0.0
 
 

@@ -1,0 +1,117 @@
+"""Is it better? Systems side by side on BEIR folders."""
+
+import shlex
+import sys
+import time
+from collections.abc import Callable, Sequence
+from pathlib import Path
+from typing import Annotated
+
+import numpy as np
+import typer
+from numpy.typing import NDArray
+from rich.console import Console
+
+from benchmarks.dataset import Dataset, read_dataset
+from benchmarks.download import fetched
+from benchmarks.figures import RESULTS
+from benchmarks.machine import describe
+from benchmarks.measures import compare, measure_run
+from benchmarks.report import Report, Row, summary
+from benchmarks.speed import installed_minilm
+from benchmarks.systems.biencoder import Biencoder, FusedBiencoder
+from benchmarks.systems.contextual import Contextual
+from benchmarks.systems.late_chunking import LateChunking
+from benchmarks.systems.product import Product
+from benchmarks.systems.system import System
+from benchmarks.systems.text import Bm25, LanceText
+from cdesearch.encoder import load_encoder
+from cdesearch.errors import InputError
+
+BASELINES = ("bm25", "minilm")
+DEFAULT = "bm25,minilm,minilm+bm25,true,random,null,dense,hybrid"
+
+
+def beir(
+    data: Annotated[list[str], typer.Argument(help="BEIR folders, or names of official sets to download.")],
+    systems: Annotated[
+        str,
+        typer.Option(
+            help="Of: bm25, lance, minilm, minilm+bm25, late, true, random, null, document, text, dense, hybrid."
+        ),
+    ] = DEFAULT,
+    model: Annotated[Path | None, typer.Option(help="cdesearch checkpoint; default: the one that ships.")] = None,
+    biencoder: Annotated[
+        Path | None, typer.Option(help="sentence-transformers folder; default: all-MiniLM-L6-v2.")
+    ] = None,
+    seeds: Annotated[int, typer.Option(help="Context samples of `true`: their mean and spread.")] = 1,
+    work: Annotated[Path, typer.Option(help="Vectors and indexes; the same folder again continues.")] = Path(
+        "runs/beir"
+    ),
+    out: Annotated[Path, typer.Option(help="Folder for the JSON, the table and the picture.")] = RESULTS,
+) -> None:
+    """Compare systems on BEIR folders."""
+    console = Console(stderr=True)
+    datasets = [read_dataset(fetched(name, work / "data")) for name in data]
+    chosen = _chosen(systems.split(","), datasets, model, biencoder, seeds, work)
+    rows: list[Row] = []
+    for place, dataset in enumerate(datasets):
+        console.print(f"{dataset.name}: {len(dataset.ids):,} documents, {len(dataset.queries):,} queries")
+        for note in dataset.notes:
+            console.print(f"  {note}")
+        known: dict[str, NDArray[np.float64]] = {}
+        for name, make in chosen.items():
+            started = time.perf_counter()
+            system = make(place)
+            measured = measure_run(dataset.judgements, system.retrieve(dataset))
+            known[name] = measured["nDCG@10"]
+            against = {
+                other: compare(known[name], known[other]) for other in BASELINES if other in known and other != name
+            }
+            seconds = time.perf_counter() - started
+            rows.append(Row(dataset.name, system.name, summary(measured), against, round(seconds, 1)))
+            console.print(f"  {system.name}: {rows[-1].measures['nDCG@10']:.2f} ({seconds:.0f} s)")
+    facts = {d.name: {"documents": len(d.ids), "queries": len(d.queries), "notes": d.notes} for d in datasets}
+    report = Report(describe(), f"python -m benchmarks {shlex.join(sys.argv[1:])}", facts, rows)
+    report.show()
+    for file in report.save(out):
+        print(f"Written to {file}")
+
+
+def _chosen(
+    names: Sequence[str],
+    datasets: Sequence[Dataset],
+    model: Path | None,
+    biencoder: Path | None,
+    seeds: int,
+    work: Path,
+) -> dict[str, Callable[[int], System]]:
+    """Makers of systems by name, which are told the place of the data set; raises InputError."""
+    folder = biencoder or installed_minilm()
+    plain = Biencoder(folder, work / "vectors", None if biencoder else "all-MiniLM-L6-v2")
+
+    def contextual(kind: str, seed: int = 0) -> Callable[[int], System]:
+        # The next data set's context is the strange one.
+        return lambda place: Contextual(
+            load_encoder(model), work / "vectors", kind, datasets[(place + 1) % len(datasets)], seed
+        )
+
+    makers: dict[str, Callable[[int], System]] = {
+        "bm25": lambda _: Bm25(),
+        "lance": lambda _: LanceText(),
+        "minilm": lambda _: plain,
+        "minilm+bm25": lambda _: FusedBiencoder(plain),
+        "late": lambda _: LateChunking(plain, folder, work / "vectors"),
+        **{kind: contextual(kind) for kind in ("true", "random", "null", "document")},
+        "text": lambda _: Product(work, "text", model),
+        "dense": lambda _: Product(work, "dense", model),
+        "hybrid": lambda _: Product(work, "hybrid", model),
+    }
+    if unknown := [name for name in names if name not in makers]:
+        raise InputError(f"There is no system {', '.join(unknown)}.", f"Name some of {', '.join(makers)}.")
+    if "random" in names and len(datasets) < 2:
+        raise InputError("A random context is another data set's.", "Name two data sets, or leave `random` out.")
+    found = {name: makers[name] for name in names}
+    if "true" in names:
+        found |= {f"true {seed}": contextual("true", seed) for seed in range(1, seeds)}
+    return found

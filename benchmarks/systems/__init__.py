@@ -1,0 +1,1 @@
+"""What is compared. Each system answers all queries of a data set."""

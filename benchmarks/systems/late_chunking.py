@@ -1,0 +1,66 @@
+"""Late chunking (Guenther et al., 2024): a biencoder reads the document, its states are pooled chunk by chunk."""
+
+from collections.abc import Iterator
+from pathlib import Path
+
+import numpy as np
+
+from benchmarks.dataset import Dataset
+from benchmarks.measures import Run
+from benchmarks.systems.biencoder import Biencoder
+from benchmarks.systems.vectors import kept, nearest
+from cdesearch.context import Floats
+from cdesearch.encoder import load_tokenizer
+
+WINDOW = 512  # tokens that the model reads at once, two of them special
+
+
+class LateChunking:
+    """The biencoder without training; a document longer than the model reads goes in windows of whole chunks."""
+
+    def __init__(self, biencoder: Biencoder, folder: Path, work: Path) -> None:
+        self.name = f"{biencoder.name}, late chunking"
+        self._biencoder = biencoder
+        self._folder = folder
+        self._work = work
+
+    def retrieve(self, dataset: Dataset) -> Run:
+        """The nearest chunks by cosine."""
+        queries, _ = self._biencoder.vectors(dataset)
+        documents = kept(self._work, f"{self._folder} late chunking", dataset.texts, lambda _: self._embed(dataset))
+        return nearest(dataset, queries, documents)
+
+    def _embed(self, dataset: Dataset) -> Floats:
+        import torch
+        from transformers import AutoModel
+
+        model = AutoModel.from_pretrained(self._folder).eval()
+        tokenizer = load_tokenizer(self._folder / "tokenizer.json")
+        rows = [encoding.ids[1:-1] for encoding in tokenizer.encode_batch_fast(list(dataset.texts))]
+        first, last = tokenizer.encode("").ids
+        vectors = np.zeros((len(rows), model.config.hidden_size), np.float32)
+        for places in dataset.documents:
+            for window in _windows(places, rows):
+                spans = [rows[place][: WINDOW - 2] for place in window]
+                ids = torch.tensor([[first, *(token for span in spans for token in span), last]])
+                with torch.inference_mode():
+                    states = model(input_ids=ids).last_hidden_state[0, 1:-1]
+                edges = np.cumsum([0, *map(len, spans)])
+                for place, start, stop in zip(window, edges[:-1], edges[1:], strict=True):
+                    vectors[place] = states[start:stop].mean(0).numpy() if stop > start else 0
+        unit: Floats = vectors / np.maximum(np.linalg.norm(vectors, axis=1, keepdims=True), 1e-9)
+        return unit
+
+
+def _windows(places: list[int], rows: list[list[int]]) -> Iterator[list[int]]:
+    """Neighbouring chunks that fit into the model together."""
+    window: list[int] = []
+    used = 2
+    for place in places:
+        if window and used + len(rows[place]) > WINDOW:
+            yield window
+            window, used = [], 2
+        window.append(place)
+        used += len(rows[place])
+    if window:
+        yield window

@@ -1,0 +1,37 @@
+"""What a person gets: an index on disk, queried through the same code as the command line."""
+
+from pathlib import Path
+from typing import Literal
+
+from benchmarks.dataset import Dataset
+from benchmarks.measures import Run
+from benchmarks.systems.system import DEPTH
+from cdesearch.index import Index
+from cdesearch.search import Searcher
+from indexer.build import build
+from indexer.progress import Silent
+from indexer.settings import Options
+
+CHUNKS = 3 * DEPTH  # hits to ask for: several may be chunks of one document
+
+
+class Product:
+    """`cdesearch index`, then `cdesearch query`; a document is as good as its best chunk."""
+
+    def __init__(self, work: Path, mode: Literal["dense", "text", "hybrid"], model: Path | None) -> None:
+        self.name = f"cdesearch index, {mode}"
+        self._work = work
+        self._mode = mode
+        self._model = model
+
+    def retrieve(self, dataset: Dataset) -> Run:
+        """The documents of the best chunks."""
+        folder = self._work / "indexes" / f"{dataset.name}-{self._model.name if self._model else 'default'}"
+        build([dataset.folder / "corpus.jsonl"], Options(index=folder, model=self._model), Silent())
+        searcher = Searcher(Index(folder))
+        return {name: self._documents(searcher, name, query) for name, query in dataset.queries.items()}
+
+    def _documents(self, searcher: Searcher, own: str, query: str) -> list[str]:
+        hits = searcher.search(query, CHUNKS, self._mode)
+        names = dict.fromkeys(hit.chunk.document_id.partition("#")[2] for hit in hits)
+        return [name for name in names if name != own][:DEPTH]
