@@ -63,5 +63,5 @@ class Contextual:
             seen.update(context.keys.tobytes() + context.values.tobytes())
         model = f"{self._encoder.fingerprint} {role} {seen.hexdigest()}"
         pooled = kept(self._work, model, texts, lambda new: encode(new, role, bare))
-        moved: Floats = (pooled - context.shift) @ context.projection
+        moved: Floats = ((pooled - context.shift) @ context.projection).astype(np.float32)
         return to_unit(moved)
