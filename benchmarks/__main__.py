@@ -5,6 +5,7 @@ import sys
 import typer
 
 from benchmarks.ablation import ablation
+from benchmarks.analyse import analyse
 from benchmarks.beir import beir
 from benchmarks.speed import speed
 from benchmarks.train_speed import train_speed
@@ -12,6 +13,7 @@ from cdesearch.errors import CdesearchError
 
 app = typer.Typer(add_completion=False, no_args_is_help=True, pretty_exceptions_enable=False, rich_markup_mode=None)
 app.command()(ablation)
+app.command()(analyse)
 app.command()(beir)
 app.command()(speed)
 app.command()(train_speed)

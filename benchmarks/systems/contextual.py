@@ -1,5 +1,6 @@
 """Our model's vectors alone, in the context of this corpus, of another one, or in none."""
 
+from collections.abc import Sequence
 from dataclasses import replace
 from hashlib import blake2b
 from pathlib import Path
@@ -17,51 +18,62 @@ from cdesearch.encoder import Encoder, Role
 class Contextual:
     """Every text whole, one vector each, all compared: no chunks, no index."""
 
-    def __init__(
-        self, encoder: Encoder, work: Path, context: str, strange: Dataset | None = None, seed: int = 0
-    ) -> None:
-        """`context` is true, random (that of `strange`), null, or document (true, and each chunk's document)."""
-        self.name = f"cdesearch dense, {context} context" + (f", seed {seed}" if seed else "")
+    def __init__(self, encoder: Encoder, work: Path, kind: str, strange: Dataset | None = None, seed: int = 0) -> None:
+        """`kind` of context: true, random (that of `strange`), null, or document (true, and each chunk's document)."""
+        self.name = f"cdesearch dense, {kind} context" + (f", seed {seed}" if seed else "")
         self._encoder = encoder
         self._work = work
-        self._kind = context
+        self._kind = kind
         self._strange = strange
         self._seed = seed
 
     def retrieve(self, dataset: Dataset) -> Run:
         """The nearest documents by cosine."""
-        context = self._context(dataset)
-        queries = self._embed(list(dataset.queries.values()), "query", context)
-        documents = self._embed(list(dataset.texts), "document", context)
-        if self._kind == "document":
-            for places in dataset.documents:
-                documents[places] = add_document(documents[places], self._encoder.config.document_weight)
-        return nearest(dataset, queries, to_unit(documents))
-
-    def _context(self, dataset: Dataset) -> Context | None:
-        if self._kind == "null":
-            return None
         source = self._strange if self._kind == "random" and self._strange else dataset
-        size = min(self._encoder.context_size, len(source.texts))
-        rows = sorted(np.random.default_rng(self._seed).choice(len(source.texts), size, replace=False).tolist())
-        names, texts = [source.ids[row] for row in rows], [source.texts[row] for row in rows]
-        vectors = np.zeros((size, self._encoder.dimension), np.float32)
-        if self._encoder.reads_context:
-            vectors = self._encoder.first_stage(texts)
-        frequencies = self._encoder.count_tokens(source.texts)
-        return self._encoder.make_context(names, names, texts, vectors, frequencies, self._seed)
+        context = None if self._kind == "null" else sample_context(self._encoder, source, self._seed)
+        weight = self._encoder.config.document_weight if self._kind == "document" else 0.0
+        return retrieve_in(context, dataset, self._encoder, self._work, weight)
 
-    def _embed(self, texts: list[str], role: Role, context: Context | None) -> Floats:
-        """Vectors before the statistics head are kept: samples of one corpus share them where every gate is closed."""
-        encode = self._encoder.encode
-        if context is None:
-            return kept(self._work, f"{self._encoder.fingerprint} {role}", texts, lambda new: encode(new, role, None))
-        d = self._encoder.dimension
-        bare = replace(context, shift=np.zeros(d, np.float32), projection=np.eye(d, dtype=np.float32))
-        seen = blake2b(context.token_weights.tobytes(), digest_size=12)
-        if context.keys is not None and context.values is not None:
-            seen.update(context.keys.tobytes() + context.values.tobytes())
-        model = f"{self._encoder.fingerprint} {role} {seen.hexdigest()}"
-        pooled = kept(self._work, model, texts, lambda new: encode(new, role, bare))
-        moved: Floats = ((pooled - context.shift) @ context.projection).astype(np.float32)
-        return to_unit(moved)
+
+def retrieve_in(
+    context: Context | None, dataset: Dataset, encoder: Encoder, work: Path, document_weight: float = 0.0
+) -> Run:
+    """The nearest documents, all embedded in `context`."""
+    queries = embed_in(context, list(dataset.queries.values()), "query", encoder, work)
+    documents = embed_in(context, dataset.texts, "document", encoder, work)
+    if document_weight:
+        for places in dataset.documents:
+            documents[places] = add_document(documents[places], document_weight)
+    return nearest(dataset, queries, to_unit(documents))
+
+
+def sample_context(
+    encoder: Encoder, source: Dataset, seed: int, size: int | None = None, characters: int | None = None
+) -> Context:
+    """The context of at most `size` texts of a corpus, drawn by `seed`, each cut to `characters`."""
+    size = min(size or encoder.context_size, len(source.texts))
+    rows = sorted(np.random.default_rng(seed).choice(len(source.texts), size, replace=False).tolist())
+    names, texts = [source.ids[row] for row in rows], [source.texts[row][:characters] for row in rows]
+    vectors = np.zeros((size, encoder.dimension), np.float32)
+    if encoder.reads_context:
+        vectors = encoder.first_stage(texts)
+    return encoder.make_context(names, names, texts, vectors, encoder.count_tokens(source.texts), seed)
+
+
+def embed_in(context: Context | None, texts: Sequence[str], role: Role, encoder: Encoder, work: Path) -> Floats:
+    """(n, d) unit vectors.
+
+    What is kept on disk is from before the statistics head: where every gate is closed, all samples of one corpus
+    share it.
+    """
+    if context is None:
+        return kept(work, f"{encoder.fingerprint} {role}", texts, lambda new: encoder.encode(new, role, None))
+    d = encoder.dimension
+    bare = replace(context, shift=np.zeros(d, np.float32), projection=np.eye(d, dtype=np.float32))
+    seen = blake2b(context.token_weights.tobytes(), digest_size=12)
+    if context.keys is not None and context.values is not None:
+        seen.update(context.keys.tobytes() + context.values.tobytes())
+    model = f"{encoder.fingerprint} {role} {seen.hexdigest()}"
+    pooled = kept(work, model, texts, lambda new: encoder.encode(new, role, bare))
+    moved: Floats = ((pooled - context.shift) @ context.projection).astype(np.float32)
+    return to_unit(moved)

@@ -3,6 +3,7 @@ import json
 import numpy as np
 import pytest
 
+from benchmarks.analyse import analyse
 from benchmarks.beir import beir
 from benchmarks.dataset import read_dataset
 from benchmarks.download import fetched
@@ -102,3 +103,28 @@ def test_what_cannot_be_compared_is_said(tmp_path, tiny_checkpoint):
     for systems, said in (("bm52", "no system bm52"), ("random", "another data set")):
         with pytest.raises(InputError, match=said):
             beir(data, systems, tiny_checkpoint, tmp_path, 1, tmp_path / "work", tmp_path / "out")
+
+
+@pytest.mark.parametrize("figure", ["context-size", "context-length", "foreign-context", "movement", "idf-divergence"])
+def test_a_figure_is_drawn_from_any_model(figure, tmp_path, tiny_checkpoint):
+    data = [write_set(tmp_path / name) for name in ("one", "two")]
+    analyse(figure, data, tiny_checkpoint, tmp_path / "work", tmp_path / "out")
+    (file,) = (tmp_path / "out").glob("*.json")
+    series = json.loads(file.read_text())["figure"]["series"]
+    assert all(len(points) for points in series.values()) and file.with_suffix(".svg").exists()
+
+
+def test_clustered_batches_are_harder(tmp_path, closed_checkpoint):
+    random = np.random.default_rng(0)
+    texts = [" ".join(random.choice(WORDS[topic : topic + 2], size=6)) for topic in random.integers(0, 7, 600)]
+    rows = [{"query": f"{text} {n}", "document": f"{text} the {n}"} for n, text in enumerate(texts)]
+    (tmp_path / "pairs.jsonl").write_text("\n".join(map(json.dumps, rows)))
+    analyse("difficulty", [tmp_path / "pairs.jsonl"], closed_checkpoint, tmp_path / "work", tmp_path / "out")
+    (file,) = (tmp_path / "out").glob("*.json")
+    points = json.loads(file.read_text())["figure"]["series"]["pairs"]
+    assert points[1][1] > points[-1][1], "clusters of a batch's size against batches at random"
+
+
+def test_an_unknown_figure_is_said(tmp_path, tiny_checkpoint):
+    with pytest.raises(InputError, match="no figure contxt"):
+        analyse("contxt", [tmp_path], tiny_checkpoint, tmp_path, tmp_path)
