@@ -10,16 +10,18 @@ for hit in cdesearch.open("docs").search("how do I reset a password"):
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
+    from cdesearch.embedder import Embedder
     from cdesearch.errors import CdesearchError
     from cdesearch.schema import Chunk, Hit
     from cdesearch.session import OpenIndex, build, open
 
 __version__ = "0.1.0"
-__all__ = ["CdesearchError", "Chunk", "Hit", "OpenIndex", "__version__", "build", "open"]
+__all__ = ["CdesearchError", "Chunk", "Embedder", "Hit", "OpenIndex", "__version__", "build", "open"]
 
 _HOMES = {
     "CdesearchError": "cdesearch.errors",
     "Chunk": "cdesearch.schema",
+    "Embedder": "cdesearch.embedder",
     "Hit": "cdesearch.schema",
     "OpenIndex": "cdesearch.session",
     "build": "cdesearch.session",

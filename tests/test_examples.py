@@ -1,7 +1,10 @@
 import json
+import os
 import subprocess
 import sys
 from pathlib import Path
+
+import pytest
 
 EXAMPLES = Path(__file__).parent.parent / "examples"
 
@@ -23,3 +26,34 @@ def test_search_a_folder(tmp_path):
     command = [sys.executable, str(EXAMPLES / "search_a_folder.py"), str(tmp_path), "why does a feline purr"]
     run = subprocess.run(command, capture_output=True, text=True, check=True)
     assert run.stdout.startswith("1. cats.md:1")
+
+
+def run_example(name, *arguments):
+    command = [sys.executable, str(EXAMPLES / name), *map(str, arguments)]
+    environment = {**os.environ, "HF_HUB_OFFLINE": "1"}
+    return subprocess.run(command, capture_output=True, text=True, check=True, env=environment).stdout
+
+
+def test_embed_in_context():
+    best = run_example("embed_in_context.py").splitlines()[0]
+    assert "blood" in best or "heart" in best
+
+
+@pytest.mark.parametrize("name", ["langchain_retriever.py", "llama_index_retriever.py"])
+def test_retrievers_of_other_libraries(name, tmp_path):
+    (tmp_path / "bread.md").write_text("# Bread\n\nKnead the dough and bake it.")
+    (tmp_path / "cats.md").write_text("# Cats\n\nA cat purrs.")
+    assert "bread.md:1 # Bread" in run_example(name, tmp_path, "how to bake").splitlines()[0]
+
+
+def test_lancedb_table(tmp_path):
+    assert run_example("lancedb_table.py", tmp_path / "database").strip() == "Knead the dough and let it rise."
+
+
+def test_mteb_task(tmp_path):
+    texts = {"d1": "Knead the dough and bake it.", "d2": "A cat purrs.", "d3": "The moon pulls the tides."}
+    (tmp_path / "qrels").mkdir()
+    (tmp_path / "corpus.jsonl").write_text("\n".join(json.dumps({"_id": n, "text": t}) for n, t in texts.items()))
+    (tmp_path / "queries.jsonl").write_text(json.dumps({"_id": "q", "text": "baking bread"}) + "\n")
+    (tmp_path / "qrels" / "test.tsv").write_text("query-id\tcorpus-id\tscore\nq\td1\t1\n")
+    assert run_example("mteb_task.py", tmp_path).endswith("nDCG@10 1.000\n")

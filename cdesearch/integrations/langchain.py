@@ -1,0 +1,49 @@
+"""A retriever for LangChain (`pip install 'cdesearch[langchain]'`)."""
+
+from typing import Any
+
+from langchain_core.callbacks import CallbackManagerForRetrieverRun
+from langchain_core.documents import Document
+from langchain_core.retrievers import BaseRetriever
+from pydantic import PrivateAttr
+
+from cdesearch.search import Mode
+from cdesearch.session import OpenIndex
+from cdesearch.session import open as open_index
+
+
+class CdesearchRetriever(BaseRetriever):
+    """The best chunks of an index as LangChain documents. Raises CdesearchError where the index cannot be opened."""
+
+    folder: str | None = None  # None: the nearest index upward
+    k: int = 10
+    mode: Mode = "hybrid"
+    path: str | None = None  # a glob
+
+    _open: OpenIndex = PrivateAttr()
+
+    def model_post_init(self, context: Any, /) -> None:
+        """Open the index at once: a wrong folder should not wait for the first question."""
+        super().model_post_init(context)
+        self._open = open_index(self.folder)
+
+    def _get_relevant_documents(
+        self,
+        query: str,
+        *,
+        run_manager: CallbackManagerForRetrieverRun,  # noqa: ARG002 (LangChain passes it by name)
+    ) -> list[Document]:
+        hits = self._open.search(query, self.k, self.mode, self.path)
+        return [
+            Document(
+                id=hit.chunk.id,
+                page_content=hit.chunk.body,
+                metadata={
+                    "source": hit.chunk.location,
+                    "title": hit.chunk.title,
+                    "trail": list(hit.chunk.trail),
+                    "score": hit.score,
+                },
+            )
+            for hit in hits
+        ]

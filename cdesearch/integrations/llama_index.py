@@ -1,0 +1,37 @@
+"""A retriever for LlamaIndex (`pip install 'cdesearch[llama-index]'`)."""
+
+from llama_index.core.base.base_retriever import BaseRetriever
+from llama_index.core.schema import NodeWithScore, QueryBundle, TextNode
+
+from cdesearch.search import Mode
+from cdesearch.session import open as open_index
+
+
+class CdesearchRetriever(BaseRetriever):
+    """The best chunks of an index as LlamaIndex nodes. Raises CdesearchError where the index cannot be opened."""
+
+    def __init__(self, folder: str | None = None, k: int = 10, mode: Mode = "hybrid", path: str | None = None) -> None:
+        """Open the index of `folder`; None: the nearest upward. `path` is a glob."""
+        super().__init__()
+        self._open = open_index(folder)
+        self._k = k
+        self._mode: Mode = mode
+        self._path = path
+
+    def _retrieve(self, query_bundle: QueryBundle) -> list[NodeWithScore]:
+        hits = self._open.search(query_bundle.query_str, self._k, self._mode, self._path)
+        return [
+            NodeWithScore(
+                node=TextNode(
+                    id_=hit.chunk.id,
+                    text=hit.chunk.body,
+                    metadata={
+                        "source": hit.chunk.location,
+                        "title": hit.chunk.title,
+                        "trail": " > ".join(hit.chunk.trail),
+                    },
+                ),
+                score=hit.score,
+            )
+            for hit in hits
+        ]

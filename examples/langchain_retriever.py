@@ -1,0 +1,19 @@
+"""A LangChain retriever over a folder (pip install 'cdesearch[langchain]').
+
+python examples/langchain_retriever.py FOLDER QUESTION
+"""
+
+import sys
+
+import cdesearch
+from cdesearch.integrations.langchain import CdesearchRetriever
+
+folder, question = sys.argv[1:]
+
+# Builds the index, or brings it up to date.
+cdesearch.build(folder)
+
+# A retriever is a runnable: put it in front of any chain.
+retriever = CdesearchRetriever(folder=folder, k=3)
+for document in retriever.invoke(question):
+    print(document.metadata["source"], document.page_content.splitlines()[0])

@@ -1,0 +1,19 @@
+"""A LlamaIndex retriever over a folder (pip install 'cdesearch[llama-index]').
+
+python examples/llama_index_retriever.py FOLDER QUESTION
+"""
+
+import sys
+
+import cdesearch
+from cdesearch.integrations.llama_index import CdesearchRetriever
+
+folder, question = sys.argv[1:]
+
+# Builds the index, or brings it up to date.
+cdesearch.build(folder)
+
+# Hand it to a RetrieverQueryEngine with the language model of your choice, or read the nodes yourself.
+retriever = CdesearchRetriever(folder, k=3)
+for found in retriever.retrieve(question):
+    print(f"{found.score:.2f}", found.node.metadata["source"], found.node.get_content().splitlines()[0])

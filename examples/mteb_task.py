@@ -1,0 +1,61 @@
+"""A BEIR folder as an mteb task, searched by cdesearch (pip install 'cdesearch[mteb]').
+
+python examples/mteb_task.py BEIR_FOLDER
+"""
+
+import json
+import sys
+from pathlib import Path
+
+import mteb
+from datasets import Dataset
+from mteb.abstasks.retrieval import AbsTaskRetrieval
+from mteb.abstasks.retrieval_dataset_loaders import RetrievalSplitData
+from mteb.abstasks.task_metadata import TaskMetadata
+
+from cdesearch.integrations.mteb import CdesearchModel
+
+folder = Path(sys.argv[1])
+
+
+def rows(name: str) -> list[dict[str, str]]:
+    """Lines of a file, with mteb's names."""
+    lines = (folder / name).read_text(encoding="utf-8").splitlines()
+    found = [json.loads(line) for line in lines]
+    return [{"id": row["_id"], "title": row.get("title", ""), "text": row["text"]} for row in found]
+
+
+class LocalTask(AbsTaskRetrieval):
+    """Any mteb task does; this one reads what lies on your disk."""
+
+    metadata = TaskMetadata(
+        name="LocalRetrieval",
+        description="A local BEIR folder.",
+        dataset={"path": str(folder), "revision": "local"},
+        type="Retrieval",
+        category="t2t",
+        modalities=["text"],
+        eval_splits=["test"],
+        eval_langs=["eng-Latn"],
+        main_score="ndcg_at_10",
+    )
+
+    def load_data(self, **_: object) -> None:
+        """Corpus, queries and judgements."""
+        judged: dict[str, dict[str, int]] = {}
+        for line in (folder / "qrels" / "test.tsv").read_text().splitlines()[1:]:
+            query, document, grade = line.split("\t")
+            judged.setdefault(query, {})[document] = int(grade)
+        queries = [{"id": row["id"], "text": row["text"]} for row in rows("queries.jsonl") if row["id"] in judged]
+        data = RetrievalSplitData(
+            corpus=Dataset.from_list(rows("corpus.jsonl")),
+            queries=Dataset.from_list(queries),
+            relevant_docs=judged,
+            top_ranked=None,
+        )
+        self.dataset = {"default": {"test": data}}
+        self.data_loaded = True
+
+
+results = mteb.evaluate(CdesearchModel(), LocalTask(), cache=None, overwrite_strategy="always", show_progress_bar=False)
+print(f"nDCG@10 {results[0].get_score():.3f}")
