@@ -13,8 +13,8 @@ from benchmarks.figures import Figure
 from cdesearch.encoder import load_encoder
 from cdesearch.index import Index
 from indexer.build import build
+from indexer.own_vectors import OwnVectors
 from indexer.settings import Options
-from indexer.write import Tables
 
 MODEL_STAGES = ("Embedding the context", "Embedding")
 
@@ -87,15 +87,15 @@ class _Timeline:
     def __init__(self) -> None:
         self._stages: list[tuple[str, float]] = []
         self._writing = 0.0
-        self._add = Tables.add
+        self._add = OwnVectors.add
 
     def stage(self, name: str, total: int | None) -> Callable[[int], None]:  # noqa: ARG002 (the protocol has it)
         """Note when a stage begins."""
         self._stages.append((name, time.perf_counter()))
         if name == "Embedding":
-            Tables.add = self._timed_add  # type: ignore[method-assign] # the clock stands round the real one
-        elif Tables.add is not self._add:
-            Tables.add = self._add  # type: ignore[method-assign] # the real one again
+            OwnVectors.add = self._timed_add  # type: ignore[method-assign] # the clock stands round the real one
+        elif OwnVectors.add is not self._add:
+            OwnVectors.add = self._add  # type: ignore[method-assign] # the real one again
         return lambda _: None
 
     def in_model(self) -> float:
@@ -106,9 +106,9 @@ class _Timeline:
 
     @property
     def _timed_add(self) -> Callable[..., None]:
-        def add(tables: Tables, *arguments: Any) -> None:
+        def add(own: OwnVectors, *arguments: Any) -> None:
             started = time.perf_counter()
-            self._add(tables, *arguments)
+            self._add(own, *arguments)
             self._writing += time.perf_counter() - started
 
         return add

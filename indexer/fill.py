@@ -39,7 +39,8 @@ def fill(
     tables.delete(chunk for chunk, document in there if document not in settled)
     if base is not None:
         tables.copy(base.chunks, (chunk for chunk, document in kept if document not in settled))
-    place_spool(spool, settled, own, tables, encoder.config.document_weight)
+    advance = progress.stage("Writing", spool.count())
+    place_spool(spool, settled, own, tables, encoder.config.document_weight, advance)
     own.drop()
 
 

@@ -1,6 +1,6 @@
 """Chunks into the table, every vector in the context of its document."""
 
-from collections.abc import Container, Iterator
+from collections.abc import Callable, Container, Iterator
 from itertools import accumulate, pairwise
 
 import numpy as np
@@ -12,12 +12,20 @@ from indexer.spool import Spool
 from indexer.write import Tables
 
 
-def place_spool(spool: Spool, settled: Container[str], own: OwnVectors, tables: Tables, weight: float) -> None:
+def place_spool(
+    spool: Spool,
+    settled: Container[str],
+    own: OwnVectors,
+    tables: Tables,
+    weight: float,
+    advance: Callable[[int], None],
+) -> None:
     """Append the chunks of every spooled document that is not `settled`."""
     for rows in _whole_documents(spool):
         names = rows["document_id"].to_numpy()
         edges = [0, *(np.flatnonzero(names[1:] != names[:-1]) + 1).tolist(), len(names)]
         documents = [rows.slice(start, stop - start) for start, stop in pairwise(edges) if names[start] not in settled]
+        advance(rows.num_rows)
         if not documents:
             continue
         placed = pa.concat_tables(documents)

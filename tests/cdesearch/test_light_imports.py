@@ -35,5 +35,14 @@ def test_query_and_index_need_no_torch(tmp_path):
 def test_the_public_face():
     import cdesearch
 
-    assert sorted(cdesearch.__all__) == ["CdesearchError", "Chunk", "Embedder", "Hit", "OpenIndex", "__version__", "build", "open"]
+    assert sorted(cdesearch.__all__) == [
+        "CdesearchError",
+        "Chunk",
+        "Embedder",
+        "Hit",
+        "OpenIndex",
+        "__version__",
+        "build",
+        "open",
+    ]
     assert all(getattr(cdesearch, name) for name in cdesearch.__all__)
