@@ -1,0 +1,102 @@
+"""What would a user pick instead, and what does that cost? The same texts, each system in a process of its own."""
+
+import json
+import subprocess
+import sys
+import tempfile
+import time
+from pathlib import Path
+from statistics import median
+from typing import Annotated, Any
+
+import typer
+from rich.console import Console
+from rich.table import Table
+
+from benchmarks.figures import RESULTS
+from benchmarks.index_speed import corpus_file
+from benchmarks.machine import describe
+from benchmarks.peer_process import PEERS
+
+COLUMNS = ("index_s", "disk_mb", "peak_gb", "p50_ms", "p95_ms", "cold_s")
+COLD_RUNS = 3
+QUERIES = 110
+WORDS = 200  # of a text: a chunk's worth
+
+
+def peers(
+    corpus: Annotated[Path, typer.Argument(help="BEIR folder to take texts and queries from.")],
+    sizes: Annotated[str, typer.Option(help="How many texts; several draw the growth of each cost.")] = "1000",
+    only: Annotated[str, typer.Option(help="Systems, between commas.")] = ",".join(PEERS),
+    out: Annotated[Path, typer.Option(help="Folder for the JSON and the picture.")] = RESULTS,
+) -> None:
+    """Measure index time, disk, memory, warm and cold queries of ours and of what a user would pick instead."""
+    machine = describe()
+    rows: list[dict[str, Any]] = []
+    with tempfile.TemporaryDirectory() as name:
+        work = Path(name)
+        queries = work / "queries.json"
+        asked = (corpus / "queries.jsonl").read_text(encoding="utf-8").splitlines()[:QUERIES]
+        queries.write_text(json.dumps([json.loads(line)["text"] for line in asked]), encoding="utf-8")
+        for size in map(int, sizes.split(",")):
+            texts = _texts(corpus, work / f"{size}.jsonl", size)
+            for peer in only.split(","):
+                figures = _measured(peer, texts, queries, work / f"{size}-{list(PEERS).index(peer)}")
+                rows.append({"system": peer, "texts": size} | figures)
+                _show(rows)
+    out.mkdir(parents=True, exist_ok=True)
+    file = out / f"peers-{machine['date']}-{machine['commit']}.json"
+    record = {"machine": machine, "corpus": corpus.name, "rows": rows}
+    file.write_text(json.dumps(record, indent=1) + "\n", encoding="utf-8")
+    _draw(rows, file.with_suffix(".svg"))
+    print(f"Written to {file} and {file.with_suffix('.svg').name}")
+
+
+def _texts(corpus: Path, out: Path, n: int) -> Path:
+    """`n` texts of the corpus, from the beginning again with a number where it has fewer."""
+    lines = corpus_file(corpus).read_text(encoding="utf-8").splitlines()
+    with out.open("w", encoding="utf-8") as file:
+        for number in range(n):
+            row = json.loads(lines[number % len(lines)])
+            again = f" {number // len(lines)}" if number >= len(lines) else ""
+            words = f"{row.get('title', '')} {row['text']}".split()[:WORDS]
+            file.write(json.dumps({"_id": str(number), "text": " ".join(words) + again}) + "\n")
+    return out
+
+
+def _measured(peer: str, texts: Path, queries: Path, folder: Path) -> dict[str, float]:
+    command = [sys.executable, "-m", "benchmarks.peer_process", peer, str(texts), str(queries), str(folder)]
+    run = subprocess.run(command, capture_output=True, text=True, check=True)
+    figures: dict[str, float] = json.loads(run.stdout.splitlines()[-1])
+    cold = []
+    for _ in range(COLD_RUNS):
+        started = time.perf_counter()
+        subprocess.run([*command, "cold"], capture_output=True, check=True)
+        cold.append(time.perf_counter() - started)
+    return figures | {"cold_s": median(cold)}
+
+
+def _show(rows: list[dict[str, Any]]) -> None:
+    table = Table("", "texts", *COLUMNS)
+    for row in rows:
+        table.add_row(row["system"], f"{row['texts']:,}", *(f"{row[name]:.3g}" for name in COLUMNS))
+    Console().print(table)
+
+
+def _draw(rows: list[dict[str, Any]], file: Path) -> None:
+    """Each cost by the number of texts, both logarithmic."""
+    import matplotlib as mpl
+
+    mpl.use("svg")
+    from matplotlib import pyplot as plt
+
+    figure, grid = plt.subplots(2, 2, figsize=(9, 7), layout="constrained")
+    for axes, cost in zip(grid.flat, ("index_s", "p50_ms", "peak_gb", "disk_mb"), strict=True):
+        for system in dict.fromkeys(row["system"] for row in rows):
+            points = [(row["texts"], row[cost]) for row in rows if row["system"] == system]
+            axes.loglog(*zip(*points, strict=True), marker="o", label=system)
+        axes.set_xlabel("texts")
+        axes.set_ylabel(cost)
+    grid.flat[0].legend(fontsize="small")
+    figure.savefig(file)
+    plt.close(figure)
