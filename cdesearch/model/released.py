@@ -194,7 +194,8 @@ class _SecondStage(nn.Module):
         """(B, T) of 0/1: the text, without what ends with its first colon after the first token if so configured."""
         if not self.config.skips_instruction:
             return attention_mask
-        # The first token of ": " in the tokenizers of v2 (ModernBERT-base) and v1 (bert-base-uncased).
+        # The first token of ": " in the tokenizers of v2 (ModernBERT-base, GPT-NeoX's order of ASCII) and of v1
+        # (bert-base-uncased): the reference asks its tokenizer, and a text's prefix is cut into tokens as ": " is.
         colon = 27 if self.config.variant == "v2" else 1024
         ends = (input_ids == colon) & attention_mask.bool()
         ends[:, 0] = False
