@@ -1,0 +1,158 @@
+"""The NomicBERT encoder under cde-small-v1 (nomic-ai/nomic-bert-2048); parameters bear their published names."""
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import Any
+
+import torch
+from torch import Tensor, nn
+from torch.nn import functional
+
+from cdesearch.model.attention import Mask
+from cdesearch.model.backbone import additive_mask
+from cdesearch.model.published_fields import check_heads, number, refuse_unsupported, whole_number
+from cdesearch.model.rotary import Rotation, attend_rotated, rotation
+
+# Fields whose other values would be another network. A rotary_scaling_factor acts beyond 2048 positions only, and
+# our longest sequence has 512 + 8 + 512.
+_SUPPORTED: dict[str, tuple[Any, ...]] = {
+    "activation_function": ("swiglu",),
+    "causal": (False,),
+    "mlp_fc1_bias": (False,),
+    "mlp_fc2_bias": (False,),
+    "parallel_block": (False,),
+    "prenorm": (False,),
+    "qkv_proj_bias": (False,),
+    "rotary_emb_fraction": (1.0,),
+    "rotary_emb_interleaved": (False,),
+    "rotary_emb_scale_base": (),
+    "type_vocab_size": (2,),
+    "use_rms_norm": (False,),
+}
+
+
+@dataclass(frozen=True, slots=True)
+class NomicBertConfig:
+    """Shapes of one NomicBERT (post-norm, rotary positions, SwiGLU, no biases but the norms'); as published."""
+
+    vocabulary: int = 30528
+    dimension: int = 768
+    n_layers: int = 12
+    n_heads: int = 12
+    inner: int = 3072
+    norm_eps: float = 1e-12
+    rotary_base: float = 1000.0
+    rotates_heads: bool = False  # the hub's remote code: rotary over the head axis, in place of positions
+
+    @classmethod
+    def from_published(cls, fields: Mapping[str, Any], n_layers: int | None = None) -> "NomicBertConfig":
+        """From the backbone's own config.json, absent fields as published; raises ModelError. `n_layers`: the first."""
+        refuse_unsupported(fields, _SUPPORTED, "the NomicBERT backbone")
+        dimension = whole_number(fields, "n_embd", cls().dimension)
+        n_heads = whole_number(fields, "n_head", cls().n_heads)
+        check_heads(dimension, n_heads, ("n_embd", "n_head"))
+        depth = whole_number(fields, "n_layer", cls().n_layers)
+        multiple = whole_number(fields, "pad_vocab_size_multiple", 1)  # published tables are padded to a multiple
+        return cls(
+            vocabulary=-(-whole_number(fields, "vocab_size", cls().vocabulary) // multiple) * multiple,
+            dimension=dimension,
+            n_layers=min(depth, n_layers or depth),
+            n_heads=n_heads,
+            inner=whole_number(fields, "n_inner", cls().inner),
+            norm_eps=number(fields, "layer_norm_epsilon", cls().norm_eps),
+            rotary_base=number(fields, "rotary_emb_base", cls().rotary_base),
+        )
+
+
+class NomicBert(nn.Module):
+    """Token ids to token states; texts are padded on the right."""
+
+    def __init__(self, config: NomicBertConfig) -> None:
+        super().__init__()
+        self.config = config
+        self.embeddings = _Embeddings(config)
+        self.emb_ln = nn.LayerNorm(config.dimension, config.norm_eps)
+        self.encoder = _Encoder(config)
+
+    def embed(self, input_ids: Tensor) -> Tensor:
+        """(B, T) ids to (B, T, d) rows: words and token type 0, not yet normalised."""
+        return self.embeddings(input_ids)  # type: ignore[no-any-return]
+
+    def states(self, rows: Tensor, attention_mask: Tensor, n_free: int = 0, start: int = 0) -> Tensor:
+        """(B, T, d) rows and 0/1 mask to (B, T, d) states.
+
+        The first `n_free` rows are left out of the rotary step, and of it alone; the next stands at position `start`.
+        """
+        config = self.config
+        by = rotation(
+            self._turns(rows, n_free, start), config.dimension // config.n_heads, config.rotary_base, rows.dtype
+        )
+        mask = additive_mask(attention_mask, rows.dtype)
+        rows = self.emb_ln(rows)
+        for layer in self.encoder.layers:
+            rows = layer(rows, mask, by)
+        return rows
+
+    def forward(self, input_ids: Tensor, attention_mask: Tensor) -> Tensor:
+        """(B, T) ids and 0/1 mask to (B, T, d) states, no context."""
+        return self.states(self.embed(input_ids), attention_mask)
+
+    def _turns(self, rows: Tensor, n_free: int, start: int) -> Tensor:
+        """(T, 1) positions, or (T, heads) of them; a free row's 0 turns nothing, as if it were left out."""
+        n_rotated = rows.shape[1] - n_free
+        free = torch.zeros(n_free, 1, device=rows.device)
+        if self.config.rotates_heads:
+            heads = torch.arange(self.config.n_heads, device=rows.device)
+            return torch.cat([free, torch.ones(n_rotated, 1, device=rows.device)]) * heads
+        return torch.cat([free, torch.arange(start, start + n_rotated, device=rows.device)[:, None]])
+
+
+class _Embeddings(nn.Module):
+    def __init__(self, config: NomicBertConfig) -> None:
+        super().__init__()
+        self.word_embeddings = nn.Embedding(config.vocabulary, config.dimension)
+        self.token_type_embeddings = nn.Embedding(2, config.dimension)
+
+    def forward(self, input_ids: Tensor) -> Tensor:
+        return self.word_embeddings(input_ids) + self.token_type_embeddings.weight[0]  # type: ignore[no-any-return]
+
+
+class _Encoder(nn.Module):
+    def __init__(self, config: NomicBertConfig) -> None:
+        super().__init__()
+        self.layers = nn.ModuleList(_Layer(config) for _ in range(config.n_layers))
+
+
+class _Layer(nn.Module):
+    def __init__(self, config: NomicBertConfig) -> None:
+        super().__init__()
+        self.attn = _Attention(config)
+        self.norm1 = nn.LayerNorm(config.dimension, config.norm_eps)
+        self.mlp = _GatedMLP(config)
+        self.norm2 = nn.LayerNorm(config.dimension, config.norm_eps)
+
+    def forward(self, rows: Tensor, mask: Mask, by: Rotation) -> Tensor:
+        rows = self.norm1(rows + self.attn(rows, mask, by))
+        return self.norm2(rows + self.mlp(rows))  # type: ignore[no-any-return]
+
+
+class _Attention(nn.Module):
+    def __init__(self, config: NomicBertConfig) -> None:
+        super().__init__()
+        self.n_heads = config.n_heads
+        self.Wqkv = nn.Linear(config.dimension, 3 * config.dimension, bias=False)
+        self.out_proj = nn.Linear(config.dimension, config.dimension, bias=False)
+
+    def forward(self, rows: Tensor, mask: Mask, by: Rotation) -> Tensor:
+        return self.out_proj(attend_rotated(self.Wqkv(rows), self.n_heads, by, mask))  # type: ignore[no-any-return]
+
+
+class _GatedMLP(nn.Module):
+    def __init__(self, config: NomicBertConfig) -> None:
+        super().__init__()
+        self.fc11 = nn.Linear(config.dimension, config.inner, bias=False)
+        self.fc12 = nn.Linear(config.dimension, config.inner, bias=False)
+        self.fc2 = nn.Linear(config.inner, config.dimension, bias=False)
+
+    def forward(self, rows: Tensor) -> Tensor:
+        return self.fc2(self.fc11(rows) * functional.silu(self.fc12(rows)))  # type: ignore[no-any-return]

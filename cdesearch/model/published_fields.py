@@ -1,0 +1,50 @@
+"""Reading the fields of a published config.json: what we know is checked, what we do not support is named."""
+
+from collections.abc import Mapping
+from typing import Any
+
+from cdesearch.errors import ModelError
+
+REMEDY = "Take the config.json that was published with the weights."
+
+
+def whole_number(fields: Mapping[str, Any], name: str, default: int) -> int:
+    """A positive whole number, `default` where the field is absent or null; raises ModelError."""
+    value = fields.get(name)
+    if value is None:
+        return default
+    if isinstance(value, bool) or not isinstance(value, int) or value < 1:
+        raise ModelError(f"{name} is {value!r} and has to be a positive whole number.", REMEDY)
+    return value
+
+
+def number(fields: Mapping[str, Any], name: str, default: float, *, least: float | None = None) -> float:
+    """A number above 0, or not below `least`; `default` where the field is absent or null; raises ModelError."""
+    value = fields.get(name)
+    if value is None:
+        return default
+    is_number = isinstance(value, int | float) and not isinstance(value, bool)
+    if not is_number or not (value > 0 if least is None else value >= least):
+        bound = "above 0" if least is None else f"of {least:g} or more"
+        raise ModelError(f"{name} is {value!r} and has to be a number {bound}.", REMEDY)
+    return float(value)
+
+
+def refuse_unsupported(fields: Mapping[str, Any], supported: Mapping[str, tuple[Any, ...]], whose: str) -> None:
+    """Raise ModelError, naming every field that changes the result and holds a value we do not compute."""
+    wrong = [
+        f"{name} = {fields[name]!r}" for name in sorted(supported) if fields.get(name) not in (None, *supported[name])
+    ]
+    if wrong:
+        raise ModelError(
+            f"The config of {whose} asks for what is not supported: {', '.join(wrong)}.",
+            "cdesearch loads checkpoints built as jxm/cde-small-v1 and jxm/cde-small-v2 are.",
+        )
+
+
+def check_heads(dimension: int, n_heads: int, names: tuple[str, str]) -> None:
+    """Raise ModelError where the heads are not equal, or not of pairs that rotary embedding could turn."""
+    if dimension % (2 * n_heads):
+        raise ModelError(
+            f"{names[0]} = {dimension} cannot be cut into {names[1]} = {n_heads} heads of an even dimension.", REMEDY
+        )

@@ -1,0 +1,77 @@
+"""The published weights of a released checkpoint: are they all there, and what becomes of the soft prompts?"""
+
+from collections.abc import Iterable, Mapping
+from typing import Any
+
+import torch
+from torch import Tensor
+from torch.nn import functional
+
+from cdesearch.errors import ModelError
+
+N_SOFT_PROMPTS = 8
+NULL = "second_stage_model.sequence_dropout_null_embedding"
+_PROMPT = "second_stage_model.prompt_projection"
+_NAMED = 5  # of many faults alike
+
+
+def prompt_shapes(dimension: int) -> dict[str, torch.Size]:
+    """Of the projection that becomes the soft prompts, by published name."""
+    return {
+        f"{_PROMPT}.0.weight": torch.Size((dimension, dimension)),
+        f"{_PROMPT}.0.bias": torch.Size((dimension,)),
+        f"{_PROMPT}.2.weight": torch.Size((N_SOFT_PROMPTS * dimension, dimension)),
+        f"{_PROMPT}.2.bias": torch.Size((N_SOFT_PROMPTS * dimension,)),
+    }
+
+
+def soft_prompts(state: Mapping[str, Tensor]) -> Tensor:
+    """The 8 constant rows (8, d), fp32: the projection's input is always a vector of ones, so it is done once."""
+    inner, inner_bias, outer, outer_bias = (
+        state[f"{_PROMPT}.{part}"].float() for part in ("0.weight", "0.bias", "2.weight", "2.bias")
+    )
+    ones = torch.ones(inner.shape[1], device=inner.device)
+    hidden = functional.relu(functional.linear(ones, inner, inner_bias))
+    return functional.linear(hidden, outer, outer_bias).reshape(N_SOFT_PROMPTS, -1)
+
+
+def check_state(state: Mapping[str, Tensor], shapes: Mapping[str, torch.Size], variant: str) -> None:
+    """Raise ModelError where a name is missing or unknown, or a tensor has another shape or no real numbers."""
+    if missing := sorted(set(shapes) - set(state)):
+        raise ModelError(
+            f"The weights lack {_listed(missing)}.", "Copy the checkpoint again, with its own config.json."
+        )
+    if unknown := sorted(set(state) - set(shapes)):
+        raise ModelError(
+            f"The weights hold what a checkpoint of variant {variant} with this config has not: {_listed(unknown)}.",
+            "Name the variant and give the config that these weights were published with.",
+        )
+    wrong = [
+        f"{name} is {tuple(state[name].shape)} and not {tuple(shape)}"
+        for name, shape in sorted(shapes.items())
+        if state[name].shape != shape
+    ]
+    if wrong:
+        raise ModelError(
+            f"The weights do not fit the backbone's config: {_listed(wrong)}.",
+            "Give the config that these weights were published with.",
+        )
+    if whole := sorted(name for name, tensor in state.items() if not tensor.is_floating_point()):
+        raise ModelError(
+            f"The weights hold whole numbers: {_listed(whole)}.", "Take the published weights, which are not quantised."
+        )
+
+
+def with_rounded_width(backbone: Mapping[str, Any], state: Mapping[str, Tensor]) -> dict[str, Any]:
+    """NomicBERT's published code rounds `n_inner` up to a multiple of 256; the weights say whether theirs did."""
+    n_inner = backbone.get("n_inner")
+    widths = {len(tensor) for name, tensor in state.items() if name.endswith(".mlp.fc11.weight")}
+    if isinstance(n_inner, int) and widths == {-(-n_inner // 256) * 256}:
+        return {**backbone, "n_inner": widths.pop()}
+    return dict(backbone)
+
+
+def _listed(items: Iterable[str]) -> str:
+    items = list(items)
+    further = f" and {len(items) - _NAMED} more" if len(items) > _NAMED else ""
+    return ", ".join(items[:_NAMED]) + further
