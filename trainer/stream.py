@@ -1,6 +1,7 @@
 """The batches of a run in order; any step's batch can be made again from the seed alone."""
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
+from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass, replace
 
 import numpy as np
@@ -76,6 +77,16 @@ class BatchStream:
             raise InputError(
                 f"No domain has the {recipe.batches.size} pairs of a batch.", "Lower batches.size or add pairs."
             )
+
+    def upcoming(self, first: int, last: int) -> Iterator[Batch]:
+        """The batches of steps `first` to `last` - 1, each made while the one before it trains."""
+        with ThreadPoolExecutor(1, thread_name_prefix="cdesearch-batch") as pool:
+            ready = pool.submit(self.batch, first) if first < last else None
+            for step in range(first, last):
+                assert ready is not None
+                batch = ready.result()
+                ready = pool.submit(self.batch, step + 1) if step + 1 < last else None
+                yield batch
 
     def batch(self, step: int) -> Batch:
         """The batch of `step`, counted from 0 over all epochs."""

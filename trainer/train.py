@@ -133,10 +133,10 @@ class _Run:
         advance(progress.step)
         saved = time.monotonic()
         try:
-            while progress.step < self.n_steps:
+            for batch in self._material.stream.upcoming(progress.step, self.n_steps):
                 if progress.step % recipe.run.watch_every == 0:
                     self._watch()
-                self._step()
+                self._step(batch)
                 advance(1)
                 if time.monotonic() - saved > 60 * recipe.run.checkpoint_minutes:
                     self._save()
@@ -178,9 +178,8 @@ class _Run:
         export(self._model, self._recipe.model.start / "tokenizer.json", folder)
         return folder
 
-    def _step(self) -> None:
+    def _step(self, batch: Batch) -> None:
         started = time.monotonic()
-        batch = self._material.stream.batch(self._progress.step)
         self._set_rates()
         self._optimizer.zero_grad(set_to_none=True)
         verdict = self._cache.step(batch, self._weights.of(batch, self._head), self._judge(batch))
