@@ -6,23 +6,27 @@ import tomllib
 from collections.abc import Iterator
 from dataclasses import asdict, dataclass, replace
 from pathlib import Path
+from tempfile import TemporaryDirectory
 from typing import Annotated, Any
 
 import typer
 from rich.console import Console
 from rich.table import Table
 
+from benchmarks.dataset import Dataset, read_dataset
 from benchmarks.figures import RESULTS
 from benchmarks.machine import describe
+from benchmarks.measures import measure_run
+from benchmarks.systems.contextual import Contextual
+from benchmarks.systems.fused import Fused
+from benchmarks.systems.system import System
 from cdesearch.encoder import Encoder, load_tokenizer
 from cdesearch.errors import InputError
 from cdesearch.model.config import ModelConfig
-from trainer.evaluate import evaluate
 from trainer.log import read_log
 from trainer.recipe import Recipe, check_recipe
 
-KINDS = ("true", "random", "null")
-STRANGE_TEXTS = 1000
+KINDS = ("true", "random", "null", "fused")
 
 
 @dataclass(frozen=True, slots=True)
@@ -31,7 +35,7 @@ class Arm:
 
     name: str
     recipe: dict[str, Any]
-    ndcg: dict[str, dict[str, float]]  # set to context kind to nDCG@10 x 100
+    ndcg: dict[str, dict[str, float]]  # set to nDCG@10 x 100 in each kind of context, and fused with BM25 in the true
     held_out: list[dict[str, float]]  # losses by context kind, before and after
     minutes: float
 
@@ -47,7 +51,7 @@ def ablation(
     work: Annotated[Path, typer.Option(help="Runs; the same folder again continues.")] = Path("runs/ablation"),
     out: Annotated[Path, typer.Option(help="Folder for the JSON and the table.")] = RESULTS,
 ) -> None:
-    """Train every arm of a plan and evaluate it with true, random and null context."""
+    """Train every arm of a plan and evaluate it with true, random and null context, and beside BM25."""
     planned = _read(plan)
     folder = work / plan.stem
     machine = describe()
@@ -98,15 +102,15 @@ def _arm(name: str, recipe: Recipe, planned: dict[str, Any], data: Path) -> Arm:
             train(recipe, display, resume=(out / "state.pt").exists())
     measured = out / "ndcg.json"
     if not measured.exists():
-        encoder = _encoder(out / "checkpoint", planned["max_tokens"])
-        table = evaluate(encoder, [data / path for path in planned["evaluate"]], _strange(recipe), recipe.run.seed)
+        sets = [read_dataset(data / path) for path in planned["evaluate"]]
+        table = _measured(_encoder(out / "checkpoint", planned["max_tokens"]), sets, recipe.run.seed)
         measured.write_text(json.dumps(table), encoding="utf-8")
     table = json.loads(measured.read_text(encoding="utf-8"))
     log = read_log(out)
     return Arm(
         name,
         json.loads(recipe.model_dump_json()),
-        {name: {kind: 100 * row[kind] for kind in KINDS} for name, row in table.items()},
+        table,
         [line["held_out"] for line in log if "held_out" in line],
         round(log[-1]["seconds"] / 60, 1),
     )
@@ -120,16 +124,24 @@ def _encoder(folder: Path, max_tokens: int) -> Encoder:
     return Encoder(config, tokenizer, OnnxRuntime(folder / "onnx"), str(folder))
 
 
-def _strange(recipe: Recipe) -> list[str]:
-    """Texts of another corpus: training documents of the first domain."""
-    from trainer.pairs import domain_files, prepare
-
-    assert recipe.run.work is not None
-    return prepare(domain_files(recipe.data.pairs)[:1], recipe.run.work)[0].column("document")[:STRANGE_TEXTS]
+def _measured(encoder: Encoder, sets: list[Dataset], seed: int) -> dict[str, dict[str, float]]:
+    """Each set with its own context, with the next set's, and with none; and its own beside BM25."""
+    table = {}
+    with TemporaryDirectory() as name:
+        for place, dataset in enumerate(sets):
+            strange = sets[(place + 1) % len(sets)]
+            systems: dict[str, System] = {
+                kind: Contextual(encoder, Path(name), kind, strange, seed) for kind in ("true", "random", "null")
+            }
+            systems["fused"] = Fused(Contextual(encoder, Path(name), "true", seed=seed))
+            runs = {kind: system.retrieve(dataset) for kind, system in systems.items()}
+            figures = {kind: measure_run(dataset.judgements, run)["nDCG@10"].mean() for kind, run in runs.items()}
+            table[dataset.name] = {kind: round(float(figure), 3) for kind, figure in figures.items()}
+    return table
 
 
 def _show(arms: list[Arm]) -> None:
-    table = Table("arm", *(f"mean, {kind} context" for kind in KINDS), "minutes")
+    table = Table("arm", "true context", "random", "none", "true + BM25", "minutes", title="mean nDCG@10 x 100")
     for arm in arms:
         table.add_row(arm.name, *(f"{arm.mean(kind):.2f}" for kind in KINDS), f"{arm.minutes:g}")
     Console().print(table)

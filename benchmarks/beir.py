@@ -12,15 +12,16 @@ import typer
 from numpy.typing import NDArray
 from rich.console import Console
 
-from benchmarks.dataset import Dataset, read_dataset
+from benchmarks.dataset import Dataset, Half, read_dataset
 from benchmarks.download import fetched
 from benchmarks.figures import RESULTS
 from benchmarks.machine import describe
 from benchmarks.measures import compare, measure_run
 from benchmarks.report import Report, Row, summary
 from benchmarks.speed import installed_minilm
-from benchmarks.systems.biencoder import Biencoder, FusedBiencoder
+from benchmarks.systems.biencoder import Biencoder
 from benchmarks.systems.contextual import Contextual
+from benchmarks.systems.fused import Fused
 from benchmarks.systems.late_chunking import LateChunking
 from benchmarks.systems.product import Product
 from benchmarks.systems.system import System
@@ -45,6 +46,7 @@ def beir(
         Path | None, typer.Option(help="sentence-transformers folder; default: all-MiniLM-L6-v2.")
     ] = None,
     seeds: Annotated[int, typer.Option(help="Context samples of `true`: their mean and spread.")] = 1,
+    half: Annotated[Half, typer.Option(help="Of each set's queries: those to choose by, or those to report.")] = "all",
     work: Annotated[Path, typer.Option(help="Vectors and indexes; the same folder again continues.")] = Path(
         "runs/beir"
     ),
@@ -52,7 +54,7 @@ def beir(
 ) -> None:
     """Compare systems on BEIR folders."""
     console = Console(stderr=True)
-    datasets = [read_dataset(fetched(name, work / "data")) for name in data]
+    datasets = [read_dataset(fetched(name, work / "data"), half) for name in data]
     chosen = _chosen(systems.split(","), datasets, model, biencoder, seeds, work)
     rows: list[Row] = []
     for place, dataset in enumerate(datasets):
@@ -100,7 +102,7 @@ def _chosen(
         "bm25": lambda _: Bm25(),
         "lance": lambda _: LanceText(),
         "minilm": lambda _: plain,
-        "minilm+bm25": lambda _: FusedBiencoder(plain),
+        "minilm+bm25": lambda _: Fused(plain),
         "late": lambda _: LateChunking(plain, folder, work / "vectors"),
         **{kind: contextual(kind) for kind in ("true", "random", "null", "document")},
         "text": lambda _: Product(work, "text", model),

@@ -4,13 +4,16 @@ import json
 from collections.abc import Mapping
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any
+from typing import Any, Literal
 
 from benchmarks.published import COUNTS
 from cdesearch.errors import SourceError
 
 PART = "::"  # ids `document::chunk`, chunks of one document in order
 STRAY_SHARE = 0.01  # judgements that may name unknown ids
+
+Half = Literal["all", "choose", "report"]
+HALVES = ("choose", "report")
 
 Judgements = Mapping[str, Mapping[str, int]]  # query to document to grade
 
@@ -36,8 +39,11 @@ class Dataset:
         return list(found.values())
 
 
-def read_dataset(folder: Path) -> Dataset:
-    """Read and check a BEIR folder (corpus.jsonl, queries.jsonl, qrels/test.tsv); raises SourceError."""
+def read_dataset(folder: Path, half: Half = "all") -> Dataset:
+    """Read and check a BEIR folder (corpus.jsonl, queries.jsonl, qrels/test.tsv); raises SourceError.
+
+    Whoever chooses by a set's figures looks at the queries of one `half`, every other one, and reports the other.
+    """
     corpus = _rows(folder / "corpus.jsonl")
     asked = {name: str(row["text"]) for name, row in _rows(folder / "queries.jsonl").items()}
     judged, stray, lines = _judgements(folder / "qrels" / "test.tsv", corpus, asked)
@@ -46,6 +52,9 @@ def read_dataset(folder: Path) -> Dataset:
     if folder.name in COUNTS and counts != COUNTS[folder.name]:
         published = "/".join(map(str, COUNTS[folder.name]))
         notes.append(f"documents/queries/judgements are {'/'.join(map(str, counts))}, published {published}")
+    if half != "all":
+        judged = dict(list(judged.items())[HALVES.index(half) :: 2])
+        notes.append(f"every other query, those to {half}")
     return Dataset(
         name=folder.name,
         folder=folder,

@@ -8,8 +8,9 @@ import numpy as np
 from benchmarks.analyses.figure import Drawing
 from benchmarks.dataset import Dataset
 from benchmarks.measures import measure_run
-from benchmarks.systems.contextual import embed_in, retrieve_in, sample_context
+from benchmarks.systems.contextual import embed_in, sample_context, vectors_in
 from benchmarks.systems.text import Bm25
+from benchmarks.systems.vectors import nearest
 from cdesearch.context import Context
 from cdesearch.encoder import Encoder
 
@@ -88,5 +89,5 @@ def idf_divergence(datasets: Sequence[Dataset], encoder: Encoder, work: Path) ->
 
 
 def _ndcg(context: Context | None, dataset: Dataset, encoder: Encoder, work: Path) -> float:
-    run = retrieve_in(context, dataset, encoder, work)
+    run = nearest(dataset, *vectors_in(context, dataset, encoder, work))
     return round(float(measure_run(dataset.judgements, run)["nDCG@10"].mean()), 3)

@@ -29,22 +29,26 @@ class Contextual:
 
     def retrieve(self, dataset: Dataset) -> Run:
         """The nearest documents by cosine."""
+        return nearest(dataset, *self.vectors(dataset))
+
+    def vectors(self, dataset: Dataset) -> tuple[Floats, Floats]:
+        """Unit vectors of queries and documents."""
         source = self._strange if self._kind == "random" and self._strange else dataset
         context = None if self._kind == "null" else sample_context(self._encoder, source, self._seed)
         weight = self._encoder.config.document_weight if self._kind == "document" else 0.0
-        return retrieve_in(context, dataset, self._encoder, self._work, weight)
+        return vectors_in(context, dataset, self._encoder, self._work, weight)
 
 
-def retrieve_in(
+def vectors_in(
     context: Context | None, dataset: Dataset, encoder: Encoder, work: Path, document_weight: float = 0.0
-) -> Run:
-    """The nearest documents, all embedded in `context`."""
+) -> tuple[Floats, Floats]:
+    """Unit vectors of queries and documents, all embedded in `context`."""
     queries = embed_in(context, list(dataset.queries.values()), "query", encoder, work)
     documents = embed_in(context, dataset.texts, "document", encoder, work)
     if document_weight:
         for places in dataset.documents:
             documents[places] = add_document(documents[places], document_weight)
-    return nearest(dataset, queries, to_unit(documents))
+    return queries, to_unit(documents)
 
 
 def sample_context(

@@ -36,8 +36,10 @@ def test_arms_are_trained_and_measured_once(tmp_path, tiny_checkpoint):
     beir = tmp_path / "beir"
     (beir / "qrels").mkdir(parents=True)
     (beir / "corpus.jsonl").write_text("\n".join(json.dumps({"_id": word, "text": f"the {word}"}) for word in words))
-    (beir / "queries.jsonl").write_text("\n".join(json.dumps({"_id": word, "text": word}) for word in words))
-    (beir / "qrels" / "test.tsv").write_text("\n".join(["q\td\ts", *(f"{word}\t{word}\t1" for word in words)]))
+    (beir / "queries.jsonl").write_text("\n".join(json.dumps({"_id": f"q {word}", "text": word}) for word in words))
+    (beir / "qrels" / "test.tsv").write_text(
+        "\n".join(["query-id\tcorpus-id\tscore", *(f"q {word}\t{word}\t1" for word in words)])
+    )
     plan = tmp_path / "plan.toml"
     plan.write_text(PLAN)
     for _ in range(2):  # the second time everything is there
@@ -46,7 +48,7 @@ def test_arms_are_trained_and_measured_once(tmp_path, tiny_checkpoint):
     without, context = record["arms"]
     assert [arm["name"] for arm in record["arms"]] == list(tomllib.loads(PLAN)["arms"])
     assert context["recipe"]["learning"]["steps"] == 3 and not without["recipe"]["model"]["contextual"]
-    assert without["ndcg"]["beir"].keys() == {"true", "random", "null"} and len(context["held_out"]) == 2
+    assert without["ndcg"]["beir"].keys() == {"true", "random", "null", "fused"} and len(context["held_out"]) == 2
     lines = (tmp_path / "runs" / "plan" / "context" / "log.jsonl").read_text().splitlines()
     assert sum("loss" in json.loads(line) and "held_out" not in json.loads(line) for line in lines) == 3
 

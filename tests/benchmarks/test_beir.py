@@ -33,6 +33,12 @@ def test_a_set_is_read_and_its_chunks_are_grouped(tmp_path):
     assert found.judgements == {"q0": {"a::1": 2}} and list(found.queries) == ["q0"]
 
 
+def test_halves_of_the_queries_are_the_whole(tmp_path):
+    folder = write_set(tmp_path / "x")
+    halves = [read_dataset(folder, half).queries for half in ("choose", "report")]
+    assert halves[0] | halves[1] == read_dataset(folder).queries and not halves[0].keys() & halves[1].keys()
+
+
 def test_sizes_that_are_not_the_published_ones_are_said(tmp_path):
     assert "published 5183/300/339" in read_dataset(write_set(tmp_path / "scifact")).notes[0]
 
@@ -87,7 +93,7 @@ def test_windows_hold_whole_chunks_in_order():
 def test_systems_are_compared_and_the_report_is_written(tmp_path, tiny_checkpoint, capsys):
     data = [str(write_set(tmp_path / name)) for name in ("one", "two")]
     systems = "bm25,lance,true,random,null,document,dense,hybrid"
-    beir(data, systems, tiny_checkpoint, tmp_path, 2, tmp_path / "work", tmp_path / "out")
+    beir(data, systems, tiny_checkpoint, tmp_path, 2, "all", tmp_path / "work", tmp_path / "out")
     (file,) = (tmp_path / "out").glob("*.json")
     report = json.loads(file.read_text())
     rows = {(row["dataset"], row["system"]): row for row in report["rows"]}
@@ -102,7 +108,7 @@ def test_what_cannot_be_compared_is_said(tmp_path, tiny_checkpoint):
     data = [str(write_set(tmp_path / "one"))]
     for systems, said in (("bm52", "no system bm52"), ("random", "another data set")):
         with pytest.raises(InputError, match=said):
-            beir(data, systems, tiny_checkpoint, tmp_path, 1, tmp_path / "work", tmp_path / "out")
+            beir(data, systems, tiny_checkpoint, tmp_path, 1, "all", tmp_path / "work", tmp_path / "out")
 
 
 @pytest.mark.parametrize("figure", ["context-size", "context-length", "foreign-context", "movement", "idf-divergence"])
