@@ -3,7 +3,7 @@
 import shlex
 import sys
 import time
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import Annotated
 
@@ -16,7 +16,7 @@ from benchmarks.dataset import Dataset, Half, read_dataset
 from benchmarks.download import fetched
 from benchmarks.figures import RESULTS
 from benchmarks.machine import describe
-from benchmarks.measures import compare, measure_run
+from benchmarks.measures import MEASURES, compare, measure_run
 from benchmarks.report import Report, Row, summary
 from benchmarks.speed import installed_minilm
 from benchmarks.systems.biencoder import Biencoder
@@ -31,6 +31,8 @@ from cdesearch.errors import InputError
 
 BASELINES = ("bm25", "minilm")
 DEFAULT = "bm25,minilm,minilm+bm25,true,random,null,dense,hybrid"
+
+Makers = Sequence[Callable[[int], System]]  # each is told the place of the data set
 
 
 def beir(
@@ -53,31 +55,37 @@ def beir(
     out: Annotated[Path, typer.Option(help="Folder for the JSON, the table and the picture.")] = RESULTS,
 ) -> None:
     """Compare systems on BEIR folders."""
-    console = Console(stderr=True)
     datasets = [read_dataset(fetched(name, work / "data"), half) for name in data]
     chosen = _chosen(systems.split(","), datasets, model, biencoder, seeds, work)
-    rows: list[Row] = []
-    for place, dataset in enumerate(datasets):
-        console.print(f"{dataset.name}: {len(dataset.ids):,} documents, {len(dataset.queries):,} queries")
-        for note in dataset.notes:
-            console.print(f"  {note}")
-        known: dict[str, NDArray[np.float64]] = {}
-        for name, make in chosen.items():
-            started = time.perf_counter()
-            system = make(place)
-            measured = measure_run(dataset.judgements, system.retrieve(dataset))
-            known[name] = measured["nDCG@10"]
-            against = {
-                other: compare(known[name], known[other]) for other in BASELINES if other in known and other != name
-            }
-            seconds = time.perf_counter() - started
-            rows.append(Row(dataset.name, system.name, summary(measured), against, round(seconds, 1)))
-            console.print(f"  {system.name}: {rows[-1].measures['nDCG@10']:.2f} ({seconds:.0f} s)")
+    rows = [row for place, dataset in enumerate(datasets) for row in _rows(dataset, place, chosen)]
     facts = {d.name: {"documents": len(d.ids), "queries": len(d.queries), "notes": d.notes} for d in datasets}
     report = Report(describe(), f"python -m benchmarks {shlex.join(sys.argv[1:])}", facts, rows)
     report.show()
     for file in report.save(out):
         print(f"Written to {file}")
+
+
+def _rows(dataset: Dataset, place: int, chosen: Mapping[str, Makers]) -> Iterator[Row]:
+    """Every system on one data set, told as it goes."""
+    console = Console(stderr=True)
+    console.print(f"{dataset.name}: {len(dataset.ids):,} documents, {len(dataset.queries):,} queries")
+    for note in dataset.notes:
+        console.print(f"  {note}")
+    known: dict[str, NDArray[np.float64]] = {}
+    for name, makers in chosen.items():
+        started = time.perf_counter()
+        made = [make(place) for make in makers]
+        samples = [measure_run(dataset.judgements, system.retrieve(dataset)) for system in made]
+        measured = {measure: np.mean([sample[measure] for sample in samples], axis=0) for measure in MEASURES}
+        spread = float(np.ptp([sample["nDCG@10"].mean() for sample in samples]))
+        known[name] = measured["nDCG@10"]
+        others = [other for other in BASELINES if other in known and other != name]
+        against = {other: compare(known[name], known[other]) for other in others}
+        seconds = round(time.perf_counter() - started, 1)
+        row = Row(dataset.name, made[0].name, summary(measured), against, len(samples), round(spread, 3), seconds)
+        told = f", spread {spread:.2f} over {len(samples)} samples" if len(samples) > 1 else ""
+        console.print(f"  {row.system}: {row.measures['nDCG@10']:.2f}{told} ({seconds:.0f} s)")
+        yield row
 
 
 def _chosen(
@@ -87,8 +95,8 @@ def _chosen(
     biencoder: Path | None,
     seeds: int,
     work: Path,
-) -> dict[str, Callable[[int], System]]:
-    """Makers of systems by name, which are told the place of the data set; raises InputError."""
+) -> dict[str, Makers]:
+    """Makers of systems by name, one for each context sample; raises InputError."""
     folder = biencoder or installed_minilm()
     plain = Biencoder(folder, work / "vectors", None if biencoder else "all-MiniLM-L6-v2")
 
@@ -113,7 +121,5 @@ def _chosen(
         raise InputError(f"There is no system {', '.join(unknown)}.", f"Name some of {', '.join(makers)}.")
     if "random" in names and len(datasets) < 2:
         raise InputError("A random context is another data set's.", "Name two data sets, or leave `random` out.")
-    found = {name: makers[name] for name in names}
-    if "true" in names:
-        found |= {f"true {seed}": contextual("true", seed) for seed in range(1, seeds)}
-    return found
+    samples = [contextual("true", seed) for seed in range(seeds)]
+    return {name: samples if name == "true" else [makers[name]] for name in names}

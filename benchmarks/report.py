@@ -12,6 +12,8 @@ from rich.table import Table
 from benchmarks.measures import MEASURES, Comparison
 from benchmarks.published import ANCHORS
 
+MARKS = "`+` `-` `=`: better, worse, neither, against BM25 and the biencoder in turn; p < .05, paired randomisation."
+
 
 @dataclass(frozen=True, slots=True)
 class Row:
@@ -21,6 +23,8 @@ class Row:
     system: str
     measures: Mapping[str, float]  # x 100
     against: Mapping[str, Comparison]  # baseline to difference in nDCG@10
+    samples: int  # of the context; measures are their mean
+    spread: float  # of nDCG@10 over the samples: the highest less the lowest
     seconds: float
 
 
@@ -65,15 +69,18 @@ class Report:
             cells = [f"{published[name]:.1f}" if name in published else "" for name in names]
             if any(cells):
                 lines.append(_line([f"*published: {system}*", *cells, ""]))
-        lines += [
-            "",
-            "`+` and `-`: against BM25 (first) and the biencoder (second), p < .05, paired randomisation.",
-            "",
-        ]
+        lines += ["", MARKS, *self._spreads(), ""]
         for name, facts in self.datasets.items():
             notes = "".join(f"; {note}" for note in facts["notes"])
             lines.append(f"- {name}: {facts['documents']:,} documents, {facts['queries']:,} queries{notes}.")
         return "\n".join([*lines, "", f"Again: `{self.command}`", ""])
+
+    def _spreads(self) -> list[str]:
+        sampled = [row for row in self.rows if row.samples > 1]
+        if not sampled:
+            return []
+        shown = ", ".join(f"{row.dataset} {row.spread:.2f}" for row in sampled)
+        return ["", f"{sampled[0].system}: mean of {sampled[0].samples} context samples; they spread by {shown}."]
 
     def _systems(self) -> list[str]:
         return list(dict.fromkeys(row.system for row in self.rows))

@@ -97,10 +97,11 @@ def test_systems_are_compared_and_the_report_is_written(tmp_path, tiny_checkpoin
     (file,) = (tmp_path / "out").glob("*.json")
     report = json.loads(file.read_text())
     rows = {(row["dataset"], row["system"]): row for row in report["rows"]}
-    assert len(rows) == 2 * 9  # two seeds of the true context
+    assert len(rows) == 2 * 8 and rows["one", "cdesearch dense, true context"]["samples"] == 2
     assert rows["one", "BM25 (bm25s)"]["measures"]["nDCG@10"] == 100
     assert rows["two", "BM25 (LanceDB)"]["against"]["bm25"]["difference"] == 0
     assert file.with_suffix(".md").read_text().count("| BM25") == 2
+    assert "mean of 2 context samples" in file.with_suffix(".md").read_text()
     assert file.with_suffix(".svg").exists() and "Again: python -m benchmarks" in capsys.readouterr().out
 
 
