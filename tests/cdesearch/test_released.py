@@ -10,6 +10,7 @@ from safetensors.torch import save_file
 from torch.nn import functional
 
 from cdesearch.errors import InputError, ModelError
+from cdesearch.model.joint import text_states, through
 from cdesearch.model.released import load_released
 from cdesearch.model.released_folder import open_released
 
@@ -224,12 +225,27 @@ def test_soft_prompts_are_the_projection_of_ones_and_only_the_text_is_pooled(var
     rows = torch.cat([rows, stage.backbone.embed(ids)], dim=1)
     mask_of_all = torch.cat([torch.ones(1, 20, dtype=torch.long), mask], dim=1)
     model.second_stage(ids, mask, context())
-    if variant == "v2":
-        states = stage.backbone.states(rows, mask_of_all)
-    else:
-        rows = rows + (variant != "v1") * stage.backbone.embeddings.token_type_embeddings.weight[0]
-        states = stage.backbone.states(rows, mask_of_all, n_free=12, start=12)
+    states = stage.backbone.leave(through(stage.steps(mask_of_all, 12), stage.enter(rows)))
     close(seen[0], states[:, 20 : 20 + mask.sum()].mean(1))
+
+
+@pytest.mark.parametrize("n_layers", [1, 2, None])
+@pytest.mark.parametrize("variant", VARIANTS)
+def test_what_texts_share_is_computed_once_and_nothing_changes(variant, n_layers):
+    kept = {name: tensor for name, tensor in random_state(variant).items() if not is_beyond(name, n_layers)}
+    config = config_of(variant, limit_layers=n_layers, limit_layers_first_stage=n_layers)
+    model = load_released(config, kept, backbone_of(variant), variant)
+    stage, (ids, mask), rows = model.second_stage_model, texts(), context(9)
+    before = torch.cat([rows, stage.soft_prompts]).expand(len(ids), -1, -1)
+    entered = stage.enter(torch.cat([before, stage.backbone.embed(ids)], dim=1))
+    steps = stage.steps(torch.cat([mask.new_ones(len(ids), 17), mask], dim=1), 9)
+    plain = through(steps, entered)[:, 17:]
+    close(text_states(stage.share(rows), stage.enter(stage.backbone.embed(ids)), steps)[mask > 0], plain[mask > 0])
+
+
+def is_beyond(name, n_layers):
+    layer = next((int(part) for part in name.split(".layers.")[1:] for part in part.split(".")[:1]), 0)
+    return n_layers is not None and layer >= n_layers
 
 
 @pytest.mark.parametrize("variant", VARIANTS)
