@@ -14,6 +14,8 @@ from tokenizers import Tokenizer
 
 from cdesearch.context import Context, Floats, TokenFrequencies
 from cdesearch.errors import ModelError
+from cdesearch.family import family_of
+from cdesearch.hub import checkpoint_folder
 from cdesearch.model.config import ModelConfig
 from cdesearch.statistics import idf_weights, whitening
 
@@ -58,6 +60,8 @@ class Encoder:
         self.fingerprint = fingerprint  # hash of weights, configuration and tokenizer
         self.dimension = config.backbone.dimension
         self.max_tokens = config.max_tokens  # prefix and special tokens included; longer texts are cut
+        prefix = tokenizer.encode(config.document_prefix, add_special_tokens=False)
+        self.max_chunk_tokens = config.max_tokens - len(prefix.ids)  # of a document's text, special tokens included
         self.context_size = config.context_size  # J that the model was made for; fewer will do
         self.reads_context = runtime.reads_context
         self._runtime = runtime
@@ -205,11 +209,15 @@ class Encoder:
 
 
 def load_encoder(model: Path | None = None, device: Device = "auto") -> Encoder:
-    """Open the checkpoint folder `model` (None: the one that ships with the package); raises ModelError.
+    """Open the checkpoint `model`, a folder or an id of the hub (None: the one that ships); raises ModelError.
 
-    A CPU runs the ONNX export where there is one, without torch; CUDA, MPS and plain checkpoints run on torch.
+    A CPU runs the ONNX export where there is one, without torch; CUDA, MPS and plain checkpoints run on torch, and so
+    do released CDE models and the biencoders of sentence-transformers.
     """
-    folder = DEFAULT_MODEL if model is None else model
+    folder = DEFAULT_MODEL if model is None else checkpoint_folder(model)
+    family = family_of(folder)
+    if family != "own":
+        return _open_foreign(folder, family, device)
     config = ModelConfig.load(folder)
     tokenizer_file = folder / "tokenizer.json"
     tokenizer = load_tokenizer(tokenizer_file)
@@ -242,6 +250,26 @@ def _open_runtime(folder: Path, device: Device) -> Runtime:
             "Run `pip install 'cdesearch[gpu]'`.",
         ) from None
     return TorchRuntime.load(folder, device)
+
+
+def _open_foreign(folder: Path, family: Literal["released", "biencoder"], device: Device) -> Encoder:
+    try:
+        from cdesearch.foreign import open_foreign
+    except ImportError:
+        raise ModelError(
+            f"{folder} is no checkpoint of ours: it needs torch, which is not installed.",
+            "Run `pip install 'cdesearch[gpu]'`.",
+        ) from None
+    foreign = open_foreign(folder, family, device, bert_tokenizer=DEFAULT_MODEL / "tokenizer.json")
+    tokenizer = load_tokenizer(foreign.tokenizer)
+    highest = max(tokenizer.get_vocab(with_added_tokens=True).values())
+    if highest >= foreign.config.backbone.vocabulary:
+        raise ModelError(
+            f"{foreign.tokenizer} is of another model: it numbers tokens up to {highest}, and {folder} knows"
+            f" {foreign.config.backbone.vocabulary}.",
+            "Copy the checkpoint again, with its own tokenizer.",
+        )
+    return Encoder(foreign.config, tokenizer, foreign.runtime, foreign.fingerprint)
 
 
 def _cut(ids: list[int], limit: int) -> list[int]:

@@ -106,7 +106,7 @@ class ModernBert(nn.Module):
         return cast("JointLayer", self.layers[0])
 
     def enter(self, rows: Tensor) -> Tensor:
-        """Rows (..., d) as the first layer takes them where they do not come from ids: normalised, even if they were."""
+        """Rows (..., d) of any origin as the first layer takes them: normalised, even if they were before."""
         return self.embeddings.norm(rows)  # type: ignore[no-any-return]
 
     def steps(self, attention_mask: Tensor) -> list[Step]:

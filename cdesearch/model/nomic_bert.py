@@ -14,8 +14,9 @@ from cdesearch.model.joint import JointLayer, Step, through
 from cdesearch.model.published_fields import check_heads, number, refuse_unsupported, whole_number
 from cdesearch.model.rotary import Rotation, attend_rotated, rotation
 
-# Fields whose other values would be another network. A rotary_scaling_factor acts beyond 2048 positions only, and
-# our longest sequence has 512 + 8 + 512.
+MAX_POSITIONS = 2048  # beyond them a rotary_scaling_factor, or the rope type "dynamic", acts
+
+# Fields whose other values would be another network.
 _SUPPORTED: dict[str, tuple[Any, ...]] = {
     "activation_function": ("swiglu",),
     "causal": (False,),
@@ -29,6 +30,16 @@ _SUPPORTED: dict[str, tuple[Any, ...]] = {
     "rotary_emb_scale_base": (),
     "type_vocab_size": (2,),
     "use_rms_norm": (False,),
+}
+
+
+_FIRST_NAMES = {
+    "hidden_act": "activation_function",
+    "hidden_size": "n_embd",
+    "intermediate_size": "n_inner",
+    "layer_norm_eps": "layer_norm_epsilon",
+    "num_attention_heads": "n_head",
+    "num_hidden_layers": "n_layer",
 }
 
 
@@ -48,6 +59,7 @@ class NomicBertConfig:
     @classmethod
     def from_published(cls, fields: Mapping[str, Any], n_layers: int | None = None) -> "NomicBertConfig":
         """From the backbone's own config.json, absent fields as published; raises ModelError. `n_layers`: the first."""
+        fields = _as_first_published(fields)
         refuse_unsupported(fields, _SUPPORTED, "the NomicBERT backbone")
         dimension = whole_number(fields, "n_embd", cls().dimension)
         n_heads = whole_number(fields, "n_head", cls().n_heads)
@@ -63,6 +75,18 @@ class NomicBertConfig:
             norm_eps=number(fields, "layer_norm_epsilon", cls().norm_eps),
             rotary_base=number(fields, "rotary_emb_base", cls().rotary_base),
         )
+
+
+def _as_first_published(fields: Mapping[str, Any]) -> dict[str, Any]:
+    """Transformers 5 has a NomicBERT of its own, the same network, and gives its fields BERT's names."""
+    older = {_FIRST_NAMES.get(name, name): value for name, value in fields.items()}
+    if older.get("activation_function") == "silu":  # of the gate, which its MLP always has
+        older["activation_function"] = "swiglu"
+    rope = fields.get("rope_parameters") or {}
+    refuse_unsupported(rope, {"rope_type": ("default", "dynamic")}, "the NomicBERT backbone's rope_parameters")
+    if "rope_theta" in rope:
+        older.setdefault("rotary_emb_base", rope["rope_theta"])
+    return older
 
 
 class NomicBert(nn.Module):
