@@ -7,6 +7,11 @@ from cdesearch.errors import ModelError
 from cdesearch.model.published_fields import read_fields
 
 Family = Literal["own", "released", "biencoder"]
+BIENCODERS = {  # those that can be run, by model_type
+    "bert": "biencoder on BERT",
+    "nomic_bert": "biencoder on NomicBERT",
+    "modernbert": "biencoder on ModernBERT",
+}
 
 
 def family_of(folder: Path) -> Family:

@@ -1,4 +1,4 @@
-"""Checkpoints of others as `--model`: their vectors are those of the networks called directly, and of their own library."""
+"""Checkpoints of others as `--model`: the vectors of the networks called directly, and of their own library."""
 
 import json
 import warnings
@@ -125,7 +125,7 @@ def test_other_weights_or_settings_are_another_model(tmp_path):
 def test_a_tokenizer_of_another_model_is_named(tmp_path):
     folder, _ = released(tmp_path / "released", "v1")
     (folder / "tokenizer.json").unlink()  # as published: then it is that of bert-base-uncased
-    with pytest.raises(ModelError, match="numbers tokens up to 30521, and .* knows 1100"):
+    with pytest.raises(ModelError, match=r"numbers tokens up to 30521, and .* knows 1100"):
         load_encoder(folder)
 
 
@@ -133,7 +133,7 @@ def test_v2_without_a_tokenizer_says_where_it_is(tmp_path, monkeypatch):
     monkeypatch.setattr("huggingface_hub.constants.HF_HUB_CACHE", str(tmp_path))
     folder, _ = released(tmp_path / "released", "v2")
     (folder / "tokenizer.json").unlink()
-    with pytest.raises(ModelError, match="hf download answerdotai/ModernBERT-base tokenizer.json --local-dir"):
+    with pytest.raises(ModelError, match=r"hf download answerdotai/ModernBERT-base tokenizer\.json --local-dir"):
         load_encoder(folder)
 
 

@@ -7,12 +7,12 @@ import numpy_released
 import pytest
 import torch
 from random_released import (
-    D,
     MODERN,
     NOMIC,
     PUBLISHED_MODERN,
     PUBLISHED_NOMIC,
     VARIANTS,
+    D,
     backbone_of,
     config_of,
     published_shapes,
