@@ -16,6 +16,8 @@ BIENCODERS = {  # those that can be run, by model_type
 
 def family_of(folder: Path) -> Family:
     """Told by the config alone: ours, a released CDE model, or a plain biencoder. Raises ModelError."""
+    if not folder.is_dir():
+        raise ModelError(f"{folder} is no checkpoint: there is no such folder.", "Check the spelling.")
     file = folder / "config.json"
     if not file.is_file() and not (folder / "modules.json").is_file():
         raise ModelError(f"{folder} is no checkpoint: it has no config.json.", "Name a checkpoint folder.")

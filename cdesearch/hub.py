@@ -69,13 +69,11 @@ def cached_folder(name: str) -> Path | None:
     """The whole snapshot of a model in the cache; None where there is none, or no huggingface_hub."""
     try:
         from huggingface_hub import snapshot_download
-        from huggingface_hub.errors import HFValidationError
 
         folder = Path(snapshot_download(name, allow_patterns=FILES, local_files_only=True))
-    except (ImportError, OSError, HFValidationError):
+    except (ImportError, OSError, ValueError):  # a name that no model can have is a ValueError
         return None
-    has_config = any((folder / file).is_file() for file in ("config.json", "modules.json"))
-    return folder if has_config and (folder / "model.safetensors").is_file() else None
+    return folder if _is_whole(folder) else None
 
 
 def cached_file(name: str, file: str) -> Path | None:
@@ -91,12 +89,18 @@ def cached_file(name: str, file: str) -> Path | None:
 def cached_names() -> list[str]:
     """Ids of all models in the cache of huggingface_hub."""
     try:
-        from huggingface_hub import scan_cache_dir
-        from huggingface_hub.errors import CacheNotFound
-
-        return sorted(repo.repo_id for repo in scan_cache_dir().repos if repo.repo_type == "model")
-    except (ImportError, CacheNotFound):
+        from huggingface_hub import CacheNotFound, scan_cache_dir
+    except ImportError:
         return []
+    try:
+        return sorted(repo.repo_id for repo in scan_cache_dir().repos if repo.repo_type == "model")
+    except CacheNotFound:
+        return []
+
+
+def _is_whole(folder: Path) -> bool:
+    has_config = any((folder / file).is_file() for file in ("config.json", "modules.json"))
+    return has_config and (folder / "model.safetensors").is_file()
 
 
 def _wants_v2_tokenizer(folder: Path) -> bool:
@@ -111,7 +115,9 @@ def _download(name: str) -> Path:
     from huggingface_hub import snapshot_download
 
     folder = Path(snapshot_download(name, allow_patterns=FILES))
-    _check_whole(folder / "model.safetensors")
+    if not _is_whole(folder):  # without network, what an earlier try has left; with it, a model in another format
+        raise FileNotFoundError("config.json or model.safetensors is missing")
+    _check_bytes(folder / "model.safetensors")
     return folder
 
 
@@ -121,10 +127,10 @@ def _download_file(name: str, file: str) -> Path:
     return Path(hf_hub_download(name, file))
 
 
-def _check_whole(file: Path) -> None:
+def _check_bytes(file: Path) -> None:
     """Raise ModelError, and remove the file, where its bytes are not those of the hash that the cache names it by."""
     blob = file.resolve()
-    if not file.exists() or not _SHA256.fullmatch(blob.name):
+    if not _SHA256.fullmatch(blob.name):
         return
     with blob.open("rb") as stream:
         found = hashlib.file_digest(stream, "sha256").hexdigest()
@@ -151,7 +157,8 @@ def _fetched(name: str, download: Callable[[], Found]) -> Found:
                 f"There is no folder {name} here, and on huggingface.co no public model of that name.",
                 "Check the spelling; `cdesearch models` lists what is known.",
             ) from None
-        reason = str(error.__cause__ or error).partition("\n")[0]
+        is_offline = type(error.__cause__).__name__ == "OfflineModeIsEnabled"
+        reason = "HF_HUB_OFFLINE is set" if is_offline else str(error.__cause__ or error).partition("\n")[0]
         raise ModelError(
             f"There is no folder {name} here, the cache does not hold a whole model of that name,"
             f" and huggingface.co gave none ({reason}).",

@@ -7,7 +7,6 @@ from safetensors.torch import load_file
 from torch import Tensor
 
 from cdesearch.errors import ModelError
-from cdesearch.model.published_fields import AGAIN
 
 
 def read_weights(folder: Path) -> dict[str, Tensor]:
@@ -26,4 +25,4 @@ def read_weights(folder: Path) -> dict[str, Tensor]:
             f"{folder} has no model.safetensors.", "Download the folder whole; weights in other formats are not read."
         ) from None
     except (OSError, SafetensorError) as error:
-        raise ModelError(f"{file} is not whole ({error}).", AGAIN) from None
+        raise ModelError(f"{file} is not whole ({error}).", "Delete it and download it again.") from None
