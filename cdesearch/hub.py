@@ -5,14 +5,12 @@ The only module that speaks to a network, and only where a model is named that i
 
 import hashlib
 import re
-from collections.abc import Callable
+from contextlib import suppress
 from dataclasses import dataclass
 from pathlib import Path
-from typing import TypeVar
 
 from cdesearch.errors import ModelError
-
-Found = TypeVar("Found")
+from cdesearch.model.published_fields import read_fields
 
 TOKENIZER = "tokenizer.json"
 V2_TOKENIZER = "answerdotai/ModernBERT-base"  # cde-small-v2 is published without one
@@ -59,9 +57,12 @@ def checkpoint_folder(model: Path) -> Path:
     if not is_id(model):
         return model
     name = model.as_posix()
-    folder = cached_folder(name) or _fetched(name, lambda: _download(name))
+    folder = cached_folder(name) or _fetched(name)
     if _wants_v2_tokenizer(folder) and cached_file(V2_TOKENIZER, TOKENIZER) is None:
-        _fetched(V2_TOKENIZER, lambda: _download_file(V2_TOKENIZER, TOKENIZER))
+        from huggingface_hub import hf_hub_download
+
+        with suppress(Exception):  # whoever opens the folder says what it lacks
+            hf_hub_download(V2_TOKENIZER, TOKENIZER)
     return folder
 
 
@@ -104,8 +105,6 @@ def _is_whole(folder: Path) -> bool:
 
 
 def _wants_v2_tokenizer(folder: Path) -> bool:
-    from cdesearch.model.published_fields import read_fields
-
     embedder = str(read_fields(folder / "config.json").get("embedder") or "")
     return "modernbert" in embedder.lower() and not (folder / TOKENIZER).is_file()
 
@@ -121,12 +120,6 @@ def _download(name: str) -> Path:
     return folder
 
 
-def _download_file(name: str, file: str) -> Path:
-    from huggingface_hub import hf_hub_download
-
-    return Path(hf_hub_download(name, file))
-
-
 def _check_bytes(file: Path) -> None:
     """Raise ModelError, and remove the file, where its bytes are not those of the hash that the cache names it by."""
     blob = file.resolve()
@@ -140,10 +133,10 @@ def _check_bytes(file: Path) -> None:
         raise ModelError(f"{file} did not arrive whole and was removed.", "Run the same command again.")
 
 
-def _fetched(name: str, download: Callable[[], Found]) -> Found:
-    """What `download` brings; raises ModelError with the way there is without it."""
+def _fetched(name: str) -> Path:
+    """The folder of a model, downloaded; raises ModelError with the way there is without network."""
     try:
-        return download()
+        return _download(name)
     except ImportError:
         raise ModelError(
             f"There is no folder {name} here, and fetching a model of that name needs huggingface_hub.",
@@ -169,10 +162,6 @@ def _fetched(name: str, download: Callable[[], Found]) -> Found:
 def _elsewhere(name: str) -> str:
     folder = name.rpartition("/")[2]
     commands = [f"`hf download {name} --local-dir {folder}`"]
-    if name == V2_TOKENIZER:
-        return (
-            f"Where there is network, run `hf download {name} {TOKENIZER}` and copy the file beside the model's config."
-        )
     if name == "jxm/cde-small-v2":
         commands.append(f"`hf download {V2_TOKENIZER} {TOKENIZER} --local-dir {folder}`")
     return f"Where there is network, run {' and '.join(commands)}, copy the folder here and name it with --model."

@@ -24,6 +24,14 @@ _BERT: dict[str, tuple[Any, ...]] = {
     "is_decoder": (False,),
     "position_embedding_type": ("absolute",),
 }
+_BERT_SIZES = {
+    "vocabulary": "vocab_size",
+    "dimension": "hidden_size",
+    "n_layers": "num_hidden_layers",
+    "n_heads": "num_attention_heads",
+    "inner": "intermediate_size",
+    "n_positions": "max_position_embeddings",
+}
 # Of what a backbone was trained with and embedding does not need.
 _HEADS = ("pooler.", "cls.", "head.", "decoder.", "classifier.", "lm_head.", "embeddings.position_ids")
 
@@ -75,23 +83,15 @@ def load_backbone(fields: Mapping[str, Any], state: State) -> tuple[nn.Module, B
 
 def _bert(fields: Mapping[str, Any], state: State) -> Built:
     refuse_unsupported(fields, _BERT, "the BERT backbone")
+    if missing := [name for name in _BERT_SIZES.values() if fields.get(name) is None]:
+        raise ModelError(f"The config of the BERT backbone lacks {', '.join(missing)}.", REMEDY)
+    sizes = {ours: whole_number(fields, theirs, 1) for ours, theirs in _BERT_SIZES.items()}
+    config = BackboneConfig(**sizes, norm_eps=number(fields, "layer_norm_eps", 1e-12))
+    check_heads(config.dimension, config.n_heads, ("hidden_size", "num_attention_heads"))
     try:
-        config = BackboneConfig(
-            vocabulary=fields["vocab_size"],
-            dimension=fields["hidden_size"],
-            n_layers=fields["num_hidden_layers"],
-            n_heads=fields["num_attention_heads"],
-            inner=fields["intermediate_size"],
-            n_positions=fields["max_position_embeddings"],
-            norm_eps=number(fields, "layer_norm_eps", 1e-12),
-        )
-        check_heads(config.dimension, config.n_heads, ("hidden_size", "num_attention_heads"))
         weights = bert_state(state, config.n_layers)
     except KeyError as error:
-        part = "The weights lack" if "." in error.args[0] else "The config of the BERT backbone lacks"
-        raise ModelError(f"{part} {error.args[0]}.", REMEDY) from None
-    except TypeError:
-        raise ModelError("The config of the BERT backbone holds sizes that are no numbers.", REMEDY) from None
+        raise ModelError(f"The weights lack {error.args[0]}.", REMEDY) from None
     with torch.device("meta"):
         return Backbone(config), weights, config
 

@@ -51,12 +51,17 @@ def _modules(folder: Path) -> dict[str, str]:
     if not file.is_file():
         return {}  # a backbone as published: sentence-transformers takes the mean of its states
     try:
-        modules = {str(part["type"]).rpartition(".")[2]: str(part["path"]) for part in json.loads(file.read_text())}
+        modules = {_kind(str(part["type"])): str(part["path"]) for part in json.loads(file.read_text())}
     except (OSError, ValueError, KeyError, TypeError) as error:
         raise ModelError(f"{file} cannot be read ({error!r}).", AGAIN) from None
     if unknown := [kind for kind in modules if kind not in ("Transformer", "Pooling", "Normalize")]:
         raise ModelError(f"{file} names what is not supported: {', '.join(unknown)}.", _OTHER)
     return modules
+
+
+def _kind(module: str) -> str:
+    """The class's name, where it is the library's own; its modules have moved about."""
+    return module.rpartition(".")[2] if module.startswith("sentence_transformers.") else module
 
 
 def _pooling(fields: dict[str, Any]) -> Pooling:
@@ -85,9 +90,11 @@ def _prompts(fields: dict[str, Any], is_normalised: bool) -> tuple[str, str]:
     """What stands before queries and before documents; raises ModelError where vectors are not for cosines."""
     if not is_normalised:
         refuse_unsupported(fields, {"similarity_fn_name": ("cosine",)}, "sentence-transformers")
-    prompts: dict[str, str] = fields.get("prompts") or {}
-    default = prompts.get(fields.get("default_prompt_name") or "", "")
-    document = next((prompts[name] for name in _DOCUMENT_PROMPTS if name in prompts), default)
+    prompts: Any = fields.get("prompts") or {}
+    if not isinstance(prompts, dict) or not all(isinstance(prompt, str) for prompt in prompts.values()):
+        raise ModelError(f"{PROMPTS} has prompts that are no text by name.", AGAIN)
+    default: str = prompts.get(fields.get("default_prompt_name") or "", "")
+    document: str = next((prompts[name] for name in _DOCUMENT_PROMPTS if name in prompts), default)
     return prompts.get("query", default), document
 
 

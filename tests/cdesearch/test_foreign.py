@@ -218,6 +218,22 @@ def test_without_prompts_and_limit_the_tokenizer_and_the_positions_say_how_much_
     assert_same(embedder, theirs, TEXTS)
 
 
+def test_a_folder_as_they_once_were(library, tmp_path):
+    folder, theirs = biencoder(library, tmp_path, "bert", max_seq_length=40)
+    inner = folder / "0_Transformer"
+    inner.mkdir()
+    for name in ("config.json", "model.safetensors", "tokenizer.json", "tokenizer_config.json"):
+        (folder / name).rename(inner / name)
+    (inner / "sentence_bert_config.json").write_text('{"max_seq_length": 40, "do_lower_case": false}')
+    kinds = {"Transformer": "0_Transformer", "Pooling": "1_Pooling", "Normalize": "2_Normalize"}
+    modules = [{"type": f"sentence_transformers.models.{kind}", "path": path} for kind, path in kinds.items()]
+    (folder / "modules.json").write_text(json.dumps(modules))
+    (folder / "1_Pooling" / "config.json").write_text(
+        '{"pooling_mode_mean_tokens": true, "pooling_mode_cls_token": false}'
+    )
+    assert_same(Embedder(folder), theirs, TEXTS)
+
+
 def test_a_folder_is_indexed_and_searched_with_a_biencoder(library, tmp_path, documents):
     folder, theirs = biencoder(library, tmp_path / "model", "bert", prompts={"query": "the cat: "})
     build([documents], Options(model=folder), Silent())
@@ -249,7 +265,11 @@ def test_minilm_itself(library):
         ("1_Pooling/config.json", {"pooling_mode": ["mean", "max"]}, "mean and max"),
         ("1_Pooling/config.json", {"include_prompt": False}, "include_prompt = False"),
         ("sentence_bert_config.json", {"do_lower_case": True}, "do_lower_case = True"),
-        ("modules.json", [{"type": "x.Transformer", "path": ""}, {"type": "x.Dense", "path": "2_Dense"}], "Dense"),
+        ("config.json", {"hidden_size": "wide"}, "hidden_size is 'wide'"),
+        ("config.json", {"vocab_size": None}, "lacks vocab_size"),
+        ("config_sentence_transformers.json", {"prompts": ["query"]}, "prompts that are no text by name"),
+        ("modules.json", [{"type": "sentence_transformers.models.Dense", "path": "2_Dense"}], "supported: Dense"),
+        ("modules.json", [{"type": "custom.Transformer", "path": ""}], r"supported: custom\.Transformer"),
         ("modules.json", {}, "modules.json cannot be read"),
     ],
 )
