@@ -7,6 +7,7 @@ import typer
 from benchmarks.ablation import ablation
 from benchmarks.analyse import analyse
 from benchmarks.beir import beir
+from benchmarks.joint_speed import joint_speed
 from benchmarks.peers import peers
 from benchmarks.speed import speed
 from benchmarks.train_speed import train_speed
@@ -16,6 +17,7 @@ app = typer.Typer(add_completion=False, no_args_is_help=True, pretty_exceptions_
 app.command()(ablation)
 app.command()(analyse)
 app.command()(beir)
+app.command()(joint_speed)
 app.command()(peers)
 app.command()(speed)
 app.command()(train_speed)

@@ -1,4 +1,4 @@
-"""The command line: `query`, `status`, and the commands that other packages bring."""
+"""The command line: `query`, `status`, `models`, and the commands that other packages bring."""
 
 import json
 import os
@@ -82,6 +82,22 @@ def status(
         typer.echo(f"{name.replace('_', ' '):<{width}}  {value}")
 
 
+@app.command()
+def models() -> None:
+    """List the models that are here, and those that are known to be had."""
+    from cdesearch.shelf import read_shelf
+
+    rows = list(read_shelf())
+    widths = [max(len(getattr(row, column)) for row in rows) for column in ("where", "name", "what")]
+    for row in rows:
+        cells = zip((row.where, row.name, row.what), widths, strict=True)
+        typer.echo("  ".join([*(f"{cell:<{width}}" for cell, width in cells), f"{row.size:>7}"]))
+    typer.echo(
+        "\n`cdesearch index DOCS --model NAME` uses one, and fetches it where it is not here. NAME may be a checkpoint"
+        "\nfolder, or any sentence-transformers model on BERT, NomicBERT or ModernBERT. Licences: huggingface.co/NAME."
+    )
+
+
 def main() -> None:
     """Run the command line; a CdesearchError becomes one line and exit code 2."""
     arguments = _with_query(sys.argv[1:], _add_commands())
@@ -101,7 +117,7 @@ def main() -> None:
 
 def _add_commands() -> set[str]:
     """Register the commands of the entry-point group; a command's module is imported only when it may be needed."""
-    names = {"query", "status"}
+    names = {"query", "status", "models"}
     typed = next((word for word in sys.argv[1:] if not word.startswith("-")), None)
     for entry in entry_points(group="cdesearch.commands"):
         names.add(entry.name)

@@ -24,7 +24,7 @@ class Embedder:
     """
 
     def __init__(self, model: str | PathLike[str] | None = None, device: Device = "auto") -> None:
-        """Open a checkpoint folder, or the model that ships; raises ModelError."""
+        """Open a checkpoint, a folder or an id of the hub, or the model that ships; raises ModelError."""
         self.encoder: Encoder = load_encoder(None if model is None else Path(model), device)
 
     def sample_context(self, texts: Sequence[str], size: int | None = None, seed: int = 0) -> Context:

@@ -14,6 +14,8 @@ from tokenizers import Tokenizer
 
 from cdesearch.context import Context, Floats, TokenFrequencies
 from cdesearch.errors import ModelError
+from cdesearch.family import family_of
+from cdesearch.hub import checkpoint_folder
 from cdesearch.model.config import ModelConfig
 from cdesearch.statistics import idf_weights, whitening
 
@@ -33,6 +35,7 @@ class Runtime(Protocol):
     tokens_per_batch: int
     pads: bool  # whether a batch may hold texts of different lengths
     reads_context: bool  # whether any gate is open; else first-stage vectors change nothing
+    context_rows: int  # rows that stand before each text in a joint second stage
 
     def first_stage(self, input_ids: Integers, mask: Integers) -> Floats:
         """(B, d) first-stage vectors, not normalised."""
@@ -57,6 +60,8 @@ class Encoder:
         self.fingerprint = fingerprint  # hash of weights, configuration and tokenizer
         self.dimension = config.backbone.dimension
         self.max_tokens = config.max_tokens  # prefix and special tokens included; longer texts are cut
+        prefix = tokenizer.encode(config.document_prefix, add_special_tokens=False)
+        self.max_chunk_tokens = config.max_tokens - len(prefix.ids)  # of a document's text, special tokens included
         self.context_size = config.context_size  # J that the model was made for; fewer will do
         self.reads_context = runtime.reads_context
         self._runtime = runtime
@@ -105,7 +110,7 @@ class Encoder:
             sample_vectors=self._null.sample_vectors,
         )
         pooled = np.empty((len(texts), self.dimension), np.float32)
-        for places, (batch, _) in self._run(texts, self.config.document_prefix, self._in_context(unmoved)):
+        for places, (batch, _) in self._second_stage(texts, self.config.document_prefix, unmoved):
             pooled[places] = batch
             advance(len(places))
         pooled /= np.linalg.norm(pooled, axis=1, keepdims=True)
@@ -128,17 +133,21 @@ class Encoder:
         stop: in a quantised model a vector depends a little on what else is in its batch.
         """
         prefix = self.config.query_prefix if role == "query" else self.config.document_prefix
-        for places, (_, vectors) in self._run(texts, prefix, self._in_context(context or self._null)):
+        for places, (_, vectors) in self._second_stage(texts, prefix, context or self._null):
             yield places, vectors
 
-    def _in_context(self, context: Context) -> Callable[[Integers, Integers], tuple[Floats, Floats]]:
-        return lambda ids, mask: self._runtime.second_stage(ids, mask, context)
+    def _second_stage(
+        self, texts: Sequence[str], prefix: str, context: Context
+    ) -> Iterator[tuple[Integers, tuple[Floats, Floats]]]:
+        return self._run(
+            texts, prefix, lambda ids, mask: self._runtime.second_stage(ids, mask, context), self._runtime.context_rows
+        )
 
     def _run(
-        self, texts: Sequence[str], prefix: str, network: Callable[[Integers, Integers], Output]
+        self, texts: Sequence[str], prefix: str, network: Callable[[Integers, Integers], Output], rows_before: int = 0
     ) -> Iterator[tuple[Integers, Output]]:
         """Places and outputs of every batch, in order; as many batches at once as the runtime has workers."""
-        batches = self._batches(texts, prefix)
+        batches = self._batches(texts, prefix, rows_before)
         if self._runtime.workers == 1 or len(batches) == 1:
             for places, ids, mask in batches:
                 yield places, network(ids, mask)
@@ -173,7 +182,9 @@ class Encoder:
             sample_vectors=np.empty((0, d), np.float32),
         )
 
-    def _batches(self, texts: Sequence[str], prefix: str) -> list[tuple[Integers, Integers, Integers]]:
+    def _batches(
+        self, texts: Sequence[str], prefix: str, rows_before: int
+    ) -> list[tuple[Integers, Integers, Integers]]:
         """Places, ids (B, T) and mask (B, T) of texts of like length, shortest first."""
         encodings = self.tokenizer.encode_batch_fast([prefix + text for text in texts])
         ids = [_cut(encoding.ids, self.max_tokens) for encoding in encodings]
@@ -181,7 +192,7 @@ class Encoder:
         batches = []
         while order:
             places = [order.popleft()]
-            while order and self._fits(len(places) + 1, len(ids[places[-1]]), len(ids[order[0]])):
+            while order and self._fits(len(places) + 1, len(ids[places[-1]]), len(ids[order[0]]), rows_before):
                 places.append(order.popleft())
             batch = np.zeros((len(places), len(ids[places[-1]])), np.int64)
             mask = np.zeros_like(batch)
@@ -191,18 +202,22 @@ class Encoder:
             batches.append((np.array(places, np.int64), batch, mask))
         return batches
 
-    def _fits(self, n_texts: int, longest: int, next_length: int) -> bool:
+    def _fits(self, n_texts: int, longest: int, next_length: int, rows_before: int) -> bool:
         if next_length > longest and not self._runtime.pads:
             return False
-        return n_texts * next_length <= self._runtime.tokens_per_batch
+        return n_texts * (rows_before + next_length) <= self._runtime.tokens_per_batch
 
 
 def load_encoder(model: Path | None = None, device: Device = "auto") -> Encoder:
-    """Open the checkpoint folder `model` (None: the one that ships with the package); raises ModelError.
+    """Open the checkpoint `model`, a folder or an id of the hub (None: the one that ships); raises ModelError.
 
-    A CPU runs the ONNX export where there is one, without torch; CUDA, MPS and plain checkpoints run on torch.
+    A CPU runs the ONNX export where there is one, without torch; CUDA, MPS and plain checkpoints run on torch, and so
+    do released CDE models and the biencoders of sentence-transformers.
     """
-    folder = DEFAULT_MODEL if model is None else model
+    folder = DEFAULT_MODEL if model is None else checkpoint_folder(model)
+    family = family_of(folder)
+    if family != "own":
+        return _open_foreign(folder, family, device)
     config = ModelConfig.load(folder)
     tokenizer_file = folder / "tokenizer.json"
     tokenizer = load_tokenizer(tokenizer_file)
@@ -235,6 +250,26 @@ def _open_runtime(folder: Path, device: Device) -> Runtime:
             "Run `pip install 'cdesearch[gpu]'`.",
         ) from None
     return TorchRuntime.load(folder, device)
+
+
+def _open_foreign(folder: Path, family: Literal["released", "biencoder"], device: Device) -> Encoder:
+    try:
+        from cdesearch.foreign import open_foreign
+    except ImportError:
+        raise ModelError(
+            f"{folder} is no checkpoint of ours: it needs torch, which is not installed.",
+            "Run `pip install 'cdesearch[gpu]'`.",
+        ) from None
+    foreign = open_foreign(folder, family, device, bert_tokenizer=DEFAULT_MODEL / "tokenizer.json")
+    tokenizer = load_tokenizer(foreign.tokenizer)
+    highest = max(tokenizer.get_vocab(with_added_tokens=True).values())
+    if highest >= foreign.config.backbone.vocabulary:
+        raise ModelError(
+            f"{foreign.tokenizer} is of another model: it numbers tokens up to {highest}, and {folder} knows"
+            f" {foreign.config.backbone.vocabulary}.",
+            "Copy the checkpoint again, with its own tokenizer.",
+        )
+    return Encoder(foreign.config, tokenizer, foreign.runtime, foreign.fingerprint)
 
 
 def _cut(ids: list[int], limit: int) -> list[int]:

@@ -18,7 +18,7 @@ class Manifest:
     """One generation's settings and counts, as `manifest.json` holds them."""
 
     cdesearch: str  # version that wrote it
-    model: str | None  # checkpoint folder; None: the one that ships with the package
+    model: str | None  # checkpoint folder or id of the hub; None: the one that ships with the package
     model_fingerprint: str
     context_fingerprint: str
     context_size: int  # chunks actually sampled

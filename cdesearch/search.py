@@ -106,7 +106,7 @@ class Searcher:
     def is_cut(self, query: str) -> bool:
         """Is the query longer than the model reads? Full text uses all of it."""
         encoder = self.encoder
-        return len(encoder.tokenizer.encode(query).ids) > encoder.max_tokens
+        return len(encoder.tokenizer.encode(encoder.config.query_prefix + query).ids) > encoder.max_tokens
 
     def _answer(self, query: str, k: int, mode: Mode, path: str | None, context: bool) -> list[Hit]:
         condition = path_condition(path) if path else None

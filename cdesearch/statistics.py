@@ -10,10 +10,11 @@ from cdesearch.model.config import StatisticsConfig
 def whitening(pooled: Floats, config: StatisticsConfig) -> tuple[Floats, Floats]:
     """Shift (d,) and projection (d, d) of soft whitening, from the pooled unit vectors (J, d) of the context.
 
-    With fewer than two vectors there is nothing to measure: no shift, identity projection.
+    With fewer than two vectors there is nothing to measure: no shift, identity projection. The same where the head is
+    off, to the last digit.
     """
     d = pooled.shape[1]
-    if len(pooled) < 2:
+    if len(pooled) < 2 or config.shift == config.power == 0:
         return np.zeros(d, np.float32), np.eye(d, dtype=np.float32)
     points = pooled.astype(np.float64)
     mean = points.mean(axis=0)

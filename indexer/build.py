@@ -14,6 +14,7 @@ from cdesearch.context import Context
 from cdesearch.document_context import to_unit
 from cdesearch.encoder import Encoder, load_encoder
 from cdesearch.errors import SourceError
+from cdesearch.hub import is_id
 from cdesearch.index import CURRENT, Index, absolute
 from cdesearch.manifest import Manifest
 from indexer.chunk import Chunker
@@ -116,7 +117,7 @@ def _run(
     linked = None if base is None or options.refresh_context else base.generation
     building = open_building(folder, linked, _key(encoder, settings, options, base))
     spool = Spool(building / "spool.arrow")
-    fresh = _read_all(plan, spool, Chunker(encoder.tokenizer, encoder.max_tokens), settings, progress)
+    fresh = _read_all(plan, spool, Chunker(encoder.tokenizer, encoder.max_chunk_tokens), settings, progress)
     if linked is not None and not fresh and not plan.gone:
         shutil.rmtree(building)
         return None
@@ -236,7 +237,7 @@ def _manifest(
     root = settings.root
     return Manifest(
         cdesearch=__version__,
-        model=str(absolute(settings.model)) if settings.model else None,
+        model=_model_name(settings.model),
         model_fingerprint=encoder.fingerprint,
         context_fingerprint=context.fingerprint,
         context_size=len(context.chunk_ids),
@@ -253,6 +254,13 @@ def _manifest(
         updated=started,
         skipped=tuple((item.path, item.reason) for item in plan.skipped),
     )
+
+
+def _model_name(model: Path | None) -> str | None:
+    """How an index remembers its model: an id of the hub as it is, for the cache may lie elsewhere tomorrow."""
+    if model is None:
+        return None
+    return model.as_posix() if is_id(model) else str(absolute(model))
 
 
 def _why(plan: Plan) -> str:

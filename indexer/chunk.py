@@ -11,7 +11,8 @@ from tokenizers import Tokenizer
 from cdesearch.schema import Chunk, text_hash
 from indexer.read import Document, Heading
 
-CHUNK_TOKENS = 256  # of a longer document's chunks; one that the model can read whole stays whole
+CHUNK_TOKENS = 256  # of a longer document's chunks
+WHOLE_TOKENS = 512  # a document that has no more, and that the model can read whole, stays whole
 SPECIAL_TOKENS = 2
 CHARACTERS_PER_TOKEN = 4  # a first guess; pieces that turn out too long are split again
 HEADER_SHARE = 4  # title and trail may take a quarter of a chunk
@@ -25,7 +26,7 @@ class Chunker:
 
     def __init__(self, tokenizer: Tokenizer, max_tokens: int) -> None:
         self._tokenizer = tokenizer
-        self._max_tokens = max_tokens
+        self._max_tokens = min(max_tokens, WHOLE_TOKENS)
 
     def split(self, document: Document) -> Iterator[Chunk]:
         """The document's chunks in order; none for a document without text. Every non-blank character is in one."""

@@ -24,7 +24,10 @@ def index(
     folder: Annotated[
         Path | None, typer.Option("--index", help="Index folder; default: .cdesearch in the folder.")
     ] = None,
-    model: Annotated[Path | None, typer.Option(help="Checkpoint folder; default: the one that ships.")] = None,
+    model: Annotated[
+        Path | None,
+        typer.Option(help="Checkpoint folder, or id such as jxm/cde-small-v2; default: the one that ships."),
+    ] = None,
     device: Annotated[Literal["auto", "cpu", "cuda", "mps"], typer.Option(help="Where the model runs.")] = "auto",
     text_column: Annotated[str | None, typer.Option(help="Column of the text in JSONL, CSV, Parquet.")] = None,
     id_column: Annotated[str | None, typer.Option(help="Column of the id.")] = None,

@@ -6,8 +6,9 @@ import torch
 from torch import Tensor, nn
 from torch.nn import functional
 
-from cdesearch.model.attention import Doorway, Mask, SelfAttention
+from cdesearch.model.attention import Doorway, Mask, Projected, SelfAttention, attend, project
 from cdesearch.model.config import BackboneConfig
+from cdesearch.model.rotary import Rotation
 
 
 class Block(nn.Module):
@@ -24,7 +25,19 @@ class Block(nn.Module):
 
     def forward(self, rows: Tensor, mask: Mask, context: Doorway | None = None) -> Tensor:
         """(B, T, d) to (B, T, d)."""
-        rows = self.attention_norm(rows + self.dropout(self.attention(rows, mask, context)))
+        return self._after(rows, self.attention(rows, mask, context))
+
+    def project(self, rows: Tensor, n_asking: int | None = None) -> Projected:
+        """A joint layer's first half."""
+        return project(self.attention.qkv, rows, n_asking)
+
+    def complete(self, rows: Tensor, projected: Projected, mask: Tensor, by: Rotation | None = None) -> Tensor:  # noqa: ARG002 (positions are learned)
+        """A joint layer's second half."""
+        mixed = attend(*projected, self.attention.n_heads, mask)
+        return self._after(rows[:, -mixed.shape[1] :], self.attention.out(mixed))
+
+    def _after(self, rows: Tensor, attended: Tensor) -> Tensor:
+        rows = self.attention_norm(rows + self.dropout(attended))
         return self.norm(rows + self.dropout(self.down(functional.gelu(self.up(rows)))))  # type: ignore[no-any-return]
 
 

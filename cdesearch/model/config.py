@@ -34,9 +34,15 @@ class StatisticsConfig:
     idf_exponent: float = 0.5
 
 
+NO_STATISTICS = StatisticsConfig(shift=0.0, power=0.0, idf_exponent=0.0)  # vectors as the networks give them
+
+
 @dataclass(frozen=True, slots=True)
 class ModelConfig:
-    """A whole checkpoint. `weights_hash` names the fp32 weights, so that every export of them has one fingerprint."""
+    """A whole checkpoint, or one of another family in our words.
+
+    `weights_hash` names the fp32 weights, so that every export of them has one fingerprint.
+    """
 
     backbone: BackboneConfig
     statistics: StatisticsConfig = StatisticsConfig()

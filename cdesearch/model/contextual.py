@@ -11,7 +11,10 @@ from torch import Tensor, nn
 from cdesearch.errors import ModelError
 from cdesearch.model.backbone import Backbone, mean_pool
 from cdesearch.model.config import ModelConfig
-from cdesearch.model.second_stage import SecondStage, read_out
+from cdesearch.model.joint import Shared
+from cdesearch.model.second_stage import SecondStage, statistics_head
+
+Cached = tuple[Tensor, Tensor]  # keys and values (doors, J, d) of a context
 
 
 class ContextualModel(nn.Module):
@@ -27,6 +30,36 @@ class ContextualModel(nn.Module):
         """(B, T) to (B, d), mean over the text's tokens, not normalised."""
         backbone = self.own_first_stage or self.second_stage.backbone
         return mean_pool(backbone(input_ids, attention_mask), attention_mask)
+
+    @property
+    def reads_context(self) -> bool:
+        """Whether any context gets in."""
+        return not self.second_stage.gates_closed
+
+    @property
+    def context_rows(self) -> int:
+        """Rows that stand before each text."""
+        return self.config.context_size if self.second_stage.joint else 0
+
+    def cache(self, vectors: Tensor, is_null: Tensor) -> Cached | None:
+        """Keys and values of a context (J, d); None where the model is joint or lets none in."""
+        if self.second_stage.joint or self.second_stage.gates_closed:
+            return None
+        return self.second_stage.cache(vectors, is_null)
+
+    def hold(self, vectors: Tensor, is_null: Tensor, cached: Cached | None) -> Shared | Cached | None:
+        """A context (J, d), with what `cache` made of it, as `pooled` wants it for every batch."""
+        return self.second_stage.share(vectors, is_null) if self.second_stage.joint else cached
+
+    def pooled(
+        self, input_ids: Tensor, attention_mask: Tensor, weights: Tensor, held: Shared | Cached | None
+    ) -> Tensor:
+        """(B, d) before the statistics head, of texts (B, T); `weights` (B, T) of their tokens, zero on padding."""
+        if isinstance(held, Shared):
+            states = self.second_stage.states_after(input_ids, attention_mask, held)
+        else:
+            states = self.second_stage.states(input_ids, attention_mask, *(held or (None, None)))
+        return mean_pool(states, weights)
 
     def forward(
         self,
@@ -46,12 +79,9 @@ class ContextualModel(nn.Module):
             is_null = torch.ones(slots, dtype=torch.bool, device=weights.device)
         if is_null is None:
             is_null = torch.zeros(len(context_vectors), dtype=torch.bool, device=weights.device)
-        if self.second_stage.joint:
-            states = self.second_stage.joint_states(input_ids, attention_mask, context_vectors, is_null)
-        else:
-            keys, values = self.second_stage.cache(context_vectors, is_null)
-            states = self.second_stage.states(input_ids, attention_mask, keys, values)
-        return read_out(states, weights * attention_mask, shift, projection)
+        held = self.hold(context_vectors, is_null, self.cache(context_vectors, is_null))
+        pooled = self.pooled(input_ids, attention_mask, weights * attention_mask, held)
+        return pooled, statistics_head(pooled, shift, projection)
 
     def weights_hash(self) -> str:
         """Hash of every fp32 weight, by name."""

@@ -2,15 +2,16 @@
 
 from collections.abc import Mapping
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, cast
 
 import torch
 from torch import Tensor, nn
 from torch.nn import functional
 
 from cdesearch.errors import ModelError
-from cdesearch.model.attention import Mask
+from cdesearch.model.attention import Projected, project
 from cdesearch.model.backbone import additive_mask
+from cdesearch.model.joint import JointLayer, Step, through
 from cdesearch.model.published_fields import (
     REMEDY,
     check_heads,
@@ -99,28 +100,41 @@ class ModernBert(nn.Module):
         """(B, T) ids to (B, T, d) normalised rows."""
         return self.embeddings(input_ids)  # type: ignore[no-any-return]
 
-    def states(self, rows: Tensor, attention_mask: Tensor) -> Tensor:
-        """(B, T, d) rows and 0/1 mask to (B, T, d) states; rows are normalised first, even those that were before."""
-        return self._through(self.embeddings.norm(rows), attention_mask)
+    @property
+    def first_layer(self) -> JointLayer:
+        """The one that meets rows as they enter."""
+        return cast("JointLayer", self.layers[0])
+
+    def enter(self, rows: Tensor) -> Tensor:
+        """Rows (..., d) of any origin as the first layer takes them: normalised, even if they were before."""
+        return self.embeddings.norm(rows)  # type: ignore[no-any-return]
+
+    def steps(self, attention_mask: Tensor) -> list[Step]:
+        """The layers, for rows of this 0/1 mask (B, S)."""
+        config, head_dimension = self.config, self.config.dimension // self.config.n_heads
+        dtype, places = (
+            self.final_norm.weight.dtype,
+            torch.arange(attention_mask.shape[1], device=attention_mask.device),
+        )
+        mask = additive_mask(attention_mask, dtype)
+        far = (places[:, None] - places).abs() > config.reach
+        local_mask = mask.masked_fill(far, torch.finfo(dtype).min)  # (B, 1, S, S)
+        wide, near = (
+            rotation(places[:, None], head_dimension, theta, dtype)
+            for theta in (config.global_theta, config.local_theta)
+        )
+        return [
+            (cast("JointLayer", layer), *((local_mask, near) if index % config.global_every else (mask, wide)))
+            for index, layer in enumerate(self.layers)
+        ]
+
+    def leave(self, states: Tensor) -> Tensor:
+        """States (B, T, d) after the last layer, normalised."""
+        return self.final_norm(states)  # type: ignore[no-any-return]
 
     def forward(self, input_ids: Tensor, attention_mask: Tensor) -> Tensor:
         """(B, T) ids and 0/1 mask to (B, T, d) states, no context."""
-        return self._through(self.embed(input_ids), attention_mask)
-
-    def _through(self, rows: Tensor, attention_mask: Tensor) -> Tensor:
-        config, head_dimension = self.config, self.config.dimension // self.config.n_heads
-        places = torch.arange(rows.shape[1], device=rows.device)
-        mask = additive_mask(attention_mask, rows.dtype)
-        far = (places[:, None] - places).abs() > config.reach
-        local_mask = mask.masked_fill(far, torch.finfo(rows.dtype).min)  # (B, 1, T, T)
-        wide, near = (
-            rotation(places[:, None], head_dimension, theta, rows.dtype)
-            for theta in (config.global_theta, config.local_theta)
-        )
-        for index, layer in enumerate(self.layers):
-            is_global = index % config.global_every == 0
-            rows = layer(rows, mask if is_global else local_mask, wide if is_global else near)
-        return self.final_norm(rows)  # type: ignore[no-any-return]
+        return self.leave(through(self.steps(attention_mask), self.embed(input_ids)))
 
 
 def _norm(config: ModernBertConfig) -> nn.LayerNorm:
@@ -145,8 +159,12 @@ class _Layer(nn.Module):
         self.mlp_norm = _norm(config)
         self.mlp = _GatedMLP(config)
 
-    def forward(self, rows: Tensor, mask: Mask, by: Rotation) -> Tensor:
-        rows = rows + self.attn(self.attn_norm(rows), mask, by)
+    def project(self, rows: Tensor, n_asking: int | None = None) -> Projected:
+        return project(self.attn.Wqkv, self.attn_norm(rows), n_asking)
+
+    def complete(self, rows: Tensor, projected: Projected, mask: Tensor, by: Rotation) -> Tensor:
+        mixed = attend_rotated(projected, self.attn.n_heads, by, mask)
+        rows = rows[:, -mixed.shape[1] :] + self.attn.Wo(mixed)
         return rows + self.mlp(self.mlp_norm(rows))  # type: ignore[no-any-return]
 
 
@@ -156,9 +174,6 @@ class _Attention(nn.Module):
         self.n_heads = config.n_heads
         self.Wqkv = nn.Linear(config.dimension, 3 * config.dimension, bias=False)
         self.Wo = nn.Linear(config.dimension, config.dimension, bias=False)
-
-    def forward(self, rows: Tensor, mask: Mask, by: Rotation) -> Tensor:
-        return self.Wo(attend_rotated(self.Wqkv(rows), self.n_heads, by, mask))  # type: ignore[no-any-return]
 
 
 class _GatedMLP(nn.Module):

@@ -2,19 +2,21 @@
 
 from collections.abc import Mapping
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, cast
 
 import torch
 from torch import Tensor, nn
 from torch.nn import functional
 
-from cdesearch.model.attention import Mask
+from cdesearch.model.attention import Projected, project
 from cdesearch.model.backbone import additive_mask
+from cdesearch.model.joint import JointLayer, Step, through
 from cdesearch.model.published_fields import check_heads, number, refuse_unsupported, whole_number
 from cdesearch.model.rotary import Rotation, attend_rotated, rotation
 
-# Fields whose other values would be another network. A rotary_scaling_factor acts beyond 2048 positions only, and
-# our longest sequence has 512 + 8 + 512.
+MAX_POSITIONS = 2048  # beyond them a rotary_scaling_factor, or the rope type "dynamic", acts
+
+# Fields whose other values would be another network.
 _SUPPORTED: dict[str, tuple[Any, ...]] = {
     "activation_function": ("swiglu",),
     "causal": (False,),
@@ -28,6 +30,16 @@ _SUPPORTED: dict[str, tuple[Any, ...]] = {
     "rotary_emb_scale_base": (),
     "type_vocab_size": (2,),
     "use_rms_norm": (False,),
+}
+
+
+_FIRST_NAMES = {
+    "hidden_act": "activation_function",
+    "hidden_size": "n_embd",
+    "intermediate_size": "n_inner",
+    "layer_norm_eps": "layer_norm_epsilon",
+    "num_attention_heads": "n_head",
+    "num_hidden_layers": "n_layer",
 }
 
 
@@ -47,6 +59,7 @@ class NomicBertConfig:
     @classmethod
     def from_published(cls, fields: Mapping[str, Any], n_layers: int | None = None) -> "NomicBertConfig":
         """From the backbone's own config.json, absent fields as published; raises ModelError. `n_layers`: the first."""
+        fields = _as_first_published(fields)
         refuse_unsupported(fields, _SUPPORTED, "the NomicBERT backbone")
         dimension = whole_number(fields, "n_embd", cls().dimension)
         n_heads = whole_number(fields, "n_head", cls().n_heads)
@@ -64,6 +77,18 @@ class NomicBertConfig:
         )
 
 
+def _as_first_published(fields: Mapping[str, Any]) -> dict[str, Any]:
+    """Transformers 5 has a NomicBERT of its own, the same network, and gives its fields BERT's names."""
+    older = {_FIRST_NAMES.get(name, name): value for name, value in fields.items()}
+    if older.get("activation_function") == "silu":  # of the gate, which its MLP always has
+        older["activation_function"] = "swiglu"
+    rope = fields.get("rope_parameters") or {}
+    refuse_unsupported(rope, {"rope_type": ("default", "dynamic")}, "the NomicBERT backbone's rope_parameters")
+    if "rope_theta" in rope:
+        older.setdefault("rotary_emb_base", rope["rope_theta"])
+    return older
+
+
 class NomicBert(nn.Module):
     """Token ids to token states; texts are padded on the right."""
 
@@ -78,33 +103,42 @@ class NomicBert(nn.Module):
         """(B, T) ids to (B, T, d) rows: words and token type 0, not yet normalised."""
         return self.embeddings(input_ids)  # type: ignore[no-any-return]
 
-    def states(self, rows: Tensor, attention_mask: Tensor, n_free: int = 0, start: int = 0) -> Tensor:
-        """(B, T, d) rows and 0/1 mask to (B, T, d) states.
+    @property
+    def first_layer(self) -> JointLayer:
+        """The one that meets rows as they enter."""
+        return cast("JointLayer", self.encoder.layers[0])
+
+    def enter(self, rows: Tensor) -> Tensor:
+        """Rows (..., d) as the first layer takes them."""
+        return self.emb_ln(rows)  # type: ignore[no-any-return]
+
+    def steps(self, attention_mask: Tensor, n_free: int = 0, start: int = 0) -> list[Step]:
+        """The layers, for rows of this 0/1 mask (B, S).
 
         The first `n_free` rows are left out of the rotary step, and of it alone; the next stands at position `start`.
         """
-        config = self.config
-        by = rotation(
-            self._turns(rows, n_free, start), config.dimension // config.n_heads, config.rotary_base, rows.dtype
-        )
-        mask = additive_mask(attention_mask, rows.dtype)
-        rows = self.emb_ln(rows)
-        for layer in self.encoder.layers:
-            rows = layer(rows, mask, by)
-        return rows
+        config, dtype = self.config, self.emb_ln.weight.dtype
+        turns = self._turns(attention_mask, n_free, start)
+        by = rotation(turns, config.dimension // config.n_heads, config.rotary_base, dtype)
+        mask = additive_mask(attention_mask, dtype)
+        return [(cast("JointLayer", layer), mask, by) for layer in self.encoder.layers]
+
+    def leave(self, states: Tensor) -> Tensor:
+        """States (B, T, d) after the last layer, which ends in a norm of its own."""
+        return states
 
     def forward(self, input_ids: Tensor, attention_mask: Tensor) -> Tensor:
         """(B, T) ids and 0/1 mask to (B, T, d) states, no context."""
-        return self.states(self.embed(input_ids), attention_mask)
+        return through(self.steps(attention_mask), self.enter(self.embed(input_ids)))
 
-    def _turns(self, rows: Tensor, n_free: int, start: int) -> Tensor:
-        """(T, 1) positions, or (T, heads) of them; a free row's 0 turns nothing, as if it were left out."""
-        n_rotated = rows.shape[1] - n_free
-        free = torch.zeros(n_free, 1, device=rows.device)
+    def _turns(self, attention_mask: Tensor, n_free: int, start: int) -> Tensor:
+        """(S, 1) positions, or (S, heads) of them; a free row's 0 turns nothing, as if it were left out."""
+        n_rotated, device = attention_mask.shape[1] - n_free, attention_mask.device
+        free = torch.zeros(n_free, 1, device=device)
         if self.config.rotates_heads:
-            heads = torch.arange(self.config.n_heads, device=rows.device)
-            return torch.cat([free, torch.ones(n_rotated, 1, device=rows.device)]) * heads
-        return torch.cat([free, torch.arange(start, start + n_rotated, device=rows.device)[:, None]])
+            heads = torch.arange(self.config.n_heads, device=device)
+            return torch.cat([free, torch.ones(n_rotated, 1, device=device)]) * heads
+        return torch.cat([free, torch.arange(start, start + n_rotated, device=device)[:, None]])
 
 
 class _Embeddings(nn.Module):
@@ -131,8 +165,12 @@ class _Layer(nn.Module):
         self.mlp = _GatedMLP(config)
         self.norm2 = nn.LayerNorm(config.dimension, config.norm_eps)
 
-    def forward(self, rows: Tensor, mask: Mask, by: Rotation) -> Tensor:
-        rows = self.norm1(rows + self.attn(rows, mask, by))
+    def project(self, rows: Tensor, n_asking: int | None = None) -> Projected:
+        return project(self.attn.Wqkv, rows, n_asking)
+
+    def complete(self, rows: Tensor, projected: Projected, mask: Tensor, by: Rotation) -> Tensor:
+        mixed = attend_rotated(projected, self.attn.n_heads, by, mask)
+        rows = self.norm1(rows[:, -mixed.shape[1] :] + self.attn.out_proj(mixed))
         return self.norm2(rows + self.mlp(rows))  # type: ignore[no-any-return]
 
 
@@ -142,9 +180,6 @@ class _Attention(nn.Module):
         self.n_heads = config.n_heads
         self.Wqkv = nn.Linear(config.dimension, 3 * config.dimension, bias=False)
         self.out_proj = nn.Linear(config.dimension, config.dimension, bias=False)
-
-    def forward(self, rows: Tensor, mask: Mask, by: Rotation) -> Tensor:
-        return self.out_proj(attend_rotated(self.Wqkv(rows), self.n_heads, by, mask))  # type: ignore[no-any-return]
 
 
 class _GatedMLP(nn.Module):

@@ -1,11 +1,27 @@
 """Reading the fields of a published config.json: what we know is checked, what we do not support is named."""
 
+import json
 from collections.abc import Mapping
+from pathlib import Path
 from typing import Any
 
 from cdesearch.errors import ModelError
 
+AGAIN = "Download it again."
 REMEDY = "Take the config.json that was published with the weights."
+
+
+def read_fields(file: Path) -> dict[str, Any]:
+    """A JSON object; of a file that is not there, an empty one. Raises ModelError."""
+    try:
+        fields = json.loads(file.read_text(encoding="utf-8"))
+    except FileNotFoundError:
+        return {}
+    except (OSError, ValueError) as error:
+        raise ModelError(f"{file} cannot be read ({error}).", AGAIN) from None
+    if not isinstance(fields, dict):
+        raise ModelError(f"{file} holds no fields.", AGAIN)
+    return fields
 
 
 def whole_number(fields: Mapping[str, Any], name: str, default: int) -> int:
@@ -38,7 +54,7 @@ def refuse_unsupported(fields: Mapping[str, Any], supported: Mapping[str, tuple[
     if wrong:
         raise ModelError(
             f"The config of {whose} asks for what is not supported: {', '.join(wrong)}.",
-            "cdesearch loads checkpoints built as jxm/cde-small-v1 and jxm/cde-small-v2 are.",
+            "cdesearch computes BERT, NomicBERT and ModernBERT as they were first published, and CDE on the last two.",
         )
 
 

@@ -13,6 +13,7 @@ from torch import Tensor, nn
 
 from cdesearch.errors import InputError, ModelError
 from cdesearch.model.backbone import mean_pool
+from cdesearch.model.joint import Shared, Step, share, text_states
 from cdesearch.model.modern_bert import ModernBert, ModernBertConfig
 from cdesearch.model.nomic_bert import NomicBert, NomicBertConfig
 from cdesearch.model.published_fields import number, refuse_unsupported, whole_number
@@ -123,22 +124,48 @@ class ReleasedModel(nn.Module):
 
         Of a larger context the first `corpus_size` vectors are taken; None is the null context. Raises InputError.
         """
-        context = self._null_context() if context_vectors is None else context_vectors
+        context = self._null().expand(self.config.corpus_size, -1) if context_vectors is None else context_vectors
         d = self.config.second_stage.dimension
         if context.ndim != 2 or context.shape[1] != d or not len(context):
             raise InputError(
                 f"The context is of shape {tuple(context.shape)} and has to be one vector of {d} numbers or more.",
                 "Give the first stage's vectors, (J, d).",
             )
-        return self.second_stage_model(input_ids, attention_mask, context)  # type: ignore[no-any-return]
+        shared = self.second_stage_model.share(context)
+        return self.second_stage_model(input_ids, attention_mask, shared)  # type: ignore[no-any-return]
 
-    def _null_context(self) -> Tensor:
+    @property
+    def reads_context(self) -> bool:
+        """Always."""
+        return True
+
+    @property
+    def context_rows(self) -> int:
+        """Rows that stand before each text."""
+        return self.config.corpus_size + N_SOFT_PROMPTS
+
+    def cache(self, vectors: Tensor, is_null: Tensor) -> None:
+        """Nothing: texts reach the context rows in every layer."""
+
+    def hold(self, vectors: Tensor, is_null: Tensor, cached: None) -> Shared:  # noqa: ARG002 (see `cache`)
+        """A context (J, d), nulls where `is_null` (J,), as `pooled` wants it for every batch; raises ModelError."""
+        if is_null.any():
+            vectors = torch.where(is_null[:, None], self._null(), vectors)
+        # The models know no smaller context: their authors repeat the texts of a corpus that has too few.
+        repeated = torch.arange(self.config.corpus_size, device=vectors.device) % len(vectors)
+        return self.second_stage_model.share(vectors[repeated])
+
+    def pooled(self, input_ids: Tensor, attention_mask: Tensor, weights: Tensor, held: Shared) -> Tensor:  # noqa: ARG002 (it pools by its own rule)
+        """(B, d), not normalised, of texts (B, T) in the context that `hold` has prepared."""
+        return self.second_stage_model(input_ids, attention_mask, held)  # type: ignore[no-any-return]
+
+    def _null(self) -> Tensor:
         null = self.second_stage_model.sequence_dropout_null_embedding
         if null is None:
             raise ModelError(
                 "This checkpoint has no null embedding: transductive_sequence_dropout_prob is 0.", "Give it a context."
             )
-        return null.expand(self.config.corpus_size, -1)
+        return null
 
 
 class _FirstStage(nn.Module):
@@ -164,31 +191,35 @@ class _SecondStage(nn.Module):
         self.output_projection = nn.Sequential(nn.Linear(d, d), nn.ReLU(), nn.Linear(d, d))
         self.sequence_dropout_null_embedding = nn.Parameter(torch.zeros(d)) if config.has_null else None
 
-    def forward(self, input_ids: Tensor, attention_mask: Tensor, context: Tensor) -> Tensor:
-        """(B, d) of texts (B, T) in a context (J, d)."""
-        text = self.backbone.embed(input_ids)
-        context = context[: self.config.corpus_size].to(text)
-        before = torch.cat([context, self.soft_prompts]).expand(len(text), -1, -1)
-        mask = torch.cat([attention_mask.new_ones(before.shape[:2]), attention_mask], dim=1)
-        states = self._states(torch.cat([before, text], dim=1), mask, len(context))
-        pooled = mean_pool(states[:, before.shape[1] :], self._pooling_weights(input_ids, attention_mask))
+    def share(self, context: Tensor) -> Shared:
+        """The first `corpus_size` rows of a context (J, d) and the soft prompts, ready to stand before any text."""
+        rows = torch.cat([context[: self.config.corpus_size].to(self.soft_prompts), self.soft_prompts])
+        return share(self.enter(rows), self.backbone.first_layer)
+
+    def forward(self, input_ids: Tensor, attention_mask: Tensor, shared: Shared) -> Tensor:
+        """(B, d) of texts (B, T) in a context."""
+        n_shared = shared.rows.shape[1]
+        mask = torch.cat([attention_mask.new_ones(len(input_ids), n_shared), attention_mask], dim=1)
+        steps = self.steps(mask, n_shared - N_SOFT_PROMPTS)
+        states = self.backbone.leave(text_states(shared, self.enter(self.backbone.embed(input_ids)), steps))
+        pooled = mean_pool(states, self._pooling_weights(input_ids, attention_mask))
         projected: Tensor = self.output_projection(pooled)
         return projected + pooled if self.config.variant == "v2" else projected
 
-    def _states(self, rows: Tensor, mask: Tensor, n_context: int) -> Tensor:
-        """(B, J + 8 + T, d) rows to states, the context's J rows first."""
-        if isinstance(self.backbone, ModernBert):
-            # Nothing is switched off: context has ordinary positions, and all rows are normalised as they come in,
-            # the text's for a second time.
-            return self.backbone.states(rows, mask)
-        if self.config.variant == "v1_hub_remote_code":
+    def enter(self, rows: Tensor) -> Tensor:
+        """Rows (..., d) as the first layer takes them: all are normalised, the text's of v2 for a second time."""
+        if self.config.variant == "v1_hub_remote_code" and isinstance(self.backbone, NomicBert):
             # It hands rows to a backbone that adds the token type to whatever it gets: soft prompts have it once,
             # as context has, and the text twice.
             rows = rows + self.backbone.embeddings.token_type_embeddings.weight[0]
-        if self.config.rotates_context:
-            return self.backbone.states(rows, mask)
+        return self.backbone.enter(rows)
+
+    def steps(self, mask: Tensor, n_context: int) -> list[Step]:
+        """The layers, for `n_context` rows of context, soft prompts and text together, of this 0/1 mask (B, S)."""
+        if isinstance(self.backbone, ModernBert) or self.config.rotates_context:
+            return self.backbone.steps(mask)  # nothing is switched off: context has ordinary positions
         # A smaller context leaves soft prompts and text at the positions that they were trained at.
-        return self.backbone.states(rows, mask, n_free=n_context, start=self.config.corpus_size)
+        return self.backbone.steps(mask, n_free=n_context, start=self.config.corpus_size)
 
     def _pooling_weights(self, input_ids: Tensor, attention_mask: Tensor) -> Tensor:
         """(B, T) of 0/1: the text, without what ends with its first colon after the first token if so configured."""

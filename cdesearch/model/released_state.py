@@ -13,6 +13,9 @@ N_SOFT_PROMPTS = 8
 NULL = "second_stage_model.sequence_dropout_null_embedding"
 _PROMPT = "second_stage_model.prompt_projection"
 _NAMED = 5  # of many faults alike
+_HEAD = 64
+_NOMIC_FIELDS = ("vocab_size", "n_embd", "n_head", "n_inner")
+_MODERN_FIELDS = ("vocab_size", "hidden_size", "num_attention_heads", "intermediate_size")
 
 
 def prompt_shapes(dimension: int) -> dict[str, torch.Size]:
@@ -60,6 +63,24 @@ def check_state(state: Mapping[str, Tensor], shapes: Mapping[str, torch.Size], v
         raise ModelError(
             f"The weights hold whole numbers: {_listed(whole)}.", "Take the published weights, which are not quantised."
         )
+
+
+def backbone_widths(state: Mapping[str, Tensor]) -> dict[str, int]:
+    """The backbone's own fields that the weights tell, for a checkpoint beside which they do not lie.
+
+    Its depth they do not: a lost layer must not pass for a smaller network. Heads are 64 wide, in every NomicBERT and
+    ModernBERT there is.
+    """
+    at = "second_stage_model.backbone"
+    for words, inner, axis, names in (
+        ("embeddings.word_embeddings.weight", "encoder.layers.0.mlp.fc11.weight", 0, _NOMIC_FIELDS),
+        ("embeddings.tok_embeddings.weight", "layers.0.mlp.Wo.weight", 1, _MODERN_FIELDS),
+    ):
+        if f"{at}.{words}" in state and f"{at}.{inner}" in state:
+            vocabulary, dimension = state[f"{at}.{words}"].shape
+            widths = vocabulary, dimension, max(dimension // _HEAD, 1), state[f"{at}.{inner}"].shape[axis]
+            return dict(zip(names, widths, strict=True))
+    return {}
 
 
 def with_rounded_width(backbone: Mapping[str, Any], state: Mapping[str, Tensor]) -> dict[str, Any]:

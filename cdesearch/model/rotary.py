@@ -3,7 +3,7 @@
 import torch
 from torch import Tensor
 
-from cdesearch.model.attention import Mask, attend
+from cdesearch.model.attention import Mask, Projected, attend
 
 Rotation = tuple[Tensor, Tensor]  # cosines and sines, (T, 1, d / 2) for all heads alike or (T, heads, d / 2)
 
@@ -16,13 +16,13 @@ def rotation(turns: Tensor, head_dimension: int, theta: float, dtype: torch.dtyp
     return angles.cos().to(dtype), angles.sin().to(dtype)
 
 
-def attend_rotated(qkv: Tensor, n_heads: int, by: Rotation, mask: Mask) -> Tensor:
-    """(B, T, d) from (B, T, 3 d), laid out (three, heads, dimension): queries and keys are rotated, values are not."""
-    queries, keys, values = qkv.unflatten(-1, (3, n_heads, -1)).unbind(-3)
-    return attend(_rotate(queries, by).flatten(2), _rotate(keys, by).flatten(2), values.flatten(2), n_heads, mask)
+def attend_rotated(projected: Projected, n_heads: int, by: Rotation, mask: Mask) -> Tensor:
+    """(B, A, d) of the A last rows, which have queries; queries and keys are rotated, values are not."""
+    queries, keys, values = projected
+    return attend(_rotate(queries, n_heads, by), _rotate(keys, n_heads, by), values, n_heads, mask)
 
 
-def _rotate(heads: Tensor, by: Rotation) -> Tensor:
-    cosines, sines = by
-    first, second = heads.chunk(2, dim=-1)
-    return torch.cat([first * cosines - second * sines, second * cosines + first * sines], dim=-1)
+def _rotate(rows: Tensor, n_heads: int, by: Rotation) -> Tensor:
+    cosines, sines = (turn[-rows.shape[1] :] for turn in by)
+    first, second = rows.unflatten(-1, (n_heads, -1)).chunk(2, dim=-1)
+    return torch.cat([first * cosines - second * sines, second * cosines + first * sines], dim=-1).flatten(2)

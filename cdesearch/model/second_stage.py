@@ -9,6 +9,7 @@ from torch.nn import functional
 from cdesearch.model.attention import ContextAttention, Mask
 from cdesearch.model.backbone import Backbone, Block, additive_mask, mean_pool
 from cdesearch.model.config import ModelConfig
+from cdesearch.model.joint import Shared, Step, share, text_states
 from cdesearch.model.packed import Packing
 
 
@@ -86,23 +87,30 @@ class SecondStage(nn.Module):
             rows = block(rows, mask, None if seen is None else (door, *seen))
         return rows
 
+    def share(self, vectors: Tensor, is_null: Tensor) -> Shared:
+        """The context's J rows, ready to stand before any text, from first-stage vectors (J, d). Joint alone."""
+        return share(self.context_rows(vectors, is_null), self.layers[0][0])
+
     def joint_states(self, input_ids: Tensor, attention_mask: Tensor, vectors: Tensor, is_null: Tensor) -> Tensor:
         """(B, T, d) text states with the context's J rows in the same sequence."""
+        return self.states_after(input_ids, attention_mask, self.share(vectors, is_null))
+
+    def states_after(self, input_ids: Tensor, attention_mask: Tensor, shared: Shared) -> Tensor:
+        """The same in a context that `share` has prepared for all batches."""
         text = self.backbone.embed(input_ids)
-        context = self.context_rows(vectors, is_null).expand(text.shape[0], -1, -1)
-        ones = attention_mask.new_ones(text.shape[0], context.shape[1])
+        ones = attention_mask.new_ones(text.shape[0], shared.rows.shape[1])
         mask = additive_mask(torch.cat([ones, attention_mask], dim=1), text.dtype)
-        rows = torch.cat([context, text], dim=1)
-        for block in self.backbone.blocks:
-            rows = block(rows, mask)
-        return rows[:, context.shape[1] :]
+        steps: list[Step] = [(block, mask, None) for block, _ in self.layers]
+        return text_states(shared, text, steps)
 
 
 def read_out(states: Tensor, weights: Tensor, shift: Tensor, projection: Tensor) -> tuple[Tensor, Tensor]:
-    """Pooled (B, d) and final unit vectors (B, d) of text `states`; `weights` (B, T), zero on padding.
-
-    The statistics head: the unit pooled vector minus `shift` (d,), times `projection` (d, d), normalised again.
-    """
+    """Pooled (B, d) and final unit vectors (B, d) of text `states`; `weights` (B, T), zero on padding."""
     pooled = mean_pool(states, weights)
+    return pooled, statistics_head(pooled, shift, projection)
+
+
+def statistics_head(pooled: Tensor, shift: Tensor, projection: Tensor) -> Tensor:
+    """The unit vectors of `pooled` (B, d), minus `shift` (d,), times `projection` (d, d), normalised again."""
     moved = (functional.normalize(pooled, dim=-1) - shift) @ projection
-    return pooled, functional.normalize(moved, dim=-1)
+    return functional.normalize(moved, dim=-1)

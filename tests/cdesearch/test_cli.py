@@ -67,9 +67,11 @@ def test_status(indexed):
         (["index", "nowhere"], "no folder or file"),
         (["index", ".", "--max-file-size", "big"], "no file size"),
         (["index", ".", "--model", "nowhere"], "no checkpoint"),
+        (["index", ".", "--model", "me/model"], "Where there is network, run `hf download me/model --local-dir model`"),
     ],
 )
-def test_bad_input_is_one_line(indexed, arguments, said):
+def test_bad_input_is_one_line(indexed, arguments, said, monkeypatch):
+    monkeypatch.setenv("HF_ENDPOINT", "http://127.0.0.1:9")  # where nobody answers
     error = cdesearch(*arguments, cwd=indexed, code=2).stderr
     assert said in error and len(error.splitlines()) == 1
 

@@ -6,7 +6,7 @@ from conftest import TINY, make_model
 from torch.nn import functional
 
 from cdesearch.model.attention import attend
-from cdesearch.model.backbone import mean_pool
+from cdesearch.model.backbone import additive_mask, mean_pool
 from cdesearch.model.packed import pack_texts, packed_mean
 
 D = TINY.backbone.dimension
@@ -99,6 +99,21 @@ def test_padding_and_batch_mates_do_not_matter():
     alone = model(ids[:1, :5], mask[:1, :5], weights[:1, :5], shift, projection, context)[1]
     together = model(ids, mask, weights, shift, projection, context)[1]
     torch.testing.assert_close(alone[0], together[0], atol=1e-5, rtol=0)
+
+
+@pytest.mark.parametrize("n_layers", [1, 2, 3])
+@torch.no_grad()
+def test_joint_rows_computed_once_are_those_of_every_layer_run_on_all_rows(n_layers):
+    model = make_model(replace(JOINT, backbone=replace(JOINT.backbone, n_layers=n_layers)))
+    stage, context, (ids, mask, *_) = model.second_stage, torch.randn(12, D), inputs()
+    null = torch.arange(12) == 3
+    rows = stage.context_rows(context, null).expand(len(ids), -1, -1)
+    rows = torch.cat([rows, stage.backbone.embed(ids)], dim=1)
+    mask_of_all = additive_mask(torch.cat([mask.new_ones(len(ids), 12), mask], dim=1), rows.dtype)
+    for block, _ in stage.layers:
+        rows = block(rows, mask_of_all)
+    found = stage.joint_states(ids, mask, context, null)
+    torch.testing.assert_close(found[mask > 0], rows[:, 12:][mask > 0], atol=1e-5, rtol=0)
 
 
 @pytest.mark.parametrize("device", ["cpu", pytest.param("cuda", marks=NEEDS_CUDA)])

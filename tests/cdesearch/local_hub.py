@@ -1,0 +1,78 @@
+"""As much of huggingface.co as huggingface_hub asks for when it fetches a model, on this machine."""
+
+import hashlib
+import json
+import threading
+from collections.abc import Iterator
+from contextlib import contextmanager
+from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
+from pathlib import Path
+
+COMMIT = "0123456789abcdef0123456789abcdef01234567"
+
+
+@contextmanager
+def serving(models: dict[str, Path], corrupt: bool = False) -> Iterator[str]:
+    """The address at which folders are served as models of these names; `corrupt`: weights arrive with a wrong byte."""
+    server = ThreadingHTTPServer(("127.0.0.1", 0), _handler(models, corrupt))
+    threading.Thread(target=server.serve_forever, daemon=True).start()
+    try:
+        yield f"http://127.0.0.1:{server.server_port}"
+    finally:
+        server.shutdown()
+        server.server_close()
+
+
+def _handler(models, corrupt):
+    class Handler(BaseHTTPRequestHandler):
+        def do_HEAD(self):
+            self.answer(with_body=False)
+
+        def do_GET(self):
+            self.answer(with_body=True)
+
+        def answer(self, with_body):
+            path = self.path.partition("?")[0].lstrip("/")
+            if path.startswith("api/models/"):
+                name = "/".join(path.split("/")[2:4])
+                if name not in models:
+                    return self.reply(b"{}", with_body, code=404, **{"X-Error-Code": "RepoNotFound"})
+                files = [file for file in sorted(models[name].rglob("*")) if file.is_file()]
+                names = {str(file.relative_to(models[name])): file for file in files}
+                if "/tree/" in path:
+                    tree = [described(file, name) for name, file in names.items()]
+                else:
+                    tree = {"id": name, "sha": COMMIT, "siblings": [{"rfilename": name} for name in names]}
+                return self.reply(json.dumps(tree).encode(), with_body, **{"Content-Type": "application/json"})
+            owner, model, word, _, file = [*path.split("/", 4), *[""] * 5][:5]
+            if word != "resolve":
+                return self.reply(b"", with_body, code=404)
+            body = (models[f"{owner}/{model}"] / file).read_bytes()
+            tag = hashlib.sha256(body).hexdigest()
+            if corrupt and file == "model.safetensors":
+                body = body[:-1] + bytes([body[-1] ^ 1])
+            return self.reply(body, with_body, **{"ETag": f'"{tag}"', "X-Repo-Commit": COMMIT})
+
+        def reply(self, body, with_body, code=200, **headers):
+            self.send_response(code)
+            for name, value in {**headers, "Content-Length": str(len(body))}.items():
+                self.send_header(name, value)
+            self.end_headers()
+            if with_body:
+                self.wfile.write(body)
+
+        def log_message(self, *_):
+            pass
+
+    return Handler
+
+
+def described(file, name):
+    body = file.read_bytes()
+    return {
+        "type": "file",
+        "path": name,
+        "size": len(body),
+        "oid": hashlib.sha1(body).hexdigest(),
+        "lfs": {"oid": hashlib.sha256(body).hexdigest(), "size": len(body), "pointerSize": 1},
+    }
