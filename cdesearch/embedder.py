@@ -38,9 +38,7 @@ class Embedder:
         rows = sorted(np.random.default_rng(seed).choice(len(texts), n, replace=False).tolist())
         sampled = [texts[row] for row in rows]
         hashes = [blake2b(text.encode(), digest_size=16).hexdigest() for text in sampled]
-        vectors = np.zeros((n, self.encoder.dimension), np.float32)
-        if self.encoder.reads_context:
-            vectors = self.encoder.first_stage(sampled)
+        vectors = self.encoder.context_vectors(sampled)
         frequencies = self.encoder.count_tokens(texts)
         return self.encoder.make_context([str(row) for row in rows], hashes, sampled, vectors, frequencies, seed)
 

@@ -82,6 +82,10 @@ class Encoder:
             advance(len(places))
         return vectors
 
+    def context_vectors(self, texts: Sequence[str]) -> Floats:
+        """(J, d) first-stage vectors to make a context of; zeros where every gate is closed, for nothing reads them."""
+        return self.first_stage(texts) if self.reads_context else np.zeros((len(texts), self.dimension), np.float32)
+
     def make_context(
         self,
         chunk_ids: Sequence[str],

@@ -46,7 +46,7 @@ class EvaluationSet:
         texts = [self.texts[row] for row in rows]
         names = [self.ids[row] for row in rows]
         return encoder.make_context(
-            names, names, texts, encoder.first_stage(texts), encoder.count_tokens(self.texts), seed
+            names, names, texts, encoder.context_vectors(texts), encoder.count_tokens(self.texts), seed
         )
 
     def ndcg(self, encoder: Encoder, context: Context | None) -> float:
@@ -73,7 +73,9 @@ def evaluate(
     """nDCG@10 of each folder with its own context, with that of `strange` texts, and with none."""
     names = [str(number) for number in range(min(len(strange), encoder.context_size))]
     texts = list(strange)[: len(names)]
-    foreign = encoder.make_context(names, names, texts, encoder.first_stage(texts), encoder.count_tokens(strange), seed)
+    foreign = encoder.make_context(
+        names, names, texts, encoder.context_vectors(texts), encoder.count_tokens(strange), seed
+    )
     table = {}
     for folder in folders:
         tested = EvaluationSet(folder)

@@ -58,9 +58,7 @@ def sample_context(
     size = min(size or encoder.context_size, len(source.texts))
     rows = sorted(np.random.default_rng(seed).choice(len(source.texts), size, replace=False).tolist())
     names, texts = [source.ids[row] for row in rows], [source.texts[row][:characters] for row in rows]
-    vectors = np.zeros((size, encoder.dimension), np.float32)
-    if encoder.reads_context:
-        vectors = encoder.first_stage(texts)
+    vectors = encoder.context_vectors(texts)
     return encoder.make_context(names, names, texts, vectors, encoder.count_tokens(source.texts), seed)
 
 

@@ -11,7 +11,7 @@ from cdesearch.context import Context
 from cdesearch.embedder import Embedder
 
 
-@register("cdesearch")  # type: ignore[no-untyped-call]
+@register("cdesearch")  # type: ignore[no-untyped-call] # LanceDB's
 class ContextualEmbeddings(TextEmbeddingFunction):
     """Vectors in the context that `Context.save` has written to `context`; without one, in the null context."""
 
