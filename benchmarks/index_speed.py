@@ -10,6 +10,7 @@ from statistics import median
 from typing import Any
 
 from benchmarks.figures import Figure
+from benchmarks.machine import gemm_rate
 from cdesearch.encoder import load_encoder
 from cdesearch.index import Index
 from indexer.build import build
@@ -60,7 +61,20 @@ def index_figures(corpus: Path, biencoder: Path, work: Path, documents: int, rou
         Figure("sentence-transformers fp32, the same chunks", len(texts) / median(theirs), "chunks/s"),
         Figure("index against sentence-transformers", median(theirs) / median(ours), "times", at_least=2.0),
         Figure("time outside the model", 100 * median(outside), "%", at_most=15),
+        _share_of_gemm(texts, median(ours)),
     ]
+
+
+def _share_of_gemm(texts: list[str], seconds: float) -> Figure:
+    """How much of what this machine multiplies in float32 the whole run reached; int8 may go beyond it."""
+    encoder = load_encoder()
+    shape = encoder.config.backbone
+    a_token = 2 * shape.n_layers * (4 * shape.dimension**2 + 2 * shape.dimension * shape.inner)
+    lengths = [min(len(text.ids), encoder.max_tokens) for text in encoder.tokenizer.encode_batch_fast(texts)]
+    attention = 4 * shape.n_layers * shape.dimension * sum(length**2 for length in lengths)
+    reached, rate = (a_token * sum(lengths) + attention) / seconds / 1e9, gemm_rate()
+    detail = {"gflops": reached, "gemm_gflops": rate, "tokens": sum(lengths)}
+    return Figure("rate of products, against float32 matrices", 100 * reached / rate, "%", detail=detail)
 
 
 def memory_figures(corpus: Path, work: Path, n_chunks: int) -> list[Figure]:

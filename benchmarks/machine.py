@@ -18,7 +18,7 @@ def describe() -> dict[str, Any]:
     return {
         "processor": _processor(),
         "cores": len(os.sched_getaffinity(0)),
-        "gemm_gflops": round(_gemm_rate(), 1),
+        "gemm_gflops": round(gemm_rate(), 1),
         "system": f"{platform.system()} {platform.machine()}, Python {platform.python_version()}",
         "versions": {name: _version(name) for name in PACKAGES},
         "commit": _commit(),
@@ -40,7 +40,7 @@ def _processor() -> str:
     return f"{model} ({' '.join(wide)})"
 
 
-def _gemm_rate(n: int = 1536) -> float:
+def gemm_rate(n: int = 1536) -> float:
     """GFLOP/s of a float32 product of n x n matrices, best of five."""
     a = np.random.default_rng(0).random((n, n), np.float32)
     seconds = []

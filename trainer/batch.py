@@ -10,6 +10,8 @@ from torch import Tensor
 
 from trainer.pairs import Pair
 
+TOKENIZED_AT_ONCE = 64  # encodings hold whole texts, a hundred bytes a token, before they are cut
+
 
 @dataclass(frozen=True, slots=True)
 class Tokens:
@@ -67,9 +69,11 @@ def documents_of(pairs: Sequence[Pair]) -> list[str]:
 def tokenize(tokenizer: Tokenizer, texts: Sequence[str], prefix: str, limit: int) -> Tokens:
     """Ids and mask of prefixed texts, cut to `limit` tokens; the closing special token stays."""
     rows = []
-    for encoding in tokenizer.encode_batch_fast([prefix + text for text in texts]):
-        row = encoding.ids
-        rows.append(row if len(row) <= limit else [*row[: limit - 1], row[-1]])
+    for start in range(0, len(texts), TOKENIZED_AT_ONCE):
+        some = [prefix + text for text in texts[start : start + TOKENIZED_AT_ONCE]]
+        for encoding in tokenizer.encode_batch_fast(some):
+            row = encoding.ids
+            rows.append(row if len(row) <= limit else [*row[: limit - 1], row[-1]])
     longest = max(map(len, rows))
     ids = torch.zeros(len(rows), longest, dtype=torch.long)
     mask = torch.zeros_like(ids)

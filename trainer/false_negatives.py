@@ -10,19 +10,22 @@ from cdesearch.context import Floats
 Mask = NDArray[np.bool_]
 
 
-def false_negatives(scores: Floats, queries: Sequence[str], documents: Sequence[str], eps: float) -> Mask:
-    """(B, D) True where document j must not count against query i.
+def false_negatives(
+    scores: Floats, queries: Sequence[str], documents: Sequence[str], eps: float, first: int = 0
+) -> Mask:
+    """(R, D) True where document j must not count against query `first` + i.
 
-    `scores` (B, D) are the surrogate's; document i < B is query i's own. Masked is what the surrogate likes better
-    than the own document by more than `eps` of its score, the own document's text wherever else it stands, and the
-    documents of pairs with the same query. The own document never is.
+    `scores` (R, D) are the surrogate's for R of the B `queries` in a row; document i < B is query i's own. Masked is
+    what the surrogate likes better than the own document by more than `eps` of its score, the own document's text
+    wherever else it stands, and the documents of pairs with the same query. The own document never is.
     """
-    n = len(queries)
-    own = np.diagonal(scores)[:, None]
+    row = np.arange(len(scores))
+    mine = first + row
+    own = scores[row, mine][:, None]
     mask: Mask = scores > own + eps * np.abs(own)
     texts = np.array([hash(text) for text in documents])
     asked = np.array([hash(text) for text in queries])
-    mask |= texts[None, :] == texts[:n, None]
-    mask[:, :n] |= asked[None, :] == asked[:, None]
-    mask[np.arange(n), np.arange(n)] = False
+    mask |= texts[None, :] == texts[mine, None]
+    mask[:, : len(asked)] |= asked[None, :] == asked[mine, None]
+    mask[row, mine] = False
     return mask

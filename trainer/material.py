@@ -18,8 +18,8 @@ from trainer.display import Display
 from trainer.pairs import Domain, domain_files, prepare
 from trainer.recipe import Recipe
 from trainer.start import is_published, start_model
-from trainer.stream import BatchStream, Surrogate, split, unclustered
-from trainer.surrogate import LexicalScores, surrogate_vectors
+from trainer.stream import BatchStream, split, unclustered
+from trainer.surrogate import LexicalScores, Surrogate, surrogate_vectors
 from trainer.watch import without_dropout
 
 WATCHED_BATCHES = 16

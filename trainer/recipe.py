@@ -10,6 +10,8 @@ from pydantic import BaseModel, ConfigDict, Field, ValidationError
 
 from cdesearch.errors import InputError
 
+Filter = Literal["dense", "text", "fused", "none"]
+
 
 class _Section(BaseModel):
     model_config = ConfigDict(extra="forbid", frozen=True)
@@ -54,7 +56,7 @@ class Batches(_Section):
     order: Literal["random", "tour"] = "tour"
     components: int | None = None  # of an SVD before clustering
     sparse: bool = False  # cluster by TF-IDF and SVD, without the surrogate
-    filter: Literal["dense", "text", "fused", "none"] = "fused"  # whose scores find false negatives
+    filter: Filter = "fused"  # whose scores find false negatives
     eps: float = 0.1
     slot_dropout: float = 0.005
     null_share: float = 0.05

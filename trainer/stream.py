@@ -2,15 +2,12 @@
 
 from collections.abc import Iterator, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
-from dataclasses import dataclass, replace
 
 import numpy as np
 import torch
-from numpy.typing import NDArray
 from tokenizers import Tokenizer
 from torch import Tensor
 
-from cdesearch.context import Floats
 from cdesearch.errors import InputError
 from trainer.batch import Batch, choose_context, documents_of, tokenize
 from trainer.cluster import Clusters
@@ -18,38 +15,9 @@ from trainer.false_negatives import Mask, false_negatives
 from trainer.pack import Packed, pack
 from trainer.pairs import Domain, Pair
 from trainer.recipe import Recipe
-from trainer.surrogate import LexicalScores, fused
+from trainer.surrogate import Surrogate
 
-
-@dataclass(frozen=True, slots=True)
-class Surrogate:
-    """What is known of a domain's pairs before training."""
-
-    queries: Floats  # (N, d) unit vectors
-    documents: Floats  # (N, d)
-    negatives: Floats  # (M, d), all pairs' hard negatives that the recipe uses, in order
-    first_negative: NDArray[np.int64]  # (N,) where a pair's begin
-    lexical: LexicalScores
-
-    def take(self, rows: Sequence[int]) -> "Surrogate":
-        """What is known of the pairs at `rows`."""
-        return replace(
-            self,
-            queries=self.queries[rows],
-            documents=self.documents[rows],
-            first_negative=self.first_negative[rows],
-        )
-
-    def dense_scores(self, rows: NDArray[np.int64], pairs: Sequence[Pair]) -> Floats:
-        """(B, D) of the `pairs` at `rows`: queries against own documents first, then the hard negatives of all."""
-        places = [
-            first + number
-            for first, pair in zip(self.first_negative[rows], pairs, strict=True)
-            for number in range(len(pair.negatives))
-        ]
-        against = np.concatenate([self.documents[rows], self.negatives[places]]) if places else self.documents[rows]
-        scores: Floats = self.queries[rows] @ against.T
-        return scores
+ROWS = 512  # of a batch whose scores are held at once
 
 
 class BatchStream:
@@ -118,21 +86,19 @@ class BatchStream:
         return Pair(pair.query, pair.document, pair.negatives[: self._recipe.batches.hard_negatives])
 
     def _judged(self, packed: Packed, pairs: Sequence[Pair], documents: list[str]) -> tuple[Mask, Tensor | None]:
-        """Which documents are no negatives, and the teacher's logits where the recipe asks for one."""
-        kind, learning = self._recipe.batches.filter, self._recipe.learning
+        """Which documents are no negatives, and the teacher's logits where the recipe asks for one; row by row."""
+        batches, learning = self._recipe.batches, self._recipe.learning
         queries = [pair.query for pair in pairs]
-        if kind == "none" and not learning.teacher_weight:
-            nothing = np.zeros((len(queries), len(documents)), np.float32)
-            return false_negatives(nothing, queries, documents, eps=0.0), None
-        known = self._surrogates[packed.domain]
-        dense = known.dense_scores(packed.rows, pairs)
-        text = known.lexical.scores(queries, documents)
-        both = fused(dense, text)
-        scores = {"dense": dense, "text": text, "fused": both, "none": np.zeros_like(both)}[kind]
-        excluded = false_negatives(scores, queries, documents, self._recipe.batches.eps)
-        if not learning.teacher_weight:
-            return excluded, None
-        return excluded, torch.from_numpy(both * (0.1 / learning.teacher_temperature))
+        view = self._surrogates[packed.domain].view(packed.rows, pairs, documents)
+        excluded = np.empty((len(queries), len(documents)), np.bool_)
+        teacher = np.empty(excluded.shape, np.float32) if learning.teacher_weight else None
+        for first in range(0, len(queries), ROWS):
+            rows = slice(first, first + ROWS)
+            scores = view.scores(batches.filter, rows)
+            excluded[rows] = false_negatives(scores, queries, documents, batches.eps, first)
+            if teacher is not None:
+                teacher[rows] = view.scores("fused", rows) * (0.1 / learning.teacher_temperature)
+        return excluded, None if teacher is None else torch.from_numpy(teacher)
 
     def _pack(self, epoch: int) -> list[Packed]:
         if epoch != self._epoch:

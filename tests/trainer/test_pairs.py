@@ -17,8 +17,7 @@ from trainer.loss import contrastive
 from trainer.pairs import Pair, domain_files, prepare, read_pairs
 from trainer.recipe import differences, load_recipe
 from trainer.statistics_head import StatisticsHead
-from trainer.stream import Surrogate
-from trainer.surrogate import LexicalScores
+from trainer.surrogate import LexicalScores, Surrogate
 
 RECIPE = '[data]\npairs = ["p"]\n[model]\nstart = "m"\n[run]\nout = "o"\n'
 
@@ -95,6 +94,8 @@ def test_what_the_surrogate_likes_better_is_no_negative():
     assert mask.tolist() == [[False, False, True, True], [False, False, False, False]]
     same_query = false_negatives(scores, ["a", "a"], ["x", "y", "z", "w"], eps=0.1)
     assert same_query[0, 1] and same_query[1, 0] and not same_query[0, 0]
+    second = false_negatives(scores[1:], ["a", "a"], ["x", "y", "z", "w"], eps=0.1, first=1)
+    assert second.tolist() == same_query[1:].tolist()
 
 
 def test_the_loss_is_the_cross_entropy_of_what_is_not_excluded():
@@ -156,7 +157,7 @@ def test_the_context_is_shared_and_sometimes_absent():
 
 def test_rare_words_score_higher():
     lexical = LexicalScores.fit(["the cat", "the dog", "the moon"])
-    scores = lexical.scores(["the moon"], ["the cat", "the moon"])
+    scores = lexical.over(["the cat", "the moon"]).scores(["the moon"])
     assert scores[0, 1] > scores[0, 0] > 0
 
 
@@ -194,9 +195,9 @@ def test_hard_negatives_have_surrogate_scores_of_their_own():
     known = Surrogate(queries, documents, negatives, np.cumsum([0, *counts])[:-1], LexicalScores.fit(["a"]))
     rows = np.array([4, 0, 1])
     pairs = [Pair("q", "d", ("n",) * used) for used in (2, 2, 0)]  # of the fifth pair's three, two are used
-    wanted = np.concatenate([documents[rows], negatives[[3, 4, 0, 1]]])
-    np.testing.assert_allclose(known.dense_scores(rows, pairs), queries[rows] @ wanted.T, rtol=1e-6)
-    part = known.take([0, 4])
-    np.testing.assert_allclose(
-        part.dense_scores(np.array([1]), [Pair("q", "d", ("n",))]), queries[[4]] @ wanted[[0, 3]].T, rtol=1e-6
-    )
+    wanted = queries[rows] @ np.concatenate([documents[rows], negatives[[3, 4, 0, 1]]]).T
+    view = known.view(rows, pairs, ["d"] * 3 + ["n"] * 4)
+    np.testing.assert_allclose(view.scores("dense", slice(None)), wanted, rtol=1e-5)
+    np.testing.assert_array_equal(view.scores("fused", slice(1, 3)), view.scores("fused", slice(None))[1:])
+    part = known.take([0, 4]).view(np.array([1]), [Pair("q", "d", ("n",))], ["d", "n"])
+    np.testing.assert_allclose(part.scores("dense", slice(None)), wanted[:1, [0, 3]], rtol=1e-5)
