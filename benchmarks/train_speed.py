@@ -103,14 +103,15 @@ class Trainee:
 
     def plain_step(self, batch: "Batch") -> None:
         """The whole graph at once."""
-        from trainer.watch import embed
+        from trainer.watch import embed, hold
 
         batch = self._own(batch)
         self._optimizer.zero_grad(set_to_none=True)
         context = batch.documents.take(batch.context) if batch.is_contextual else None
         table = _equal_weights(self.model)()
+        held = hold(self.model, context, len(batch.documents), table.device)
         queries, documents = (
-            embed(self.model, tokens, context, table, len(tokens)) for tokens in (batch.queries, batch.documents)
+            embed(self.model, tokens, held, table, len(tokens)) for tokens in (batch.queries, batch.documents)
         )
         self._judge(batch)(queries, documents, documents[batch.context]).loss.backward()
         self._optimizer.step()

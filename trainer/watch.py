@@ -6,12 +6,14 @@ from dataclasses import replace
 import torch
 from torch import Tensor
 
-from cdesearch.model.backbone import mean_pool
-from cdesearch.model.contextual import ContextualModel
+from cdesearch.model.contextual import Cached, ContextualModel
+from cdesearch.model.joint import Shared
 from trainer.batch import Batch, Tokens
 from trainer.loss import contrastive
 from trainer.statistics_head import StatisticsHead
 from trainer.weights import TokenWeights
+
+Held = Shared | Cached | None
 
 
 @torch.no_grad()
@@ -25,49 +27,43 @@ def held_out_losses(
 ) -> dict[str, float]:
     """Mean loss with `true`, `random` (the next batch's) and `null` context; all three alike: it is not used."""
     model.eval()
+    device = next(model.parameters()).device
     losses: dict[str, list[float]] = {"true": [], "random": [], "null": []}
     for number, batch in enumerate(batches):
+        excluded = batch.excluded.to(device)
         stranger = batches[(number + 1) % len(batches)]
-        for name, context in {
-            "true": batch.documents.take(batch.context),
-            "random": stranger.documents.take(stranger.context),
-            "null": None,
-        }.items():
-            source = stranger if name == "random" else batch
-            table = weights.of(source, head)() if context is not None else weights.equal()
-            queries, documents, sample = (
-                embed(model, tokens, context, table, micro_batch) if tokens is not None else None
-                for tokens in (batch.queries, batch.documents, context)
+        for name, source in {"true": batch, "random": stranger, "null": None}.items():
+            context = None if source is None else source.documents.take(source.context)
+            table = weights.equal() if source is None else weights.of(source, head)()
+            held = hold(model, context, micro_batch, device)
+            queries, documents = (
+                embed(model, texts, held, table, micro_batch) for texts in (batch.queries, batch.documents)
             )
-            assert queries is not None and documents is not None
-            if sample is not None:
-                queries, documents = head(queries, sample), head(documents, sample)
-            else:
+            if context is None:
                 queries, documents = (torch.nn.functional.normalize(x, dim=-1) for x in (queries, documents))
-            verdict = contrastive(queries, documents, batch.excluded.to(queries.device), temperature)
-            losses[name].append(verdict.loss.item())
+            else:
+                own = name == "true"
+                sample = documents[batch.context] if own else embed(model, context, held, table, micro_batch)
+                queries, documents = head(queries, sample), head(documents, sample)
+            losses[name].append(contrastive(queries, documents, excluded, temperature).loss.item())
     model.train()
     return {name: sum(values) / len(values) for name, values in losses.items()}
 
 
-def embed(model: ContextualModel, texts: Tokens, context: Tokens | None, weights: Tensor, micro_batch: int) -> Tensor:
-    """(n, d) pooled vectors of `texts` in a context of texts, or in the null context."""
-    stage, device = model.second_stage, weights.device
-    d = model.config.backbone.dimension
-    if context is None:
-        vectors = torch.zeros(1, d, device=device)
+def hold(model: ContextualModel, context: Tokens | None, micro_batch: int, device: torch.device) -> Held:
+    """What texts see of a context of texts; of none, or where no gate is open, the null context."""
+    if context is None or not model.reads_context:
+        vectors = torch.zeros(1, model.config.backbone.dimension, device=device)
     else:
         vectors = torch.cat([model.first_stage(part.ids, part.mask) for part in _parts(context, micro_batch, device)])
     is_null = torch.full((len(vectors),), context is None, device=device)
-    held = None if stage.joint else stage.cache(vectors, is_null)
-    pooled = []
-    for part in _parts(texts, micro_batch, device):
-        if held is None:
-            states = stage.joint_states(part.ids, part.mask, vectors, is_null)
-        else:
-            states = stage.states(part.ids, part.mask, *held)
-        pooled.append(mean_pool(states, weights[part.ids] * part.mask))
-    return torch.cat(pooled)
+    return model.hold(vectors, is_null, model.cache(vectors, is_null))
+
+
+def embed(model: ContextualModel, texts: Tokens, held: Held, weights: Tensor, micro_batch: int) -> Tensor:
+    """(n, d) pooled vectors of `texts`."""
+    parts = _parts(texts, micro_batch, weights.device)
+    return torch.cat([model.pooled(part.ids, part.mask, weights[part.ids] * part.mask, held) for part in parts])
 
 
 def _parts(tokens: Tokens, micro_batch: int, device: torch.device) -> list[Tokens]:
