@@ -57,6 +57,7 @@ def _chunk(number: int, text: str) -> Chunk:
     return Chunk(
         id=f"{number:032x}",
         document_id=f"synthetic.jsonl#{number}",
+        record=str(number),
         ordinal=0,
         path="synthetic.jsonl",
         title="",

@@ -9,7 +9,7 @@ from typing import Any, get_origin
 
 from cdesearch.errors import IndexDamagedError, IndexMismatchError
 
-FORMAT = 3
+FORMAT = 4
 REBUILD = "Run `cdesearch index --rebuild PATH`, with PATH the folder that is indexed."
 
 

@@ -49,6 +49,7 @@ def hits_as_json(query: str, mode: str, seconds: float, hits: Sequence[Hit]) -> 
                 "text_score": hit.text_score,
                 "path": hit.chunk.path,
                 "document": hit.chunk.document_id,
+                "record": hit.chunk.record,
                 "line_start": hit.chunk.line_start,
                 "line_end": hit.chunk.line_end,
                 "page": hit.chunk.page,
@@ -64,8 +65,8 @@ def hits_as_json(query: str, mode: str, seconds: float, hits: Sequence[Hit]) -> 
 def _heading(hit: Hit, root: Path, *, linked: bool) -> Text:
     file = root / hit.chunk.path
     place = _clean(os.path.relpath(file)) + hit.chunk.location.removeprefix(hit.chunk.path)
-    if hit.chunk.document_id != hit.chunk.path:
-        place += " " + _clean(hit.chunk.document_id.removeprefix(hit.chunk.path))
+    if hit.chunk.record is not None:
+        place += f" #{_clean(hit.chunk.record)}"
     link = f"link {file.as_uri()}" if linked else ""
     return Text.assemble((f"{hit.rank:>2} ", "bold"), (place, f"cyan {link}"), (f"  {hit.score:.3f}", "dim"))
 

@@ -17,9 +17,10 @@ class Chunk:
     words from `body_start` on, so each word is stored once.
     """
 
-    id: str  # stable over runs: hash of document id, ordinal, place and text
+    id: str  # stable over runs: hash of document id, record, ordinal, place and text
     document_id: str
-    ordinal: int  # position in its document, from 0
+    record: str | None  # id of the JSONL, CSV or Parquet record that it is cut from
+    ordinal: int  # position in its document or record, from 0
     path: str  # of the source file, relative to the root of the index, "/" between parts
     title: str
     trail: tuple[str, ...]  # headings above the chunk, outermost first
@@ -64,7 +65,7 @@ class Hit:
 
 
 # A column of a hit costs a third of a millisecond to read: what no search filters by shares one.
-PLACE = ("ordinal", "title", "trail", "body_start", "line_start", "line_end", "page")
+PLACE = ("record", "ordinal", "title", "trail", "body_start", "line_start", "line_end", "page")
 CHUNK_COLUMNS = ["id", "document_id", "path", "text", "place"]
 
 

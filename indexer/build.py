@@ -187,7 +187,10 @@ def _read_one(source: Source, spool: Spool, chunker: Chunker, columns: Columns) 
                 if chunk.id not in seen:  # a record may stand there twice
                     seen.add(chunk.id)
                     spool.add(chunk)
-            records.append({"id": document.id, "title": document.title, "n_chunks": len(seen) - before, **stamp})
+            if records and records[-1]["id"] == document.id:  # one more chunk of it
+                records[-1]["n_chunks"] += len(seen) - before
+            else:
+                records.append({"id": document.id, "title": document.title, "n_chunks": len(seen) - before, **stamp})
     return records
 
 

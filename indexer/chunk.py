@@ -156,8 +156,9 @@ def _chunk(document: Document, ordinal: int, piece: Piece, header: str, lines: l
     line = bisect_right(lines, offset) if lines else None
     page = bisect_right(document.pages, offset) if document.pages else None
     return Chunk(
-        id=text_hash(f"{document.id}\n{ordinal}\n{line}\n{page}\n{text}"),
+        id=text_hash(f"{document.id}\n{document.record}\n{ordinal}\n{line}\n{page}\n{text}"),
         document_id=document.id,
+        record=document.record,
         ordinal=ordinal,
         path=document.path,
         title=document.title,

@@ -39,7 +39,7 @@ class Heading:
 class Document:
     """One source file or record as read."""
 
-    id: str  # the path, or path#record
+    id: str  # the path, or path#document of a record
     path: str
     title: str
     text: str
@@ -48,6 +48,7 @@ class Document:
     headings: tuple[Heading, ...] = ()
     pages: tuple[int, ...] = ()  # offsets where pages start, for formats that have pages
     has_lines: bool = False  # whether lines of `text` are lines of the file
+    record: str | None = None  # the id of a record, which may be one chunk of several of its document
 
 
 def load(source: Source) -> BufferedIOBase:
@@ -77,7 +78,8 @@ def read(source: Source, stream: BufferedIOBase, columns: Columns) -> Iterator[D
     suffix = suffix_of(name)
     if suffix in RECORDS:
         for record in read_records(stream, suffix, columns):
-            yield Document(f"{source.path}#{record.id}", source.path, record.title, record.text, "text")
+            document = f"{source.path}#{record.document}"
+            yield Document(document, source.path, record.title, record.text, "text", record=record.id)
         return
     data = stream.read()
     if suffix == PDF:

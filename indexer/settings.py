@@ -2,7 +2,7 @@
 
 import os
 from collections.abc import Sequence
-from dataclasses import dataclass, field
+from dataclasses import asdict, dataclass, field
 from pathlib import Path
 
 from cdesearch.encoder import Device
@@ -73,13 +73,13 @@ def settle(paths: Sequence[Path], options: Options, stored: Index | None) -> Set
         seed = options.seed or 0
         return Settings(root, sources, options.model, options.columns, limit, options.context_size, seed)
     _check_context(options, stored)
-    manifest, columns = stored.manifest, options.columns
-    before = Columns(**manifest.columns)
+    manifest = stored.manifest
+    asked = {name: value for name, value in asdict(options.columns).items() if value}
     return Settings(
         root=root,
         sources=sources,
         model=options.model or (Path(manifest.model) if manifest.model else None),
-        columns=Columns(columns.text or before.text, columns.id or before.id, columns.title or before.title),
+        columns=Columns(**(manifest.columns | asked)),
         max_file_bytes=manifest.max_file_bytes if options.max_file_bytes is None else options.max_file_bytes,
         context_size=manifest.context_limit if options.context_size is None else options.context_size,
         seed=manifest.seed if options.seed is None else options.seed,

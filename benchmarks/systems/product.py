@@ -33,5 +33,5 @@ class Product:
 
     def _documents(self, searcher: Searcher, own: str, query: str) -> list[str]:
         hits = searcher.search(query, CHUNKS, self._mode)
-        names = dict.fromkeys(hit.chunk.document_id.partition("#")[2] for hit in hits)
+        names = dict.fromkeys(str(hit.chunk.record) for hit in hits)
         return [name for name in names if name != own][:DEPTH]

@@ -42,7 +42,7 @@ class CdesearchModel:
         for row in queries:
             scores: dict[str, float] = {}
             for hit in self._open.search(row["text"], 2 * top_k, self._mode):
-                scores.setdefault(hit.chunk.document_id.partition("#")[2], hit.score)
+                scores.setdefault(str(hit.chunk.record), hit.score)
             wanted = set(top_ranked[row["id"]]) if top_ranked else scores.keys()
             found[row["id"]] = dict([(name, score) for name, score in scores.items() if name in wanted][:top_k])
         return found

@@ -1,4 +1,4 @@
-"""JSONL, CSV and Parquet: one document a record."""
+"""JSONL, CSV and Parquet: a record is a document, or one of a document's chunks."""
 
 import codecs
 import csv
@@ -15,6 +15,7 @@ from indexer.formats.unreadable import UnreadableError
 
 TEXT_COLUMNS = ("text", "body", "content", "abstract", "passage", "document")
 ID_COLUMNS = ("_id", "id", "doc_id", "docid")
+PART = "::"  # a record whose id is `document::chunk` is a chunk of that document
 MAX_FIELD = 100_000_000  # characters of a CSV field; the library's own limit is 131,072
 
 
@@ -25,6 +26,7 @@ class Columns:
     text: str | None = None
     id: str | None = None
     title: str | None = None
+    document: str | None = None  # None: what stands before PART in the id
 
 
 @dataclass(frozen=True, slots=True)
@@ -32,6 +34,7 @@ class Record:
     """One row."""
 
     id: str
+    document: str  # its own id, where it is no chunk of another
     title: str
     text: str
 
@@ -43,13 +46,23 @@ def read_records(stream: BufferedIOBase, suffix: str, columns: Columns) -> Itera
         text_column = _column(row, columns.text, TEXT_COLUMNS, number)
         id_column = columns.id or next((name for name in ID_COLUMNS if name in row), None)
         title = row.get(columns.title or "title")
-        identity = row.get(id_column) if id_column else None
+        found = row.get(id_column) if id_column else None
+        identity = str(number if found is None else found)
         text = row.get(text_column)
         yield Record(
-            id=str(number if identity is None else identity),
+            id=identity,
+            document=_document(row, columns.document, identity, number),
             title="" if title is None else str(title),
             text="" if text is None else str(text),
         )
+
+
+def _document(row: Mapping[str, Any], column: str | None, identity: str, number: int) -> str:
+    if column is not None and column not in row:
+        there = ", ".join(str(name) for name in row)
+        raise SourceError(f"Record {number} has no column {column}.", f"There are: {there} (--document-column).")
+    named = row[column] if column is not None else identity.partition(PART)[0]
+    return str(named) if named else identity
 
 
 def _column(row: Mapping[str, Any], wanted: str | None, usual: tuple[str, ...], number: int) -> str:

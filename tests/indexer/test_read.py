@@ -117,6 +117,8 @@ def test_what_cannot_be_read_says_why(name, data, reason):
 def test_a_wrong_column_is_named_with_those_there_are():
     with pytest.raises(SourceError, match=r"nope.*words"):
         documents("a.jsonl", b'{"words": "x"}\n', Columns(text="nope"))
+    with pytest.raises(SourceError, match=r"nope.*text.*--document-column"):
+        documents("a.jsonl", b'{"text": "x"}\n', Columns(document="nope"))
 
 
 def test_utf16_with_a_mark_is_read():
