@@ -6,14 +6,18 @@ from numpy.typing import NDArray
 Scores = NDArray[np.float64]
 
 # Chosen on half of the queries of six sets, see benchmarks/results/choices-2026-11.md.
-TEXT_WEIGHT = 3.5
+TEXT_WEIGHT = 18.0
 NOISE_RANK = 100  # the text score at this rank is noise: a word or two that many chunks share
 FEWEST_NULL = 16  # context chunks; of fewer, as in an index that began small, the candidates are the null
+LEAST_DEVIATION = 1.0  # of the best candidate; a query that nothing is near to is no reason to trust words more
 FEW_STAND_OUT = 3.0  # where text finds fewer, its best is at least so many times the noise
 
 
 def fuse(dense: Scores, text: Scores, null: Scores) -> Scores:
     """How far each candidate stands out from chance on both sides, added: (n,) from (n,) cosines and BM25 scores.
+
+    Text counts by how loud it is for this query: by the ratio of its best evidence to the best of the vectors'. Where
+    no chunk's words stand out, the vectors are right more often.
 
     Dense: in standard deviations from the mean of `null`, the query's cosines with the context chunks, which nobody
     chose for this query. Text: the logarithm of its ratio to the noise, so that a query whose words are everywhere
@@ -22,7 +26,10 @@ def fuse(dense: Scores, text: Scores, null: Scores) -> Scores:
     null = null if len(null) >= FEWEST_NULL else dense
     spread = float(null.std()) if len(null) else 0.0
     stands_out = np.zeros_like(dense) if spread < 1e-9 else (dense - null.mean()) / spread
-    return stands_out + TEXT_WEIGHT * _over_noise(text)
+    evidence = _over_noise(text)
+    loudness = evidence.max(initial=0.0) / max(LEAST_DEVIATION, stands_out.max(initial=0.0))
+    fused: Scores = stands_out + TEXT_WEIGHT * loudness * evidence
+    return fused
 
 
 def _over_noise(text: Scores) -> Scores:

@@ -46,6 +46,15 @@ def test_words_that_are_everywhere_leave_the_ranking_to_the_vectors():
     np.testing.assert_array_equal(np.argsort(fuse(dense, text, NULL)), np.argsort(dense))
 
 
+def test_words_count_less_the_further_the_best_vector_stands_out():
+    def bonus(best):
+        dense, text = np.array([best, 0.1, 0.1]), np.array([np.nan, 6.0, 3.0])
+        fused = fuse(dense, text, NULL)
+        return fused[1] - fuse(dense, np.full(3, np.nan), NULL)[1]
+
+    assert bonus(0.3) > bonus(0.6) > bonus(0.9) > 0
+
+
 def test_a_silent_side_says_nothing():
     assert fuse(np.array([0.3]), np.array([np.nan]), np.array([0.1])).tolist() == [0.0]
     np.testing.assert_array_equal(np.argsort(fuse(np.array([0.1, 0.9]), np.array([np.nan, np.nan]), NULL)), [0, 1])
