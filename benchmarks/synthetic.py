@@ -87,6 +87,7 @@ def _manifest(source: Index, n_chunks: int) -> Manifest:
         max_file_bytes=made.max_file_bytes,
         n_documents=0,
         n_chunks=n_chunks,
+        has_parts=False,
         created=made.created,
         updated=made.updated,
     )

@@ -1,5 +1,7 @@
 """Dense and text evidence to one ranking."""
 
+from collections.abc import Sequence
+
 import numpy as np
 from numpy.typing import NDArray
 
@@ -13,7 +15,7 @@ LEAST_DEVIATION = 1.0  # of the best candidate; a query that nothing is near to 
 FEW_STAND_OUT = 3.0  # where text finds fewer, its best is at least so many times the noise
 
 
-def fuse(dense: Scores, text: Scores, null: Scores) -> Scores:
+def fuse(dense: Scores, text: Scores, null: Scores, documents: Sequence[str] | None = None) -> Scores:
     """How far each candidate stands out from chance on both sides, added: (n,) from (n,) cosines and BM25 scores.
 
     Text counts by how loud it is for this query: by the ratio of its best evidence to the best of the vectors'. Where
@@ -22,14 +24,26 @@ def fuse(dense: Scores, text: Scores, null: Scores) -> Scores:
     Dense: in standard deviations from the mean of `null`, the query's cosines with the context chunks, which nobody
     chose for this query. Text: the logarithm of its ratio to the noise, so that a query whose words are everywhere
     leaves the ranking to the vectors. `text` holds NaN where full text did not find the candidate.
+
+    `documents` (n,) names each candidate's document, where chunks do not carry its title: half of a chunk's text
+    evidence is then the best that its document has.
     """
     null = null if len(null) >= FEWEST_NULL else dense
     spread = float(null.std()) if len(null) else 0.0
     stands_out = np.zeros_like(dense) if spread < 1e-9 else (dense - null.mean()) / spread
     evidence = _over_noise(text)
+    if documents is not None:
+        evidence = (evidence + _best_of_document(evidence, documents)) / 2
     loudness = evidence.max(initial=0.0) / max(LEAST_DEVIATION, stands_out.max(initial=0.0))
     fused: Scores = stands_out + TEXT_WEIGHT * loudness * evidence
     return fused
+
+
+def _best_of_document(evidence: Scores, documents: Sequence[str]) -> Scores:
+    _, places = np.unique(np.asarray(documents), return_inverse=True)
+    best = np.zeros(len(evidence))
+    np.maximum.at(best, places, evidence)
+    return best[places]
 
 
 def _over_noise(text: Scores) -> Scores:

@@ -31,6 +31,7 @@ class Manifest:
     max_file_bytes: int
     n_documents: int
     n_chunks: int
+    has_parts: bool  # whether some document is several records
     created: float  # seconds since 1970
     updated: float  # when the last run began to look at files
     skipped: tuple[tuple[str, str], ...] = ()  # path, reason

@@ -116,5 +116,6 @@ DOCUMENT_SCHEMA = pa.schema(
         pa.field("mtime_ns", pa.int64(), nullable=False),
         pa.field("file_hash", pa.string(), nullable=False),
         pa.field("n_chunks", pa.int32(), nullable=False),
+        pa.field("n_records", pa.int32(), nullable=False),  # that are its chunks; of a file, 1
     ]
 )

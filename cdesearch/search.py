@@ -1,5 +1,6 @@
 """Query to hits: dense, full text, and both fused."""
 
+from collections.abc import Sequence
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
 from pathlib import Path
@@ -31,6 +32,7 @@ class _Candidates:
     rows: Rows
     scores: Scores
     vectors: Floats  # (n, d); none where nobody asked
+    documents: Sequence[str]  # (n,) the same
 
     @classmethod
     def of(cls, table: Any, score: str) -> "_Candidates":
@@ -39,7 +41,8 @@ class _Candidates:
         if "vector" in table.column_names:
             dimension = table.schema.field("vector").type.list_size
             vectors = table["vector"].combine_chunks().flatten().to_numpy().reshape(-1, dimension)
-        return cls(table["_rowid"].to_numpy(), table[score].to_numpy().astype(np.float64), vectors)
+        documents = table["document_id"].to_pylist() if "document_id" in table.column_names else ()
+        return cls(table["_rowid"].to_numpy(), table[score].to_numpy().astype(np.float64), vectors, documents)
 
     def cosines(self, vector: Floats) -> Scores:
         """Exact ones, (n,), with a unit vector (d,)."""
@@ -115,28 +118,35 @@ class Searcher:
             return self._hits(_Ranking.best(k, said.rows, said.scores, text=said.scores))
         # The index opens, and in hybrid mode full text searches, while the model loads and encodes.
         opened = self._pool.submit(lambda: self.index.chunks)
+        columns = ["vector", "document_id"] if self.index.manifest.has_parts else ["vector"]
         wants_text = mode == "hybrid"
-        later = self._pool.submit(self._matching, query, k, condition, ["_score", "vector"]) if wants_text else None
+        later = self._pool.submit(self._matching, query, k, condition, ["_score", *columns]) if wants_text else None
         vector = self.encoder.encode([query], "query", self.index.context if context else None)[0]
         opened.result()
-        near = self._nearest(vector, k, condition)
+        near = self._nearest(vector, k, condition, ["_distance", *columns])
         if later is None:
             dense = near.cosines(vector)
             return self._hits(_Ranking.best(k, near.rows, dense, dense=dense))
-        said = later.result()
+        return self._hits(self._fused(k, vector, near, later.result()))
+
+    def _fused(self, k: int, vector: Floats, near: _Candidates, said: _Candidates) -> _Ranking:
         rows = np.union1d(near.rows, said.rows)
         dense, text = np.empty(len(rows)), np.full(len(rows), np.nan)
         for found in (near, said):
             dense[np.searchsorted(rows, found.rows)] = found.cosines(vector)
         text[np.searchsorted(rows, said.rows)] = said.scores
         null = (self.index.context.sample_vectors @ vector).astype(np.float64)
-        return self._hits(_Ranking.best(k, rows, fuse(dense, text, null), dense=dense, text=text))
+        documents = None
+        if self.index.manifest.has_parts:
+            of = {row: name for found in (near, said) for row, name in zip(found.rows, found.documents, strict=True)}
+            documents = [of[row] for row in rows]
+        return _Ranking.best(k, rows, fuse(dense, text, null, documents), dense=dense, text=text)
 
-    def _nearest(self, vector: Floats, k: int, condition: str | None) -> _Candidates:
+    def _nearest(self, vector: Floats, k: int, condition: str | None, columns: list[str]) -> _Candidates:
         """Among them the `k` nearest chunks: what text does not favour must be one of these to be a hit."""
         limit = OVERSAMPLE * k
         search = self.index.chunks.search(vector, "vector").distance_type("cosine").ef(max(SEARCH_WIDTH, limit))
-        return _Candidates.of(self._found(search, ["_distance", "vector"], limit, condition), "_distance")
+        return _Candidates.of(self._found(search, columns, limit, condition), "_distance")
 
     def _matching(self, query: str, k: int, condition: str | None, columns: list[str]) -> _Candidates:
         """The chunks that share most with the query's words, by BM25; below its noise rank text adds nothing."""

@@ -189,8 +189,10 @@ def _read_one(source: Source, spool: Spool, chunker: Chunker, columns: Columns) 
                     spool.add(chunk)
             if records and records[-1]["id"] == document.id:  # one more chunk of it
                 records[-1]["n_chunks"] += len(seen) - before
+                records[-1]["n_records"] += 1
             else:
-                records.append({"id": document.id, "title": document.title, "n_chunks": len(seen) - before, **stamp})
+                made = {"n_chunks": len(seen) - before, "n_records": 1}
+                records.append({"id": document.id, "title": document.title, **made, **stamp})
     return records
 
 
@@ -253,6 +255,7 @@ def _manifest(
         max_file_bytes=settings.max_file_bytes,
         n_documents=len(records),
         n_chunks=sum(record["n_chunks"] for record in records),
+        has_parts=any(record["n_records"] > 1 for record in records),
         created=base.manifest.created if base else started,
         updated=started,
         skipped=tuple((item.path, item.reason) for item in plan.skipped),

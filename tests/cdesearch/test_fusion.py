@@ -55,6 +55,14 @@ def test_words_count_less_the_further_the_best_vector_stands_out():
     assert bonus(0.3) > bonus(0.6) > bonus(0.9) > 0
 
 
+def test_a_chunk_shares_half_of_the_text_evidence_of_its_document():
+    dense, text = np.full(4, 0.2), np.array([9.0, np.nan, np.nan, 3.0])
+    alone = fuse(dense, text, NULL)
+    shared = fuse(dense, text, NULL, ["a", "a", "b", "c"])
+    np.testing.assert_allclose(shared[1] - alone[1], (alone[0] - alone[1]) / 2)
+    np.testing.assert_array_equal(shared[[0, 2, 3]], alone[[0, 2, 3]])
+
+
 def test_a_silent_side_says_nothing():
     assert fuse(np.array([0.3]), np.array([np.nan]), np.array([0.1])).tolist() == [0.0]
     np.testing.assert_array_equal(np.argsort(fuse(np.array([0.1, 0.9]), np.array([np.nan, np.nan]), NULL)), [0, 1])
