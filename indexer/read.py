@@ -79,7 +79,8 @@ def read(source: Source, stream: BufferedIOBase, columns: Columns) -> Iterator[D
     if suffix in RECORDS:
         for record in read_records(stream, suffix, columns):
             document = f"{source.path}#{record.document}"
-            yield Document(document, source.path, record.title, record.text, "text", record=record.id)
+            text = record.text if record.text.strip() else record.title  # a title alone is worth finding
+            yield Document(document, source.path, record.title, text, "text", record=record.id)
         return
     data = stream.read()
     if suffix == PDF:

@@ -80,6 +80,11 @@ def test_records_in_beir_layout(compress):
     ]
 
 
+def test_a_record_that_is_a_title_alone_is_found_by_it():
+    (record,) = documents("c.jsonl", b'{"_id": "7", "title": "Cats", "text": " "}')
+    assert (record.title, record.text) == ("Cats", "Cats")
+
+
 def test_parquet_and_csv():
     import pyarrow as pa
     import pyarrow.parquet as pq
