@@ -36,7 +36,9 @@ Makers = Sequence[Callable[[int], System]]  # each is told the place of the data
 
 
 def beir(
-    data: Annotated[list[str], typer.Argument(help="BEIR folders, or names of official sets to download.")],
+    data: Annotated[
+        list[str], typer.Argument(help="BEIR folders (also under CDESEARCH_DATA), or official sets to download.")
+    ],
     systems: Annotated[
         str,
         typer.Option(

@@ -1,6 +1,7 @@
-"""Official data sets by name."""
+"""Data sets by path, or official ones by name."""
 
 import hashlib
+import os
 import urllib.request
 import zipfile
 from pathlib import Path
@@ -10,12 +11,14 @@ from cdesearch.errors import SourceError
 
 
 def fetched(name: str, folder: Path) -> Path:
-    """The BEIR folder `name`: a path, or an official set, downloaded into `folder` once; raises SourceError."""
-    if Path(name).is_dir():
-        return Path(name)
+    """The BEIR folder `name`: a path, a path under CDESEARCH_DATA, or an official set; raises SourceError.
+
+    An official set is downloaded into `folder` once.
+    """
     there = folder / name
-    if there.is_dir():
-        return there
+    for place in (Path(name), Path(os.environ.get("CDESEARCH_DATA", "."), name), there):
+        if place.is_dir():
+            return place
     if name not in MD5:
         raise SourceError(f"There is no folder {name}.", f"Known to be downloaded: {', '.join(sorted(MD5))}.")
     url, archive = URL.format(name=name), folder / f"{name}.zip"

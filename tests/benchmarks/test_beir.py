@@ -59,6 +59,12 @@ def test_a_bad_set_is_refused_in_one_line(tmp_path, given, said):
         read_dataset(write_set(tmp_path / "x", **given))
 
 
+def test_a_set_is_looked_for_in_the_data_folder(tmp_path, monkeypatch):
+    (tmp_path / "eval" / "mine").mkdir(parents=True)
+    monkeypatch.setenv("CDESEARCH_DATA", str(tmp_path))
+    assert fetched("eval/mine", tmp_path / "work") == tmp_path / "eval" / "mine"
+
+
 def test_a_set_that_is_nowhere_says_what_can_be_downloaded(tmp_path):
     with pytest.raises(SourceError, match="scifact"):
         fetched("nowhere", tmp_path)
