@@ -8,8 +8,8 @@ from typing import Any, Literal
 
 from benchmarks.published import COUNTS
 from cdesearch.errors import SourceError
+from indexer.formats.records import PART
 
-PART = "::"  # ids `document::chunk`, chunks of one document in order
 STRAY_SHARE = 0.01  # judgements that may name unknown ids
 
 Half = Literal["all", "choose", "report"]

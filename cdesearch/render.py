@@ -66,7 +66,9 @@ def _heading(hit: Hit, root: Path, *, linked: bool) -> Text:
     file = root / hit.chunk.path
     place = _clean(os.path.relpath(file)) + hit.chunk.location.removeprefix(hit.chunk.path)
     if hit.chunk.record is not None:
-        place += f" #{_clean(hit.chunk.record)}"
+        document = hit.chunk.document_id.removeprefix(f"{hit.chunk.path}#")
+        names = [hit.chunk.record] if hit.chunk.record.startswith(document) else [document, hit.chunk.record]
+        place += "".join(f" #{_clean(name)}" for name in names)
     link = f"link {file.as_uri()}" if linked else ""
     return Text.assemble((f"{hit.rank:>2} ", "bold"), (place, f"cyan {link}"), (f"  {hit.score:.3f}", "dim"))
 

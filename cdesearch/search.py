@@ -118,8 +118,8 @@ class Searcher:
             return self._hits(_Ranking.best(k, said.rows, said.scores, text=said.scores))
         # The index opens, and in hybrid mode full text searches, while the model loads and encodes.
         opened = self._pool.submit(lambda: self.index.chunks)
-        columns = ["vector", "document_id"] if self.index.manifest.has_parts else ["vector"]
         wants_text = mode == "hybrid"
+        columns = ["vector", "document_id"] if wants_text and self.index.manifest.has_parts else ["vector"]
         later = self._pool.submit(self._matching, query, k, condition, ["_score", *columns]) if wants_text else None
         vector = self.encoder.encode([query], "query", self.index.context if context else None)[0]
         opened.result()

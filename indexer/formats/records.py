@@ -62,7 +62,7 @@ def _document(row: Mapping[str, Any], column: str | None, identity: str, number:
         there = ", ".join(str(name) for name in row)
         raise SourceError(f"Record {number} has no column {column}.", f"There are: {there} (--document-column).")
     named = row[column] if column is not None else identity.partition(PART)[0]
-    return str(named) if named else identity
+    return identity if named in (None, "") else str(named)
 
 
 def _column(row: Mapping[str, Any], wanted: str | None, usual: tuple[str, ...], number: int) -> str:
