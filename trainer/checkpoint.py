@@ -1,6 +1,5 @@
 """A run's state on disk: everything that the next step hangs on."""
 
-import json
 import os
 from dataclasses import dataclass
 from pathlib import Path
@@ -12,7 +11,7 @@ from torch import nn
 from cdesearch.errors import InputError, StorageError
 from trainer.recipe import Recipe, differences
 
-STATE, RECIPE = "state.pt", "recipe.json"
+STATE = "state.pt"
 
 
 @dataclass(slots=True)
@@ -31,6 +30,7 @@ def save_state(
     Raises StorageError.
     """
     state = {
+        "recipe": recipe.model_dump_json(),
         "step": progress.step,
         "seconds": progress.seconds,
         "optimizer": optimizer.state_dict(),
@@ -40,7 +40,6 @@ def save_state(
     }
     fresh = folder / f"{STATE}.new"
     try:
-        (folder / RECIPE).write_text(recipe.model_dump_json(indent=2) + "\n", encoding="utf-8")
         with fresh.open("wb") as file:
             torch.save(state, file)
             file.flush()
@@ -61,13 +60,12 @@ def load_state(
     """Put a stored state back; raises InputError where it belongs to another recipe."""
     if not (folder / STATE).is_file():
         raise InputError(f"{folder} has no {STATE} to resume.", "Leave --resume out.")
-    before = Recipe.model_validate(json.loads((folder / RECIPE).read_text(encoding="utf-8")))
-    if changed := differences(before, recipe):
+    state: dict[str, Any] = torch.load(folder / STATE, map_location="cpu", weights_only=True)
+    if changed := differences(Recipe.model_validate_json(state["recipe"]), recipe):
         raise InputError(
             f"{folder} was begun with another recipe: {'; '.join(changed)}.",
             "Resume with the same, or name another out.",
         )
-    state: dict[str, Any] = torch.load(folder / STATE, map_location="cpu", weights_only=True)
     for name, module in modules.items():
         module.load_state_dict(state[name])
     optimizer.load_state_dict(state["optimizer"])

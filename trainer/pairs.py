@@ -18,6 +18,7 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 
 from cdesearch.errors import SourceError
+from trainer.whole_file import write_whole
 
 ROWS = 4096  # a write; bounds memory
 SHINGLE = 13  # words
@@ -118,7 +119,7 @@ def prepare(
         if not counts.exists():
             leaks = leaks or _Leaks(keep_out)
             dropped = _write(read_pairs(file, group), made, leaks)
-            counts.write_text(json.dumps(dropped), encoding="utf-8")  # last: without it the file is half written
+            write_whole(counts, json.dumps(dropped))  # last: without it the file is half written
         table = pa.ipc.open_file(pa.memory_map(str(made))).read_all()
         domains.append(Domain(_stem(file), table, json.loads(counts.read_text(encoding="utf-8"))))
     return domains

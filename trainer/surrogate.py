@@ -17,6 +17,7 @@ from cdesearch.context import Floats
 from cdesearch.encoder import Encoder, Role
 from trainer.pairs import Pair
 from trainer.recipe import Filter
+from trainer.whole_file import write_whole
 
 SHARD = 2048  # texts between two flushes
 K1, B = 0.9, 0.4
@@ -46,7 +47,7 @@ def surrogate_vectors(
         shard = texts[start : start + SHARD]
         vectors[start : start + len(shard)] = encoder.encode(shard, role, None)
         vectors.flush()
-        state.write_text(json.dumps(start + len(shard)), encoding="utf-8")
+        write_whole(state, json.dumps(start + len(shard)))
         advance(len(shard))
     return vectors
 
