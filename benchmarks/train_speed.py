@@ -58,7 +58,7 @@ _CLUSTERING = (
 def train_speed(
     pairs: Annotated[Path, typer.Argument(help="Pair file to take batches from.")],
     biencoder: Annotated[Path | None, typer.Option(help="all-MiniLM-L6-v2 folder; default: the installed one.")] = None,
-    size: Annotated[int, typer.Option(help="Pairs of a batch.")] = 128,
+    size: Annotated[int, typer.Option(help="Pairs of a batch; as in recipes/small.toml.")] = 256,
     context_size: Annotated[int, typer.Option(help="Documents of context in a step.")] = 64,
     rounds: Annotated[int, typer.Option(help="Steps of each, in turns; medians count.")] = 3,
     only: Annotated[str, typer.Option(help="Of: steps, memory, clustering.")] = "steps,memory,clustering",

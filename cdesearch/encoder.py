@@ -12,6 +12,7 @@ import numpy as np
 from numpy.typing import NDArray
 from tokenizers import Tokenizer
 
+from cdesearch.batches import Integers, Limits, make_batches
 from cdesearch.context import Context, Floats, TokenFrequencies
 from cdesearch.errors import ModelError
 from cdesearch.family import family_of
@@ -21,7 +22,6 @@ from cdesearch.statistics import idf_weights, whitening
 
 Role = Literal["query", "document"]
 Device = Literal["auto", "cpu", "cuda", "mps"]
-Integers = NDArray[np.int64]
 Output = TypeVar("Output")
 Advance = Callable[[int], None]
 
@@ -29,7 +29,10 @@ DEFAULT_MODEL = Path(__file__).parent / "default_model"
 
 
 class Runtime(Protocol):
-    """The networks on one device. Ids and mask are (B, T); every context input is as `Context` holds it."""
+    """The networks on one device. Ids and mask are (B, S, T): texts, each read in S spans, and pooled whole.
+
+    Every context input is as `Context` holds it.
+    """
 
     workers: int  # batches that run at once
     tokens_per_batch: int
@@ -151,14 +154,18 @@ class Encoder:
         self, texts: Sequence[str], prefix: str, network: Callable[[Integers, Integers], Output], rows_before: int = 0
     ) -> Iterator[tuple[Integers, Output]]:
         """Places and outputs of every batch, in order; as many batches at once as the runtime has workers."""
-        batches = self._batches(texts, prefix, rows_before)
-        if self._runtime.workers == 1 or len(batches) == 1:
-            for places, ids, mask in batches:
-                yield places, network(ids, mask)
+        runtime = self._runtime
+        limits = Limits(self.max_tokens, self.config.span_tokens, runtime.tokens_per_batch, runtime.pads, rows_before)
+        encodings = self.tokenizer.encode_batch_fast([prefix + text for text in texts])
+        n_opening = 1 + len(self.tokenizer.encode(prefix, add_special_tokens=False).ids)
+        batches = make_batches([encoding.ids for encoding in encodings], n_opening, limits)
+        if runtime.workers == 1 or len(batches) == 1:
+            for batch in batches:
+                yield batch.places, network(batch.ids, batch.mask)
             return
-        pool = ThreadPoolExecutor(self._runtime.workers)
+        pool = ThreadPoolExecutor(runtime.workers)
         try:
-            running = deque((places, pool.submit(network, ids, mask)) for places, ids, mask in batches)
+            running = deque((batch.places, pool.submit(network, batch.ids, batch.mask)) for batch in batches)
             while running:
                 places, output = running.popleft()
                 yield places, output.result()
@@ -185,31 +192,6 @@ class Encoder:
             projection=np.eye(d, dtype=np.float32),
             sample_vectors=np.empty((0, d), np.float32),
         )
-
-    def _batches(
-        self, texts: Sequence[str], prefix: str, rows_before: int
-    ) -> list[tuple[Integers, Integers, Integers]]:
-        """Places, ids (B, T) and mask (B, T) of texts of like length, shortest first."""
-        encodings = self.tokenizer.encode_batch_fast([prefix + text for text in texts])
-        ids = [_cut(encoding.ids, self.max_tokens) for encoding in encodings]
-        order = deque(sorted(range(len(ids)), key=lambda place: len(ids[place])))
-        batches = []
-        while order:
-            places = [order.popleft()]
-            while order and self._fits(len(places) + 1, len(ids[places[-1]]), len(ids[order[0]]), rows_before):
-                places.append(order.popleft())
-            batch = np.zeros((len(places), len(ids[places[-1]])), np.int64)
-            mask = np.zeros_like(batch)
-            for row, place in enumerate(places):
-                batch[row, : len(ids[place])] = ids[place]
-                mask[row, : len(ids[place])] = 1
-            batches.append((np.array(places, np.int64), batch, mask))
-        return batches
-
-    def _fits(self, n_texts: int, longest: int, next_length: int, rows_before: int) -> bool:
-        if next_length > longest and not self._runtime.pads:
-            return False
-        return n_texts * (rows_before + next_length) <= self._runtime.tokens_per_batch
 
 
 def load_encoder(model: Path | None = None, device: Device = "auto") -> Encoder:
@@ -274,11 +256,6 @@ def _open_foreign(folder: Path, family: Literal["released", "biencoder"], device
             "Copy the checkpoint again, with its own tokenizer.",
         )
     return Encoder(foreign.config, tokenizer, foreign.runtime, foreign.fingerprint)
-
-
-def _cut(ids: list[int], limit: int) -> list[int]:
-    """At most `limit` ids; the closing special token stays."""
-    return ids if len(ids) <= limit else [*ids[: limit - 1], ids[-1]]
 
 
 def _fingerprint(model: str, hashes: Sequence[str], frequencies: TokenFrequencies, seed: int) -> str:

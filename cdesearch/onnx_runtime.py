@@ -28,7 +28,7 @@ class OnnxRuntime:
         self._cache = _open(folder / "cache.onnx") if self.reads_context else None
 
     def first_stage(self, input_ids: NDArray[np.int64], mask: NDArray[np.int64]) -> Floats:
-        """(B, d) first-stage vectors, not normalised."""
+        """(B, d) first-stage vectors of ids (B, S, T), not normalised."""
         inputs: dict[str, Any] = {"input_ids": input_ids}
         if self._first is not self._second:
             vectors: Floats = self._first.run(["vectors"], inputs)[0]
@@ -48,7 +48,7 @@ class OnnxRuntime:
     def second_stage(
         self, input_ids: NDArray[np.int64], mask: NDArray[np.int64], context: Context
     ) -> tuple[Floats, Floats]:
-        """(B, d) pooled, before the statistics head, and (B, d) final unit vectors."""
+        """(B, d) pooled, before the statistics head, and (B, d) final unit vectors of ids (B, S, T)."""
         inputs: dict[str, Any] = {
             "input_ids": input_ids,
             "weights": context.token_weights[input_ids] * mask.astype(np.float32),

@@ -11,6 +11,7 @@ from torch import Tensor
 
 from cdesearch.context import Context, Floats
 from cdesearch.errors import ModelError
+from cdesearch.model.backbone import pool_spans
 from cdesearch.model.contextual import load_checkpoint
 from cdesearch.model.second_stage import statistics_head
 
@@ -71,8 +72,9 @@ class TorchRuntime:
 
     @torch.inference_mode()
     def first_stage(self, input_ids: NDArray[np.int64], mask: NDArray[np.int64]) -> Floats:
-        """(B, d) first-stage vectors, not normalised."""
-        return _floats(self._network.first_stage(self._put(input_ids), self._put(mask)))
+        """(B, d) first-stage vectors of ids (B, S, T), not normalised."""
+        ids, text_mask = self._put(input_ids), self._put(mask)
+        return _floats(pool_spans(self._network.first_stage(ids.flatten(0, 1), text_mask.flatten(0, 1)), text_mask))
 
     @torch.inference_mode()
     def cache(self, vectors: Floats, is_null: NDArray[np.bool_]) -> tuple[Floats, Floats] | None:
@@ -84,9 +86,11 @@ class TorchRuntime:
     def second_stage(
         self, input_ids: NDArray[np.int64], mask: NDArray[np.int64], context: Context
     ) -> tuple[Floats, Floats]:
-        """(B, d) pooled, before the statistics head, and (B, d) final unit vectors."""
+        """(B, d) pooled, before the statistics head, and (B, d) final unit vectors of ids (B, S, T)."""
         ready, ids, text_mask = self._hold(context), self._put(input_ids), self._put(mask)
-        pooled = self._network.pooled(ids, text_mask, ready.token_weights[ids] * text_mask, ready.held)
+        weights = ready.token_weights[ids] * text_mask
+        spans = (tensor.flatten(0, 1) for tensor in (ids, text_mask, weights))
+        pooled = pool_spans(self._network.pooled(*spans, ready.held), weights)
         return _floats(pooled), _floats(statistics_head(pooled, ready.shift, ready.projection))
 
     def _hold(self, context: Context) -> _OnDevice:

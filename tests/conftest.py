@@ -29,6 +29,7 @@ TINY = ModelConfig(
     BackboneConfig(vocabulary=160, dimension=16, n_layers=2, n_heads=2, inner=32, n_positions=128),
     context_size=32,
     max_tokens=64,
+    span_tokens=24,
 )
 
 

@@ -10,6 +10,7 @@ from typing import Literal
 import torch
 from torch import Tensor, nn
 
+from cdesearch.model.backbone import pool_spans
 from cdesearch.model.contextual import ContextualModel, save_checkpoint
 from cdesearch.model.second_stage import read_out
 
@@ -30,7 +31,8 @@ class _SecondStageGraph(nn.Module):
         keys: Tensor | None = None,
         values: Tensor | None = None,
     ) -> tuple[Tensor, Tensor]:
-        return read_out(self.stage.states(input_ids, None, keys, values), weights, shift, projection)
+        states = self.stage.states(input_ids.flatten(0, 1), None, keys, values)
+        return read_out(states, weights, shift, projection)
 
 
 class _FirstStageGraph(nn.Module):
@@ -40,8 +42,8 @@ class _FirstStageGraph(nn.Module):
 
     def forward(self, input_ids: Tensor) -> Tensor:
         backbone = self.model.own_first_stage or self.model.second_stage.backbone
-        states: Tensor = backbone(input_ids, None)
-        return states.mean(1)
+        states: Tensor = backbone(input_ids.flatten(0, 1), None)
+        return pool_spans(states.mean(1), torch.ones_like(input_ids))
 
 
 class _CacheGraph(nn.Module):
@@ -74,8 +76,8 @@ def export(
         return
     _export_second_stage(model, folder / "onnx" / "second_stage.onnx", precision)
     if model.own_first_stage is not None or not model.second_stage.gates_closed:
-        ids = torch.ones(2, 3, dtype=torch.long)
-        text = {0: "batch", 1: "tokens"}
+        ids = torch.ones(2, 3, 4, dtype=torch.long)
+        text = {0: "batch", 1: "spans", 2: "tokens"}
         file = folder / "onnx" / "first_stage.onnx"
         _write(
             _FirstStageGraph(model),
@@ -88,11 +90,11 @@ def export(
 
 def _export_second_stage(model: ContextualModel, file: Path, precision: Precision) -> None:
     d, doors = model.config.backbone.dimension, len(model.second_stage.gates)
-    ids = torch.ones(2, 3, dtype=torch.long)
-    text = {0: "batch", 1: "tokens"}
+    ids = torch.ones(2, 3, 4, dtype=torch.long)
+    text = {0: "batch", 1: "spans", 2: "tokens"}
     inputs: dict[str, tuple[Tensor, dict[int, str]]] = {
         "input_ids": (ids, text),
-        "weights": (torch.ones(2, 3), text),
+        "weights": (torch.ones(2, 3, 4), text),
         "shift": (torch.zeros(d), {}),
         "projection": (torch.eye(d), {}),
     }

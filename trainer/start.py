@@ -18,6 +18,7 @@ from cdesearch.errors import ModelError
 from cdesearch.model.backbone import bert_state
 from cdesearch.model.config import BackboneConfig, ModelConfig
 from cdesearch.model.contextual import ContextualModel
+from cdesearch.model.published_fields import read_fields
 from trainer.export import export
 
 
@@ -34,6 +35,7 @@ def start_model(
         first_stage=first_stage,
         context_attention=context_attention,
         max_tokens=_backbone(source, n_layers).n_positions,
+        span_tokens=_span_tokens(source),
     )
     model = ContextualModel(config)
     try:
@@ -81,6 +83,12 @@ def _backbone(source: Path, n_layers: int | None) -> BackboneConfig:
         raise ModelError(
             f"{source} is no BERT checkpoint ({error!r}).", "Name a sentence-transformers folder."
         ) from None
+
+
+def _span_tokens(source: Path) -> int | None:
+    """What the biencoder was published to read; its positions beyond that have hardly been trained."""
+    limit = read_fields(source / "sentence_bert_config.json").get("max_seq_length")
+    return limit if isinstance(limit, int) else None
 
 
 def main() -> None:

@@ -14,6 +14,7 @@ from torch import Tensor, nn
 
 from cdesearch.encoder import Encoder, load_tokenizer
 from cdesearch.errors import TrainingError
+from cdesearch.model.config import ModelConfig
 from cdesearch.model.contextual import ContextualModel, load_checkpoint
 from cdesearch.torch_runtime import TorchRuntime
 from trainer.batch import Batch
@@ -155,7 +156,7 @@ class _Run:
         if not self._recipe.run.evaluate or not is_first():
             return
         encoder = Encoder(
-            replace(self._model.config, statistics=self._head.config()),
+            self._learned_config(),
             self._tokenizer,
             TorchRuntime(self._model.eval(), next(self._model.parameters()).device),
             "training",
@@ -173,10 +174,16 @@ class _Run:
         if not is_first():
             return folder
         self._display.note(f"Writing {folder}")
-        self._model.config = replace(self._model.config, statistics=self._head.config())
+        self._model.config = self._learned_config()
         shutil.rmtree(folder, ignore_errors=True)
         export(self._model, self._recipe.model.start / "tokenizer.json", folder)
         return folder
+
+    def _learned_config(self) -> ModelConfig:
+        """With the statistics as learned; texts as long as those of training are read in one span."""
+        config = self._model.config
+        spans = config.span_tokens and max(config.span_tokens, self._recipe.batches.max_tokens)
+        return replace(config, statistics=self._head.config(), span_tokens=spans)
 
     def _step(self, batch: Batch) -> None:
         started = time.monotonic()

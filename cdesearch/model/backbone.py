@@ -78,6 +78,13 @@ def mean_pool(states: Tensor, weights: Tensor) -> Tensor:
     return (states * weights).sum(1) / weights.sum(1).clamp_min(1e-9)
 
 
+def pool_spans(pooled: Tensor, weights: Tensor) -> Tensor:
+    """Means (B * S, d) of spans to those of texts (B, d); `weights` (B, S, T) of tokens, zero on padding."""
+    totals = weights.sum(2).to(pooled.dtype)
+    sums: Tensor = (pooled.unflatten(0, totals.shape) * totals[..., None]).sum(1)
+    return sums / totals.sum(1)[:, None].clamp_min(1e-9)
+
+
 def bert_state(state: Mapping[str, Tensor], n_layers: int) -> dict[str, Tensor]:
     """A published BERT state dict under our names; token type 0, the only one we use, is folded into the positions."""
     ours = {

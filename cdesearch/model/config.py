@@ -7,7 +7,7 @@ from typing import Any, Literal
 
 from cdesearch.errors import ModelError
 
-FORMAT = 1
+FORMAT = 2
 
 
 @dataclass(frozen=True, slots=True)
@@ -52,6 +52,7 @@ class ModelConfig:
     context_size: int = 512
     document_weight: float = 0.6  # of a document's direction in its chunks' vectors; 0: chunks know only the corpus
     max_tokens: int = 512
+    span_tokens: int | None = None  # that see one another: a longer text is read in spans and pooled whole
     query_prefix: str = ""
     document_prefix: str = ""
     weights_hash: str = ""

@@ -7,7 +7,7 @@ from torch import Tensor, nn
 from torch.nn import functional
 
 from cdesearch.model.attention import ContextAttention, Mask
-from cdesearch.model.backbone import Backbone, Block, additive_mask, mean_pool
+from cdesearch.model.backbone import Backbone, Block, additive_mask, mean_pool, pool_spans
 from cdesearch.model.config import ModelConfig
 from cdesearch.model.joint import Shared, Step, share, text_states
 from cdesearch.model.packed import Packing
@@ -105,8 +105,8 @@ class SecondStage(nn.Module):
 
 
 def read_out(states: Tensor, weights: Tensor, shift: Tensor, projection: Tensor) -> tuple[Tensor, Tensor]:
-    """Pooled (B, d) and final unit vectors (B, d) of text `states`; `weights` (B, T), zero on padding."""
-    pooled = mean_pool(states, weights)
+    """Pooled (B, d) and final unit vectors (B, d) of text `states` (B * S, T, d); `weights` (B, S, T)."""
+    pooled = pool_spans(mean_pool(states, weights.flatten(0, 1)), weights)
     return pooled, statistics_head(pooled, shift, projection)
 
 
