@@ -47,7 +47,7 @@ def make_batches(texts: Sequence[Ids], n_opening: int, limits: Limits) -> list[T
 def spans_of(ids: Ids, n_opening: int, limit: int | None) -> list[Ids]:
     """A text's ids in as few pieces of at most `limit` as there can be, each with the model's own ids around it.
 
-    All are of one length: they overlap by a token where the text cannot be divided.
+    All are of one length, so that a batch needs no padding: where the text cannot be divided they overlap by a token.
     """
     if limit is None or len(ids) <= limit:
         return [ids]

@@ -89,4 +89,4 @@ class SelfAttention(nn.Module):
         if context is not None:
             door, keys, values = context
             mixed = mixed + door(q, keys, values)
-        return self.out(mixed)  # type: ignore[no-any-return]
+        return self.out(mixed)  # type: ignore[no-any-return] # a module returns Any

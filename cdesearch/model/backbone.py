@@ -38,7 +38,7 @@ class Block(nn.Module):
 
     def _after(self, rows: Tensor, attended: Tensor) -> Tensor:
         rows = self.attention_norm(rows + self.dropout(attended))
-        return self.norm(rows + self.dropout(self.down(functional.gelu(self.up(rows)))))  # type: ignore[no-any-return]
+        return self.norm(rows + self.dropout(self.down(functional.gelu(self.up(rows)))))  # type: ignore[no-any-return] # a module returns Any
 
 
 class Backbone(nn.Module):
@@ -56,7 +56,7 @@ class Backbone(nn.Module):
         """(B, T) ids to (B, T, d) rows with positions, normalised; `places` (T,) where they are not 0 to T - 1."""
         if places is None:
             places = torch.arange(input_ids.shape[1], device=input_ids.device)
-        return self.dropout(self.norm(self.tokens(input_ids) + self.positions(places)))  # type: ignore[no-any-return]
+        return self.dropout(self.norm(self.tokens(input_ids) + self.positions(places)))  # type: ignore[no-any-return] # a module returns Any
 
     def forward(self, input_ids: Tensor, attention_mask: Tensor | None) -> Tensor:
         """(B, T) ids and 0/1 mask to (B, T, d) states, no context; without a mask no text is padded."""

@@ -98,7 +98,7 @@ class ModernBert(nn.Module):
 
     def embed(self, input_ids: Tensor) -> Tensor:
         """(B, T) ids to (B, T, d) normalised rows."""
-        return self.embeddings(input_ids)  # type: ignore[no-any-return]
+        return self.embeddings(input_ids)  # type: ignore[no-any-return] # a module returns Any
 
     @property
     def first_layer(self) -> JointLayer:
@@ -107,7 +107,7 @@ class ModernBert(nn.Module):
 
     def enter(self, rows: Tensor) -> Tensor:
         """Rows (..., d) of any origin as the first layer takes them: normalised, even if they were before."""
-        return self.embeddings.norm(rows)  # type: ignore[no-any-return]
+        return self.embeddings.norm(rows)  # type: ignore[no-any-return] # a module returns Any
 
     def steps(self, attention_mask: Tensor) -> list[Step]:
         """The layers, for rows of this 0/1 mask (B, S)."""
@@ -130,7 +130,7 @@ class ModernBert(nn.Module):
 
     def leave(self, states: Tensor) -> Tensor:
         """States (B, T, d) after the last layer, normalised."""
-        return self.final_norm(states)  # type: ignore[no-any-return]
+        return self.final_norm(states)  # type: ignore[no-any-return] # a module returns Any
 
     def forward(self, input_ids: Tensor, attention_mask: Tensor) -> Tensor:
         """(B, T) ids and 0/1 mask to (B, T, d) states, no context."""
@@ -148,7 +148,7 @@ class _Embeddings(nn.Module):
         self.norm = _norm(config)
 
     def forward(self, input_ids: Tensor) -> Tensor:
-        return self.norm(self.tok_embeddings(input_ids))  # type: ignore[no-any-return]
+        return self.norm(self.tok_embeddings(input_ids))  # type: ignore[no-any-return] # a module returns Any
 
 
 class _Layer(nn.Module):
@@ -165,7 +165,7 @@ class _Layer(nn.Module):
     def complete(self, rows: Tensor, projected: Projected, mask: Tensor, by: Rotation) -> Tensor:
         mixed = attend_rotated(projected, self.attn.n_heads, by, mask)
         rows = rows[:, -mixed.shape[1] :] + self.attn.Wo(mixed)
-        return rows + self.mlp(self.mlp_norm(rows))  # type: ignore[no-any-return]
+        return rows + self.mlp(self.mlp_norm(rows))  # type: ignore[no-any-return] # a module returns Any
 
 
 class _Attention(nn.Module):
@@ -184,4 +184,4 @@ class _GatedMLP(nn.Module):
 
     def forward(self, rows: Tensor) -> Tensor:
         activated, gate = self.Wi(rows).chunk(2, dim=-1)
-        return self.Wo(functional.gelu(activated) * gate)  # type: ignore[no-any-return]
+        return self.Wo(functional.gelu(activated) * gate)  # type: ignore[no-any-return] # a module returns Any

@@ -101,7 +101,7 @@ class NomicBert(nn.Module):
 
     def embed(self, input_ids: Tensor) -> Tensor:
         """(B, T) ids to (B, T, d) rows: words and token type 0, not yet normalised."""
-        return self.embeddings(input_ids)  # type: ignore[no-any-return]
+        return self.embeddings(input_ids)  # type: ignore[no-any-return] # a module returns Any
 
     @property
     def first_layer(self) -> JointLayer:
@@ -110,7 +110,7 @@ class NomicBert(nn.Module):
 
     def enter(self, rows: Tensor) -> Tensor:
         """Rows (..., d) as the first layer takes them."""
-        return self.emb_ln(rows)  # type: ignore[no-any-return]
+        return self.emb_ln(rows)  # type: ignore[no-any-return] # a module returns Any
 
     def steps(self, attention_mask: Tensor, n_free: int = 0, start: int = 0) -> list[Step]:
         """The layers, for rows of this 0/1 mask (B, S).
@@ -148,7 +148,7 @@ class _Embeddings(nn.Module):
         self.token_type_embeddings = nn.Embedding(2, config.dimension)
 
     def forward(self, input_ids: Tensor) -> Tensor:
-        return self.word_embeddings(input_ids) + self.token_type_embeddings.weight[0]  # type: ignore[no-any-return]
+        return self.word_embeddings(input_ids) + self.token_type_embeddings.weight[0]  # type: ignore[no-any-return] # a module returns Any
 
 
 class _Encoder(nn.Module):
@@ -171,7 +171,7 @@ class _Layer(nn.Module):
     def complete(self, rows: Tensor, projected: Projected, mask: Tensor, by: Rotation) -> Tensor:
         mixed = attend_rotated(projected, self.attn.n_heads, by, mask)
         rows = self.norm1(rows[:, -mixed.shape[1] :] + self.attn.out_proj(mixed))
-        return self.norm2(rows + self.mlp(rows))  # type: ignore[no-any-return]
+        return self.norm2(rows + self.mlp(rows))  # type: ignore[no-any-return] # a module returns Any
 
 
 class _Attention(nn.Module):
@@ -190,4 +190,4 @@ class _GatedMLP(nn.Module):
         self.fc2 = nn.Linear(config.inner, config.dimension, bias=False)
 
     def forward(self, rows: Tensor) -> Tensor:
-        return self.fc2(self.fc11(rows) * functional.silu(self.fc12(rows)))  # type: ignore[no-any-return]
+        return self.fc2(self.fc11(rows) * functional.silu(self.fc12(rows)))  # type: ignore[no-any-return] # a module returns Any

@@ -117,7 +117,7 @@ class ReleasedModel(nn.Module):
 
     def first_stage(self, input_ids: Tensor, attention_mask: Tensor) -> Tensor:
         """(B, T) ids and 0/1 mask to (B, d): the mean over all tokens through an MLP, not normalised."""
-        return self.first_stage_model(input_ids, attention_mask)  # type: ignore[no-any-return]
+        return self.first_stage_model(input_ids, attention_mask)  # type: ignore[no-any-return] # a module returns Any
 
     def second_stage(self, input_ids: Tensor, attention_mask: Tensor, context_vectors: Tensor | None) -> Tensor:
         """(B, T) ids and 0/1 mask in a context of first-stage vectors (J, d) to (B, d), not normalised.
@@ -132,7 +132,7 @@ class ReleasedModel(nn.Module):
                 "Give the first stage's vectors, (J, d).",
             )
         shared = self.second_stage_model.share(context)
-        return self.second_stage_model(input_ids, attention_mask, shared)  # type: ignore[no-any-return]
+        return self.second_stage_model(input_ids, attention_mask, shared)  # type: ignore[no-any-return] # a module returns Any
 
     @property
     def reads_context(self) -> bool:
@@ -157,7 +157,7 @@ class ReleasedModel(nn.Module):
 
     def pooled(self, input_ids: Tensor, attention_mask: Tensor, weights: Tensor, held: Shared) -> Tensor:  # noqa: ARG002 (it pools by its own rule)
         """(B, d), not normalised, of texts (B, T) in the context that `hold` has prepared."""
-        return self.second_stage_model(input_ids, attention_mask, held)  # type: ignore[no-any-return]
+        return self.second_stage_model(input_ids, attention_mask, held)  # type: ignore[no-any-return] # a module returns Any
 
     def _null(self) -> Tensor:
         null = self.second_stage_model.sequence_dropout_null_embedding
@@ -176,7 +176,7 @@ class _FirstStage(nn.Module):
         self.mlp = nn.Sequential(nn.Linear(d, d), nn.GELU(), nn.Linear(d, d))
 
     def forward(self, input_ids: Tensor, attention_mask: Tensor) -> Tensor:
-        return self.mlp(mean_pool(self.embedder(input_ids, attention_mask), attention_mask))  # type: ignore[no-any-return]
+        return self.mlp(mean_pool(self.embedder(input_ids, attention_mask), attention_mask))  # type: ignore[no-any-return] # a module returns Any
 
 
 class _SecondStage(nn.Module):

@@ -51,7 +51,7 @@ class SecondStage(nn.Module):
     def context_rows(self, vectors: Tensor, is_null: Tensor) -> Tensor:
         """First-stage vectors (J, d) to context rows (J, d); slots where `is_null` (J,) hold the null vector."""
         vectors = torch.where(is_null[:, None], self.null.to(vectors.dtype), vectors)
-        return self.context_norm(self.context_projection(vectors))  # type: ignore[no-any-return]
+        return self.context_norm(self.context_projection(vectors))  # type: ignore[no-any-return] # a module returns Any
 
     def cache(self, vectors: Tensor, is_null: Tensor) -> tuple[Tensor, Tensor]:
         """Keys and values (doors, J, d) of the context, from first-stage vectors (J, d)."""
