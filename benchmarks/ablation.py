@@ -26,7 +26,7 @@ from cdesearch.model.config import ModelConfig
 from trainer.log import read_log
 from trainer.recipe import Recipe, check_recipe
 
-KINDS = ("true", "random", "null", "fused")
+KINDS = ("true", "random", "null", "document", "fused")
 
 
 @dataclass(frozen=True, slots=True)
@@ -35,7 +35,7 @@ class Arm:
 
     name: str
     recipe: dict[str, Any]
-    ndcg: dict[str, dict[str, float]]  # set to nDCG@10 x 100 in each kind of context, and fused with BM25 in the true
+    ndcg: dict[str, dict[str, float]]  # set to nDCG@10 x 100 by kind of context; fused: document, beside BM25
     held_out: list[dict[str, float]]  # losses by context kind, before and after
     minutes: float
 
@@ -51,7 +51,7 @@ def ablation(
     work: Annotated[Path, typer.Option(help="Runs; the same folder again continues.")] = Path("runs/ablation"),
     out: Annotated[Path, typer.Option(help="Folder for the JSON and the table.")] = RESULTS,
 ) -> None:
-    """Train every arm of a plan and evaluate it with true, random and null context, and beside BM25."""
+    """Train every arm of a plan and evaluate it with each kind of context, and beside BM25."""
     planned = _read(plan)
     folder = work / plan.stem
     machine = describe()
@@ -125,15 +125,15 @@ def _encoder(folder: Path, max_tokens: int) -> Encoder:
 
 
 def _measured(encoder: Encoder, sets: list[Dataset], seed: int) -> dict[str, dict[str, float]]:
-    """Each set with its own context, with the next set's, and with none; and its own beside BM25."""
+    """Each set with its own context, the next set's, none, and its own with each chunk's document; that beside BM25."""
     table = {}
     with TemporaryDirectory() as name:
         for place, dataset in enumerate(sets):
             strange = sets[(place + 1) % len(sets)]
             systems: dict[str, System] = {
-                kind: Contextual(encoder, Path(name), kind, strange, seed) for kind in ("true", "random", "null")
+                kind: Contextual(encoder, Path(name), kind, strange, seed) for kind in KINDS[:-1]
             }
-            systems["fused"] = Fused(Contextual(encoder, Path(name), "true", seed=seed))
+            systems["fused"] = Fused(Contextual(encoder, Path(name), "document", seed=seed))
             runs = {kind: system.retrieve(dataset) for kind, system in systems.items()}
             figures = {kind: measure_run(dataset.judgements, run)["nDCG@10"].mean() for kind, run in runs.items()}
             table[dataset.name] = {kind: round(float(figure), 3) for kind, figure in figures.items()}
@@ -141,7 +141,9 @@ def _measured(encoder: Encoder, sets: list[Dataset], seed: int) -> dict[str, dic
 
 
 def _show(arms: list[Arm]) -> None:
-    table = Table("arm", "true context", "random", "none", "true + BM25", "minutes", title="mean nDCG@10 x 100")
+    table = Table(
+        "arm", "true context", "random", "none", "and document", "and BM25", "minutes", title="mean nDCG@10 x 100"
+    )
     for arm in arms:
         table.add_row(arm.name, *(f"{arm.mean(kind):.2f}" for kind in KINDS), f"{arm.minutes:g}")
     Console().print(table)

@@ -1,6 +1,7 @@
 """An index on disk: find it, open it, look things up."""
 
 import os
+from collections.abc import Callable, Coroutine
 from functools import cached_property
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -12,7 +13,17 @@ from cdesearch.manifest import REBUILD, Manifest
 if TYPE_CHECKING:
     from cdesearch.encoder import Encoder
 
-__all__ = ["CURRENT", "FOLDER", "REBUILD", "Index", "absolute", "connect", "current_generation", "find_index"]
+__all__ = [
+    "CURRENT",
+    "FOLDER",
+    "REBUILD",
+    "Index",
+    "absolute",
+    "answered",
+    "connect",
+    "current_generation",
+    "find_index",
+]
 
 FOLDER = ".cdesearch"
 CURRENT = "CURRENT"  # the file that names the live generation
@@ -50,6 +61,19 @@ def connect(generation: Path) -> Any:
     import lancedb
 
     return lancedb.connect(generation / "tables")
+
+
+def answered(coroutine: Coroutine[Any, Any, Any]) -> Any:
+    """What LanceDB's asynchronous side answers, in one turn of its event loop; the synchronous side takes five."""
+    from lancedb.background_loop import LOOP
+
+    return LOOP.run(coroutine)  # type: ignore[no-untyped-call] # LanceDB's own
+
+
+async def _open_async(generation: Path, name: str) -> Any:
+    import lancedb
+
+    return await (await lancedb.connect_async(generation / "tables")).open_table(name)
 
 
 class Index:
@@ -95,6 +119,11 @@ class Index:
         return self._table("chunks")
 
     @cached_property
+    def asked_chunks(self) -> Any:
+        """The same table for queries: LanceDB's AsyncTable, for `answered`."""
+        return self._opened(lambda: answered(_open_async(self.generation, "chunks")), "chunks")
+
+    @cached_property
     def documents(self) -> Any:
         """The LanceDB table of documents."""
         return self._table("documents")
@@ -113,7 +142,10 @@ class Index:
         return sum(file.stat().st_size for file in self.generation.rglob("*") if file.is_file())
 
     def _table(self, name: str) -> Any:
+        return self._opened(lambda: connect(self.generation).open_table(name), name)
+
+    def _opened(self, open_table: Callable[[], Any], name: str) -> Any:
         try:
-            return connect(self.generation).open_table(name)
+            return open_table()
         except (ValueError, RuntimeError, OSError) as error:
             raise IndexDamagedError(f"Table {name} of {self.folder} cannot be opened ({error}).", REBUILD) from None

@@ -14,7 +14,7 @@ from cdesearch.document_context import to_unit
 from cdesearch.encoder import Device, Encoder, load_encoder
 from cdesearch.errors import IndexDamagedError, QueryError
 from cdesearch.fusion import NOISE_RANK, Scores, fuse
-from cdesearch.index import REBUILD, Index
+from cdesearch.index import REBUILD, Index, answered
 from cdesearch.path_filter import path_condition
 from cdesearch.schema import CHUNK_COLUMNS, Hit, chunk_from_row
 
@@ -117,7 +117,7 @@ class Searcher:
             said = self._matching(query, k, condition, ["_score"])
             return self._hits(_Ranking.best(k, said.rows, said.scores, text=said.scores))
         # The index opens, and in hybrid mode full text searches, while the model loads and encodes.
-        opened = self._pool.submit(lambda: self.index.chunks)
+        opened = self._pool.submit(lambda: self.index.asked_chunks)
         wants_text = mode == "hybrid"
         columns = ["vector", "document_id"] if wants_text and self.index.manifest.has_parts else ["vector"]
         later = self._pool.submit(self._matching, query, k, condition, ["_score", *columns]) if wants_text else None
@@ -145,24 +145,24 @@ class Searcher:
     def _nearest(self, vector: Floats, k: int, condition: str | None, columns: list[str]) -> _Candidates:
         """Among them the `k` nearest chunks: what text does not favour must be one of these to be a hit."""
         limit = OVERSAMPLE * k
-        search = self.index.chunks.search(vector, "vector").distance_type("cosine").ef(max(SEARCH_WIDTH, limit))
+        search = self.index.asked_chunks.query().nearest_to(vector).distance_type("cosine").ef(max(SEARCH_WIDTH, limit))
         return _Candidates.of(self._found(search, columns, limit, condition), "_distance")
 
     def _matching(self, query: str, k: int, condition: str | None, columns: list[str]) -> _Candidates:
         """The chunks that share most with the query's words, by BM25; below its noise rank text adds nothing."""
-        search = self.index.chunks.search(query, query_type="fts", fts_columns="text")  # words, never syntax
+        search = self.index.asked_chunks.query().nearest_to_text(query, columns="text")  # words, never syntax
         return _Candidates.of(self._found(search, columns, max(k, NOISE_RANK), condition), "_score")
 
     def _found(self, search: Any, columns: list[str], limit: int, condition: str | None) -> Any:
         """Other columns of a hundred candidates would cost more than the search: they are read for the hits alone."""
         if condition:
-            search = search.where(condition, prefilter=True)
-        return self._read(search.limit(limit).select(columns).with_row_id(True))
+            search = search.where(condition)
+        return self._read(search.limit(limit).select(columns).with_row_id())
 
     def _hits(self, ranking: _Ranking) -> list[Hit]:
         if not len(ranking.rows):
             return []
-        query = self.index.chunks.take_row_ids(ranking.rows.tolist()).select(CHUNK_COLUMNS).with_row_id()
+        query = self.index.asked_chunks.take_row_ids(ranking.rows.tolist()).select(CHUNK_COLUMNS).with_row_id()
         chunks = {row["_rowid"]: chunk_from_row(row) for row in self._read(query).to_pylist()}
         return [
             Hit(
@@ -178,7 +178,7 @@ class Searcher:
     def _read(self, query: Any) -> Any:
         """An Arrow table; raises IndexDamagedError where files of the index are gone or broken."""
         try:
-            return query.to_arrow()
+            return answered(query.to_arrow())
         except (OSError, RuntimeError, ValueError) as error:
             reason = str(error).partition("\n")[0][:200]
             raise IndexDamagedError(f"{self.index.folder} cannot be searched ({reason}).", REBUILD) from error

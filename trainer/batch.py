@@ -54,6 +54,7 @@ class Batch:
     is_null: Tensor  # (J,) slots where the null vector stands
     excluded: Tensor  # (B, D) false negatives
     teacher: Tensor | None = None  # (B, D) logits
+    siblings: Tensor | None = None  # (D,) equal where two are chunks of one long document
 
     @property
     def is_contextual(self) -> bool:
@@ -64,6 +65,14 @@ class Batch:
 def documents_of(pairs: Sequence[Pair]) -> list[str]:
     """Own documents first, then the hard negatives of all."""
     return [pair.document for pair in pairs] + [text for pair in pairs for text in pair.negatives]
+
+
+def siblings_of(pairs: Sequence[Pair]) -> Tensor:
+    """(D,) numbers of the long documents that `documents_of` are chunks of; what is no chunk has its own."""
+    names = [pair.document_id or place for place, pair in enumerate(pairs)]
+    names += [len(pairs) + place for place in range(sum(len(pair.negatives) for pair in pairs))]
+    numbers: dict[str | int, int] = {}
+    return torch.tensor([numbers.setdefault(name, len(numbers)) for name in names])
 
 
 def tokenize(tokenizer: Tokenizer, texts: Sequence[str], prefix: str, limit: int) -> Tokens:

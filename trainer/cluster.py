@@ -1,5 +1,6 @@
 """Look-alike pairs, found by k-means: the pseudo-domains that batches are made of (CDE section 4.1, equation 3)."""
 
+from collections.abc import Sequence
 from dataclasses import dataclass
 
 import numpy as np
@@ -52,6 +53,17 @@ def cluster_pairs(
     centroids = np.asarray(means.centroids, np.float32)
     assignment = means.assign(points[:n])[1].astype(np.int64)
     return Clusters(assignment, centroids)
+
+
+def cluster_documents(document_ids: Sequence[str], queries: Floats, documents: Floats) -> Clusters:
+    """Pairs (N,) whose documents are chunks of one long document are a cluster; from unit vectors (N, d).
+
+    A chunk's hardest negatives are its siblings (in-sequence negatives: Conti et al. 2025, ConTEB).
+    """
+    names, assignment = np.unique(np.asarray(document_ids), return_inverse=True)
+    sums = np.zeros((len(names), 2 * queries.shape[1]), np.float32)
+    np.add.at(sums, assignment, np.hstack([queries, documents]))
+    return Clusters(assignment.astype(np.int64), _unit(sums))
 
 
 def sparse_vectors(queries: list[str], documents: list[str], components: int, seed: int) -> tuple[Floats, Floats]:

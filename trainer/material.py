@@ -13,7 +13,7 @@ from cdesearch.model.contextual import ContextualModel
 from cdesearch.onnx_runtime import OnnxRuntime
 from cdesearch.torch_runtime import TorchRuntime
 from trainer.batch import Batch
-from trainer.cluster import Clusters, cluster_pairs, sparse_vectors
+from trainer.cluster import Clusters, cluster_documents, cluster_pairs, sparse_vectors
 from trainer.display import Display
 from trainer.pairs import Domain, domain_files, prepare
 from trainer.recipe import Recipe
@@ -140,6 +140,8 @@ def _surrogate_encoder(recipe: Recipe, model: ContextualModel, tokenizer: Tokeni
 
 
 def _clusters(recipe: Recipe, domain: Domain, known: Surrogate) -> Clusters:
+    if recipe.batches.by_document and any(ids := domain.column("document_id")):
+        return cluster_documents(ids, known.queries, known.documents)
     if not recipe.batches.clustered:
         return unclustered(len(domain))
     queries, documents = known.queries, known.documents

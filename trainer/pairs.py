@@ -25,7 +25,12 @@ SHINGLE = 13  # words
 LEAK = 0.25  # share of a document's shingles that may not stand in an evaluation corpus
 
 SCHEMA = pa.schema(
-    [pa.field("query", pa.string()), pa.field("document", pa.string()), pa.field("negatives", pa.list_(pa.string()))]
+    [
+        pa.field("query", pa.string()),
+        pa.field("document", pa.string()),
+        pa.field("negatives", pa.list_(pa.string())),
+        pa.field("document_id", pa.string()),
+    ]
 )
 
 
@@ -36,6 +41,7 @@ class Pair:
     query: str
     document: str
     negatives: tuple[str, ...] = ()
+    document_id: str = ""  # of the long document that `document` is a chunk of
 
 
 @dataclass(frozen=True, slots=True)
@@ -52,10 +58,10 @@ class Domain:
     def take(self, rows: Sequence[int]) -> list[Pair]:
         """The pairs at `rows`."""
         found = self.pairs.take(pa.array(rows, pa.int64())).to_pylist()
-        return [Pair(row["query"], row["document"], tuple(row["negatives"])) for row in found]
+        return [Pair(**row | {"negatives": tuple(row["negatives"])}) for row in found]
 
     def column(self, name: str) -> list[str]:
-        """All queries, or all documents."""
+        """All queries, documents or document ids."""
         values: list[str] = self.pairs[name].to_pylist()
         return values
 
@@ -82,18 +88,39 @@ def domain_files(sources: Iterable[Path]) -> list[Path]:
 
 
 def read_pairs(file: Path, group: str = "") -> Iterator[Pair]:
-    """The pairs of one file whose `group` begins with a pattern; raises SourceError that names file and line."""
+    """The pairs of one file whose `group` begins with a pattern; raises SourceError that names file and line.
+
+    A row is a pair, or a long document with its `chunks` and `questions`, each the `text` of one and the place of the
+    `chunk` that answers it.
+    """
     wanted = re.compile(group)
     for number, row in enumerate(_rows(file), start=1):
         if group and not wanted.match(str(row.get("group"))):
             continue
-        query, document = row.get("query"), row.get("document")
-        if not isinstance(query, str) or not isinstance(document, str):
-            raise SourceError(f"{file}:{number} has no text in `query` and `document`.", "Mend or remove the line.")
-        negatives = row.get("negatives") or []
-        if not isinstance(negatives, list) or not all(isinstance(text, str) for text in negatives):
-            raise SourceError(f"{file}:{number} has `negatives` that are no list of texts.", "Mend the line.")
-        yield Pair(query.strip(), document.strip(), tuple(negatives))
+        if "questions" in row:
+            yield from _asked(row, f"{file}:{number}")
+        else:
+            yield _pair(row, f"{file}:{number}")
+
+
+def _pair(row: Mapping[str, Any], place: str) -> Pair:
+    query, document = row.get("query"), row.get("document")
+    if not isinstance(query, str) or not isinstance(document, str):
+        raise SourceError(f"{place} has no text in `query` and `document`.", "Mend or remove the line.")
+    negatives = row.get("negatives") or []
+    if not isinstance(negatives, list) or not all(isinstance(text, str) for text in negatives):
+        raise SourceError(f"{place} has `negatives` that are no list of texts.", "Mend the line.")
+    return Pair(query.strip(), document.strip(), tuple(negatives), str(row.get("document_id") or ""))
+
+
+def _asked(row: Mapping[str, Any], place: str) -> Iterator[Pair]:
+    try:
+        for question in row["questions"]:
+            chunk = row["chunks"][question["chunk"]]
+            yield Pair(question["text"].strip(), chunk.strip(), document_id=str(row["doc_id"]))
+    except (KeyError, IndexError, TypeError, AttributeError) as error:
+        needs = "doc_id, chunks, and questions with `text` and `chunk`, a place in chunks"
+        raise SourceError(f"{place} is no long document ({error}).", f"It needs {needs}.") from None
 
 
 def prepare(
@@ -112,7 +139,7 @@ def prepare(
     for file in files:
         stat = file.stat()
         group = (groups or {}).get(_stem(file), "")
-        stamp = [str(file), stat.st_size, stat.st_mtime_ns, [str(path) for path in keep_out], group]
+        stamp = [str(file), stat.st_size, stat.st_mtime_ns, [str(path) for path in keep_out], group, SCHEMA.names]
         key = blake2b(json.dumps(stamp).encode(), digest_size=8).hexdigest()
         made = folder / f"{_stem(file)}-{key}.arrow"
         counts = made.with_suffix(".json")

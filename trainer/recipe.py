@@ -54,6 +54,7 @@ class Batches(_Section):
     clustered: bool = True  # off: batches are drawn from a domain at random
     cluster_size: int = 128
     order: Literal["random", "tour"] = "tour"
+    by_document: bool = False  # chunks of one long document stand together, each placed in it as the index does
     components: int | None = None  # of an SVD before clustering
     sparse: bool = False  # cluster by TF-IDF and SVD, without the surrogate
     filter: Filter = "fused"  # whose scores find false negatives

@@ -2,6 +2,7 @@
 
 from collections.abc import Iterator, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
+from dataclasses import replace
 
 import numpy as np
 import torch
@@ -9,7 +10,7 @@ from tokenizers import Tokenizer
 from torch import Tensor
 
 from cdesearch.errors import InputError
-from trainer.batch import Batch, choose_context, documents_of, tokenize
+from trainer.batch import Batch, choose_context, documents_of, siblings_of, tokenize
 from trainer.cluster import Clusters
 from trainer.false_negatives import Mask, false_negatives
 from trainer.pack import Packed, pack
@@ -80,10 +81,11 @@ class BatchStream:
             is_null=is_null,
             excluded=torch.from_numpy(excluded),
             teacher=teacher,
+            siblings=siblings_of(pairs) if recipe.by_document else None,
         )
 
     def _cut(self, pair: Pair) -> Pair:
-        return Pair(pair.query, pair.document, pair.negatives[: self._recipe.batches.hard_negatives])
+        return replace(pair, negatives=pair.negatives[: self._recipe.batches.hard_negatives])
 
     def _judged(self, packed: Packed, pairs: Sequence[Pair], documents: list[str]) -> tuple[Mask, Tensor | None]:
         """Which documents are no negatives, and the teacher's logits where the recipe asks for one; row by row."""

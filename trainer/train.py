@@ -20,6 +20,7 @@ from cdesearch.torch_runtime import TorchRuntime
 from trainer.batch import Batch
 from trainer.checkpoint import Progress, load_state, save_state
 from trainer.display import Display, Silent
+from trainer.document_context import in_document
 from trainer.evaluate import evaluate
 from trainer.export import export
 from trainer.gradcache import GradCache
@@ -209,13 +210,15 @@ class _Run:
         self._display.step(figures)
 
     def _judge(self, batch: Batch) -> Callable[[Tensor, Tensor, Tensor], Verdict]:
-        learning = self._recipe.learning
+        learning, weight = self._recipe.learning, self._model.config.document_weight
 
         def judge(queries: Tensor, documents: Tensor, context: Tensor) -> Verdict:
             if batch.is_contextual:
                 queries, documents = self._head(queries, context), self._head(documents, context)
             else:
                 queries, documents = (nn.functional.normalize(x, dim=-1) for x in (queries, documents))
+            if batch.siblings is not None:
+                documents = in_document(documents, batch.siblings.to(documents.device), weight)
             excluded = batch.excluded.to(queries.device)
             teacher = None if batch.teacher is None else batch.teacher.to(queries.device)
             return contrastive(queries, documents, excluded, learning.temperature, teacher, learning.teacher_weight)

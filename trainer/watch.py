@@ -9,6 +9,7 @@ from torch import Tensor
 from cdesearch.model.contextual import Cached, ContextualModel
 from cdesearch.model.joint import Shared
 from trainer.batch import Batch, Tokens
+from trainer.document_context import in_document
 from trainer.loss import contrastive
 from trainer.statistics_head import StatisticsHead
 from trainer.weights import TokenWeights
@@ -45,6 +46,8 @@ def held_out_losses(
                 own = name == "true"
                 sample = documents[batch.context] if own else embed(model, context, held, table, micro_batch)
                 queries, documents = head(queries, sample), head(documents, sample)
+            if batch.siblings is not None:
+                documents = in_document(documents, batch.siblings.to(device), model.config.document_weight)
             losses[name].append(contrastive(queries, documents, excluded, temperature).loss.item())
     model.train()
     return {name: sum(values) / len(values) for name, values in losses.items()}

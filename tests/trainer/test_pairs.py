@@ -6,12 +6,16 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
 import torch
+from hypothesis import given
+from hypothesis import strategies as st
 
 from cdesearch.context import TokenFrequencies
+from cdesearch.document_context import add_document, to_unit
 from cdesearch.errors import InputError, SourceError
 from cdesearch.model.config import StatisticsConfig
 from cdesearch.statistics import idf_weights, whitening
-from trainer.batch import choose_context
+from trainer.batch import choose_context, siblings_of
+from trainer.document_context import in_document
 from trainer.false_negatives import false_negatives
 from trainer.loss import contrastive
 from trainer.pairs import Pair, domain_files, prepare, read_pairs
@@ -37,6 +41,35 @@ def test_pairs_of_every_format(tmp_path):
     assert [file.name for file in files] == ["a.jsonl", "b.jsonl.gz", "c.parquet"]
     for file in files:
         assert list(read_pairs(file)) == [Pair("q", "d", ("n",)), Pair("r", "e")]
+
+
+def test_a_long_document_is_a_pair_a_question(tmp_path):
+    book = {"doc_id": "book", "chunks": ["one", "two"], "questions": [{"text": "second?", "chunk": 1}]}
+    file = write(tmp_path / "a.jsonl", [book, {"query": "q", "document": "d", "document_id": "x"}])
+    pairs = list(read_pairs(file))
+    assert pairs == [Pair("second?", "two", document_id="book"), Pair("q", "d", document_id="x")]
+    (domain,) = prepare([file], tmp_path / "work")
+    assert domain.take([0, 1]) == pairs
+    for wrong in ({"questions": [{"text": "third?", "chunk": 2}]}, {"chunks": None}, {"questions": 3}):
+        with pytest.raises(SourceError, match="1 is no long document"):
+            list(read_pairs(write(file, [book | wrong])))
+
+
+def test_siblings_are_chunks_of_one_document():
+    pairs = [Pair("q", "a", ("n",), "book"), Pair("q", "b"), Pair("q", "c", ("m",), "book"), Pair("q", "d")]
+    book, alone, same, *rest = siblings_of(pairs).tolist()
+    assert book == same and len({book, alone, *rest}) == 5 and len(rest) == 3
+
+
+@given(st.integers(1, 12), st.floats(0, 1), st.integers(0, 1000))
+def test_chunks_are_placed_in_their_document_as_the_index_does(n, weight, seed):
+    random = np.random.default_rng(seed)
+    own = to_unit(random.standard_normal((n, 8)).astype(np.float32))
+    siblings = random.integers(0, 3, n)
+    placed = in_document(torch.from_numpy(own), torch.from_numpy(siblings), weight).numpy()
+    for number in set(siblings.tolist()):
+        mine = siblings == number
+        np.testing.assert_allclose(placed[mine], to_unit(add_document(own[mine], weight)), atol=1e-5)
 
 
 def test_doubles_empty_texts_and_leaks_are_dropped_and_counted(tmp_path):

@@ -10,15 +10,17 @@ import numpy as np
 import pytest
 import torch
 from batches import make_student
+from conftest import make_tokenizer
 
 from cdesearch.encoder import load_encoder
 from cdesearch.errors import InputError, StorageError, TrainingError
 from trainer.checkpoint import Progress, load_state, save_state
 from trainer.display import Silent
 from trainer.log import read_log
+from trainer.material import prepare_material
 from trainer.plot import draw_run
 from trainer.recipe import load_recipe
-from trainer.train import train
+from trainer.train import starting_model, train
 
 TOPICS = ["cat", "dog", "water", "moon", "engine", "bread", "river", "stone"]
 
@@ -161,3 +163,30 @@ def test_two_processes_train_like_one(recipe_file, tmp_path):
     assert len(losses[1]) == 5
     np.testing.assert_allclose(losses[1], losses[0], atol=1e-4)
     assert (tmp_path / "two" / "checkpoint" / "onnx" / "second_stage.onnx").exists()
+
+
+def test_chunks_of_one_document_train_side_by_side(recipe_file, tmp_path):
+    random = np.random.default_rng(0)
+    books = []
+    for number in range(24):
+        chunks = [" ".join(random.choice(TOPICS, size=5)) for _ in range(5)]
+        questions = [
+            {"text": f"{chunk.split()[0]} {number} {place}", "chunk": place} for place, chunk in enumerate(chunks)
+        ]
+        books.append({"doc_id": f"book {number}", "title": "", "chunks": chunks, "questions": questions})
+    (tmp_path / "books.jsonl").write_text("\n".join(map(json.dumps, books)))
+    changes = {
+        "data.pairs": f'["{tmp_path}/books.jsonl"]',
+        "batches.size": "20",
+        "batches.by_document": "true",
+        "learning.steps": "3",
+        "run.out": str(tmp_path / "out"),
+    }
+    recipe = load_recipe(recipe_file, changes)
+    model = starting_model(recipe.model)
+    material = prepare_material(recipe, model, make_tokenizer(), Silent())
+    # 20 of 96 pairs that stand in documents of four: a batch holds few documents, most of them whole.
+    assert len(set(material.stream.batch(0).siblings.tolist())) <= 9
+    train(recipe, Silent())
+    log = read_log(recipe.run.out)
+    assert sum("loss" in row for row in log) == 3 and sum("held_out" in row for row in log) == 2
