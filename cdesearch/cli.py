@@ -11,7 +11,7 @@ from typing import Annotated, Any, Literal
 import typer
 
 from cdesearch import __version__
-from cdesearch.cold_start import leave_out_rest_client
+from cdesearch.cold_start import leave_out_what_no_query_uses
 from cdesearch.errors import CdesearchError
 
 NO_HITS, INTERRUPTED = 1, 130
@@ -102,7 +102,7 @@ def main() -> None:
     """Run the command line; a CdesearchError becomes one line and exit code 2."""
     arguments = _with_query(sys.argv[1:], _add_commands())
     if arguments[:1] in (["query"], ["status"]):
-        leave_out_rest_client()
+        leave_out_what_no_query_uses()
     try:
         app(arguments, standalone_mode=True)
     except CdesearchError as error:

@@ -7,21 +7,24 @@ from types import ModuleType
 from typing import Any
 
 REST_CLIENT = "lance_namespace_urllib3_client"
+OPTIONAL = "pandas"  # pyarrow takes it where it is installed, and does without
 
 
-def leave_out_rest_client() -> None:
-    """Spare this process LanceDB's REST client: a second of imports that an index on disk never touches.
+def leave_out_what_no_query_uses() -> None:
+    """Spare this process LanceDB's REST client, a second of imports, and pandas, a quarter where it is installed.
 
-    For the command line alone. A program that imports `cdesearch` may itself want LanceDB's remote side.
+    For the command line alone: a program that imports `cdesearch` may itself want them.
     """
     sys.meta_path.insert(0, _LeftOut())
 
 
 class _LeftOut(MetaPathFinder, Loader):
-    """Finds the REST client's modules, all empty."""
+    """Finds the REST client's modules, all empty, and no pandas."""
 
     def find_spec(self, fullname: str, *_: object) -> ModuleSpec | None:
         """Ours for the REST client, nobody's for the rest."""
+        if fullname == OPTIONAL:
+            raise ModuleNotFoundError(f"{fullname} is left out.", name=fullname)
         if fullname.partition(".")[0] != REST_CLIENT:
             return None
         return ModuleSpec(fullname, self, is_package=True)
