@@ -81,8 +81,8 @@ def _work(recipe: Recipe) -> Path:
 def _capped(domain: Domain, recipe: Recipe) -> Domain:
     if recipe.data.cap is None or len(domain) <= recipe.data.cap:
         return domain
-    drawn = np.random.default_rng([recipe.run.seed, 13]).permutation(len(domain))[: recipe.data.cap]
-    return replace(domain, pairs=domain.pairs.take(np.sort(drawn)))
+    drawn = domain.shuffled(np.random.default_rng([recipe.run.seed, 13]))[: recipe.data.cap]
+    return replace(domain, pairs=domain.pairs.take(sorted(drawn)))
 
 
 def _stream(

@@ -14,6 +14,7 @@ from hashlib import blake2b
 from pathlib import Path
 from typing import Any
 
+import numpy as np
 import pyarrow as pa
 import pyarrow.parquet as pq
 
@@ -59,6 +60,13 @@ class Domain:
         """The pairs at `rows`."""
         found = self.pairs.take(pa.array(rows, pa.int64())).to_pylist()
         return [Pair(**row | {"negatives": tuple(row["negatives"])}) for row in found]
+
+    def shuffled(self, random: np.random.Generator) -> list[int]:
+        """All rows in random order; chunks of one long document stand side by side, so that a part holds whole ones."""
+        rows: list[int] = random.permutation(len(self)).tolist()
+        ids = self.column("document_id")
+        place: dict[str | int, int] = {}
+        return sorted(rows, key=lambda row: place.setdefault(ids[row] or row, len(place)))
 
     def column(self, name: str) -> list[str]:
         """All queries, documents or document ids."""

@@ -118,5 +118,5 @@ def unclustered(n_pairs: int) -> Clusters:
 def split(domain: Domain, share: float, seed: int) -> tuple[Sequence[int], Sequence[int]]:
     """Rows to train on and rows held out."""
     n_held = int(len(domain) * share)
-    order = np.random.default_rng([seed, 11]).permutation(len(domain))
-    return sorted(order[n_held:].tolist()), sorted(order[:n_held].tolist())
+    order = domain.shuffled(np.random.default_rng([seed, 11]))
+    return sorted(order[n_held:]), sorted(order[:n_held])

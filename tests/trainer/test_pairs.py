@@ -55,6 +55,16 @@ def test_a_long_document_is_a_pair_a_question(tmp_path):
             list(read_pairs(write(file, [book | wrong])))
 
 
+def test_a_part_of_a_domain_holds_whole_documents(tmp_path):
+    rows = [{"query": f"{n}", "document": f"{n}", "document_id": f"book {n % 10}"} for n in range(50)]
+    (domain,) = prepare([write(tmp_path / "a.jsonl", rows)], tmp_path / "work")
+    for seed in range(5):
+        order = domain.shuffled(np.random.default_rng(seed))
+        assert sorted(order) == list(range(50)) and len({row % 10 for row in order[:20]}) == 4
+    (plain,) = prepare([write(tmp_path / "b.jsonl", [row | {"document_id": None} for row in rows])], tmp_path / "work")
+    assert plain.shuffled(np.random.default_rng(0)) == np.random.default_rng(0).permutation(50).tolist()
+
+
 def test_siblings_are_chunks_of_one_document():
     pairs = [Pair("q", "a", ("n",), "book"), Pair("q", "b"), Pair("q", "c", ("m",), "book"), Pair("q", "d")]
     book, alone, same, *rest = siblings_of(pairs).tolist()
