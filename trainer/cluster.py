@@ -2,6 +2,8 @@
 
 from collections.abc import Sequence
 from dataclasses import dataclass
+from hashlib import blake2b
+from pathlib import Path
 
 import numpy as np
 from numpy.typing import NDArray
@@ -53,6 +55,25 @@ def cluster_pairs(
     centroids = np.asarray(means.centroids, np.float32)
     assignment = means.assign(points[:n])[1].astype(np.int64)
     return Clusters(assignment, centroids)
+
+
+def kept_clusters(
+    folder: Path, queries: Floats, documents: Floats, cluster_size: int, seed: int, components: int | None = None
+) -> Clusters:
+    """`cluster_pairs`, kept in `folder`: another run finds them, on a machine without faiss too."""
+    digest = blake2b(f"{queries.shape} {cluster_size} {seed} {components}".encode(), digest_size=8)
+    for vectors in (queries, documents):
+        digest.update(np.ascontiguousarray(vectors))
+    file = folder / f"{digest.hexdigest()}.npz"
+    if file.exists():
+        with np.load(file) as kept:
+            return Clusters(kept["assignment"], kept["centroids"])
+    found = cluster_pairs(queries, documents, cluster_size, seed, components)
+    folder.mkdir(parents=True, exist_ok=True)
+    fresh = file.with_suffix(".new.npz")
+    np.savez(fresh, assignment=found.assignment, centroids=found.centroids)
+    fresh.replace(file)
+    return found
 
 
 def cluster_documents(document_ids: Sequence[str], queries: Floats, documents: Floats) -> Clusters:

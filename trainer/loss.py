@@ -7,7 +7,7 @@ from torch import Tensor
 from torch.nn import functional
 from torch.utils.checkpoint import checkpoint
 
-ROWS = 512  # queries whose scores are held at once
+ROWS = 128  # queries whose scores are held at once
 EXCLUDED = -1e4  # as a logit: no probability, and no nan where a whole row is excluded
 
 

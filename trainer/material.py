@@ -13,7 +13,7 @@ from cdesearch.model.contextual import ContextualModel
 from cdesearch.onnx_runtime import OnnxRuntime
 from cdesearch.torch_runtime import TorchRuntime
 from trainer.batch import Batch
-from trainer.cluster import Clusters, cluster_documents, cluster_pairs, sparse_vectors
+from trainer.cluster import Clusters, cluster_documents, kept_clusters, sparse_vectors
 from trainer.display import Display
 from trainer.pairs import Domain, domain_files, prepare
 from trainer.recipe import Recipe
@@ -148,4 +148,5 @@ def _clusters(recipe: Recipe, domain: Domain, known: Surrogate) -> Clusters:
     if recipe.batches.sparse:
         columns = domain.column("query"), domain.column("document")
         queries, documents = sparse_vectors(*columns, recipe.batches.components or SPARSE_COMPONENTS, recipe.run.seed)
-    return cluster_pairs(queries, documents, recipe.batches.cluster_size, recipe.run.seed, recipe.batches.components)
+    batches, folder = recipe.batches, _work(recipe) / "clusters"
+    return kept_clusters(folder, queries, documents, batches.cluster_size, recipe.run.seed, batches.components)

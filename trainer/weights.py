@@ -5,8 +5,16 @@ from collections.abc import Callable
 import torch
 from torch import Tensor
 
-from trainer.batch import Batch
+from trainer.batch import Batch, Tokens
 from trainer.statistics_head import StatisticsHead
+
+
+def document_frequencies(documents: Tokens, vocabulary: int) -> Tensor:
+    """(V,) in how many of the documents each token stands; 0 for padding."""
+    ids = documents.ids.masked_fill(documents.mask == 0, 0).sort(1).values
+    is_first = torch.ones_like(ids, dtype=torch.bool)
+    is_first[:, 1:] = ids[:, 1:] != ids[:, :-1]
+    return torch.bincount(ids[is_first & (ids > 0)], minlength=vocabulary)
 
 
 class TokenWeights:
@@ -22,10 +30,7 @@ class TokenWeights:
         if not batch.is_contextual:
             return self.equal
         documents = batch.documents
-        there = torch.zeros(len(documents), self._vocabulary, dtype=torch.bool)
-        there.scatter_(1, documents.ids, documents.mask.bool())
-        counts = there.sum(0).to(self._device, torch.float32)
-        counts[0] = 0  # padding
+        counts = document_frequencies(documents, self._vocabulary).to(self._device, torch.float32)
         return lambda: head.token_weights(counts, len(documents), self._special)
 
     def equal(self) -> Tensor:

@@ -5,7 +5,8 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from trainer.cluster import Clusters, cluster_pairs, sparse_vectors
+from trainer import cluster
+from trainer.cluster import Clusters, cluster_pairs, kept_clusters, sparse_vectors
 from trainer.pack import pack
 
 sizes = st.lists(st.integers(0, 90), min_size=1, max_size=4)
@@ -58,3 +59,15 @@ def test_words_cluster_without_a_model():
     queries, texts = sparse_vectors(documents, documents, 2, seed=0)
     assert queries.shape == (20, 2) and np.linalg.norm(texts, axis=1) == pytest.approx(np.ones(20), abs=1e-4)
     assert queries[0] @ texts[1] > 0.99 > queries[0] @ texts[15]
+
+
+def test_clusters_are_made_once(tmp_path, monkeypatch):
+    random = np.random.default_rng(0)
+    queries, documents = random.standard_normal((2, 60, 8)).astype(np.float32)
+    first = kept_clusters(tmp_path, queries, documents, 20, seed=0)
+    monkeypatch.setattr(cluster, "cluster_pairs", lambda *_: pytest.fail("made again"))
+    again = kept_clusters(tmp_path, queries, documents, 20, seed=0)
+    np.testing.assert_array_equal(first.assignment, again.assignment)
+    np.testing.assert_array_equal(first.centroids, again.centroids)
+    with pytest.raises(pytest.fail.Exception):
+        kept_clusters(tmp_path, queries, documents, 20, seed=1)

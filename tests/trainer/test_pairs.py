@@ -14,7 +14,7 @@ from cdesearch.document_context import add_document, to_unit
 from cdesearch.errors import InputError, SourceError
 from cdesearch.model.config import StatisticsConfig
 from cdesearch.statistics import idf_weights, whitening
-from trainer.batch import choose_context, siblings_of
+from trainer.batch import Tokens, choose_context, siblings_of
 from trainer.document_context import in_document
 from trainer.false_negatives import false_negatives
 from trainer.loss import contrastive
@@ -22,6 +22,7 @@ from trainer.pairs import Pair, domain_files, prepare, read_pairs
 from trainer.recipe import differences, load_recipe
 from trainer.statistics_head import StatisticsHead
 from trainer.surrogate import LexicalScores, Surrogate
+from trainer.weights import document_frequencies
 
 RECIPE = '[data]\npairs = ["p"]\n[model]\nstart = "m"\n[run]\nout = "o"\n'
 
@@ -63,6 +64,16 @@ def test_a_part_of_a_domain_holds_whole_documents(tmp_path):
         assert sorted(order) == list(range(50)) and len({row % 10 for row in order[:20]}) == 4
     (plain,) = prepare([write(tmp_path / "b.jsonl", [row | {"document_id": None} for row in rows])], tmp_path / "work")
     assert plain.shuffled(np.random.default_rng(0)) == np.random.default_rng(0).permutation(50).tolist()
+
+
+@given(st.lists(st.lists(st.integers(1, 20), min_size=1, max_size=9), min_size=1, max_size=6))
+def test_a_token_counts_once_a_document(rows):
+    ids = torch.zeros(len(rows), 9, dtype=torch.long)
+    mask = torch.zeros_like(ids)
+    for place, row in enumerate(rows):
+        ids[place, : len(row)], mask[place, : len(row)] = torch.tensor(row), 1
+    expected = [sum(token in row for row in rows) for token in range(21)]
+    assert document_frequencies(Tokens(ids, mask), 21).tolist() == expected
 
 
 def test_siblings_are_chunks_of_one_document():
