@@ -63,7 +63,7 @@ def kept_clusters(
     """`cluster_pairs`, kept in `folder`: another run finds them, on a machine without faiss too."""
     digest = blake2b(f"{queries.shape} {cluster_size} {seed} {components}".encode(), digest_size=8)
     for vectors in (queries, documents):
-        digest.update(np.ascontiguousarray(vectors))
+        digest.update(np.ascontiguousarray(vectors).data)
     file = folder / f"{digest.hexdigest()}.npz"
     if file.exists():
         with np.load(file) as kept:
