@@ -34,9 +34,12 @@ class Tokens:
         return Tokens(self.ids[places], self.mask[places])
 
     def micro_batches(self, rows: slice, size: int) -> list[tuple[Tensor, "Tokens"]]:
-        """The texts in `rows`, texts of like length together, shortest first; with their places in `rows`."""
+        """The texts in `rows`, texts of like length together, with their places in `rows`.
+
+        Longest first: what one leaves free is large enough for the next, so that memory does not grow with the batch.
+        """
         mine = self.rows(rows.start, rows.stop)
-        order = torch.argsort(mine.mask.sum(1), stable=True)
+        order = torch.argsort(mine.mask.sum(1), descending=True, stable=True)
         return [(places, mine.take(places).rows(0, len(places))) for places in order.split(size)]
 
     def to(self, device: torch.device) -> "Tokens":

@@ -4,7 +4,7 @@
     (b) second stage over queries and documents, the same      and onto the context (cached: its keys and values)
     (c) loss, and its gradient at the pooled vectors       (e) context pass and first stage again, from that gradient
 
-Every forward pass that is repeated replays its random state, so dropout is the same both times. The last
+Every forward pass that is repeated replays its random state, so dropout is the same both times. The first
 micro-batches of context and documents, the longest, are not repeated: their graphs wait. On several processes
 each embeds its own share of the texts; vectors are gathered, and gradients summed, so that all take the same step.
 """
@@ -108,14 +108,14 @@ class GradCache:
         return _Held(vectors, is_null, (keys, values))
 
     def _run(self, texts: Tokens, network: Callable[[Tokens], Tensor], *, keep: bool) -> tuple[Tensor, list[_Piece]]:
-        """All processes' vectors (n, d) without gradient; with `keep`, the graph of the last piece waits."""
+        """All processes' vectors (n, d) without gradient; with `keep`, the graph of the first and longest piece waits."""
         mine = share(len(texts))
         vectors = torch.empty(mine.stop - mine.start, self._model.config.backbone.dimension, device=self._device)
         parts = texts.micro_batches(mine, self._micro_batch)
         pieces = []
         for number, (places, part) in enumerate(parts):
             piece = _Piece(places.to(self._device), part.to(self._device), _random_state(self._device))
-            with torch.set_grad_enabled(keep and number == len(parts) - 1):
+            with torch.set_grad_enabled(keep and number == 0):
                 made = network(piece.tokens)
             vectors[piece.places] = made.detach()
             pieces.append(replace(piece, graph=made) if made.requires_grad else piece)
@@ -124,7 +124,7 @@ class GradCache:
     def _replay(self, pieces: Sequence[_Piece], gradient: Tensor, network: Callable[[Tokens], Tensor]) -> None:
         """Backward through every piece, from the gradient (n, d) at all processes' vectors."""
         mine = gradient[share(len(gradient))]
-        for piece in reversed(pieces):
+        for piece in pieces:
             made = piece.graph
             if made is None:
                 with _replayed(piece.state, self._device):
