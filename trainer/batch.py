@@ -36,7 +36,7 @@ class Tokens:
     def micro_batches(self, rows: slice, size: int) -> list[tuple[Tensor, "Tokens"]]:
         """The texts in `rows`, texts of like length together, with their places in `rows`.
 
-        Longest first: what one leaves free is large enough for the next, so that memory does not grow with the batch.
+        Longest first: the next fits into what one leaves free.
         """
         mine = self.rows(rows.start, rows.stop)
         order = torch.argsort(mine.mask.sum(1), descending=True, stable=True)
