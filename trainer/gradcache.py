@@ -108,7 +108,7 @@ class GradCache:
         return _Held(vectors, is_null, (keys, values))
 
     def _run(self, texts: Tokens, network: Callable[[Tokens], Tensor], *, keep: bool) -> tuple[Tensor, list[_Piece]]:
-        """All processes' vectors (n, d) without gradient; with `keep`, the graph of the first and longest piece waits."""
+        """All processes' vectors (n, d) without gradient; with `keep`, the graph of the longest piece waits."""
         mine = share(len(texts))
         vectors = torch.empty(mine.stop - mine.start, self._model.config.backbone.dimension, device=self._device)
         parts = texts.micro_batches(mine, self._micro_batch)
