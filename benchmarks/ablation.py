@@ -26,7 +26,8 @@ from cdesearch.model.config import ModelConfig
 from trainer.log import read_log
 from trainer.recipe import Recipe, check_recipe
 
-KINDS = ("true", "random", "null", "document", "fused")
+CONTEXTS = ("true", "random", "null", "document")
+KINDS = (*CONTEXTS, "fused")
 
 
 @dataclass(frozen=True, slots=True)
@@ -131,7 +132,7 @@ def _measured(encoder: Encoder, sets: list[Dataset], seed: int) -> dict[str, dic
         for place, dataset in enumerate(sets):
             strange = sets[(place + 1) % len(sets)]
             systems: dict[str, System] = {
-                kind: Contextual(encoder, Path(name), kind, strange, seed) for kind in KINDS[:-1]
+                kind: Contextual(encoder, Path(name), kind, strange, seed) for kind in CONTEXTS
             }
             systems["fused"] = Fused(Contextual(encoder, Path(name), "document", seed=seed))
             runs = {kind: system.retrieve(dataset) for kind, system in systems.items()}

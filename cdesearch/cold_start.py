@@ -7,11 +7,11 @@ from types import ModuleType
 from typing import Any
 
 REST_CLIENT = "lance_namespace_urllib3_client"
-OPTIONAL = "pandas"  # pyarrow takes it where it is installed, and does without
+PANDAS = "pandas"  # pyarrow imports it where it is installed, and does without
 
 
 def leave_out_what_no_query_uses() -> None:
-    """Spare this process LanceDB's REST client, a second of imports, and pandas, a quarter where it is installed.
+    """Spare this process the imports of LanceDB's REST client, a second, and of pandas, a quarter of one.
 
     For the command line alone: a program that imports `cdesearch` may itself want them.
     """
@@ -22,8 +22,8 @@ class _LeftOut(MetaPathFinder, Loader):
     """Finds the REST client's modules, all empty, and no pandas."""
 
     def find_spec(self, fullname: str, *_: object) -> ModuleSpec | None:
-        """Ours for the REST client, nobody's for the rest."""
-        if fullname == OPTIONAL:
+        """Ours for the REST client, nobody's for the rest; raises ModuleNotFoundError for pandas."""
+        if fullname == PANDAS:
             raise ModuleNotFoundError(f"{fullname} is left out.", name=fullname)
         if fullname.partition(".")[0] != REST_CLIENT:
             return None

@@ -27,6 +27,7 @@ __all__ = [
 
 FOLDER = ".cdesearch"
 CURRENT = "CURRENT"  # the file that names the live generation
+TABLES = "tables"  # the folder of LanceDB in a generation
 
 
 def find_index(start: Path) -> Path:
@@ -57,23 +58,24 @@ def absolute(path: Path) -> Path:
 
 def connect(generation: Path) -> Any:
     """The LanceDB database of a generation."""
-    os.environ.setdefault("LANCEDB_LOG", "error")  # its warnings are for its own developers
-    import lancedb
-
-    return lancedb.connect(generation / "tables")
+    return _lancedb().connect(generation / TABLES)
 
 
 def answered(coroutine: Coroutine[Any, Any, Any]) -> Any:
     """What LanceDB's asynchronous side answers, in one turn of its event loop; the synchronous side takes five."""
-    from lancedb.background_loop import LOOP
-
-    return LOOP.run(coroutine)  # type: ignore[no-untyped-call] # LanceDB's own
+    return _lancedb().background_loop.LOOP.run(coroutine)
 
 
 async def _open_async(generation: Path, name: str) -> Any:
+    database = await _lancedb().connect_async(generation / TABLES)
+    return await database.open_table(name)
+
+
+def _lancedb() -> Any:
+    os.environ.setdefault("LANCEDB_LOG", "error")  # read on import; its warnings are for its own developers
     import lancedb
 
-    return await (await lancedb.connect_async(generation / "tables")).open_table(name)
+    return lancedb
 
 
 class Index:

@@ -123,10 +123,11 @@ def _pair(row: Mapping[str, Any], place: str) -> Pair:
 
 def _asked(row: Mapping[str, Any], place: str) -> Iterator[Pair]:
     try:
+        chunks = dict(enumerate(row["chunks"]))  # has no place -1
         for question in row["questions"]:
-            chunk = row["chunks"][question["chunk"]]
+            chunk = chunks[question["chunk"]]
             yield Pair(question["text"].strip(), chunk.strip(), document_id=str(row["doc_id"]))
-    except (KeyError, IndexError, TypeError, AttributeError) as error:
+    except (KeyError, TypeError, AttributeError) as error:
         needs = "doc_id, chunks, and questions with `text` and `chunk`, a place in chunks"
         raise SourceError(f"{place} is no long document ({error}).", f"It needs {needs}.") from None
 

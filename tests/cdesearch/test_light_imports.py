@@ -1,7 +1,10 @@
+import os
 import subprocess
 import sys
 
 import pytest
+
+import cdesearch
 
 HEAVY = ("torch", "lancedb", "faiss", "transformers", "onnxruntime")
 
@@ -32,9 +35,21 @@ def test_query_and_index_need_no_torch(tmp_path):
     assert "torch" not in loaded_after(code).splitlines()[-1]
 
 
-def test_the_public_face():
-    import cdesearch
+def test_a_query_process_does_without_pandas_and_lancedbs_warnings(tmp_path):
+    pytest.importorskip("pandas")
+    (tmp_path / "a.md").write_text("# Cats\n\nA cat purrs.\n")
+    cdesearch.build(tmp_path)
+    program = (
+        "import os, sys\nfrom cdesearch.cli import main\n"
+        "try:\n    main()\nfinally:\n    print('pandas' in sys.modules, os.environ['LANCEDB_LOG'])"
+    )
+    command = [sys.executable, "-c", program, "query", "cat", "--index", str(tmp_path)]
+    environment = {name: value for name, value in os.environ.items() if name != "LANCEDB_LOG"}
+    done = subprocess.run(command, env=environment, capture_output=True, text=True, check=True)
+    assert "a.md" in done.stdout and done.stdout.splitlines()[-1] == "False error"
 
+
+def test_the_public_face():
     assert sorted(cdesearch.__all__) == [
         "CdesearchError",
         "Chunk",

@@ -51,7 +51,12 @@ def test_a_long_document_is_a_pair_a_question(tmp_path):
     assert pairs == [Pair("second?", "two", document_id="book"), Pair("q", "d", document_id="x")]
     (domain,) = prepare([file], tmp_path / "work")
     assert domain.take([0, 1]) == pairs
-    for wrong in ({"questions": [{"text": "third?", "chunk": 2}]}, {"chunks": None}, {"questions": 3}):
+    for wrong in (
+        {"questions": [{"text": "none?", "chunk": -1}]},
+        {"chunks": ["one"]},
+        {"chunks": None},
+        {"questions": 3},
+    ):
         with pytest.raises(SourceError, match="1 is no long document"):
             list(read_pairs(write(file, [book | wrong])))
 
