@@ -9,6 +9,7 @@ Scores = NDArray[np.float64]
 
 # Chosen on half of the queries of six sets, see benchmarks/results/choices-2026-11.md.
 TEXT_WEIGHT = 18.0
+PART_WEIGHT = 9.0  # of text where chunks are parts of a document: their vectors know whose they are, their words do not
 NOISE_RANK = 100  # the text score at this rank is noise: a word or two that many chunks share
 FEWEST_NULL = 16  # context chunks; of fewer, as in an index that began small, the candidates are the null
 LEAST_DEVIATION = 1.0  # of the best candidate; a query that nothing is near to is no reason to trust words more
@@ -26,16 +27,17 @@ def fuse(dense: Scores, text: Scores, null: Scores, documents: Sequence[str] | N
     leaves the ranking to the vectors. `text` holds NaN where full text did not find the candidate.
 
     `documents` (n,) names each candidate's document, where chunks do not carry its title: half of a chunk's text
-    evidence is then the best that its document has.
+    evidence is then the best that its document has, and text counts for half as much.
     """
     null = null if len(null) >= FEWEST_NULL else dense
     spread = float(null.std()) if len(null) else 0.0
     stands_out = np.zeros_like(dense) if spread < 1e-9 else (dense - null.mean()) / spread
-    evidence = _over_noise(text)
+    evidence, weight = _over_noise(text), TEXT_WEIGHT
     if documents is not None:
+        weight = PART_WEIGHT
         evidence = (evidence + _best_of_document(evidence, documents)) / 2
     loudness = evidence.max(initial=0.0) / max(LEAST_DEVIATION, stands_out.max(initial=0.0))
-    fused: Scores = stands_out + TEXT_WEIGHT * loudness * evidence
+    fused: Scores = stands_out + weight * loudness * evidence
     return fused
 
 

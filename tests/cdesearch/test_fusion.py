@@ -57,10 +57,17 @@ def test_words_count_less_the_further_the_best_vector_stands_out():
 
 def test_a_chunk_shares_half_of_the_text_evidence_of_its_document():
     dense, text = np.full(4, 0.2), np.array([9.0, np.nan, np.nan, 3.0])
-    alone = fuse(dense, text, NULL)
-    shared = fuse(dense, text, NULL, ["a", "a", "b", "c"])
+    alone = fuse(dense, text, NULL, ["a", "b", "c", "d"])
+    shared = fuse(dense, text, NULL, ["a", "a", "c", "d"])
     np.testing.assert_allclose(shared[1] - alone[1], (alone[0] - alone[1]) / 2)
     np.testing.assert_array_equal(shared[[0, 2, 3]], alone[[0, 2, 3]])
+
+
+def test_text_counts_for_half_where_chunks_are_parts_of_documents():
+    dense, text = np.full(3, 0.2), np.array([9.0, np.nan, 3.0])
+    silent = fuse(dense, np.full(3, np.nan), NULL)
+    whole, part = fuse(dense, text, NULL) - silent, fuse(dense, text, NULL, ["a", "b", "c"]) - silent
+    np.testing.assert_allclose(part, whole / 2)
 
 
 def test_a_silent_side_says_nothing():
