@@ -195,12 +195,9 @@ def _memory_figures(pairs: Path, model: Path) -> list[Figure]:
     """
     held = {size: _peak(pairs, model, size, {"MALLOC_MMAP_THRESHOLD_": "262144"}) for size in (256, 1024, 4096)}
     kept = {size: _peak(pairs, model, size, {}) for size in (256, 4096)}
-    growth = {
-        name: 1000 * (peaks[4096] - peaks[256]) / (4096 - 256) for name, peaks in (("held", held), ("kept", kept))
-    }
     return [
-        Figure("memory a pair adds, batch 256 to 4096", growth["held"], "kB", detail={"peak_megabytes": held}),
-        Figure("the same with glibc's default", growth["kept"], "kB", detail={"peak_megabytes": kept}),
+        Figure("memory a pair adds, batch 256 to 4096", _growth(held), "kB", detail={"peak_megabytes": held}),
+        Figure("the same with glibc's default", _growth(kept), "kB", detail={"peak_megabytes": kept}),
         Figure("peak memory, batch of 256", kept[256], "MB"),
         Figure("peak memory, batch of 4096", kept[4096], "MB"),
     ]
@@ -211,6 +208,11 @@ def _peak(pairs: Path, model: Path, size: int, environment: dict[str, str]) -> f
     command = [sys.executable, "-c", _PEAK, str(pairs), str(model), str(size)]
     done = subprocess.run(command, capture_output=True, text=True, check=True, env=os.environ | environment)
     return int(done.stdout) / 1e6
+
+
+def _growth(peaks: dict[int, float]) -> float:
+    """Kilobytes a pair, from megabytes by batch size."""
+    return 1000 * (peaks[4096] - peaks[256]) / (4096 - 256)
 
 
 def _clustering_figures() -> list[Figure]:
