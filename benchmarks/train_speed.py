@@ -188,7 +188,7 @@ def _step_figures(pairs: Path, model: Path, size: int, context_size: int, rounds
 
 
 def _memory_figures(pairs: Path, model: Path) -> list[Figure]:
-    """Peak memory of a step by batch size: what the step holds, and with what glibc keeps for reuse.
+    """Peak memory of a step by batch size: as it runs, and without what glibc keeps for reuse.
 
     A pair's vectors, unit vectors and gradients of both are 12 kB. Blocks above the threshold go back when they are
     freed; by default glibc raises it to the largest block freed, and keeps holes of other micro-batches' lengths.
@@ -196,8 +196,8 @@ def _memory_figures(pairs: Path, model: Path) -> list[Figure]:
     held = {size: _peak(pairs, model, size, {"MALLOC_MMAP_THRESHOLD_": "262144"}) for size in (256, 1024, 4096)}
     kept = {size: _peak(pairs, model, size, {}) for size in (256, 4096)}
     return [
-        Figure("memory a pair adds, batch 256 to 4096", _growth(held), "kB", detail={"peak_megabytes": held}),
-        Figure("the same with glibc's default", _growth(kept), "kB", detail={"peak_megabytes": kept}),
+        Figure("memory a pair adds, batch 256 to 4096", _growth(kept), "kB", detail={"peak_megabytes": kept}),
+        Figure("of that held by the step, glibc giving back", _growth(held), "kB", detail={"peak_megabytes": held}),
         Figure("peak memory, batch of 256", kept[256], "MB"),
         Figure("peak memory, batch of 4096", kept[4096], "MB"),
     ]
