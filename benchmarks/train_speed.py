@@ -1,6 +1,6 @@
 """What does training cost? Steps against each other, memory, a peer's loop, clustering; side by side in one run."""
 
-import os
+import pickle
 import subprocess
 import sys
 import tempfile
@@ -27,15 +27,16 @@ MICRO_BATCH = 32
 TEMPERATURE = 0.05
 RATE = 2e-5
 
-# Runs one step of a batch size in a process of its own and prints its peak memory in bytes.
+# Takes one step with a batch from a file, in a process of its own, and prints its peak memory in bytes.
 _PEAK = (
-    "import sys\n"
+    "import pickle, sys\n"
     "from pathlib import Path\n"
     "from benchmarks.machine import peak_memory\n"
-    "from benchmarks.train_speed import Trainee, read_batch\n"
-    "pairs, model, size = Path(sys.argv[1]), Path(sys.argv[2]), int(sys.argv[3])\n"
-    "trainee = Trainee(model, contextual=False)\n"
-    "trainee.step(read_batch(pairs, model, size))\n"
+    "from benchmarks.train_speed import Trainee\n"
+    "trainee = Trainee(Path(sys.argv[1]), contextual=False)\n"
+    "with open(sys.argv[2], 'rb') as file:\n"
+    "    batch = pickle.load(file)\n"
+    "trainee.step(batch)\n"
     "print(peak_memory())\n"
 )
 # Clusters and packs domains of unit vectors around centres; prints seconds and peak bytes.
@@ -188,31 +189,28 @@ def _step_figures(pairs: Path, model: Path, size: int, context_size: int, rounds
 
 
 def _memory_figures(pairs: Path, model: Path) -> list[Figure]:
-    """Peak memory of a step by batch size: as it runs, and without what glibc keeps for reuse.
+    """Peak memory of a step by batch size.
 
-    A pair's vectors, unit vectors and gradients of both are 12 kB. Blocks above the threshold go back when they are
-    freed; by default glibc raises it to the largest block freed, and keeps holes of other micro-batches' lengths.
+    A pair brings its vectors and their gradients, 6 kB; the batch itself brings tokens, 4 kB, and the mask of false
+    negatives, 4 kB in a batch of 4096.
     """
-    held = {size: _peak(pairs, model, size, {"MALLOC_MMAP_THRESHOLD_": "262144"}) for size in (256, 1024, 4096)}
-    kept = {size: _peak(pairs, model, size, {}) for size in (256, 4096)}
+    peaks = {size: _peak(pairs, model, size) for size in (256, 1024, 4096)}
+    growth = 1000 * (peaks[4096] - peaks[256]) / (4096 - 256)
     return [
-        Figure("memory a pair adds, batch 256 to 4096", _growth(kept), "kB", detail={"peak_megabytes": kept}),
-        Figure("of that held by the step, glibc giving back", _growth(held), "kB", detail={"peak_megabytes": held}),
-        Figure("peak memory, batch of 256", kept[256], "MB"),
-        Figure("peak memory, batch of 4096", kept[4096], "MB"),
+        Figure("memory a pair adds, batch 256 to 4096", growth, "kB", detail={"peak_megabytes": peaks}),
+        Figure("peak memory, batch of 256", peaks[256], "MB"),
+        Figure("peak memory, batch of 4096", peaks[4096], "MB"),
     ]
 
 
-def _peak(pairs: Path, model: Path, size: int, environment: dict[str, str]) -> float:
+def _peak(pairs: Path, model: Path, size: int) -> float:
     """Megabytes of a process that takes one step."""
-    command = [sys.executable, "-c", _PEAK, str(pairs), str(model), str(size)]
-    done = subprocess.run(command, capture_output=True, text=True, check=True, env=os.environ | environment)
+    with tempfile.NamedTemporaryFile() as file:
+        pickle.dump(read_batch(pairs, model, size), file)
+        file.flush()
+        command = [sys.executable, "-c", _PEAK, str(model), file.name]
+        done = subprocess.run(command, capture_output=True, text=True, check=True)
     return int(done.stdout) / 1e6
-
-
-def _growth(peaks: dict[int, float]) -> float:
-    """Kilobytes a pair, from megabytes by batch size."""
-    return 1000 * (peaks[4096] - peaks[256]) / (4096 - 256)
 
 
 def _clustering_figures() -> list[Figure]:

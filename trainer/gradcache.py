@@ -19,10 +19,13 @@ from torch import Tensor
 from cdesearch.model.backbone import mean_pool
 from cdesearch.model.contextual import ContextualModel
 from cdesearch.model.packed import has_kernel, pack_texts, packed_mean
+from trainer.allocator import give_back
 from trainer.batch import Batch, Tokens
 from trainer.loss import Verdict
 from trainer.processes import gather, same_seed, share, total, world
 from trainer.statistics_head import StatisticsHead
+
+TIDY_EVERY = 4  # micro-batches; each leaves holes of its own length, which would add up to the size of the batch
 
 Judge = Callable[[Tensor, Tensor, Tensor], Verdict]  # pooled queries, documents and context to the loss
 
@@ -74,9 +77,10 @@ class GradCache:
         queries, documents = queries.requires_grad_(), documents.requires_grad_()
         verdict = judge(queries, documents, documents[batch.context])  # (c)
         (verdict.loss / world()).backward()
+        self._tidy()
         for whole, pieces in ((documents, documents_seen), (queries, queries_seen)):  # (d)
             assert whole.grad is not None
-            self._replay(pieces, whole.grad * world(), second_stage)
+            self._replay(pieces, whole.grad.mul_(world()), second_stage)
         held.backward()
         if leaf.grad is not None and not self._freeze_first_stage:  # (e)
             self._replay(context_seen, total(leaf.grad), self._first_stage_vectors)
@@ -119,17 +123,25 @@ class GradCache:
                 made = network(piece.tokens)
             vectors[piece.places] = made.detach()
             pieces.append(replace(piece, graph=made) if made.requires_grad else piece)
+            if number % TIDY_EVERY == TIDY_EVERY - 1:
+                self._tidy()
         return gather(vectors), pieces
 
     def _replay(self, pieces: Sequence[_Piece], gradient: Tensor, network: Callable[[Tokens], Tensor]) -> None:
         """Backward through every piece, from the gradient (n, d) at all processes' vectors."""
         mine = gradient[share(len(gradient))]
-        for piece in pieces:
+        for number, piece in enumerate(pieces):
             made = piece.graph
             if made is None:
                 with _replayed(piece.state, self._device):
                     made = network(piece.tokens)
             made.backward(mine[piece.places])
+            if number % TIDY_EVERY == TIDY_EVERY - 1:
+                self._tidy()
+
+    def _tidy(self) -> None:
+        if self._device.type == "cpu":
+            give_back()
 
     def _first_stage_vectors(self, tokens: Tokens) -> Tensor:
         """(B, d)."""

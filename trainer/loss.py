@@ -1,11 +1,11 @@
 """What a batch teaches: own documents closer than all others, and, with a teacher, how close (CDE equation 2)."""
 
 from dataclasses import dataclass
+from typing import Any
 
 import torch
 from torch import Tensor
 from torch.nn import functional
-from torch.utils.checkpoint import checkpoint
 
 ROWS = 128  # queries whose scores are held at once
 EXCLUDED = -1e4  # as a logit: no probability, and no nan where a whole row is excluded
@@ -34,18 +34,38 @@ def contrastive(
     """
     queries, documents = queries.float(), documents.float()
     own = torch.arange(len(queries), device=queries.device)
-    losses, hits = [], []
+    loss, hits = torch.zeros((), device=queries.device), []
+    to_queries, to_documents = torch.zeros_like(queries), torch.zeros_like(documents)
+    learns = torch.is_grad_enabled()
     for rows in own.split(ROWS):
+        some, all_ = (x.detach().requires_grad_(learns) for x in (queries[rows], documents))
         taught = teacher[rows] if teacher is not None and teacher_weight else None
-        given = (queries[rows], documents, excluded[rows], rows, temperature, taught, teacher_weight)
-        # Scores of a block are made again for its gradient: memory grows with the vectors, not with their square.
-        if len(own) > ROWS and torch.is_grad_enabled():
-            loss, hit = checkpoint(_block, *given, use_reentrant=False)
-        else:
-            loss, hit = _block(*given)
-        losses.append(loss)
+        summed, hit = _block(some, all_, excluded[rows], rows, temperature, taught, teacher_weight)
+        # A block's gradient is taken at once, so that only its own scores are held, and they leave no holes behind.
+        if learns:
+            summed.backward()  # type: ignore[no-untyped-call] # torch's
+            to_queries[rows] = some.grad
+            to_documents += all_.grad
+        loss += summed.detach()
         hits.append(hit)
-    return Verdict(torch.stack(losses).sum() / len(own), torch.cat(hits).float().mean())
+    if learns:
+        loss = _Known.apply(queries, documents, loss, to_queries, to_documents)  # type: ignore[no-untyped-call] # torch's
+    return Verdict(loss / len(own), torch.cat(hits).float().mean())
+
+
+class _Known(torch.autograd.Function):
+    """The loss () of queries and documents, whose gradients are there already."""
+
+    @staticmethod
+    def forward(ctx: Any, *given: Tensor) -> Tensor:
+        _queries, _documents, loss, *gradients = given
+        ctx.save_for_backward(*gradients)
+        return loss.clone()
+
+    @staticmethod
+    def backward(ctx: Any, scale: Tensor) -> tuple[Tensor | None, ...]:
+        to_queries, to_documents = ctx.saved_tensors
+        return scale * to_queries, scale * to_documents, None, None, None
 
 
 def _block(
