@@ -25,7 +25,7 @@ from trainer.loss import Verdict
 from trainer.processes import gather, same_seed, share, total, world
 from trainer.statistics_head import StatisticsHead
 
-TIDY_EVERY = 4  # micro-batches; each leaves holes of its own length, which would add up to the size of the batch
+TIDY_EVERY = 2  # micro-batches with gradient; each leaves holes of its own length, more of them the larger the batch
 
 Judge = Callable[[Tensor, Tensor, Tensor], Verdict]  # pooled queries, documents and context to the loss
 
@@ -123,8 +123,6 @@ class GradCache:
                 made = network(piece.tokens)
             vectors[piece.places] = made.detach()
             pieces.append(replace(piece, graph=made) if made.requires_grad else piece)
-            if number % TIDY_EVERY == TIDY_EVERY - 1:
-                self._tidy()
         return gather(vectors), pieces
 
     def _replay(self, pieces: Sequence[_Piece], gradient: Tensor, network: Callable[[Tokens], Tensor]) -> None:
