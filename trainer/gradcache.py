@@ -25,7 +25,7 @@ from trainer.loss import Verdict
 from trainer.processes import gather, same_seed, share, total, world
 from trainer.statistics_head import StatisticsHead
 
-TIDY_EVERY = 2  # micro-batches with gradient; each leaves holes of its own length, more of them the larger the batch
+TIDY_EVERY = 4  # micro-batches with gradient; each leaves holes of its own length
 
 Judge = Callable[[Tensor, Tensor, Tensor], Verdict]  # pooled queries, documents and context to the loss
 
@@ -116,13 +116,20 @@ class GradCache:
         mine = share(len(texts))
         vectors = torch.empty(mine.stop - mine.start, self._model.config.backbone.dimension, device=self._device)
         parts = texts.micro_batches(mine, self._micro_batch)
-        pieces = []
-        for number, (places, part) in enumerate(parts):
-            piece = _Piece(places.to(self._device), part.to(self._device), _random_state(self._device))
+        # All that outlives a micro-batch has its place before the first: small blocks between freed ones pin the heap.
+        pieces = [
+            _Piece(places.to(self._device), part.to(self._device), _random_state(self._device))
+            for places, part in parts
+        ]
+        for number, piece in enumerate(pieces):
+            for kept, now in zip(piece.state, _random_state(self._device), strict=True):
+                if kept is not None and now is not None:
+                    kept.copy_(now)
             with torch.set_grad_enabled(keep and number == 0):
                 made = network(piece.tokens)
             vectors[piece.places] = made.detach()
-            pieces.append(replace(piece, graph=made) if made.requires_grad else piece)
+            if made.requires_grad:
+                pieces[number] = replace(piece, graph=made)
         return gather(vectors), pieces
 
     def _replay(self, pieces: Sequence[_Piece], gradient: Tensor, network: Callable[[Tokens], Tensor]) -> None:

@@ -34,7 +34,7 @@ def contrastive(
     """
     queries, documents = queries.float(), documents.float()
     own = torch.arange(len(queries), device=queries.device)
-    loss, hits = torch.zeros((), device=queries.device), []
+    loss, hits = torch.zeros((), device=queries.device), torch.empty_like(own, dtype=torch.bool)
     to_queries, to_documents = torch.zeros_like(queries), torch.zeros_like(documents)
     learns = torch.is_grad_enabled()
     for rows in own.split(ROWS):
@@ -47,10 +47,10 @@ def contrastive(
             to_queries[rows] = some.grad
             to_documents += all_.grad
         loss += summed.detach()
-        hits.append(hit)
+        hits[rows] = hit
     if learns:
         loss = _Known.apply(queries, documents, loss, to_queries, to_documents)  # type: ignore[no-untyped-call] # torch's
-    return Verdict(loss / len(own), torch.cat(hits).float().mean())
+    return Verdict(loss / len(own), hits.float().mean())
 
 
 class _Known(torch.autograd.Function):
