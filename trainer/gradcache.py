@@ -25,7 +25,7 @@ from trainer.loss import Verdict
 from trainer.processes import gather, same_seed, share, total, world
 from trainer.statistics_head import StatisticsHead
 
-TIDY_EVERY = 4  # micro-batches with gradient; each leaves holes of its own length
+TIDY_EVERY = 4  # micro-batches; each leaves holes of its own length where it was
 
 Judge = Callable[[Tensor, Tensor, Tensor], Verdict]  # pooled queries, documents and context to the loss
 
@@ -130,6 +130,7 @@ class GradCache:
             vectors[piece.places] = made.detach()
             if made.requires_grad:
                 pieces[number] = replace(piece, graph=made)
+            self._tidy(number)
         return gather(vectors), pieces
 
     def _replay(self, pieces: Sequence[_Piece], gradient: Tensor, network: Callable[[Tokens], Tensor]) -> None:
@@ -141,11 +142,11 @@ class GradCache:
                 with _replayed(piece.state, self._device):
                     made = network(piece.tokens)
             made.backward(mine[piece.places])
-            if number % TIDY_EVERY == TIDY_EVERY - 1:
-                self._tidy()
+            self._tidy(number)
 
-    def _tidy(self) -> None:
-        if self._device.type == "cpu":
+    def _tidy(self, number: int = 0) -> None:
+        """After micro-batch `number`; the first holds the most."""
+        if self._device.type == "cpu" and number % TIDY_EVERY == 0:
             give_back()
 
     def _first_stage_vectors(self, tokens: Tokens) -> Tensor:

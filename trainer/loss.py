@@ -40,14 +40,12 @@ def contrastive(
     for rows in own.split(ROWS):
         some, all_ = (x.detach().requires_grad_(learns) for x in (queries[rows], documents))
         taught = teacher[rows] if teacher is not None and teacher_weight else None
-        summed, hit = _block(some, all_, excluded[rows], rows, temperature, taught, teacher_weight)
-        # A block's gradient is taken at once, so that only its own scores are held, and they leave no holes behind.
+        summed, hits[rows] = _block(some, all_, excluded[rows], rows, temperature, taught, teacher_weight)
+        # A block's gradient is taken at once, so that no more than its own scores are held.
         if learns:
-            summed.backward()  # type: ignore[no-untyped-call] # torch's
-            to_queries[rows] = some.grad
-            to_documents += all_.grad
+            to_queries[rows], to_one_block = torch.autograd.grad(summed, (some, all_))
+            to_documents += to_one_block
         loss += summed.detach()
-        hits[rows] = hit
     if learns:
         loss = _Known.apply(queries, documents, loss, to_queries, to_documents)  # type: ignore[no-untyped-call] # torch's
     return Verdict(loss / len(own), hits.float().mean())
