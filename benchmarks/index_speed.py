@@ -11,6 +11,7 @@ from typing import Any
 
 from benchmarks.figures import Figure
 from benchmarks.machine import gemm_rate
+from benchmarks.operations import forward_operations
 from cdesearch.batches import spans_of
 from cdesearch.encoder import load_encoder
 from cdesearch.index import Index
@@ -69,12 +70,10 @@ def index_figures(corpus: Path, biencoder: Path, work: Path, documents: int, rou
 def _share_of_gemm(texts: list[str], seconds: float) -> Figure:
     """How much of what this machine multiplies in float32 the whole run reached; int8 may go beyond it."""
     encoder = load_encoder()
-    shape = encoder.config.backbone
-    a_token = 2 * shape.n_layers * (4 * shape.dimension**2 + 2 * shape.dimension * shape.inner)
     lengths = [min(len(text.ids), encoder.max_tokens) for text in encoder.tokenizer.encode_batch_fast(texts)]
     spans = [span for length in lengths for span in spans_of(range(length), 1, encoder.config.span_tokens)]
-    attention = 4 * shape.n_layers * shape.dimension * sum(len(span) ** 2 for span in spans)
-    reached, rate = (a_token * sum(lengths) + attention) / seconds / 1e9, gemm_rate()
+    operations = forward_operations(encoder.config.backbone, [len(span) for span in spans])
+    reached, rate = operations / seconds / 1e9, gemm_rate()
     detail = {"gflops": reached, "gemm_gflops": rate, "tokens": sum(lengths)}
     return Figure("rate of products, against float32 matrices", 100 * reached / rate, "%", detail=detail)
 

@@ -5,7 +5,6 @@ import subprocess
 import sys
 import tempfile
 from collections.abc import Callable
-from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
@@ -17,22 +16,15 @@ from benchmarks.speed import installed_minilm
 from benchmarks.turns import in_turns
 
 if TYPE_CHECKING:
-    from torch import Tensor
-
-    from cdesearch.model.contextual import ContextualModel
+    from benchmarks.trainee import Trainee
     from trainer.batch import Batch
-
-MAX_TOKENS = 64
-MICRO_BATCH = 32
-TEMPERATURE = 0.05
-RATE = 2e-5
 
 # Takes one step with a batch from a file, in a process of its own, and prints its peak memory in bytes.
 _PEAK = (
     "import pickle, sys\n"
     "from pathlib import Path\n"
     "from benchmarks.machine import peak_memory\n"
-    "from benchmarks.train_speed import Trainee\n"
+    "from benchmarks.trainee import Trainee\n"
     "trainee = Trainee(Path(sys.argv[1]), contextual=False)\n"
     "with open(sys.argv[2], 'rb') as file:\n"
     "    batch = pickle.load(file)\n"
@@ -63,96 +55,22 @@ def train_speed(
     size: Annotated[int, typer.Option(help="Pairs of a batch; as in recipes/small.toml.")] = 256,
     context_size: Annotated[int, typer.Option(help="Documents of context in a step.")] = 64,
     rounds: Annotated[int, typer.Option(help="Steps of each, in turns; medians count.")] = 3,
-    only: Annotated[str, typer.Option(help="Of: steps, memory, clustering.")] = "steps,memory,clustering",
+    micro_batch: Annotated[int, typer.Option(help="Texts at once in `rate`; a GPU takes more.")] = 32,
+    only: Annotated[str, typer.Option(help="Of: steps, memory, clustering, rate.")] = "steps,memory,clustering",
     out: Annotated[Path, typer.Option(help="Folder for the JSON.")] = RESULTS,
 ) -> None:
-    """Measure training steps, their memory and the clustering against their bars."""
+    """Measure training steps, their memory and the clustering against their bars, and the rate in bf16."""
+    from benchmarks.trainee import MAX_TOKENS
+
     model = biencoder or installed_minilm()
     suites: dict[str, Callable[[], list[Figure]]] = {
         "steps": lambda: _step_figures(pairs, model, size, context_size, rounds),
         "memory": lambda: _memory_figures(pairs, model),
         "clustering": _clustering_figures,
+        "rate": lambda: _rate_figures(pairs, model, size, context_size, micro_batch, rounds),
     }
     settings = {"pairs": pairs.name, "size": size, "context_size": context_size, "max_tokens": MAX_TOKENS}
     measure("train", chosen(suites, only), settings, out)
-
-
-class Trainee:
-    """A start model with its optimizer, and one step of it."""
-
-    def __init__(self, start: Path, *, contextual: bool, attention: str = "cached", frozen: bool = False) -> None:
-        import torch
-
-        from trainer.gradcache import GradCache
-        from trainer.recipe import ModelChoice
-        from trainer.statistics_head import StatisticsHead
-        from trainer.train import starting_model
-
-        choice = {"start": start, "contextual": contextual, "context_attention": attention}
-        self.model = starting_model(ModelChoice.model_validate({**choice, "freeze_first_stage": frozen}))
-        self.head = StatisticsHead(self.model.config.statistics)
-        trained = [parameter for parameter in self.model.parameters() if parameter.requires_grad]
-        self._optimizer = torch.optim.AdamW(trained, RATE)
-        self._cache = GradCache(self.model, self.head, MICRO_BATCH, freeze_first_stage=frozen)
-        self._contextual = contextual
-
-    def step(self, batch: "Batch") -> None:
-        """By the gradient cache."""
-        batch = self._own(batch)
-        self._optimizer.zero_grad(set_to_none=True)
-        self._cache.step(batch, _equal_weights(self.model), self._judge(batch))
-        self._optimizer.step()
-
-    def plain_step(self, batch: "Batch") -> None:
-        """The whole graph at once."""
-        from trainer.watch import embed, hold
-
-        batch = self._own(batch)
-        self._optimizer.zero_grad(set_to_none=True)
-        context = batch.documents.take(batch.context) if batch.is_contextual else None
-        table = _equal_weights(self.model)()
-        held = hold(self.model, context, len(batch.documents), table.device)
-        queries, documents = (
-            embed(self.model, tokens, held, table, len(tokens)) for tokens in (batch.queries, batch.documents)
-        )
-        self._judge(batch)(queries, documents, documents[batch.context]).loss.backward()
-        self._optimizer.step()
-
-    def _own(self, batch: "Batch") -> "Batch":
-        """Without context, every slot is null."""
-        return batch if self._contextual else replace(batch, is_null=batch.is_null | True)
-
-    def _judge(self, batch: "Batch") -> Any:
-        from torch.nn.functional import normalize
-
-        from trainer.loss import contrastive
-
-        def judge(queries: "Tensor", documents: "Tensor", context: "Tensor") -> Any:
-            if self._contextual:
-                queries, documents = self.head(queries, context), self.head(documents, context)
-            else:
-                queries, documents = normalize(queries, dim=-1), normalize(documents, dim=-1)
-            return contrastive(queries, documents, batch.excluded, TEMPERATURE)
-
-        return judge
-
-
-def read_batch(pairs: Path, model: Path, size: int, context_size: int = 1) -> "Batch":
-    """The first `size` pairs of a file as one batch; the first documents are its context."""
-    import torch
-
-    from cdesearch.encoder import load_tokenizer
-    from trainer.batch import Batch, tokenize
-
-    rows = _first_pairs(pairs, size)
-    tokenizer = load_tokenizer(model / "tokenizer.json")
-    return Batch(
-        queries=tokenize(tokenizer, [query for query, _ in rows], "", MAX_TOKENS),
-        documents=tokenize(tokenizer, [document for _, document in rows], "", MAX_TOKENS),
-        context=torch.arange(context_size),
-        is_null=torch.zeros(context_size, dtype=torch.bool),
-        excluded=torch.zeros(len(rows), len(rows), dtype=torch.bool),
-    )
 
 
 def scattered(n: int, seed: int, d: int = 384) -> tuple[np.ndarray[Any, Any], np.ndarray[Any, Any]]:
@@ -165,6 +83,8 @@ def scattered(n: int, seed: int, d: int = 384) -> tuple[np.ndarray[Any, Any], np
 
 
 def _step_figures(pairs: Path, model: Path, size: int, context_size: int, rounds: int) -> list[Figure]:
+    from benchmarks.trainee import Trainee, read_batch
+
     batch = read_batch(pairs, model, size, context_size)
     biencoder = Trainee(model, contextual=False)
     joint = Trainee(model, contextual=True, attention="joint")
@@ -205,6 +125,8 @@ def _memory_figures(pairs: Path, model: Path) -> list[Figure]:
 
 def _peak(pairs: Path, model: Path, size: int) -> float:
     """Megabytes of a process that takes one step."""
+    from benchmarks.trainee import read_batch
+
     with tempfile.NamedTemporaryFile() as file:
         pickle.dump(read_batch(pairs, model, size), file)
         file.flush()
@@ -224,18 +146,28 @@ def _clustering_figures() -> list[Figure]:
     ]
 
 
+def _rate_figures(
+    pairs: Path, model: Path, size: int, context_size: int, micro_batch: int, rounds: int
+) -> list[Figure]:
+    from benchmarks.train_rate import rate_figures
+
+    return rate_figures(pairs, model, size, context_size, micro_batch, rounds)
+
+
 def _peer(pairs: Path, model: Path, size: int) -> Callable[[], None]:
     """A step of sentence-transformers' cached loss on the same texts, cut alike."""
     import torch
     from sentence_transformers import SentenceTransformer
     from sentence_transformers.losses import CachedMultipleNegativesRankingLoss
 
+    from benchmarks.trainee import MAX_TOKENS, MICRO_BATCH, RATE, first_pairs
+
     student: Any = SentenceTransformer(str(model), device="cpu")
     student.max_seq_length = MAX_TOKENS
     student[0].auto_model.embeddings.word_embeddings.requires_grad_(False)  # as ours
     loss = CachedMultipleNegativesRankingLoss(student, mini_batch_size=MICRO_BATCH)
     optimizer = torch.optim.AdamW([p for p in student.parameters() if p.requires_grad], RATE)
-    rows = _first_pairs(pairs, size)
+    rows = first_pairs(pairs, size)
     columns = [[query for query, _ in rows], [document for _, document in rows]]
 
     def step() -> None:
@@ -246,20 +178,5 @@ def _peer(pairs: Path, model: Path, size: int) -> Callable[[], None]:
     return step
 
 
-def _first_pairs(pairs: Path, size: int) -> list[tuple[str, str]]:
-    from trainer.pairs import prepare
-
-    with tempfile.TemporaryDirectory() as folder:
-        found = prepare([pairs], Path(folder))[0].take(list(range(size)))
-    return [(pair.query, pair.document) for pair in found]
-
-
-def _stepping(trainee: Trainee, batch: "Batch") -> Callable[[], None]:
+def _stepping(trainee: "Trainee", batch: "Batch") -> Callable[[], None]:
     return lambda: trainee.step(batch)
-
-
-def _equal_weights(model: "ContextualModel") -> Callable[[], "Tensor"]:
-    import torch
-
-    table = torch.ones(model.config.backbone.vocabulary)
-    return lambda: table
