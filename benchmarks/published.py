@@ -21,8 +21,8 @@ MD5 = {
     "trec-covid": "ce62140cb23feb9becf6270d0d1fe6d1",
 }
 
-# nDCG@10 x 100, not measured here: the BEIR paper's table 2 (Elasticsearch with its own weighting of titles), Anserini's
-# regressions (title and text as one field, a query's own document removed), MTEB.
+# nDCG@10 x 100, not measured here: the BEIR paper's table 2 (Elasticsearch with its own weighting of titles),
+# Anserini's regressions (title and text as one field, a query's own document removed), MTEB.
 ANCHORS = {
     "BM25 (BEIR paper)": {"scifact": 66.5, "arguana": 31.5},
     "BM25 (Anserini, flat)": {"scifact": 67.9, "arguana": 39.7},
