@@ -60,6 +60,7 @@ def train_speed(
     out: Annotated[Path, typer.Option(help="Folder for the JSON.")] = RESULTS,
 ) -> None:
     """Measure training steps, their memory and the clustering against their bars, and the rate in bf16."""
+    from benchmarks.train_rate import rate_figures
     from benchmarks.trainee import MAX_TOKENS
 
     model = biencoder or installed_minilm()
@@ -67,7 +68,7 @@ def train_speed(
         "steps": lambda: _step_figures(pairs, model, size, context_size, rounds),
         "memory": lambda: _memory_figures(pairs, model),
         "clustering": _clustering_figures,
-        "rate": lambda: _rate_figures(pairs, model, size, context_size, micro_batch, rounds),
+        "rate": lambda: rate_figures(pairs, model, size, context_size, micro_batch, rounds),
     }
     settings = {"pairs": pairs.name, "size": size, "context_size": context_size, "max_tokens": MAX_TOKENS}
     measure("train", chosen(suites, only), settings, out)
@@ -111,8 +112,8 @@ def _step_figures(pairs: Path, model: Path, size: int, context_size: int, rounds
 def _memory_figures(pairs: Path, model: Path) -> list[Figure]:
     """Peak memory of a step by batch size.
 
-    A pair brings its vectors and their gradients, 6 kB; the batch itself brings tokens, 4 kB, and the mask of false
-    negatives, 4 kB in a batch of 4096.
+    A pair brings 6 kB of vectors and gradients, 12 for the moment of the loss; the batch itself brings 3 kB a pair of
+    tokens and, at 4096, 4 of false negatives' mask.
     """
     peaks = {size: _peak(pairs, model, size) for size in (256, 1024, 4096)}
     growth = 1000 * (peaks[4096] - peaks[256]) / (4096 - 256)
@@ -144,14 +145,6 @@ def _clustering_figures() -> list[Figure]:
         Figure("packing them", packing, "s"),
         Figure("peak memory of both", peak / 1e6, "MB"),
     ]
-
-
-def _rate_figures(
-    pairs: Path, model: Path, size: int, context_size: int, micro_batch: int, rounds: int
-) -> list[Figure]:
-    from benchmarks.train_rate import rate_figures
-
-    return rate_figures(pairs, model, size, context_size, micro_batch, rounds)
 
 
 def _peer(pairs: Path, model: Path, size: int) -> Callable[[], None]:
