@@ -23,6 +23,7 @@ from benchmarks.systems.biencoder import Biencoder
 from benchmarks.systems.contextual import Contextual
 from benchmarks.systems.fused import Fused
 from benchmarks.systems.late_chunking import LateChunking
+from benchmarks.systems.onnx import OnnxBiencoder, is_onnx_alone
 from benchmarks.systems.product import Product
 from benchmarks.systems.system import System
 from benchmarks.systems.text import Bm25, LanceText
@@ -47,7 +48,8 @@ def beir(
     ] = DEFAULT,
     model: Annotated[Path | None, typer.Option(help="cdesearch checkpoint; default: the one that ships.")] = None,
     biencoder: Annotated[
-        Path | None, typer.Option(help="sentence-transformers folder; default: all-MiniLM-L6-v2.")
+        Path | None,
+        typer.Option(help="sentence-transformers folder, of weights or of ONNX alone; default: all-MiniLM-L6-v2."),
     ] = None,
     seeds: Annotated[int, typer.Option(help="Context samples of `true`: their mean and spread.")] = 1,
     half: Annotated[Half, typer.Option(help="Of each set's queries: those to choose by, or those to report.")] = "all",
@@ -100,7 +102,8 @@ def _chosen(
 ) -> dict[str, Makers]:
     """Makers of systems by name, one for each context sample; raises InputError."""
     folder = biencoder or installed_minilm()
-    plain = Biencoder(folder, work / "vectors", None if biencoder else "all-MiniLM-L6-v2")
+    made_by = OnnxBiencoder if is_onnx_alone(folder) else Biencoder
+    plain = made_by(folder, work / "vectors", None if biencoder else "all-MiniLM-L6-v2")
 
     def contextual(kind: str, seed: int = 0) -> Callable[[int], System]:
         # The next data set's context is the strange one.
@@ -123,5 +126,7 @@ def _chosen(
         raise InputError(f"There is no system {', '.join(unknown)}.", f"Name some of {', '.join(makers)}.")
     if "random" in names and len(datasets) < 2:
         raise InputError("A random context is another data set's.", "Name two data sets, or leave `random` out.")
+    if "late" in names and made_by is OnnxBiencoder:
+        raise InputError(f"{folder} has an ONNX export alone.", "Late chunking needs a folder with weights.")
     samples = [contextual("true", seed) for seed in range(seeds)]
     return {name: samples if name == "true" else [makers[name]] for name in names}

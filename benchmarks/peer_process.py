@@ -1,23 +1,30 @@
-"""One way to index and search, alone in its process.
+"""One way to index and search, alone in its process. Each stage prints a JSON line.
 
-    python -m benchmarks.peer_process NAME TEXTS QUERIES FOLDER [cold]
+    python -m benchmarks.peer_process NAME build FOLDER TEXTS     a JSONL file of `_id` and `text`, or drawn texts
+    python -m benchmarks.peer_process NAME search FOLDER QUERIES  a JSON list, each answered
+    python -m benchmarks.peer_process NAME cold FOLDER QUERIES    the first one answered
 
-Indexes TEXTS (JSONL of `_id` and `text`) into FOLDER, answers QUERIES (a JSON list), prints a JSON line. With `cold`
-it opens FOLDER and answers the first query.
+Drawn texts are a folder of `synthetic.write_drawn` beside `source`, the folder that they are drawn from. Their vectors
+stand in it: no model runs.
 """
 
 import json
 import sys
 import time
+from abc import ABC, abstractmethod
 from collections.abc import Callable
 from pathlib import Path
 from statistics import median, quantiles
 from typing import Any, Protocol
 
 from benchmarks.machine import peak_memory
+from cdesearch.context import Floats
 
 K = 10
 WARM_UP = 10
+LANCE_INDEX_ABOVE = 100_000  # its documentation: for so many rows or fewer a vector index is usually not worth it
+
+Search = Callable[[str], list[str]]  # from a query to the ids of the best texts
 
 
 class Peer(Protocol):
@@ -26,8 +33,11 @@ class Peer(Protocol):
     def build(self, texts: Path, folder: Path) -> None:
         """Texts to files in `folder`."""
 
-    def open(self, folder: Path) -> Callable[[str], list[str]]:
-        """A function from a query to the ids of the best texts."""
+    def store(self, drawn: Path, folder: Path) -> None:
+        """The same of drawn texts."""
+
+    def open(self, folder: Path) -> Search:
+        """Search in the files."""
 
 
 class Cdesearch:
@@ -41,7 +51,14 @@ class Cdesearch:
 
         build([texts], Options(index=folder), Silent())
 
-    def open(self, folder: Path) -> Callable[[str], list[str]]:
+    def store(self, drawn: Path, folder: Path) -> None:
+        """The tables that `cdesearch index` writes."""
+        from benchmarks.synthetic import SOURCE_INDEX, grow, read_drawn
+        from cdesearch.index import Index
+
+        grow(Index(drawn.parent / "source" / SOURCE_INDEX), folder, read_drawn(drawn))
+
+    def open(self, folder: Path) -> Search:
         """As `cdesearch query` does."""
         from cdesearch.index import Index
         from cdesearch.search import Searcher
@@ -50,20 +67,46 @@ class Cdesearch:
         return lambda query: [hit.chunk.document_id for hit in searcher.search(query, K)]
 
 
-class Floor:
-    """Our ONNX int8 model without context, vectors in one numpy file: what the model alone costs."""
+class _Embedded(ABC):
+    """A model, and a place for its vectors."""
 
     def build(self, texts: Path, folder: Path) -> None:
+        """Embed, then write."""
+        ids, rows = _read(texts)
+        self.write(ids, rows, self.embed(rows), folder)
+
+    def store(self, drawn: Path, folder: Path) -> None:
+        """Write what is embedded."""
+        import numpy as np
+
+        self.write(*_read(drawn / "texts.jsonl"), np.load(drawn / "vectors.npy"), folder)
+
+    @abstractmethod
+    def embed(self, texts: list[str]) -> Floats:
+        """(n, d) unit vectors of documents."""
+
+    @abstractmethod
+    def write(self, ids: list[str], texts: list[str], vectors: Floats, folder: Path) -> None:
+        """All that a search needs."""
+
+
+class Floor(_Embedded):
+    """Our ONNX int8 model without context, vectors in one numpy file: what the model alone costs."""
+
+    def embed(self, texts: list[str]) -> Floats:
+        """As `cdesearch index` does, without a context."""
+        from cdesearch.encoder import load_encoder
+
+        return load_encoder().encode(texts, "document", None)
+
+    def write(self, ids: list[str], texts: list[str], vectors: Floats, folder: Path) -> None:  # noqa: ARG002 (no texts)
         """Ids and vectors."""
         import numpy as np
 
-        from cdesearch.encoder import load_encoder
-
-        ids, rows = _read(texts)
-        np.save(folder / "vectors.npy", load_encoder().encode(rows, "document", None))
+        np.save(folder / "vectors.npy", vectors)
         (folder / "ids.json").write_text(json.dumps(ids), encoding="utf-8")
 
-    def open(self, folder: Path) -> Callable[[str], list[str]]:
+    def open(self, folder: Path) -> Search:
         """Every cosine, the best of them."""
         import numpy as np
 
@@ -79,7 +122,7 @@ class Floor:
         return search
 
 
-class _SentenceTransformers:
+class _SentenceTransformers(_Embedded):
     """all-MiniLM-L6-v2 as its library runs it, nothing of a text cut that ours reads."""
 
     def __init__(self) -> None:
@@ -90,26 +133,25 @@ class _SentenceTransformers:
         self.model: Any = SentenceTransformer(str(installed_minilm()), device="cpu")
         self.model.max_seq_length = 512
 
-    def embed(self, texts: list[str]) -> Any:
-        """(n, d) unit vectors."""
-        return self.model.encode(texts, batch_size=32, normalize_embeddings=True, show_progress_bar=False)
+    def embed(self, texts: list[str]) -> Floats:
+        """As its documentation says."""
+        vectors: Floats = self.model.encode(texts, batch_size=32, normalize_embeddings=True, show_progress_bar=False)
+        return vectors
 
 
 class Faiss(_SentenceTransformers):
     """sentence-transformers and a flat faiss index."""
 
-    def build(self, texts: Path, folder: Path) -> None:
+    def write(self, ids: list[str], texts: list[str], vectors: Floats, folder: Path) -> None:
         """Vectors, ids and texts."""
         import faiss
 
-        ids, rows = _read(texts)
-        vectors = self.embed(rows)
         index = faiss.IndexFlatIP(vectors.shape[1])
         index.add(vectors)
         faiss.write_index(index, str(folder / "flat.faiss"))
-        (folder / "texts.json").write_text(json.dumps([ids, rows]), encoding="utf-8")
+        (folder / "texts.json").write_text(json.dumps([ids, texts]), encoding="utf-8")
 
-    def open(self, folder: Path) -> Callable[[str], list[str]]:
+    def open(self, folder: Path) -> Search:
         """Exact search."""
         import faiss
 
@@ -121,24 +163,24 @@ class Faiss(_SentenceTransformers):
 class Lance(_SentenceTransformers):
     """sentence-transformers and LanceDB, searched by vectors and words, fused by its own reranker (RRF)."""
 
-    def build(self, texts: Path, folder: Path) -> None:
-        """A table with both indexes' data."""
+    def write(self, ids: list[str], texts: list[str], vectors: Floats, folder: Path) -> None:
+        """A table with its indexes, each as LanceDB makes it unless told otherwise."""
         import pyarrow as pa
-        from lancedb.index import FTS
+        from lancedb.index import FTS, IvfPq
 
         from cdesearch.index import connect
 
-        ids, rows = _read(texts)
-        vectors = self.embed(rows)
         column = pa.FixedSizeListArray.from_arrays(pa.array(vectors.reshape(-1)), vectors.shape[1])
-        table = connect(folder).create_table("texts", pa.table({"id": ids, "text": rows, "vector": column}))
+        table: Any = connect(folder).create_table("texts", pa.table({"id": ids, "text": texts, "vector": column}))
         table.create_index("text", config=FTS(with_position=False))
+        if len(ids) > LANCE_INDEX_ABOVE:
+            table.create_index("vector", config=IvfPq(distance_type="cosine"))
 
-    def open(self, folder: Path) -> Callable[[str], list[str]]:
+    def open(self, folder: Path) -> Search:
         """Hybrid search."""
         from cdesearch.index import connect
 
-        table = connect(folder).open_table("texts")
+        table: Any = connect(folder).open_table("texts")
 
         def search(query: str) -> list[str]:
             found = table.search(query_type="hybrid").vector(self.embed([query])[0]).text(query).limit(K)
@@ -160,7 +202,11 @@ class Words:
         index.index(bm25s.tokenize(rows, stopwords="en", show_progress=False), show_progress=False)
         index.save(str(folder), show_progress=False)
 
-    def open(self, folder: Path) -> Callable[[str], list[str]]:
+    def store(self, drawn: Path, folder: Path) -> None:
+        """The same: it needs no vectors."""
+        self.build(drawn / "texts.jsonl", folder)
+
+    def open(self, folder: Path) -> Search:
         """BM25."""
         import bm25s
 
@@ -184,20 +230,20 @@ PEERS: dict[str, Callable[[], Peer]] = {
 
 
 def _read(texts: Path) -> tuple[list[str], list[str]]:
-    rows = [json.loads(line) for line in texts.read_text(encoding="utf-8").splitlines()]
+    rows = [json.loads(line) for line in texts.open(encoding="utf-8")]
     return [row["_id"] for row in rows], [row["text"] for row in rows]
 
 
-def _main(name: str, texts: Path, queries: list[str], folder: Path, cold: bool) -> None:
-    peer = PEERS[name]()
-    if cold:
-        print(json.dumps({"found": len(peer.open(folder)(queries[0]))}))
-        return
+def _build(peer: Peer, folder: Path, texts: Path) -> dict[str, float]:
     folder.mkdir(parents=True, exist_ok=True)
     started = time.perf_counter()
-    peer.build(texts, folder)
+    (peer.store if texts.is_dir() else peer.build)(texts, folder)
     seconds = time.perf_counter() - started
-    peak = peak_memory()
+    size = sum(file.stat().st_size for file in folder.rglob("*") if file.is_file())
+    return {"index_s": seconds, "index_gb": peak_memory() / 1e9, "disk_mb": size / 1e6}
+
+
+def _search(peer: Peer, folder: Path, queries: list[str]) -> dict[str, float]:
     search = peer.open(folder)
     took = []
     for query in queries:
@@ -205,11 +251,18 @@ def _main(name: str, texts: Path, queries: list[str], folder: Path, cold: bool) 
         search(query)
         took.append(1000 * (time.perf_counter() - started))
     took = took[WARM_UP:]
-    size = sum(file.stat().st_size for file in folder.rglob("*") if file.is_file())
-    figures = {"index_s": seconds, "peak_gb": peak / 1e9, "disk_mb": size / 1e6}
-    print(json.dumps(figures | {"p50_ms": median(took), "p95_ms": quantiles(took, n=20)[-1]}))
+    return {"p50_ms": median(took), "p95_ms": quantiles(took, n=20)[-1], "search_gb": peak_memory() / 1e9}
+
+
+def _main(name: str, stage: str, folder: Path, given: Path) -> dict[str, float]:
+    peer = PEERS[name]()
+    if stage == "build":
+        return _build(peer, folder, given)
+    queries = json.loads(given.read_text(encoding="utf-8"))
+    if stage == "search":
+        return _search(peer, folder, queries)
+    return {"found": len(peer.open(folder)(queries[0]))}
 
 
 if __name__ == "__main__":
-    _, which, file, asked, place, *rest = sys.argv
-    _main(which, Path(file), json.loads(Path(asked).read_text(encoding="utf-8")), Path(place), bool(rest))
+    print(json.dumps(_main(sys.argv[1], sys.argv[2], Path(sys.argv[3]), Path(sys.argv[4]))))

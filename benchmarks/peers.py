@@ -1,13 +1,14 @@
 """What would a user pick instead, and what does that cost? The same texts, each system in a process of its own."""
 
 import json
+import shutil
 import subprocess
 import sys
 import tempfile
 import time
 from pathlib import Path
 from statistics import median
-from typing import Annotated, Any
+from typing import Annotated, Any, Literal
 
 import typer
 from rich.console import Console
@@ -17,8 +18,12 @@ from benchmarks.figures import RESULTS
 from benchmarks.index_speed import corpus_file
 from benchmarks.machine import describe
 from benchmarks.peer_process import PEERS
+from benchmarks.synthetic import SOURCE_INDEX, source_index, write_drawn
+from cdesearch.errors import InputError
+from cdesearch.index import Index
 
-COLUMNS = ("index_s", "disk_mb", "peak_gb", "p50_ms", "p95_ms", "cold_s")
+COLUMNS = ("index_s", "index_gb", "disk_mb", "p50_ms", "p95_ms", "search_gb", "cold_s")
+DRAWN = ("index_s", "p50_ms", "search_gb", "disk_mb")  # in the picture
 COLD_RUNS = 3
 QUERIES = 110
 WORDS = 200  # of a text: a chunk's worth
@@ -27,10 +32,16 @@ WORDS = 200  # of a text: a chunk's worth
 def peers(
     corpus: Annotated[Path, typer.Argument(help="BEIR folder to take texts and queries from.")],
     sizes: Annotated[str, typer.Option(help="How many texts; several draw the growth of each cost.")] = "1000",
+    vectors: Annotated[
+        Literal["own", "drawn"], typer.Option(help="Embed the texts, or draw their vectors: sizes no model waits for.")
+    ] = "own",
     only: Annotated[str, typer.Option(help="Systems, between commas.")] = ",".join(PEERS),
     out: Annotated[Path, typer.Option(help="Folder for the JSON and the picture.")] = RESULTS,
 ) -> None:
     """Measure index time, disk, memory, warm and cold queries of ours and of what a user would pick instead."""
+    chosen = only.split(",")
+    if unknown := [peer for peer in chosen if peer not in PEERS]:
+        raise InputError(f"There is no system {', '.join(unknown)}.", f"Name some of {', '.join(PEERS)}.")
     machine = describe()
     rows: list[dict[str, Any]] = []
     with tempfile.TemporaryDirectory() as name:
@@ -39,17 +50,25 @@ def peers(
         asked = (corpus / "queries.jsonl").read_text(encoding="utf-8").splitlines()[:QUERIES]
         queries.write_text(json.dumps([json.loads(line)["text"] for line in asked]), encoding="utf-8")
         for size in map(int, sizes.split(",")):
-            texts = _texts(corpus, work / f"{size}.jsonl", size)
-            for peer in only.split(","):
-                figures = _measured(peer, texts, queries, work / f"{size}-{list(PEERS).index(peer)}")
-                rows.append({"system": peer, "texts": size} | figures)
+            texts = _drawn(corpus, work, size) if vectors == "drawn" else _texts(corpus, work / f"{size}.jsonl", size)
+            for peer in chosen:
+                rows.append({"system": peer, "texts": size} | _measured(peer, texts, queries, work / "peer"))
+                shutil.rmtree(work / "peer")
                 _show(rows)
     out.mkdir(parents=True, exist_ok=True)
-    file = out / f"peers-{machine['date']}-{machine['commit']}.json"
-    record = {"machine": machine, "corpus": corpus.name, "rows": rows}
+    file = out / f"peers-{vectors}-{machine['date']}-{machine['commit']}.json"
+    record = {"machine": machine, "corpus": corpus.name, "vectors": vectors, "rows": rows}
     file.write_text(json.dumps(record, indent=1) + "\n", encoding="utf-8")
     _draw(rows, file.with_suffix(".svg"))
     print(f"Written to {file} and {file.with_suffix('.svg').name}")
+
+
+def _drawn(corpus: Path, work: Path, n: int) -> Path:
+    """`n` texts drawn from an index of the corpus, which stays beside them."""
+    if not (work / "source").exists():
+        source_index(corpus, work / "source")
+    write_drawn(Index(work / "source" / SOURCE_INDEX), work / f"drawn-{n}", n)
+    return work / f"drawn-{n}"
 
 
 def _texts(corpus: Path, out: Path, n: int) -> Path:
@@ -65,15 +84,21 @@ def _texts(corpus: Path, out: Path, n: int) -> Path:
 
 
 def _measured(peer: str, texts: Path, queries: Path, folder: Path) -> dict[str, float]:
-    command = [sys.executable, "-m", "benchmarks.peer_process", peer, str(texts), str(queries), str(folder)]
-    run = subprocess.run(command, capture_output=True, text=True, check=True)
-    figures: dict[str, float] = json.loads(run.stdout.splitlines()[-1])
+    """Building, searching and cold queries, each in a process of its own."""
+    figures = _stage(peer, "build", folder, texts) | _stage(peer, "search", folder, queries)
     cold = []
     for _ in range(COLD_RUNS):
         started = time.perf_counter()
-        subprocess.run([*command, "cold"], capture_output=True, check=True)
+        _stage(peer, "cold", folder, queries)
         cold.append(time.perf_counter() - started)
     return figures | {"cold_s": median(cold)}
+
+
+def _stage(peer: str, stage: str, folder: Path, given: Path) -> dict[str, float]:
+    command = [sys.executable, "-m", "benchmarks.peer_process", peer, stage, str(folder), str(given)]
+    run = subprocess.run(command, stdout=subprocess.PIPE, text=True, check=True)
+    figures: dict[str, float] = json.loads(run.stdout.splitlines()[-1])
+    return figures
 
 
 def _show(rows: list[dict[str, Any]]) -> None:
@@ -91,7 +116,7 @@ def _draw(rows: list[dict[str, Any]], file: Path) -> None:
     from matplotlib import pyplot as plt
 
     figure, grid = plt.subplots(2, 2, figsize=(9, 7), layout="constrained")
-    for axes, cost in zip(grid.flat, ("index_s", "p50_ms", "peak_gb", "disk_mb"), strict=True):
+    for axes, cost in zip(grid.flat, DRAWN, strict=True):
         for system in dict.fromkeys(row["system"] for row in rows):
             points = [(row["texts"], row[cost]) for row in rows if row["system"] == system]
             axes.loglog(*zip(*points, strict=True), marker="o", label=system)

@@ -13,14 +13,11 @@ from typing import Any
 
 from benchmarks.figures import Figure
 from benchmarks.index_speed import corpus_file
-from benchmarks.synthetic import grow
+from benchmarks.synthetic import SOURCE_DOCUMENTS, draw, grow, source_index
 from benchmarks.turns import in_turns
 from cdesearch.encoder import Encoder, load_encoder
 from cdesearch.index import Index
 from cdesearch.search import Mode, Searcher
-from indexer.build import build
-from indexer.progress import Silent
-from indexer.settings import Options
 
 OPEN_GATE = 0.5
 CONTEXT_SIZE = 512
@@ -29,14 +26,12 @@ COLD_RUNS = 9
 
 def search_figures(corpus: Path, work: Path, sizes: Sequence[int]) -> list[Figure]:
     """Warm p50 and p95 at each size, hybrid with query encoding, and a cold `cdesearch query` on the largest."""
-    source = work / "search.jsonl"
-    lines = corpus_file(corpus).read_text(encoding="utf-8").splitlines()[:600]
-    source.write_text("\n".join(lines), encoding="utf-8")
-    build([source], Options(index=work / "search"), Silent())
+    lines = corpus_file(corpus).read_text(encoding="utf-8").splitlines()[:SOURCE_DOCUMENTS]
+    source = source_index(corpus, work / "search")
     queries = _queries(corpus, lines)
     figures = []
     for size in sizes:
-        index = grow(Index(work / "search"), work / f"grown-{size}", size)
+        index = grow(source, work / f"grown-{size}", draw(source, size))
         figures += _warm(index, size, queries)
     largest = work / f"grown-{sizes[-1]}"
     command = [sys.executable, "-m", "cdesearch", "query", "--index", str(largest), queries[0]]

@@ -7,10 +7,13 @@ from benchmarks.dataset import Dataset
 from benchmarks.measures import Run
 from benchmarks.systems.vectors import kept, nearest
 from cdesearch.context import Floats
+from cdesearch.encoder import Role
 
 
 class Biencoder:
-    """A sentence-transformers folder, as its authors made it."""
+    """A sentence-transformers folder, as its authors made it: its length, its pooling, its prompts."""
+
+    runtime = "sentence-transformers"
 
     def __init__(self, folder: Path, work: Path, name: str | None = None) -> None:
         self.name = name or folder.name
@@ -23,15 +26,17 @@ class Biencoder:
 
     def vectors(self, dataset: Dataset) -> tuple[Floats, Floats]:
         """Unit vectors of queries and documents."""
-        queries, documents = (
-            kept(self._work, f"{self._folder} sentence-transformers", texts, self._embed)
-            for texts in (list(dataset.queries.values()), list(dataset.texts))
-        )
-        return queries, documents
+        return self._kept("query", list(dataset.queries.values())), self._kept("document", dataset.texts)
 
-    def _embed(self, texts: Sequence[str]) -> Floats:
+    def _kept(self, role: Role, texts: Sequence[str]) -> Floats:
+        model = f"{self._folder} {self.runtime} {role}"
+        return kept(self._work, model, texts, lambda texts: self.embed(role, texts))
+
+    def embed(self, role: Role, texts: Sequence[str]) -> Floats:
+        """(n, d) unit vectors."""
         from sentence_transformers import SentenceTransformer
 
         model = SentenceTransformer(str(self._folder), device="cpu")
-        vectors: Floats = model.encode(list(texts), batch_size=32, normalize_embeddings=True, show_progress_bar=True)
+        encode = model.encode_query if role == "query" else model.encode_document
+        vectors: Floats = encode(list(texts), batch_size=32, normalize_embeddings=True, show_progress_bar=True)
         return vectors
