@@ -37,14 +37,14 @@ class Context:
     content_hashes: tuple[str, ...]
     seed: int
     model_fingerprint: str
-    fingerprint: str  # of model, sampled texts, token frequencies and seed
+    fingerprint: str  # of model, sampled texts, token frequencies, seed, and the texts of the statistics
     vectors: Floats  # (J, d) first-stage vectors; zeros where every gate is closed, for nothing would read them
     keys: Floats | None  # (L, J, d) of the context rows in every layer; None where every gate is closed
     values: Floats | None  # (L, J, d)
     token_weights: Floats  # (V,) for idf pooling
     shift: Floats  # (d,) subtracted from the pooled vector
     projection: Floats  # (d, d) applied after the shift
-    sample_vectors: Floats  # (J, d) unit vectors of the sampled chunks; in an index, as it holds them
+    sample_vectors: Floats  # (J, d) unit vectors of the sampled chunks; in an index, as it holds them, if it does
 
     def save(self, path: Path) -> None:
         """Write one safetensors file, flushed to disk."""

@@ -18,7 +18,7 @@ from cdesearch.errors import ModelError
 from cdesearch.family import family_of
 from cdesearch.hub import checkpoint_folder
 from cdesearch.model.config import ModelConfig
-from cdesearch.statistics import idf_weights, whitening
+from cdesearch.statistics import idf_weights, move, whitening
 
 Role = Literal["query", "document"]
 Device = Literal["auto", "cpu", "cuda", "mps"]
@@ -97,34 +97,41 @@ class Encoder:
         vectors: Floats,
         frequencies: TokenFrequencies,
         seed: int,
-        advance: Advance = _unseen,
     ) -> Context:
         """All the second stage needs of a corpus, from the sampled texts and their first-stage `vectors` (J, d)."""
+        bare = self.bare_context(chunk_ids, content_hashes, vectors, frequencies, seed)
+        pooled = self.encode(texts, "document", bare)
+        context = self.with_statistics(bare, content_hashes, pooled)
+        return replace(context, sample_vectors=move(pooled, context.shift, context.projection))
+
+    def bare_context(
+        self,
+        chunk_ids: Sequence[str],
+        content_hashes: Sequence[str],
+        vectors: Floats,
+        frequencies: TokenFrequencies,
+        seed: int,
+    ) -> Context:
+        """A context before its statistics: the second stage sees the sample, and its vectors are not moved yet."""
         cached = self._runtime.cache(vectors, np.zeros(len(vectors), bool))
         special = np.array(sorted(self.tokenizer.get_added_tokens_decoder()), np.int64)
-        unmoved = Context(
+        return replace(
+            self._null,
             chunk_ids=tuple(chunk_ids),
             content_hashes=tuple(content_hashes),
             seed=seed,
-            model_fingerprint=self.fingerprint,
             fingerprint=_fingerprint(self.fingerprint, content_hashes, frequencies, seed),
             vectors=vectors,
             keys=None if cached is None else cached[0],
             values=None if cached is None else cached[1],
             token_weights=idf_weights(frequencies, special, self.config.statistics.idf_exponent),
-            shift=self._null.shift,
-            projection=self._null.projection,
-            sample_vectors=self._null.sample_vectors,
         )
-        pooled = np.empty((len(texts), self.dimension), np.float32)
-        for places, (batch, _) in self._second_stage(texts, self.config.document_prefix, unmoved):
-            pooled[places] = batch
-            advance(len(places))
-        pooled /= np.linalg.norm(pooled, axis=1, keepdims=True)
-        shift, projection = whitening(pooled, self.config.statistics)
-        own = (pooled - shift) @ projection
-        own /= np.linalg.norm(own, axis=1, keepdims=True)
-        return replace(unmoved, shift=shift, projection=projection, sample_vectors=own.astype(np.float32))
+
+    def with_statistics(self, bare: Context, content_hashes: Sequence[str], vectors: Floats) -> Context:
+        """The same with the statistics head set by `vectors` (n, d), those of the hashed texts in `bare`."""
+        shift, projection = whitening(vectors, self.config.statistics)
+        digest = hashlib.blake2b(" ".join([bare.fingerprint, *content_hashes]).encode(), digest_size=16)
+        return replace(bare, fingerprint=digest.hexdigest(), shift=shift, projection=projection)
 
     def encode(self, texts: Sequence[str], role: Role, context: Context | None) -> Floats:
         """(n, d) second-stage vectors of length 1, in the order of `texts`; a context of None is the null context."""

@@ -1,14 +1,15 @@
-"""Closed-form corpus statistics of the context sample: whitening and token weights."""
+"""Closed-form statistics of a corpus: whitening and token weights."""
 
 import numpy as np
 from numpy.typing import NDArray
 
 from cdesearch.context import Floats, TokenFrequencies
+from cdesearch.document_context import to_unit
 from cdesearch.model.config import StatisticsConfig
 
 
 def whitening(pooled: Floats, config: StatisticsConfig) -> tuple[Floats, Floats]:
-    """Shift (d,) and projection (d, d) of soft whitening, from the pooled unit vectors (J, d) of the context.
+    """Shift (d,) and projection (d, d) of soft whitening, from pooled unit vectors (n, d) of the corpus.
 
     With fewer than two vectors there is nothing to measure: no shift, identity projection. The same where the head is
     off, to the last digit.
@@ -24,6 +25,12 @@ def whitening(pooled: Floats, config: StatisticsConfig) -> tuple[Floats, Floats]
     projection = eigenvectors * (scale / scale.mean()) ** -config.power
     # Rotated back, so that the result does not depend on the sign or order of eigenvectors.
     return (config.shift * mean).astype(np.float32), (projection @ eigenvectors.T).astype(np.float32)
+
+
+def move(vectors: Floats, shift: Floats, projection: Floats) -> Floats:
+    """The unit vectors of `vectors` (n, d), minus `shift` (d,), times `projection` (d, d)."""
+    moved: Floats = ((vectors - shift) @ projection).astype(np.float32)
+    return to_unit(moved)
 
 
 def idf_weights(frequencies: TokenFrequencies, special: NDArray[np.int64], exponent: float) -> Floats:

@@ -4,6 +4,7 @@ import shutil
 import time
 from collections.abc import Sequence
 from dataclasses import asdict, dataclass, replace
+from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -18,7 +19,7 @@ from cdesearch.hub import is_id
 from cdesearch.index import CURRENT, Index, absolute
 from cdesearch.manifest import Manifest
 from indexer.chunk import Chunker
-from indexer.context import make_context
+from indexer.context import make_context, measure
 from indexer.fill import fill
 from indexer.formats.records import Columns
 from indexer.formats.unreadable import UnreadableError
@@ -33,6 +34,7 @@ from indexer.walk import Skipped, Source, find_sources
 from indexer.write import Tables
 
 CONTEXT = "context.safetensors"
+BARE_CONTEXT = "context.bare.safetensors"  # before its statistics, until the build is whole
 
 
 @dataclass(frozen=True, slots=True)
@@ -128,10 +130,15 @@ def _run(
     last = base if linked else None
     tables = Tables(building, encoder.dimension)
     own = OwnVectors(building, encoder.dimension, last, encoder.config.document_weight)
-    context = _context(building / CONTEXT, spool, own, encoder, settings, base, progress)
-    fill(tables, spool, own, {record["path"] for record in plan.kept}, last, encoder, context, progress)
+    kept = {record["path"] for record in plan.kept}
     if last is None:
-        _place_sample(building / CONTEXT, context, tables)
+        bare = _bare_context(building / BARE_CONTEXT, spool, encoder, settings, base, progress)
+        measured = partial(_measured, building / CONTEXT, bare, spool, own, encoder)
+        fill(tables, spool, own, kept, None, encoder, bare, measured, progress)
+        _place_sample(building / CONTEXT, tables)
+    else:
+        fill(tables, spool, own, kept, last, encoder, last.context, None, progress)
+    context = Context.load(building / CONTEXT)
     progress.stage("Indexing words", None)
     tables.write_documents(records)
     manifest = _manifest(folder, base, settings, encoder, context, plan, records, started)
@@ -139,6 +146,7 @@ def _run(
     tables.finish()
     manifest.save(building / MANIFEST)
     (building / "spool.arrow").unlink()
+    (building / BARE_CONTEXT).unlink(missing_ok=True)
     swap_in(folder, building)
     return own.embedded
 
@@ -196,23 +204,26 @@ def _read_one(source: Source, spool: Spool, chunker: Chunker, columns: Columns) 
     return records
 
 
-def _context(
+def _bare_context(
     file: Path,
     spool: Spool,
-    own: OwnVectors,
     encoder: Encoder,
     settings: Settings,
     base: Index | None,
     progress: Progress,
 ) -> Context:
-    """The stored context, of the index or of a build that was stopped; else a fresh sample, whose vectors are kept."""
-    if file.is_file():
-        return Context.load(file)
-    size = settings.context_size or encoder.context_size
-    context = make_context(spool, encoder, size, settings.seed, base.context if base else None, progress)
-    _save(context, file)
-    own.add(dict(zip(context.content_hashes, context.sample_vectors, strict=True)))
-    return context
+    """The sample of a build that was stopped, or a fresh one."""
+    if not file.is_file():
+        size = settings.context_size or encoder.context_size
+        _save(make_context(spool, encoder, size, settings.seed, base.context if base else None, progress), file)
+    return Context.load(file)
+
+
+def _measured(file: Path, bare: Context, spool: Spool, own: OwnVectors, encoder: Encoder) -> Context:
+    """The context with its statistics, kept: a build that was stopped may have placed chunks by them."""
+    if not file.is_file():
+        _save(measure(bare, spool, own, encoder), file)
+    return Context.load(file)
 
 
 def _save(context: Context, file: Path) -> None:
@@ -221,12 +232,13 @@ def _save(context: Context, file: Path) -> None:
     fresh.replace(file)
 
 
-def _place_sample(file: Path, context: Context, tables: Tables) -> None:
+def _place_sample(file: Path, tables: Tables) -> None:
     """Give the sampled chunks the vectors that the table holds: what a query's cosines are compared with."""
+    context = Context.load(file)
     held = tables.vectors_of(context.chunk_ids)
-    pairs = zip(context.chunk_ids, context.sample_vectors, strict=True)
-    vectors = np.stack([held.get(chunk, vector) for chunk, vector in pairs])
-    _save(replace(context, sample_vectors=to_unit(vectors)), file)
+    vectors = [held[chunk] for chunk in context.chunk_ids if chunk in held]  # a build that was stopped may lose some
+    if vectors:
+        _save(replace(context, sample_vectors=to_unit(np.stack(vectors))), file)
 
 
 def _manifest(

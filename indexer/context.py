@@ -1,20 +1,25 @@
-"""The context of a corpus: sampled from its chunks, counted, put through the first stage."""
+"""The context of a corpus: sampled from its chunks, counted, put through the first stage, measured."""
 
 import numpy as np
 
 from cdesearch.context import Context, TokenFrequencies
 from cdesearch.encoder import Encoder
+from indexer.own_vectors import OwnVectors
 from indexer.progress import Progress
 from indexer.sample import sample_context
 from indexer.spool import Spool
 
 COUNTED_CHUNKS = 20_000  # enough for token frequencies
+MEASURED_CHUNKS = 8_192  # for the statistics; of 512 they hang on which: benchmarks/results/choices-2026-11.md
 
 
 def make_context(
     spool: Spool, encoder: Encoder, size: int, seed: int, old: Context | None, progress: Progress
 ) -> Context:
-    """A fresh sample of the spooled corpus. First-stage vectors that `old` has for the same texts are taken over."""
+    """A fresh sample of the spooled corpus, before its statistics.
+
+    First-stage vectors that `old` has for the same texts are taken over.
+    """
     chosen = set(sample_context(_triples(spool), size, seed))
     sampled: dict[str, tuple[str, str]] = {}
     frequencies = TokenFrequencies(np.zeros(encoder.config.backbone.vocabulary, np.int64), 0)
@@ -28,6 +33,14 @@ def make_context(
         frequencies += encoder.count_tokens(counted)
         advance(len(rows))
     return _from_sample(sampled, frequencies, encoder, seed, old, progress)
+
+
+def measure(bare: Context, spool: Spool, own: OwnVectors, encoder: Encoder) -> Context:
+    """The statistics of the corpus, whose own vectors were made in `bare`: of all its chunks, or of a large sample."""
+    triples = _triples(spool)
+    contents = {chunk: content for chunk, _, content in triples}
+    hashes = [contents[chunk] for chunk in sample_context(triples, MEASURED_CHUNKS, bare.seed)]
+    return encoder.with_statistics(bare, hashes, own.of(hashes))
 
 
 def _triples(spool: Spool) -> list[tuple[str, str, str]]:
@@ -48,12 +61,13 @@ def _from_sample(
 ) -> Context:
     ids = sorted(sampled)
     hashes, texts = [sampled[chunk][0] for chunk in ids], [sampled[chunk][1] for chunk in ids]
-    known = dict(zip(old.content_hashes, old.vectors, strict=True)) if old else {}
-    fresh = [row for row, content in enumerate(hashes) if content not in known] if encoder.reads_context else []
     vectors = np.zeros((len(ids), encoder.dimension), np.float32)
-    advance = progress.stage("Embedding the context", len(fresh) + len(ids))
-    vectors[fresh] = encoder.first_stage([texts[row] for row in fresh], advance)
-    for row, content in enumerate(hashes):
-        if content in known:
-            vectors[row] = known[content]
-    return encoder.make_context(ids, hashes, texts, vectors, frequencies, seed, advance)
+    if encoder.reads_context:
+        known = dict(zip(old.content_hashes, old.vectors, strict=True)) if old else {}
+        fresh = [row for row, content in enumerate(hashes) if content not in known]
+        advance = progress.stage("Embedding the context", len(fresh))
+        vectors[fresh] = encoder.first_stage([texts[row] for row in fresh], advance)
+        for row, content in enumerate(hashes):
+            if content in known:
+                vectors[row] = known[content]
+    return encoder.bare_context(ids, hashes, vectors, frequencies, seed)

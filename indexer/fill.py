@@ -1,7 +1,7 @@
 """Make a generation's table hold its chunks, whatever the last generation or a stopped run left in it."""
 
 from collections import defaultdict
-from collections.abc import Container, Iterable, Iterator
+from collections.abc import Callable, Container, Iterable, Iterator
 from itertools import chain
 from typing import Any
 
@@ -26,11 +26,13 @@ def fill(
     base: Index | None,
     encoder: Encoder,
     context: Context,
+    measured: Callable[[], Context] | None,
     progress: Progress,
 ) -> None:
     """The chunks of `base` under `kept_paths`, and the spool's; only what has no vector yet goes through the model.
 
-    Documents are the unit: the vectors of their chunks hang together.
+    Documents are the unit: the vectors of their chunks hang together. Where `context` has no statistics yet, `measured`
+    gives it with those of the own vectors, once all are made; these move the vectors as they are written.
     """
     there = list(_rows(tables.chunks))
     kept = list(_rows(base.chunks, kept_paths)) if base else []
@@ -39,8 +41,9 @@ def fill(
     tables.delete(chunk for chunk, document in there if document not in settled)
     if base is not None:
         tables.copy(base.chunks, (chunk for chunk, document in kept if document not in settled))
+    head = measured() if measured else None
     advance = progress.stage("Writing", spool.count())
-    place_spool(spool, settled, own, tables, encoder.config.document_weight, advance)
+    place_spool(spool, settled, own, tables, encoder.config.document_weight, head, advance)
     own.drop()
 
 

@@ -6,7 +6,9 @@ from itertools import accumulate, pairwise
 import numpy as np
 import pyarrow as pa
 
+from cdesearch.context import Context
 from cdesearch.document_context import add_document
+from cdesearch.statistics import move
 from indexer.own_vectors import OwnVectors
 from indexer.spool import Spool
 from indexer.write import Tables
@@ -18,9 +20,13 @@ def place_spool(
     own: OwnVectors,
     tables: Tables,
     weight: float,
+    head: Context | None,
     advance: Callable[[int], None],
 ) -> None:
-    """Append the chunks of every spooled document that is not `settled`."""
+    """Append the chunks of every spooled document that is not `settled`.
+
+    Own vectors made before the statistics were known are moved by those of `head` first.
+    """
     for rows in _whole_documents(spool):
         names = rows["document_id"].to_numpy()
         edges = [0, *(np.flatnonzero(names[1:] != names[:-1]) + 1).tolist(), len(names)]
@@ -30,6 +36,8 @@ def place_spool(
             continue
         placed = pa.concat_tables(documents)
         vectors = own.of(placed["content_hash"].to_pylist())
+        if head is not None:
+            vectors = move(vectors, head.shift, head.projection)
         for start, stop in pairwise([0, *accumulate(document.num_rows for document in documents)]):
             vectors[start:stop] = add_document(vectors[start:stop], weight)
         tables.add(placed, vectors)

@@ -13,6 +13,8 @@ from benchmarks.systems.vectors import kept, nearest
 from cdesearch.context import Context, Floats
 from cdesearch.document_context import add_document, to_unit
 from cdesearch.encoder import Encoder, Role
+from cdesearch.statistics import move
+from indexer.context import MEASURED_CHUNKS
 
 
 class Contextual:
@@ -34,7 +36,7 @@ class Contextual:
     def vectors(self, dataset: Dataset) -> tuple[Floats, Floats]:
         """Unit vectors of queries and documents."""
         source = self._strange if self._kind == "random" and self._strange else dataset
-        context = None if self._kind == "null" else sample_context(self._encoder, source, self._seed)
+        context = None if self._kind == "null" else corpus_context(self._encoder, source, self._seed, self._work)
         weight = self._encoder.config.document_weight if self._kind == "document" else 0.0
         return vectors_in(context, dataset, self._encoder, self._work, weight)
 
@@ -51,31 +53,46 @@ def vectors_in(
     return queries, to_unit(documents)
 
 
+def corpus_context(encoder: Encoder, source: Dataset, seed: int, work: Path) -> Context:
+    """The context of a corpus as an index has it: a sample drawn by `seed`, and the statistics of all its texts."""
+    names, texts = _sample(source, encoder.context_size, seed)
+    frequencies = encoder.count_tokens(source.texts)
+    bare = encoder.bare_context(names, names, encoder.context_vectors(texts), frequencies, seed)
+    measured = np.sort(np.random.default_rng(seed).permutation(len(source.texts))[:MEASURED_CHUNKS])
+    vectors = _embed_bare(bare, source.texts, "document", encoder, work)[measured]
+    return encoder.with_statistics(bare, [source.ids[place] for place in measured], vectors)
+
+
 def sample_context(
     encoder: Encoder, source: Dataset, seed: int, size: int | None = None, characters: int | None = None
 ) -> Context:
-    """The context of at most `size` texts of a corpus, drawn by `seed`, each cut to `characters`."""
-    size = min(size or encoder.context_size, len(source.texts))
-    rows = sorted(np.random.default_rng(seed).choice(len(source.texts), size, replace=False).tolist())
-    names, texts = [source.ids[row] for row in rows], [source.texts[row][:characters] for row in rows]
+    """The context of at most `size` texts of a corpus, each cut to `characters`: its statistics are theirs alone."""
+    names, texts = _sample(source, size or encoder.context_size, seed)
+    texts = [text[:characters] for text in texts]
     vectors = encoder.context_vectors(texts)
     return encoder.make_context(names, names, texts, vectors, encoder.count_tokens(source.texts), seed)
 
 
-def embed_in(context: Context | None, texts: Sequence[str], role: Role, encoder: Encoder, work: Path) -> Floats:
-    """(n, d) unit vectors.
+def _sample(source: Dataset, size: int, seed: int) -> tuple[list[str], list[str]]:
+    """Ids and texts."""
+    n = len(source.texts)
+    rows = sorted(np.random.default_rng(seed).choice(n, min(size, n), replace=False).tolist())
+    return [source.ids[row] for row in rows], [source.texts[row] for row in rows]
 
-    What is kept on disk is from before the statistics head: where every gate is closed, all samples of one corpus
-    share it.
-    """
+
+def embed_in(context: Context | None, texts: Sequence[str], role: Role, encoder: Encoder, work: Path) -> Floats:
+    """(n, d) unit vectors."""
     if context is None:
         return kept(work, f"{encoder.fingerprint} {role}", texts, lambda new: encoder.encode(new, role, None))
+    return move(_embed_bare(context, texts, role, encoder, work), context.shift, context.projection)
+
+
+def _embed_bare(context: Context, texts: Sequence[str], role: Role, encoder: Encoder, work: Path) -> Floats:
+    """(n, d) before the statistics head: where every gate is closed, all samples of a corpus give these."""
     d = encoder.dimension
     bare = replace(context, shift=np.zeros(d, np.float32), projection=np.eye(d, dtype=np.float32))
     seen = blake2b(context.token_weights.tobytes(), digest_size=12)
     if context.keys is not None and context.values is not None:
         seen.update(context.keys.tobytes() + context.values.tobytes())
     model = f"{encoder.fingerprint} {role} {seen.hexdigest()}"
-    pooled = kept(work, model, texts, lambda new: encoder.encode(new, role, bare))
-    moved: Floats = ((pooled - context.shift) @ context.projection).astype(np.float32)
-    return to_unit(moved)
+    return kept(work, model, texts, lambda new: encoder.encode(new, role, bare))

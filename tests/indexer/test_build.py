@@ -6,16 +6,18 @@ import subprocess
 import sys
 import threading
 import time
+from dataclasses import replace
 
 import numpy as np
 import pytest
 
 from cdesearch.document_context import add_document, to_unit
-from cdesearch.encoder import Encoder
+from cdesearch.encoder import Encoder, load_encoder
 from cdesearch.errors import CdesearchError, IndexBusyError, IndexDamagedError, IndexMismatchError, SourceError
 from cdesearch.index import Index
 from cdesearch.onnx_runtime import OnnxRuntime
 from cdesearch.search import Searcher
+from cdesearch.statistics import whitening
 from indexer import spool
 from indexer.build import build
 from indexer.formats.records import Columns
@@ -23,6 +25,7 @@ from indexer.generation import locked
 from indexer.progress import Silent
 from indexer.read import hash_contents
 from indexer.settings import Options
+from indexer.write import Tables
 
 WORDS = ["cat", "dog", "water", "moon", "engine", "bread", "river", "stone", "light"]
 
@@ -195,9 +198,51 @@ def test_ctrl_c_keeps_what_is_embedded_and_the_next_run_continues(docs, run, mon
         run(context_size=1)
     stop_at, before = 10_000, embedded
     report = run(context_size=1)
-    assert report.embedded == report.n_chunks - before - 1
-    assert embedded == report.n_chunks - 1, "nothing was embedded twice, the context's chunk while it was made"
+    assert report.embedded == report.n_chunks - before
+    assert embedded == report.n_chunks, "nothing was embedded twice"
     assert_same(undisturbed, contents(docs))
+
+
+def test_a_build_stopped_while_it_writes_goes_on_with_the_same_statistics(docs, run, monkeypatch):
+    monkeypatch.setattr(spool, "WINDOW", 8)
+    run()
+    undisturbed = contents(docs)
+    shutil.rmtree(docs / ".cdesearch")
+    real, written = Tables.add, 0
+
+    def once(self, *arguments):
+        nonlocal written
+        if written == 2:
+            raise KeyboardInterrupt
+        written += 1
+        real(self, *arguments)
+
+    with monkeypatch.context() as patched:
+        patched.setattr(Tables, "add", once)
+        with pytest.raises(KeyboardInterrupt):
+            run()
+    (docs / "11.md").unlink()
+    assert run().embedded == 0
+    one, other = (
+        dict(zip(rows["id"].to_pylist(), vectors, strict=True)) for rows, vectors in (undisturbed, contents(docs))
+    )
+    assert other.keys() < one.keys()
+    for chunk, vector in other.items():
+        np.testing.assert_allclose(vector, one[chunk], atol=1e-5)
+
+
+def test_statistics_come_from_every_chunk_and_not_from_the_sample(docs, closed_checkpoint):
+    build([docs], Options(model=closed_checkpoint, context_size=4), Silent())
+    context, before = Index.open(docs).context, contents(docs)
+    texts = before[0]["text"].to_pylist()
+    encoder = load_encoder(closed_checkpoint)
+    bare = replace(context, shift=np.zeros_like(context.shift), projection=np.eye(len(context.shift), dtype=np.float32))
+    shift, projection = whitening(encoder.encode(texts, "document", bare), encoder.config.statistics)
+    np.testing.assert_allclose(context.shift, shift, atol=1e-5)
+    np.testing.assert_allclose(context.projection, projection, atol=1e-4)
+    build([docs], Options(model=closed_checkpoint, context_size=4, seed=1, rebuild=True), Silent())
+    assert Index.open(docs).context.chunk_ids != context.chunk_ids
+    assert_same(before, contents(docs))
 
 
 def test_kill_at_any_moment_leaves_an_index_that_the_next_run_completes(docs, run, tiny_checkpoint, tmp_path):
