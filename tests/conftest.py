@@ -70,6 +70,11 @@ def closed_checkpoint(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 
 @pytest.fixture(scope="session")
+def one_softmax_checkpoint(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    return make_checkpoint(tmp_path_factory.mktemp("models") / "one", replace(TINY, context_attention="one_softmax"))
+
+
+@pytest.fixture(scope="session")
 def joint_checkpoint(tmp_path_factory: pytest.TempPathFactory) -> Path:
     return make_checkpoint(tmp_path_factory.mktemp("models") / "joint", replace(TINY, context_attention="joint"))
 

@@ -60,8 +60,8 @@ class GradCache:
         self._device = next(model.parameters()).device
         stage = model.second_stage
         self._reads_context = stage.joint or not stage.gates_closed or any(gate.requires_grad for gate in stage.gates)
-        # Joint rows hold the context beside each text: nothing there is of different length but a short tail.
-        self._packs = not model.second_stage.joint and has_kernel(torch.empty(0, dtype=precision, device=self._device))
+        # Rows that hold the context beside each text differ in length by a short tail alone: they need no packing.
+        self._packs = stage.can_pack and has_kernel(torch.empty(0, dtype=precision, device=self._device))
 
     def step(self, batch: Batch, token_weights: Callable[[], Tensor], judge: Judge) -> Verdict:
         """Add the batch's gradient to `.grad`; returns the loss. `token_weights` gives (V,) from the head, anew."""

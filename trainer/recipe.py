@@ -35,7 +35,7 @@ class ModelChoice(_Section):
     start: Path  # a cdesearch checkpoint, or a sentence-transformers folder of a BERT biencoder
     contextual: bool = True  # off: the biencoder baseline, by the same code
     doors: bool = True  # off: the context enters through the statistics head alone, and costs nothing
-    context_attention: Literal["cached", "joint"] = "cached"
+    context_attention: Literal["cached", "one_softmax", "joint"] = "cached"
     first_stage: Literal["own", "shared"] = "own"
     freeze_first_stage: bool = False
     freeze_tokens: bool = True  # the token embeddings of what has seen a billion pairs

@@ -26,7 +26,7 @@ def start_model(
     source: Path,
     *,
     first_stage: Literal["own", "shared"] = "shared",
-    context_attention: Literal["cached", "joint"] = "cached",
+    context_attention: Literal["cached", "one_softmax", "joint"] = "cached",
     n_layers: int | None = None,
 ) -> ContextualModel:
     """The start model from a BERT sentence-transformers folder; raises ModelError. Fewer layers: its first ones."""

@@ -1,6 +1,6 @@
-"""Multi-head attention over text, and over a cached context through a gated softmax of its own."""
+"""Multi-head attention over text, and through a gate over a cached context."""
 
-from typing import Any
+from typing import Any, cast
 
 import torch
 from torch import Tensor, nn
@@ -9,6 +9,8 @@ from torch.nn import functional
 from cdesearch.model.packed import Packing, attend_packed
 
 Mask = Tensor | Packing | None  # (B, 1, 1, S) to add to the scores; or where packed texts begin; or no padding
+CLOSED = 1e-9  # what a closed gate lets through where the context shares the text's softmax
+
 Projected = tuple[Tensor, Tensor, Tensor]  # queries (B, A, d), keys and values (B, S, d)
 
 
@@ -50,14 +52,16 @@ class _FusedAttention(torch.autograd.Function):
 
 
 class ContextAttention(nn.Module):
-    """One layer's door to the cached context: own keys and values, own softmax, a gate a head that starts closed.
+    """One layer's door to the cached context: own keys and values, a gate a head that starts closed.
 
-    With gate 0 the layer is exactly the plain biencoder's. Context rows carry no position, so their order is free.
+    Its softmax is its own, or with `one_softmax` the text's. With gate 0 the layer is the plain biencoder's, or as good
+    as that (CLOSED). Context rows carry no position, so their order is free.
     """
 
-    def __init__(self, dimension: int, n_heads: int) -> None:
+    def __init__(self, dimension: int, n_heads: int, *, one_softmax: bool = False) -> None:
         super().__init__()
         self.n_heads = n_heads
+        self.one_softmax = one_softmax
         self.key_value = nn.Linear(dimension, 2 * dimension)
         self.gate = nn.Parameter(torch.zeros(n_heads))
 
@@ -68,6 +72,24 @@ class ContextAttention(nn.Module):
         mixed = attend(row, keys[None], values[None], self.n_heads).reshape(queries.shape)
         heads: Tensor = mixed.unflatten(-1, (self.n_heads, -1))
         return (heads * torch.tanh(self.gate)[:, None]).flatten(2)
+
+    def beside(self, text: Projected, keys: Tensor, values: Tensor, mask: Tensor | None) -> Tensor:
+        """(B, T, d) from one softmax over a text's rows and the context's keys and values (J, d).
+
+        At equal scores the whole context counts tanh(gate) times what the whole text does, whatever T and J.
+        """
+        q, k, v = text
+        n_texts, n_rows = k.shape[:2]
+        there = q.new_zeros(n_texts, 1, 1, n_rows) if mask is None else mask.to(q.dtype)
+        n_read = (there == 0).sum(-1, keepdim=True).clamp_min(1)
+        counts = torch.tanh(self.gate).clamp_min(CLOSED)[:, None, None] * n_read / keys.shape[0]
+        bias = counts.log().to(q.dtype).expand(-1, -1, 1, keys.shape[0])
+        both = torch.cat([bias, there.expand(-1, self.n_heads, -1, -1)], dim=-1)
+        k, v = (
+            torch.cat([seen.to(own.dtype).expand(n_texts, -1, -1), own], dim=1)
+            for seen, own in ((keys, k), (values, v))
+        )
+        return attend(q, k, v, self.n_heads, both)
 
 
 Doorway = tuple[ContextAttention, Tensor, Tensor]  # a layer's door and the context's keys and values (J, d)
@@ -85,8 +107,11 @@ class SelfAttention(nn.Module):
     def forward(self, rows: Tensor, mask: Mask, context: Doorway | None = None) -> Tensor:
         """(B, T, d) to (B, T, d)."""
         q, k, v = self.qkv(rows).chunk(3, dim=-1)
-        mixed = attend(q, k, v, self.n_heads, mask)
-        if context is not None:
-            door, keys, values = context
-            mixed = mixed + door(q, keys, values)
+        if context is None:
+            return self.out(attend(q, k, v, self.n_heads, mask))  # type: ignore[no-any-return] # a module returns Any
+        door, keys, values = context
+        if door.one_softmax:
+            mixed = door.beside((q, k, v), keys, values, cast("Tensor | None", mask))  # such texts are never packed
+        else:
+            mixed = attend(q, k, v, self.n_heads, mask) + door(q, keys, values)
         return self.out(mixed)  # type: ignore[no-any-return] # a module returns Any

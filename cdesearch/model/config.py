@@ -46,7 +46,7 @@ class ModelConfig:
 
     backbone: BackboneConfig
     statistics: StatisticsConfig = StatisticsConfig()
-    context_attention: Literal["joint", "cached"] = "cached"
+    context_attention: Literal["joint", "cached", "one_softmax"] = "cached"
     context_from: int = 1  # cached: the first layer with a door to the context; below it text rows are bare words
     first_stage: Literal["own", "shared"] = "own"  # shared: the second stage's backbone without context
     context_size: int = 512

@@ -16,6 +16,7 @@ from cdesearch.model.packed import Packing
 class SecondStage(nn.Module):
     """Text rows attend to text and context. `cached`: context rows never see the text, so they run once a corpus.
 
+    Text sees them through a softmax of its own; `one_softmax`: through the one that it sees itself through.
     `joint` is the paper's: context rows without positions stand in the text's own sequence, and all attend to all.
     """
 
@@ -30,7 +31,9 @@ class SecondStage(nn.Module):
         self.context_norm = nn.LayerNorm(d, config.backbone.norm_eps)
         self._context_from = config.backbone.n_layers if self.joint else config.context_from
         doors = range(self._context_from, config.backbone.n_layers)
-        self.doors = nn.ModuleList(ContextAttention(d, n_heads) for _ in doors)
+        one_softmax = config.context_attention == "one_softmax"
+        self.doors = nn.ModuleList(ContextAttention(d, n_heads, one_softmax=one_softmax) for _ in doors)
+        self.can_pack = config.context_attention == "cached"  # the packed kernels know a text's own rows alone
 
     @property
     def layers(self) -> list[tuple[Block, ContextAttention | None]]:

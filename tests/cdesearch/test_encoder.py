@@ -17,7 +17,7 @@ def context_of(encoder, texts=TEXTS):
     return encoder.make_context(hashes, hashes, texts, encoder.first_stage(texts), encoder.count_tokens(texts), seed=3)
 
 
-@pytest.mark.parametrize("name", ["tiny_checkpoint", "closed_checkpoint"])
+@pytest.mark.parametrize("name", ["tiny_checkpoint", "one_softmax_checkpoint", "closed_checkpoint"])
 def test_onnx_and_torch_give_the_same_vectors(name, request, tmp_path):
     folder = request.getfixturevalue(name)
     plain = tmp_path / "plain"

@@ -5,12 +5,13 @@ import torch
 from conftest import TINY, make_model
 from torch.nn import functional
 
-from cdesearch.model.attention import attend
+from cdesearch.model.attention import ContextAttention, SelfAttention, attend
 from cdesearch.model.backbone import additive_mask, mean_pool
 from cdesearch.model.packed import pack_texts, packed_mean
 
 D = TINY.backbone.dimension
 JOINT = replace(TINY, context_attention="joint")
+ONE_SOFTMAX = replace(TINY, context_attention="one_softmax")
 
 NEEDS_CUDA = pytest.mark.skipif(not torch.cuda.is_available(), reason="the kernels are CUDA's")
 
@@ -23,7 +24,7 @@ def inputs(n_texts=3, length=9):
     return ids, mask, torch.ones(n_texts, length), torch.zeros(D), torch.eye(D)
 
 
-@pytest.mark.parametrize("config", [TINY, JOINT])
+@pytest.mark.parametrize("config", [TINY, ONE_SOFTMAX, JOINT])
 @torch.no_grad()
 def test_the_order_of_the_context_does_not_matter(config):
     model, context = make_model(config), torch.randn(12, D)
@@ -32,7 +33,7 @@ def test_the_order_of_the_context_does_not_matter(config):
     torch.testing.assert_close(straight, shuffled, atol=1e-5, rtol=0)
 
 
-@pytest.mark.parametrize("config", [TINY, JOINT])
+@pytest.mark.parametrize("config", [TINY, ONE_SOFTMAX, JOINT])
 @torch.no_grad()
 def test_another_context_gives_other_vectors(config):
     model = make_model(config)
@@ -63,15 +64,16 @@ def test_cached_keys_equal_the_same_layers_run_with_context_and_text_together():
     torch.testing.assert_close(model(ids, mask, weights, shift, projection, context)[1], uncached, atol=1e-5, rtol=0)
 
 
+@pytest.mark.parametrize("config", [TINY, ONE_SOFTMAX])
 @torch.no_grad()
-def test_a_closed_gate_is_the_plain_biencoder():
-    model = make_model(gate=0.0)
+def test_a_closed_gate_is_the_plain_biencoder(config):
+    model = make_model(config, gate=0.0)
     ids, mask, *rest = inputs()
     plain = functional.normalize(mean_pool(model.second_stage.backbone(ids, mask), mask), dim=-1)
     torch.testing.assert_close(model(ids, mask, *rest, torch.randn(12, D))[1], plain, atol=1e-6, rtol=0)
 
 
-@pytest.mark.parametrize("config", [TINY, JOINT])
+@pytest.mark.parametrize("config", [TINY, ONE_SOFTMAX, JOINT])
 @torch.no_grad()
 def test_the_null_vector_in_all_some_or_no_slots(config):
     model, context = make_model(config), torch.randn(config.context_size, D)
@@ -93,8 +95,29 @@ def test_any_context_size(config, size):
 
 
 @torch.no_grad()
-def test_padding_and_batch_mates_do_not_matter():
-    model, context = make_model(), torch.randn(5, D)
+def test_one_softmax_is_the_mean_over_text_and_context_by_their_exponentials():
+    torch.manual_seed(0)
+    attention, door = SelfAttention(8, 2), ContextAttention(8, 2, one_softmax=True)
+    door.gate.fill_(0.3)
+    rows, keys, values = torch.randn(3, 5, 8), torch.randn(4, 8), torch.randn(4, 8)
+    mask = torch.ones(3, 5)
+    mask[0, 3:] = 0
+    q, k, v, seen, told = (
+        x.unflatten(-1, (2, 4)).transpose(-2, -3) for x in (*attention.qkv(rows).chunk(3, dim=-1), keys, values)
+    )
+    text = (q @ k.transpose(-1, -2) / 2).exp() * mask[:, None, None]
+    counts = torch.tanh(door.gate)[:, None, None] * mask.sum(1)[:, None, None, None] / 4
+    context = (q @ seen.transpose(-1, -2) / 2).exp() * counts
+    mixed = (text @ v + context @ told) / (text.sum(-1, keepdim=True) + context.sum(-1, keepdim=True))
+    expected = attention.out(mixed.transpose(1, 2).flatten(2))
+    found = attention(rows, additive_mask(mask, torch.float32), (door, keys, values))
+    torch.testing.assert_close(found, expected, atol=1e-6, rtol=0)
+
+
+@pytest.mark.parametrize("config", [TINY, ONE_SOFTMAX])
+@torch.no_grad()
+def test_padding_and_batch_mates_do_not_matter(config):
+    model, context = make_model(config), torch.randn(5, D)
     ids, mask, weights, shift, projection = inputs()
     alone = model(ids[:1, :5], mask[:1, :5], weights[:1, :5], shift, projection, context)[1]
     together = model(ids, mask, weights, shift, projection, context)[1]

@@ -54,7 +54,7 @@ def assert_same(one, other):
         torch.testing.assert_close(gradient, other[1][name], atol=1e-5, rtol=1e-4, msg=name)
 
 
-@pytest.mark.parametrize("attention", ["cached", "joint"])
+@pytest.mark.parametrize("attention", ["cached", "one_softmax", "joint"])
 @pytest.mark.parametrize("first_stage", ["own", "shared"])
 @pytest.mark.parametrize(("micro_batch", "dropout"), [(1, 0.0), (5, 0.3), (64, 0.3)])
 def test_the_cache_gives_the_full_graphs_gradient(attention, first_stage, micro_batch, dropout):
