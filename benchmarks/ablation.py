@@ -10,11 +10,10 @@ from tempfile import TemporaryDirectory
 from typing import Annotated, Any
 
 import typer
-from rich.console import Console
 from rich.table import Table
 
 from benchmarks.dataset import Dataset, read_dataset
-from benchmarks.figures import RESULTS
+from benchmarks.figures import RESULTS, show
 from benchmarks.machine import describe
 from benchmarks.measures import measure_run
 from benchmarks.systems.contextual import Contextual
@@ -147,4 +146,4 @@ def _show(arms: list[Arm]) -> None:
     )
     for arm in arms:
         table.add_row(arm.name, *(f"{arm.mean(kind):.2f}" for kind in KINDS), f"{arm.minutes:g}")
-    Console().print(table)
+    show(table)

@@ -1,6 +1,7 @@
 """What was measured, against which bar, and where it is kept."""
 
 import json
+import sys
 from collections.abc import Callable, Mapping
 from dataclasses import asdict, dataclass, field
 from pathlib import Path
@@ -12,6 +13,7 @@ from rich.table import Table
 from benchmarks.machine import describe
 from cdesearch.errors import InputError
 
+WIDE = 180
 RESULTS = Path(__file__).parent / "results"
 
 
@@ -67,4 +69,9 @@ def _show(figures: list[Figure]) -> None:
     for figure in figures:
         verdict = "" if not figure.bar else "passes" if figure.passes else "misses"
         table.add_row(figure.name, f"{figure.value:,.3g}", figure.unit, figure.bar, verdict)
-    Console().print(table)
+    show(table)
+
+
+def show(table: Table) -> None:
+    """Print a table whole where nobody has set a width: in a file or a pipe."""
+    Console(width=None if sys.stdout.isatty() else WIDE).print(table)

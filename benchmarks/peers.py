@@ -11,10 +11,9 @@ from statistics import median
 from typing import Annotated, Any, Literal
 
 import typer
-from rich.console import Console
 from rich.table import Table
 
-from benchmarks.figures import RESULTS
+from benchmarks.figures import RESULTS, show
 from benchmarks.index_speed import corpus_file
 from benchmarks.machine import describe
 from benchmarks.peer_process import PEERS
@@ -31,7 +30,6 @@ DRAWN = {
 }
 COLD_RUNS = 3
 QUERIES = 110
-WIDTH = 130  # of the table in a file
 WORDS = 200  # of a text: a chunk's worth
 
 
@@ -112,7 +110,7 @@ def _show(rows: list[dict[str, Any]]) -> None:
     table = Table("", "texts", *COLUMNS)
     for row in rows:
         table.add_row(row["system"], f"{row['texts']:,}", *(f"{row[name]:.3g}" for name in COLUMNS))
-    Console(width=None if sys.stdout.isatty() else WIDTH).print(table)
+    show(table)
 
 
 def _draw(rows: list[dict[str, Any]], file: Path) -> None:

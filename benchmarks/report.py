@@ -6,9 +6,9 @@ from dataclasses import asdict, dataclass
 from pathlib import Path
 from typing import Any
 
-from rich.console import Console
 from rich.table import Table
 
+from benchmarks.figures import show
 from benchmarks.measures import MEASURES, Comparison
 from benchmarks.published import ANCHORS
 
@@ -44,7 +44,7 @@ class Report:
         for system in self._systems():
             cells = [self._cell(system, name) for name in names]
             table.add_row(system, *cells, self._mean(system, "nDCG@10"), self._mean(system, "R@100"))
-        Console().print(table)
+        show(table)
         print(f"Again: {self.command}")
 
     def save(self, folder: Path) -> list[Path]:
