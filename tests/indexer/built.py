@@ -1,0 +1,17 @@
+"""What the tests of builds write, and what an index holds of it."""
+
+import numpy as np
+
+from cdesearch.index import Index
+
+WORDS = ["cat", "dog", "water", "moon", "engine", "bread", "river", "stone", "light"]
+
+
+def contents(docs):
+    table = Index.open(docs).chunks.to_arrow().sort_by("id")
+    return table.drop_columns("vector"), np.stack(table["vector"].to_numpy())
+
+
+def assert_same(one, other):
+    assert one[0].equals(other[0])
+    np.testing.assert_allclose(one[1], other[1], atol=1e-5)

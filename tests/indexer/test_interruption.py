@@ -1,0 +1,181 @@
+import os
+import shutil
+import signal
+import subprocess
+import sys
+import threading
+import time
+
+import numpy as np
+import pytest
+from built import assert_same, contents
+
+from cdesearch.encoder import Encoder
+from cdesearch.errors import CdesearchError, IndexBusyError, IndexDamagedError
+from cdesearch.index import Index
+from cdesearch.onnx_runtime import OnnxRuntime
+from cdesearch.search import Searcher
+from indexer import spool
+from indexer.build import build
+from indexer.generation import locked
+from indexer.progress import Silent
+from indexer.read import hash_contents
+from indexer.settings import Options
+from indexer.write import Tables
+
+
+def test_ctrl_c_keeps_what_is_embedded_and_the_next_run_continues(docs, run, monkeypatch):
+    run(context_size=1)
+    undisturbed = contents(docs)
+    shutil.rmtree(docs / ".cdesearch")
+    monkeypatch.setattr(OnnxRuntime, "tokens_per_batch", 128)
+    real, embedded = Encoder.stream, 0
+
+    def counted(self, *arguments):
+        nonlocal embedded
+        for places, vectors in real(self, *arguments):
+            if embedded >= stop_at:
+                raise KeyboardInterrupt
+            embedded += len(places)
+            yield places, vectors
+
+    monkeypatch.setattr(Encoder, "stream", counted)
+    stop_at = 4
+    with pytest.raises(KeyboardInterrupt):
+        run(context_size=1)
+    stop_at, before = 10_000, embedded
+    report = run(context_size=1)
+    assert report.embedded == report.n_chunks - before
+    assert embedded == report.n_chunks, "nothing was embedded twice"
+    assert_same(undisturbed, contents(docs))
+
+
+def test_a_build_stopped_while_it_writes_goes_on_with_the_same_statistics(docs, run, monkeypatch):
+    monkeypatch.setattr(spool, "WINDOW", 8)
+    run()
+    undisturbed = contents(docs)
+    shutil.rmtree(docs / ".cdesearch")
+    real, written = Tables.add, 0
+
+    def once(self, *arguments):
+        nonlocal written
+        if written == 2:
+            raise KeyboardInterrupt
+        written += 1
+        real(self, *arguments)
+
+    with monkeypatch.context() as patched:
+        patched.setattr(Tables, "add", once)
+        with pytest.raises(KeyboardInterrupt):
+            run()
+    (docs / "11.md").unlink()
+    assert run().embedded == 0
+    one, other = (
+        dict(zip(rows["id"].to_pylist(), vectors, strict=True)) for rows, vectors in (undisturbed, contents(docs))
+    )
+    assert other.keys() < one.keys()
+    for chunk, vector in other.items():
+        np.testing.assert_allclose(vector, one[chunk], atol=1e-5)
+
+
+def test_kill_at_any_moment_leaves_an_index_that_the_next_run_completes(docs, run, tiny_checkpoint, tmp_path):
+    run()
+    undisturbed = contents(docs)
+    shutil.rmtree(docs / ".cdesearch")
+    program = (
+        "import sys; from pathlib import Path; from indexer.build import *; from indexer.progress import Silent\n"
+        "build([Path(sys.argv[1])], Options(model=Path(sys.argv[2])), Silent())"
+    )
+    command = [sys.executable, "-c", program, str(docs), str(tiny_checkpoint)]
+    for delay in (0.7, 1.0, 1.3, 1.6):
+        process = subprocess.Popen(command, stderr=subprocess.DEVNULL)
+        time.sleep(delay)
+        process.send_signal(signal.SIGKILL)
+        process.wait()
+    run()
+    assert_same(undisturbed, contents(docs))
+
+
+def test_two_builds_at_once(docs, run):
+    with locked(docs / ".cdesearch", wait=False), pytest.raises(IndexBusyError, match=f"process {os.getpid()}"):
+        run()
+
+
+def editions(docs):
+    texts = Index.open(docs).chunks.to_arrow()["text"].to_pylist()
+    return {word for text in texts for word in ("one", "two") if f"edition {word}" in text}
+
+
+def test_queries_during_an_update_see_the_old_or_the_new_whole(docs, run):
+    for file in docs.iterdir():
+        file.write_text("edition one " + file.read_text())
+    run()
+    for file in docs.iterdir():
+        if file.is_file():
+            file.write_text(file.read_text().replace("one", "two"))
+    update = threading.Thread(target=run)
+    update.start()
+    seen = []
+    while not seen or update.is_alive():
+        seen.append(editions(docs))
+    update.join()
+    assert seen[0] == {"one"} and all(len(found) == 1 for found in seen)
+    assert editions(docs) == {"two"}
+
+
+@pytest.mark.parametrize("name", ["news.txt", "news.jsonl"])
+def test_a_file_that_changes_while_it_is_read_is_read_again(docs, run, name, monkeypatch):
+    file = docs / name
+    file.write_text('{"text": "the cat"}\n')
+
+    def hash_then_change(stream):
+        digest = hash_contents(stream)
+        if stream.read() == b'{"text": "the cat"}\n':
+            file.write_text('{"text": "the cat"}\n{"text": "the dog"}\n')
+        stream.seek(0)
+        return digest
+
+    with monkeypatch.context() as during:
+        during.setattr("indexer.build.hash_contents", hash_then_change)
+        run()
+    assert run().changed
+    assert Index.open(docs).chunks.count_rows(f"path = '{name}' AND text LIKE '%dog%'") == 1
+    assert not run().changed
+
+
+@pytest.mark.parametrize("victim", ["manifest.json", "context.safetensors", "tables/chunks.lance"])
+def test_a_damaged_index_says_how_to_mend_it(docs, run, victim, tiny_encoder):
+    run()
+    path = Index.open(docs).generation / victim
+    shutil.rmtree(path) if path.is_dir() else path.write_text("{")
+    with pytest.raises((IndexDamagedError, CdesearchError), match="--rebuild"):
+        Searcher(Index.open(docs), tiny_encoder).search("moon")
+
+
+@pytest.mark.skipif(os.geteuid() == 0, reason="root may write everywhere")
+def test_a_read_only_folder(docs, run):
+    docs.chmod(0o500)
+    with pytest.raises(CdesearchError, match="--index"):
+        run()
+
+
+def test_a_full_disk_keeps_the_old_index(docs, tiny_checkpoint, tmp_path):
+    mount = tmp_path / "small"
+    mount.mkdir()
+    if subprocess.run(
+        ["mount", "-t", "tmpfs", "-o", "size=1m", "none", str(mount)], capture_output=True, check=False
+    ).returncode:
+        pytest.skip("a small file system cannot be mounted here")
+    try:
+        options = Options(model=tiny_checkpoint, index=mount / "index")
+        build([docs], options, Silent())
+        before = Index(mount / "index").manifest.n_chunks
+        (mount / "ballast").write_bytes(b"x" * (shutil.disk_usage(mount).free - 20_000))
+        (docs / "new.md").write_text("the moon is new " * 2000)
+        with pytest.raises(CdesearchError, match="full"):
+            build([docs], options, Silent())
+        assert Index(mount / "index").manifest.n_chunks == before
+        (mount / "ballast").unlink()
+        assert build([docs], options, Silent()).changed
+    finally:
+        subprocess.run(["umount", "--lazy", str(mount)], check=True)
