@@ -4,7 +4,7 @@ import json
 import re
 import tomllib
 from collections.abc import Iterator
-from dataclasses import asdict, dataclass, replace
+from dataclasses import asdict, dataclass
 from pathlib import Path
 from tempfile import TemporaryDirectory
 from typing import Annotated, Any
@@ -19,9 +19,8 @@ from benchmarks.measures import measure_run
 from benchmarks.systems.contextual import Contextual
 from benchmarks.systems.fused import Fused
 from benchmarks.systems.system import System
-from cdesearch.encoder import Encoder, load_tokenizer
+from cdesearch.encoder import Encoder, load_encoder
 from cdesearch.errors import InputError
-from cdesearch.model.config import ModelConfig
 from trainer.log import read_log
 from trainer.recipe import Recipe, check_recipe
 
@@ -96,14 +95,15 @@ def _arm(name: str, recipe: Recipe, planned: dict[str, Any], data: Path) -> Arm:
     from trainer.train import train
 
     out = recipe.run.out
-    if not (out / "checkpoint" / "onnx").is_dir():
+    if not (out / "checkpoint").is_dir():
         with shown_on_stderr() as display:
             display.note(name)
             train(recipe, display, resume=(out / "state.pt").exists())
     measured = out / "ndcg.json"
     if not measured.exists():
         sets = [read_dataset(data / path) for path in planned["evaluate"]]
-        table = _measured(_encoder(out / "checkpoint", planned["max_tokens"]), sets, recipe.run.seed)
+        encoder = load_encoder(out / "checkpoint").cut_at(planned["max_tokens"])
+        table = _measured(encoder, sets, recipe.run.seed)
         measured.write_text(json.dumps(table), encoding="utf-8")
     table = json.loads(measured.read_text(encoding="utf-8"))
     log = read_log(out)
@@ -114,14 +114,6 @@ def _arm(name: str, recipe: Recipe, planned: dict[str, Any], data: Path) -> Arm:
         [line["held_out"] for line in log if "held_out" in line],
         round(log[-1]["seconds"] / 60, 1),
     )
-
-
-def _encoder(folder: Path, max_tokens: int) -> Encoder:
-    from cdesearch.onnx_runtime import OnnxRuntime
-
-    config = replace(ModelConfig.load(folder), max_tokens=max_tokens)
-    tokenizer = load_tokenizer(folder / "tokenizer.json")
-    return Encoder(config, tokenizer, OnnxRuntime(folder / "onnx"), str(folder))
 
 
 def _measured(encoder: Encoder, sets: list[Dataset], seed: int) -> dict[str, dict[str, float]]:

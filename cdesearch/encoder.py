@@ -70,6 +70,11 @@ class Encoder:
         self._runtime = runtime
         self._null = self._null_context()
 
+    def cut_at(self, max_tokens: int) -> "Encoder":
+        """The same model for texts of at most so many tokens, prefix and special tokens included."""
+        config = replace(self.config, max_tokens=max_tokens)
+        return Encoder(config, self.tokenizer, self._runtime, f"{self.fingerprint} {max_tokens}")
+
     def count_tokens(self, texts: Sequence[str]) -> TokenFrequencies:
         """Document frequency of every token over `texts`."""
         counts = np.zeros(self.config.backbone.vocabulary, np.int64)

@@ -67,13 +67,14 @@ def export(
     Closed gates leave the context rows out of the graph; a shared first stage needs no graph of its own then.
     """
     model = model.eval().cpu()
-    (folder / "onnx").mkdir(parents=True, exist_ok=True)
+    folder.mkdir(parents=True, exist_ok=True)
     replace(model.config, weights_hash=model.weights_hash()).save(folder)
     save_checkpoint(model, folder, dtype)
     if tokenizer.resolve() != (folder / "tokenizer.json").resolve():
         shutil.copyfile(tokenizer, folder / "tokenizer.json")
     if model.second_stage.joint:
         return
+    (folder / "onnx").mkdir(exist_ok=True)
     _export_second_stage(model, folder / "onnx" / "second_stage.onnx", precision)
     if model.own_first_stage is not None or not model.second_stage.gates_closed:
         ids = torch.ones(2, 3, 4, dtype=torch.long)

@@ -7,10 +7,8 @@ import numpy as np
 from tokenizers import Tokenizer
 
 from cdesearch.context import Floats
-from cdesearch.encoder import Encoder, Role, load_tokenizer
-from cdesearch.model.config import ModelConfig
+from cdesearch.encoder import Encoder, Role, load_encoder
 from cdesearch.model.contextual import ContextualModel
-from cdesearch.onnx_runtime import OnnxRuntime
 from cdesearch.torch_runtime import TorchRuntime
 from trainer.batch import Batch
 from trainer.cluster import Clusters, cluster_documents, kept_clusters, sparse_vectors
@@ -127,13 +125,11 @@ def _surrogates(
 
 
 def _surrogate_encoder(recipe: Recipe, model: ContextualModel, tokenizer: Tokenizer) -> Encoder:
-    """The frozen surrogate: a checkpoint folder, or the start with its doors shut."""
+    """The frozen surrogate: any model that `load_encoder` opens, or the start, in no context."""
     folder, limit = recipe.run.surrogate, recipe.batches.max_tokens
-    if folder is not None and (folder / "onnx").is_dir():
-        config = replace(ModelConfig.load(folder), max_tokens=limit)
-        own_tokenizer = load_tokenizer(folder / "tokenizer.json")
-        return Encoder(config, own_tokenizer, OnnxRuntime(folder / "onnx"), f"{config.weights_hash} onnx {limit}")
-    frozen = start_model(folder or recipe.model.start) if is_published(folder or recipe.model.start) else model
+    if folder is not None:
+        return load_encoder(folder).cut_at(limit)
+    frozen = start_model(recipe.model.start) if is_published(recipe.model.start) else model
     device = next(model.parameters()).device
     config = replace(frozen.config, max_tokens=limit)
     return Encoder(config, tokenizer, TorchRuntime(frozen.eval(), device), f"{frozen.weights_hash()} {limit}")

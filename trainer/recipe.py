@@ -87,7 +87,7 @@ class Run(_Section):
     out: Path
     seed: int = 0
     work: Path | None = None  # what is made of the pairs, shared by runs of the same data; None: out/data
-    surrogate: Path | None = None  # None: the start
+    surrogate: Path | None = None  # what `cdesearch index --model` takes; None: the start
     checkpoint_minutes: float = 5.0
     watch_every: int = 100  # steps between the held-out losses with true, random and null context
     evaluate: list[Path] = []  # BEIR folders

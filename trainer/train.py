@@ -13,7 +13,7 @@ from tokenizers import Tokenizer
 from torch import Tensor, nn
 
 from cdesearch.encoder import Encoder, load_tokenizer
-from cdesearch.errors import TrainingError
+from cdesearch.errors import InputError, TrainingError
 from cdesearch.model.config import ModelConfig
 from cdesearch.model.contextual import ContextualModel, load_checkpoint
 from cdesearch.torch_runtime import TorchRuntime
@@ -62,7 +62,7 @@ def train(recipe: Recipe, display: Display, *, resume: bool = False) -> Path:
 
 
 def starting_model(choice: ModelChoice) -> ContextualModel:
-    """The recipe's start with its doors as far open as the recipe says; raises ModelError."""
+    """The recipe's start with its doors as far open as the recipe says; raises ModelError, InputError."""
     reads_context = choice.contextual and choice.doors
     if is_published(choice.start):
         model = start_model(
@@ -73,6 +73,8 @@ def starting_model(choice: ModelChoice) -> ContextualModel:
         )
     else:
         model = load_checkpoint(choice.start)
+        if reads_context:
+            _check_shape(choice, model.config)
     with torch.no_grad():
         if model.second_stage.gates_closed or not reads_context:
             for gate in model.second_stage.gates:
@@ -88,7 +90,22 @@ def starting_model(choice: ModelChoice) -> ContextualModel:
     if choice.freeze_tokens:
         for backbone in filter(None, (model.second_stage.backbone, model.own_first_stage)):
             backbone.tokens.requires_grad_(False)
-    return model.train()
+    return model
+
+
+def _check_shape(choice: ModelChoice, config: ModelConfig) -> None:
+    """Raise InputError where a recipe asks for another shape than its checkpoint has."""
+    shape = {
+        "context_attention": config.context_attention,
+        "first_stage": config.first_stage,
+        "n_layers": config.backbone.n_layers,
+    }
+    for key, value in shape.items():
+        if key in choice.model_fields_set and getattr(choice, key) not in (None, value):
+            raise InputError(
+                f"model.{key} is {getattr(choice, key)}, but {choice.start} was made with {value}.",
+                "Leave the key out, or start from a published biencoder.",
+            )
 
 
 class _Run:
@@ -134,6 +151,7 @@ class _Run:
         advance = self._display.stage("Training", self.n_steps)
         advance(progress.step)
         saved = time.monotonic()
+        self._model.train()
         try:
             for batch in self._material.stream.upcoming(progress.step, self.n_steps):
                 if progress.step % recipe.run.watch_every == 0:
@@ -170,14 +188,17 @@ class _Run:
             self._display.note(f"step {self._progress.step}: {name} nDCG@10 {figures}")
 
     def finish(self) -> Path:
-        """Export the model with its learned statistics."""
+        """Export the model with its learned statistics; the folder is there whole or not at all."""
         folder = self._recipe.run.out / "checkpoint"
         if not is_first():
             return folder
         self._display.note(f"Writing {folder}")
         self._model.config = self._learned_config()
+        unfinished = folder.with_name("checkpoint.new")
+        shutil.rmtree(unfinished, ignore_errors=True)
+        export(self._model, self._recipe.model.start / "tokenizer.json", unfinished)
         shutil.rmtree(folder, ignore_errors=True)
-        export(self._model, self._recipe.model.start / "tokenizer.json", folder)
+        unfinished.replace(folder)
         return folder
 
     def _learned_config(self) -> ModelConfig:

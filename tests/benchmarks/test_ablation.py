@@ -29,7 +29,8 @@ watch_every = 10
 """
 
 
-def test_arms_are_trained_and_measured_once(tmp_path, tiny_checkpoint):
+@pytest.mark.parametrize("kind", ["tiny_checkpoint", "joint_checkpoint"])
+def test_arms_are_trained_and_measured_once(tmp_path, kind, request):
     words = ["cat", "dog", "water", "moon", "engine", "bread"]
     rows = [{"query": f"{word} {other}", "document": f"the {other} {word}"} for word in words for other in words]
     (tmp_path / "pairs.jsonl").write_text("\n".join(map(json.dumps, rows)))
@@ -43,7 +44,7 @@ def test_arms_are_trained_and_measured_once(tmp_path, tiny_checkpoint):
     plan = tmp_path / "plan.toml"
     plan.write_text(PLAN)
     for _ in range(2):  # the second time everything is there
-        ablation(plan, tmp_path, tiny_checkpoint, tmp_path / "runs", tmp_path)
+        ablation(plan, tmp_path, request.getfixturevalue(kind), tmp_path / "runs", tmp_path)
     (record,) = (json.loads(file.read_text()) for file in tmp_path.glob("plan-*.json"))
     without, context = record["arms"]
     assert [arm["name"] for arm in record["arms"]] == list(tomllib.loads(PLAN)["arms"])

@@ -93,7 +93,7 @@ def test_loss_falls_held_out_ndcg_rises_and_the_checkpoint_embeds(recipe_file, t
 
 
 def test_killed_and_resumed_it_ends_like_undisturbed(recipe_file, tmp_path):
-    changes = {"run.checkpoint_minutes": "0.0", "learning.epochs": "6"}
+    changes = {"run.checkpoint_minutes": "0.0", "learning.epochs": "6", "model.dropout": "0.1"}
     whole = load_recipe(recipe_file, {**changes, "run.out": str(tmp_path / "whole")})
     train(whole, Silent())
     program = (
@@ -121,6 +121,25 @@ def test_a_resume_with_another_recipe_names_the_difference(recipe_file, tmp_path
     train(load_recipe(recipe_file, changes), Silent())
     with pytest.raises(InputError, match=r"learning.rate: 0.003 -> 0.1"):
         train(load_recipe(recipe_file, {**changes, "learning.rate": "0.1"}), Silent(), resume=True)
+
+
+@pytest.mark.parametrize("kind", ["closed_checkpoint", "joint_checkpoint"])
+def test_the_surrogate_is_the_model_that_the_recipe_names(recipe_file, tmp_path, kind, request):
+    surrogate = request.getfixturevalue(kind)
+    changes = {"run.out": str(tmp_path / "out"), "run.surrogate": str(surrogate), "batches.max_tokens": "20"}
+    recipe = load_recipe(recipe_file, changes)
+    prepare_material(recipe, starting_model(recipe.model), make_tokenizer(), Silent())
+    (file,) = (recipe.run.out / "data" / "surrogate").glob("pairs-query-*.npy")
+    rows = (json.loads(line) for line in recipe.data.pairs[0].read_text().splitlines())
+    own = load_encoder(surrogate).cut_at(20).encode([row["query"] for row in rows], "query", None)
+    np.testing.assert_allclose(np.load(file), own, atol=1e-5)
+
+
+def test_a_checkpoint_of_another_shape_than_the_recipe_says_is_refused(recipe_file, tmp_path):
+    joint = {"model.context_attention": "joint", "run.out": str(tmp_path / "out")}
+    with pytest.raises(InputError, match="context_attention is joint, but"):
+        train(load_recipe(recipe_file, joint), Silent())
+    train(load_recipe(recipe_file, {**joint, "model.doors": "false", "learning.steps": "1"}), Silent())
 
 
 def test_a_loss_that_is_no_number_stops_the_run(recipe_file, tmp_path):
