@@ -92,7 +92,7 @@ def _embed_bare(context: Context, texts: Sequence[str], role: Role, encoder: Enc
     d = encoder.dimension
     bare = replace(context, shift=np.zeros(d, np.float32), projection=np.eye(d, dtype=np.float32))
     seen = blake2b(context.token_weights.tobytes(), digest_size=12)
-    if context.keys is not None and context.values is not None:
-        seen.update(context.keys.tobytes() + context.values.tobytes())
+    if encoder.reads_context:
+        seen.update(context.vectors.tobytes())
     model = f"{encoder.fingerprint} {role} {seen.hexdigest()}"
     return kept(work, model, texts, lambda new: encoder.encode(new, role, bare))

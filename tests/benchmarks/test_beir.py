@@ -8,7 +8,11 @@ from benchmarks.beir import beir
 from benchmarks.dataset import read_dataset
 from benchmarks.download import fetched
 from benchmarks.measures import compare, measure_run, ranked
+from benchmarks.systems.contextual import vectors_in
 from benchmarks.systems.late_chunking import _windows
+from cdesearch.context import TokenFrequencies
+from cdesearch.document_context import to_unit
+from cdesearch.encoder import load_encoder
 from cdesearch.errors import InputError, SourceError
 
 WORDS = ["cat", "dog", "water", "moon", "engine", "bread", "river", "stone"]
@@ -41,6 +45,21 @@ def test_halves_of_the_queries_are_the_whole(tmp_path):
 
 def test_sizes_that_are_not_the_published_ones_are_said(tmp_path):
     assert "published 5183/300/339" in read_dataset(write_set(tmp_path / "scifact")).notes[0]
+
+
+@pytest.mark.parametrize("kind", ["tiny_checkpoint", "joint_checkpoint"])
+def test_vectors_that_are_kept_are_of_one_context(tmp_path, kind, request):
+    encoder = load_encoder(request.getfixturevalue(kind))
+    dataset = read_dataset(write_set(tmp_path / "x"))
+    names, equal = list(map(str, range(4))), TokenFrequencies(np.zeros(encoder.config.backbone.vocabulary, int), 0)
+    for number in range(2):
+        sample = np.random.default_rng(number).normal(size=(4, encoder.dimension)).astype(np.float32)
+        context = encoder.bare_context(names, names, sample, equal, seed=0)
+        own = encoder.encode(dataset.texts, "document", context)
+        for _ in range(2):
+            found = vectors_in(context, dataset, encoder, tmp_path / "work")[1]
+            np.testing.assert_allclose(found, to_unit(own), atol=1e-6)
+    assert len(list((tmp_path / "work").iterdir())) == 4
 
 
 @pytest.mark.parametrize(
