@@ -46,6 +46,8 @@ def train(recipe: Recipe, display: Display, *, resume: bool = False) -> Path:
         out.mkdir(parents=True, exist_ok=True)
         torch.manual_seed(recipe.run.seed)
         model = starting_model(recipe.model).to(device)
+        if model.second_stage.joint:  # how many rows stand before a text is part of what it learns
+            model.config = replace(model.config, context_size=recipe.batches.context_size)
         tokenizer = load_tokenizer(recipe.model.start / "tokenizer.json")
         head = StatisticsHead(model.config.statistics).to(device)
         with first_goes_ahead():

@@ -56,7 +56,7 @@ def held_out_losses(
 def hold(model: ContextualModel, context: Tokens | None, micro_batch: int, device: torch.device) -> Held:
     """What texts see of a context of texts; of none, or where no gate is open, the null context."""
     if context is None or not model.reads_context:
-        vectors = torch.zeros(1, model.config.backbone.dimension, device=device)
+        vectors = torch.zeros(max(1, model.context_rows), model.config.backbone.dimension, device=device)
     else:
         vectors = torch.cat([model.first_stage(part.ids, part.mask) for part in _parts(context, micro_batch, device)])
     is_null = torch.full((len(vectors),), context is None, device=device)

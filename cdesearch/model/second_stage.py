@@ -24,7 +24,6 @@ class SecondStage(nn.Module):
         super().__init__()
         d, n_heads = config.backbone.dimension, config.backbone.n_heads
         self.joint = config.context_attention == "joint"
-        self.context_size = config.context_size
         self.backbone = Backbone(config.backbone)
         self.null = nn.Parameter(torch.zeros(d))
         self.context_projection = nn.Linear(d, d)

@@ -142,6 +142,12 @@ def test_a_checkpoint_of_another_shape_than_the_recipe_says_is_refused(recipe_fi
     train(load_recipe(recipe_file, {**joint, "model.doors": "false", "learning.steps": "1"}), Silent())
 
 
+def test_a_joint_model_is_made_for_the_rows_that_it_was_trained_with(recipe_file, tmp_path, joint_checkpoint):
+    changes = {"model.start": str(joint_checkpoint), "batches.context_size": "5", "learning.steps": "1"}
+    recipe = load_recipe(recipe_file, {**changes, "run.out": str(tmp_path / "out")})
+    assert load_encoder(train(recipe, Silent())).context_size == 5
+
+
 def test_a_loss_that_is_no_number_stops_the_run(recipe_file, tmp_path):
     changes = {"run.out": str(tmp_path / "out"), "learning.temperature": "nan"}
     with pytest.raises(TrainingError, match="loss is nan"):
