@@ -28,16 +28,15 @@ class EvaluationSet:
         try:
             rows, asked = (_json_lines(folder / name) for name in ("corpus.jsonl", "queries.jsonl"))
             judged = (folder / "qrels" / "test.tsv").read_text(encoding="utf-8").splitlines()[1:]
-        except (OSError, ValueError) as error:
-            raise SourceError(f"{folder} is no BEIR folder ({error}).", "Check the recipe's `evaluate`.") from None
-        self.name = folder.name
-        self.ids = [str(row["_id"]) for row in rows]
-        self.texts = ["\n".join(part for part in (row.get("title", ""), row["text"]) if part) for row in rows]
-        self.relevant: dict[str, dict[str, int]] = {}
-        for line in judged:
-            query, document, grade = line.split("\t")
-            self.relevant.setdefault(query, {})[document] = int(grade)
-        self.queries = {str(row["_id"]): row["text"] for row in asked if str(row["_id"]) in self.relevant}
+            self.name = folder.name
+            self.ids = [str(row["_id"]) for row in rows]
+            self.texts = ["\n".join(part for part in (row.get("title", ""), row["text"]) if part) for row in rows]
+            self.relevant: dict[str, dict[str, int]] = {}
+            for query, document, grade in (line.split("\t") for line in judged if line):
+                self.relevant.setdefault(query, {})[document] = int(grade)
+            self.queries = {str(row["_id"]): row["text"] for row in asked if str(row["_id"]) in self.relevant}
+        except (OSError, ValueError, KeyError, TypeError) as error:
+            raise SourceError(f"{folder} is no BEIR folder ({error!r}).", "Check the recipe's `evaluate`.") from None
 
     def context(self, encoder: Encoder, seed: int) -> Context:
         """A context sampled from this corpus."""

@@ -1,6 +1,7 @@
 import json
 import os
 import resource
+import shutil
 import signal
 import subprocess
 import sys
@@ -13,9 +14,10 @@ from batches import make_student
 from conftest import make_tokenizer
 
 from cdesearch.encoder import load_encoder
-from cdesearch.errors import InputError, StorageError, TrainingError
+from cdesearch.errors import InputError, SourceError, StorageError, TrainingError
 from trainer.checkpoint import Progress, load_state, save_state
 from trainer.display import Silent
+from trainer.evaluate import EvaluationSet
 from trainer.log import read_log
 from trainer.material import prepare_material
 from trainer.plot import draw_run
@@ -140,6 +142,17 @@ def test_a_checkpoint_of_another_shape_than_the_recipe_says_is_refused(recipe_fi
     with pytest.raises(InputError, match="context_attention is joint, but"):
         train(load_recipe(recipe_file, joint), Silent())
     train(load_recipe(recipe_file, {**joint, "model.doors": "false", "learning.steps": "1"}), Silent())
+
+
+@pytest.mark.parametrize(
+    ("file", "text"),
+    [("corpus.jsonl", '{"id": "d", "text": "the cat"}'), ("qrels/test.tsv", "header\nq d 1"), ("queries.jsonl", "[]")],
+)
+def test_a_broken_evaluation_set_is_refused(recipe_file, tmp_path, file, text):
+    folder = shutil.copytree(recipe_file.parent / "beir", tmp_path / "beir")
+    (folder / file).write_text(text)
+    with pytest.raises(SourceError, match="is no BEIR folder"):
+        EvaluationSet(folder)
 
 
 def test_a_joint_model_is_made_for_the_rows_that_it_was_trained_with(recipe_file, tmp_path, joint_checkpoint):
