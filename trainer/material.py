@@ -68,6 +68,8 @@ def prepare_material(recipe: Recipe, model: ContextualModel, tokenizer: Tokenize
     if held:
         other = _stream(recipe, held, watched, tokenizer, prefixes)
         held_out = without_dropout([other.batch(step) for step in range(min(WATCHED_BATCHES, other.steps_per_epoch))])
+    elif recipe.data.held_out:
+        display.note(f"No losses are watched: of no domain does data.held_out leave a batch of {recipe.batches.size}.")
     texts = [text for domain, _ in parts.values() for text in domain.column("document")[:STRANGE_TEXTS]]
     return Material(stream, held_out, texts[:: max(1, len(texts) // STRANGE_TEXTS)][:STRANGE_TEXTS])
 

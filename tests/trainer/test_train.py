@@ -173,6 +173,15 @@ def test_a_domain_smaller_than_a_batch_is_said(recipe_file, tmp_path):
         train(load_recipe(recipe_file, changes), Silent())
 
 
+def test_held_out_pairs_that_make_no_batch_are_said(recipe_file, tmp_path):
+    notes = []
+    display = Silent()
+    display.note = notes.append
+    recipe = load_recipe(recipe_file, {"run.out": str(tmp_path / "out"), "data.held_out": "0.05"})
+    prepare_material(recipe, starting_model(recipe.model), make_tokenizer(), display)
+    assert notes[-1].startswith("No losses are watched")
+
+
 def test_a_full_disk_keeps_the_last_state(recipe_file, tmp_path):
     recipe = load_recipe(recipe_file, {"run.out": str(tmp_path)})
     modules = dict(zip(("model", "head"), make_student(), strict=True))
