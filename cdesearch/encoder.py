@@ -71,9 +71,9 @@ class Encoder:
         self._null = self._null_context()
 
     def cut_at(self, max_tokens: int) -> "Encoder":
-        """The same model for texts of at most so many tokens, prefix and special tokens included."""
-        config = replace(self.config, max_tokens=max_tokens)
-        return Encoder(config, self.tokenizer, self._runtime, f"{self.fingerprint} {max_tokens}")
+        """The same model, cutting texts to so many tokens if it reads more, prefix and special tokens included."""
+        config = replace(self.config, max_tokens=min(max_tokens, self.max_tokens))
+        return Encoder(config, self.tokenizer, self._runtime, f"{self.fingerprint} {config.max_tokens}")
 
     def count_tokens(self, texts: Sequence[str]) -> TokenFrequencies:
         """Document frequency of every token over `texts`."""

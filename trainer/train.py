@@ -153,7 +153,7 @@ class _Run:
         advance = self._display.stage("Training", self.n_steps)
         advance(progress.step)
         saved = time.monotonic()
-        self._model.train()
+        self._model.train()  # where the start is its own surrogate, that has left it in evaluation
         try:
             for batch in self._material.stream.upcoming(progress.step, self.n_steps):
                 if progress.step % recipe.run.watch_every == 0:

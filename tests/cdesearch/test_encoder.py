@@ -111,3 +111,12 @@ def test_a_damaged_checkpoint_is_named(tiny_checkpoint, tmp_path, damage, said):
 def _add_field(folder, name):
     config = json.loads((folder / "config.json").read_text())
     (folder / "config.json").write_text(json.dumps({**config, name: 1}))
+
+
+def test_a_cut_encoder_reads_the_start_of_a_text_and_never_more_than_its_model(tiny_encoder):
+    cut, whole = (
+        encoder.encode(["the cat " * words], "document", None)
+        for encoder, words in ((tiny_encoder.cut_at(8), 9), (tiny_encoder, 3))
+    )
+    np.testing.assert_allclose(cut, whole, atol=1e-6)
+    assert tiny_encoder.cut_at(10_000).max_tokens == tiny_encoder.max_tokens
