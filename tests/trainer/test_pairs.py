@@ -44,6 +44,12 @@ def test_pairs_of_every_format(tmp_path):
         assert list(read_pairs(file)) == [Pair("q", "d", ("n",)), Pair("r", "e")]
 
 
+def test_two_files_of_one_domain_name_are_refused(tmp_path):
+    files = [write(tmp_path / name, [{"query": "q", "document": "d"}]) for name in ("a.jsonl", "a.short.jsonl")]
+    with pytest.raises(SourceError, match=r"a\.jsonl and .*a\.short\.jsonl would be one domain, a\."):
+        domain_files(files)
+
+
 def test_a_long_document_is_a_pair_a_question(tmp_path):
     book = {"doc_id": "book", "chunks": ["one", "two"], "questions": [{"text": "second?", "chunk": 1}]}
     file = write(tmp_path / "a.jsonl", [book, {"query": "q", "document": "d", "document_id": "x"}])
