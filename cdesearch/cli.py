@@ -1,20 +1,20 @@
 """The command line: `query`, `status`, `models`, and the commands that other packages bring."""
 
-import json
-import os
 import sys
 import time
+from difflib import get_close_matches
 from importlib.metadata import entry_points
+from io import TextIOWrapper
 from pathlib import Path
 from typing import Annotated, Any, Literal
 
 import typer
 
 from cdesearch import __version__
-from cdesearch.cold_start import leave_out_what_no_query_uses
-from cdesearch.errors import CdesearchError
+from cdesearch.cold_start import shorten_cold_start
+from cdesearch.exits import NO_HITS, run_and_exit
+from cdesearch.terminal import print_json, printable
 
-NO_HITS, INTERRUPTED = 1, 130
 IndexOption = Annotated[Path | None, typer.Option("--index", help="Index folder; default: the nearest one upward.")]
 
 app = typer.Typer(add_completion=False, no_args_is_help=True, pretty_exceptions_enable=False, rich_markup_mode=None)
@@ -41,21 +41,24 @@ def query(
 ) -> None:
     """Answer a question from the index."""
     from cdesearch.index import Index
-    from cdesearch.search import Searcher
 
     text = " ".join(words)
-    searcher = Searcher(Index.open(index))
+    opened = Index.open(index)
+    shorten_cold_start(opened.manifest.model)
+    from cdesearch.search import Searcher
+
+    searcher = Searcher(opened)
+    started = time.perf_counter()
+    hits = searcher.search(text, k, mode, path, not context_off)
+    seconds = time.perf_counter() - started
     if mode != "text" and searcher.is_cut(text):
         typer.echo(
             f"The query is longer than {searcher.encoder.max_tokens} tokens: the model reads its start.", err=True
         )
-    started = time.perf_counter()
-    hits = searcher.search(text, k, mode, path, not context_off)
-    seconds = time.perf_counter() - started
     if as_json:
         from cdesearch.render import hits_as_json
 
-        typer.echo(json.dumps(hits_as_json(text, mode, seconds, hits), ensure_ascii=False))
+        print_json(hits_as_json(text, mode, seconds, hits))
     else:
         from cdesearch.render import show_hits
 
@@ -71,15 +74,18 @@ def status(
 ) -> None:
     """Say what is indexed, with which model and context, and what has changed since."""
     from cdesearch.index import Index
+
+    opened = Index.open(index)
+    shorten_cold_start(opened.manifest.model)
     from cdesearch.status import read_status
 
-    report = read_status(Index.open(index))
+    report = read_status(opened)
     if as_json:
-        typer.echo(json.dumps(report, ensure_ascii=False))
+        print_json(report)
         return
     width = max(map(len, report))
     for name, value in report.items():
-        typer.echo(f"{name.replace('_', ' '):<{width}}  {value}")
+        typer.echo(f"{name.replace('_', ' '):<{width}}  {printable(str(value))}")
 
 
 @app.command()
@@ -99,20 +105,17 @@ def models() -> None:
 
 
 def main() -> None:
-    """Run the command line; a CdesearchError becomes one line and exit code 2."""
+    """Run the command line and end the process."""
+    # A name or a text that stdout's encoding lacks is shown as an escape instead of ending the process.
+    if isinstance(sys.stdout, TextIOWrapper):
+        sys.stdout.reconfigure(errors="backslashreplace")
+    run_and_exit(_run)
+
+
+def _run() -> int | None:
     arguments = _with_query(sys.argv[1:], _add_commands())
-    if arguments[:1] in (["query"], ["status"]):
-        leave_out_what_no_query_uses()
-    try:
-        app(arguments, standalone_mode=True)
-    except CdesearchError as error:
-        print(f"error: {' '.join(str(error).split())}", file=sys.stderr)  # noqa: T201 (for a person)
-        sys.exit(error.exit_code)
-    except KeyboardInterrupt:
-        sys.exit(INTERRUPTED)
-    except BrokenPipeError:
-        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
-        sys.exit(0)
+    code: int | None = app(arguments or ["--help"], prog_name="cdesearch", standalone_mode=False)
+    return code
 
 
 def _add_commands() -> set[str]:
@@ -131,4 +134,6 @@ def _with_query(arguments: list[str], commands: set[str]) -> list[str]:
     """`cdesearch words ...` means `cdesearch query words ...`."""
     if not arguments or arguments[0].startswith("-") or arguments[0] in commands:
         return arguments
+    for command in get_close_matches(arguments[0], commands, n=1, cutoff=0.7):
+        typer.echo(f"Searching for these words. If you meant the command, run `cdesearch {command}`.", err=True)
     return ["query", *arguments]

@@ -1,43 +1,57 @@
-"""A process that answers one query lives for a second: what it would import and never use is left out."""
+"""A process that answers one query lives for a second: imports that it never uses are left out."""
 
 import sys
 from importlib.abc import Loader, MetaPathFinder
 from importlib.machinery import ModuleSpec
+from pathlib import Path
 from types import ModuleType
 from typing import Any
 
 REST_CLIENT = "lance_namespace_urllib3_client"
-PANDAS = "pandas"  # pyarrow imports it where it is installed, and does without
 
 
-def leave_out_what_no_query_uses() -> None:
+def shorten_cold_start(model: str | None) -> None:
     """Spare this process the imports of LanceDB's REST client, a second, and of pandas, a quarter of one.
 
-    For the command line alone: a program that imports `cdesearch` may itself want them.
+    For the command line alone: a program that imports `cdesearch` may itself want them. `model` is the one that the
+    index names. pandas is left out only where the model runs on ONNX, for torch's own imports look for pandas.
     """
-    sys.meta_path.insert(0, _LeftOut())
+    sys.meta_path.insert(0, _EmptyRestClient())
+    if model is None or (Path(model) / "onnx" / "second_stage.onnx").is_file():
+        sys.meta_path.insert(0, _NoPandas())
 
 
-class _LeftOut(MetaPathFinder, Loader):
-    """Finds the REST client's modules, all empty, and no pandas."""
+class _EmptyRestClient(MetaPathFinder, Loader):
+    """Finds the REST client's modules, all empty."""
 
     def find_spec(self, fullname: str, *_: object) -> ModuleSpec | None:
-        """Ours for the REST client, nobody's for the rest; raises ModuleNotFoundError for pandas."""
-        if fullname == PANDAS:
-            raise ModuleNotFoundError(f"{fullname} is left out.", name=fullname)
-        if fullname.partition(".")[0] != REST_CLIENT:
-            return None
-        return ModuleSpec(fullname, self, is_package=True)
+        """A spec for the REST client; None for every other module."""
+        return ModuleSpec(fullname, self, is_package=True) if fullname.partition(".")[0] == REST_CLIENT else None
 
     def create_module(self, spec: ModuleSpec) -> ModuleType:
-        """A module that has every class that is asked for."""
-        return _Empty(spec.name)
+        """A module in which every class that is asked for exists."""
+        return _EmptyModule(spec.name)
 
     def exec_module(self, module: ModuleType) -> None:
-        """Nothing is to be run."""
+        """There is nothing to run."""
 
 
-class _Empty(ModuleType):
+class _NoPandas(MetaPathFinder, Loader):
+    """Finds pandas, whose import then fails as a missing module's does: pyarrow works without it.
+
+    None in sys.modules would say the same, but pyarrow's compiled code takes that None for the module.
+    """
+
+    def find_spec(self, fullname: str, *_: object) -> ModuleSpec | None:
+        """A spec for pandas; None for every other module."""
+        return ModuleSpec(fullname, self) if fullname == "pandas" else None
+
+    def create_module(self, spec: ModuleSpec) -> ModuleType:
+        """Raise ModuleNotFoundError."""
+        raise ModuleNotFoundError(f"{spec.name} is left out of this process.", name=spec.name)
+
+
+class _EmptyModule(ModuleType):
     def __getattr__(self, name: str) -> Any:
         if name.startswith("__"):
             raise AttributeError(name)

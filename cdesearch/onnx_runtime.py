@@ -5,11 +5,11 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
-import onnxruntime
 from numpy.typing import NDArray
 
 from cdesearch.context import Context, Floats
 from cdesearch.errors import ModelError
+from cdesearch.onnx_import import import_onnxruntime
 
 
 class OnnxRuntime:
@@ -66,7 +66,9 @@ class OnnxRuntime:
         return {"shift": np.zeros(d, np.float32), "projection": np.eye(d, dtype=np.float32)}
 
 
-def _open(file: Path) -> onnxruntime.InferenceSession:
+def _open(file: Path) -> Any:
+    """The InferenceSession of one graph; raises ModelError."""
+    onnxruntime = import_onnxruntime()
     options = onnxruntime.SessionOptions()
     options.intra_op_num_threads = 1
     options.log_severity_level = 3

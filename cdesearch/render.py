@@ -12,6 +12,7 @@ from rich.padding import Padding
 from rich.text import Text
 
 from cdesearch.schema import Hit
+from cdesearch.terminal import printable
 
 PASSAGE_LINES = 4
 INDENT = 3
@@ -29,9 +30,9 @@ def show_hits(query: str, hits: Sequence[Hit], root: Path, *, full: bool) -> Non
         console.print(_heading(hit, root, linked=console.is_terminal))
         trail = " > ".join(part for part in (hit.chunk.title, *hit.chunk.trail) if part)
         if trail:
-            _indented(console, Text(_clean(trail), style="dim"))
+            _indented(console, Text(printable(trail), style="dim"))
         for line in _passage(hit.chunk.body, words, full=full):
-            _indented(console, _marked(_clean(line), words))
+            _indented(console, _marked(printable(line), words))
         console.print()
 
 
@@ -64,11 +65,11 @@ def hits_as_json(query: str, mode: str, seconds: float, hits: Sequence[Hit]) -> 
 
 def _heading(hit: Hit, root: Path, *, linked: bool) -> Text:
     file = root / hit.chunk.path
-    place = _clean(os.path.relpath(file)) + hit.chunk.location.removeprefix(hit.chunk.path)
+    place = printable(os.path.relpath(file)) + hit.chunk.location.removeprefix(hit.chunk.path)
     if hit.chunk.record is not None:
         document = hit.chunk.document_id.removeprefix(f"{hit.chunk.path}#")
         names = [hit.chunk.record] if hit.chunk.record.startswith(document) else [document, hit.chunk.record]
-        place += "".join(f" #{_clean(name)}" for name in names)
+        place += "".join(f" #{printable(name)}" for name in names)
     link = f"link {file.as_uri()}" if linked else ""
     return Text.assemble((f"{hit.rank:>2} ", "bold"), (place, f"cyan {link}"), (f"  {hit.score:.3f}", "dim"))
 
@@ -103,8 +104,3 @@ def _marked(line: str, words: Sequence[str]) -> Text:
     for word in words:
         text.highlight_regex(rf"(?i)\b{re.escape(word)}\w*", "bold yellow")
     return text
-
-
-def _clean(text: str) -> str:
-    """Without control characters: a file's name or text must not steer the terminal."""
-    return "".join(c if c.isprintable() or c == "\t" else f"\\x{ord(c):02x}" for c in text)

@@ -4,7 +4,7 @@ from collections.abc import Sequence
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any, Literal
+from typing import Any, Literal, get_args
 
 import numpy as np
 from numpy.typing import NDArray
@@ -92,11 +92,11 @@ class Searcher:
     ) -> list[Hit]:
         """The `k` best chunks, best first. `path` is a glob; without `context` the query gets the null context.
 
-        Raises QueryError for an empty query and IndexStateError for an index that cannot be used. Where updates
-        have removed the generation that was open, the newest one is opened and answers.
+        Raises QueryError for a query, `k`, `mode` or `path` that has no meaning and IndexStateError for an index that
+        cannot be used. Where updates have removed the generation that was open, the newest one is opened and answers.
         """
-        if not query.strip():
-            raise QueryError("The query is empty.", "Type some words.")
+        _check(query, k, mode)
+        k = min(k, max(1, self.index.manifest.n_chunks))  # LanceDB reserves memory for as many as are asked for
         try:
             return self._answer(query, k, mode, path, context)
         except IndexDamagedError:
@@ -182,6 +182,17 @@ class Searcher:
         except (OSError, RuntimeError, ValueError) as error:
             reason = str(error).partition("\n")[0][:200]
             raise IndexDamagedError(f"{self.index.folder} cannot be searched ({reason}).", REBUILD) from error
+
+
+def _check(query: str, k: int, mode: str) -> None:
+    if not query.strip():
+        raise QueryError("The query is empty.", "Type some words.")
+    if any(0xD800 <= ord(character) <= 0xDFFF for character in query):  # how Python keeps bytes that are not UTF-8
+        raise QueryError("The query is not valid Unicode.", "Type it in UTF-8.")
+    if k < 1:
+        raise QueryError(f"{k} is not a number of hits.", "Ask for at least one.")
+    if mode not in get_args(Mode):
+        raise QueryError(f"There is no mode {mode}.", f"Use one of {', '.join(get_args(Mode))}.")
 
 
 def _at(scores: Scores | None, place: int) -> float | None:

@@ -13,6 +13,7 @@ from torch import Tensor, nn
 from cdesearch.model.backbone import pool_spans
 from cdesearch.model.contextual import ContextualModel, save_checkpoint
 from cdesearch.model.second_stage import read_out
+from cdesearch.onnx_import import import_onnxruntime
 
 Precision = Literal["fp32", "int8"]
 
@@ -141,6 +142,7 @@ def _write(
 
 def _quantize(exact: Path, file: Path) -> None:
     """Int8 weights a channel, activations quantised as they come."""
+    import_onnxruntime()
     from onnxruntime.quantization import QuantType, quantize_dynamic
 
     quantize_dynamic(

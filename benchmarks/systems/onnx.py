@@ -11,6 +11,7 @@ from numpy.typing import NDArray
 from benchmarks.systems.biencoder import Biencoder
 from cdesearch.context import Floats
 from cdesearch.encoder import Role, load_tokenizer
+from cdesearch.onnx_import import import_onnxruntime
 
 BATCH = 32
 MAX_TOKENS = 512  # where the folder says nothing
@@ -27,9 +28,7 @@ class OnnxBiencoder(Biencoder):
 
     def embed(self, role: Role, texts: Sequence[str]) -> Floats:
         """(n, d) unit vectors."""
-        import onnxruntime
-
-        session = onnxruntime.InferenceSession(_graph(self._folder), providers=["CPUExecutionProvider"])
+        session = import_onnxruntime().InferenceSession(_graph(self._folder), providers=["CPUExecutionProvider"])
         tokenizer = load_tokenizer(self._folder / "tokenizer.json")
         tokenizer.enable_truncation(self._said("sentence_bert_config.json").get("max_seq_length", MAX_TOKENS))
         tokenizer.enable_padding()

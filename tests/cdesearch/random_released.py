@@ -1,6 +1,12 @@
 """Random checkpoints under the published names of the released ones."""
 
+import json
+
 import torch
+from conftest import make_tokenizer
+from safetensors.torch import save_file
+
+from cdesearch.model.released import load_released
 
 D = 32
 VARIANTS = ["v1", "v1_hub_remote_code", "v2"]
@@ -104,3 +110,21 @@ def random_state(variant, seed=0, backbone=None):
         if "norm" in name or "emb_ln" in name:
             state[name] += float(name.endswith("weight"))
     return state
+
+
+SMALL = {  # as deep as their config says, and 64 wide: so the weights tell the rest
+    "v1": {**NOMIC, "n_embd": 64, "n_head": 1, "n_layer": 2},
+    "v2": {**MODERN, "hidden_size": 64, "num_attention_heads": 1, "num_hidden_layers": 3, "local_attention": 128},
+}
+
+
+def released_folder(folder, variant, **changes):
+    """A folder as published, with a tokenizer; returns it with the model that `load_released` makes of it."""
+    depth = 3 if variant == "v2" else 2
+    config = config_of(variant, limit_layers=depth, limit_layers_first_stage=depth, **changes)
+    state = random_state(variant, backbone=SMALL[variant])
+    folder.mkdir()
+    (folder / "config.json").write_text(json.dumps(config))
+    save_file(state, folder / "model.safetensors")
+    make_tokenizer().save(str(folder / "tokenizer.json"))
+    return folder, load_released(config, state, SMALL[variant], variant)

@@ -7,7 +7,8 @@ import numpy as np
 import pytest
 import torch
 from conftest import make_tokenizer
-from random_released import MODERN, NOMIC, config_of, random_state
+from random_biencoder import random_backbone
+from random_released import released_folder
 from safetensors.torch import load_file, save_file
 from torch.nn import functional
 
@@ -15,7 +16,6 @@ import cdesearch
 from cdesearch.embedder import Embedder
 from cdesearch.encoder import load_encoder
 from cdesearch.errors import ModelError
-from cdesearch.model.released import load_released
 from cdesearch.session import OpenIndex
 from indexer.build import build
 from indexer.progress import Silent
@@ -23,22 +23,6 @@ from indexer.settings import Options
 
 TEXTS = ["the cat and the dog", "water in the river", "moon light", "bread", "engine of stone " * 40, "a: b", "stone"]
 CORPUS = [f"{text} {number}" for number in range(3) for text in TEXTS]
-SMALL = {  # as deep as their config says, and 64 wide: so the weights tell the rest
-    "v1": {**NOMIC, "n_embd": 64, "n_head": 1, "n_layer": 2},
-    "v2": {**MODERN, "hidden_size": 64, "num_attention_heads": 1, "num_hidden_layers": 3, "local_attention": 128},
-}
-
-
-def released(folder, variant, **changes):
-    """A folder as published, with a tokenizer; returns it with the model that `load_released` makes of it."""
-    depth = 3 if variant == "v2" else 2
-    config = config_of(variant, limit_layers=depth, limit_layers_first_stage=depth, **changes)
-    state = random_state(variant, backbone=SMALL[variant])
-    folder.mkdir()
-    (folder / "config.json").write_text(json.dumps(config))
-    save_file(state, folder / "model.safetensors")
-    make_tokenizer().save(str(folder / "tokenizer.json"))
-    return folder, load_released(config, state, SMALL[variant], variant)
 
 
 def tokens(texts, prefix):
@@ -53,7 +37,7 @@ def tokens(texts, prefix):
 @pytest.mark.parametrize("variant", ["v1", "v2"])
 @torch.no_grad()
 def test_vectors_of_a_released_folder_are_those_of_the_networks_called_directly(tmp_path, variant, size):
-    folder, model = released(tmp_path / "released", variant)
+    folder, model = released_folder(tmp_path / "released", variant)
     embedder = Embedder(folder)
     context = embedder.sample_context(CORPUS, size)
     sampled = [CORPUS[int(chunk)] for chunk in context.chunk_ids]
@@ -79,7 +63,7 @@ def documents(tmp_path):
 
 @pytest.mark.parametrize("variant", ["v1", "v2"])
 def test_a_folder_is_indexed_and_searched_with_a_released_checkpoint(tmp_path, documents, variant):
-    folder, _ = released(tmp_path / "released", variant)
+    folder, _ = released_folder(tmp_path / "released", variant)
     report = build([documents], Options(model=folder), Silent())
     assert report.n_documents == report.embedded == len(CORPUS)
     found = cdesearch.open(documents)
@@ -98,7 +82,7 @@ def assert_finds_what_it_holds(opened: OpenIndex):
 
 
 def test_without_a_null_embedding_a_context_has_to_be_given(tmp_path):
-    folder, _ = released(tmp_path / "released", "v2")
+    folder, _ = released_folder(tmp_path / "released", "v2")
     state = load_file(folder / "model.safetensors")
     without = {name: tensor for name, tensor in state.items() if "null" not in name}
     config = json.loads((folder / "config.json").read_text()) | {"transductive_sequence_dropout_prob": 0.0}
@@ -113,7 +97,7 @@ def test_without_a_null_embedding_a_context_has_to_be_given(tmp_path):
 
 
 def test_other_weights_or_settings_are_another_model(tmp_path):
-    folder, _ = released(tmp_path / "released", "v1")
+    folder, _ = released_folder(tmp_path / "released", "v1")
     first = load_encoder(folder).fingerprint
     assert load_encoder(folder).fingerprint == first
     state = load_file(folder / "model.safetensors")
@@ -123,7 +107,7 @@ def test_other_weights_or_settings_are_another_model(tmp_path):
 
 
 def test_a_tokenizer_of_another_model_is_named(tmp_path):
-    folder, _ = released(tmp_path / "released", "v1")
+    folder, _ = released_folder(tmp_path / "released", "v1")
     (folder / "tokenizer.json").unlink()  # as published: then it is that of bert-base-uncased
     with pytest.raises(ModelError, match=r"numbers tokens up to 30521, and .* knows 1100"):
         load_encoder(folder)
@@ -131,7 +115,7 @@ def test_a_tokenizer_of_another_model_is_named(tmp_path):
 
 def test_v2_without_a_tokenizer_says_where_it_is(tmp_path, monkeypatch):
     monkeypatch.setattr("huggingface_hub.constants.HF_HUB_CACHE", str(tmp_path))
-    folder, _ = released(tmp_path / "released", "v2")
+    folder, _ = released_folder(tmp_path / "released", "v2")
     (folder / "tokenizer.json").unlink()
     with pytest.raises(ModelError, match=r"hf download answerdotai/ModernBERT-base tokenizer\.json --local-dir"):
         load_encoder(folder)
@@ -146,32 +130,13 @@ def library():
         return pytest.importorskip("sentence_transformers")
 
 
-def small(kind):
-    import transformers
-
-    sizes = {"vocab_size": 160, "hidden_size": 32, "num_hidden_layers": 3, "num_attention_heads": 4}
-    torch.manual_seed(0)
-    if kind == "bert":
-        config = transformers.BertConfig(**sizes, intermediate_size=64, max_position_embeddings=128)
-        model = transformers.BertModel(config)
-    elif kind == "nomic_bert":
-        model = transformers.NomicBertModel(transformers.NomicBertConfig(**sizes, intermediate_size=64))
-    else:
-        config = transformers.ModernBertConfig(**sizes, intermediate_size=40, local_attention=8, pad_token_id=0)
-        model = transformers.ModernBertModel(config)
-    with torch.no_grad():
-        for parameter in model.parameters():
-            parameter.add_(torch.randn_like(parameter) * (0.2 if parameter.ndim > 1 else 0.05))
-    return model
-
-
 def biencoder(library, folder, kind, pooling="mean", prompts=None, max_seq_length=None, extra=()):
     """A sentence-transformers folder, written by sentence-transformers; returns it with the library's own model."""
     import transformers
 
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")
-        small(kind).save_pretrained(folder / "backbone")
+        random_backbone(kind).save_pretrained(folder / "backbone")
         names = {f"{name}_token": f"[{name.upper()}]" for name in ("pad", "unk", "cls", "sep")}
         transformers.PreTrainedTokenizerFast(tokenizer_object=make_tokenizer(), **names).save_pretrained(
             folder / "backbone"

@@ -1,0 +1,127 @@
+"""Every way out of a command has its exit code and at most one line."""
+
+import os
+import signal
+import subprocess
+import sys
+import time
+
+import pytest
+from process import clean_environment, run_cdesearch
+
+
+@pytest.fixture(scope="module")
+def indexed(tmp_path_factory):
+    folder = tmp_path_factory.mktemp("user")
+    for name in ("home", "docs"):
+        (folder / name).mkdir()
+    (folder / "docs" / "menu.md").write_text("# Café\n\nThe menu of the café, with 漢字.\n" + "A line of food.\n" * 999)
+    options = {"cwd": folder / "docs", "env": clean_environment(folder / "home")}
+    run_cdesearch("index", ".", **options)
+    return options
+
+
+@pytest.mark.parametrize(
+    ("arguments", "message"),
+    [
+        (["query"], "Missing argument 'words'. See `cdesearch query --help`."),
+        (["query", "food", "--colour"], "No such option: --colour"),
+        (["query", "food", "-k", "0"], "'-k'"),
+        (["query", "food", "--mode", "foo"], "'foo' is not one of 'hybrid', 'dense', 'text'"),
+        (["query", "food", "--path", "[z-a]"], "The range z-a in --path [z-a] is empty."),
+        (["query", b"\xff"], "The query is not valid Unicode."),
+        (["query", "food", "--path", b"\xff"], "not valid Unicode"),
+    ],
+)
+def test_what_was_typed_wrongly_is_named_in_one_line(indexed, arguments, message):
+    arguments = [os.fsdecode(argument) for argument in arguments]
+    assert message in run_cdesearch(*arguments, code=2, **indexed).stderr
+
+
+def test_more_hits_than_there_are_chunks_may_be_asked_for(indexed):
+    assert "menu.md" in run_cdesearch("query", "food", "-k", "99999999999", **indexed).stdout
+
+
+def test_a_misspelt_command_is_a_query_with_a_hint(indexed):
+    assert "run `cdesearch status`" in run_cdesearch("stauts", **indexed).stderr
+    assert run_cdesearch("food", **indexed).stderr == ""
+
+
+@pytest.mark.parametrize("as_json", [[], ["--json"]])
+def test_an_output_that_is_not_utf8_shows_escapes(indexed, as_json):
+    environment = indexed["env"] | {"PYTHONIOENCODING": "ascii"}
+    run = run_cdesearch("query", "menu", "--mode", "text", *as_json, cwd=indexed["cwd"], env=environment)
+    assert "\\u6f22" in run.stdout
+
+
+@pytest.mark.skipif(not os.path.exists("/dev/full"), reason="there is no /dev/full here")  # noqa: PTH110
+def test_an_output_that_cannot_be_written_is_one_line(indexed):
+    with open("/dev/full", "w") as full:  # noqa: PTH123
+        command = [sys.executable, "-m", "cdesearch", "query", "food"]
+        run = subprocess.run(command, stdout=full, stderr=subprocess.PIPE, text=True, check=False, **indexed)
+    assert run.returncode == 70
+    assert run.stderr == "error: The output cannot be written (No space left on device).\n"
+
+
+@pytest.mark.parametrize("arguments", [["query", "food"], ["query", "food", "--json"], ["models"], ["--help"]])
+def test_a_reader_that_leaves_early_is_no_error(indexed, arguments):
+    reading, writing = os.pipe()
+    os.close(reading)
+    command = [sys.executable, "-m", "cdesearch", *arguments]
+    run = subprocess.run(command, stdout=writing, stderr=subprocess.PIPE, text=True, check=False, **indexed)
+    os.close(writing)
+    assert (run.returncode, run.stderr) == (0, "")
+
+
+def test_a_defect_is_one_line_with_a_way_to_its_traceback(indexed, tmp_path):
+    """A defect is made by a module of the product that is replaced by one which fails."""
+    program = (
+        "import sys, types\nbroken = types.ModuleType('cdesearch.search')\n"
+        "def raises(*_): raise RuntimeError('first line\\nsecond line')\nbroken.Searcher = raises\n"
+        "sys.modules['cdesearch.search'] = broken\nsys.argv = ['cdesearch', 'query', 'food']\n"
+        "from cdesearch.__main__ import main\nmain()"
+    )
+    for shows, lines in ({}, 1), ({"CDESEARCH_TRACEBACK": "1"}, 5):
+        run = subprocess.run(
+            [sys.executable, "-c", program],
+            cwd=indexed["cwd"],
+            env=indexed["env"] | shows,
+            capture_output=True,
+            text=True,
+            check=False,
+        )
+        assert len(run.stderr.splitlines()) >= lines and "first line" in run.stderr
+        assert ("Traceback" in run.stderr) is bool(shows)
+        assert shows or (run.returncode, len(run.stderr.splitlines())) == (70, 1)
+
+
+def test_ctrl_c_while_modules_are_imported_is_130_without_a_traceback(indexed):
+    """The signal is sent when the first module of the command line is being opened, as strace would show it."""
+    program = (
+        "import os, signal, sys\nclass Watch:\n"
+        "    def find_spec(self, name, *_):\n"
+        "        if name == 'typer': os.kill(os.getpid(), signal.SIGINT)\n"
+        "sys.meta_path.insert(0, Watch())\nfrom cdesearch.__main__ import main\nmain()"
+    )
+    run = subprocess.run([sys.executable, "-c", program], capture_output=True, text=True, check=False, **indexed)
+    assert (run.returncode, run.stderr) == (130, "")
+
+
+def test_ctrl_c_during_a_query_is_130_without_a_traceback(indexed):
+    for delay in (0.15, 0.4, 0.8):
+        command = [sys.executable, "-m", "cdesearch", "query", "food"]
+        process = subprocess.Popen(command, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True, **indexed)
+        time.sleep(delay)
+        process.send_signal(signal.SIGINT)
+        _, errors = process.communicate(timeout=60)
+        assert process.returncode in (0, 130) and "Traceback" not in errors
+
+
+@pytest.mark.skipif(os.name == "nt", reason="a console of Windows has code pages")
+def test_a_locale_without_utf8_is_no_crash(indexed):
+    environment = indexed["env"] | {"LC_ALL": "C", "PYTHONUTF8": "0", "PYTHONCOERCECLOCALE": "0"}
+    assert "Caf" in run_cdesearch("query", "menu", cwd=indexed["cwd"], env=environment).stdout
+
+
+def test_nothing_at_all_shows_the_help(indexed):
+    assert run_cdesearch(**indexed).stdout.startswith("Usage: cdesearch")

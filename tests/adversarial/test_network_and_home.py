@@ -1,0 +1,106 @@
+"""Nothing phones home: seen from outside, by the system calls of whole processes."""
+
+import re
+import shutil
+import subprocess
+import sys
+
+import pytest
+from process import clean_environment
+from random_biencoder import biencoder_folder
+
+INDEX_AND_QUERY = """
+import sys, time, cdesearch
+found = {index}.search("where does the cat sleep", k=1)
+assert found, "no hit"
+time.sleep({seconds})
+"""
+TELEMETRY_DELAY = 10  # seconds; onnxruntime first looks up its host after some 8
+COMMANDS = [["index", "docs"], ["query", "cat", "--index", "docs"], ["status", "--index", "docs"], ["models"]]
+# Whom a system call addresses. A look-up of a name goes to port 53, on some machines of this machine itself.
+ADDRESS = re.compile(r"sa_family=AF_INET6?, sin6?_port=htons\((\d+)\).*?\"([0-9a-f.:]+)\"")
+
+needs_strace = pytest.mark.skipif(shutil.which("strace") is None, reason="strace is not installed: nothing was watched")
+
+
+@pytest.fixture
+def user(tmp_path):
+    for name in ("home", "docs"):
+        (tmp_path / name).mkdir()
+    (tmp_path / "docs" / "cats.md").write_text("# Cats\n\nA cat sleeps on the sofa.\n")
+    return {"cwd": tmp_path, "env": clean_environment(tmp_path / "home")}
+
+
+def watch(command, user):
+    """Run `command` to its end; returns its system calls of the network, those of its children too."""
+    trace = user["cwd"] / "trace"
+    watched = ["strace", "-f", "-qq", "-e", "trace=network", "-o", str(trace), *command]
+    done = subprocess.run(watched, **user, capture_output=True, text=True, check=False)
+    assert done.returncode == 0, done.stderr
+    return trace.read_text()
+
+
+def addressed(calls):
+    """The strangers that were spoken to: (port, address) pairs of everybody but this machine."""
+    pairs = [ADDRESS.search(call) for call in calls.splitlines() if re.search(r"(connect|send\w+)\(", call)]
+    found = [(int(pair[1]), pair[2]) for pair in pairs if pair]
+    return [(port, host) for port, host in found if port == 53 or not (host == "::1" or host.startswith("127."))]
+
+
+def assert_silent(calls, user):
+    assert addressed(calls) == []
+    assert list((user["cwd"] / "home").rglob("*")) == []
+    assert {entry.name for entry in user["cwd"].iterdir()} <= {"home", "docs", "tmp", "trace", "model"}
+
+
+@needs_strace
+def test_commands_speak_to_nobody_and_leave_home_alone(user):
+    for command in COMMANDS:
+        assert_silent(watch([sys.executable, "-m", "cdesearch", *command], user), user)
+
+
+@needs_strace
+def test_a_program_that_stays_speaks_to_nobody(user):
+    program = INDEX_AND_QUERY.format(index="cdesearch.build('docs')", seconds=TELEMETRY_DELAY)
+    assert_silent(watch([sys.executable, "-c", program], user), user)
+
+
+@needs_strace
+def test_a_model_on_torch_speaks_to_nobody(user):
+    pytest.importorskip("transformers")
+    model = biencoder_folder(user["cwd"] / "model")
+    for command in (["index", "docs", "--model", str(model)], ["query", "cat", "--index", "docs"]):
+        assert addressed(watch([sys.executable, "-m", "cdesearch", *command], user)) == []
+
+
+@needs_strace
+@pytest.mark.parametrize(("library", "call"), [("langchain", "invoke"), ("llama_index", "retrieve")])
+def test_a_retriever_of_another_library_speaks_to_nobody(user, library, call):
+    pytest.importorskip({"langchain": "langchain_core", "llama_index": "llama_index.core"}[library])
+    program = (
+        f"import cdesearch\nfrom cdesearch.integrations.{library} import CdesearchRetriever\n"
+        f"cdesearch.build('docs')\nassert CdesearchRetriever(folder='docs').{call}('cat')"
+    )
+    assert addressed(watch([sys.executable, "-W", "ignore", "-c", program], user)) == []
+
+
+@needs_strace
+def test_the_watch_sees_who_is_addressed(user):
+    """In a network namespace of its own, from which nothing leaves the machine."""
+    alone = ["unshare", "--map-root-user", "--net"]
+    if subprocess.run([*alone, "true"], capture_output=True, check=False).returncode:
+        pytest.skip("network namespaces cannot be made here")
+    program = "import socket\nsocket.socket().connect_ex(('192.0.2.1', 443))"
+    calls = watch([*alone, sys.executable, "-c", program], user)
+    assert addressed(calls) == [(443, "192.0.2.1")]
+
+
+@pytest.mark.parametrize("choice", ["0", "1"])
+def test_a_users_own_choice_of_telemetry_is_kept(choice, user):
+    program = (
+        "import os\nfrom cdesearch.onnx_import import import_onnxruntime\nimport_onnxruntime()\n"
+        "print(os.environ['ORT_DISABLE_TELEMETRY'])"
+    )
+    environment = user["env"] | {"ORT_DISABLE_TELEMETRY": choice}
+    run = subprocess.run([sys.executable, "-c", program], env=environment, capture_output=True, text=True, check=True)
+    assert run.stdout.strip() == choice
