@@ -9,7 +9,7 @@ demo: .venv/run ## set up, index this repository, answer a query
 	$(BIN)/cdesearch query "how is the context sampled" -k 3
 
 test: check ## set up and pass every check and test
-	$(BIN)/pytest
+	$(BIN)/pytest --numprocesses auto --dist loadfile
 
 check: .venv/dev
 	$(BIN)/ruff check .

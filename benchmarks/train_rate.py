@@ -11,6 +11,8 @@ from benchmarks.operations import forward_operations
 from benchmarks.trainee import Trainee, read_batch
 from benchmarks.turns import in_turns
 
+SHORTEST_TIMED = 0.01  # seconds
+
 
 def rate_figures(pairs: Path, model: Path, size: int, context_size: int, micro_batch: int, rounds: int) -> list[Figure]:
     """Steps of the gradient cache in bf16, without and with cached context.
@@ -39,16 +41,25 @@ def rate_figures(pairs: Path, model: Path, size: int, context_size: int, micro_b
 
 
 def _bf16_rate(device: str) -> float:
-    """GFLOP/s of a product of square matrices, best of five."""
-    n = 8192 if device == "cuda" else 1536
-    a = torch.randn(n, n, device=device, dtype=torch.bfloat16)
-    seconds = []
-    multiply = _to_the_end(lambda: a @ a, device)
-    for _ in range(5):
-        started = time.perf_counter()
+    """GFLOP/s of a product of square matrices, best of five.
+
+    The matrices grow until a product takes long enough to be timed: some processors multiply bf16 a hundred times as
+    fast as others.
+    """
+    for n in (256, 512, 1024, 2048, 4096, 8192):
+        a = torch.randn(n, n, device=device, dtype=torch.bfloat16)
+        multiply = _to_the_end(lambda a=a: a @ a, device)  # type: ignore[misc]
         multiply()
-        seconds.append(time.perf_counter() - started)
-    return 2 * n**3 / min(seconds) / 1e9
+        seconds = min(_seconds(multiply) for _ in range(5))
+        if seconds > SHORTEST_TIMED:
+            break
+    return float(2 * n**3 / seconds / 1e9)
+
+
+def _seconds(run: Callable[[], None]) -> float:
+    started = time.perf_counter()
+    run()
+    return time.perf_counter() - started
 
 
 def _to_the_end(run: Callable[[], object], device: str) -> Callable[[], None]:

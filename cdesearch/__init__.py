@@ -7,9 +7,10 @@ for hit in cdesearch.open("docs").search("how do I reset a password"):
     print(hit.score, hit.chunk.location)
 """
 
-from typing import TYPE_CHECKING, Any
-
+TYPE_CHECKING = False  # type checkers take it for true; importing `typing` would delay every start
 if TYPE_CHECKING:
+    from typing import Any
+
     from cdesearch.embedder import Embedder
     from cdesearch.errors import CdesearchError
     from cdesearch.schema import Chunk, Hit
@@ -29,7 +30,7 @@ _HOMES = {
 }
 
 
-def __getattr__(name: str) -> Any:
+def __getattr__(name: str) -> "Any":
     """Load a public name when it is first asked for, so that `import cdesearch` stays light."""
     if name not in _HOMES:
         raise AttributeError(f"module {__name__!r} has no attribute {name!r}")

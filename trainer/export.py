@@ -143,7 +143,7 @@ def _write(
 def _quantize(exact: Path, file: Path) -> None:
     """Int8 weights a channel, activations quantised as they come."""
     import_onnxruntime()
-    from onnxruntime.quantization import QuantType, quantize_dynamic
+    from onnxruntime.quantization import QuantType, quantize_dynamic  # noqa: TID251
 
     quantize_dynamic(
         exact,
