@@ -13,6 +13,7 @@ import typer
 from cdesearch import __version__
 from cdesearch.cold_start import leave_out_what_no_query_uses
 from cdesearch.errors import CdesearchError
+from cdesearch.trust_command import trust
 
 NO_HITS, INTERRUPTED = 1, 130
 IndexOption = Annotated[Path | None, typer.Option("--index", help="Index folder; default: the nearest one upward.")]
@@ -35,6 +36,9 @@ def query(
     mode: Annotated[Literal["hybrid", "dense", "text"], typer.Option(help="What ranks.")] = "hybrid",
     path: Annotated[str | None, typer.Option(help="Only files that this glob matches.")] = None,
     index: IndexOption = None,
+    model: Annotated[
+        Path | None, typer.Option(help="The model that built the index, where an index from elsewhere names another.")
+    ] = None,
     context_off: Annotated[bool, typer.Option(help="Encode the query without context, to compare.")] = False,
     full: Annotated[bool, typer.Option(help="Show whole chunks.")] = False,
     as_json: Annotated[bool, typer.Option("--json", help="One JSON object.")] = False,
@@ -44,7 +48,7 @@ def query(
     from cdesearch.search import Searcher
 
     text = " ".join(words)
-    searcher = Searcher(Index.open(index))
+    searcher = Searcher(Index.open(index), model=model)
     if mode != "text" and searcher.is_cut(text):
         typer.echo(
             f"The query is longer than {searcher.encoder.max_tokens} tokens: the model reads its start.", err=True
@@ -98,6 +102,9 @@ def models() -> None:
     )
 
 
+app.command("trust")(trust)
+
+
 def main() -> None:
     """Run the command line; a CdesearchError becomes one line and exit code 2."""
     arguments = _with_query(sys.argv[1:], _add_commands())
@@ -117,7 +124,7 @@ def main() -> None:
 
 def _add_commands() -> set[str]:
     """Register the commands of the entry-point group; a command's module is imported only when it may be needed."""
-    names = {"query", "status", "models"}
+    names = {"query", "status", "models", "trust"}
     typed = next((word for word in sys.argv[1:] if not word.startswith("-")), None)
     for entry in entry_points(group="cdesearch.commands"):
         names.add(entry.name)

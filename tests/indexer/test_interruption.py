@@ -17,7 +17,7 @@ from cdesearch.onnx_runtime import OnnxRuntime
 from cdesearch.search import Searcher
 from indexer import spool
 from indexer.build import build
-from indexer.generation import locked
+from indexer.locked import locked
 from indexer.progress import Silent
 from indexer.read import hash_contents
 from indexer.settings import Options
