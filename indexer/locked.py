@@ -107,7 +107,7 @@ def _check_entries(folder: Path) -> None:
         check_not_linked(file)
         if not file.is_file():
             raise IndexUntrustedError(f"{file} is no plain file, and an index has no others.", "Remove it.")
-        if file.lstat().st_nlink > 1 and file.name.startswith("lock"):  # opened for writing, not replaced
+        if file.lstat().st_nlink > 1 and file.name == "lock":  # opened for writing, not replaced
             raise IndexUntrustedError(f"{file} is a second name of another file.", "Remove it.")
     generations = folder / GENERATIONS
     check_not_linked(generations)
