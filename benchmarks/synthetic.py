@@ -15,6 +15,7 @@ from cdesearch.manifest import Manifest
 from cdesearch.schema import Chunk, chunk_schema, chunk_to_row
 from indexer.build import build
 from indexer.generation import open_building, swap_in
+from indexer.locked import locked
 from indexer.progress import Silent
 from indexer.settings import Options
 from indexer.write import Tables
@@ -75,8 +76,12 @@ def read_drawn(folder: Path) -> Iterator[Batch]:
 
 def grow(source: Index, folder: Path, batches: Iterable[Batch]) -> Index:
     """An index of texts and vectors as they come, with the model and context of `source`."""
-    folder.mkdir(parents=True, exist_ok=True)
-    (folder / "generations").mkdir()
+    with locked(folder, wait=False):
+        _grow(source, folder, batches)
+    return Index(folder)
+
+
+def _grow(source: Index, folder: Path, batches: Iterable[Batch]) -> None:
     building = open_building(folder, None, {"synthetic": True})
     source.context.save(building / "context.safetensors")
     tables = Tables(building, source.chunks.schema.field("vector").type.list_size)
@@ -89,7 +94,6 @@ def grow(source: Index, folder: Path, batches: Iterable[Batch]) -> Index:
     tables.finish()
     _manifest(source, n_chunks).save(building / "manifest.json")
     swap_in(folder, building)
-    return Index(folder)
 
 
 def _around(vectors: Floats, n: int, random: np.random.Generator) -> Floats:
@@ -127,6 +131,7 @@ def _manifest(source: Index, n_chunks: int) -> Manifest:
         context_size=made.context_size,
         context_limit=made.context_limit,
         seed=made.seed,
+        dimension=made.dimension,
         max_tokens=made.max_tokens,
         root="..",
         sources=(),

@@ -14,6 +14,7 @@ from cdesearch import __version__
 from cdesearch.cold_start import shorten_cold_start
 from cdesearch.exits import NO_HITS, run_and_exit
 from cdesearch.terminal import print_json, printable
+from cdesearch.trust_command import trust
 
 IndexOption = Annotated[Path | None, typer.Option("--index", help="Index folder; default: the nearest one upward.")]
 
@@ -35,6 +36,9 @@ def query(
     mode: Annotated[Literal["hybrid", "dense", "text"], typer.Option(help="What ranks.")] = "hybrid",
     path: Annotated[str | None, typer.Option(help="Only files that this glob matches.")] = None,
     index: IndexOption = None,
+    model: Annotated[
+        Path | None, typer.Option(help="The model that built the index, where an index from elsewhere names another.")
+    ] = None,
     context_off: Annotated[bool, typer.Option(help="Encode the query without context, to compare.")] = False,
     full: Annotated[bool, typer.Option(help="Show whole chunks.")] = False,
     as_json: Annotated[bool, typer.Option("--json", help="One JSON object.")] = False,
@@ -47,7 +51,7 @@ def query(
     shorten_cold_start(opened.manifest.model)
     from cdesearch.search import Searcher
 
-    searcher = Searcher(opened)
+    searcher = Searcher(opened, model=model)
     started = time.perf_counter()
     hits = searcher.search(text, k, mode, path, not context_off)
     seconds = time.perf_counter() - started
@@ -104,6 +108,9 @@ def models() -> None:
     )
 
 
+app.command("trust")(trust)
+
+
 def main() -> None:
     """Run the command line and end the process."""
     # A name or a text that stdout's encoding lacks is shown as an escape instead of ending the process.
@@ -120,7 +127,7 @@ def _run() -> int | None:
 
 def _add_commands() -> set[str]:
     """Register the commands of the entry-point group; a command's module is imported only when it may be needed."""
-    names = {"query", "status", "models"}
+    names = {"query", "status", "models", "trust"}
     typed = next((word for word in sys.argv[1:] if not word.startswith("-")), None)
     for entry in entry_points(group="cdesearch.commands"):
         names.add(entry.name)

@@ -63,6 +63,7 @@ class Context:
         try:
             with safe_open(path, framework="numpy") as file:
                 described = json.loads(file.metadata()["context"])
+                _check_shapes(file, len(described["chunk_ids"]))
                 arrays: dict[str, Any] = {name: file.get_tensor(name) for name in file.keys()}  # noqa: SIM118 (no iterator)
             described["chunk_ids"] = tuple(described["chunk_ids"])
             described["content_hashes"] = tuple(described["content_hashes"])
@@ -72,3 +73,22 @@ class Context:
             raise IndexDamagedError(
                 f"The stored context {path} cannot be read ({error}).", "Run `cdesearch index --rebuild`."
             ) from None
+
+
+def _check_shapes(file: Any, size: int) -> None:
+    """Raise ValueError, before any array is read, where these are not those of a context of `size` chunks."""
+    shapes = {name: tuple(file.get_slice(name).get_shape()) for name in file.keys()}  # noqa: SIM118 (no iterator)
+    kinds = {file.get_slice(name).get_dtype() for name in shapes}
+    (d,), (vocabulary,) = shapes["shift"], shapes["token_weights"]
+    expected = {
+        "vectors": (size, d),
+        "token_weights": (vocabulary,),
+        "shift": (d,),
+        "projection": (d, d),
+        "sample_vectors": (shapes["sample_vectors"][0], d),
+    }
+    if "keys" in shapes:
+        cached = (shapes["keys"][0], size, d)
+        expected |= {"keys": cached, "values": cached}
+    if shapes != expected or kinds != {"F32"}:
+        raise ValueError("its arrays are not those of a context")

@@ -138,6 +138,14 @@ class Encoder:
         digest = hashlib.blake2b(" ".join([bare.fingerprint, *content_hashes]).encode(), digest_size=16)
         return replace(bare, fingerprint=digest.hexdigest(), shift=shift, projection=projection)
 
+    def fits(self, context: Context) -> bool:
+        """Whether a stored context has the vocabulary, dimension and layers of this model."""
+        null = self._null
+        layers = [None if one.keys is None else one.keys.shape[::2] for one in (null, context)]
+        return layers[0] == layers[1] and all(
+            getattr(null, name).shape == getattr(context, name).shape for name in ("token_weights", "shift")
+        )
+
     def encode(self, texts: Sequence[str], role: Role, context: Context | None) -> Floats:
         """(n, d) second-stage vectors of length 1, in the order of `texts`; a context of None is the null context."""
         vectors = np.empty((len(texts), self.dimension), np.float32)
@@ -206,13 +214,14 @@ class Encoder:
         )
 
 
-def load_encoder(model: Path | None = None, device: Device = "auto") -> Encoder:
+def load_encoder(model: Path | None = None, device: Device = "auto", *, fetch: bool = True) -> Encoder:
     """Open the checkpoint `model`, a folder or an id of the hub (None: the one that ships); raises ModelError.
 
+    Without `fetch` an id must be in the cache. Pass what a manifest names through `stored_model` first.
     A CPU runs the ONNX export where there is one, without torch; CUDA, MPS and plain checkpoints run on torch, and so
     do released CDE models and the biencoders of sentence-transformers.
     """
-    folder = DEFAULT_MODEL if model is None else checkpoint_folder(model)
+    folder = DEFAULT_MODEL if model is None else checkpoint_folder(model, fetch=fetch)
     family = family_of(folder)
     if family != "own":
         return _open_foreign(folder, family, device)

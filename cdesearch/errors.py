@@ -8,6 +8,7 @@ CdesearchError                exit code 2 on the command line
 │   ├── IndexNotFoundError    no index here or above
 │   ├── IndexDamagedError     a file of the index is missing or does not parse
 │   ├── IndexMismatchError    built by another model, another context or another format version
+│   ├── IndexUntrustedError   asks for more than its user has confirmed, or is not made of plain files
 │   └── IndexBusyError        another build holds the lock
 ├── ModelError                a checkpoint folder cannot be loaded
 ├── TrainingError             a run went wrong; its last good state is kept
@@ -52,6 +53,10 @@ class IndexDamagedError(IndexStateError):
 
 class IndexMismatchError(IndexStateError):
     """The index was built by another model, another context or another format version."""
+
+
+class IndexUntrustedError(IndexStateError):
+    """The index asks for a model or folders that its user has not confirmed, or holds a link or a device."""
 
 
 class IndexBusyError(IndexStateError):

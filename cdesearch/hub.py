@@ -1,6 +1,7 @@
 """Checkpoints by their ids on huggingface.co: taken from the cache there is for them, or fetched into it.
 
-The only module that speaks to a network, and only where a model is named that is neither a folder nor in the cache.
+The only module that speaks to a network, and only where the user names a model, in this very command or program, that
+is neither a folder nor in the cache. What an index names is never fetched.
 """
 
 import hashlib
@@ -49,20 +50,44 @@ def is_id(model: Path) -> bool:
     return not model.exists() and _ID.fullmatch(model.as_posix()) is not None
 
 
-def checkpoint_folder(model: Path) -> Path:
+def checkpoint_folder(model: Path, *, fetch: bool = True) -> Path:
     """A folder as it is; of an id the folder in the cache, fetched where it is not there. Raises ModelError.
 
-    What is cached is used as it is, without asking the network for something newer.
+    What is cached is used as it is, without asking the network for something newer. Without `fetch` nothing is asked.
     """
     if not is_id(model):
         return model
     name = model.as_posix()
+    if not fetch:
+        return _from_cache(name)
     folder = cached_folder(name) or _fetched(name)
     if _wants_v2_tokenizer(folder) and cached_file(V2_TOKENIZER, TOKENIZER) is None:
         from huggingface_hub import hf_hub_download
 
         with suppress(Exception):  # whoever opens the folder says what it lacks
             hf_hub_download(V2_TOKENIZER, TOKENIZER)
+    return folder
+
+
+def stored_model(name: str | None) -> Path | None:
+    """The folder of a model as a manifest names it (None: the one that ships): absolute, or an id that is in the cache.
+
+    An id stays an id, whatever folders lie in the working directory. Raises ModelError; never asks the network.
+    """
+    if name is None or Path(name).is_absolute():
+        return None if name is None else Path(name)
+    if not _ID.fullmatch(name):
+        raise ModelError(f"The index names a model that cannot be here: {name}.", "Name it with --model.")
+    return _from_cache(name)
+
+
+def _from_cache(name: str) -> Path:
+    folder = cached_folder(name)
+    if folder is None:
+        raise ModelError(
+            f"The model {name} is not in the cache of this computer, and only `cdesearch index` fetches models.",
+            f"Run `cdesearch index PATH --model {name}`.",
+        )
     return folder
 
 

@@ -8,7 +8,22 @@ from typing import TYPE_CHECKING, Any
 
 from cdesearch.context import Context
 from cdesearch.errors import IndexDamagedError, IndexMismatchError, IndexNotFoundError
-from cdesearch.manifest import REBUILD, Manifest
+from cdesearch.index_folder import (
+    CURRENT,
+    FOLDER,
+    GENERATIONS,
+    REBUILD,
+    absolute,
+    check_marker,
+    check_not_linked,
+    check_path,
+    check_tree,
+    chosen_folder,
+    current_name,
+    find_index,
+)
+from cdesearch.manifest import Manifest
+from cdesearch.schema import DOCUMENT_SCHEMA, chunk_schema
 
 if TYPE_CHECKING:
     from cdesearch.encoder import Encoder
@@ -25,35 +40,26 @@ __all__ = [
     "find_index",
 ]
 
-FOLDER = ".cdesearch"
-CURRENT = "CURRENT"  # the file that names the live generation
 TABLES = "tables"  # the folder of LanceDB in a generation
-
-
-def find_index(start: Path) -> Path:
-    """The index folder in `start` or the nearest folder above it; raises IndexNotFoundError."""
-    start = start.resolve()
-    for folder in [start, *start.parents]:
-        if (folder / FOLDER / CURRENT).is_file():
-            return folder / FOLDER
-    raise IndexNotFoundError(f"There is no index in {start} or above it.", "Make one with `cdesearch index FOLDER`.")
+MANIFEST = "manifest.json"
+CONTEXT = "context.safetensors"
 
 
 def current_generation(folder: Path) -> Path:
-    """The live generation's folder; raises IndexNotFoundError or IndexDamagedError."""
+    """The live generation's folder, looked through for links; raises IndexStateError."""
+    check_marker(folder)
+    name = current_name(folder)
+    if name is None:
+        raise IndexNotFoundError(f"{folder} holds no finished index.", "Run `cdesearch index FOLDER`.")
+    check_not_linked(folder / GENERATIONS)
+    generation = folder / GENERATIONS / name
+    if not generation.is_dir():
+        raise IndexDamagedError(f"{folder / CURRENT} names a generation that is not there.", REBUILD)
     try:
-        name = (folder / CURRENT).read_text(encoding="utf-8", errors="replace").strip()
-    except (FileNotFoundError, NotADirectoryError):
-        raise IndexNotFoundError(f"{folder} holds no finished index.", "Run `cdesearch index FOLDER`.") from None
-    generation = folder / "generations" / name
-    if not name or not generation.is_dir():
-        raise IndexDamagedError(f"{folder}/CURRENT names a generation that is not there.", REBUILD)
+        check_tree(generation)
+    except OSError as error:
+        raise IndexDamagedError(f"{generation} cannot be read ({error.strerror}).", REBUILD) from None
     return generation
-
-
-def absolute(path: Path) -> Path:
-    """From the root of the file system, without ".." in it; links stay as they were named."""
-    return Path(os.path.abspath(path))  # noqa: PTH100 (Path.resolve would follow links)
 
 
 def connect(generation: Path) -> Any:
@@ -66,9 +72,17 @@ def answered(coroutine: Coroutine[Any, Any, Any]) -> Any:
     return _lancedb().background_loop.LOOP.run(coroutine)
 
 
-async def _open_async(generation: Path, name: str) -> Any:
+async def _open_async(generation: Path, name: str, schema: Any) -> Any:
     database = await _lancedb().connect_async(generation / TABLES)
-    return await database.open_table(name)
+    table = await database.open_table(name)
+    _check_columns(await table.schema(), schema)
+    return table
+
+
+def _check_columns(found: Any, expected: Any) -> None:
+    """Raise ValueError where a table has other columns, or vectors of another dimension, than it must have."""
+    if not found.equals(expected):
+        raise ValueError("its columns are not those of this index")
 
 
 def _lancedb() -> Any:
@@ -82,16 +96,15 @@ class Index:
     """One generation, open for reading. A running update never changes it."""
 
     def __init__(self, folder: Path) -> None:
-        self.folder = folder
-        self.generation = current_generation(folder)
-        self.manifest = Manifest.load(self.generation / "manifest.json")
+        self.folder = absolute(folder)  # LanceDB would take a relative "a:b" for the address of a server
+        check_path(self.folder)
+        self.generation = current_generation(self.folder)
+        self.manifest = Manifest.load(self.generation / MANIFEST)
 
     @classmethod
     def open(cls, folder: Path | None = None) -> "Index":
-        """Open the index in `folder` (a `.cdesearch` folder or one that has it); None looks upward from here."""
-        if folder is None:
-            return cls(find_index(Path.cwd()))
-        return cls(folder / FOLDER if (folder / FOLDER / CURRENT).is_file() else folder)
+        """Open the index that `folder` means (`chosen_folder`); None looks upward from here."""
+        return cls(find_index(Path.cwd()) if folder is None else chosen_folder(folder))
 
     @property
     def root(self) -> Path:
@@ -106,7 +119,9 @@ class Index:
     @cached_property
     def context(self) -> Context:
         """The stored context; raises IndexDamagedError."""
-        context = Context.load(self.generation / "context.safetensors")
+        context = Context.load(self.generation / CONTEXT)
+        if (len(context.chunk_ids), len(context.shift)) != (self.manifest.context_size, self.manifest.dimension):
+            raise IndexDamagedError(f"The stored context of {self.folder} is not the one of its manifest.", REBUILD)
         if context.fingerprint != self.manifest.context_fingerprint:
             raise IndexMismatchError(
                 f"The index was built with context {self.manifest.context_fingerprint[:12]}"
@@ -115,20 +130,27 @@ class Index:
             )
         return context
 
+    def context_for(self, encoder: "Encoder") -> Context:
+        """The stored context, to encode with; raises IndexDamagedError where it is none of this model."""
+        if not encoder.fits(self.context):
+            raise IndexDamagedError(f"The stored context of {self.folder} is of another model.", REBUILD)
+        return self.context
+
     @cached_property
     def chunks(self) -> Any:
         """The LanceDB table of chunks."""
-        return self._table("chunks")
+        return self._table("chunks", chunk_schema(self.manifest.dimension))
 
     @cached_property
     def asked_chunks(self) -> Any:
         """The same table for queries: LanceDB's AsyncTable, for `answered`."""
-        return self._opened(lambda: answered(_open_async(self.generation, "chunks")), "chunks")
+        schema = chunk_schema(self.manifest.dimension)
+        return self._opened(lambda: answered(_open_async(self.generation, "chunks", schema)), "chunks")
 
     @cached_property
     def documents(self) -> Any:
         """The LanceDB table of documents."""
-        return self._table("documents")
+        return self._table("documents", DOCUMENT_SCHEMA)
 
     def check_encoder(self, encoder: "Encoder") -> None:
         """Raise IndexMismatchError where another model built this index."""
@@ -138,13 +160,20 @@ class Index:
                 f"The index was built by model {built_by[:12]}; this is model {encoder.fingerprint[:12]}.",
                 "Use the model that built it (--model), or run `cdesearch index --rebuild PATH`.",
             )
+        if encoder.dimension != self.manifest.dimension:
+            raise IndexDamagedError(
+                f"The index {self.folder} has {self.manifest.dimension} dimensions, its model {encoder.dimension}.",
+                REBUILD,
+            )
 
     def size_bytes(self) -> int:
         """Bytes of the live generation on disk."""
         return sum(file.stat().st_size for file in self.generation.rglob("*") if file.is_file())
 
-    def _table(self, name: str) -> Any:
-        return self._opened(lambda: connect(self.generation).open_table(name), name)
+    def _table(self, name: str, schema: Any) -> Any:
+        table = self._opened(lambda: connect(self.generation).open_table(name), name)
+        self._opened(lambda: _check_columns(table.schema, schema), name)
+        return table
 
     def _opened(self, open_table: Callable[[], Any], name: str) -> Any:
         try:

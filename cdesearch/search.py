@@ -14,9 +14,11 @@ from cdesearch.document_context import to_unit
 from cdesearch.encoder import Device, Encoder, load_encoder
 from cdesearch.errors import IndexDamagedError, QueryError
 from cdesearch.fusion import NOISE_RANK, Scores, fuse
+from cdesearch.hub import stored_model
 from cdesearch.index import REBUILD, Index, answered
 from cdesearch.path_filter import path_condition
 from cdesearch.schema import CHUNK_COLUMNS, Hit, chunk_from_row
+from cdesearch.trust import require_trust
 
 Mode = Literal["hybrid", "dense", "text"]
 Rows = NDArray[np.uint64]  # LanceDB's row ids: they hold within one generation
@@ -70,20 +72,29 @@ class _Ranking:
 
 
 class Searcher:
-    """An open index and the model that built it. The model is loaded when the first dense query needs it."""
+    """An open index and the model that built it. The model is loaded when the first dense query needs it.
 
-    def __init__(self, index: Index, encoder: Encoder | None = None, device: Device = "auto") -> None:
+    `model` is the user's own word for the model that built the index: a folder, or an id that is in the cache. Without
+    it the model that the index names is used, where the user has confirmed it.
+    """
+
+    def __init__(
+        self, index: Index, encoder: Encoder | None = None, device: Device = "auto", model: Path | None = None
+    ) -> None:
         self.index = index
+        self._model = model
         self._encoder = encoder
         self._device = device
         self._pool = ThreadPoolExecutor(thread_name_prefix="cdesearch-text")
 
     @property
     def encoder(self) -> Encoder:
-        """The model; raises ModelError, or IndexMismatchError where another one built the index."""
+        """The model; raises ModelError, IndexUntrustedError, or IndexMismatchError where another built the index."""
         if self._encoder is None:
-            model = self.index.manifest.model
-            self._encoder = load_encoder(Path(model) if model else None, self._device)
+            if self._model is None:
+                require_trust(self.index, folders=False)
+            model = self._model or stored_model(self.index.manifest.model)
+            self._encoder = load_encoder(model, self._device, fetch=False)
         self.index.check_encoder(self._encoder)
         return self._encoder
 
@@ -121,7 +132,7 @@ class Searcher:
         wants_text = mode == "hybrid"
         columns = ["vector", "document_id"] if wants_text and self.index.manifest.has_parts else ["vector"]
         later = self._pool.submit(self._matching, query, k, condition, ["_score", *columns]) if wants_text else None
-        vector = self.encoder.encode([query], "query", self.index.context if context else None)[0]
+        vector = self.encoder.encode([query], "query", self.index.context_for(self.encoder) if context else None)[0]
         opened.result()
         near = self._nearest(vector, k, condition, ["_distance", *columns])
         if later is None:

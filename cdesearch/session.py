@@ -28,9 +28,16 @@ class OpenIndex:
         return self._searcher.search(query, k, mode, path, context)
 
 
-def open(folder: str | PathLike[str] | None = None, device: Device = "auto") -> OpenIndex:
-    """Open the index of `folder`; None looks upward from the working directory. Raises IndexStateError."""
-    return OpenIndex(Searcher(Index.open(None if folder is None else Path(folder)), device=device))
+def open(
+    folder: str | PathLike[str] | None = None, device: Device = "auto", model: str | PathLike[str] | None = None
+) -> OpenIndex:
+    """Open the index of `folder`; None looks upward from the working directory. Raises IndexStateError.
+
+    `model` names the model that built the index, where that is not the one that ships: so the caller confirms it for
+    this call. Nothing is downloaded.
+    """
+    index = Index.open(None if folder is None else Path(folder))
+    return OpenIndex(Searcher(index, device=device, model=None if model is None else Path(model)))
 
 
 def build(*paths: str | PathLike[str]) -> OpenIndex:

@@ -9,14 +9,16 @@ from numpy.typing import NDArray
 
 from cdesearch.document_context import to_unit
 from cdesearch.index import Index
+from cdesearch.trust import require_trust
 
 DRIFT_SAMPLE = 5_000
 MEASURABLE = 16  # fewer vectors have no mean worth comparing
 
 
 def read_status(index: Index) -> dict[str, Any]:
-    """Facts of one index, in the order to show them."""
+    """Facts of one index, in the order to show them; raises IndexUntrustedError before it looks into other folders."""
     manifest = index.manifest
+    require_trust(index, model=False)
     changes = _changes(index)
     return {
         "root": str(index.root),

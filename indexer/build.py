@@ -1,6 +1,6 @@
 """A folder to an index, top to bottom."""
 
-import shutil
+import os
 import time
 from collections.abc import Sequence
 from dataclasses import asdict, dataclass, replace
@@ -14,16 +14,18 @@ from cdesearch import __version__
 from cdesearch.context import Context
 from cdesearch.document_context import to_unit
 from cdesearch.encoder import Encoder, load_encoder
-from cdesearch.errors import SourceError
-from cdesearch.hub import is_id
-from cdesearch.index import CURRENT, Index, absolute
+from cdesearch.errors import IndexNotFoundError, InputError, SourceError
+from cdesearch.index import CONTEXT, MANIFEST, Index
+from cdesearch.index_folder import CURRENT, absolute
 from cdesearch.manifest import Manifest
+from cdesearch.trust import Asked, confirm
 from indexer.chunk import Chunker
 from indexer.context import make_context, measure
 from indexer.fill import fill
 from indexer.formats.records import Columns
 from indexer.formats.unreadable import UnreadableError
-from indexer.generation import MANIFEST, locked, open_building, swap_in
+from indexer.generation import discard, open_building, swap_in
+from indexer.locked import locked
 from indexer.own_vectors import OwnVectors
 from indexer.plan import Plan, Record, make_plan
 from indexer.progress import Progress
@@ -33,7 +35,6 @@ from indexer.spool import Spool
 from indexer.walk import Skipped, Source, find_sources
 from indexer.write import Tables
 
-CONTEXT = "context.safetensors"
 BARE_CONTEXT = "context.bare.safetensors"  # before its statistics, until the build is whole
 
 
@@ -49,6 +50,7 @@ class Report:
     seconds: float
     size_bytes: int
     changed: bool
+    note: str | None = None  # what else its user should know
 
 
 def build(paths: Sequence[Path], options: Options, progress: Progress) -> Report:
@@ -59,9 +61,11 @@ def build(paths: Sequence[Path], options: Options, progress: Progress) -> Report
     started = time.time()
     paths = [_existing(absolute(path)) for path in paths]
     folder = index_folder(paths, options)
+    if not paths and not os.path.lexists(folder / CURRENT):
+        raise IndexNotFoundError(f"There is no index in {folder} yet.", "Name what is to be indexed as well.")
     with locked(folder, options.wait):
         stored = _stored(folder, paths, options)
-        settings = settle(paths, options, stored)
+        settings = settle(paths, options, stored, folder)
         base = None if options.rebuild else stored
         encoder = load_encoder(settings.model, options.device)
         if base is not None:
@@ -80,6 +84,7 @@ def build(paths: Sequence[Path], options: Options, progress: Progress) -> Report
             seconds=time.time() - started,
             size_bytes=index.size_bytes(),
             changed=embedded is not None,
+            note=_confirmed(folder, settings.asked),
         )
 
 
@@ -87,6 +92,17 @@ def _existing(path: Path) -> Path:
     if not path.exists():
         raise SourceError(f"There is no folder or file {path}.", "Check the spelling.")
     return path
+
+
+def _confirmed(folder: Path, asked: Asked) -> str | None:
+    """Record what was typed in this run, or confirmed before; returns what to say where that is not possible."""
+    if asked.is_nothing:
+        return None
+    try:
+        confirm(folder, asked)
+    except (InputError, OSError) as error:
+        return f"Later commands will ask for the model or folders of this index again: {error}"
+    return None
 
 
 def _stored(folder: Path, paths: Sequence[Path], options: Options) -> Index | None:
@@ -118,14 +134,15 @@ def _run(
     """
     linked = None if base is None or options.refresh_context else base.generation
     building = open_building(folder, linked, _key(encoder, settings, options, base))
+    (building / "spool.arrow").unlink(missing_ok=True)  # never opened for writing: it may have a second name elsewhere
     spool = Spool(building / "spool.arrow")
     fresh = _read_all(plan, spool, Chunker(encoder.tokenizer, encoder.max_chunk_tokens), settings, progress)
     if linked is not None and not fresh and not plan.gone:
-        shutil.rmtree(building)
+        discard(folder, building)
         return None
     records = plan.kept + fresh
     if not any(record["n_chunks"] for record in records):
-        shutil.rmtree(building)
+        discard(folder, building)
         raise SourceError(f"Nothing readable in {', '.join(map(str, settings.sources))}.", _why(plan))
     last = base if linked else None
     tables = Tables(building, encoder.dimension)
@@ -228,6 +245,7 @@ def _measured(file: Path, bare: Context, spool: Spool, own: OwnVectors, encoder:
 
 def _save(context: Context, file: Path) -> None:
     fresh = file.with_suffix(".new")
+    fresh.unlink(missing_ok=True)
     context.save(fresh)
     fresh.replace(file)
 
@@ -254,15 +272,16 @@ def _manifest(
     root = settings.root
     return Manifest(
         cdesearch=__version__,
-        model=_model_name(settings.model),
+        model=settings.model_name,
         model_fingerprint=encoder.fingerprint,
         context_fingerprint=context.fingerprint,
         context_size=len(context.chunk_ids),
         context_limit=settings.context_size or encoder.context_size,
         seed=context.seed,
+        dimension=encoder.dimension,
         max_tokens=encoder.max_tokens,
-        root=".." if folder.parent == root else str(root),
-        sources=tuple(str(source.relative_to(root)) for source in settings.sources),
+        root=_stored_root(folder, root),
+        sources=tuple(source.relative_to(root).as_posix() for source in settings.sources),
         columns=asdict(settings.columns),
         max_file_bytes=settings.max_file_bytes,
         n_documents=len(records),
@@ -274,11 +293,9 @@ def _manifest(
     )
 
 
-def _model_name(model: Path | None) -> str | None:
-    """How an index remembers its model: an id of the hub as it is, for the cache may lie elsewhere tomorrow."""
-    if model is None:
-        return None
-    return model.as_posix() if is_id(model) else str(absolute(model))
+def _stored_root(folder: Path, root: Path) -> str:
+    """Relative where it lies in the index's parent, so that both can be moved together."""
+    return Path("..", root.relative_to(folder.parent)).as_posix() if root.is_relative_to(folder.parent) else str(root)
 
 
 def _why(plan: Plan) -> str:

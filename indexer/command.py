@@ -115,6 +115,8 @@ def _summarise(report: "Report") -> None:
             )
         if len(report.skipped) > SHOWN_SKIPS:
             console.print(f"  and {len(report.skipped) - SHOWN_SKIPS} more")
+    if report.note:
+        console.print(report.note, markup=False)
     is_found = report.folder.name == FOLDER and Path.cwd().is_relative_to(report.folder.parent)
     where = "" if is_found else f" --index {shlex.quote(str(report.folder))}"
     console.print(f'Next: cdesearch query{where} "your question"', markup=False)

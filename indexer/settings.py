@@ -7,7 +7,10 @@ from pathlib import Path
 
 from cdesearch.encoder import Device
 from cdesearch.errors import InputError, SourceError
-from cdesearch.index import FOLDER, Index, absolute, find_index
+from cdesearch.hub import is_id, stored_model
+from cdesearch.index import Index
+from cdesearch.index_folder import FOLDER, absolute, chosen_folder, find_index
+from cdesearch.trust import Asked, check_confirmed, outside
 from indexer.formats.records import Columns
 
 MAX_FILE_BYTES = 20_000_000
@@ -17,7 +20,7 @@ MAX_FILE_BYTES = 20_000_000
 class Options:
     """What a caller asks for; None means as the index was built, and for a new one the default."""
 
-    index: Path | None = None  # the index folder; None: `.cdesearch` beside the documents
+    index: Path | None = None  # what `chosen_folder` takes; None: `.cdesearch` beside the documents
     model: Path | None = None  # None for a new index: the one that ships
     device: Device = "auto"
     columns: Columns = field(default_factory=Columns)
@@ -35,7 +38,9 @@ class Settings:
 
     root: Path  # paths of chunks are relative to it
     sources: tuple[Path, ...]
-    model: Path | None
+    model: Path | None  # as it is opened
+    model_name: str | None  # as an index remembers it
+    asked: Asked  # what of these its user confirms
     columns: Columns
     max_file_bytes: int
     context_size: int | None
@@ -45,7 +50,7 @@ class Settings:
 def index_folder(paths: Sequence[Path], options: Options) -> Path:
     """Where the index of `paths` is or will be; no paths: the nearest index upward. Raises IndexNotFoundError."""
     if options.index is not None:
-        return absolute(options.index)
+        return chosen_folder(options.index)
     return common_folder(paths) / FOLDER if paths else find_index(Path.cwd())
 
 
@@ -54,36 +59,55 @@ def common_folder(paths: Sequence[Path]) -> Path:
     return Path(os.path.commonpath([path if path.is_dir() else path.parent for path in paths]))
 
 
-def settle(paths: Sequence[Path], options: Options, stored: Index | None) -> Settings:
-    """Complete `options` from the `stored` index; raises SourceError or InputError.
+def settle(paths: Sequence[Path], options: Options, stored: Index | None, folder: Path) -> Settings:
+    """Complete `options` from the `stored` index in `folder`; raises SourceError, InputError or IndexUntrustedError.
 
     Sources add up: naming a file or folder that an index does not hold yet adds it, and naming one that it holds
-    brings the whole index up to date. Only a rebuild forgets.
+    brings the whole index up to date. Only a rebuild forgets. What is typed is confirmed by that; what only the stored
+    index names must have been confirmed before, and is not looked at otherwise.
     """
     sources = _sources(paths, stored)
-    for source in sources:
-        if not source.exists():
-            raise SourceError(
-                f"There is no folder or file {source}.",
-                "Check the spelling." if source in paths else "Put it back, or `cdesearch index --rebuild PATH`.",
-            )
+    model_name = _model_name(options.model) if options.model or stored is None else stored.manifest.model
+    untyped = [source for source in sources if not any(source.is_relative_to(path) for path in paths)]
+    check_confirmed(folder, Asked(None if options.model else model_name, outside(folder, untyped)))
+    _check_existing(sources, paths)
     root = common_folder(sources)
+    asked = Asked(model_name, outside(folder, sources))
     if stored is None:
         limit = MAX_FILE_BYTES if options.max_file_bytes is None else options.max_file_bytes
         seed = options.seed or 0
-        return Settings(root, sources, options.model, options.columns, limit, options.context_size, seed)
+        size = options.context_size
+        return Settings(root, sources, options.model, model_name, asked, options.columns, limit, size, seed)
     _check_context(options, stored)
     manifest = stored.manifest
-    asked = {name: value for name, value in asdict(options.columns).items() if value}
+    columns = {name: value for name, value in asdict(options.columns).items() if value}
     return Settings(
         root=root,
         sources=sources,
-        model=options.model or (Path(manifest.model) if manifest.model else None),
-        columns=Columns(**(manifest.columns | asked)),
+        model=options.model or stored_model(manifest.model),
+        model_name=model_name,
+        asked=asked,
+        columns=Columns(**(manifest.columns | columns)),
         max_file_bytes=manifest.max_file_bytes if options.max_file_bytes is None else options.max_file_bytes,
         context_size=manifest.context_limit if options.context_size is None else options.context_size,
         seed=manifest.seed if options.seed is None else options.seed,
     )
+
+
+def _check_existing(sources: Sequence[Path], typed: Sequence[Path]) -> None:
+    for source in sources:
+        if not source.exists():
+            raise SourceError(
+                f"There is no folder or file {source}.",
+                "Check the spelling." if source in typed else "Put it back, or `cdesearch index --rebuild PATH`.",
+            )
+
+
+def _model_name(model: Path | None) -> str | None:
+    """How an index remembers its model: an id of the hub as it is, for the cache may lie elsewhere tomorrow."""
+    if model is None:
+        return None
+    return model.as_posix() if is_id(model) else str(absolute(model))
 
 
 def _sources(paths: Sequence[Path], stored: Index | None) -> tuple[Path, ...]:

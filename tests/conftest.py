@@ -1,3 +1,4 @@
+import os
 from dataclasses import replace
 from pathlib import Path
 
@@ -51,6 +52,13 @@ def make_checkpoint(folder: Path, config: ModelConfig = TINY, *, gate: float = 0
     make_tokenizer().save(str(folder / "tokenizer.json"))
     export(make_model(config, gate=gate), folder / "tokenizer.json", folder)
     return folder
+
+
+@pytest.fixture(scope="session", autouse=True)
+def _own_configuration(tmp_path_factory: pytest.TempPathFactory) -> None:
+    """What tests confirm is kept away from the configuration of whoever runs them; their processes inherit it."""
+    folder = str(tmp_path_factory.mktemp("config"))
+    os.environ["XDG_CONFIG_HOME"] = os.environ["APPDATA"] = folder
 
 
 @pytest.fixture(scope="session")

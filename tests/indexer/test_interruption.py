@@ -1,10 +1,6 @@
 import os
 import shutil
-import signal
-import subprocess
-import sys
 import threading
-import time
 
 import numpy as np
 import pytest
@@ -16,11 +12,8 @@ from cdesearch.index import Index
 from cdesearch.onnx_runtime import OnnxRuntime
 from cdesearch.search import Searcher
 from indexer import spool
-from indexer.build import build
-from indexer.generation import locked
-from indexer.progress import Silent
+from indexer.locked import locked
 from indexer.read import hash_contents
-from indexer.settings import Options
 from indexer.write import Tables
 
 
@@ -78,24 +71,6 @@ def test_a_build_stopped_while_it_writes_goes_on_with_the_same_statistics(docs, 
         np.testing.assert_allclose(vector, one[chunk], atol=1e-5)
 
 
-def test_kill_at_any_moment_leaves_an_index_that_the_next_run_completes(docs, run, tiny_checkpoint, tmp_path):
-    run()
-    undisturbed = contents(docs)
-    shutil.rmtree(docs / ".cdesearch")
-    program = (
-        "import sys; from pathlib import Path; from indexer.build import *; from indexer.progress import Silent\n"
-        "build([Path(sys.argv[1])], Options(model=Path(sys.argv[2])), Silent())"
-    )
-    command = [sys.executable, "-c", program, str(docs), str(tiny_checkpoint)]
-    for delay in (0.7, 1.0, 1.3, 1.6):
-        process = subprocess.Popen(command, stderr=subprocess.DEVNULL)
-        time.sleep(delay)
-        process.send_signal(signal.SIGKILL)
-        process.wait()
-    run()
-    assert_same(undisturbed, contents(docs))
-
-
 def test_two_builds_at_once(docs, run):
     with locked(docs / ".cdesearch", wait=False), pytest.raises(IndexBusyError, match=f"process {os.getpid()}"):
         run()
@@ -150,32 +125,3 @@ def test_a_damaged_index_says_how_to_mend_it(docs, run, victim, tiny_encoder):
     shutil.rmtree(path) if path.is_dir() else path.write_text("{")
     with pytest.raises((IndexDamagedError, CdesearchError), match="--rebuild"):
         Searcher(Index.open(docs), tiny_encoder).search("moon")
-
-
-@pytest.mark.skipif(os.geteuid() == 0, reason="root may write everywhere")
-def test_a_read_only_folder(docs, run):
-    docs.chmod(0o500)
-    with pytest.raises(CdesearchError, match="--index"):
-        run()
-
-
-def test_a_full_disk_keeps_the_old_index(docs, tiny_checkpoint, tmp_path):
-    mount = tmp_path / "small"
-    mount.mkdir()
-    if subprocess.run(
-        ["mount", "-t", "tmpfs", "-o", "size=1m", "none", str(mount)], capture_output=True, check=False
-    ).returncode:
-        pytest.skip("a small file system cannot be mounted here")
-    try:
-        options = Options(model=tiny_checkpoint, index=mount / "index")
-        build([docs], options, Silent())
-        before = Index(mount / "index").manifest.n_chunks
-        (mount / "ballast").write_bytes(b"x" * (shutil.disk_usage(mount).free - 20_000))
-        (docs / "new.md").write_text("the moon is new " * 2000)
-        with pytest.raises(CdesearchError, match="full"):
-            build([docs], options, Silent())
-        assert Index(mount / "index").manifest.n_chunks == before
-        (mount / "ballast").unlink()
-        assert build([docs], options, Silent()).changed
-    finally:
-        subprocess.run(["umount", "--lazy", str(mount)], check=True)

@@ -1,0 +1,131 @@
+"""A full disk and forbidden places: one line, nothing lost, and nothing left behind. As root too."""
+
+import os
+import shutil
+import subprocess
+import sys
+
+import pytest
+from command import cdesearch, picture
+
+from cdesearch.errors import StorageError
+from cdesearch.index import Index
+from cdesearch.search import Searcher
+from indexer.build import build
+from indexer.progress import Silent
+from indexer.settings import Options
+
+# Root may write everywhere; root without these two may not, and is then like any other owner of its files.
+WEAKER = ["setpriv", "--bounding-set=-dac_override,-dac_read_search", "--inh-caps=-dac_override,-dac_read_search"]
+
+
+@pytest.fixture
+def small_disk(tmp_path):
+    """A file system of a megabyte."""
+    mount = tmp_path / "small"
+    mount.mkdir()
+    made = subprocess.run(
+        ["mount", "-t", "tmpfs", "-o", "size=1m", "none", str(mount)], capture_output=True, text=True, check=False
+    )
+    if made.returncode:
+        pytest.skip(f"a small file system cannot be mounted here: {made.stderr.strip()}")
+    yield mount
+    subprocess.run(["umount", "--lazy", str(mount)], check=True)
+
+
+def fill(disk, left):
+    (disk / "ballast").write_bytes(b"x" * max(0, shutil.disk_usage(disk).free - left))
+
+
+@pytest.mark.parametrize("left", [0, 4_096, 20_000, 60_000])
+def test_a_disk_that_is_full_keeps_the_old_index(docs, small_disk, tiny_checkpoint, left):
+    options = Options(model=tiny_checkpoint, index=small_disk / "index")
+    build([docs], options, Silent())
+    before = Index(small_disk / "index").manifest.n_chunks
+    fill(small_disk, left)
+    (docs / "new.md").write_text("the moon is new " * 8000)
+    with pytest.raises(StorageError, match="full"):
+        build([docs], options, Silent())
+    index = Index(small_disk / "index")
+    assert index.manifest.n_chunks == before and Searcher(index).search("moon")
+    (small_disk / "ballast").unlink()
+    assert build([docs], options, Silent()).changed
+
+
+@pytest.mark.parametrize("left", [0, 4_096, 20_000])
+def test_a_first_run_on_a_full_disk_leaves_nothing_unless_it_has_embedded(docs, small_disk, tiny_checkpoint, left):
+    fill(small_disk, left)
+    with pytest.raises(StorageError, match="full"):
+        build([docs], Options(model=tiny_checkpoint, index=small_disk / "index"), Silent())
+    if left == 0:
+        assert not (small_disk / "index").exists()
+    (small_disk / "ballast").unlink()
+    assert build([docs], Options(model=tiny_checkpoint, index=small_disk / "index"), Silent()).changed
+
+
+@pytest.fixture
+def as_owner():
+    """What to put before a command so that it may not do more than the modes of files allow."""
+    if os.name == "nt":
+        pytest.skip("Windows has no modes of files")
+    if os.geteuid() != 0:
+        return []
+    if shutil.which("setpriv") is None or subprocess.run([*WEAKER, "true"], check=False).returncode:
+        pytest.skip("setpriv cannot take root's powers away here: what root may not do is not tested")
+    return WEAKER
+
+
+def run(as_owner, *arguments, cwd):
+    command = [*as_owner, sys.executable, "-m", "cdesearch", *map(str, arguments)]
+    return subprocess.run(command, cwd=cwd, capture_output=True, text=True, check=False, timeout=120)
+
+
+def test_a_folder_that_cannot_be_written_is_told_and_stays(docs, as_owner):
+    before = picture(docs)
+    docs.chmod(0o500)
+    made = run(as_owner, "index", ".", cwd=docs)
+    docs.chmod(0o700)
+    assert made.returncode == 2
+    assert made.stderr == f"error: {docs / '.cdesearch'} cannot be written. Name another place with --index DIR.\n"
+    assert picture(docs) == before
+
+
+def test_an_index_that_cannot_be_written_still_answers(docs, as_owner, tiny_checkpoint):
+    build([docs], Options(model=tiny_checkpoint), Silent())
+    folders = [docs / ".cdesearch", *(docs / ".cdesearch").rglob("*")]
+    for entry in folders:
+        entry.chmod(0o500 if entry.is_dir() else 0o400)
+    (docs / "new.md").write_text("the moon")
+    made = run(as_owner, "index", ".", cwd=docs)
+    found = run(as_owner, "query", "cat", "--mode", "text", cwd=docs)
+    for entry in folders:
+        entry.chmod(0o700)
+    assert made.returncode == 2 and "cannot be written" in made.stderr and "Traceback" not in made.stderr
+    assert found.returncode == 0, found.stderr
+
+
+def test_an_index_that_cannot_be_read_is_told_in_one_line(docs, as_owner, tiny_checkpoint):
+    build([docs], Options(model=tiny_checkpoint), Silent())
+    (docs / ".cdesearch" / "CURRENT").chmod(0)
+    found = run(as_owner, "query", "cat", cwd=docs)
+    (docs / ".cdesearch" / "CURRENT").chmod(0o600)
+    assert found.returncode == 2 and len(found.stderr.splitlines()) == 1 and "cannot be read" in found.stderr
+
+
+@pytest.mark.skipif(sys.platform != "linux", reason="mounts are made read-only on Linux alone")
+def test_a_read_only_file_system(docs, tiny_checkpoint):
+    """For root as well."""
+    script = 'mount --bind "$1" "$1" && mount -o remount,ro,bind "$1" && exec "$2" -m cdesearch index "$1"'
+    command = ["unshare", "--map-root-user", "--mount", "sh", "-c", script, "sh", str(docs), sys.executable]
+    made = subprocess.run(command, capture_output=True, text=True, check=False, timeout=120)
+    if "unshare" in made.stderr or "mount:" in made.stderr:
+        pytest.skip(f"a file system cannot be made read-only here: {made.stderr.strip()}")
+    assert made.returncode == 2 and "cannot be written" in made.stderr
+    assert "Traceback" not in made.stderr and not (docs / ".cdesearch").exists()
+
+
+def test_a_configuration_that_cannot_be_written_is_told_and_the_run_goes_on(docs, tmp_path, tiny_checkpoint):
+    (tmp_path / "file").write_text("")
+    place = {"XDG_CONFIG_HOME": str(tmp_path / "file"), "APPDATA": str(tmp_path / "file")}
+    made = cdesearch("index", ".", "--model", tiny_checkpoint, cwd=docs, **place)
+    assert "Later commands will ask" in made.stderr

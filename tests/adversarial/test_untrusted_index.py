@@ -1,0 +1,393 @@
+"""An index from elsewhere is data: it chooses neither the model nor what is read, and nothing is fetched for it."""
+
+import json
+import os
+import shutil
+import threading
+from dataclasses import replace
+from http.server import BaseHTTPRequestHandler, HTTPServer
+from pathlib import Path
+
+import numpy as np
+import pytest
+from command import cdesearch, picture
+
+import cdesearch as package
+from cdesearch.context import Context
+from cdesearch.errors import CdesearchError, IndexDamagedError, IndexUntrustedError, ModelError
+from cdesearch.index import Index
+from cdesearch.search import Searcher
+from cdesearch.status import read_status
+from cdesearch.trust import trust_file
+from indexer.build import build
+from indexer.progress import Silent
+from indexer.settings import Options
+
+
+@pytest.fixture(autouse=True)
+def config(tmp_path, monkeypatch):
+    """An empty configuration, for this process and those that it starts."""
+    monkeypatch.setenv("XDG_CONFIG_HOME", str(tmp_path / "config"))
+    monkeypatch.setenv("APPDATA", str(tmp_path / "config"))
+    return tmp_path / "config" / "cdesearch" / "trusted.json"
+
+
+@pytest.fixture
+def docs(tmp_path):
+    folder = tmp_path / "docs"
+    folder.mkdir()
+    (folder / "a.md").write_text("the cat in the house")
+    return folder
+
+
+@pytest.fixture
+def secret(tmp_path):
+    folder = tmp_path / "secret"
+    folder.mkdir()
+    (folder / "diary.md").write_text("the moon and the password")
+    return folder
+
+
+def built(folder, options):
+    (folder / "docs").mkdir()
+    (folder / "docs" / "a.md").write_text("the cat in the house")
+    build([folder / "docs"], options, Silent())
+    return folder / "docs"
+
+
+@pytest.fixture(scope="module")
+def ready_plain(tmp_path_factory):
+    return built(tmp_path_factory.mktemp("plain"), Options())
+
+
+@pytest.fixture(scope="module")
+def ready_other(tmp_path_factory, tiny_checkpoint):
+    return built(tmp_path_factory.mktemp("other"), Options(model=tiny_checkpoint))
+
+
+@pytest.fixture
+def plain(ready_plain, tmp_path):
+    """An index of the model that ships."""
+    return shutil.copytree(ready_plain, tmp_path / "docs", symlinks=True)
+
+
+@pytest.fixture
+def other(ready_other, tmp_path):
+    """An index of another model, as it comes from elsewhere: nobody has confirmed it here."""
+    return shutil.copytree(ready_other, tmp_path / "docs", symlinks=True)
+
+
+def edit(docs, **values):
+    file = Index.open(docs).generation / "manifest.json"
+    file.write_text(json.dumps(json.loads(file.read_text()) | values))
+
+
+@pytest.fixture
+def hub():
+    """A server that counts what it is asked for, in the place of huggingface.co."""
+    asked = []
+
+    class Handler(BaseHTTPRequestHandler):
+        def do_GET(self):
+            asked.append(self.path)
+            self.send_error(404)
+
+        def do_HEAD(self):
+            self.do_GET()
+
+        def log_message(self, *_):
+            pass
+
+    server = HTTPServer(("127.0.0.1", 0), Handler)
+    threading.Thread(target=server.serve_forever, daemon=True).start()
+    yield f"http://127.0.0.1:{server.server_port}", asked
+    server.shutdown()
+    server.server_close()
+
+
+# The model.
+
+
+def test_a_query_never_asks_the_network_for_the_model_of_an_index(plain, hub, tmp_path):
+    url, asked = hub
+    place = {"HF_ENDPOINT": url, "HF_HOME": str(tmp_path / "cache")}
+    edit(plain, model="evil/model")
+    said = cdesearch("query", "cat", cwd=plain, code=2, **place).stderr
+    assert "asks for the model evil/model" in said and "cdesearch trust" in said and "--model" in said
+    assert (
+        "cdesearch index PATH --model evil/model"
+        in cdesearch("query", "cat", "--model", "evil/model", cwd=plain, code=2, **place).stderr
+    )
+    cdesearch("index", ".", cwd=plain, code=2, **place)
+    cdesearch("trust", cwd=plain, **place)
+    for arguments in (["query", "cat"], ["index", "."]):
+        said = cdesearch(*arguments, cwd=plain, code=2, **place).stderr
+        assert "only `cdesearch index` fetches models" in said
+    assert not asked
+    cdesearch("index", ".", "--model", "evil/model", cwd=plain, code=2, **place)
+    assert asked, "the server would have been seen"
+
+
+def test_a_query_by_words_needs_no_model_and_no_confirmation(other):
+    assert Searcher(Index.open(other)).search("cat", mode="text")
+
+
+def test_another_model_is_confirmed_for_one_call_by_naming_it(other, tiny_checkpoint, config):
+    with pytest.raises(IndexUntrustedError, match="tiny"):
+        package.open(other).search("cat")
+    assert package.open(other, model=tiny_checkpoint).search("cat")
+    assert cdesearch("query", "cat", "--model", tiny_checkpoint, cwd=other).stdout
+    assert not config.exists()
+
+
+def test_trust_shows_what_is_asked_for_and_records_exactly_that(other, tiny_checkpoint, config):
+    said = cdesearch("trust", cwd=other).stdout
+    assert str(tiny_checkpoint) in said and str(config) in said
+    entry = {"model": str(tiny_checkpoint), "folders": []}
+    assert json.loads(config.read_text()) == {str(other / ".cdesearch"): entry}
+    assert package.open(other).search("cat")
+    edit(other, model="/another/model")
+    with pytest.raises(IndexUntrustedError, match="/another/model"):
+        package.open(other).search("cat")
+
+
+def test_an_index_that_is_moved_has_to_be_confirmed_again(other, tmp_path):
+    cdesearch("trust", cwd=other)
+    other.rename(tmp_path / "moved")
+    with pytest.raises(IndexUntrustedError, match="for an index at this place"):
+        package.open(tmp_path / "moved").search("cat")
+    (tmp_path / "way").symlink_to(tmp_path / "moved")
+    cdesearch("trust", "way", cwd=tmp_path)
+    assert package.open(tmp_path / "moved").search("cat")
+
+
+def test_naming_a_model_to_index_with_confirms_it(docs, tiny_checkpoint, config):
+    build([docs], Options(model=tiny_checkpoint), Silent())
+    assert package.open(docs).search("cat")
+    before = config.stat()
+    (docs / "b.md").write_text("the dog")
+    assert build([docs], Options(), Silent()).changed
+    assert config.stat() == before, "nothing new was confirmed, so nothing was written"
+
+
+def test_an_update_does_not_load_a_model_that_nobody_has_confirmed(other):
+    with pytest.raises(IndexUntrustedError, match="tiny"):
+        build([other], Options(), Silent())
+
+
+def test_a_folder_in_the_working_directory_does_not_stand_in_for_an_id(plain, tiny_checkpoint, tmp_path, monkeypatch):
+    edit(plain, model="me/model")
+    shutil.copytree(tiny_checkpoint, tmp_path / "here" / "me" / "model")
+    monkeypatch.chdir(tmp_path / "here")
+    monkeypatch.setenv("HF_HOME", str(tmp_path / "cache"))
+    cdesearch("trust", plain, cwd=tmp_path)
+    with pytest.raises(ModelError, match="not in the cache"):
+        package.open(plain).search("cat")
+
+
+# What is read.
+
+
+def test_an_index_of_its_own_parent_and_the_model_that_ships_asks_for_nothing(plain, config):
+    assert "nothing to confirm" in cdesearch("trust", cwd=plain).stdout
+    build([], Options(index=plain), Silent())
+    assert package.open(plain).search("cat")
+    assert not config.parent.exists()
+
+
+@pytest.mark.parametrize("command", ["index", "status"])
+def test_an_edited_root_reads_nothing(plain, secret, command):
+    edit(plain, root=str(secret), sources=["."])
+    before = picture(plain)
+    said = cdesearch(command, cwd=plain, code=2).stderr
+    assert f"asks for what lies in {secret}" in said and "cdesearch trust" in said
+    after = picture(plain)
+    assert {name for name in after if after[name] != before.get(name)} <= {
+        str(plain / ".cdesearch" / name) for name in ("lock", "lock.holder")
+    }
+
+
+def test_a_source_that_is_a_link_out_of_the_tree_reads_nothing(plain, secret):
+    (plain / "notes").symlink_to(secret)
+    edit(plain, sources=["a.md", "notes"])
+    with pytest.raises(IndexUntrustedError, match=str(secret)):
+        build([], Options(index=plain), Silent())
+    with pytest.raises(IndexUntrustedError, match=str(secret)):
+        read_status(Index.open(plain))
+
+
+def test_naming_one_folder_does_not_confirm_another(plain, secret):
+    edit(plain, root=str(secret.parent), sources=["docs", "secret"])
+    with pytest.raises(IndexUntrustedError, match=str(secret)):
+        build([plain], Options(), Silent())
+    assert build([secret], Options(index=plain), Silent()).changed
+    assert json.loads(trust_file().read_text())[str(plain / ".cdesearch")]["folders"] == [str(secret)]
+    assert not build([], Options(index=plain), Silent()).changed
+
+
+def test_an_index_kept_elsewhere_on_its_users_word_goes_on(docs, tmp_path):
+    index = tmp_path / "indexes" / "docs"
+    build([docs], Options(index=index), Silent())
+    assert read_status(Index(index))["new_files"] == 0
+    (docs / "b.md").write_text("the dog")
+    assert build([], Options(index=index), Silent()).changed
+    trust_file().unlink()
+    with pytest.raises(IndexUntrustedError, match=str(docs)):
+        build([], Options(index=index), Silent())
+
+
+def test_where_nothing_can_be_confirmed_for_later_the_run_says_so_and_goes_on(docs, tmp_path, monkeypatch):
+    (tmp_path / "file").write_text("")
+    monkeypatch.setenv("XDG_CONFIG_HOME", str(tmp_path / "file"))
+    report = build([docs], Options(index=tmp_path / "index"), Silent())
+    assert report.changed and "ask for the model or folders" in str(report.note)
+
+
+@pytest.mark.parametrize("text", ["{", "[]", '{"x": 7}', '{"x": {"model": 7, "folders": []}}', "[" * 100_000])
+def test_a_broken_list_of_confirmations_confirms_nothing_and_stays(other, config, text):
+    config.parent.mkdir(parents=True)
+    config.write_text(text)
+    with pytest.raises(CdesearchError, match=r"trusted\.json cannot be read"):
+        package.open(other).search("cat")
+    cdesearch("trust", cwd=other, code=2)
+    assert config.read_text() == text
+
+
+def test_the_list_of_confirmations_may_itself_be_a_link(other, config, tmp_path):
+    config.parent.mkdir(parents=True)
+    config.symlink_to(tmp_path / "dotfiles.json")
+    (tmp_path / "dotfiles.json").write_text("{}")
+    cdesearch("trust", cwd=other)
+    assert config.is_symlink() and package.open(other).search("cat")
+
+
+def test_a_name_with_escapes_does_not_steer_the_terminal(plain):
+    edit(plain, model="/x\x1b]0;owned\x07")
+    for command in (["query", "cat"], ["trust"]):
+        run = cdesearch(*command, cwd=plain, code=2 if command[0] == "query" else 0)
+        assert "\x1b" not in run.stdout + run.stderr and "\\x1b" in run.stdout + run.stderr
+
+
+# What the small files may hold.
+
+
+@pytest.mark.parametrize(
+    "text",
+    ["../../secret", "/etc", "", "\n", ".", "..", "0123456789AB", "0123456789abc", "0123456789ab\nx", "x" * 999_999],
+)
+def test_current_names_a_generation_and_nothing_else(plain, secret, text):
+    shutil.copytree(Index.open(plain).generation, secret / "generation")
+    (plain / ".cdesearch" / "CURRENT").write_text(text)
+    with pytest.raises(IndexDamagedError, match="CURRENT"):
+        Index.open(plain)
+
+
+@pytest.mark.parametrize(
+    "values",
+    [
+        {"root": "../.."},
+        {"root": "../../secret"},
+        {"root": "../docs/../../secret"},
+        {"root": "docs"},
+        {"root": ""},
+        {"root": "/x/../y"},
+        {"root": "..\0"},
+        {"root": 7},
+        {"sources": ["../secret"]},
+        {"sources": ["/etc"]},
+        {"sources": ["a/../../secret"]},
+        {"sources": [7]},
+        {"sources": None},
+        {"columns": {"text": 7}},
+        {"columns": {"other": "x"}},
+        {"skipped": [["a"]]},
+        {"skipped": [["a", 7]]},
+        {"dimension": 0.5},
+        {"dimension": -1},
+        {"dimension": 1 << 40},
+        {"context_size": -1},
+        {"context_size": 1 << 62},
+        {"n_chunks": -5},
+        {"n_chunks": True},
+        {"max_tokens": 1e300},
+        {"updated": float("nan")},
+        {"updated": float("inf")},
+        {"created": 1e300},
+        {"has_parts": 1},
+        {"model": ["x"]},
+    ],
+)
+def test_a_manifest_with_a_value_that_cannot_be_is_damaged(plain, values):
+    edit(plain, **values)
+    with pytest.raises(IndexDamagedError, match=r"manifest\.json cannot be read"):
+        Index.open(plain)
+
+
+def test_a_manifest_that_is_too_large_is_not_parsed(plain):
+    file = Index.open(plain).generation / "manifest.json"
+    with file.open("r+b") as stream:
+        stream.truncate(300_000_000)  # a sparse file
+    with pytest.raises(IndexDamagedError, match="larger than"):
+        Index.open(plain)
+
+
+def test_a_manifest_of_brackets_is_damaged(plain):
+    (Index.open(plain).generation / "manifest.json").write_text("[" * 1_000_000)
+    with pytest.raises(IndexDamagedError):
+        Index.open(plain)
+
+
+@pytest.mark.parametrize("values", [{"dimension": 385}, {"context_size": 7}])
+def test_a_manifest_that_does_not_fit_its_arrays_is_damaged(plain, values):
+    edit(plain, **values)
+    with pytest.raises(IndexDamagedError):
+        package.open(plain).search("cat")
+
+
+@pytest.mark.parametrize(
+    "arrays",
+    [
+        {"shift": np.zeros(7, np.float32)},
+        {"shift": np.zeros((384, 1), np.float32)},
+        {"projection": np.zeros((384, 7), np.float32)},
+        {"vectors": np.zeros((99, 384), np.float32)},
+        {"token_weights": np.zeros(7, np.float32)},
+        {"sample_vectors": np.zeros((1, 7), np.float32)},
+        {"keys": np.zeros((3, 1, 384), np.float32), "values": np.zeros((3, 1, 384), np.float32)},
+        {"keys": np.zeros((3, 1, 384), np.float32)},
+        {"shift": np.zeros(384, np.float64)},
+    ],
+    ids=lambda arrays: " ".join(f"{name}{array.shape}{array.dtype}" for name, array in arrays.items()),
+)
+def test_a_context_whose_arrays_do_not_fit_is_damaged(plain, arrays):
+    index = Index.open(plain)
+    replace(index.context, **arrays).save(index.generation / "context.safetensors")
+    with pytest.raises(IndexDamagedError):
+        package.open(plain).search("cat")
+
+
+def test_a_context_that_claims_more_than_its_file_holds_reserves_nothing(plain):
+    file = Index.open(plain).generation / "context.safetensors"
+    shape = [1 << 20, 1 << 20]
+    header = json.dumps({"vectors": {"dtype": "F32", "shape": shape, "data_offsets": [0, 1 << 42]}}).encode()
+    file.write_bytes(len(header).to_bytes(8, "little") + header)
+    with pytest.raises(IndexDamagedError):
+        Context.load(file)
+
+
+def test_tables_of_another_dimension_are_damaged(plain, other_dimension=16):
+    from indexer.write import Tables
+
+    generation = Index.open(plain).generation
+    shutil.rmtree(generation / "tables")
+    Tables(generation, other_dimension)
+    for mode in ("hybrid", "text"):
+        with pytest.raises(IndexDamagedError, match="columns"):
+            package.open(plain).search("cat", mode=mode)
+
+
+def test_the_configuration_of_windows_is_used_there(monkeypatch, tmp_path):
+    monkeypatch.setattr("sys.platform", "win32")
+    monkeypatch.setenv("APPDATA", str(tmp_path / "roaming"))
+    assert trust_file() == Path(tmp_path, "roaming", "cdesearch", "trusted.json")
+    assert os.environ["XDG_CONFIG_HOME"] not in str(trust_file())
