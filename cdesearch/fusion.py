@@ -7,7 +7,7 @@ from numpy.typing import NDArray
 
 Scores = NDArray[np.float64]
 
-# Chosen on half of the queries of six sets, of parts on other long documents: benchmarks/results/choices-2026-11.md.
+# Chosen on half of the queries of six sets; PART_WEIGHT on other long documents. See benchmarks/results/LOG.md.
 TEXT_WEIGHT = 18.0
 PART_WEIGHT = 9.0  # of text where chunks are parts of a document: their vectors know whose they are, their words do not
 NOISE_RANK = 100  # the text score at this rank is noise: a word or two that many chunks share

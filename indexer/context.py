@@ -10,7 +10,7 @@ from indexer.sample import sample_context
 from indexer.spool import Spool
 
 COUNTED_CHUNKS = 20_000  # enough for token frequencies
-MEASURED_CHUNKS = 8_192  # for the statistics; of 512 they hang on which: benchmarks/results/choices-2026-11.md
+MEASURED_CHUNKS = 8_192  # for the statistics; 512 depend too much on which are drawn: benchmarks/results/LOG.md
 
 
 def make_context(
