@@ -6,6 +6,7 @@ from functools import cached_property
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+from cdesearch.checksums import MANIFEST, Checks
 from cdesearch.context import Context
 from cdesearch.errors import IndexDamagedError, IndexMismatchError, IndexNotFoundError
 from cdesearch.manifest import REBUILD, Manifest
@@ -84,7 +85,9 @@ class Index:
     def __init__(self, folder: Path) -> None:
         self.folder = folder
         self.generation = current_generation(folder)
-        self.manifest = Manifest.load(self.generation / "manifest.json")
+        self.checks = Checks(folder, self.generation)
+        self.manifest = Manifest.load(self.generation / MANIFEST)
+        self.checks.require(MANIFEST)
 
     @classmethod
     def open(cls, folder: Path | None = None) -> "Index":
@@ -106,6 +109,7 @@ class Index:
     @cached_property
     def context(self) -> Context:
         """The stored context; raises IndexDamagedError."""
+        self.checks.require("context.safetensors")
         context = Context.load(self.generation / "context.safetensors")
         if context.fingerprint != self.manifest.context_fingerprint:
             raise IndexMismatchError(
@@ -147,6 +151,7 @@ class Index:
         return self._opened(lambda: connect(self.generation).open_table(name), name)
 
     def _opened(self, open_table: Callable[[], Any], name: str) -> Any:
+        self.checks.require_tables()
         try:
             return open_table()
         except (ValueError, RuntimeError, OSError) as error:

@@ -9,6 +9,7 @@ from typing import Any, Literal
 import numpy as np
 from numpy.typing import NDArray
 
+from cdesearch.checksums import is_panic
 from cdesearch.context import Floats
 from cdesearch.document_context import to_unit
 from cdesearch.encoder import Device, Encoder, load_encoder
@@ -98,7 +99,8 @@ class Searcher:
         if not query.strip():
             raise QueryError("The query is empty.", "Type some words.")
         try:
-            return self._answer(query, k, mode, path, context)
+            with self.index.checks.explaining():
+                return self._answer(query, k, mode, path, context)
         except IndexDamagedError:
             newest = Index(self.index.folder)
             if newest.generation == self.index.generation:
@@ -178,8 +180,11 @@ class Searcher:
     def _read(self, query: Any) -> Any:
         """An Arrow table; raises IndexDamagedError where files of the index are gone or broken."""
         try:
-            return answered(query.to_arrow())
-        except (OSError, RuntimeError, ValueError) as error:
+            with self.index.checks.explaining():
+                return answered(query.to_arrow())
+        except BaseException as error:
+            if not isinstance(error, OSError | RuntimeError | ValueError) and not is_panic(error):
+                raise
             reason = str(error).partition("\n")[0][:200]
             raise IndexDamagedError(f"{self.index.folder} cannot be searched ({reason}).", REBUILD) from error
 

@@ -11,6 +11,7 @@ from typing import Any
 import numpy as np
 
 from cdesearch import __version__
+from cdesearch.checksums import write_checksums
 from cdesearch.context import Context
 from cdesearch.document_context import to_unit
 from cdesearch.encoder import Encoder, load_encoder
@@ -20,6 +21,7 @@ from cdesearch.index import CURRENT, Index, absolute
 from cdesearch.manifest import Manifest
 from indexer.chunk import Chunker
 from indexer.context import make_context, measure
+from indexer.doctor import check_nothing_lost
 from indexer.fill import fill
 from indexer.formats.records import Columns
 from indexer.formats.unreadable import UnreadableError
@@ -65,6 +67,7 @@ def build(paths: Sequence[Path], options: Options, progress: Progress) -> Report
         base = None if options.rebuild else stored
         encoder = load_encoder(settings.model, options.device)
         if base is not None:
+            base.checks.require_all_changed()
             base.check_encoder(encoder)
         plan = _plan(settings, None if options.refresh_context else base, progress)
         embedded = None
@@ -91,7 +94,10 @@ def _existing(path: Path) -> Path:
 
 def _stored(folder: Path, paths: Sequence[Path], options: Options) -> Index | None:
     """The index as it is, whose settings hold where nothing else is asked for; a rebuild of named paths forgets it."""
-    if not (folder / CURRENT).is_file() or (options.rebuild and paths):
+    if options.rebuild and paths:
+        return None
+    if not (folder / CURRENT).is_file():
+        check_nothing_lost(folder)
         return None
     return Index(folder)
 
@@ -147,6 +153,7 @@ def _run(
     manifest.save(building / MANIFEST)
     (building / "spool.arrow").unlink()
     (building / BARE_CONTEXT).unlink(missing_ok=True)
+    write_checksums(building, linked)
     swap_in(folder, building)
     return own.embedded
 
