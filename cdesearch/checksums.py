@@ -1,4 +1,4 @@
-"""Checksums of a generation: a checksums of all its files is written with it, and compared with them before they are read."""
+"""Checksums of a generation: written when it is finished, and compared with its files before they are read."""
 
 import hashlib
 import json
@@ -16,13 +16,13 @@ from cdesearch.errors import CdesearchError, IndexDamagedError
 
 CHECKSUMS = "checksums.json"
 MANIFEST = "manifest.json"
-PLAN = "plan.json"  # of a build; it is removed after the checksums has been written
+PLAN = "plan.json"  # of a build; it is removed after the checksums have been written
 VERSIONS = "_versions"  # LanceDB opens the newest file that it finds in this folder
 
 # The smallest files, up to so many bytes in all, are hashed whenever an index is opened: 64 MB take some 60 ms of one
 # core, beside the loading of the model. That is every file of an index of up to 20,000 chunks.
 HASHED_ON_OPENING = 64_000_000
-SMALL = 256_000  # an update hashes such files anew; of larger ones it takes over what the last checksums says
+SMALL = 256_000  # an update hashes such files anew; of larger ones it takes over the known checksum
 
 
 @dataclass(frozen=True, slots=True)
@@ -50,7 +50,7 @@ Chosen = Callable[[str, Entry, os.stat_result], bool]  # whether a file is hashe
 
 
 class ChecksumsError(ValueError):
-    """The checksums is missing or is not as it was written; the text says how."""
+    """The file of checksums is missing or is not as it was written; the text says how."""
 
 
 def write_checksums(generation: Path, base: Path | None) -> None:
@@ -92,25 +92,23 @@ def read_checksums(generation: Path) -> Checksums:
         raise ChecksumsError("is missing") from None
     except OSError as error:
         raise ChecksumsError(f"cannot be read ({error.strerror})") from None
-    except (ValueError, KeyError, TypeError, AttributeError, RecursionError) as error:
-        raise (
-            error if isinstance(error, ChecksumsError) else ChecksumsError("has other content than was written")
-        ) from None
+    except ChecksumsError:
+        raise
+    except (ValueError, KeyError, TypeError, AttributeError, RecursionError):
+        raise ChecksumsError("has other content than was written") from None
     return checksums
 
 
 def _serialised(checksums: Checksums) -> bytes:
     """JSON that holds a digest of itself."""
-    rows = (
-        f"{json.dumps(name)}: {json.dumps([e.size, e.mtime_ns, e.sha256])}" for name, e in sorted(checksums.items())
-    )
-    files = ",\n".join(rows)
+    values = {name: [entry.size, entry.mtime_ns, entry.sha256] for name, entry in sorted(checksums.items())}
+    files = ",\n".join(f"{json.dumps(name)}: {json.dumps(value)}" for name, value in values.items())
     digest = hashlib.sha256(files.encode()).hexdigest()
     return f'{{"sha256": "{digest}",\n"files": {{\n{files}\n}}}}\n'.encode()
 
 
 class Checks:
-    """Compares the files of one generation with its checksums; each opening of an index has one. Threads may share it."""
+    """Compares the files of one open generation with its checksums. Threads may share it."""
 
     def __init__(self, folder: Path, generation: Path) -> None:
         self._folder = folder
@@ -183,7 +181,7 @@ class Checks:
 def find_damage(
     generation: Path, checksums: Checksums, hashed: Chosen, *, is_complete: bool = False
 ) -> Iterator[Damage]:
-    """The files that are not as `checksums` says.
+    """The files that are not as `checksums` say.
 
     Unless it `is_complete`, nothing is hashed where some files can be seen to be wrong without it.
     """

@@ -46,6 +46,8 @@ def current_generation(folder: Path) -> Path:
         name = (folder / CURRENT).read_text(encoding="utf-8", errors="replace").strip()
     except (FileNotFoundError, NotADirectoryError):
         raise IndexNotFoundError(f"{folder} holds no finished index.", "Run `cdesearch index FOLDER`.") from None
+    except OSError as error:
+        raise IndexDamagedError(f"{folder / CURRENT} cannot be read ({error.strerror}).", REBUILD) from None
     generation = folder / "generations" / name
     if not name or not generation.is_dir():
         raise IndexDamagedError(f"{folder}/CURRENT names a generation that is not there.", REBUILD)

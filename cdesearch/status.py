@@ -78,9 +78,8 @@ def _corpus_mean(index: Index) -> NDArray[np.float64]:
     weights = {row: length**-0.5 for length, _, row in chosen.values()}
     rows = index.chunks.take_row_ids(list(weights)).select(["vector"]).with_row_id().to_arrow()
     vectors = to_unit(np.stack(rows["vector"].to_numpy()))
-    mean: NDArray[np.float64] = np.average(
-        vectors, axis=0, weights=[weights[row] for row in rows["_rowid"].to_pylist()]
-    )
+    in_order = [weights[row] for row in rows["_rowid"].to_pylist()]
+    mean: NDArray[np.float64] = np.average(vectors, axis=0, weights=in_order)
     return mean
 
 

@@ -48,6 +48,11 @@ class Diagnosis:
     others: tuple[Examined, ...]  # finished ones that are not live, the newest first
 
     @property
+    def damages(self) -> tuple[Damage, ...]:
+        """Of the live generation."""
+        return self.live.damages if self.live else ()
+
+    @property
     def is_sound(self) -> bool:
         """Are queries answered as they were when the index was written?"""
         return not self.problem and self.live is not None and self.live.is_sound
@@ -141,10 +146,8 @@ def _missing_indexes(chunks: Any, n_chunks: int) -> Iterator[Damage]:
         stats = chunks.index_stats(name)
         if stats is None:
             yield Damage("tables/chunks.lance/_indices", f"has no {name}")
-        elif stats.num_indexed_rows != n_chunks:
-            yield Damage(
-                "tables/chunks.lance/_indices", f"has {stats.num_indexed_rows:,} of {n_chunks:,} rows in {name}"
-            )
+        elif stats.num_unindexed_rows:
+            yield Damage("tables/chunks.lance/_indices", f"lacks {stats.num_unindexed_rows:,} rows in {name}")
 
 
 def _unanswered(chunks: Any, context: Context) -> Iterator[Damage]:

@@ -46,9 +46,9 @@ def doctor(
 
 
 def _lines(diagnosis: "Diagnosis") -> list[str]:
-    live = diagnosis.live
     lines = [diagnosis.problem] if diagnosis.problem else []
-    lines += [f"{live.generation / damage.file} {damage.reason}." for damage in (live.damages if live else ())]
+    live = diagnosis.live
+    lines += [f"{live.generation / one.file} {one.reason}." for one in live.damages] if live else []
     for other in diagnosis.others:
         lines += [f"Kept generation, not in use: {other.generation / one.file} {one.reason}." for one in other.damages]
     if diagnosis.is_sound and live and live.manifest:
@@ -62,10 +62,7 @@ def _as_json(diagnosis: "Diagnosis", steps: list[str]) -> dict[str, object]:
         "index": str(diagnosis.folder),
         "sound": diagnosis.is_sound,
         "problem": diagnosis.problem,
-        "damaged": [
-            {"file": damage.file, "reason": damage.reason}
-            for damage in (diagnosis.live.damages if diagnosis.live else ())
-        ],
+        "damaged": [{"file": one.file, "reason": one.reason} for one in diagnosis.damages],
         "damaged_in_kept_generations": [
             {"generation": other.generation.name, "file": damage.file, "reason": damage.reason}
             for other in diagnosis.others

@@ -13,10 +13,10 @@ import pyarrow as pa
 from cdesearch.checksums import MANIFEST, PLAN, write_checksums
 from cdesearch.errors import IndexDamagedError
 from cdesearch.index import CURRENT, REBUILD, connect
-from cdesearch.schema import DOCUMENT_SCHEMA
 from indexer.build import Report, build
 from indexer.doctor import CONTEXT, Diagnosis, Examined, diagnose
 from indexer.generation import locked, open_building, swap_in
+from indexer.plan import Record
 from indexer.progress import Progress
 from indexer.settings import Options
 from indexer.write import Tables
@@ -100,13 +100,15 @@ def _batches(chunks: Any) -> Iterator[pa.Table]:
         yield pa.Table.from_batches([batch]).select(columns)
 
 
-def _documents_of(chunks: Any) -> list[dict[str, Any]]:
+def _documents_of(chunks: Any) -> list[Record]:
     """The documents that hold the chunks. Their files count as changed, so that the next update reads them."""
     rows = chunks.search().select(["document_id", "path"]).limit(chunks.count_rows()).to_arrow()
     lengths = Counter(zip(rows["document_id"].to_pylist(), rows["path"].to_pylist(), strict=True))
     unknown = {"title": "", "size": -1, "mtime_ns": 0, "file_hash": "", "n_records": 1}
-    documents = [{"id": name, "path": path, "n_chunks": n, **unknown} for (name, path), n in lengths.items()]
-    return pa.Table.from_pylist(documents, schema=DOCUMENT_SCHEMA).to_pylist()
+    documents: list[Record] = [
+        {"id": name, "path": path, "n_chunks": n, **unknown} for (name, path), n in lengths.items()
+    ]
+    return documents
 
 
 def _make_live(folder: Path, generation: Path) -> None:
@@ -125,7 +127,7 @@ def _copy(source: Path, target: Path) -> None:
 
 
 def _lost(found: Diagnosis) -> IndexDamagedError:
-    cause = found.problem or f"{found.folder} is damaged: {found.live.damages[0] if found.live else ''}."
+    cause = found.problem or f"The index in {found.folder} is damaged: {found.damages[0]}."
     return IndexDamagedError(f"{cause} Its settings are lost, and no generation of it is whole.", REBUILD)
 
 
