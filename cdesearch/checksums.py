@@ -211,8 +211,8 @@ def find_damage(
 
 
 def is_panic(error: BaseException) -> bool:
-    """LanceDB reports some broken files by a PanicException, which is not an Exception and cannot be imported."""
-    return type(error).__name__ == "PanicException"
+    """Whether LanceDB's Rust code broke off; its PanicException is not an Exception, and neither can be imported."""
+    return type(error).__name__ in ("RustPanic", "PanicException")
 
 
 def _wrong_kind_or_size(status: os.stat_result, entry: Entry) -> str:

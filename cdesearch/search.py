@@ -2,6 +2,7 @@
 
 from collections.abc import Sequence
 from concurrent.futures import ThreadPoolExecutor
+from copy import copy
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, Literal
@@ -98,15 +99,18 @@ class Searcher:
         """
         if not query.strip():
             raise QueryError("The query is empty.", "Type some words.")
+        reader = copy(self)  # one answer reads one generation, even where another thread moves on to a newer one
         try:
-            with self.index.checks.explaining():
-                return self._answer(query, k, mode, path, context)
+            with reader.index.checks.explaining():
+                return reader._answer(query, k, mode, path, context)
         except IndexDamagedError:
             newest = Index(self.index.folder)
-            if newest.generation == self.index.generation:
+            if newest.generation == reader.index.generation:
                 raise
-            self.index = newest
-            return self._answer(query, k, mode, path, context)
+            self.index = reader.index = newest
+            return reader._answer(query, k, mode, path, context)
+        finally:
+            self._encoder = self._encoder or reader._encoder
 
     def is_cut(self, query: str) -> bool:
         """Is the query longer than the model reads? Full text uses all of it."""

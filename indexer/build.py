@@ -3,6 +3,7 @@
 import shutil
 import time
 from collections.abc import Sequence
+from contextlib import nullcontext
 from dataclasses import asdict, dataclass, replace
 from functools import partial
 from pathlib import Path
@@ -65,14 +66,16 @@ def build(paths: Sequence[Path], options: Options, progress: Progress) -> Report
         stored = _stored(folder, paths, options)
         settings = settle(paths, options, stored)
         base = None if options.rebuild else stored
-        encoder = load_encoder(settings.model, options.device)
         if base is not None:
             base.checks.require_all_changed()
+        encoder = load_encoder(settings.model, options.device)
+        if base is not None:
             base.check_encoder(encoder)
-        plan = _plan(settings, None if options.refresh_context else base, progress)
-        embedded = None
-        if base is None or options.refresh_context or not plan.is_empty:
-            embedded = _run(folder, base, plan, settings, options, encoder, started, progress)
+        with base.checks.explaining() if base else nullcontext():
+            plan = _plan(settings, None if options.refresh_context else base, progress)
+            embedded = None
+            if base is None or options.refresh_context or not plan.is_empty:
+                embedded = _run(folder, base, plan, settings, options, encoder, started, progress)
         index = Index(folder)
         return Report(
             folder=folder,
