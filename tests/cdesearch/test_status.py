@@ -19,7 +19,8 @@ def docs(tmp_path):
         first, second = WORDS[number % 9], WORDS[number // 9]
         (folder / f"{number}.txt").write_text(f"the {first} and the {second} {number}")
     for number in range(90):
-        (folder / f"copy {number}.txt").write_text("bread bread bread bread")
+        (folder / f"{number}").mkdir()  # files of one name, for the title is part of the text
+        (folder / f"{number}" / "licence.txt").write_text("bread bread bread bread")
     return folder
 
 
@@ -44,7 +45,7 @@ def test_a_corpus_that_changed_has_drifted_until_its_context_is_refreshed(docs, 
 
 
 def test_a_corpus_of_one_text_has_a_mean(docs, tiny_checkpoint, monkeypatch):
-    for file in docs.glob("*.txt"):
+    for file in docs.rglob("*.txt"):
         file.write_text("the moon")
     monkeypatch.setattr(status, "DRIFT_SAMPLE", 1)
     build([docs], Options(model=tiny_checkpoint), Silent())
