@@ -171,7 +171,7 @@ class Checks:
             raise self._error(damages)
 
     def _error(self, damages: list[Damage]) -> IndexDamagedError:
-        more = f" ({len(damages) - 1} more files are damaged)" if len(damages) > 1 else ""
+        more = f" (and {len(damages) - 1} more)" if len(damages) > 1 else ""
         return IndexDamagedError(
             f"The index in {self._folder} is damaged: {damages[0]}{more}.",
             f"Run `cdesearch doctor --repair --index {shlex.quote(str(self._folder))}`.",
