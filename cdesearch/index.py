@@ -6,6 +6,7 @@ from functools import cached_property
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+from cdesearch.checksums import MANIFEST, Checks
 from cdesearch.context import Context
 from cdesearch.errors import IndexDamagedError, IndexMismatchError, IndexNotFoundError
 from cdesearch.index_folder import (
@@ -41,7 +42,6 @@ __all__ = [
 ]
 
 TABLES = "tables"  # the folder of LanceDB in a generation
-MANIFEST = "manifest.json"
 CONTEXT = "context.safetensors"
 
 
@@ -99,7 +99,9 @@ class Index:
         self.folder = absolute(folder)  # LanceDB would take a relative "a:b" for the address of a server
         check_path(self.folder)
         self.generation = current_generation(self.folder)
+        self.checks = Checks(self.folder, self.generation)
         self.manifest = Manifest.load(self.generation / MANIFEST)
+        self.checks.require(MANIFEST)
 
     @classmethod
     def open(cls, folder: Path | None = None) -> "Index":
@@ -119,6 +121,7 @@ class Index:
     @cached_property
     def context(self) -> Context:
         """The stored context; raises IndexDamagedError."""
+        self.checks.require(CONTEXT)
         context = Context.load(self.generation / CONTEXT)
         if (len(context.chunk_ids), len(context.shift)) != (self.manifest.context_size, self.manifest.dimension):
             raise IndexDamagedError(f"The stored context of {self.folder} is not the one of its manifest.", REBUILD)
@@ -176,6 +179,7 @@ class Index:
         return table
 
     def _opened(self, open_table: Callable[[], Any], name: str) -> Any:
+        self.checks.require_tables()
         try:
             return open_table()
         except (ValueError, RuntimeError, OSError) as error:

@@ -2,6 +2,7 @@
 
 from collections.abc import Sequence
 from concurrent.futures import ThreadPoolExecutor
+from copy import copy
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, Literal, get_args
@@ -9,6 +10,7 @@ from typing import Any, Literal, get_args
 import numpy as np
 from numpy.typing import NDArray
 
+from cdesearch.checksums import is_panic
 from cdesearch.context import Floats
 from cdesearch.document_context import to_unit
 from cdesearch.encoder import Device, Encoder, load_encoder
@@ -108,14 +110,18 @@ class Searcher:
         """
         _check(query, k, mode)
         k = min(k, max(1, self.index.manifest.n_chunks))  # LanceDB reserves memory for as many as are asked for
+        reader = copy(self)  # one answer reads one generation, even where another thread moves on to a newer one
         try:
-            return self._answer(query, k, mode, path, context)
+            with reader.index.checks.explaining():
+                return reader._answer(query, k, mode, path, context)
         except IndexDamagedError:
             newest = Index(self.index.folder)
-            if newest.generation == self.index.generation:
+            if newest.generation == reader.index.generation:
                 raise
-            self.index = newest
-            return self._answer(query, k, mode, path, context)
+            self.index = reader.index = newest
+            return reader._answer(query, k, mode, path, context)
+        finally:
+            self._encoder = self._encoder or reader._encoder
 
     def is_cut(self, query: str) -> bool:
         """Is the query longer than the model reads? Full text uses all of it."""
@@ -189,8 +195,11 @@ class Searcher:
     def _read(self, query: Any) -> Any:
         """An Arrow table; raises IndexDamagedError where files of the index are gone or broken."""
         try:
-            return answered(query.to_arrow())
-        except (OSError, RuntimeError, ValueError) as error:
+            with self.index.checks.explaining():
+                return answered(query.to_arrow())
+        except BaseException as error:
+            if not isinstance(error, OSError | RuntimeError | ValueError) and not is_panic(error):
+                raise
             reason = str(error).partition("\n")[0][:200]
             raise IndexDamagedError(f"{self.index.folder} cannot be searched ({reason}).", REBUILD) from error
 

@@ -1,6 +1,7 @@
 """What is indexed, and how far the world has moved on."""
 
 import time
+from collections.abc import Iterable
 from importlib.metadata import entry_points
 from typing import Any
 
@@ -16,7 +17,15 @@ MEASURABLE = 16  # fewer vectors have no mean worth comparing
 
 
 def read_status(index: Index) -> dict[str, Any]:
-    """Facts of one index, in the order to show them; raises IndexUntrustedError before it looks into other folders."""
+    """Facts of one index, in the order to show them.
+
+    Raises IndexStateError; IndexUntrustedError before it looks into folders that nobody has confirmed.
+    """
+    with index.checks.explaining():
+        return _facts(index)
+
+
+def _facts(index: Index) -> dict[str, Any]:
     manifest = index.manifest
     require_trust(index, model=False)
     changes = _changes(index)
@@ -60,12 +69,35 @@ def _drift(index: Index) -> str:
 
 
 def _corpus_mean(index: Index) -> NDArray[np.float64]:
-    """(d,) mean vector of the corpus, chunks weighted as the context is sampled: 1 / sqrt(n) in a document of n."""
-    n_chunks = index.chunks.count_rows()
-    places = np.random.default_rng(0).choice(n_chunks, min(n_chunks, DRIFT_SAMPLE), replace=False)
-    rows = index.chunks.take_offsets(np.sort(places).tolist()).select(["document_id", "vector"]).to_arrow()
+    """(d,) mean vector of the corpus, weighted as the context is sampled.
+
+    Each text counts once, as the chunk that the sample would take: the one in the shortest document, n chunks long. It
+    weighs 1 / sqrt(n).
+    """
     documents = index.documents.to_arrow().select(["id", "n_chunks"]).to_pydict()
     lengths = dict(zip(documents["id"], documents["n_chunks"], strict=True))
-    weights = [lengths[document] ** -0.5 for document in rows["document_id"].to_pylist()]
-    mean: NDArray[np.float64] = np.average(to_unit(np.stack(rows["vector"].to_numpy())), axis=0, weights=weights)
+    chosen: dict[str, tuple[int, str, int]] = {}  # of each text: length of the document, chunk id, row
+    for chunk, document, content, row in _rows_of_some_texts(index):
+        candidate = lengths[document], chunk, row
+        chosen[content] = min(chosen.get(content, candidate), candidate)
+    weights = {row: length**-0.5 for length, _, row in chosen.values()}
+    rows = index.chunks.take_row_ids(list(weights)).select(["vector"]).with_row_id().to_arrow()
+    vectors = to_unit(np.stack(rows["vector"].to_numpy()))
+    in_order = [weights[row] for row in rows["_rowid"].to_pylist()]
+    mean: NDArray[np.float64] = np.average(vectors, axis=0, weights=in_order)
     return mean
+
+
+def _rows_of_some_texts(index: Index) -> Iterable[tuple[str, str, str, int]]:
+    """Chunk id, document id, content hash and row of all chunks, or of all that hold a random sample of the texts.
+
+    Content hashes are uniform, so texts below a bound are such a sample. A corpus of few texts may have none there.
+    """
+    n_chunks = index.chunks.count_rows()
+    columns = ["id", "document_id", "content_hash"]
+    search = index.chunks.search().select(columns).with_row_id(True).limit(n_chunks)
+    bound = f"content_hash < '{int(DRIFT_SAMPLE / n_chunks * 2**64):016x}'" if n_chunks > DRIFT_SAMPLE else None
+    rows = (search.where(bound) if bound else search).to_arrow()
+    if bound and len(set(rows["content_hash"].to_pylist())) < MEASURABLE:
+        rows = index.chunks.search().select(columns).with_row_id(True).limit(n_chunks).to_arrow()
+    return zip(*(rows[name].to_pylist() for name in [*columns, "_rowid"]), strict=True)

@@ -3,6 +3,7 @@
 import os
 import time
 from collections.abc import Sequence
+from contextlib import nullcontext
 from dataclasses import asdict, dataclass, replace
 from functools import partial
 from pathlib import Path
@@ -11,16 +12,18 @@ from typing import Any
 import numpy as np
 
 from cdesearch import __version__
+from cdesearch.checksums import MANIFEST, write_checksums
 from cdesearch.context import Context
 from cdesearch.document_context import to_unit
 from cdesearch.encoder import Encoder, load_encoder
 from cdesearch.errors import IndexNotFoundError, InputError, SourceError
-from cdesearch.index import CONTEXT, MANIFEST, Index
+from cdesearch.index import CONTEXT, Index
 from cdesearch.index_folder import CURRENT, absolute
 from cdesearch.manifest import Manifest
 from cdesearch.trust import Asked, confirm
 from indexer.chunk import Chunker
 from indexer.context import make_context, measure
+from indexer.doctor import check_nothing_lost
 from indexer.fill import fill
 from indexer.formats.records import Columns
 from indexer.formats.unreadable import UnreadableError
@@ -67,13 +70,16 @@ def build(paths: Sequence[Path], options: Options, progress: Progress) -> Report
         stored = _stored(folder, paths, options)
         settings = settle(paths, options, stored, folder)
         base = None if options.rebuild else stored
+        if base is not None:
+            base.checks.require_all_changed()
         encoder = load_encoder(settings.model, options.device)
         if base is not None:
             base.check_encoder(encoder)
-        plan = _plan(settings, None if options.refresh_context else base, progress)
-        embedded = None
-        if base is None or options.refresh_context or not plan.is_empty:
-            embedded = _run(folder, base, plan, settings, options, encoder, started, progress)
+        with base.checks.explaining() if base else nullcontext():
+            plan = _plan(settings, None if options.refresh_context else base, progress)
+            embedded = None
+            if base is None or options.refresh_context or not plan.is_empty:
+                embedded = _run(folder, base, plan, settings, options, encoder, started, progress)
         index = Index(folder)
         return Report(
             folder=folder,
@@ -107,7 +113,10 @@ def _confirmed(folder: Path, asked: Asked) -> str | None:
 
 def _stored(folder: Path, paths: Sequence[Path], options: Options) -> Index | None:
     """The index as it is, whose settings hold where nothing else is asked for; a rebuild of named paths forgets it."""
-    if not (folder / CURRENT).is_file() or (options.rebuild and paths):
+    if options.rebuild and paths:
+        return None
+    if not (folder / CURRENT).is_file():
+        check_nothing_lost(folder)
         return None
     return Index(folder)
 
@@ -164,6 +173,7 @@ def _run(
     manifest.save(building / MANIFEST)
     (building / "spool.arrow").unlink()
     (building / BARE_CONTEXT).unlink(missing_ok=True)
+    write_checksums(building, linked)
     swap_in(folder, building)
     return own.embedded
 

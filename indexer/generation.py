@@ -7,12 +7,11 @@ from pathlib import Path
 from typing import Any
 from uuid import uuid4
 
+from cdesearch.checksums import MANIFEST, PLAN
 from cdesearch.errors import IndexStateError
-from cdesearch.index import CONTEXT, MANIFEST, TABLES
+from cdesearch.index import CONTEXT, TABLES
 from cdesearch.index_folder import CURRENT, GENERATIONS, current_name, replace_file, write_new
 from indexer.ledger import ours, remove, write_down
-
-PLAN = "plan.json"  # a generation that has one is unfinished
 
 
 def open_building(folder: Path, base: Path | None, plan: dict[str, Any]) -> Path:

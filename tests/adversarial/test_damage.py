@@ -1,0 +1,326 @@
+"""Every file of an index, damaged in every way: nothing crashes, nothing answers otherwise, and all of it is found."""
+
+import os
+import shutil
+import subprocess
+import sys
+import threading
+
+import pytest
+from damage import KINDS, copied, delete, files, flip_a_byte, make_a_folder, overwrite
+from typer import Typer
+from typer.testing import CliRunner
+
+from cdesearch import checksums
+from cdesearch.errors import CdesearchError, IndexDamagedError
+from cdesearch.index import Index
+from cdesearch.search import Searcher
+from cdesearch.status import read_status
+from indexer import write
+from indexer.build import build
+from indexer.doctor import diagnose
+from indexer.doctor_command import doctor
+from indexer.progress import Silent
+from indexer.repair import repair
+from indexer.settings import Options
+
+WORDS = ["cat", "dog", "water", "moon", "engine", "bread", "river", "stone", "light"]
+MODES = ("hybrid", "dense", "text")
+ASKED = "moon river 3"
+
+
+class Sound:
+    """An index of two generations, its documents, and what it answers."""
+
+    def __init__(self, place, checkpoint, encoder, n_files):
+        self.docs, self.encoder, self.options = place / "docs", encoder, Options(model=checkpoint)
+        self.docs.mkdir()
+        for number in range(n_files):
+            word = WORDS[number % len(WORDS)]
+            text = f"# About {word} {number}\n\n" + f"the {word} is in house {number * 7919}. " * 4
+            (self.docs / f"{number:03}.md").write_text(text)
+        self.update()
+        (self.docs / "new.md").write_text("the new river is here")
+        self.update()
+        self.index = self.docs / ".cdesearch"
+        self.copy = copied(self.index, place / "copy")
+        self.live = Index(self.index).generation.name
+        (self.kept,) = (one.name for one in (self.index / "generations").iterdir() if one.name != self.live)
+        self.answers = {mode: self.ask(mode) for mode in MODES}
+
+    def update(self, **options):
+        return build([self.docs], self.options, Silent())
+
+    def ask(self, mode="hybrid"):
+        hits = Searcher(Index(self.docs / ".cdesearch"), self.encoder).search(ASKED, mode=mode)
+        return [(hit.chunk.id, hit.score) for hit in hits]
+
+    def restore(self):
+        shutil.rmtree(self.index)
+        copied(self.copy, self.index)
+
+    def files_of(self, generation):
+        return [file for file in files(self.copy) if generation in file]
+
+    def path(self, part):
+        """The first file of the live generation whose path has this part."""
+        return self.index / next(file for file in self.files_of(self.live) if part in file)
+
+    def is_right(self):
+        return {mode: self.ask(mode) for mode in MODES} == self.answers
+
+
+@pytest.fixture(scope="module")
+def built(tmp_path_factory, tiny_checkpoint, tiny_encoder):
+    return Sound(tmp_path_factory.mktemp("damage"), tiny_checkpoint, tiny_encoder, 12)
+
+
+@pytest.fixture
+def sound(built):
+    yield built
+    (built.docs / "later.md").unlink(missing_ok=True)
+    built.restore()
+
+
+@pytest.fixture(scope="module")
+def graph(tmp_path_factory, tiny_checkpoint, tiny_encoder):
+    with pytest.MonkeyPatch.context() as patched:
+        patched.setattr(write, "VECTOR_INDEX_FROM", 256)
+        yield Sound(tmp_path_factory.mktemp("graph"), tiny_checkpoint, tiny_encoder, 280)
+
+
+def check_refused(sound, action):
+    with pytest.raises(IndexDamagedError) as refused:
+        action()
+    assert "\n" not in str(refused.value) and "cdesearch" in refused.value.remedy
+
+
+def check_every_file(sound, kind):
+    for name in sound.files_of(sound.live):
+        kind(sound.index / name)
+        for mode in MODES:
+            check_refused(sound, lambda mode=mode: sound.ask(mode))
+        check_refused(sound, lambda: read_status(Index(sound.index)))
+        check_refused(sound, sound.update)
+        found = diagnose(sound.index)
+        assert not found.is_sound, name
+        assert [f"generations/{sound.live}/{one.file}" for one in found.damages] == [name]
+        spoiled = sound.index / name
+        if spoiled.is_dir():
+            spoiled.rmdir()
+        shutil.copy2(sound.copy / name, spoiled)
+    assert sound.is_right() and diagnose(sound.index).is_sound
+
+
+@pytest.mark.parametrize("kind", KINDS, ids=lambda kind: kind.__name__)
+def test_a_damaged_file_of_the_live_generation_is_refused_by_every_command(sound, kind):
+    assert len(sound.files_of(sound.live)) > 12
+    check_every_file(sound, kind)
+
+
+@pytest.mark.parametrize("kind", [delete, flip_a_byte], ids=lambda kind: kind.__name__)
+def test_a_damaged_file_of_an_index_with_a_graph_is_refused(graph, kind):
+    assert any("auxiliary" in name or "vector" in name for name in graph.files_of(graph.live)) or (
+        len(list(Index(graph.index).chunks.list_indices())) == 2
+    )
+    check_every_file(graph, kind)
+
+
+@pytest.mark.parametrize("kind", [delete, flip_a_byte, make_a_folder], ids=lambda kind: kind.__name__)
+def test_a_damaged_file_of_the_kept_generation_changes_no_answer_and_is_found(sound, kind):
+    for name in sound.files_of(sound.kept):
+        kind(sound.index / name)
+    assert sound.is_right()
+    found = diagnose(sound.index)
+    assert found.is_sound
+    if kind is delete:
+        assert not found.others  # its checksums are gone too: nothing says that it was ever finished
+    else:
+        assert found.others[0].damages
+
+
+@pytest.mark.parametrize("kind", KINDS, ids=lambda kind: kind.__name__)
+def test_a_damaged_name_of_the_live_generation_is_refused_and_mended(sound, kind):
+    kind(sound.index / "CURRENT")
+    try:
+        assert sound.is_right()  # what was appended may be cut off
+    except CdesearchError as error:
+        assert "\n" not in str(error)
+        with pytest.raises(CdesearchError):
+            read_status(Index(sound.index))
+        with pytest.raises(CdesearchError):
+            sound.update()
+        assert not diagnose(sound.index).is_sound
+        repair(sound.index, False, Silent(), lambda _: None)
+    assert sound.is_right() and diagnose(sound.index).is_sound
+
+
+def test_a_file_of_the_same_size_is_found_whether_its_time_has_changed_or_not(sound):
+    file = sound.path("/data/")
+    before = file.stat()
+    overwrite(file)
+    for changed_ns in (file.stat().st_mtime_ns, before.st_mtime_ns):
+        os.utime(file, ns=(before.st_atime_ns, changed_ns))
+        assert [one.reason for one in diagnose(sound.index).damages] == ["has other content than was written"]
+
+
+def test_a_table_version_that_was_not_written_is_refused(sound):
+    version = sound.path("chunks.lance/_versions/")
+    shutil.copy(version, version.with_name("00000000000000000001.manifest"))
+    check_refused(sound, sound.ask)
+    assert "not written by cdesearch" in diagnose(sound.index).damages[0].reason
+
+
+def test_an_index_that_was_copied_without_its_times_is_sound(sound):
+    for name in files(sound.index):
+        os.utime(sound.index / name)
+    assert sound.is_right() and diagnose(sound.index).is_sound
+    (sound.docs / "later.md").write_text("the moon is late")
+    assert sound.update().changed
+
+
+@pytest.mark.parametrize("copied_whole", [True, False])
+def test_large_files_are_hashed_on_opening_where_their_time_has_changed(sound, monkeypatch, copied_whole):
+    monkeypatch.setattr(checksums, "HASHED_ON_OPENING", 0)
+    file = sound.path("/data/")
+    content = file.read_bytes()
+    file.write_bytes(content[:-1] + bytes([content[-1] ^ 1]))
+    if copied_whole:
+        os.utime(sound.index / "generations" / sound.live / "manifest.json")
+        Index(sound.index).checks.require_tables()
+    else:
+        check_refused(sound, sound.ask)
+    check_refused(sound, sound.update)
+
+
+def test_damage_below_an_open_index_is_named_and_no_crash(sound, monkeypatch):
+    monkeypatch.setattr(checksums, "HASHED_ON_OPENING", 0)
+    for name in sound.files_of(sound.live):
+        for kind in (delete, flip_a_byte, overwrite):
+            searcher = Searcher(Index(sound.index), sound.encoder)
+            assert searcher.index.asked_chunks
+            kind(sound.index / name)
+            try:
+                searcher.search(ASKED)
+            except IndexDamagedError as error:
+                assert "\n" not in str(error)
+            shutil.copy2(sound.copy / name, sound.index / name)
+
+
+def test_an_update_takes_over_checksums_of_large_files_only(sound, monkeypatch):
+    monkeypatch.setattr(checksums, "SMALL", 0)
+    hashed = []
+    real = checksums._sha256
+    monkeypatch.setattr(checksums, "_sha256", lambda file: hashed.append(file.name) or real(file))
+    generation = sound.index / "generations" / sound.live
+    before = (generation / checksums.CHECKSUMS).read_bytes()
+    checksums.write_checksums(generation, generation)
+    assert not hashed and (generation / checksums.CHECKSUMS).read_bytes() == before
+    monkeypatch.undo()
+    checksums.write_checksums(generation, None)
+    assert (generation / checksums.CHECKSUMS).read_bytes() == before
+
+
+@pytest.mark.parametrize(
+    ("part", "embedded"),
+    [("_indices/", 0), ("chunks.lance/_transactions/", 0), ("latest_version_hint", 0), ("documents.lance/data", 0)],
+)
+def test_what_is_derived_from_chunks_is_made_again_without_embedding(sound, part, embedded):
+    shutil.rmtree(sound.index / "generations" / sound.kept)
+    overwrite(sound.path(part))
+    steps = []
+    repair(sound.index, False, Silent(), steps.append)
+    assert "nothing was embedded" in steps[0]
+    assert len(steps) == 1 or ", 0 of them embedded" in steps[-1]
+    assert diagnose(sound.index).is_sound and sound.is_right()
+    assert not sound.update().changed
+
+
+@pytest.mark.parametrize("part", ["chunks.lance/data", "context.safetensors", "manifest.json", "checksums.json"])
+def test_where_chunks_are_damaged_the_generation_before_is_live_again_and_updated(sound, part):
+    flip_a_byte(sound.path(part))
+    steps = []
+    repair(sound.index, False, Silent(), steps.append)
+    assert "generation before" in steps[0]
+    assert diagnose(sound.index).is_sound
+    assert {chunk for chunk, _ in sound.ask()} == {chunk for chunk, _ in sound.answers["hybrid"]}
+
+
+@pytest.mark.parametrize("part", ["chunks.lance/data", "context.safetensors"])
+def test_without_another_generation_the_index_is_built_again_as_it_was(sound, part):
+    shutil.rmtree(sound.index / "generations" / sound.kept)
+    flip_a_byte(sound.path(part))
+    steps = []
+    repair(sound.index, False, Silent(), steps.append)
+    assert "built again" in steps[0]
+    assert diagnose(sound.index).is_sound
+    assert Index(sound.index).manifest.model == str(sound.options.model)
+
+
+@pytest.mark.parametrize("part", ["manifest.json", "checksums.json"])
+def test_where_the_settings_are_lost_too_the_command_to_run_is_named(sound, part):
+    shutil.rmtree(sound.index / "generations" / sound.kept)
+    flip_a_byte(sound.path(part))
+    with pytest.raises(IndexDamagedError, match=r"settings are lost.*--rebuild PATH"):
+        repair(sound.index, False, Silent(), lambda _: None)
+    build([sound.docs], Options(model=sound.options.model, rebuild=True), Silent())
+    assert diagnose(sound.index).is_sound
+
+
+def test_doctor_ends_with_2_and_names_the_file_and_with_0_after_repair(sound):
+    app = Typer()
+    app.command()(doctor)
+    run = CliRunner().invoke
+    flip_a_byte(sound.path("_indices/"))
+    result = run(app, ["--index", str(sound.index)])
+    assert result.exit_code == 2 and "_indices/" in result.output and "--repair" in result.output
+    assert run(app, ["--index", str(sound.docs), "--repair"]).exit_code == 0
+    result = run(app, ["--index", str(sound.docs), "--json"])
+    assert result.exit_code == 0 and '"sound": true' in result.output
+
+
+@pytest.mark.parametrize(("part", "kind"), [("/data/", flip_a_byte), ("_versions/", delete), ("_indices/", overwrite)])
+def test_as_processes_damage_is_one_line_and_exit_code_2(sound, part, kind):
+    kind(sound.path(part))
+    model = ["--model", str(sound.options.model)]
+    for command in (["query", "moon", "--index", sound.index], ["status", "--index", sound.index]):
+        check_process(command)
+    check_process(["index", sound.docs, *model])
+
+
+def check_process(command):
+    run = subprocess.run(
+        [sys.executable, "-m", "cdesearch", *map(str, command)],
+        capture_output=True,
+        text=True,
+        timeout=120,
+        check=False,
+    )
+    assert run.returncode == 2, run.stderr
+    assert len(run.stderr.splitlines()) == 1 and run.stderr.startswith("error: "), run.stderr
+    assert "doctor --repair" in run.stderr and not run.stdout
+
+
+def test_threads_that_share_a_searcher_move_on_with_the_index(sound):
+    searcher = Searcher(Index(sound.index), sound.encoder)
+    failures, stop = [], threading.Event()
+
+    def ask():
+        while not stop.is_set():
+            try:
+                for hit in searcher.search(ASKED, k=20):
+                    assert hit.chunk.text
+            except Exception as error:
+                failures.append(error)
+                return
+
+    threads = [threading.Thread(target=ask) for _ in range(3)]
+    for thread in threads:
+        thread.start()
+    for number in range(4):
+        (sound.docs / "later.md").write_text(f"the moon is late, edition {number}")
+        sound.update()
+    stop.set()
+    for thread in threads:
+        thread.join()
+    assert not failures
