@@ -9,6 +9,7 @@ from tokenizers import Tokenizer
 from cdesearch.schema import Chunk, text_hash
 from indexer.formats.unreadable import UnreadableError
 from indexer.read import Document
+from indexer.splitters import SplitterOf, splitter_for
 
 CHUNK_TOKENS = 256  # of a longer document's chunks
 WHOLE_TOKENS = 512  # a document that has no more, and that the model can read whole, stays whole
