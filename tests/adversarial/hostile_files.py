@@ -124,14 +124,14 @@ def _corpus() -> dict[str, Callable[[], bytes]]:
         **_markup(),
         **_office(),
         **_code(),
-        "endless_heading.md": lambda: b"# " + b"x " * 100_000,
-        "signs_at_the_end.md": lambda: b"# " + b"a #" * 70_000 + b"b",
+        "endless_heading.md": lambda: b"# " + b"x " * 60_000,
+        "signs_at_the_end.md": lambda: b"# " + b"a #" * 40_000 + b"b",
         "endless_section.rst": lambda: b"a" * 100_000 + b"\n" + b"=" * 100_000,
-        "many_headings.md": lambda: b"".join(b"#" * (1 + i % 6) + b" head %d\n" % i for i in range(50_000)),
+        "many_headings.md": lambda: b"".join(b"#" * (1 + i % 6) + b" head %d\n" % i for i in range(15_000)),
         "open_quotes.md": lambda: b">" * 100_000 + b" x",
         "nested_list.md": lambda: b"\n".join(b" " * (2 * depth) + b"- x" for depth in range(320)),
         "brackets.md": lambda: b"[" * 100_000,
-        "front_matter.md": lambda: b"---\n" * 50_000,
+        "front_matter.md": lambda: b"---\n" * 20_000,
         "newlines.txt": lambda: b"\n" * 3_000_000 + b"x",
         "noise.txt": lambda: _noise(100_000),
         "picture.txt": lambda: b"\x89PNG\r\n\x1a\n" + _noise(5000),
@@ -151,9 +151,9 @@ def _records() -> dict[str, Callable[[], bytes]]:
         "endless_line.jsonl.gz": lambda: gzip.compress(b'{"text": "' + b"x" * 200_000_000, 1),
         "many_values.jsonl.gz": lambda: gzip.compress(b'{"text": [' + b"[]," * 13_000_000 + b"1]}", 1),
         "nul.csv": lambda: b"id,text\n1,the\0cat\n",
-        "open_quote.csv": lambda: b'id,text\n1,"the cat\n' + b"2,dog\n" * 100_000,
+        "open_quote.csv": lambda: b'id,text\n1,"the cat\n' + b"2,dog\n" * 20_000,
         "huge_field.csv": lambda: b'id,text\n1,"' + b"x" * 25_000_000 + b'"\n',
-        "wide.csv": lambda: b"text," + b"a," * 300_000 + b"z\n" + b"x\n" * 100_000,
+        "wide.csv": lambda: b"text," + b"a," * 300_000 + b"z\n" + b"x\n" * 10_000,
         "endless_header.csv": lambda: b"a" * 5_000_000,
         "quotes.csv": lambda: b'id,text\n1,"a"b"c,"d\n2,""",""""\n',
         "odd_types.parquet": odd_parquet,
@@ -178,10 +178,10 @@ def _not_utf8_parquet() -> bytes:
 
 
 def _repeated_parquet() -> bytes:
-    """A megabyte of text that stands there 2,000 times, in a few kilobytes."""
+    """A megabyte of text that stands there 500 times, in a few kilobytes."""
     import pyarrow as pa
 
-    values = pa.DictionaryArray.from_arrays(pa.array([0] * 2000, pa.int32()), pa.array(["\n" * 1_000_000]))
+    values = pa.DictionaryArray.from_arrays(pa.array([0] * 500, pa.int32()), pa.array(["\n" * 1_000_000]))
     return parquet(pa.table({"text": values}), compression="zstd")
 
 
@@ -195,7 +195,7 @@ def _markup() -> dict[str, Callable[[], bytes]]:
         "deep_headers.html": lambda: b"<header>a" * 3000,
         "blanks.html": lambda: b"<pre>" + b" " * 300_000 + b"x</pre>",
         "styling.html": lambda: b"".join(b"<b id=%d>" % number for number in range(3000)) + b"<p>a" * 3000,
-        "endless_heading.html": lambda: b"<h1>" + b"x " * 200_000 + b"</h1><p>a",
+        "endless_heading.html": lambda: b"<h1>" + b"x " * 50_000 + b"</h1><p>a",
         "half_tags.html": lambda: b"<a" * 200_000,
         "surrogates.html": lambda: b"<p>the cat &#xD800; &#x110000; &#0;</p>",
         "meta.html": lambda: b"<meta " * 30_000 + b"<meta charset = " + b" " * 30_000,
@@ -234,8 +234,8 @@ def _code() -> dict[str, Callable[[], bytes]]:
         "deep.yaml": lambda: b"\n".join(b" " * depth + b"a:" for depth in range(440)),
         "dashes.yaml": lambda: b"- " * 3000,
         "tags.xml": lambda: b"<a>\n" * 25_000,
-        "lists.json": lambda: b"[\n" * 50_000,
-        "parentheses.py": lambda: b"(\n" * 50_000,
+        "lists.json": lambda: b"[\n" * 20_000,
+        "parentheses.py": lambda: b"(\n" * 20_000,
         "surrogate.py": lambda: b"# coding: utf-8\nx = '\xed\xa0\x80'\n",
     }
 

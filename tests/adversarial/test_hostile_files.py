@@ -1,6 +1,7 @@
 """Every hostile file is read, or refused with a reason, in bounded time and memory."""
 
 import io
+import re
 import subprocess
 import sys
 import time
@@ -24,7 +25,6 @@ READABLE = {
     "long_number.jsonl": "the cat",
     "odd_types.parquet": "the cat",
     "not_utf8.parquet": "the cat \ufffd",
-    "nul.csv": "cat",
     "deep_1000.html": "the cat",
     "deep_tables.html": "a",
     "surrogates.html": "the cat",
@@ -35,6 +35,7 @@ READABLE = {
     "odd_sources.ipynb": "the cat",
 }
 REFUSED = {
+    "nul.csv": "binary",
     "deep_100000.html": "nested too deep",
     "styling.html": "nested too deep",
     "endless_line.jsonl.gz": "line 1 is longer than 50 MB",
@@ -77,18 +78,13 @@ def test_a_hostile_file_is_read_or_refused_with_a_reason_in_time(name):
         texts = texts_of(name, data)
     except UnreadableError as error:
         assert name not in READABLE, str(error)
+        assert re.search(REFUSED.get(name, ""), str(error))
         assert "\n" not in str(error) and len(str(error)) < 400
         assert "failed" not in str(error), "no parser stumbles in a way that is not foreseen"
     else:
         assert name not in REFUSED
         assert READABLE.get(name, "") in "".join(texts)
     assert time.process_time() - started < SECONDS
-
-
-@pytest.mark.parametrize(("name", "reason"), REFUSED.items())
-def test_what_is_refused_says_why(name, reason):
-    with pytest.raises(UnreadableError, match=reason):
-        texts_of(name, hostile_files.FILES[name]())
 
 
 BOMBS = [
