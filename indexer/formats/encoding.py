@@ -11,6 +11,7 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 from io import BufferedIOBase
 from typing import BinaryIO, cast
+from unicodedata import category
 
 from indexer.formats.unreadable import UnreadableError
 
@@ -214,18 +215,18 @@ def _decodes_nearly(data: bytes, encoding: str) -> bool:
 
 
 def _unmarked_utf16(data: bytes) -> Encoding:
-    """UTF-16 by its NULs, which all stand on one side of the pairs; raises UnreadableError for anything else."""
+    """UTF-16 by its NULs, most of which stand on one side of the pairs; raises UnreadableError for anything else."""
     data = data[: BLOCK & ~1]
-    sides = [side for side in (0, 1) if b"\0" not in data[1 - side :: 2]]
-    for side in sides:
-        encoding = "utf-16-be" if side == 0 else "utf-16-le"
-        try:
-            text = data.decode(encoding)
-        except UnicodeDecodeError:
-            continue
-        if all(letter.isprintable() or letter in "\t\n\r\f" for letter in set(text)):
-            return Encoding(encoding)
-    raise UnreadableError("binary")
+    high, low = data[::2].count(0), data[1::2].count(0)
+    encoding = "utf-16-be" if high > low else "utf-16-le"
+    try:
+        text = data.decode(encoding)
+    except UnicodeDecodeError:
+        raise UnreadableError("binary") from None
+    odd = [letter for letter in set(text) if category(letter) in ("Cc", "Cn", "Co") and letter not in "\t\n\r\f"]
+    if odd or 2 * min(high, low) > max(high, low):
+        raise UnreadableError("binary")
+    return Encoding(encoding)
 
 
 def _unlike_ascii(data: bytes, limit: int) -> bytes:

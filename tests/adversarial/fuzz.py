@@ -20,7 +20,7 @@ sys.path[:0] = [str(REPOSITORY), str(REPOSITORY / "tests"), str(REPOSITORY / "te
 from hypothesis import HealthCheck, Phase, given, seed, settings  # noqa: E402
 from parser_fuzzing import check, files  # noqa: E402
 
-ROUND = 1000  # files that are tried with one seed
+ROUND = 200  # files that are tried with one seed
 HANGS_AFTER = 60.0  # seconds after which the process ends itself and shows where it was
 
 

@@ -146,7 +146,9 @@ def _records() -> dict[str, Callable[[], bytes]]:
         "surrogate.jsonl": lambda: b'{"_id": "\\udc00", "title": "\\ud800", "text": "the \\ud83d cat"}\n',
         "nested.jsonl": lambda: b'{"text": ' + b"[" * 100_000 + b"]" * 100_000 + b"}\n",
         "long_number.jsonl": lambda: b'{"text": "the cat", "n": ' + b"9" * 10_000 + b"}\n",
-        "long_id.jsonl": lambda: json.dumps({"_id": "i" * 500_000, "title": "t" * 500_000, "text": "cat " * 9000}).encode(),
+        "long_id.jsonl": lambda: json.dumps(
+            {"_id": "i" * 500_000, "title": "t" * 500_000, "text": "cat " * 9000}
+        ).encode(),
         "no_text.jsonl": lambda: json.dumps({f"column{number}\x1b]0;title\x07": 1 for number in range(3000)}).encode(),
         "endless_line.jsonl.gz": lambda: gzip.compress(b'{"text": "' + b"x" * 200_000_000, 1),
         "many_values.jsonl.gz": lambda: gzip.compress(b'{"text": [' + b"[]," * 13_000_000 + b"1]}", 1),
