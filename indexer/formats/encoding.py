@@ -218,6 +218,9 @@ def _unmarked_utf16(data: bytes) -> Encoding:
     """UTF-16 by its NULs, most of which stand on one side of the pairs; raises UnreadableError for anything else."""
     data = data[: BLOCK & ~1]
     high, low = data[::2].count(0), data[1::2].count(0)
+    share = max(high, low) / max(1, len(data) // 2)
+    if share < (0.9 if data.isascii() else 0.1):  # ASCII with NULs strewn in looks like Chinese
+        raise UnreadableError("binary")
     encoding = "utf-16-be" if high > low else "utf-16-le"
     try:
         text = data.decode(encoding)

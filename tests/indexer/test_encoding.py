@@ -1,3 +1,4 @@
+# ruff: noqa: RUF001 (letters of other scripts are what is tested)
 import io
 import random
 
@@ -74,6 +75,11 @@ def test_source_code_is_decoded_as_it_declares():
 
 def test_a_wrong_declaration_does_not_damage_utf8():
     assert text_of("a.html", "<meta charset=latin1><p>漢字 é</p>".encode()) == "漢字 é"
+
+
+def test_ascii_with_nuls_strewn_in_is_not_taken_for_chinese():
+    with pytest.raises(UnreadableError, match="binary"):
+        decode(b"id,text\n1,the\0cat\n")
 
 
 def test_one_damaged_byte_does_not_lose_a_text_in_utf8():

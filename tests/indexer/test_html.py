@@ -22,7 +22,8 @@ MKDOCS = """<html><head><title>Setup - Zoo</title></head><body><header><nav>Zoo 
 zoo run</pre></td></tr></table></article></main><footer>Made with</footer></body></html>"""
 
 FORUM = """<html><head><title>Why do cats purr?</title></head><body><header>Forum login</header><nav>Boards</nav>
-<form action="/moderate"><article><header><h2>Alice asks</h2></header><p>Why?</p><select><option>Delete</option></select>
+<form action="/moderate"><article><header><h2>Alice asks</h2></header><p>Why?</p>
+<select><option>Delete</option></select>
 </article><article><header><b>Bob</b></header><p>Because<br>they can.</p><button>Like</button></article></form>
 <footer>Imprint</footer></body></html>"""
 
