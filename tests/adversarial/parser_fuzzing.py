@@ -54,7 +54,8 @@ SEEDS = {
     "a.docx": hostile_files.docx(f"{PARAGRAPH}<w:tbl><w:tr>{CELLS}</w:tr><w:tr>{CELLS}</w:tr></w:tbl>"),
 }
 PIECES = [b"<", b">", b"\0", b"\xff", b"\xed\xa0\x80", b'"', b"\\ud800", b"[", b"{", b"\r", b"\n", b" ", b"#",
-          b"```", b"<table>", b"</p>", b"&#", b"::", b"9999999999", b"-1", b"\x1b]0;", b"\xef\xbb\xbf", b"\xff\xfe"]  # fmt: skip
+          b"```", b"<table>", b"</p>", b"&#", b"::", b"9999999999", b"-1", b"\x1b]0;", b"\xef\xbb\xbf",
+          b"\xff\xfe"]  # fmt: skip
 
 
 @st.composite
