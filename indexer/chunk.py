@@ -1,15 +1,15 @@
 """Text to chunks: along the text's structure, sized in the model's tokens."""
 
-from bisect import bisect_right
+from bisect import bisect_left, bisect_right
 from collections.abc import Iterator, Sequence
-from functools import lru_cache
-from itertools import accumulate, pairwise
+from itertools import pairwise
 
-from semantic_text_splitter import CodeSplitter, MarkdownSplitter, TextSplitter
 from tokenizers import Tokenizer
 
 from cdesearch.schema import Chunk, text_hash
-from indexer.read import Document, Heading
+from indexer.formats.unreadable import UnreadableError
+from indexer.read import Document
+from indexer.splitters import SplitterOf, splitter_for
 
 CHUNK_TOKENS = 256  # of a longer document's chunks
 WHOLE_TOKENS = 512  # a document that has no more, and that the model can read whole, stays whole
@@ -29,25 +29,41 @@ class Chunker:
         self._max_tokens = min(max_tokens, WHOLE_TOKENS)
 
     def split(self, document: Document) -> Iterator[Chunk]:
-        """The document's chunks in order; none for a document without text. Every non-blank character is in one."""
+        """The document's chunks in order; none for a document without text. Every non-blank character is in one.
+
+        Raises UnreadableError where a splitter fails on the text.
+        """
+        try:
+            yield from self._chunks(document)
+        except (UnreadableError, MemoryError):
+            raise
+        except BaseException as error:  # a panic of the splitters, which are written in Rust, is no Exception
+            if not isinstance(error, Exception) and type(error).__name__ != "PanicException":
+                raise
+            raise UnreadableError(f"its text cannot be cut ({type(error).__name__})") from error
+
+    def _chunks(self, document: Document) -> Iterator[Chunk]:
         if not document.text.strip():
             return
-        lines = _line_starts(document.text) if document.has_lines else []
+        lines = _Lines(document.text) if document.has_lines else None
+        trails = _Trails(document)
         ordinal = 0
-        for pieces in self._pieces(document):
+        for pieces in self._pieces(document, trails):
             for offset, body in pieces:
-                yield _chunk(document, ordinal, (offset, body), self._header(document, offset, body), lines)
+                trail = trails.at(offset)
+                yield _chunk(document, ordinal, (offset, body), self._header(document, trail, body), trail, lines)
                 ordinal += 1
 
-    def _pieces(self, document: Document) -> Iterator[list[Piece]]:
+    def _pieces(self, document: Document, trails: "_Trails") -> Iterator[list[Piece]]:
         whole = document.text.strip()
-        if not document.pages and self._fits_whole(document, whole):
+        if not document.pages and self._fits_whole(document, trails, whole):
             yield [(document.text.index(whole), whole)]
             return
         size = min(CHUNK_TOKENS, self._max_tokens)
         budget = size - SPECIAL_TOKENS - size // HEADER_SHARE
         for start, part in _parts(document):
-            cut = self._split_to_fit([(start, part)], document, budget, budget * CHARACTERS_PER_TOKEN)
+            splitter = splitter_for(part, document.layout, document.language)
+            cut = self._split_to_fit([(start, part)], splitter, budget, budget * CHARACTERS_PER_TOKEN)
             yield self._merge_small(cut, document.text, budget)
 
     def _merge_small(self, pieces: list[Piece], text: str, budget: int) -> list[Piece]:
@@ -65,15 +81,15 @@ class Chunker:
                 sizes.append(size)
         return merged
 
-    def _fits_whole(self, document: Document, whole: str) -> bool:
+    def _fits_whole(self, document: Document, trails: "_Trails", whole: str) -> bool:
         if len(whole) > self._max_tokens * 16:
             return False
-        header = self._header(document, 0, whole)
+        header = self._header(document, trails.at(0), whole)
         return self._count([header + whole])[0] <= self._max_tokens
 
-    def _split_to_fit(self, pieces: list[Piece], document: Document, budget: int, capacity: int) -> list[Piece]:
+    def _split_to_fit(self, pieces: list[Piece], splitter_of: SplitterOf, budget: int, capacity: int) -> list[Piece]:
         """Split each piece at `capacity` characters, and again, finer, where it has more than `budget` tokens."""
-        splitter = _splitter(document.layout, document.language, capacity)
+        splitter = splitter_of(capacity)
         cut = [
             (offset + place, body)
             for offset, text in pieces
@@ -87,13 +103,12 @@ class Chunker:
                 fitting.append(piece)
             else:
                 finer = max(1, min(len(piece[1]) - 1, capacity * budget * 9 // (n_tokens * 10)))
-                fitting += self._split_to_fit([piece], document, budget, finer)
+                fitting += self._split_to_fit([piece], splitter_of, budget, finer)
         return fitting
 
-    def _header(self, document: Document, offset: int, body: str) -> str:
+    def _header(self, document: Document, trail: tuple[str, ...], body: str) -> str:
         """Title and heading trail, a line each, cut to a quarter of a chunk; nothing that the body starts with."""
         title = "" if body.lstrip("# ").startswith(document.title) else document.title
-        trail = _trail(document, offset)
         lines = [line for line in (title, " > ".join(trail)) if line]
         if not lines:
             return ""
@@ -119,41 +134,56 @@ def _parts(document: Document) -> Iterator[Piece]:
         yield start, text[start:end]
 
 
-@lru_cache(maxsize=64)
-def _splitter(layout: str, language: str | None, capacity: int) -> TextSplitter | MarkdownSplitter | CodeSplitter:
-    if layout == "markdown":
-        return MarkdownSplitter(capacity)
-    if layout == "code" and language is not None:
-        from tree_sitter_language_pack import get_binding
+class _Trails:
+    """The headings above a place in a document, for each place at a cost that does not grow with their number."""
 
-        try:
-            return CodeSplitter(get_binding(language), capacity)  # type: ignore[arg-type]
-        except LookupError:  # a language without grammar is cut as plain text
-            return TextSplitter(capacity)
-    return TextSplitter(capacity)
+    def __init__(self, document: Document) -> None:
+        self._headings = document.headings
+        self._title = document.title
+        self._offsets = [heading.offset for heading in document.headings]
+        self._above: list[int] = []  # of each heading, the nearest one of a lower level before it; -1 for none
+        for number, heading in enumerate(self._headings):
+            self._above.append(self._lower(number - 1, heading.level))
 
+    def at(self, offset: int) -> tuple[str, ...]:
+        """Titles above `offset` but the document's, outermost first; one that starts right there is in the chunk."""
+        place = bisect_left(self._offsets, offset)
+        nearest = place - 1
+        if place < len(self._offsets) and self._offsets[place] == offset:
+            nearest = self._above[place]
+        titles = []
+        while nearest >= 0:
+            titles.append(self._headings[nearest].title)
+            nearest = self._above[nearest]
+        return tuple(title for title in reversed(titles) if title != self._title)
 
-def _trail(document: Document, offset: int) -> tuple[str, ...]:
-    """Headings above `offset` but the title, outermost first; one that starts right there is in the chunk itself."""
-    stack: list[Heading] = []
-    for heading in document.headings:
-        if heading.offset > offset:
-            break
-        while stack and stack[-1].level >= heading.level:
-            stack.pop()
-        if heading.offset < offset:
-            stack.append(heading)
-    return tuple(heading.title for heading in stack if heading.title != document.title)
-
-
-def _line_starts(text: str) -> list[int]:
-    return [0, *accumulate(len(line) + 1 for line in text.split("\n"))]
+    def _lower(self, number: int, level: int) -> int:
+        while number >= 0 and self._headings[number].level >= level:
+            number = self._above[number]
+        return number
 
 
-def _chunk(document: Document, ordinal: int, piece: Piece, header: str, lines: list[int]) -> Chunk:
+class _Lines:
+    """Line numbers of places that are asked for in ascending order; a list of all line starts may take a gigabyte."""
+
+    def __init__(self, text: str) -> None:
+        self._text = text
+        self._offset, self._line = 0, 1
+
+    def at(self, offset: int) -> int:
+        """The line in which the character at `offset` stands."""
+        self._line += self._text.count("\n", self._offset, offset)
+        self._offset = offset
+        return self._line
+
+
+def _chunk(
+    document: Document, ordinal: int, piece: Piece, header: str, trail: tuple[str, ...], lines: _Lines | None
+) -> Chunk:
     offset, body = piece
     text = header + body
-    line = bisect_right(lines, offset) if lines else None
+    line = lines.at(offset) if lines else None
+    line_end = lines.at(offset + max(0, len(body.rstrip()) - 1)) if lines else None
     page = bisect_right(document.pages, offset) if document.pages else None
     return Chunk(
         id=text_hash(f"{document.id}\n{document.record}\n{ordinal}\n{line}\n{page}\n{text}"),
@@ -162,10 +192,10 @@ def _chunk(document: Document, ordinal: int, piece: Piece, header: str, lines: l
         ordinal=ordinal,
         path=document.path,
         title=document.title,
-        trail=_trail(document, offset),
+        trail=trail,
         text=text,
         body_start=len(header),
         line_start=line,
-        line_end=bisect_right(lines, offset + len(body.rstrip()) - 1) if lines else None,
+        line_end=line_end,
         page=page,
     )

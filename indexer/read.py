@@ -1,28 +1,34 @@
 """A file to documents: text, title, headings and places."""
 
-import codecs
 import hashlib
 import io
 import re
 from collections.abc import Iterator
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from io import BufferedIOBase
 from pathlib import PurePosixPath
 from typing import Literal
 
+from cdesearch.schema import text_hash
 from indexer.formats import DOCX, HTML, MARKDOWN, NOTEBOOK, PDF, RECORDS, RST, language_of, suffix_of
+from indexer.formats.docx import docx_markdown
+from indexer.formats.encoding import decode, without_surrogates
 from indexer.formats.html import to_markdown
-from indexer.formats.office import docx_markdown, notebook_markdown, pdf_pages
+from indexer.formats.notebook import notebook_markdown
+from indexer.formats.pdf import pdf_pages
 from indexer.formats.records import Columns, read_records
 from indexer.formats.unreadable import UnreadableError
 from indexer.walk import Source
 
 MINIFIED = 500  # characters a line; people write code in shorter ones
 
+MAX_TITLE = 500  # characters of a title or heading; more would be stored with each chunk
+MAX_ID = 1000
+
 Layout = Literal["markdown", "text", "code"]
 
 _FENCE = re.compile(r"^(```|~~~)", re.MULTILINE)
-_ATX = re.compile(r"^(#{1,6})[ \t]+(.+?)[ \t#]*$", re.MULTILINE)
+_ATX = re.compile(r"^(#{1,6})[ \t]+(.*)$", re.MULTILINE)
 _UNDERLINED = re.compile(r"^(?P<title>[^\s\W_][^\n]*)\n(?P<line>([=\-~^\"'`#*+.:])\3{2,})[ \t]*$", re.MULTILINE)
 
 
@@ -73,26 +79,50 @@ def hash_contents(stream: BufferedIOBase) -> str:
 
 
 def read(source: Source, stream: BufferedIOBase, columns: Columns) -> Iterator[Document]:
-    """The documents in one file; raises UnreadableError, or SourceError for a column that is not there."""
-    name = PurePosixPath(source.path).name
+    """The documents in one file; raises UnreadableError, whatever is wrong with it."""
+    try:
+        for document in _documents(source.path, stream, columns):
+            yield _tidy(document)
+    except (UnreadableError, MemoryError):
+        raise
+    except Exception as error:  # a parser stumbled in a way that nobody has seen: one file is lost, not the run
+        raise UnreadableError(f"its parser failed ({type(error).__name__})") from error
+
+
+def _documents(path: str, stream: BufferedIOBase, columns: Columns) -> Iterator[Document]:
+    name = PurePosixPath(path).name
     suffix = suffix_of(name)
     if suffix in RECORDS:
         for record in read_records(stream, suffix, columns):
-            document = f"{source.path}#{record.document}"
             text = record.text if record.text.strip() else record.title  # a title alone is worth finding
-            yield Document(document, source.path, record.title, text, "text", record=record.id)
+            yield Document(f"{path}#{_short(record.document)}", path, record.title, text, "text", record=record.id)
         return
     data = stream.read()
     if suffix == PDF:
-        yield _pdf(source.path, data)
+        yield _pdf(path, data)
     elif suffix == DOCX:
-        yield _rendered(source.path, *docx_markdown(data))
+        yield _rendered(path, *docx_markdown(data))
     elif suffix in HTML:
-        yield _rendered(source.path, *to_markdown(_decode(data)))
+        yield _rendered(path, *to_markdown(decode(data, is_markup=True)))
     elif suffix == NOTEBOOK:
-        yield _rendered(source.path, "", notebook_markdown(_decode(data)))
+        yield _rendered(path, "", notebook_markdown(decode(data)))
     else:
-        yield _plain(source.path, name, suffix, _decode(data))
+        yield _plain(path, name, suffix, decode(data))
+
+
+def _tidy(document: Document) -> Document:
+    """Nothing that UTF-8 cannot hold, and nothing endless in what is stored with each chunk."""
+    return replace(
+        document,
+        title=without_surrogates(document.title)[:MAX_TITLE],
+        text=without_surrogates(document.text),
+        record=None if document.record is None else _short(document.record),
+    )
+
+
+def _short(identity: str) -> str:
+    """An id as it is; of one that is endless, the beginning and a hash."""
+    return identity if len(identity) <= MAX_ID else f"{identity[:MAX_ID]}...{text_hash(identity)}"
 
 
 def _plain(path: str, name: str, suffix: str, text: str) -> Document:
@@ -127,20 +157,6 @@ def _pdf(path: str, data: bytes) -> Document:
     return Document(path, path, title or PurePosixPath(path).name, "\n\n".join(pages), "text", pages=tuple(starts))
 
 
-def _decode(data: bytes) -> str:
-    """UTF-8 (with or without mark) or marked UTF-16; raises UnreadableError. Line ends become "\\n"."""
-    if data.startswith((codecs.BOM_UTF16_LE, codecs.BOM_UTF16_BE)):
-        encoding = "utf-16"
-    elif b"\0" in data[:8192]:
-        raise UnreadableError("binary")
-    else:
-        encoding = "utf-8-sig"
-    try:
-        return data.decode(encoding).replace("\r\n", "\n").replace("\r", "\n")
-    except UnicodeDecodeError:
-        raise UnreadableError("not UTF-8 text") from None
-
-
 def _markdown_headings(text: str) -> tuple[Heading, ...]:
     fences = [match.start() for match in _FENCE.finditer(text)]
     headings, inside = [], 0
@@ -148,7 +164,9 @@ def _markdown_headings(text: str) -> tuple[Heading, ...]:
         while inside < len(fences) and fences[inside] < match.start():
             inside += 1
         if inside % 2 == 0:  # an odd number of fences before it: a comment in a code block
-            headings.append(Heading(match.start(), len(match[1]), match[2]))
+            title = match[2].rstrip(" \t#") or match[2][:1]  # "# #" is a heading named "#"
+            if title:
+                headings.append(Heading(match.start(), len(match[1]), title[:MAX_TITLE]))
     return tuple(headings)
 
 
@@ -159,7 +177,7 @@ def _underlined_headings(text: str) -> tuple[Heading, ...]:
     for match in _UNDERLINED.finditer(text):
         if len(match["line"]) >= len(match["title"].rstrip()):
             level = levels.setdefault(match["line"][0], len(levels) + 1)
-            headings.append(Heading(match.start(), level, match["title"].strip()))
+            headings.append(Heading(match.start(), level, match["title"].strip()[:MAX_TITLE]))
     return tuple(headings)
 
 

@@ -4,71 +4,218 @@ import re
 
 from selectolax.lexbor import LexborHTMLParser, LexborNode
 
+from indexer.formats.unreadable import UnreadableError
+
 FURNITURE = (
-    "script, style, noscript, template, nav, header, footer, aside, form, iframe, svg, button, "
-    "[role=navigation], [role=search], .related, .sphinxsidebar, .headerlink, .footer, .clearer"
+    "script, style, noscript, template, nav, iframe, svg, button, input, select, datalist, "
+    "[role=navigation], [role=search], .related, .sphinxsidebar, .headerlink, .footer, .clearer, .linenos"
 )
+OF_THE_PAGE = {"header", "footer"}  # furniture, unless they belong to a part of the page
+CONTENT = "[role=main], main, article"
+PARTS = {"article", "main", "section", "blockquote", "aside"}
 HEADINGS = {f"h{level}": level for level in range(1, 7)}
 BLOCKS = {
-    "p",
-    "div",
-    "section",
-    "article",
-    "main",
-    "blockquote",
-    "dl",
-    "dt",
-    "dd",
-    "ul",
-    "ol",
-    "figure",
-    "body",
-    "details",
-}
+    "p", "div", "section", "article", "main", "blockquote", "dl", "dt", "dd", "ul", "ol", "figure", "body", "details",
+    "address", "aside", "caption", "center", "fieldset", "figcaption", "footer", "form", "header", "hgroup", "hr",
+    "legend", "menu", "summary", "table",
+}  # fmt: skip
+SPACED = {*BLOCKS, *HEADINGS, "br", "li", "tr", "td", "th", "pre"}  # parts words where all stands in one line
+VOID = {
+    "area", "base", "br", "col", "embed", "hr", "img", "input", "link", "meta", "param", "source", "track", "wbr",
+}  # fmt: skip
+CLOSED_BY_NEXT = {"p", "li", "dt", "dd", "tr", "td", "th", "option", "thead", "tbody", "tfoot", "html", "head", "body"}
+STYLING = {"b", "big", "code", "em", "font", "i", "nobr", "s", "small", "strike", "strong", "tt", "u"}
+NEAR = 20  # elements between code and the row it stands in
+MAX_STEPS = 300_000_000  # sum of the depths of all tags; the parser may look at all open elements at each
+MAX_REOPENED = 2_000_000  # sum of the open styling elements at all tags; a block opens each of them once more
+
+_TAG = re.compile(r"<(/?)([a-zA-Z][^\s/>]*)")
 
 
 def to_markdown(markup: str) -> tuple[str, str]:
-    """Title and Markdown text of a page."""
+    """Title and Markdown text of a page; raises UnreadableError for one that is nested absurdly deep."""
+    _check_depth(markup)
     tree = LexborHTMLParser(markup)
     title_node = tree.css_first("title")
-    title = _inline(title_node) if title_node else ""
-    for node in tree.css(FURNITURE):
-        node.decompose()
-    top = tree.css_first("[role=main]") or tree.css_first("main") or tree.css_first("article") or tree.body
-    if top is None:
+    title = _in_a_line(title_node.text()) if title_node else ""
+    if tree.body is None:
         return title, ""
-    heading = top.css_first("h1")
-    parts: list[str] = []
-    _render(top, parts)
-    text = re.sub(r"\n{3,}", "\n\n", re.sub(r"[ \t]+\n", "\n", "".join(parts))).strip()
-    return (_inline(heading) if heading else title), text
+    left_out = {node.mem_id for node in tree.css(FURNITURE)}
+    layout = {row.mem_id for row in map(_row_around, tree.css("td pre, th pre")) if row is not None}
+    content = {node.mem_id for node in tree.css(CONTENT)}
+    writer = _Writer(left_out, layout)
+    writer.write(tree.body, content)
+    if content and not writer.text():  # what is marked as content is empty: a script fills it
+        writer = _Writer(left_out, layout)
+        writer.write(tree.body, set())
+    return writer.heading or title, writer.text()
 
 
-def _render(node: LexborNode, parts: list[str]) -> None:
-    for child in node.iter(include_text=True):
-        tag = child.tag
-        if tag in HEADINGS:
-            parts.append(f"\n\n{'#' * HEADINGS[tag]} {_inline(child)}\n\n")
+def _row_around(node: LexborNode) -> LexborNode | None:
+    """The table row that holds code in a cell, whose lines have to be kept."""
+    above = node.parent
+    for _ in range(NEAR):
+        if above is None or above.tag == "tr":
+            return above
+        above = above.parent
+    return None
+
+
+def _check_depth(markup: str) -> None:
+    """Refuse what would take the parser minutes: its time and memory grow with the square of the open elements."""
+    opened: dict[str, int] = {}
+    depth = styled = steps = reopened = 0
+    for match in _TAG.finditer(markup):
+        tag = match[2].lower()
+        if tag in VOID or tag in CLOSED_BY_NEXT:
+            steps += depth
+            reopened += styled
+        elif not match[1]:
+            opened[tag] = opened.get(tag, 0) + 1
+            depth += 1
+            styled += tag in STYLING
+            steps += depth
+            reopened += styled
+        elif opened.get(tag):
+            opened[tag] -= 1
+            depth -= 1
+            styled -= tag in STYLING
+    if steps > MAX_STEPS or reopened > MAX_REOPENED:
+        raise UnreadableError("HTML that is nested too deep")
+
+
+class _Writer:
+    """Markdown of a tree, node by node without recursion: pages may be nested thousands of elements deep."""
+
+    def __init__(self, left_out: set[int], layout: set[int]) -> None:
+        self._left_out = left_out
+        self._layout = layout  # rows whose cells are written as blocks
+        self._parts: list[str] = []
+        self._items: list[int] = []  # where the list items that are open begin in `_parts`
+        self._line_of: int | None = None  # the heading or row that is written in one line
+        self._code = False
+        self._inner: list[str] = []  # pieces of that line, or of the code
+        self._cells: list[str] = []
+        self.heading = ""
+
+    def text(self) -> str:
+        """All that was written."""
+        lines = "".join(self._parts).split("\n")
+        return re.sub(r"\n{3,}", "\n\n", "\n".join(line.rstrip(" \t") for line in lines)).strip()
+
+    def write(self, body: LexborNode, content: set[int]) -> None:
+        """Append what stands in the outermost of the `content` nodes, or in the whole body where there are none."""
+        open_nodes = [(body, body.iter(include_text=True))]
+        outermost = None if content else body.mem_id
+        n_parts = 0  # that are open: their headers and footers are their own
+        while open_nodes:
+            node, children = open_nodes[-1]
+            child = next(children, None)
+            if child is None:
+                open_nodes.pop()
+                n_parts -= node.tag in PARTS or node.mem_id in content
+                if node.mem_id == outermost:
+                    self._put("\n\n")
+                    outermost = None
+                elif outermost is not None:
+                    self._leave(node)
+            elif child.tag == "-text":
+                if outermost is not None:
+                    self._text(child.text())
+            elif child.mem_id not in self._left_out and (n_parts or child.tag not in OF_THE_PAGE):
+                n_parts += child.tag in PARTS or child.mem_id in content
+                if outermost is not None:
+                    self._enter(child)
+                elif child.mem_id in content:
+                    self._put("\n\n")
+                    outermost = child.mem_id
+                open_nodes.append((child, child.iter(include_text=True)))
+
+    def _enter(self, node: LexborNode) -> None:
+        tag = node.tag or ""
+        if self._code:
+            self._break_code(tag)
+        elif self._line_of is not None:
+            self._inner.append(" " if tag in SPACED else "")
+            if tag in ("td", "th") and self._is_own_cell(node):
+                self._inner.clear()
+        elif tag in HEADINGS or (tag == "tr" and node.mem_id not in self._layout):
+            self._line_of = node.mem_id
+            self._inner, self._cells = [], []
         elif tag == "pre":
-            parts.append(f"\n\n```\n{child.text().strip(chr(10))}\n```\n\n")
-        elif tag == "tr":
-            cells = [_inline(cell) for cell in child.iter() if cell.tag in ("td", "th")]
-            parts.append("\n" + " | ".join(cells))
+            self._code, self._inner = True, []
         elif tag == "li":
-            item: list[str] = []
-            _render(child, item)
-            parts.append("\n- " + "".join(item).strip())
+            self._put("\n- ")
+            self._items.append(len(self._parts))
         elif tag == "br":
-            parts.append("\n")
-        elif tag == "-text":
-            parts.append(re.sub(r"\s+", " ", child.text()))
-        elif tag in BLOCKS:
-            parts.append("\n\n")
-            _render(child, parts)
-            parts.append("\n\n")
+            self._put("\n")
+        elif tag in BLOCKS or tag in ("tr", "td", "th"):
+            self._put("\n\n")
+
+    def _leave(self, node: LexborNode) -> None:
+        tag = node.tag or ""
+        if self._code:
+            if tag == "pre":
+                self._end_code()
+            elif tag != "br":
+                self._break_code(tag)
+        elif self._line_of is not None:
+            if tag in ("td", "th") and self._is_own_cell(node):
+                self._cells.append(_in_a_line("".join(self._inner)))
+                self._inner.clear()
+            elif node.mem_id == self._line_of:
+                self._end_line(tag)
+            elif tag in SPACED:
+                self._inner.append(" ")
+        elif tag == "li":
+            self._end_item()
+        elif tag in BLOCKS or tag in ("tr", "td", "th"):
+            self._put("\n\n")
+
+    def _text(self, text: str) -> None:
+        if self._code or self._line_of is not None:
+            self._inner.append(text)
         else:
-            _render(child, parts)
+            self._put(re.sub(r"\s+", " ", text))
+
+    def _put(self, text: str) -> None:
+        if self._items and self._items[-1] == len(self._parts):  # the start of an item, which has no blanks before it
+            text = text.lstrip()
+        if text:
+            self._parts.append(text)
+
+    def _is_own_cell(self, node: LexborNode) -> bool:
+        return node.parent is not None and node.parent.mem_id == self._line_of
+
+    def _end_line(self, tag: str) -> None:
+        if tag == "tr":
+            self._put("\n" + " | ".join(self._cells))
+        else:
+            title = _in_a_line("".join(self._inner))
+            if tag == "h1" and not self.heading:
+                self.heading = title
+            self._put(f"\n\n{'#' * HEADINGS[tag]} {title}\n\n")
+        self._line_of = None
+
+    def _break_code(self, tag: str) -> None:
+        """A line end where a line of code is an element of its own."""
+        starts_line = not self._inner or self._inner[-1].endswith("\n")
+        if tag == "br" or (tag in SPACED and not starts_line):
+            self._inner.append("\n")
+
+    def _end_code(self) -> None:
+        code = "".join(self._inner).strip("\n")
+        self._put(f"\n\n```\n{code}\n```\n\n")
+        self._code = False
+
+    def _end_item(self) -> None:
+        start = self._items.pop()
+        while len(self._parts) > start:
+            last = self._parts.pop().rstrip()
+            if last:
+                self._parts.append(last)
+                break
 
 
-def _inline(node: LexborNode) -> str:
-    return " ".join(node.text().split()).removesuffix("¶").strip()
+def _in_a_line(text: str) -> str:
+    return " ".join(text.split()).removesuffix("¶").strip()

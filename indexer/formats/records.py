@@ -1,22 +1,22 @@
 """JSONL, CSV and Parquet: a record is a document, or one of a document's chunks."""
 
-import codecs
-import csv
 import gzip
-import json
 import zlib
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from io import BufferedIOBase
 from typing import Any
 
-from cdesearch.errors import SourceError
-from indexer.formats.unreadable import UnreadableError
+from indexer.formats.delimited import delimited_rows
+from indexer.formats.encoding import stream_lines, without_surrogates
+from indexer.formats.json_values import parse_json
+from indexer.formats.parquet import parquet_rows
+from indexer.formats.unreadable import UnreadableError, listed
 
 TEXT_COLUMNS = ("text", "body", "content", "abstract", "passage", "document")
 ID_COLUMNS = ("_id", "id", "doc_id", "docid")
 PART = "::"  # a record whose id is `document::chunk` is a chunk of that document
-MAX_FIELD = 100_000_000  # characters of a CSV field; the library's own limit is 131,072
+MAX_LINE = 50_000_000  # bytes of a JSONL line
 
 
 @dataclass(frozen=True, slots=True)
@@ -39,89 +39,90 @@ class Record:
     text: str
 
 
+@dataclass(frozen=True, slots=True)
+class _Found:
+    """The columns of one file that are read."""
+
+    text: str
+    id: str | None
+    title: str
+    document: str | None
+
+    def names(self) -> list[str]:
+        wanted = (self.text, self.id, self.title, self.document)
+        return list(dict.fromkeys(name for name in wanted if name is not None))
+
+
 def read_records(stream: BufferedIOBase, suffix: str, columns: Columns) -> Iterator[Record]:
-    """Rows with their id (the row's number where there is no id column); raises UnreadableError or SourceError."""
-    text_column = id_column = None
-    for number, row in enumerate(_rows(stream, suffix), start=1):
-        text_column = _column(row, columns.text, TEXT_COLUMNS, number)
-        id_column = columns.id or next((name for name in ID_COLUMNS if name in row), None)
-        title = row.get(columns.title or "title")
-        found = row.get(id_column) if id_column else None
-        identity = str(number if found is None else found)
-        text = row.get(text_column)
-        yield Record(
-            id=identity,
-            document=_document(row, columns.document, identity, number),
-            title="" if title is None else str(title),
-            text="" if text is None else str(text),
-        )
+    """Rows with their id (the row's number where there is no id column); raises UnreadableError.
 
-
-def _document(row: Mapping[str, Any], column: str | None, identity: str, number: int) -> str:
-    if column is not None and column not in row:
-        there = ", ".join(str(name) for name in row)
-        raise SourceError(f"Record {number} has no column {column}.", f"There are: {there} (--document-column).")
-    named = row[column] if column is not None else identity.partition(PART)[0]
-    return identity if named in (None, "") else str(named)
-
-
-def _column(row: Mapping[str, Any], wanted: str | None, usual: tuple[str, ...], number: int) -> str:
-    there = ", ".join(str(name) for name in row)
-    if wanted is not None:
-        if wanted not in row:
-            raise SourceError(f"Record {number} has no column {wanted}.", f"There are: {there} (--text-column).")
-        return wanted
-    found = next((name for name in usual if name in row), None)
-    if found is None:
-        raise UnreadableError(f"no text column among: {there} (--text-column)")
-    return found
-
-
-def _rows(stream: BufferedIOBase, suffix: str) -> Iterator[Mapping[str, Any]]:
+    A column that was asked for and is not there makes the file unreadable, and so does one without any text.
+    """
     if suffix == ".parquet":
-        yield from _parquet_rows(stream)
+        rows = parquet_rows(stream, lambda names: _find(names, columns).names(), columns.text or TEXT_COLUMNS)
     elif suffix in (".csv", ".tsv"):
-        yield from _csv_rows(stream, "\t" if suffix == ".tsv" else ",")
-    elif suffix.endswith(".gz"):
-        with gzip.GzipFile(fileobj=stream) as unpacked:
-            yield from _jsonl_rows(unpacked)
+        known = (*TEXT_COLUMNS, *ID_COLUMNS, "title", columns.text, columns.id, columns.title, columns.document)
+        rows = delimited_rows(stream, suffix, lambda names: _find(names, columns).names(), known)
     else:
-        yield from _jsonl_rows(stream)
+        rows = _jsonl_rows(stream, is_packed=suffix.endswith(".gz"))
+    for number, row in enumerate(rows, start=1):
+        yield _record(row, _find(row, columns), number)
 
 
-def _jsonl_rows(lines: Iterable[bytes]) -> Iterator[Mapping[str, Any]]:
+def _record(row: Mapping[str, Any], found: _Found, number: int) -> Record:
+    given = row.get(found.id) if found.id else None
+    identity = _text(number if given is None else given)
+    named = row.get(found.document) if found.document is not None else identity.partition(PART)[0]
+    return Record(
+        id=identity,
+        document=identity if named in (None, "") else _text(named),
+        title=_text(row.get(found.title)),
+        text=_text(row.get(found.text)),
+    )
+
+
+def _text(value: Any) -> str:
+    if value is None:
+        return ""
     try:
-        for number, line in enumerate(lines, start=1):
-            if not line.strip():
-                continue
-            try:
-                row = json.loads(line)
-            except (ValueError, RecursionError) as error:
-                raise UnreadableError(f"line {number} is not JSON ({error})") from None
-            if not isinstance(row, dict):
-                raise UnreadableError(f"line {number} is not a JSON object")
-            yield row
+        return without_surrogates(str(value))
+    except (RecursionError, ValueError):  # nested as deep as JSON may be, or a number of thousands of digits
+        raise UnreadableError("a value that is nested too deep") from None
+
+
+def _find(names: Mapping[str, Any] | list[str], columns: Columns) -> _Found:
+    """Which of a file's columns hold what; raises UnreadableError where one is missing."""
+    for wanted, option in ((columns.text, "--text-column"), (columns.document, "--document-column")):
+        if wanted is not None and wanted not in names:
+            raise UnreadableError(f"no column {listed([wanted])} ({option}); there are: {listed(names)}")
+    text = columns.text or next((name for name in TEXT_COLUMNS if name in names), None)
+    if text is None:
+        raise UnreadableError(f"no text column among: {listed(names)} (--text-column)")
+    identity = columns.id or next((name for name in ID_COLUMNS if name in names), None)
+    return _Found(text, identity, columns.title or "title", columns.document)
+
+
+def _jsonl_rows(stream: BufferedIOBase, *, is_packed: bool) -> Iterator[Mapping[str, Any]]:
+    if not is_packed:
+        yield from _parsed(stream_lines(stream, MAX_LINE))
+        return
+    try:
+        with gzip.GzipFile(fileobj=stream) as unpacked:
+            yield from _parsed(iter(lambda: unpacked.readline(MAX_LINE + 1), b""))
     except (OSError, EOFError, zlib.error):
         raise UnreadableError("broken gzip file") from None
 
 
-def _csv_rows(stream: BufferedIOBase, delimiter: str) -> Iterator[Mapping[str, Any]]:
-    csv.field_size_limit(MAX_FIELD)
-    rows = csv.DictReader(codecs.iterdecode(stream, "utf-8-sig"), delimiter=delimiter)
-    try:
-        yield from rows
-    except UnicodeDecodeError:
-        raise UnreadableError(f"line {rows.line_num + 1} is not UTF-8 text") from None
-    except csv.Error as error:
-        raise UnreadableError(f"line {rows.line_num} is not CSV ({error})") from None
-
-
-def _parquet_rows(stream: BufferedIOBase) -> Iterator[Mapping[str, Any]]:
-    import pyarrow as pa
-    import pyarrow.parquet as pq
-
-    try:
-        for batch in pq.ParquetFile(stream).iter_batches(4096):
-            yield from batch.to_pylist()
-    except (pa.ArrowInvalid, OSError):
-        raise UnreadableError("broken Parquet file") from None
+def _parsed(lines: Iterator[bytes]) -> Iterator[Mapping[str, Any]]:
+    for number, line in enumerate(lines, start=1):
+        if len(line) > MAX_LINE:
+            raise UnreadableError(f"line {number} is longer than {MAX_LINE / 1e6:g} MB")
+        if not line.strip():
+            continue
+        try:
+            row = parse_json(line)
+        except ValueError as error:
+            raise UnreadableError(f"line {number} is not JSON ({error})") from None
+        if not isinstance(row, dict):
+            raise UnreadableError(f"line {number} is not a JSON object")
+        yield row

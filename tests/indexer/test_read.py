@@ -4,7 +4,6 @@ import json
 
 import pytest
 
-from cdesearch.errors import SourceError
 from indexer.formats.unreadable import UnreadableError
 from indexer.read import Columns, read
 from indexer.walk import Source
@@ -65,7 +64,7 @@ def test_pdf_pages():
 
 
 def test_words_parted_at_the_end_of_a_line_are_joined():
-    from indexer.formats.office import _joined
+    from indexer.formats.pdf import _joined
 
     assert _joined("ex\x02\nport and im\x02port") == "export and import"
 
@@ -111,7 +110,7 @@ def test_parquet_and_csv():
         ("a.jsonl.gz", b"\x1f\x8bxx", "broken gzip"),
         ("a.jsonl.gz", gzip.compress(b'{"text": "x"}\n' * 9)[:-9], "broken gzip"),
         ("a.jsonl", b'{"text": "\xff"}\n', "line 1 is not JSON"),
-        ("a.csv", b"id,text\n1,a\n2,\xff\n", "not UTF-8"),
+        ("a.csv", b"id,text\n1,a\n2,\xff\xfe\xfd\xfc\xfb\xfa\n", "not UTF-8"),
     ],
 )
 def test_what_cannot_be_read_says_why(name, data, reason):
@@ -120,9 +119,9 @@ def test_what_cannot_be_read_says_why(name, data, reason):
 
 
 def test_a_wrong_column_is_named_with_those_there_are():
-    with pytest.raises(SourceError, match=r"nope.*words"):
+    with pytest.raises(UnreadableError, match=r"nope.*--text-column.*words"):
         documents("a.jsonl", b'{"words": "x"}\n', Columns(text="nope"))
-    with pytest.raises(SourceError, match=r"nope.*text.*--document-column"):
+    with pytest.raises(UnreadableError, match=r"nope.*--document-column.*text"):
         documents("a.jsonl", b'{"text": "x"}\n', Columns(document="nope"))
 
 

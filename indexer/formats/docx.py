@@ -1,0 +1,156 @@
+"""Word documents to Markdown."""
+
+import io
+import zipfile
+import zlib
+from collections.abc import Iterator
+from typing import Any
+
+from indexer.formats.unreadable import UnreadableError
+
+MAX_PART = 64_000_000  # bytes of one unpacked part: some 2,000 pages
+MAX_PARTS = 100_000_000  # bytes of all of them
+MAX_TAGS = 3_000_000  # of all parts; each takes some 150 bytes in memory
+MAX_ENTRIES = 20_000
+BLOCK = 1 << 20
+HEADING_LEVELS = 9
+CORE = "docProps/core.xml"
+EMPTY_CORE = b'<cp:coreProperties xmlns:cp="http://schemas.openxmlformats.org/package/2006/metadata/core-properties"/>'
+
+
+def docx_markdown(data: bytes) -> tuple[str, str]:
+    """Title and Markdown of a Word document, tables included; raises UnreadableError."""
+    import docx
+
+    try:
+        document = docx.Document(io.BytesIO(_checked(data)))
+        parts = [part for part in _parts(document) if part.strip()]
+        return _title(document), "\n\n".join(parts)
+    except (UnreadableError, MemoryError):
+        raise
+    except Exception:  # python-docx lets zipfile's, lxml's and its own errors through, and stumbles in many ways
+        raise UnreadableError("broken DOCX") from None
+
+
+def _checked(data: bytes) -> bytes:
+    """The archive once more without pictures, after counting what its parts really unpack to.
+
+    python-docx unpacks every part whole, whatever size the archive declares.
+    """
+    unpacked = io.BytesIO()
+    total = tags = 0
+    try:
+        with zipfile.ZipFile(io.BytesIO(data)) as archive, zipfile.ZipFile(unpacked, "w") as checked:
+            entries = {entry.filename: entry for entry in archive.infolist()}
+            if len(entries) > MAX_ENTRIES:
+                raise UnreadableError(f"DOCX of more than {MAX_ENTRIES:,} parts")
+            for name, entry in entries.items():
+                part = _part(archive, entry) if name.lower().endswith((".xml", ".rels")) else b""
+                total += len(part)
+                tags += part.count(b"<")
+                if total > MAX_PARTS or tags > MAX_TAGS:
+                    raise UnreadableError(f"DOCX that unpacks to more than {MAX_PARTS / 1e6:g} MB or {MAX_TAGS:,} tags")
+                checked.writestr(name, EMPTY_CORE if name == CORE and not _is_xml(part) else part)
+    except (zipfile.BadZipFile, zlib.error, EOFError, NotImplementedError, RuntimeError, ValueError, OSError):
+        raise UnreadableError("broken DOCX") from None
+    return unpacked.getvalue()
+
+
+def _part(archive: zipfile.ZipFile, entry: zipfile.ZipInfo) -> bytes:
+    blocks, size = [], 0
+    with archive.open(entry) as part:
+        while block := part.read(BLOCK):
+            blocks.append(block)
+            size += len(block)
+            if size > MAX_PART:
+                raise UnreadableError(f"DOCX with a part that unpacks to more than {MAX_PART / 1e6:g} MB")
+    return b"".join(blocks)
+
+
+def _is_xml(part: bytes) -> bool:
+    from lxml import etree  # type: ignore[import-untyped]
+
+    try:
+        etree.fromstring(part, etree.XMLParser(resolve_entities=False))
+    except (etree.XMLSyntaxError, ValueError):
+        return False
+    return True
+
+
+def _title(document: Any) -> str:
+    try:
+        return (document.core_properties.title or "").strip()
+    except Exception:  # the text is worth more than a title that cannot be read
+        return ""
+
+
+def _parts(document: Any) -> Iterator[str]:
+    from docx.oxml.ns import qn
+    from docx.text.paragraph import Paragraph
+
+    for element in _blocks(document.element.body):
+        if element.tag == qn("w:tbl"):
+            yield "\n".join(" | ".join(row) for row in _rows(element))
+        else:
+            paragraph = Paragraph(element, document._body)
+            level = _level(paragraph)
+            yield f"{'#' * level} {paragraph.text}" if level else paragraph.text
+
+
+def _level(paragraph: Any) -> int:
+    style = paragraph.style.name if paragraph.style is not None and paragraph.style.name else ""
+    if style == "Title":
+        return 1
+    digits = style.removeprefix("Heading ")
+    return int(digits) if len(digits) == 1 and digits in "123456789" else 0
+
+
+def _blocks(parent: Any) -> Iterator[Any]:
+    """Paragraphs and tables in order, those inside content controls too."""
+    from docx.oxml.ns import qn
+
+    for element in parent:
+        if element.tag in (qn("w:p"), qn("w:tbl")):
+            yield element
+        elif element.tag == qn("w:sdt"):
+            content = element.find(qn("w:sdtContent"))
+            yield from _blocks(content) if content is not None else ()
+
+
+def _rows(table: Any) -> Iterator[list[str]]:
+    """The text of a table's cells. A cell that spans columns stands once; one that spans rows, in each of them.
+
+    python-docx itself repeats a cell for each column that it claims to span, which can be 100,000,000.
+    """
+    from docx.oxml.ns import qn
+
+    above: dict[int, str] = {}
+    for row in table.iterchildren(qn("w:tr")):
+        place, texts, below = 0, [], {}
+        for cell in row.iterchildren(qn("w:tc")):
+            properties = cell.find(qn("w:tcPr"))
+            span = merge = None
+            if properties is not None:
+                span, merge = properties.find(qn("w:gridSpan")), properties.find(qn("w:vMerge"))
+            goes_on = merge is not None and merge.get(qn("w:val"), "continue") == "continue"
+            text = above.get(place, "") if goes_on else _cell(cell)
+            if merge is not None:
+                below[place] = text
+            texts.append(text)
+            width = span.get(qn("w:val"), "1") if span is not None else "1"
+            place += int(width) if width.isdecimal() and len(width) < 10 else 1
+        above = below
+        yield texts
+
+
+def _cell(cell: Any) -> str:
+    """The text of a cell; tables inside it row by row."""
+    from docx.oxml.ns import qn
+
+    lines = []
+    for element in _blocks(cell):
+        if element.tag == qn("w:tbl"):
+            lines += [" | ".join(row) for row in _rows(element)]
+        else:
+            lines.append(element.text)
+    return "\n".join(lines)

@@ -1,0 +1,59 @@
+"""Which splitter cuts a text along its structure, and which texts have a structure that no parser survives?"""
+
+import re
+import time
+from collections.abc import Callable
+from functools import lru_cache, partial
+
+from semantic_text_splitter import CodeSplitter, MarkdownSplitter, TextSplitter
+
+Splitter = TextSplitter | MarkdownSplitter | CodeSplitter
+SplitterOf = Callable[[int], Splitter]  # by how many characters a piece may have
+
+SLICE = 1 << 16  # bytes that the parser gets at a time
+SMALL = 2000  # characters of code that parse fast whatever they are
+PARSE_SECONDS, PARSE_SECONDS_A_BYTE = 0.5, 1e-5  # of the processor; ordinary code takes 6e-7 a byte
+# The scanner of the YAML grammar ends the process where more than some 200 levels are open.
+_DEEP_YAML = re.compile(r"^(?:[ ]{100}|(?:[-?:][ \t]{1,9}){50})", re.MULTILINE)
+
+
+def splitter_for(text: str, layout: str, language: str | None) -> SplitterOf:
+    """What cuts `text` at any capacity: code whose grammar is missing or cannot cope with it is cut as plain text."""
+    if layout == "code" and (language is None or not _can_parse(text, language)):
+        return partial(_splitter, "text", None)
+    return partial(_splitter, layout, language)
+
+
+@lru_cache(maxsize=64)
+def _splitter(layout: str, language: str | None, capacity: int) -> Splitter:
+    if layout == "markdown":
+        return MarkdownSplitter(capacity)
+    if layout == "code":
+        from tree_sitter_language_pack import get_binding
+
+        return CodeSplitter(get_binding(language), capacity)  # type: ignore[arg-type]
+    return TextSplitter(capacity)
+
+
+def _can_parse(text: str, language: str) -> bool:
+    """Whether the grammar exists and parses `text` in the time that code takes: broken code may take hours."""
+    from tree_sitter_language_pack import get_parser
+
+    if language == "yaml" and _DEEP_YAML.search(text):
+        return False
+    try:
+        parser = get_parser(language)  # type: ignore[arg-type]
+    except LookupError:
+        return False
+    if len(text) <= SMALL:
+        return True
+    data = text.encode("utf-8", "replace")
+    deadline = time.thread_time() + PARSE_SECONDS + PARSE_SECONDS_A_BYTE * len(data)
+    try:
+        tree = parser.parse(
+            lambda offset, _: data[offset : offset + SLICE],
+            progress_callback=lambda *_: time.thread_time() > deadline,
+        )
+    except ValueError:  # it was stopped
+        return False
+    return tree is not None

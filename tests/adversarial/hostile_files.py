@@ -1,0 +1,260 @@
+"""A corpus of hostile files, made by code: each one once stopped, slowed down or filled up a reader of files.
+
+    python tests/adversarial/hostile_files.py FOLDER
+
+writes them all. `FILES` maps a file's name to a function that makes its bytes.
+"""
+
+import gzip
+import io
+import json
+import random
+import sys
+import zipfile
+from collections.abc import Callable
+from datetime import date
+from pathlib import Path
+
+DOCX_TYPES = (
+    '<Types xmlns="http://schemas.openxmlformats.org/package/2006/content-types">'
+    '<Default Extension="rels" ContentType="application/vnd.openxmlformats-package.relationships+xml"/>'
+    '<Default Extension="xml" ContentType="application/xml"/>'
+    '<Override PartName="/word/document.xml" ContentType='
+    '"application/vnd.openxmlformats-officedocument.wordprocessingml.document.main+xml"/></Types>'
+)
+DOCX_RELATIONS = (
+    '<Relationships xmlns="http://schemas.openxmlformats.org/package/2006/relationships"><Relationship Id="r1" Type='
+    '"http://schemas.openxmlformats.org/officeDocument/2006/relationships/officeDocument" Target="word/document.xml"/>'
+    "</Relationships>"
+)
+WORD = 'xmlns:w="http://schemas.openxmlformats.org/wordprocessingml/2006/main"'
+
+
+def pdf(pages: list[str], count: int | None = None) -> bytes:
+    """The smallest PDF with one line of text a page; `count` is how many pages it claims to have."""
+    kids = " ".join(f"{4 + 2 * number} 0 R" for number in range(len(pages)))
+    objects = [
+        b"<< /Type /Catalog /Pages 2 0 R >>",
+        f"<< /Type /Pages /Kids [{kids}] /Count {count or len(pages)} >>".encode(),
+        b"<< /Type /Font /Subtype /Type1 /BaseFont /Helvetica >>",
+    ]
+    for number, text in enumerate(pages):
+        content = f"BT /F1 12 Tf 72 720 Td ({text}) Tj ET".encode()
+        box = "/MediaBox [0 0 612 792] /Resources << /Font << /F1 3 0 R >> >>"
+        objects.append(f"<< /Type /Page /Parent 2 0 R {box} /Contents {5 + 2 * number} 0 R >>".encode())
+        objects.append(b"<< /Length %d >>\nstream\n%s\nendstream" % (len(content), content))
+    out, places = b"%PDF-1.4\n", []
+    for number, body in enumerate(objects, start=1):
+        places.append(len(out))
+        out += b"%d 0 obj\n%s\nendobj\n" % (number, body)
+    table = b"".join(b"%010d 00000 n \n" % place for place in places)
+    size = len(objects) + 1
+    trailer = b"trailer\n<< /Size %d /Root 1 0 R >>\nstartxref\n%d\n%%%%EOF" % (size, len(out))
+    return out + b"xref\n0 %d\n0000000000 65535 f \n%s" % (size, table) + trailer
+
+
+def docx(body: str, extra: dict[str, bytes] | None = None) -> bytes:
+    """A Word document of raw XML, with further parts if there are any."""
+    stream = io.BytesIO()
+    with zipfile.ZipFile(stream, "w", zipfile.ZIP_DEFLATED) as archive:
+        archive.writestr("[Content_Types].xml", DOCX_TYPES)
+        archive.writestr("_rels/.rels", DOCX_RELATIONS)
+        archive.writestr("word/document.xml", f"<w:document {WORD}><w:body>{body}</w:body></w:document>")
+        for name, data in (extra or {}).items():
+            archive.writestr(name, data)
+    return stream.getvalue()
+
+
+def docx_cell(text: str, properties: str = "") -> str:
+    """A cell of a Word table."""
+    return f"<w:tc><w:tcPr>{properties}</w:tcPr><w:p><w:r><w:t>{text}</w:t></w:r></w:p></w:tc>"
+
+
+def docx_with_broken_core() -> bytes:
+    """A document of python-docx whose title and author do not parse."""
+    from docx import Document
+
+    word, saved, out = Document(), io.BytesIO(), io.BytesIO()
+    word.add_paragraph("the cat sat")
+    word.save(saved)
+    with zipfile.ZipFile(saved) as archive, zipfile.ZipFile(out, "w") as damaged:
+        for name in archive.namelist():
+            damaged.writestr(name, b"<broken" if name == "docProps/core.xml" else archive.read(name))
+    return out.getvalue()
+
+
+def parquet(table: object, **options: object) -> bytes:
+    """A table of pyarrow as a file."""
+    import pyarrow.parquet as pq
+
+    stream = io.BytesIO()
+    pq.write_table(table, stream, **options)
+    return stream.getvalue()
+
+
+def odd_parquet() -> bytes:
+    """Values beside the text that Python has no type for."""
+    import pyarrow as pa
+
+    columns = {
+        "text": pa.array(["the cat", "the dog"]),
+        "id": pa.array([2**31 - 1, -(2**31)], pa.int32()).cast(pa.date32()),
+        "title": pa.array([2**62, 1], pa.timestamp("us", "Nowhere/Town")),
+        "blob": pa.array([b"\xff", b"\0"]),
+    }
+    return parquet(pa.table(columns))
+
+
+def _nested_table(depth: int) -> bytes:
+    return b"<table><tr><td>a" * depth + b"</td></tr></table>" * depth
+
+
+def _notebook(source: str) -> bytes:
+    return b'{"cells": [{"cell_type": "markdown", "source": [%s]}]}' % source.encode()
+
+
+def _noise(size: int, seed: int = 0) -> bytes:
+    return random.Random(seed).randbytes(size)
+
+
+def _corpus() -> dict[str, Callable[[], bytes]]:
+    """Name and maker of every file; the bytes are made when they are asked for, as some are large."""
+    return {
+        **_records(),
+        **_markup(),
+        **_office(),
+        **_code(),
+        "endless_heading.md": lambda: b"# " + b"x " * 60_000,
+        "signs_at_the_end.md": lambda: b"# " + b"a #" * 40_000 + b"b",
+        "endless_section.rst": lambda: b"a" * 100_000 + b"\n" + b"=" * 100_000,
+        "many_headings.md": lambda: b"".join(b"#" * (1 + i % 6) + b" head %d\n" % i for i in range(15_000)),
+        "open_quotes.md": lambda: b">" * 100_000 + b" x",
+        "nested_list.md": lambda: b"\n".join(b" " * (2 * depth) + b"- x" for depth in range(320)),
+        "brackets.md": lambda: b"[" * 100_000,
+        "front_matter.md": lambda: b"---\n" * 20_000,
+        "newlines.txt": lambda: b"\n" * 3_000_000 + b"x",
+        "noise.txt": lambda: _noise(100_000),
+        "picture.txt": lambda: b"\x89PNG\r\n\x1a\n" + _noise(5000),
+        "short_noise.txt": lambda: bytes(byte or 1 for byte in _noise(200)),
+        "half_utf16.txt": lambda: b"\xff\xfea",
+        "empty.txt": lambda: b"",
+    }
+
+
+def _records() -> dict[str, Callable[[], bytes]]:
+    return {
+        "surrogate.jsonl": lambda: b'{"_id": "\\udc00", "title": "\\ud800", "text": "the \\ud83d cat"}\n',
+        "nested.jsonl": lambda: b'{"text": ' + b"[" * 100_000 + b"]" * 100_000 + b"}\n",
+        "long_number.jsonl": lambda: b'{"text": "the cat", "n": ' + b"9" * 10_000 + b"}\n",
+        "long_id.jsonl": lambda: json.dumps(
+            {"_id": "i" * 500_000, "title": "t" * 500_000, "text": "cat " * 9000}
+        ).encode(),
+        "no_text.jsonl": lambda: json.dumps({f"column{number}\x1b]0;title\x07": 1 for number in range(3000)}).encode(),
+        "endless_line.jsonl.gz": lambda: gzip.compress(b'{"text": "' + b"x" * 200_000_000, 1),
+        "many_values.jsonl.gz": lambda: gzip.compress(b'{"text": [' + b"[]," * 13_000_000 + b"1]}", 1),
+        "nul.csv": lambda: b"id,text\n1,the\0cat\n",
+        "open_quote.csv": lambda: b'id,text\n1,"the cat\n' + b"2,dog\n" * 20_000,
+        "huge_field.csv": lambda: b'id,text\n1,"' + b"x" * 25_000_000 + b'"\n',
+        "wide.csv": lambda: b"text," + b"a," * 300_000 + b"z\n" + b"x\n" * 10_000,
+        "endless_header.csv": lambda: b"a" * 5_000_000,
+        "quotes.csv": lambda: b'id,text\n1,"a"b"c,"d\n2,""",""""\n',
+        "odd_types.parquet": odd_parquet,
+        "nested_text.parquet": _nested_parquet,
+        "not_utf8.parquet": _not_utf8_parquet,
+        "repeated.parquet": _repeated_parquet,
+        "cut.parquet": lambda: odd_parquet()[:-40] + odd_parquet()[-8:],
+    }
+
+
+def _nested_parquet() -> bytes:
+    import pyarrow as pa
+
+    return parquet(pa.table({"text": [[{"a": 1}], [{"a": 2}]]}))
+
+
+def _not_utf8_parquet() -> bytes:
+    import pyarrow as pa
+
+    data = pa.array([b"the cat \xff", b"the dog"]).view(pa.string())
+    return parquet(pa.table({"text": data, "date": [date(2020, 1, 1)] * 2}))
+
+
+def _repeated_parquet() -> bytes:
+    """A megabyte of text that stands there 500 times, in a few kilobytes."""
+    import pyarrow as pa
+
+    values = pa.DictionaryArray.from_arrays(pa.array([0] * 500, pa.int32()), pa.array(["\n" * 1_000_000]))
+    return parquet(pa.table({"text": values}), compression="zstd")
+
+
+def _markup() -> dict[str, Callable[[], bytes]]:
+    return {
+        "deep_1000.html": lambda: b"<div>" * 1000 + b"the cat",
+        "deep_100000.html": lambda: b"<div>" * 100_000 + b"the cat",
+        "deep_lists.html": lambda: b"<ul><li>a" * 3000,
+        "deep_tables.html": lambda: _nested_table(2000),
+        "deep_code.html": lambda: b"<pre>a" * 2000,
+        "deep_headers.html": lambda: b"<header>a" * 3000,
+        "blanks.html": lambda: b"<pre>" + b" " * 300_000 + b"x</pre>",
+        "styling.html": lambda: b"".join(b"<b id=%d>" % number for number in range(3000)) + b"<p>a" * 3000,
+        "endless_heading.html": lambda: b"<h1>" + b"x " * 50_000 + b"</h1><p>a",
+        "half_tags.html": lambda: b"<a" * 200_000,
+        "surrogates.html": lambda: b"<p>the cat &#xD800; &#x110000; &#0;</p>",
+        "meta.html": lambda: b"<meta " * 30_000 + b"<meta charset = " + b" " * 30_000,
+        "no_encoding.html": lambda: b"<meta charset=unicode_escape><p>\\x41 \xe9</p>",
+    }
+
+
+def _office() -> dict[str, Callable[[], bytes]]:
+    wide = "<w:tr>" + docx_cell("the cat", '<w:gridSpan w:val="100000000"/>') + "</w:tr>"
+    merged = "<w:tr>" + docx_cell("a", "<w:vMerge/>") + "</w:tr>"
+    return {
+        "wide_cell.docx": lambda: docx(f"<w:tbl>{wide}</w:tbl>"),
+        "merged_rows.docx": lambda: docx(f"<w:tbl>{merged * 3000}</w:tbl>"),
+        "no_grid.docx": lambda: docx("<w:tbl><w:tr><w:tc/></w:tr><w:tr/></w:tbl><w:p><w:r><w:t>cat</w:t></w:r></w:p>"),
+        "broken_core.docx": docx_with_broken_core,
+        "unpacks.docx": lambda: docx("<w:p/>" * 13_000_000),
+        "unpacks_elsewhere.docx": lambda: docx("<w:p/>", {"word/media/a.xml": b" " * 150_000_000}),
+        "no_document.docx": lambda: docx("</w:body>"),
+        "nested_cells.ipynb": lambda: b'{"cells": ' + b"[" * 100_000 + b"]" * 100_000 + b"}",
+        "many_values.ipynb": lambda: b'{"cells": [' + b"[]," * 6_600_000 + b"1]}",
+        "surrogate.ipynb": lambda: _notebook('"the \\ud800 cat"'),
+        "odd_sources.ipynb": lambda: _notebook('1, null, {"a": 2}, "the cat"'),
+        "a_list.ipynb": lambda: b"[1, 2]",
+        "cells_of_nothing.ipynb": lambda: b'{"cells": [1, null, {}, {"cell_type": [], "source": 5}]}',
+        "claims_pages.pdf": lambda: pdf(["the cat"], count=1_000_000),
+        "cut.pdf": lambda: pdf(["the cat", "the dog"])[:-200],
+        "itself.pdf": lambda: pdf(["the cat"]).replace(b"/Kids [4 0 R]", b"/Kids [2 0 R]"),
+    }
+
+
+def _code() -> dict[str, Callable[[], bytes]]:
+    return {
+        "arrows.c": lambda: b"x=>\n" * 1000,  # 7,500 of them take minutes: only a time limit helps
+        "comments.c": lambda: b"/*\n" * 10_000,
+        "here.sh": lambda: b"<<A\n" * 25_000,
+        "deep.yaml": lambda: b"\n".join(b" " * depth + b"a:" for depth in range(440)),
+        "dashes.yaml": lambda: b"- " * 3000,
+        "tags.xml": lambda: b"<a>\n" * 25_000,
+        "lists.json": lambda: b"[\n" * 20_000,
+        "parentheses.py": lambda: b"(\n" * 20_000,
+        "surrogate.py": lambda: b"# coding: utf-8\nx = '\xed\xa0\x80'\n",
+    }
+
+
+FILES = _corpus()
+
+
+def write_all(folder: Path) -> list[Path]:
+    """Write the whole corpus, some 100 MB, into `folder`; returns the files."""
+    folder.mkdir(parents=True, exist_ok=True)
+    files = []
+    for name, make in FILES.items():
+        file = folder / name
+        file.write_bytes(make())
+        files.append(file)
+    return files
+
+
+if __name__ == "__main__":
+    sys.stdout.write(f"{len(write_all(Path(sys.argv[1])))} files\n")

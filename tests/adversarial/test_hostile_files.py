@@ -1,0 +1,125 @@
+"""Every hostile file is read, or refused with a reason, in bounded time and memory."""
+
+import io
+import re
+import subprocess
+import sys
+import time
+from pathlib import Path
+
+import hostile_files
+import pytest
+from conftest import make_tokenizer
+
+from indexer.chunk import Chunker
+from indexer.formats.unreadable import UnreadableError
+from indexer.read import Columns, read
+from indexer.walk import Source
+
+SECONDS = 20.0  # of the processor; the slowest take about three
+MEGABYTES = 900  # with the libraries, which take some 150
+CHUNKER = Chunker(make_tokenizer(), 64)
+
+READABLE = {
+    "surrogate.jsonl": "the \ufffd cat",
+    "long_number.jsonl": "the cat",
+    "odd_types.parquet": "the cat",
+    "not_utf8.parquet": "the cat \ufffd",
+    "deep_1000.html": "the cat",
+    "deep_tables.html": "a",
+    "surrogates.html": "the cat",
+    "wide_cell.docx": "the cat",
+    "no_grid.docx": "cat",
+    "broken_core.docx": "the cat sat",
+    "surrogate.ipynb": "the \ufffd cat",
+    "odd_sources.ipynb": "the cat",
+}
+REFUSED = {
+    "nul.csv": "binary",
+    "deep_100000.html": "nested too deep",
+    "styling.html": "nested too deep",
+    "endless_line.jsonl.gz": "line 1 is longer than 50 MB",
+    "nested.jsonl": "nested too deep",
+    "many_values.jsonl.gz": "more than 3,000,000 values",
+    "huge_field.csv": "line 2",
+    "endless_header.csv": "line 1 is longer",
+    "nested_text.parquet": "column text holds no text but list",
+    "unpacks.docx": "unpacks to more than",
+    "unpacks_elsewhere.docx": "unpacks to more than",
+    "nested_cells.ipynb": "not a Jupyter notebook",
+    "many_values.ipynb": "not a Jupyter notebook",
+    "noise.txt": "binary",
+    "short_noise.txt": "binary",
+    "picture.txt": "binary",
+    "no_text.jsonl": r"no text column among: column0.*, \.\.\.",
+}
+
+
+def texts_of(name, data):
+    """Texts of the documents; chunks are made and looked at on the way."""
+    texts = []
+    for document in read(Source(Path(name), name, len(data), 0), io.BytesIO(data), Columns()):
+        texts.append(document.text)
+        for text in (document.id, document.title, document.text, document.record or ""):
+            text.encode()
+        chunks = list(CHUNKER.split(document))
+        assert len({chunk.id for chunk in chunks}) == len(chunks)
+        for chunk in chunks:
+            assert len(chunk.title) + sum(map(len, chunk.trail)) < 5000
+            (chunk.text + chunk.document_id).encode()
+    return texts
+
+
+@pytest.mark.parametrize("name", hostile_files.FILES)
+def test_a_hostile_file_is_read_or_refused_with_a_reason_in_time(name):
+    data = hostile_files.FILES[name]()
+    started = time.process_time()
+    try:
+        texts = texts_of(name, data)
+    except UnreadableError as error:
+        assert name not in READABLE, str(error)
+        assert re.search(REFUSED.get(name, ""), str(error))
+        assert "\n" not in str(error) and len(str(error)) < 400
+        assert "failed" not in str(error), "no parser stumbles in a way that is not foreseen"
+    else:
+        assert name not in REFUSED
+        assert READABLE.get(name, "") in "".join(texts)
+    assert time.process_time() - started < SECONDS
+
+
+BOMBS = [
+    "endless_line.jsonl.gz",
+    "many_values.jsonl.gz",
+    "many_values.ipynb",
+    "unpacks.docx",
+    "unpacks_elsewhere.docx",
+    "repeated.parquet",
+    "wide_cell.docx",
+    "newlines.txt",
+    "styling.html",
+]
+MEASURE = """
+import io, resource, sys
+from pathlib import Path
+from indexer.formats.unreadable import UnreadableError
+from indexer.read import Columns, read
+from indexer.walk import Source
+file = Path(sys.argv[1])
+try:
+    with file.open("rb") as stream:
+        for document in read(Source(file, file.name, file.stat().st_size, 0), stream, Columns()):
+            pass
+except UnreadableError:
+    pass
+print(resource.getrusage(resource.RUSAGE_SELF).ru_maxrss)
+"""
+
+
+@pytest.mark.skipif(sys.platform == "win32", reason="Windows has no getrusage")
+@pytest.mark.parametrize("name", BOMBS)
+def test_a_bomb_does_not_fill_the_memory(name, tmp_path):
+    file = tmp_path / name
+    file.write_bytes(hostile_files.FILES[name]())
+    run = subprocess.run([sys.executable, "-c", MEASURE, str(file)], capture_output=True, text=True, check=True)
+    kilobytes = int(run.stdout) / (1024 if sys.platform == "darwin" else 1)
+    assert kilobytes / 1024 < MEGABYTES

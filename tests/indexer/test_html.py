@@ -1,0 +1,88 @@
+"""Pages as people write them: what is the page's content is kept, and what leads around the site is not."""
+
+import pytest
+
+from indexer.formats.html import to_markdown
+
+SPHINX = """<html><head><title>Cats — Zoo 1.0 documentation</title></head><body>
+<div class="related" role="navigation"><ul><li><a href="i.html">index</a></li></ul></div>
+<div class="document"><div class="body" role="main"><section id="cats"><h1>Cats<a class="headerlink">¶</a></h1>
+<p>They <code>purr</code>.</p><aside class="topic"><p class="topic-title">Note</p><p>Not all do.</p></aside>
+<table class="docutils"><thead><tr><th><p>Name</p></th><th><p>Says</p></th></tr></thead>
+<tbody><tr><td><p>Tom</p></td><td><p>Miau</p><p>and <em>pur</em>r</p></td></tr></tbody></table>
+<div class="highlight"><pre><span></span><span class="k">def</span> <span class="nf">purr</span>():
+    <span class="k">pass</span>
+</pre></div></section></div></div>
+<div class="sphinxsidebar"><h3>Contents</h3></div><footer>Copyright</footer></body></html>"""
+
+MKDOCS = """<html><head><title>Setup - Zoo</title></head><body><header><nav>Zoo Home</nav></header>
+<nav class="md-nav"><a>Setup</a></nav><main><article class="md-content__inner"><h1>Setup</h1><p>Install it.</p>
+<table class="highlighttable"><tr><td class="linenos"><pre>1
+2</pre></td><td class="code"><pre>pip install zoo
+zoo run</pre></td></tr></table></article></main><footer>Made with</footer></body></html>"""
+
+FORUM = """<html><head><title>Why do cats purr?</title></head><body><header>Forum login</header><nav>Boards</nav>
+<form action="/moderate"><article><header><h2>Alice asks</h2></header><p>Why?</p>
+<select><option>Delete</option></select>
+</article><article><header><b>Bob</b></header><p>Because<br>they can.</p><button>Like</button></article></form>
+<footer>Imprint</footer></body></html>"""
+
+WIKI = """<html><head><title>Cat - Wiki</title></head><body><div id="content"><h1>Cat</h1>
+<table class="infobox"><caption>Cat</caption><tr><th>Family</th><td><ul><li>Felidae</li><li>Felinae</li></ul></td></tr>
+<tr><td>Range<br>map</td><td><table><tr><td>in</td><td>ner</td></tr></table></td></tr></table>
+<p>The <b>cat</b><sup>[1]</sup> is a <b>H</b>unter.</p></div><div role="navigation">See also</div></body></html>"""
+
+
+def holds(page, *, kept, gone):
+    _, text = to_markdown(page)
+    for part in kept:
+        assert part in text, text
+    for part in gone:
+        assert part not in text, text
+
+
+def test_a_sphinx_page():
+    kept = ["# Cats\n", "They purr.", "Not all do.", "Name | Says\nTom | Miau and purr", "def purr():\n    pass"]
+    holds(SPHINX, kept=kept, gone=["index", "Contents", "Copyright", "¶"])
+    assert to_markdown(SPHINX)[0] == "Cats"
+
+
+def test_a_mkdocs_page():
+    holds(MKDOCS, kept=["# Setup", "Install it.", "pip install zoo\nzoo run"], gone=["Home", "Made with", "1\n2"])
+
+
+def test_all_articles_of_a_forum_inside_its_form():
+    kept = ["## Alice asks", "Why?", "Bob", "Because\nthey can."]
+    holds(FORUM, kept=kept, gone=["login", "Boards", "Delete", "Like", "Imprint"])
+
+
+def test_an_encyclopedia_page():
+    kept = ["Family | Felidae Felinae", "Range map | in ner", "The cat[1] is a Hunter."]
+    holds(WIKI, kept=kept, gone=["See also"])
+
+
+@pytest.mark.parametrize(
+    ("cell", "text"),
+    [
+        ("<p>Alice</p><p>Bob</p>", "Alice Bob"),
+        ("Alice<br>Bob", "Alice Bob"),
+        ("<ul><li>Alice<li>Bob</ul>", "Alice Bob"),
+        ("<b>H</b>ello", "Hello"),
+        ("<div>Alice</div>Bob", "Alice Bob"),
+    ],
+)
+def test_blocks_in_a_cell_are_parted_and_inline_markup_is_not(cell, text):
+    assert to_markdown(f"<table><tr><td>{cell}</td><td>x</td></tr></table>")[1] == f"{text} | x"
+
+
+def test_a_header_belongs_to_the_page_unless_a_part_of_it_holds_it():
+    page = "<header>site</header><section><header><h2>Part</h2></header><p>a</p></section><footer>end</footer>"
+    assert to_markdown(page)[1] == "## Part\n\na"
+
+
+def test_content_that_is_marked_but_empty_does_not_hide_the_page():
+    assert to_markdown("<main></main><div>the cat</div>")[1] == "the cat"
+
+
+def test_code_keeps_its_line_breaks():
+    assert to_markdown("<pre>a<br>b\n  c<div>d</div><div>e</div></pre>")[1] == "```\na\nb\n  c\nd\ne\n```"
