@@ -1,13 +1,13 @@
 """Mutation testing: does any test fail when the code is changed a little? `make mutants` runs this.
 
-mutmut changes one expression at a time in the modules that `[tool.mutmut]` in pyproject.toml names, and runs those of the
-tests listed there that reach the changed function. A run that was stopped goes on where it was. When one of the tests has
-changed, all mutants are tried again.
+mutmut changes one expression at a time in the modules that `[tool.mutmut]` in pyproject.toml names, and runs those of
+the tests listed there that reach the changed function. A run that was stopped goes on where it was. When one of the
+tests has changed, all mutants are tried again.
 
     python tests/mutants.py [--max-children N] [MUTANT ...]     # a mutant, or a pattern such as 'trainer.pack*'
 
-Ends with what the surviving mutants changed, and a table. The exit code is 1 where fewer than LEAST percent of a module's
-mutants were killed.
+Ends with what the surviving mutants changed, and a table. The exit code is 1 where fewer than LEAST percent of a
+module's mutants were killed.
 """
 
 import hashlib
@@ -49,7 +49,8 @@ def forget_results_of_other_tests() -> None:
     selected = config().pytest_add_cli_args_test_selection
     digest = hashlib.sha256(repr(selected).encode())
     for file in sorted(Path("tests").rglob("*.py")):
-        if file.as_posix() in selected or not file.name.startswith("test_"):  # conftest.py and what tests import
+        is_imported = not file.name.startswith("test_") and file.name != Path(__file__).name  # conftest.py and the like
+        if file.as_posix() in selected or is_imported:
             digest.update(file.read_bytes())
     kept = WORKPLACE / "tests.sha256"
     if WORKPLACE.exists() and not (kept.exists() and kept.read_text() == digest.hexdigest()):
