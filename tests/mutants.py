@@ -25,6 +25,7 @@ from mutmut.utils.file_utils import walk_mutatable_files
 
 LEAST = 90  # percent of a module's mutants
 KILLED = ("killed", "timeout", "segfault")
+NOT_RUN = "not checked"
 WORKPLACE = Path("mutants")
 
 
@@ -39,7 +40,7 @@ def main(arguments: list[str]) -> int:
     results = {path: statuses(path) for path in sorted(walk_mutatable_files())}
     for path, found in results.items():
         for mutant, status in found.items():
-            if status not in KILLED:
+            if status not in (*KILLED, NOT_RUN):
                 print(f"{mutant}: {status}\n{changed_lines(mutant, path)}\n")
     return 0 if print_table(results) else 1
 
@@ -78,7 +79,7 @@ def print_table(results: dict[Path, dict[str, str]]) -> bool:
     everything = [status for found in results.values() for status in found.values()]
     enough = True
     for name, found in [*((path, list(found.values())) for path, found in results.items()), ("all", everything)]:
-        run = [status for status in found if status != "not checked"]
+        run = [status for status in found if status != NOT_RUN]
         killed = sum(status in KILLED for status in run)
         share = 100 * killed / len(run) if run else 100.0
         left = f" ({len(found) - len(run)} not run)" if len(run) < len(found) else ""
