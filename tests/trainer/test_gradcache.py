@@ -223,6 +223,8 @@ def test_memory_is_given_back_after_every_few_micro_batches(monkeypatch):
     first_pass = order[: 10 + 3]  # 10 texts of context, one a micro-batch
     assert TIDY_EVERY == 4
     assert first_pass == ["text", "tidy", *["text"] * 4, "tidy", *["text"] * 4, "tidy", "text"]
+    # Three times in each pass over context, queries and documents, forth and back, and once after the loss.
+    assert order.count("tidy") == 3 * 3 * 2 + 1
 
 
 def test_a_second_step_adds_its_gradient_to_the_firsts():
@@ -304,7 +306,10 @@ def test_summed_gradients_are_zero_where_the_batch_touched_nothing():
 @pytest.mark.parametrize("is_null", [False, True])
 def test_everything_stays_on_the_device_of_the_model(attention, is_null, monkeypatch):
     """The meta device holds no numbers and refuses to be mixed with another, as a GPU does."""
+    asked = []
     monkeypatch.setattr(SecondStage, "gates_closed", False)  # this asks for numbers
+    monkeypatch.setattr(gradcache, "has_kernel", lambda tensor: asked.append(tensor.device.type) or False)
+    monkeypatch.setattr(gradcache, "give_back", lambda: pytest.fail("it is the processor's memory alone"))
     model, head = (module.to("meta") for module in make_student(replace(TINY, context_attention=attention)))
     batch = make_batch()
     batch = replace(batch, is_null=batch.is_null | is_null)
@@ -315,6 +320,7 @@ def test_everything_stays_on_the_device_of_the_model(attention, is_null, monkeyp
         return contrastive(queries, documents, excluded, 0.05)
 
     GradCache(model, head, 5).step(batch, lambda: torch.ones(TINY.backbone.vocabulary, device="meta"), judge)
+    assert asked == ["meta"] * (attention == "cached")
     assert all(parameter.grad.device.type == "meta" for parameter in model.second_stage.parameters())
     assert all((parameter.grad is None) == is_null for parameter in model.own_first_stage.parameters())
 
