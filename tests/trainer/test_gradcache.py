@@ -109,7 +109,10 @@ def test_a_frozen_first_stage_gets_no_gradient():
 @pytest.mark.parametrize("attention", ["cached", "joint"])
 def test_two_processes_find_the_gradient_of_one(attention, tmp_path):
     model, head = make_student(replace(TINY, context_attention=attention))
-    alone = cached(model, head, make_batch(), 4)
+    batch, cache = make_batch(), GradCache(model, head, 4)
+    loss = cache.step(batch, weights_of(head, batch), judge_of(head, batch)).loss.item()
+    cache.sum_gradients()
+    alone = loss, gradients(model, head)
     places = [
         HERE,
         HERE.parent,

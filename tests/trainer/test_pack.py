@@ -107,6 +107,28 @@ def test_a_row_begins_at_any_place_of_its_clusters(order):
     assert sizes == set(range(11))
 
 
+@pytest.mark.parametrize("order", ["random", "tour"])
+def test_batches_are_cut_from_a_drawn_place_on_and_round_to_it(order):
+    found = clusters_of(50, 5)
+    random = np.random.default_rng([1, 2, 0])
+    row = _row(found, order, random).tolist()
+    start = int(random.integers(50))
+    row = row[start:] + row[:start]
+    expected = [row[begin : begin + 8] for begin in range(0, 48, 8)]
+    assert sorted(batch.rows.tolist() for batch in pack({"d": found}, 8, order, 1, 2)) == sorted(expected)
+
+
+def test_small_clusters_share_a_batch_with_their_neighbours_on_a_tour():
+    angles = np.linspace(0, np.pi, 16)
+    found = Clusters(np.repeat(np.arange(16), 4), np.stack([np.cos(angles), np.sin(angles)], 1).astype(np.float32))
+
+    def spread(order):
+        batches = [batch for epoch in range(20) for batch in pack({"d": found}, 8, order, 1, epoch)]
+        return np.mean([np.ptp(found.assignment[batch.rows]) for batch in batches])
+
+    assert spread("tour") < spread("random") / 2
+
+
 def test_domains_are_packed_each_by_its_own_draw_and_mixed():
     """Two domains of the same clusters: their pairs do not stand alike, and neither comes first as a whole."""
     domains = {name: clusters_of(64, 4) for name in ("a", "b")}
