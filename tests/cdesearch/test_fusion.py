@@ -58,10 +58,11 @@ def test_the_fused_scores_are_those_of_the_definition(drawn, null, parts):
 
 @pytest.mark.parametrize("n", [NOISE_RANK - 1, NOISE_RANK, NOISE_RANK + 1])
 @pytest.mark.parametrize("n_null", [0, FEWEST_NULL - 1, FEWEST_NULL, FEWEST_NULL + 1])
-def test_the_definition_holds_where_its_cases_meet(n, n_null):
+@pytest.mark.parametrize("loudest", [0.5, 3.0])  # as a logarithm of its ratio to the quietest
+def test_the_definition_holds_where_its_cases_meet(n, n_null, loudest):
     random = np.random.default_rng(n * n_null)
     dense, null = random.uniform(-1, 1, n), random.uniform(-1, 1, n_null)
-    text = np.exp(random.uniform(0, 3, n))
+    text = np.exp(random.uniform(0, loudest, n))
     expected = fused_by_the_definition(dense.tolist(), text.tolist(), null.tolist(), None)
     np.testing.assert_allclose(fuse(dense, text, null), expected, rtol=1e-9)
 
