@@ -260,6 +260,17 @@ def test_doors_that_are_shut_but_may_open_read_the_context():
     assert all(found[f"0.second_stage.doors.{n}.gate"].abs().sum() > 0 for n in range(len(model.second_stage.doors)))
 
 
+def test_doors_that_are_open_and_frozen_read_the_context():
+    results = []
+    for run in (full_graph, cached):
+        model, head = make_student()
+        for gate in model.second_stage.gates:
+            gate.requires_grad_(False)
+        results.append(run(model, head, make_batch(), 5))
+    assert_same(*results)
+    assert any("own_first_stage" in name for name in results[1][1])
+
+
 @pytest.mark.parametrize("why", ["null", "shut"])
 def test_the_first_stage_rests_where_nothing_of_it_is_seen(why):
     batch, (model, head) = make_batch(), make_student()
