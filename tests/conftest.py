@@ -4,12 +4,16 @@ from pathlib import Path
 
 import pytest
 import torch
+from hypothesis import Phase, settings
 from tokenizers import Tokenizer, models, normalizers, pre_tokenizers, processors
 
 from cdesearch.encoder import Encoder, load_encoder
 from cdesearch.model.config import BackboneConfig, ModelConfig
 from cdesearch.model.contextual import ContextualModel
 from trainer.export import export
+
+# For `make mutants`: the same examples every time; no search for a simpler one, since a failure is all that counts.
+settings.register_profile("mutants", settings.get_profile("ci"), phases=[Phase.explicit, Phase.generate])
 
 LETTERS = "abcdefghijklmnopqrstuvwxyz0123456789.,:;!?#-_()[]{}<>=+*/'\"`"
 

@@ -16,8 +16,6 @@ from cdesearch.model.config import StatisticsConfig
 from cdesearch.statistics import idf_weights, whitening
 from trainer.batch import Tokens, choose_context, siblings_of
 from trainer.document_context import in_document
-from trainer.false_negatives import false_negatives
-from trainer.loss import contrastive
 from trainer.pairs import Pair, domain_files, prepare, read_pairs
 from trainer.recipe import differences, load_recipe
 from trainer.statistics_head import StatisticsHead
@@ -151,45 +149,6 @@ def test_a_recipe_finds_its_data_under_the_data_folder(tmp_path, monkeypatch):
     (tmp_path / "recipe.toml").write_text(RECIPE)
     monkeypatch.setenv("CDESEARCH_DATA", str(tmp_path))
     assert load_recipe(tmp_path / "recipe.toml").data.pairs == [tmp_path / "p"]
-
-
-def test_what_the_surrogate_likes_better_is_no_negative():
-    scores = np.array([[1.0, 1.05, 1.2, 0.1], [0.3, 1.0, 0.2, 0.9]], np.float32)
-    mask = false_negatives(scores, ["a", "b"], ["x", "y", "z", "x"], eps=0.1)
-    assert mask.tolist() == [[False, False, True, True], [False, False, False, False]]
-    same_query = false_negatives(scores, ["a", "a"], ["x", "y", "z", "w"], eps=0.1)
-    assert same_query[0, 1] and same_query[1, 0] and not same_query[0, 0]
-    second = false_negatives(scores[1:], ["a", "a"], ["x", "y", "z", "w"], eps=0.1, first=1)
-    assert second.tolist() == same_query[1:].tolist()
-
-
-def test_the_loss_is_the_cross_entropy_of_what_is_not_excluded():
-    queries, documents = torch.eye(2, 4), torch.eye(3, 4)
-    excluded = torch.tensor([[False, False, True], [False, False, True]])
-    expected = -torch.log_softmax(torch.tensor([2.0, 0.0]), 0)[0]
-    verdict = contrastive(queries, documents, excluded, temperature=0.5)
-    assert verdict.loss.item() == pytest.approx(expected.item(), abs=1e-4) and verdict.accuracy == 1
-    teacher = queries @ documents.T / 0.5
-    taught = contrastive(queries, documents, excluded, 0.5, teacher, teacher_weight=1.0)
-    assert taught.loss.item() == pytest.approx(0, abs=1e-5)
-
-
-def test_a_loss_in_blocks_of_rows_is_the_whole_one(monkeypatch):
-    random = torch.Generator().manual_seed(0)
-    excluded = torch.rand(7, 9, generator=random) < 0.2
-    excluded[range(7), range(7)] = False
-    teacher = torch.randn(7, 9, generator=random)
-    vectors = torch.randn(16, 5, generator=random)
-
-    def judged(rows):
-        monkeypatch.setattr("trainer.loss.ROWS", rows)
-        leaf = vectors.clone().requires_grad_()
-        verdict = contrastive(leaf[:7], leaf[7:], excluded, 0.1, teacher, teacher_weight=0.3)
-        verdict.loss.backward()
-        return verdict.loss.detach(), verdict.accuracy, leaf.grad
-
-    for whole, parts in zip(judged(7), judged(3), strict=True):
-        torch.testing.assert_close(whole, parts)
 
 
 def test_the_learning_head_is_the_head_of_inference():

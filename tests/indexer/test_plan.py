@@ -1,0 +1,161 @@
+"""Which files count as changed, beside an index that a real build has made."""
+
+import json
+import os
+from dataclasses import replace
+from pathlib import Path
+
+import pytest
+
+from cdesearch.index import Index
+from indexer.build import build
+from indexer.plan import STAMP_NS, Plan, count_changes, make_plan
+from indexer.progress import Silent
+from indexer.settings import Options
+from indexer.walk import Skipped, Source
+
+SECOND = 10**9
+BUILT = 10**9  # seconds; a number that is exact in nanoseconds as a float too
+TEXTS = {"a.md": "the cat", "b.md": "the dog", "c.md": "the moon"}
+RECORDS = [{"id": "one", "text": "the river"}, {"id": "two", "text": "the stone"}]
+
+
+@pytest.fixture(scope="module")
+def indexed(tmp_path_factory, tiny_checkpoint):
+    docs = tmp_path_factory.mktemp("plan") / "docs"
+    docs.mkdir()
+    for name, text in TEXTS.items():
+        (docs / name).write_text(text)
+    (docs / "d.jsonl").write_text("\n".join(map(json.dumps, RECORDS)))
+    for file in docs.iterdir():
+        os.utime(file, ns=(BUILT * SECOND, BUILT * SECOND))
+    build([docs], Options(model=tiny_checkpoint), Silent())
+    return docs
+
+
+@pytest.fixture
+def base(indexed):
+    """The index, as if it had been built long after its files were written."""
+    index = Index.open(indexed)
+    index.manifest = replace(index.manifest, updated=float(BUILT + 1000))
+    return index
+
+
+def source_of(file, **changed):
+    stat = file.stat()
+    return replace(Source(file, file.name, stat.st_size, stat.st_mtime_ns), **changed)
+
+
+def sources_of(docs):
+    return [source_of(file) for file in sorted(docs.iterdir()) if file.is_file()]
+
+
+def plan_of(found, base, **options):
+    counted = []
+    plan = make_plan(found, base, counted.append, **options)
+    assert counted == [1] * len(found), "each is counted once"
+    return plan
+
+
+def without_time(records):
+    return sorted(
+        ({name: value for name, value in record.items() if name != "mtime_ns"} for record in records), key=str
+    )
+
+
+def test_without_a_base_everything_is_to_be_read(indexed):
+    found = sources_of(indexed)
+    assert plan_of([*found, Skipped("x", "why")], None) == Plan(to_read=found, skipped=[Skipped("x", "why")])
+
+
+def test_where_nothing_has_changed_every_record_is_kept_and_no_file_is_read(indexed, base):
+    gone = [replace(source, file=Path("/nowhere")) for source in sources_of(indexed)]
+    plan = plan_of(gone, base)
+    assert plan == Plan(kept=plan.kept) and plan.is_empty
+    assert without_time(plan.kept) == without_time(base.documents.to_arrow().to_pylist())
+    assert {record["mtime_ns"] for record in plan.kept} == {BUILT * SECOND}
+    assert sum(record["path"] == "d.jsonl" for record in plan.kept) == 2, "all records of a file"
+
+
+def test_what_was_left_out_says_nothing_about_the_rest(indexed, base):
+    found = sources_of(indexed)
+    plan = plan_of([found[0], Skipped("x", "why"), *found[1:]], base)
+    assert plan.skipped == [Skipped("x", "why")] and plan.is_empty and len(plan.kept) == 5
+
+
+def test_a_file_that_is_new_is_read_and_one_that_is_no_longer_there_is_gone(indexed, base, tmp_path):
+    news = tmp_path / "news.md"
+    news.write_text("the bread")
+    found = [source for source in sources_of(indexed) if source.path != "b.md"]
+    plan = plan_of([*found, source_of(news)], base)
+    assert plan.to_read == [source_of(news)] and plan.gone == {"b.md"} and not plan.is_empty
+    assert {record["path"] for record in plan.kept} == {"a.md", "c.md", "d.jsonl"}
+    assert not plan_of(found, base).is_empty and not plan_of([*sources_of(indexed), source_of(news)], base).is_empty
+
+
+@pytest.mark.parametrize(
+    ("text", "changed"), [("the cow", True), ("the cat", False), ("the cats", True), ("the ca", True)]
+)
+def test_a_file_with_another_time_is_changed_where_its_contents_are(indexed, base, tmp_path, text, changed):
+    file = tmp_path / "a.md"
+    file.write_text(text)
+    os.utime(file, ns=(BUILT * SECOND + 5, BUILT * SECOND + 5))
+    plan = plan_of([source_of(file), *sources_of(indexed)[1:]], base)
+    assert plan.gone == {source.path for source in plan.to_read} == ({"a.md"} if changed else set())
+    if not changed:
+        assert [r["mtime_ns"] for r in plan.kept if r["path"] == "a.md"] == [BUILT * SECOND + 5], "known next time"
+
+
+@pytest.mark.parametrize(("later", "read"), [(-1, True), (0, True), (1, False)])
+def test_a_file_written_within_the_grain_of_time_stamps_before_the_build_is_read_again(indexed, base, later, read):
+    """It may have been written once more, of the same size, in the same tick of the clock."""
+    base.manifest = replace(base.manifest, updated=float(BUILT + STAMP_NS // SECOND + later))
+    plan = plan_of([replace(source, file=Path("/nowhere")) for source in sources_of(indexed)], base)
+    assert bool(plan.to_read) == read == (len(plan.kept) == 0)
+
+
+def test_a_file_whose_size_alone_differs_is_changed_unread(indexed, base):
+    found = sources_of(indexed)
+    found[0] = replace(found[0], size=found[0].size + 1)
+    assert plan_of(found, base).to_read == found[:1]
+
+
+def test_everything_can_be_read_anew(indexed, base, tmp_path):
+    news = tmp_path / "news.md"
+    news.write_text("the bread")
+    found = [*sources_of(indexed), source_of(news)]
+    plan = plan_of(found, base, read_all=True)
+    assert plan == Plan(to_read=found, gone={*TEXTS, "d.jsonl"})
+
+
+def test_changes_are_counted(indexed, tmp_path, tiny_checkpoint):
+    docs = tmp_path / "docs"
+    docs.mkdir()
+    for name in ("same.md", "edited.md", "deleted.md", "deleted too.md"):
+        (docs / name).write_text(f"the {name}")
+    (docs / "broken.pdf").write_bytes(b"no pdf")
+    build([docs], Options(model=tiny_checkpoint), Silent())
+    assert count_changes(Index.open(docs)) == {"new": 0, "modified": 0, "deleted": 0}, "broken.pdf is known as such"
+    (docs / "edited.md").write_text("another text")
+    (docs / "deleted.md").unlink()
+    (docs / "deleted too.md").unlink()
+    for name in ("n1.md", "n2.md", "n3.md"):
+        (docs / name).write_text("new")
+    assert count_changes(Index.open(docs)) == {"new": 3, "modified": 1, "deleted": 2}
+
+
+def test_a_folder_that_is_gone_counts_its_files_as_deleted(tmp_path, tiny_checkpoint):
+    for folder in ("one", "two"):
+        (tmp_path / folder).mkdir()
+        (tmp_path / folder / "a.md").write_text(f"the {folder}")
+    build([tmp_path / "one", tmp_path / "two"], Options(model=tiny_checkpoint, index=tmp_path / "index"), Silent())
+    (tmp_path / "two" / "a.md").unlink()
+    (tmp_path / "two").rmdir()
+    assert count_changes(Index(tmp_path / "index")) == {"new": 0, "modified": 0, "deleted": 1}
+
+
+def test_a_file_over_the_limit_of_the_index_is_not_new(tmp_path, tiny_checkpoint):
+    (tmp_path / "a.md").write_text("the cat")
+    build([tmp_path], Options(model=tiny_checkpoint, max_file_bytes=100), Silent())
+    (tmp_path / "large.md").write_text("the dog " * 100)
+    assert count_changes(Index.open(tmp_path))["new"] == 0
