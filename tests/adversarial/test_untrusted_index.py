@@ -239,7 +239,7 @@ def test_an_index_kept_elsewhere_on_its_users_word_goes_on(docs, tmp_path):
 def test_where_nothing_can_be_confirmed_for_later_the_run_says_so_and_goes_on(docs, tmp_path, monkeypatch):
     (tmp_path / "file").write_text("")
     monkeypatch.setenv("XDG_CONFIG_HOME", str(tmp_path / "file"))
-    report = build([docs], Options(index=tmp_path / "index"), Silent())
+    report = build([docs], Options(index=tmp_path / "indexes" / "docs"), Silent())
     assert report.changed and "ask for the model or folders" in str(report.note)
 
 
