@@ -8,8 +8,9 @@ from typing import Any
 from uuid import uuid4
 
 from cdesearch.errors import IndexStateError
-from cdesearch.index import CONTEXT, MANIFEST, TABLES
+from cdesearch.index import CONTEXT, MANIFEST
 from cdesearch.index_folder import CURRENT, GENERATIONS, current_name, replace_file, write_new
+from cdesearch.lance_manifest import TABLES
 from indexer.ledger import ours, remove, write_down
 
 PLAN = "plan.json"  # a generation that has one is unfinished
