@@ -1,7 +1,7 @@
 """Tables of an index hold their data themselves: Lance would fetch from any address that a table's manifest names.
 
-A table that was cloned keeps its data elsewhere, in base paths that may be `s3://...`: a forged one would make a query go
-to the network. Lance has no way to forbid that, so its manifests are checked before it opens them.
+A table that was cloned keeps its data elsewhere, in base paths that may be `s3://...`: a forged one would make a query
+go to the network. Lance has no way to forbid that, so its manifests are checked before it opens them.
 """
 
 from collections.abc import Iterator

@@ -11,7 +11,6 @@ from filelock import FileLock, Timeout
 
 from cdesearch.errors import (
     IndexBusyError,
-    IndexDamagedError,
     IndexStateError,
     IndexUntrustedError,
     InputError,
@@ -32,7 +31,6 @@ from cdesearch.index_folder import (
     read_small,
     write_new,
 )
-from cdesearch.lance_manifest import check_tables
 from indexer.ledger import ours, remove
 
 WORTH_KEEPING = ("context.bare.safetensors", "tables/own_vectors.lance/data")  # of a build: what the model has made
@@ -126,10 +124,6 @@ def _check_entries(folder: Path) -> None:
             check_tree(generations / name)
     for generation in ours(folder):
         check_tree(generation)
-        with suppress(
-            IndexDamagedError
-        ):  # a rebuild may start from it; what is continued is opened by Lance, which tells
-            check_tables(generation)
 
 
 def _holder(folder: Path) -> str:
