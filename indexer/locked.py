@@ -139,7 +139,8 @@ def _take_back(folder: Path, made: list[Path]) -> None:
         return
     with suppress(OSError):  # something else lies there by now: it stays
         if folder / MARKER in made:
-            remove(folder, ours(folder))
+            if generations := ours(folder):  # else a full disk would not even take the empty ledger
+                remove(folder, generations)
             if (folder / GENERATIONS).is_dir():
                 (folder / GENERATIONS).rmdir()
             for name in KNOWN_FILES[::-1]:  # the marker last
