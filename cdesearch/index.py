@@ -23,6 +23,7 @@ from cdesearch.index_folder import (
     current_name,
     find_index,
 )
+from cdesearch.lance_manifest import TABLES, check_tables
 from cdesearch.manifest import Manifest
 from cdesearch.schema import DOCUMENT_SCHEMA, chunk_schema
 
@@ -41,7 +42,6 @@ __all__ = [
     "find_index",
 ]
 
-TABLES = "tables"  # the folder of LanceDB in a generation
 CONTEXT = "context.safetensors"
 
 
@@ -57,6 +57,7 @@ def current_generation(folder: Path) -> Path:
         raise IndexDamagedError(f"{folder / CURRENT} names a generation that is not there.", REBUILD)
     try:
         check_tree(generation)
+        check_tables(generation)
     except OSError as error:
         raise IndexDamagedError(f"{generation} cannot be read ({error.strerror}).", REBUILD) from None
     return generation

@@ -6,6 +6,7 @@ yes stands in one file of the user's configuration, by the real path of the inde
 
 import json
 import os
+import shlex
 import sys
 from collections.abc import Iterable
 from contextlib import suppress
@@ -75,8 +76,8 @@ def check_confirmed(folder: Path, asked: Asked) -> None:
     other = "name the folders again in `cdesearch index`" if missing.folders else "name it again with --model"
     raise IndexUntrustedError(
         f"The index {printable(str(folder))} asks for {missing.told()}, which nobody has confirmed on this computer"
-        " for an index at this place.",
-        f"If you trust it, run `cdesearch trust {printable(str(folder))}`, or {other}.",
+        " for an index at this place; one that is moved asks again.",
+        f"If you trust it, run `cdesearch trust {shlex.quote(printable(str(folder)))}`, or {other}.",
     )
 
 

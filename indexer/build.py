@@ -163,7 +163,7 @@ def _run(
         fill(tables, spool, own, kept, None, encoder, bare, measured, progress)
         _place_sample(building / CONTEXT, tables)
     else:
-        fill(tables, spool, own, kept, last, encoder, last.context, None, progress)
+        fill(tables, spool, own, kept, last, encoder, last.context_for(encoder), None, progress)
     context = Context.load(building / CONTEXT)
     progress.stage("Indexing words", None)
     tables.write_documents(records)

@@ -9,8 +9,9 @@ from uuid import uuid4
 
 from cdesearch.checksums import MANIFEST, PLAN
 from cdesearch.errors import IndexStateError
-from cdesearch.index import CONTEXT, TABLES
+from cdesearch.index import CONTEXT
 from cdesearch.index_folder import CURRENT, GENERATIONS, current_name, replace_file, write_new
+from cdesearch.lance_manifest import TABLES, check_tables
 from indexer.ledger import ours, remove, write_down
 
 
@@ -24,7 +25,7 @@ def open_building(folder: Path, base: Path | None, plan: dict[str, Any]) -> Path
         (live / PLAN).unlink(missing_ok=True)  # killed right after it was swapped in
     others = [generation for generation in ours(folder) if generation != live]
     for generation in others:
-        if _plan(generation) == plan:
+        if _plan(generation) == plan and _has_own_tables(generation):
             return generation
     remove(folder, [one for one in others if (one / PLAN).exists() or not (one / MANIFEST).exists()])
     building = folder / GENERATIONS / uuid4().hex[:12]
@@ -67,6 +68,14 @@ def _plan(generation: Path) -> Any:
         return json.loads((generation / PLAN).read_text(encoding="utf-8"))
     except (OSError, ValueError, RecursionError):
         return None
+
+
+def _has_own_tables(generation: Path) -> bool:
+    try:
+        check_tables(generation)
+    except IndexStateError:
+        return False
+    return True
 
 
 def _link(source: str | Path, target: str | Path) -> str:

@@ -9,7 +9,13 @@ from pathlib import Path
 
 from filelock import FileLock, Timeout
 
-from cdesearch.errors import IndexBusyError, IndexStateError, IndexUntrustedError, InputError, StorageError
+from cdesearch.errors import (
+    IndexBusyError,
+    IndexStateError,
+    IndexUntrustedError,
+    InputError,
+    StorageError,
+)
 from cdesearch.index_folder import (
     CURRENT,
     GENERATIONS,
@@ -39,13 +45,15 @@ def locked(folder: Path, wait: bool) -> Iterator[None]:
     IndexUntrustedError for one that holds links.
     """
     made: list[Path] = []  # by this run, in this order
+    held = False
     try:
         _prepare(folder, made)
         with FileLock(folder / "lock", timeout=-1 if wait else 0):
-            if not os.path.lexists(folder / MARKER):  # whoever held the lock has removed what it had made
-                _prepare(folder, made)
-            write_new(folder / "lock.holder", f"process {os.getpid()}, since {datetime.now():%Y-%m-%d %H:%M}")
+            held = True
             try:
+                if not os.path.lexists(folder / MARKER):  # whoever held the lock has removed what it had made
+                    _prepare(folder, made)
+                write_new(folder / "lock.holder", f"process {os.getpid()}, since {datetime.now():%Y-%m-%d %H:%M}")
                 yield
             finally:  # under the lock: nobody else may be using the folder yet
                 _take_back(folder, made)
@@ -59,7 +67,7 @@ def locked(folder: Path, wait: bool) -> Iterator[None]:
             raise
         raise understood from error
     finally:
-        if os.name == "nt" or not os.path.lexists(folder / "lock"):  # Windows removes no lock that is held
+        if os.name == "nt" if held else not os.path.lexists(folder / "lock"):  # Windows removes no lock that is held
             _take_back(folder, made)
 
 
@@ -74,8 +82,8 @@ def _prepare(folder: Path, made: list[Path]) -> None:
     if not folder.is_dir():
         raise InputError(f"{folder} is a file, and no place for an index.", "Name a folder with --index DIR.")
     if _is_unmarked(folder):
-        write_new(folder / MARKER, MARK)
         made.append(folder / MARKER)
+        write_new(folder / MARKER, MARK)
     try:
         check_marker(folder)
     except IndexStateError as error:
@@ -131,7 +139,8 @@ def _take_back(folder: Path, made: list[Path]) -> None:
         return
     with suppress(OSError):  # something else lies there by now: it stays
         if folder / MARKER in made:
-            remove(folder, ours(folder))
+            if generations := ours(folder):  # else a full disk would not even take the empty ledger
+                remove(folder, generations)
             if (folder / GENERATIONS).is_dir():
                 (folder / GENERATIONS).rmdir()
             for name in KNOWN_FILES[::-1]:  # the marker last

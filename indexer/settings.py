@@ -6,7 +6,7 @@ from dataclasses import asdict, dataclass, field
 from pathlib import Path
 
 from cdesearch.encoder import Device
-from cdesearch.errors import InputError, SourceError
+from cdesearch.errors import IndexUntrustedError, InputError, SourceError
 from cdesearch.hub import is_id, stored_model
 from cdesearch.index import Index
 from cdesearch.index_folder import FOLDER, absolute, chosen_folder, find_index
@@ -51,7 +51,26 @@ def index_folder(paths: Sequence[Path], options: Options) -> Path:
     """Where the index of `paths` is or will be; no paths: the nearest index upward. Raises IndexNotFoundError."""
     if options.index is not None:
         return chosen_folder(options.index)
-    return common_folder(paths) / FOLDER if paths else find_index(Path.cwd())
+    if paths:
+        return common_folder(paths) / FOLDER
+    folder = find_index(Path.cwd())
+    _check_owner(folder)
+    return folder
+
+
+def _check_owner(folder: Path) -> None:
+    """Raise IndexUntrustedError where another user has put the index that was found above the working directory.
+
+    Else whoever may write to /tmp or a shared folder would have the files there read by everybody who works below it.
+    """
+    if os.name == "nt":
+        return
+    sudo = os.environ.get("SUDO_UID", "")
+    mine = {os.geteuid(), int(sudo) if sudo.isdecimal() else os.geteuid()}
+    if folder.lstat().st_uid not in mine:
+        raise IndexUntrustedError(
+            f"The nearest index, {folder}, belongs to another user.", f"If you mean it, add --index {folder}."
+        )
 
 
 def common_folder(paths: Sequence[Path]) -> Path:

@@ -239,7 +239,7 @@ def test_an_index_kept_elsewhere_on_its_users_word_goes_on(docs, tmp_path):
 def test_where_nothing_can_be_confirmed_for_later_the_run_says_so_and_goes_on(docs, tmp_path, monkeypatch):
     (tmp_path / "file").write_text("")
     monkeypatch.setenv("XDG_CONFIG_HOME", str(tmp_path / "file"))
-    report = build([docs], Options(index=tmp_path / "index"), Silent())
+    report = build([docs], Options(index=tmp_path / "indexes" / "docs"), Silent())
     assert report.changed and "ask for the model or folders" in str(report.note)
 
 
@@ -391,3 +391,38 @@ def test_the_configuration_of_windows_is_used_there(monkeypatch, tmp_path):
     monkeypatch.setenv("APPDATA", str(tmp_path / "roaming"))
     assert trust_file() == Path(tmp_path, "roaming", "cdesearch", "trusted.json")
     assert os.environ["XDG_CONFIG_HOME"] not in str(trust_file())
+
+
+@pytest.mark.parametrize("address", ["s3://evil-bucket", "/another/folder/", "az://evil-container", "file:///etc/"])
+def test_a_table_whose_data_lies_elsewhere_is_refused_before_lance_opens_it(plain, tmp_path, address):
+    """Lance's shallow clones: without the check, LanceDB asks for the host of the bucket."""
+    import lancedb
+
+    tables = Index.open(plain).generation / "tables"
+    away = tmp_path / "a-folder-whose-name-is-longer-than-every-address"
+    (tables / "chunks.lance").rename(away)
+    lancedb.connect(tables).clone_table("chunks", str(away))
+    (manifest,) = tables.rglob("chunks.lance/_versions/*.manifest")
+    named = str(away).encode()
+    forged = manifest.read_bytes().replace(named, address.encode().ljust(len(named), b"x"))
+    assert address.encode() in forged
+    manifest.write_bytes(forged)
+    for mode in ("hybrid", "text"):
+        with pytest.raises(IndexUntrustedError, match="outside the index"):
+            package.open(plain).search("cat", mode=mode)
+    with pytest.raises(IndexUntrustedError):
+        build([plain], Options(), Silent())
+
+
+@pytest.mark.parametrize("cut", [0, 1, 15, 16, 40, 200])
+def test_a_manifest_of_lance_that_is_cut_is_damaged(plain, cut):
+    manifest = next(Index.open(plain).generation.rglob("chunks.lance/_versions/*.manifest"))
+    manifest.write_bytes(manifest.read_bytes()[:cut])
+    with pytest.raises(IndexDamagedError):
+        package.open(plain).search("cat", mode="text")
+
+
+def test_a_table_that_is_none_of_ours_is_refused(plain):
+    (Index.open(plain).generation / "tables" / "__manifest.lance").mkdir()
+    with pytest.raises(IndexUntrustedError, match="no table of an index"):
+        Index.open(plain)
