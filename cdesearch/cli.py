@@ -67,19 +67,26 @@ def query(
 @app.command()
 def status(
     index: IndexOption = None,
+    files: Annotated[bool, typer.Option(help="List every file that was seen, and what became of it.")] = False,
+    skipped: Annotated[bool, typer.Option(help="With --files: only those that should have been read.")] = False,
     as_json: Annotated[bool, typer.Option("--json", help="One JSON object.")] = False,
 ) -> None:
     """Say what is indexed, with which model and context, and what has changed since."""
     from cdesearch.index import Index
-    from cdesearch.status import read_status
+    from cdesearch.status import read_status, show_files
 
+    if files or skipped:
+        show_files(Index.open(index), only_skipped=skipped, as_json=as_json)
+        return
     report = read_status(Index.open(index))
     if as_json:
         typer.echo(json.dumps(report, ensure_ascii=False))
         return
+    from cdesearch.terminal import printable
+
     width = max(map(len, report))
     for name, value in report.items():
-        typer.echo(f"{name.replace('_', ' '):<{width}}  {value}")
+        typer.echo(f"{name.replace('_', ' '):<{width}}  {printable(str(value))}")
 
 
 @app.command()

@@ -9,7 +9,7 @@ from typing import Any, get_origin
 
 from cdesearch.errors import IndexDamagedError, IndexMismatchError
 
-FORMAT = 4
+FORMAT = 5
 REBUILD = "Run `cdesearch index --rebuild PATH`, with PATH the folder that is indexed."
 
 
@@ -34,13 +34,13 @@ class Manifest:
     has_parts: bool  # whether some document is several records
     created: float  # seconds since 1970
     updated: float  # when the last run began to look at files
-    skipped: tuple[tuple[str, str], ...] = ()  # path, reason
+    files: dict[str, int]  # how many were indexed, ignored and skipped; `cdesearch.files` has each of them
     format: int = FORMAT
 
     def save(self, file: Path) -> None:
         """Write JSON, flushed to disk."""
         with file.open("w", encoding="utf-8") as stream:
-            json.dump(asdict(self), stream, indent=2, ensure_ascii=False)
+            json.dump(asdict(self), stream, indent=2)  # ASCII: a path may be no valid UTF-8
             stream.flush()
             os.fsync(stream.fileno())
 
@@ -59,10 +59,7 @@ class Manifest:
 
 def _checked(values: dict[str, Any]) -> dict[str, Any]:
     """Exactly the fields of a manifest, each of its type; raises KeyError or TypeError."""
-    values = values | {
-        "sources": tuple(values["sources"]),
-        "skipped": tuple((path, reason) for path, reason in values["skipped"]),
-    }
+    values = values | {"sources": tuple(values["sources"])}
     for item in fields(Manifest):
         kind: Any = item.type if isinstance(item.type, UnionType) else get_origin(item.type) or item.type
         if not isinstance(values[item.name], (int, float) if kind is float else kind):

@@ -2,7 +2,6 @@
 
 import codecs
 import hashlib
-import io
 import re
 from collections.abc import Iterator
 from dataclasses import dataclass
@@ -51,19 +50,6 @@ class Document:
     record: str | None = None  # the id of a record, which may be one chunk of several of its document
 
 
-def load(source: Source) -> BufferedIOBase:
-    """The file's contents; raises UnreadableError. Records stay on disk, for there may be any number of them.
-
-    Anything else is read at once, so that what is hashed is what is parsed even while somebody writes to it.
-    """
-    try:
-        if suffix_of(source.path) in RECORDS:
-            return source.file.open("rb")
-        return io.BytesIO(source.file.read_bytes())
-    except OSError as error:
-        raise UnreadableError((error.strerror or "cannot be opened").lower()) from None
-
-
 def hash_contents(stream: BufferedIOBase) -> str:
     """Hash of a file's contents; the stream is at its start again."""
     stream.seek(0)
@@ -96,7 +82,7 @@ def read(source: Source, stream: BufferedIOBase, columns: Columns) -> Iterator[D
 
 
 def _plain(path: str, name: str, suffix: str, text: str) -> Document:
-    language = language_of(name)
+    language = language_of(name, text)
     if language is not None:
         if len(text) > MINIFIED * (text.count("\n") + 1):
             raise UnreadableError("minified or generated code")

@@ -1,0 +1,34 @@
+"""Text that comes from files, made safe to print."""
+
+import json
+import sys
+import unicodedata
+from typing import Any
+
+# Control characters (Cc) steer the terminal, surrogates (Cs) cannot be encoded, and line and paragraph separators
+# (Zl, Zp) break one line into two. Format characters (Cf) may reverse the direction of a whole line or hide text.
+_UNSAFE = {"Cc", "Cf", "Cs", "Zl", "Zp"}
+# Scripts and emoji need these format characters to join letters or to keep them apart, and a soft hyphen is harmless.
+_JOINERS = {"\u00ad", "\u200c", "\u200d", "\u2060"}
+
+
+def printable(text: str) -> str:
+    """`text` with every unsafe character written as an escape such as `\\x1b`; a tab stays a tab."""
+    if text.isascii() and text.isprintable():
+        return text
+    return "".join(_escaped(character) for character in text)
+
+
+def print_json(value: Any) -> None:
+    """Print one JSON value on stdout; ASCII alone on a terminal and where stdout is not UTF-8."""
+    is_utf8 = (sys.stdout.encoding or "").lower().replace("-", "") == "utf8"
+    sys.stdout.write(json.dumps(value, ensure_ascii=sys.stdout.isatty() or not is_utf8) + "\n")
+
+
+def _escaped(character: str) -> str:
+    if character == "\t" or character in _JOINERS or unicodedata.category(character) not in _UNSAFE:
+        return character
+    code = ord(character)
+    if code <= 0xFF:
+        return f"\\x{code:02x}"
+    return f"\\u{code:04x}" if code <= 0xFFFF else f"\\U{code:08x}"
