@@ -2,7 +2,7 @@
 
 import os
 import re
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Collection, Iterator, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -63,7 +63,7 @@ def _ask(rules: RuleSet | None, name: str, path: str, is_folder: bool, kind: str
 def deeper(
     parent: Level | None,
     folder: Path,
-    names: set[str],
+    names: Collection[str],
     start: int,
     shown: str,
     unusable: Callable[[str, str], None],

@@ -213,7 +213,7 @@ class Pool:
         while (message := worker.hear()) is not None:
             kind = message.header.get("kind")
             if kind in ("free", "retired"):
-                return kind == "free"
+                return bool(kind == "free")
             is_done = kind == "done"
             self._put(place, message)
         return False if is_done else self._failed(worker, place)

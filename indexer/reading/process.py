@@ -4,8 +4,10 @@ import os
 import signal
 import subprocess
 import sys
+import threading
 import time
 from contextlib import suppress
+from io import BufferedReader
 from typing import BinaryIO, cast
 
 from cdesearch.errors import CdesearchError
@@ -13,6 +15,7 @@ from indexer.reading.messages import Message, receive, send
 
 COMMAND = (sys.executable, "-P", "-m", "indexer.reading.worker")  # -P: no module of the folder one happens to be in
 START_SECONDS = 120
+KEPT_ERRORS = 10_000  # bytes
 OUT_OF_MEMORY = (b"memory allocation of", b"bad_alloc", b"MemoryError", b"out of memory", b"Cannot allocate memory")
 SIGNALS = {
     "SIGSEGV": "segmentation fault",
@@ -38,10 +41,19 @@ class Worker:
                 stdout=subprocess.PIPE,
                 stderr=subprocess.PIPE,
                 env=_environment(),
-                **detached,  # type: ignore[arg-type] # not reached by Ctrl-C: the parent stops it
+                **detached,  # not reached by Ctrl-C: the parent stops it
             )
         except OSError as error:
             raise cannot_start(error.strerror or str(error)) from None
+        self._errors = b""
+        self._drain = threading.Thread(target=self._keep_errors, daemon=True)
+        self._drain.start()
+
+    def _keep_errors(self) -> None:
+        """Read what the process writes to stderr, so that it never waits for that; keep the end."""
+        stream = cast(BufferedReader, self._process.stderr)
+        while block := stream.read1(1 << 16):
+            self._errors = (self._errors + block)[-KEPT_ERRORS:]
 
     def tell(self, message: Message) -> None:
         """Send a task; where the process is gone, its next answer says so."""
@@ -66,11 +78,10 @@ class Worker:
     def bury(self, memory_bytes: int) -> str:
         """Collect the ended process; returns what a person should know of its end."""
         self._process.kill()
-        errors = b""
-        with suppress(OSError, ValueError):
-            errors = cast(BinaryIO, self._process.stderr).read()
         code = self._process.wait()
+        self._drain.join()
         self._close()
+        errors = self._errors
         if self.killed_because:
             return self.killed_because
         if not self.is_set:
