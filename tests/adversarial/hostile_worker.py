@@ -34,7 +34,7 @@ def hostile_read(source, stream, columns):
     elif word == "PRINT":
         os.write(1, b"\0" * 1_000_000)
         os.write(2, b"x" * 10_000)
-        print("noise")
+        sys.stdout.write("noise")
     elif word == "REFUSE":
         raise UnreadableError("not for reading")
     yield from real(source, stream, columns)

@@ -6,6 +6,7 @@ import shutil
 import socket
 import subprocess
 import sys
+import time
 from pathlib import Path
 
 import pytest
@@ -27,7 +28,9 @@ def looked_at(root, *paths):
 
 def command(*arguments, cwd=None, prefix=()):
     call = [*prefix, sys.executable, "-m", "cdesearch", *map(str, arguments)]
-    return subprocess.run(call, cwd=cwd, capture_output=True, text=True, errors="surrogateescape", timeout=120, check=False)
+    return subprocess.run(
+        call, cwd=cwd, capture_output=True, text=True, errors="surrogateescape", timeout=120, check=False
+    )
 
 
 @pytest.fixture
@@ -69,7 +72,7 @@ def test_named_by_hand_it_is_skipped_all_the_same(special, name):
 def test_a_folder_of_special_files_is_indexed_and_every_one_is_accounted_for(special, tiny_checkpoint):
     report = build([special], Options(model=tiny_checkpoint), Silent())
     assert report.n_documents == 1
-    assert report.n_files == {"indexed": 1, "ignored": 2, "skipped": 5}  # before the index folder was made: it was not there
+    assert report.n_files == {"indexed": 1, "ignored": 3, "skipped": 5}  # the index itself is ignored
     named = build([special, special / "zero.md"], Options(model=tiny_checkpoint, rebuild=True), Silent())
     assert "zero.md" in {item.path for item in named.skipped}
 
@@ -90,22 +93,23 @@ def test_a_file_that_turns_into_a_pipe_after_the_walk_is_skipped(tmp_path, tiny_
     assert [(item.path, item.reason) for item in report.skipped] == [("b.md", "could not be read: not a regular file")]
 
 
-def as_nobody():
-    """A prefix that runs a command without root's rights, or None."""
+def without_roots_rights():
+    """A prefix that runs a command without root's right to read everything; None where that cannot be had."""
     if os.geteuid() != 0:
         return ()
-    setpriv = shutil.which("setpriv")
-    return (setpriv, f"--reuid={NOBODY}", f"--regid={NOBODY}", "--clear-groups") if setpriv else None
+    rights = "-dac_override,-dac_read_search"
+    prefix = ("setpriv", f"--bounding-set={rights}", f"--inh-caps={rights}")
+    if shutil.which("setpriv") is None or subprocess.run([*prefix, "true"], check=False).returncode:
+        return None
+    return prefix
 
 
 @pytest.fixture
 def locked(tmp_path):
     """A folder with a sub-folder and a file that may not be read, and the prefix to be somebody who may not."""
-    prefix = as_nobody()
+    prefix = without_roots_rights()
     if prefix is None:
-        pytest.skip("NOT TESTED: root may read everything, and there is no setpriv to be somebody else")
-    for parent in [tmp_path, *tmp_path.parents][:3]:
-        parent.chmod(0o755)
+        pytest.skip("NOT TESTED: root may read everything, and setpriv cannot take that right away here")
     folder = tmp_path / "docs"
     (folder / "shut").mkdir(parents=True)
     (folder / "shut" / "b.md").write_text("the dog")
@@ -113,32 +117,26 @@ def locked(tmp_path):
     (folder / "secret.md").write_text("the moon")
     (folder / "secret.md").chmod(0)
     (folder / "shut").chmod(0)
-    if prefix:
-        os.chown(folder, NOBODY, NOBODY)
     yield folder, prefix
     (folder / "shut").chmod(0o755)
 
 
 def test_what_may_not_be_read_is_one_skipped_entry_each(locked, tiny_checkpoint):
     folder, prefix = locked
-    can_run = subprocess.run([*prefix, sys.executable, "-c", "import cdesearch, indexer.build"], capture_output=True, check=False)
-    if can_run.returncode:
-        pytest.skip("NOT TESTED: another user may not read this installation")
-    target = folder.parent / "model"
-    shutil.copytree(tiny_checkpoint, target)
-    target.chmod(0o755)
-    done = command("index", folder, "--model", target, "--json", prefix=prefix)
+    done = command("index", folder, "--model", tiny_checkpoint, "--json", prefix=prefix)
     assert done.returncode == 0, done.stderr
     assert json.loads(done.stdout)["skipped"] == [
         {"path": "secret.md", "reason": "could not be read: permission denied"},
         {"path": "shut/", "reason": "permission denied"},
     ]
     status = command("status", "--index", folder / ".cdesearch", "--json", prefix=prefix)
-    assert (status.returncode, status.stderr) == (0, "")
+    assert status.returncode == 0 and "Errno" not in status.stderr
     facts = json.loads(status.stdout)
     assert (facts["new_files"], facts["modified_files"], facts["skipped_files"]) == (0, 0, 2)
-    strict = command("index", folder, "--strict", prefix=prefix)
-    assert strict.returncode == 3
+    assert command("index", folder, "--strict", prefix=prefix).returncode == 3
+    (folder / "secret.md").chmod(0o644)
+    (folder / "shut").chmod(0o755)
+    assert json.loads(command("index", folder, "--json", prefix=prefix).stdout)["documents"] == 3
 
 
 NAMES = [b"new\nline.md", b"esc\x1b]0;title\x07.md", b"inv\xffalid.md", b"bell\x07.epub", b"rtl\xe2\x80\xae.md"]
@@ -167,13 +165,10 @@ def test_odd_names_are_printed_safely_everywhere(odd, tiny_checkpoint):
 
 
 @pytest.mark.parametrize("name", [b"new\nline", b"esc\x1b[31m", b"inv\xffalid", b"tab\t"])
-def test_a_folder_of_an_odd_name_is_indexed_elsewhere_and_the_error_says_so(tmp_path, tiny_checkpoint, name):
+def test_a_folder_of_an_odd_name_can_be_indexed_elsewhere(tmp_path, tiny_checkpoint, name):
     folder = Path(os.fsdecode(os.fsencode(tmp_path) + b"/" + name))
     folder.mkdir()
     (folder / "a.md").write_text("the cat")
-    refused = command("index", folder, "--model", tiny_checkpoint)
-    assert refused.returncode == 2 and len(refused.stderr.splitlines()) == 1 and "--index" in refused.stderr
-    assert "\x1b" not in refused.stderr and not (folder / ".cdesearch").exists()
     place = tmp_path / "index"
     assert command("index", folder, "--model", tiny_checkpoint, "--index", place).returncode == 0
     for arguments in [("query", "cat"), ("status",), ("status", "--files"), ("status", "--json"), ("index", "--json")]:
@@ -184,27 +179,25 @@ def test_a_folder_of_an_odd_name_is_indexed_elsewhere_and_the_error_says_so(tmp_
 
 def test_folders_nested_deeper_than_pythons_stack_are_walked(tmp_path):
     place = os.open(tmp_path, os.O_RDONLY)
-    for _ in range(1500):
+    for _ in range(3000):
         os.mkdir("d", dir_fd=place)
         deeper = os.open("d", os.O_RDONLY, dir_fd=place)
         os.close(place)
         place = deeper
     os.close(place)
-    (item,) = find_sources([tmp_path], tmp_path, 10**7) if False else [None]
     items = list(find_sources([tmp_path], tmp_path, 10**7))
-    assert items == [] or (len(items) == 1 and isinstance(items[0], Skipped))
     subprocess.run(["rm", "-rf", str(tmp_path / "d")], check=True)
+    (item,) = items
+    assert isinstance(item, Skipped) and item.reason == "file name too long"
 
 
 def test_a_hostile_ignore_file_costs_little_time(tmp_path):
-    import time
-
     (tmp_path / ".gitignore").write_text("*a*a*a*a*a*a*a*a*a*a*a*b\n" + "**/a/" * 20 + "b\n" + "[" * 5000 + "\n")
     deep = tmp_path / "/".join(["a"] * 60)
     deep.mkdir(parents=True)
     (deep / ("a" * 200 + ".md")).write_text("x")
     started = time.process_time()
-    (item,) = [item for item in find_sources([tmp_path], tmp_path, 10**7) if isinstance(item, Source)]
+    (item,) = (item for item in find_sources([tmp_path], tmp_path, 10**7) if isinstance(item, Source))
     assert time.process_time() - started < 5
     assert item.path.endswith("a.md")
 

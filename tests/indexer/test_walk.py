@@ -97,7 +97,24 @@ def test_the_users_own_excludes_hold(tmp_path, monkeypatch):
 
 
 NAMES = st.sampled_from(["a", "b", "ab", "a.b", "c", "x y", "[a]", "a]", "a-b"])
-PIECES = ["*", "**", "?", "a", "b", "ab", "[ab]", "[!a]", "[a-c]", "[]a]", "[^]]", "\\a", "\\*", "a*", "*b", "[[:alpha:]]"]
+PIECES = [
+    "*",
+    "**",
+    "?",
+    "a",
+    "b",
+    "ab",
+    "[ab]",
+    "[!a]",
+    "[a-c]",
+    "[]a]",
+    "[^]]",
+    "\\a",
+    "\\*",
+    "a*",
+    "*b",
+    "[[:alpha:]]",
+]
 PIECE = st.one_of(st.sampled_from([*PIECES, "[a", "a\\", "***", "x y"]), st.text("ab*?[]!-\\^", min_size=1, max_size=5))
 PATTERN = st.builds(
     lambda negated, lead, parts, tail: negated + lead + "/".join(parts) + tail,
@@ -191,7 +208,9 @@ def test_a_format_that_cannot_be_read_is_skipped_by_its_name(tmp_path, suffix):
     assert items(tmp_path) == [Skipped(f"a.{suffix.upper()}", f"unknown format .{suffix}")]
 
 
-@pytest.mark.parametrize("suffix", ["ps1", "svelte", "Rmd", "qmd", "bat", "vb", "gradle", "groovy", "conf", "srt", "vtt"])
+@pytest.mark.parametrize(
+    "suffix", ["ps1", "svelte", "Rmd", "qmd", "bat", "vb", "gradle", "groovy", "conf", "srt", "vtt"]
+)
 def test_well_known_text_formats_are_taken(tmp_path, suffix):
     put(tmp_path, f"a.{suffix}")
     assert found(tmp_path) == [f"a.{suffix}"]
