@@ -107,6 +107,7 @@ def _bytes(size: str) -> int:
 
 def _summarise(report: "Report") -> None:
     from cdesearch.index import FOLDER
+    from cdesearch.terminal import printable
 
     console = Console(stderr=True, highlight=False, soft_wrap=True)
     if not report.changed:
@@ -116,18 +117,19 @@ def _summarise(report: "Report") -> None:
             f"{report.n_documents:,} documents, {report.n_chunks:,} chunks"
             f" ({report.embedded:,} embedded) in {report.seconds:.1f} s, {report.size_bytes / 1e6:,.1f} MB on disk."
         )
+    is_found = report.folder.name == FOLDER and Path.cwd().is_relative_to(report.folder.parent)
+    where = "" if is_found else printable(f" --index {shlex.quote(str(report.folder))}")
     if report.skipped:
         console.print(
-            f"Skipped: {len(report.skipped):,}. `cdesearch status --files --skipped` lists them.", markup=False
+            f"Skipped: {len(report.skipped):,}. `cdesearch status{where} --files --skipped` lists them.", markup=False
         )
         for line in _reasons(report):
             console.print(f"  {line}", markup=False)
     if report.n_files["ignored"]:
         console.print(
-            f"Ignored: {report.n_files['ignored']:,}. `cdesearch status --files` says by which rules.", markup=False
+            f"Ignored: {report.n_files['ignored']:,}. `cdesearch status{where} --files` says by which rules.",
+            markup=False,
         )
-    is_found = report.folder.name == FOLDER and Path.cwd().is_relative_to(report.folder.parent)
-    where = "" if is_found else f" --index {shlex.quote(str(report.folder))}"
     console.print(f'Next: cdesearch query{where} "your question"', markup=False)
 
 
@@ -147,7 +149,9 @@ def _reasons(report: "Report") -> list[str]:
     if formats:
         named = [f"{count:,} {suffix}" for suffix, count in formats.most_common()]
         n_formats = formats.total()
-        lines.append((n_formats, f"{n_formats:,} {UNKNOWN_FORMAT}: {_some(named, SHOWN_REASONS)}"))
+        lines.append(
+            (n_formats, f"{n_formats:,} {UNKNOWN_FORMAT}{'s' if n_formats > 1 else ''}: {_some(named, SHOWN_REASONS)}")
+        )
     lines.sort(key=lambda line: -line[0])
     shown = [printable(line) for _, line in lines[:SHOWN_REASONS]]
     if len(lines) > SHOWN_REASONS:

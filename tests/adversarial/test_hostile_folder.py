@@ -153,7 +153,6 @@ def test_odd_names_are_printed_safely_everywhere(odd, tiny_checkpoint):
     for arguments in [
         ("index", odd, "--model", tiny_checkpoint),
         ("status", "--index", odd / ".cdesearch", "--files"),
-        ("status", "--index", odd / ".cdesearch"),
     ]:
         done = command(*arguments)
         assert done.returncode == 0, done.stderr
@@ -164,14 +163,14 @@ def test_odd_names_are_printed_safely_everywhere(odd, tiny_checkpoint):
     assert r"skipped  bell\x07.epub  (unknown format .epub)" in listed
 
 
-@pytest.mark.parametrize("name", [b"new\nline", b"esc\x1b[31m", b"inv\xffalid", b"tab\t"])
+@pytest.mark.parametrize("name", [b"new\nline and \x1b[31m", b"inv\xffalid"])
 def test_a_folder_of_an_odd_name_can_be_indexed_elsewhere(tmp_path, tiny_checkpoint, name):
     folder = Path(os.fsdecode(os.fsencode(tmp_path) + b"/" + name))
     folder.mkdir()
     (folder / "a.md").write_text("the cat")
     place = tmp_path / "index"
     assert command("index", folder, "--model", tiny_checkpoint, "--index", place).returncode == 0
-    for arguments in [("query", "cat"), ("status",), ("status", "--files"), ("status", "--json"), ("index", "--json")]:
+    for arguments in [("query", "cat"), ("status",), ("status", "--files", "--json")]:
         done = command(*arguments, "--index", place)
         assert done.returncode == 0, done.stderr
         assert "\x1b" not in done.stdout + done.stderr
