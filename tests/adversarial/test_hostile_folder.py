@@ -178,7 +178,7 @@ def test_a_folder_of_an_odd_name_can_be_indexed_elsewhere(tmp_path, tiny_checkpo
 
 def test_folders_nested_deeper_than_pythons_stack_are_walked(tmp_path):
     place = os.open(tmp_path, os.O_RDONLY)
-    for _ in range(3000):
+    for _ in range(2100):
         os.mkdir("d", dir_fd=place)
         deeper = os.open("d", os.O_RDONLY, dir_fd=place)
         os.close(place)
