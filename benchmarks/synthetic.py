@@ -10,6 +10,7 @@ import pyarrow as pa
 from benchmarks.index_speed import corpus_file
 from cdesearch import __version__
 from cdesearch.context import Floats
+from cdesearch.files import OUTCOMES
 from cdesearch.index import Index
 from cdesearch.manifest import Manifest
 from cdesearch.schema import Chunk, chunk_schema, chunk_to_row
@@ -142,4 +143,5 @@ def _manifest(source: Index, n_chunks: int) -> Manifest:
         has_parts=False,
         created=made.created,
         updated=made.updated,
+        files=dict.fromkeys(OUTCOMES, 0),
     )

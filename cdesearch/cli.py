@@ -74,6 +74,8 @@ def query(
 @app.command()
 def status(
     index: IndexOption = None,
+    files: Annotated[bool, typer.Option(help="List every file that was seen, and what became of it.")] = False,
+    skipped: Annotated[bool, typer.Option(help="With --files: only those that should have been read.")] = False,
     as_json: Annotated[bool, typer.Option("--json", help="One JSON object.")] = False,
 ) -> None:
     """Say what is indexed, with which model and context, and what has changed since."""
@@ -81,8 +83,11 @@ def status(
 
     opened = Index.open(index)
     shorten_cold_start(opened.manifest.model)
-    from cdesearch.status import read_status
+    from cdesearch.status import read_status, show_files
 
+    if files or skipped:
+        show_files(opened, only_skipped=skipped, as_json=as_json)
+        return
     report = read_status(opened)
     if as_json:
         print_json(report)

@@ -12,7 +12,7 @@ from cdesearch.index_folder import FORMAT, REBUILD, read_small, write_new
 
 __all__ = ["REBUILD", "Manifest"]
 
-MAX_BYTES = 256_000_000  # a million skipped files, with their reasons
+MAX_BYTES = 16_000_000  # a list of sources, of any sensible length
 MOST = {  # of numbers that others are computed with
     "context_size": 1 << 40,
     "context_limit": 1 << 40,
@@ -24,6 +24,7 @@ MOST = {  # of numbers that others are computed with
     "updated": 1e11,
 }
 COLUMNS = {"text", "id", "title", "document"}
+OUTCOMES = {"indexed", "ignored", "skipped"}  # of files, as `cdesearch.files` lists them
 
 
 @dataclass(frozen=True, slots=True)
@@ -48,7 +49,7 @@ class Manifest:
     has_parts: bool  # whether some document is several records
     created: float  # seconds since 1970
     updated: float  # when the last run began to look at files
-    skipped: tuple[tuple[str, str], ...] = ()  # path, reason
+    files: dict[str, int]  # how many were indexed, ignored and skipped; `cdesearch.files` has each of them
     format: int = FORMAT
 
     def save(self, file: Path) -> None:
@@ -75,10 +76,7 @@ class Manifest:
 
 def _checked(values: dict[str, Any]) -> dict[str, Any]:
     """Exactly the fields of a manifest, each of its type and range; raises KeyError, TypeError or ValueError."""
-    values = values | {
-        "sources": tuple(values["sources"]),
-        "skipped": tuple((path, reason) for path, reason in values["skipped"]),
-    }
+    values = values | {"sources": tuple(values["sources"])}
     for item in fields(Manifest):
         value = values[item.name]
         kind: Any = item.type if isinstance(item.type, UnionType) else get_origin(item.type) or item.type
@@ -93,10 +91,12 @@ def _checked(values: dict[str, Any]) -> dict[str, Any]:
 
 
 def _check_texts(values: dict[str, Any]) -> None:
-    texts = [*values["sources"], *(text for pair in values["skipped"] for text in pair)]
     columns: dict[str, Any] = values["columns"]
-    if not all(isinstance(text, str) for text in texts):
-        raise TypeError("sources and skipped hold texts")
+    counts: dict[str, Any] = values["files"]
+    if not all(isinstance(source, str) for source in values["sources"]):
+        raise TypeError("sources holds texts")
+    if counts.keys() != OUTCOMES or not all(type(count) is int and count >= 0 for count in counts.values()):
+        raise ValueError(f"files is {counts!r:.100}")
     if not columns.keys() <= COLUMNS or not all(name is None or isinstance(name, str) for name in columns.values()):
         raise ValueError(f"columns is {columns!r:.100}")
 

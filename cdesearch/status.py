@@ -1,5 +1,6 @@
 """What is indexed, and how far the world has moved on."""
 
+import sys
 import time
 from collections.abc import Iterable
 from importlib.metadata import entry_points
@@ -9,7 +10,9 @@ import numpy as np
 from numpy.typing import NDArray
 
 from cdesearch.document_context import to_unit
+from cdesearch.files import OUTCOMES, read_files
 from cdesearch.index import Index
+from cdesearch.terminal import print_json, printable
 from cdesearch.trust import require_trust
 
 DRIFT_SAMPLE = 5_000
@@ -33,7 +36,7 @@ def _facts(index: Index) -> dict[str, Any]:
         "root": str(index.root),
         "documents": manifest.n_documents,
         "chunks": manifest.n_chunks,
-        "skipped_files": len(manifest.skipped),
+        **{f"{outcome}_files": manifest.files[outcome] for outcome in OUTCOMES},
         "size_mb": round(index.size_bytes() / 1e6, 1),
         "updated_hours_ago": round((time.time() - manifest.updated) / 3600, 1),
         "model": manifest.model or "default",
@@ -45,6 +48,18 @@ def _facts(index: Index) -> dict[str, Any]:
         "deleted_files": changes["deleted"],
         "drift": _drift(index),
     }
+
+
+def show_files(index: Index, *, only_skipped: bool, as_json: bool) -> None:
+    """Print what became of every file: a line each, or one JSON object."""
+    records = (file for file in read_files(index.generation) if file.outcome == "skipped" or not only_skipped)
+    if as_json:
+        rows = [{"path": file.path, "outcome": file.outcome, "reason": file.reason} for file in records]
+        print_json({"root": str(index.root), "files": rows})
+        return
+    for file in records:
+        reason = f"  ({file.reason})" if file.reason else ""
+        sys.stdout.write(printable(f"{file.outcome}  {file.path}{reason}") + "\n")
 
 
 def _changes(index: Index) -> dict[str, int]:

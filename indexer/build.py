@@ -1,5 +1,6 @@
 """A folder to an index, top to bottom."""
 
+import errno
 import os
 import time
 from collections.abc import Sequence
@@ -17,27 +18,28 @@ from cdesearch.context import Context
 from cdesearch.document_context import to_unit
 from cdesearch.encoder import Encoder, load_encoder
 from cdesearch.errors import IndexNotFoundError, InputError, SourceError
+from cdesearch.files import FILES, FileRecord, Outcome, write_files
 from cdesearch.index import CONTEXT, Index
 from cdesearch.index_folder import CURRENT, absolute
 from cdesearch.manifest import Manifest
 from cdesearch.trust import Asked, confirm
-from indexer.chunk import Chunker
 from indexer.context import make_context, measure
 from indexer.doctor import check_nothing_lost
 from indexer.fill import fill
 from indexer.formats.records import Columns
-from indexer.formats.unreadable import UnreadableError
 from indexer.generation import discard, open_building, swap_in
 from indexer.locked import locked
 from indexer.own_vectors import OwnVectors
 from indexer.plan import Plan, Record, make_plan
 from indexer.progress import Progress
-from indexer.read import hash_contents, load, read
+from indexer.reading.limits import Limits
+from indexer.reading.pool import Batch, Begun, Pool, Reading, worker_count
 from indexer.settings import Options, Settings, index_folder, settle
 from indexer.spool import Spool
-from indexer.walk import Skipped, Source, find_sources
+from indexer.walk import Skipped, find_sources
 from indexer.write import Tables
 
+LIMITS = Limits()
 BARE_CONTEXT = "context.bare.safetensors"  # before its statistics, until the build is whole
 
 
@@ -50,6 +52,7 @@ class Report:
     n_chunks: int
     embedded: int
     skipped: tuple[Skipped, ...]
+    n_files: dict[str, int]  # that were indexed, ignored and skipped
     seconds: float
     size_bytes: int
     changed: bool
@@ -72,21 +75,23 @@ def build(paths: Sequence[Path], options: Options, progress: Progress) -> Report
         base = None if options.rebuild else stored
         if base is not None:
             base.checks.require_all_changed()
-        encoder = load_encoder(settings.model, options.device)
-        if base is not None:
-            base.check_encoder(encoder)
         with base.checks.explaining() if base else nullcontext():
             plan = _plan(settings, None if options.refresh_context else base, progress)
-            embedded = None
-            if base is None or options.refresh_context or not plan.is_empty:
-                embedded = _run(folder, base, plan, settings, options, encoder, started, progress)
+            with Pool(worker_count(plan.to_read)) as pool:  # its processes start while the model loads
+                encoder = load_encoder(settings.model, options.device)
+                if base is not None:
+                    base.check_encoder(encoder)
+                embedded = None
+                if base is None or options.refresh_context or not plan.is_empty:
+                    embedded = _run(folder, base, plan, pool, settings, options, encoder, started, progress)
         index = Index(folder)
         return Report(
             folder=folder,
             n_documents=index.manifest.n_documents,
             n_chunks=index.manifest.n_chunks,
             embedded=embedded or 0,
-            skipped=tuple(plan.skipped),
+            skipped=plan.skipped,
+            n_files=plan.counts,
             seconds=time.time() - started,
             size_bytes=index.size_bytes(),
             changed=embedded is not None,
@@ -95,8 +100,12 @@ def build(paths: Sequence[Path], options: Options, progress: Progress) -> Report
 
 
 def _existing(path: Path) -> Path:
-    if not path.exists():
-        raise SourceError(f"There is no folder or file {path}.", "Check the spelling.")
+    try:
+        path.stat()
+    except OSError as error:
+        if error.errno in (errno.EACCES, errno.EPERM):
+            raise SourceError(f"{path} cannot be read (permission denied).", "Ask for the right to read it.") from None
+        raise SourceError(f"There is no folder or file {path}.", "Check the spelling.") from None
     return path
 
 
@@ -131,6 +140,7 @@ def _run(
     folder: Path,
     base: Index | None,
     plan: Plan,
+    pool: Pool,
     settings: Settings,
     options: Options,
     encoder: Encoder,
@@ -139,15 +149,22 @@ def _run(
 ) -> int | None:
     """Make the next generation and swap it in; returns how many chunks went through the model.
 
-    None: the only files that seemed new are those that cannot be read.
+    None: no document has changed, though other files may have been seen.
     """
     linked = None if base is None or options.refresh_context else base.generation
     building = open_building(folder, linked, _key(encoder, settings, options, base))
     (building / "spool.arrow").unlink(missing_ok=True)  # never opened for writing: it may have a second name elsewhere
     spool = Spool(building / "spool.arrow")
-    fresh = _read_all(plan, spool, Chunker(encoder.tokenizer, encoder.max_chunk_tokens), settings, progress)
-    if linked is not None and not fresh and not plan.gone:
-        discard(folder, building)
+    reading = Reading(
+        encoder.tokenizer.to_str(), encoder.max_chunk_tokens, settings.columns, settings.max_file_bytes, LIMITS
+    )
+    fresh = _read_all(plan, spool, pool, reading, progress)
+    pool.close()
+    if base is not None and linked is not None and not fresh and not plan.gone:
+        if plan.has_news:
+            _finish(folder, building, linked, plan, _remembered(base, settings, plan, started))
+        else:
+            discard(folder, building)
         return None
     records = plan.kept + fresh
     if not any(record["n_chunks"] for record in records):
@@ -170,12 +187,19 @@ def _run(
     manifest = _manifest(folder, base, settings, encoder, context, plan, records, started)
     records.clear()  # a million of them are a gigabyte, and the indexes need memory now
     tables.finish()
+    _finish(folder, building, linked, plan, manifest)
+    return own.embedded
+
+
+def _finish(folder: Path, building: Path, linked: Path | None, plan: Plan, manifest: Manifest) -> None:
+    """Write what describes the generation, and make it the live one."""
+    (building / FILES).unlink(missing_ok=True)  # a link to the last generation's
+    write_files(list(plan.files.values()), building / FILES)
     manifest.save(building / MANIFEST)
     (building / "spool.arrow").unlink()
     (building / BARE_CONTEXT).unlink(missing_ok=True)
     write_checksums(building, linked)
     swap_in(folder, building)
-    return own.embedded
 
 
 def _key(encoder: Encoder, settings: Settings, options: Options, base: Index | None) -> dict[str, Any]:
@@ -190,44 +214,39 @@ def _key(encoder: Encoder, settings: Settings, options: Options, base: Index | N
     return key
 
 
-def _read_all(plan: Plan, spool: Spool, chunker: Chunker, settings: Settings, progress: Progress) -> list[Record]:
-    """Read and chunk what the plan says, into the spool; returns the records of what was read."""
+def _read_all(plan: Plan, spool: Spool, pool: Pool, reading: Reading, progress: Progress) -> list[Record]:
+    """Read and chunk what the plan says, into the spool; returns the records of what was read.
+
+    The plan's files learn what became of them.
+    """
     advance = progress.stage("Reading", len(plan.to_read))
     records: list[Record] = []
-    for source in plan.to_read:
-        try:
-            records += _read_one(source, spool, chunker, settings.columns)
-        except UnreadableError as error:
-            spool.drop(source.path)
-            plan.skipped.append(Skipped(source.path, str(error)))
-        advance(1)
+    first, file_hash = 0, None
+    for event in pool.read(plan.to_read, reading):
+        source = event.source
+        if isinstance(event, Begun):
+            file_hash = event.file_hash
+        elif isinstance(event, Batch):
+            spool.add(event.chunks)
+            # Size and time are from before the reading: a change in between shows next time.
+            stamp = {
+                "path": source.path,
+                "size": source.size,
+                "mtime_ns": source.mtime_ns,
+                "file_hash": file_hash,
+            }
+            records += [document | stamp for document in event.documents]
+        else:
+            outcome: Outcome = "indexed" if event.reason is None else "skipped"
+            if event.reason is not None:
+                spool.drop(source.path)
+                del records[first:]
+            plan.files[source.path] = FileRecord(
+                source.path, outcome, event.reason or "", source.size, source.mtime_ns, file_hash
+            )
+            first, file_hash = len(records), None
+            advance(1)
     spool.close()
-    return records
-
-
-def _read_one(source: Source, spool: Spool, chunker: Chunker, columns: Columns) -> list[Record]:
-    with load(source) as stream:
-        # Size and time are from before the reading: a change in between shows next time.
-        stamp = {
-            "path": source.path,
-            "size": source.size,
-            "mtime_ns": source.mtime_ns,
-            "file_hash": hash_contents(stream),
-        }
-        records: list[Record] = []
-        seen: set[str] = set()
-        for document in read(source, stream, columns):
-            before = len(seen)
-            for chunk in chunker.split(document):
-                if chunk.id not in seen:  # a record may stand there twice
-                    seen.add(chunk.id)
-                    spool.add(chunk)
-            if records and records[-1]["id"] == document.id:  # one more chunk of it
-                records[-1]["n_chunks"] += len(seen) - before
-                records[-1]["n_records"] += 1
-            else:
-                made = {"n_chunks": len(seen) - before, "n_records": 1}
-                records.append({"id": document.id, "title": document.title, **made, **stamp})
     return records
 
 
@@ -299,7 +318,19 @@ def _manifest(
         has_parts=any(record["n_records"] > 1 for record in records),
         created=base.manifest.created if base else started,
         updated=started,
-        skipped=tuple((item.path, item.reason) for item in plan.skipped),
+        files=plan.counts,
+    )
+
+
+def _remembered(base: Index, settings: Settings, plan: Plan, started: float) -> Manifest:
+    """The manifest of a generation that holds the same documents as `base` and knows more of other files."""
+    return replace(
+        base.manifest,
+        sources=tuple(source.relative_to(settings.root).as_posix() for source in settings.sources),
+        columns=asdict(settings.columns),
+        max_file_bytes=settings.max_file_bytes,
+        updated=started,
+        files=plan.counts,
     )
 
 
@@ -309,7 +340,10 @@ def _stored_root(folder: Path, root: Path) -> str:
 
 
 def _why(plan: Plan) -> str:
-    if not plan.skipped:
-        return "There is no file of a known format that the ignore files let through."
-    first = plan.skipped[0]
-    return f"{len(plan.skipped)} skipped, the first: {first.path} ({first.reason})."
+    if plan.skipped:
+        first = plan.skipped[0]
+        return f"{len(plan.skipped)} skipped, the first: {first.path} ({first.reason})."
+    ignored = next((file for file in plan.files.values() if file.outcome == "ignored"), None)
+    if ignored is not None:
+        return f"{plan.counts['ignored']} ignored, the first: {ignored.path} ({ignored.reason})."
+    return "There is no file in it."

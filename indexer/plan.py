@@ -1,12 +1,16 @@
 """What has changed since the last generation?"""
 
+from collections import Counter
 from collections.abc import Callable, Iterable
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import Any
 
+from cdesearch import __version__
+from cdesearch.files import OUTCOMES, FileRecord, read_files
 from cdesearch.index import Index
+from indexer.opening import open_regular
 from indexer.read import hash_contents
-from indexer.walk import Skipped, Source, find_sources
+from indexer.walk import Found, Ignored, Skipped, Source, find_sources
 
 Record = dict[str, Any]  # a row of the documents table
 
@@ -16,44 +20,70 @@ STAMP_NS = 2_000_000_000
 
 @dataclass(slots=True)
 class Plan:
-    """Sources to read, and the records of documents whose file has not changed."""
+    """Sources to read, the records of documents whose file has not changed, and what is known of every file."""
 
     to_read: list[Source] = field(default_factory=list)
     kept: list[Record] = field(default_factory=list)
     gone: set[str] = field(default_factory=set)  # paths whose chunks are out of date
-    skipped: list[Skipped] = field(default_factory=list)
+    files: dict[str, FileRecord] = field(default_factory=dict)  # by path, in the order of the walk
+    before: dict[str, FileRecord] = field(default_factory=dict)  # what the base generation says of them
 
     @property
     def is_empty(self) -> bool:
-        """Is there nothing to do?"""
-        return not self.to_read and not self.gone
+        """Is there nothing to do, and nothing new to remember?"""
+        return not self.to_read and not self.gone and not self.has_news
+
+    @property
+    def has_news(self) -> bool:
+        """Has another file been seen, or has something else become of one?"""
+        return [*map(_told, self.files.values())] != [*map(_told, self.before.values())]
+
+    @property
+    def skipped(self) -> tuple[Skipped, ...]:
+        """What should have been read and was not."""
+        return tuple(Skipped(file.path, file.reason) for file in self.files.values() if file.outcome == "skipped")
+
+    @property
+    def counts(self) -> dict[str, int]:
+        """How many files ended in which way."""
+        ends = Counter(file.outcome for file in self.files.values())
+        return {outcome: ends[outcome] for outcome in OUTCOMES}
 
 
 def make_plan(
-    found: Iterable[Source | Skipped], base: Index | None, seen: Callable[[int], None], *, read_all: bool = False
+    found: Iterable[Found], base: Index | None, seen: Callable[[int], None], *, read_all: bool = False
 ) -> Plan:
     """Compare what was found with the base generation: by size and time first, by hash where those differ.
 
+    A file that could not be read is not tried again before it changes, or another version of cdesearch may read it.
     With `read_all` every file counts as changed.
     """
     records: dict[str, list[Record]] = {}
+    plan = Plan()
     if base is not None:
+        plan.before = {file.path: file for file in read_files(base.generation)}
         for batch in base.documents.to_arrow().to_batches():
             for record in batch.to_pylist():
                 records.setdefault(record["path"], []).append(record)
     sure_before = int((base.manifest.updated if base else 0) * 1e9) - STAMP_NS
-    plan = Plan()
+    tries_again = base is not None and base.manifest.cdesearch != __version__
     for item in found:
         seen(1)
-        if isinstance(item, Skipped):
-            plan.skipped.append(item)
+        if not isinstance(item, Source):
+            plan.files[item.path] = _left_out(item)
             continue
-        known = records.pop(item.path, [])
-        if known and not read_all and _unchanged(item, known[0], sure_before):
-            plan.kept += [{**record, "mtime_ns": item.mtime_ns} for record in known]
+        known = plan.before.get(item.path)
+        documents = records.pop(item.path, [])
+        is_known = (
+            known is not None and known.file_hash is not None and not (known.outcome == "skipped" and tries_again)
+        )
+        if is_known and known is not None and not read_all and _unchanged(item, known, sure_before):
+            plan.files[item.path] = replace(known, mtime_ns=item.mtime_ns)
+            plan.kept += [{**record, "mtime_ns": item.mtime_ns} for record in documents]
         else:
+            plan.files[item.path] = FileRecord(item.path, "skipped", "not read yet", item.size, item.mtime_ns)
             plan.to_read.append(item)
-            plan.gone |= {item.path} if known else set()
+            plan.gone |= {item.path} if documents else set()
     plan.gone |= set(records)
     return plan
 
@@ -63,22 +93,37 @@ def count_changes(index: Index) -> dict[str, int]:
     sources = [source for source in index.sources if source.exists()]
     found = find_sources(sources, index.root, index.manifest.max_file_bytes)
     plan = make_plan(found, index, lambda _: None)
-    unreadable = {path for path, _ in index.manifest.skipped}
-    paths = {source.path for source in plan.to_read} - unreadable
+    before = {path: file for path, file in plan.before.items() if file.outcome != "ignored"}
+    known = [source for source in plan.to_read if source.path in before]
     return {
-        "new": len(paths - plan.gone),
-        "modified": len(paths & plan.gone),
-        "deleted": len(plan.gone - paths),
+        "new": len(plan.to_read) - len(known),
+        "modified": sum(not _is_left_as_it_was(source, before[source.path]) for source in known),
+        "deleted": sum(file.outcome == "indexed" and path not in plan.files for path, file in before.items()),
     }
 
 
-def _unchanged(source: Source, record: Record, sure_before: int) -> bool:
-    if source.size != record["size"]:
+def _left_out(item: Skipped | Ignored) -> FileRecord:
+    if isinstance(item, Ignored):
+        return FileRecord(item.path, "ignored", item.rule)
+    return FileRecord(item.path, "skipped", item.reason)
+
+
+def _told(file: FileRecord) -> tuple[str, str, str, str | None]:
+    return file.path, file.outcome, file.reason, file.file_hash
+
+
+def _is_left_as_it_was(source: Source, before: FileRecord) -> bool:
+    """A file that could not be read, and looks the same."""
+    return before.outcome == "skipped" and (before.size, before.mtime_ns) == (source.size, source.mtime_ns)
+
+
+def _unchanged(source: Source, before: FileRecord, sure_before: int) -> bool:
+    if source.size != before.size:
         return False
-    if source.mtime_ns == record["mtime_ns"] < sure_before:
+    if before.mtime_ns is not None and source.mtime_ns == before.mtime_ns < sure_before:
         return True
     try:
-        with source.file.open("rb") as stream:
-            return bool(hash_contents(stream) == record["file_hash"])
+        with open_regular(source.file) as stream:
+            return bool(hash_contents(stream) == before.file_hash)
     except OSError:
         return False

@@ -1,7 +1,6 @@
 """A file to documents: text, title, headings and places."""
 
 import hashlib
-import io
 import re
 from collections.abc import Iterator
 from dataclasses import dataclass, replace
@@ -55,19 +54,6 @@ class Document:
     pages: tuple[int, ...] = ()  # offsets where pages start, for formats that have pages
     has_lines: bool = False  # whether lines of `text` are lines of the file
     record: str | None = None  # the id of a record, which may be one chunk of several of its document
-
-
-def load(source: Source) -> BufferedIOBase:
-    """The file's contents; raises UnreadableError. Records stay on disk, for there may be any number of them.
-
-    Anything else is read at once, so that what is hashed is what is parsed even while somebody writes to it.
-    """
-    try:
-        if suffix_of(source.path) in RECORDS:
-            return source.file.open("rb")
-        return io.BytesIO(source.file.read_bytes())
-    except OSError as error:
-        raise UnreadableError((error.strerror or "cannot be opened").lower()) from None
 
 
 def hash_contents(stream: BufferedIOBase) -> str:
@@ -126,7 +112,7 @@ def _short(identity: str) -> str:
 
 
 def _plain(path: str, name: str, suffix: str, text: str) -> Document:
-    language = language_of(name)
+    language = language_of(name, text)
     if language is not None:
         if len(text) > MINIFIED * (text.count("\n") + 1):
             raise UnreadableError("minified or generated code")

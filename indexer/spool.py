@@ -6,7 +6,7 @@ from pathlib import Path
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from cdesearch.schema import Chunk, chunk_schema, chunk_to_row
+from cdesearch.schema import chunk_schema
 
 WINDOW = 1024  # chunks that are embedded, and committed, together
 
@@ -18,15 +18,20 @@ class Spool:
 
     def __init__(self, file: Path) -> None:
         self._file = file
-        self._waiting: list[Chunk] = []
+        self._waiting: list[pa.RecordBatch] = []
+        self._n_waiting = 0
         self._writer = pa.ipc.new_file(str(file), _SCHEMA)
         self._dropped: list[str] = []
 
-    def add(self, chunk: Chunk) -> None:
-        """Append a chunk."""
-        self._waiting.append(chunk)
-        if len(self._waiting) == WINDOW:
-            self._flush()
+    def add(self, chunks: pa.RecordBatch) -> None:
+        """Append chunks, rows of the chunk schema."""
+        while chunks.num_rows:
+            taken = chunks.slice(0, WINDOW - self._n_waiting)
+            chunks = chunks.slice(taken.num_rows)
+            self._waiting.append(taken)
+            self._n_waiting += taken.num_rows
+            if self._n_waiting == WINDOW:
+                self._flush()
 
     def drop(self, path: str) -> None:
         """Forget the chunks of one file: it turned out to be broken further on."""
@@ -53,6 +58,6 @@ class Spool:
         return sum(window.num_rows for window in self.windows(["path"]))
 
     def _flush(self) -> None:
-        rows = [chunk_to_row(chunk) for chunk in self._waiting]
-        self._writer.write_batch(pa.RecordBatch.from_pylist(rows, schema=_SCHEMA))
+        self._writer.write_batch(pa.concat_batches(self._waiting))
         self._waiting.clear()
+        self._n_waiting = 0

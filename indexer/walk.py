@@ -1,19 +1,19 @@
-"""Which files are worth reading?"""
+"""Which files are worth reading, and what becomes of all others?"""
 
 import os
-from collections.abc import Iterable, Iterator, Sequence
-from dataclasses import dataclass
-from functools import lru_cache
+import stat
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass, replace
 from pathlib import Path
 
-import pathspec
-import rignore
-
 from cdesearch.errors import SourceError
-from indexer.formats import RECORDS, is_known, suffix_of
+from indexer.formats import NO_TEXT, RECORDS, UNKNOWN_FORMAT, is_known, suffix_of
+from indexer.ignore import RuleSet
+from indexer.ignore_chain import OWN_KINDS, Level, deeper, repository_parents, users_excludes
+from indexer.opening import NOT_REGULAR, open_regular
 
-IGNORE_FILE = ".cdesearchignore"
 INDEX_FOLDER = ".cdesearch"
+SNIFFED = 4096  # bytes of a file without suffix that tell text from binary
 
 
 @dataclass(frozen=True, slots=True)
@@ -28,111 +28,244 @@ class Source:
 
 @dataclass(frozen=True, slots=True)
 class Skipped:
-    """A file that was left out, and why."""
+    """A file that should have been read and was not, or a folder ("/" at its end), and why."""
 
     path: str
     reason: str
 
 
-def find_sources(paths: Sequence[Path], root: Path, max_bytes: int) -> Iterator[Source | Skipped]:
-    """Files under `paths` in a fixed order, each once; raises SourceError for a path that is not there.
+@dataclass(frozen=True, slots=True)
+class Ignored:
+    """A file, or a folder ("/" at its end), that is not meant to be read, and by which rule."""
 
-    Ignore files (.gitignore, .ignore, .cdesearchignore; nested and parent) hold inside folders; a file named
-    itself is always taken. Hidden files, links out of the tree, files of no known format and the furniture of Sphinx
-    pages are left out.
+    path: str
+    rule: str
+
+
+Found = Source | Skipped | Ignored
+
+
+def find_sources(paths: Sequence[Path], root: Path, max_bytes: int) -> Iterator[Found]:
+    """Every file under `paths` in a fixed order, each once; raises SourceError for a path that is not there.
+
+    Ignore files (.gitignore, .ignore, .cdesearchignore; nested, and parents up to the root of the repository) hold
+    inside folders; a file named itself is always taken. A folder that is left out is one entry and is not looked into.
     """
-    seen: set[Path] = set()
+    named = {str(path) for path in paths}
+    seen: set[str] = set()
     for path in paths:
         if not os.path.lexists(path):
             raise SourceError(f"There is no folder or file {path}.", "Check the spelling.")
-        files = _walk(path) if path.is_dir() else [path]
-        for file in files:
-            if file not in seen:
+        for file, item in _look_at(path, root, max_bytes):
+            is_taken_later = not isinstance(item, Source) and file in named and file != str(path)
+            if file not in seen and not is_taken_later:
                 seen.add(file)
-                yield _look(file, root, max_bytes)
-
-
-def _walk(folder: Path) -> list[Path]:
-    if (folder / "corpus.jsonl").is_file():  # a BEIR folder: its queries and judgements are no documents
-        return [folder / "corpus.jsonl"]
-    ignored = _IgnoreFiles(folder)
-    walker = rignore.walk(folder, require_git=False, should_exclude_entry=ignored.excludes)
-    entries = list(walker)
-    folders = [folder, *(entry for entry in entries if entry.is_dir() and not entry.is_symlink())]
-    found = [entry for entry in entries if is_known(entry) and _is_inside(entry, folder)]
-    return sorted([*found, *_unspeakable(folders)], key=os.fsencode)
-
-
-def _unspeakable(folders: Iterable[Path]) -> Iterator[Path]:
-    """Files whose names are not UTF-8, which rignore leaves out without a word."""
-    for folder in folders:
-        with os.scandir(folder) as entries:
-            odd = [Path(entry.path) for entry in entries if not _is_utf8(entry.name) and entry.is_file()]
-        yield from filter(is_known, odd)
-
-
-def _is_utf8(name: str) -> bool:
-    try:
-        name.encode()
-    except UnicodeEncodeError:
-        return False
-    return True
-
-
-def _is_inside(entry: Path, folder: Path) -> bool:
-    """A regular file, or a link to one that stays in the tree."""
-    if not entry.is_symlink():
-        return entry.is_file()
-    target = entry.resolve()
-    return target.is_file() and target.is_relative_to(folder.resolve())
-
-
-def _look(file: Path, root: Path, max_bytes: int) -> Source | Skipped:
-    path = portable(file, root)
-    try:
-        stat = file.stat()
-    except OSError as error:
-        return Skipped(path, error.strerror or "cannot be opened")
-    if stat.st_size > max_bytes and suffix_of(file.name) not in RECORDS:  # records are read one by one
-        return Skipped(path, f"larger than {max_bytes / 1e6:g} MB (--max-file-size)")
-    return Source(file, path, stat.st_size, stat.st_mtime_ns)
+                yield item
 
 
 def portable(file: Path, root: Path) -> str:
     """`file` relative to `root` as valid UTF-8; bytes that are none are shown as backslash escapes."""
-    relative = os.path.relpath(file, root).replace(os.sep, "/")
-    return os.fsencode(relative).decode("utf-8", "backslashreplace")
+    return _speakable(os.path.relpath(file, root).replace(os.sep, "/"))
 
 
-def _is_sphinx_furniture(entry: Path) -> bool:
-    """What Sphinx puts beside its HTML pages: their sources once more, scripts, and the alphabetical index."""
-    furniture = entry.name in ("_sources", "_static", "search.html") or entry.name.startswith("genindex")
-    return furniture and (entry.parent / "searchindex.js").is_file()
+def _speakable(name: str) -> str:
+    return name if name.isascii() else os.fsencode(name).decode("utf-8", "backslashreplace")
 
 
-class _IgnoreFiles:
-    """The .cdesearchignore files from `top` down; rignore knows the other two names itself."""
+def _look_at(path: Path, root: Path, max_bytes: int) -> Iterator[tuple[str, Found]]:
+    """What is at a named path: its place, and what becomes of it."""
+    shown = portable(path, root)
+    try:
+        found = path.stat()
+    except OSError as error:
+        yield str(path), Skipped(shown, _reason(error))
+        return
+    if stat.S_ISDIR(found.st_mode):
+        yield from _Walk(path, "" if shown == "." else f"{shown}/", max_bytes).items()
+    else:
+        yield str(path), _file(path, shown, found, max_bytes)
 
-    def __init__(self, top: Path) -> None:
+
+def _file(file: Path, path: str, found: os.stat_result, max_bytes: int) -> Source | Skipped:
+    if not stat.S_ISREG(found.st_mode):
+        return Skipped(path, NOT_REGULAR)
+    if found.st_size > max_bytes and suffix_of(file.name) not in RECORDS:  # records are read one by one
+        return Skipped(path, f"larger than {max_bytes / 1e6:g} MB (--max-file-size)")
+    return Source(file, path, found.st_size, found.st_mtime_ns)
+
+
+def _reason(error: OSError) -> str:
+    return (error.strerror or "cannot be opened").lower()
+
+
+@dataclass(frozen=True, slots=True)
+class _Folder:
+    """A folder on the way down."""
+
+    place: str
+    shown: str  # as a person reads it, relative to the root, with "/" at its end
+    chain_path: str  # relative to where the chain of ignore files begins, with "/" at its end
+    level: Level | None
+    names: frozenset[str]  # of its entries
+
+
+class _Walk:
+    """One walk down from a folder."""
+
+    def __init__(self, top: Path, shown: str, max_bytes: int) -> None:
         self._top = top
-        self._load = lru_cache(maxsize=None)(self._read)
+        self._real_top = os.path.realpath(top)
+        self._shown = shown
+        self._max_bytes = max_bytes
+        self._unusable: list[tuple[str, str]] = []  # ignore files, and why
+        self._of_user: RuleSet | None = users_excludes(self._note)
 
-    def excludes(self, entry: Path) -> bool:
-        """Whether any .cdesearchignore from the top to the entry's folder names it, or it is an index."""
-        if entry.name == INDEX_FOLDER or _is_sphinx_furniture(entry):
-            return True
-        name = entry.relative_to(self._top).as_posix() + ("/" if entry.is_dir() else "")
-        for folder in [entry.parent, *entry.parent.parents]:
-            if not folder.is_relative_to(self._top):
-                return False
-            spec = self._load(folder)
-            if spec is not None and spec.match_file(name.removeprefix(folder.relative_to(self._top).as_posix() + "/")):
-                return True
+    def items(self) -> Iterator[tuple[str, Found]]:
+        """Files in the order of their paths' bytes, folders in between."""
+        level, chain_path = self._parents()
+        start = _Folder(str(self._top), self._shown, chain_path, level, frozenset())
+        entered = self._enter(start)
+        if isinstance(entered, Skipped):
+            yield str(self._top), replace(entered, path=entered.path or "./")
+            return
+        stack = [entered]  # not recursive: folders may be nested deeper than Python's own stack
+        while stack:
+            yield from self._problems()
+            folder, entries = stack[-1]
+            for entry in entries:
+                found = self._decide(folder, entry)
+                if not isinstance(found, _Folder):
+                    yield entry.path, found
+                    continue
+                below = self._enter(found)
+                if isinstance(below, Skipped):
+                    yield entry.path, below
+                    continue
+                stack.append(below)
+                break
+            else:
+                stack.pop()
+
+    def _note(self, shown: str, reason: str) -> None:
+        self._unusable.append((shown, reason))
+
+    def _problems(self) -> Iterator[tuple[str, Skipped]]:
+        while self._unusable:
+            shown, reason = self._unusable.pop(0)
+            yield f"{shown}: {reason}", Skipped(shown, reason)
+
+    def _parents(self) -> tuple[Level | None, str]:
+        """The ignore files above the top, and the top's own path below the first of them."""
+        above = repository_parents(self._top)
+        if not above:
+            return None, ""
+        level: Level | None = None
+        for folder in above:
+            try:
+                names = {entry.name for entry in folder.iterdir()}
+            except OSError:
+                continue
+            start = 0 if folder == above[0] else len(folder.relative_to(above[0]).as_posix()) + 1
+            shown = portable(folder, self._top) + "/"
+            level = deeper(level, folder, names, start, shown, self._note)
+        return level, self._top.relative_to(above[0]).as_posix() + "/"
+
+    def _enter(self, folder: _Folder) -> "tuple[_Folder, Iterator[os.DirEntry[str]]] | Skipped":
+        try:
+            with os.scandir(folder.place) as found:
+                entries = list(found)
+        except OSError as error:
+            return Skipped(folder.shown, _reason(error))
+        names = frozenset(entry.name for entry in entries)
+        place = Path(folder.place)
+        level = deeper(folder.level, place, names, len(folder.chain_path), folder.shown, self._note)
+        return replace(folder, level=level, names=names), iter(sorted(entries, key=_place_of))
+
+    def _decide(self, folder: _Folder, entry: "os.DirEntry[str]") -> Found | _Folder:
+        name = entry.name
+        is_folder = _is_folder(entry)
+        shown = folder.shown + _speakable(name) + ("/" if is_folder else "")
+        rule = self._rule(folder, name, is_folder=is_folder)
+        if rule is not None:
+            return Ignored(shown, rule)
+        if is_folder:
+            return _Folder(entry.path, shown, f"{folder.chain_path}{name}/", folder.level, frozenset())
+        try:
+            return (self._link(entry, shown) if entry.is_symlink() else None) or self._inspect(entry, shown)
+        except OSError as error:
+            return Skipped(shown, _reason(error))
+
+    def _inspect(self, entry: "os.DirEntry[str]", shown: str) -> Found:
+        """What becomes of an entry that is no folder and that no rule leaves out; raises OSError."""
+        found = entry.stat()
+        if stat.S_ISREG(found.st_mode) and not is_known(entry.name):
+            left_out = _unknown(entry, shown, found.st_size)
+            if left_out is not None:
+                return left_out
+        return _file(Path(entry.path), shown, found, self._max_bytes)
+
+    def _rule(self, folder: _Folder, name: str, *, is_folder: bool) -> str | None:
+        """What leaves an entry out, whatever it holds."""
+        if name == INDEX_FOLDER:
+            return "the index itself"
+        path = folder.chain_path + name
+        verdict = None
+        if folder.level is not None:
+            verdict = folder.level.verdict(name, path, is_folder=is_folder, of_user=self._of_user)
+        elif self._of_user is not None:
+            rule = self._of_user.match(name, path, is_folder=is_folder)
+            if rule is not None and not rule.negated:
+                return self._of_user.describe(rule)
+        if verdict is not None and verdict.ignored:
+            return verdict.by
+        is_wanted = verdict is not None and verdict.kind in OWN_KINDS and name != ".git"
+        if name.startswith(".") and not is_wanted:
+            return "hidden"
+        return _furniture(folder.names, name)
+
+    def _link(self, entry: "os.DirEntry[str]", shown: str) -> Found | None:
+        """None for a link to a file in the tree."""
+        target = Path(os.path.realpath(entry.path))
+        if not target.exists():
+            return Skipped(shown, "a link to nowhere")
+        if not target.is_relative_to(self._real_top):
+            return Ignored(shown, "link out of the tree")
+        return Ignored(shown, "link to a folder") if target.is_dir() else None
+
+
+def _is_folder(entry: "os.DirEntry[str]") -> bool:
+    try:
+        return entry.is_dir(follow_symlinks=False)
+    except OSError:
         return False
 
-    @staticmethod
-    def _read(folder: Path) -> pathspec.GitIgnoreSpec | None:
-        file = folder / IGNORE_FILE
-        if not file.is_file():
-            return None
-        return pathspec.GitIgnoreSpec.from_lines(file.read_text(encoding="utf-8", errors="replace").splitlines())
+
+def _place_of(entry: "os.DirEntry[str]") -> bytes:
+    """The order of whole paths, for a folder's entries come after its name and "/"."""
+    return os.fsencode(entry.name) + (b"/" if _is_folder(entry) else b"")
+
+
+def _furniture(names: frozenset[str], name: str) -> str | None:
+    """What stands beside documents and is none: by the files that a folder holds."""
+    if "searchindex.js" in names and (
+        name in ("_sources", "_static", "search.html", "searchindex.js") or name.startswith("genindex")
+    ):
+        return "furniture of Sphinx pages"
+    if "corpus.jsonl" in names and "queries.jsonl" in names and name in ("queries.jsonl", "qrels"):
+        return "queries and judgements of a BEIR folder"
+    return None
+
+
+def _unknown(entry: "os.DirEntry[str]", shown: str, size: int) -> Found | None:
+    """What becomes of a file whose name says nothing to us; None: it has no suffix, and is text."""
+    suffix = suffix_of(entry.name)
+    if suffix in NO_TEXT:
+        return Ignored(shown, f"{NO_TEXT[suffix]} ({suffix})")
+    if suffix:
+        return Skipped(shown, f"{UNKNOWN_FORMAT} {_speakable(suffix)}")
+    if not size:
+        return None
+    with open_regular(Path(entry.path)) as stream:
+        start = stream.read(SNIFFED)
+    is_utf16 = start.startswith((b"\xff\xfe", b"\xfe\xff"))
+    return Ignored(shown, "binary file without suffix") if b"\0" in start and not is_utf16 else None

@@ -1,5 +1,6 @@
 import os
 import shutil
+import sys
 import threading
 
 import numpy as np
@@ -13,7 +14,7 @@ from cdesearch.onnx_runtime import OnnxRuntime
 from cdesearch.search import Searcher
 from indexer import spool
 from indexer.locked import locked
-from indexer.read import hash_contents
+from indexer.reading import process
 from indexer.write import Tables
 
 
@@ -98,21 +99,34 @@ def test_queries_during_an_update_see_the_old_or_the_new_whole(docs, run):
     assert editions(docs) == {"two"}
 
 
+CHANGING = """
+from pathlib import Path
+from indexer.reading import worker
+
+real = worker.hash_contents
+
+
+def hash_then_change(stream):
+    digest = real(stream)
+    if stream.read() == b'{"text": "the cat"}\\n':
+        Path(%r).write_text('{"text": "the cat"}\\n{"text": "the dog"}\\n')
+    stream.seek(0)
+    return digest
+
+
+worker.hash_contents = hash_then_change
+worker.main()
+"""
+
+
 @pytest.mark.parametrize("name", ["news.txt", "news.jsonl"])
 def test_a_file_that_changes_while_it_is_read_is_read_again(docs, run, name, monkeypatch):
     file = docs / name
     file.write_text('{"text": "the cat"}\n')
-
-    def hash_then_change(stream):
-        digest = hash_contents(stream)
-        if stream.read() == b'{"text": "the cat"}\n':
-            file.write_text('{"text": "the cat"}\n{"text": "the dog"}\n')
-        stream.seek(0)
-        return digest
-
     with monkeypatch.context() as during:
-        during.setattr("indexer.build.hash_contents", hash_then_change)
+        during.setattr(process, "COMMAND", (sys.executable, "-P", "-c", CHANGING % str(file)))
         run()
+    assert "dog" in file.read_text()
     assert run().changed
     assert Index.open(docs).chunks.count_rows(f"path = '{name}' AND text LIKE '%dog%'") == 1
     assert not run().changed

@@ -1,14 +1,31 @@
 import os
+import shutil
+import subprocess
+import tempfile
 from pathlib import Path
 
 import pytest
+from hypothesis import HealthCheck, given, settings
+from hypothesis import strategies as st
 
 from cdesearch.errors import SourceError
-from indexer.walk import Skipped, Source, find_sources
+from indexer.walk import Ignored, Skipped, Source, find_sources
 
 
-def found(root, *paths, limit=10**7):
-    return [item.path for item in find_sources([Path(p) for p in paths] or [root], root, limit)]
+def items(root, *paths, limit=10**7):
+    return list(find_sources([Path(p) for p in paths] or [root], root, limit))
+
+
+def found(root, *paths):
+    return [item.path for item in items(root, *paths) if isinstance(item, Source)]
+
+
+def left_out(root, *paths):
+    return {
+        item.path: item.rule if isinstance(item, Ignored) else item.reason
+        for item in items(root, *paths)
+        if not isinstance(item, Source)
+    }
 
 
 def put(root, name, text="x"):
@@ -18,13 +35,118 @@ def put(root, name, text="x"):
     return file
 
 
-def test_ignore_files_hold_nested_and_hidden_files_stay_out(tmp_path):
+def test_ignore_files_hold_nested_and_every_entry_says_which_rule(tmp_path):
     for name in ["a.md", "b.md", "c.md", "sub/d.md", "sub/e.md", ".hidden/f.md", ".cdesearch/g.md", "h.png"]:
         put(tmp_path, name)
-    put(tmp_path, ".gitignore", "b.md\n")
+    put(tmp_path, "built/deep/i.md")
+    put(tmp_path, ".gitignore", "# comment\nb.md\nbuilt/\n")
     put(tmp_path, ".cdesearchignore", "/c.md\n")
     put(tmp_path, "sub/.cdesearchignore", "e.md\n")
     assert found(tmp_path) == ["a.md", "sub/d.md"]
+    assert left_out(tmp_path) == {
+        ".cdesearch/": "the index itself",
+        ".cdesearchignore": "hidden",
+        ".gitignore": "hidden",
+        ".hidden/": "hidden",
+        "b.md": ".gitignore:2 b.md",
+        "built/": ".gitignore:3 built/",
+        "c.md": ".cdesearchignore:1 /c.md",
+        "h.png": "image (.png)",
+        "sub/.cdesearchignore": "hidden",
+        "sub/e.md": "sub/.cdesearchignore:1 e.md",
+    }
+
+
+def test_our_own_ignore_file_can_take_back_what_others_leave_out(tmp_path):
+    for name in ["a.md", "b.md", ".github/c.md", ".vscode/d.md"]:
+        put(tmp_path, name)
+    put(tmp_path, ".gitignore", "*.md\n!.vscode/\n")
+    put(tmp_path, ".cdesearchignore", "!b.md\n!.github/\n!.github/*.md\n!.git\n")
+    put(tmp_path, ".git/HEAD.md")
+    assert found(tmp_path) == [".github/c.md", "b.md"]
+
+
+def test_parents_hold_up_to_the_root_of_the_repository_and_no_further(tmp_path):
+    put(tmp_path, ".gitignore", "a.md\n")
+    put(tmp_path, "repo/.git/info/exclude", "c.md\n")
+    put(tmp_path, "repo/.gitignore", "/docs/b.md\nb.txt\n")
+    for name in ["a.md", "b.md", "b.txt", "c.md"]:
+        put(tmp_path, f"repo/docs/{name}")
+    assert found(tmp_path / "repo" / "docs") == ["a.md"]
+    assert left_out(tmp_path / "repo" / "docs") == {
+        "b.md": "../.gitignore:1 /docs/b.md",
+        "b.txt": "../.gitignore:2 b.txt",
+        "c.md": "../.git/info/exclude:1 c.md",
+    }
+
+
+def test_a_repository_in_a_folder_has_rules_of_its_own(tmp_path):
+    put(tmp_path, ".gitignore", "a.md\n")
+    put(tmp_path, "inner/.git/HEAD")
+    put(tmp_path, "inner/a.md")
+    assert found(tmp_path) == ["inner/a.md"]
+
+
+def test_the_users_own_excludes_hold(tmp_path, monkeypatch):
+    monkeypatch.setenv("HOME", str(tmp_path / "home"))
+    monkeypatch.delenv("XDG_CONFIG_HOME", raising=False)
+    put(tmp_path, "home/.gitconfig", "[user]\n\tname = x\n[core]\n\texcludesFile = ~/mine\n")
+    put(tmp_path, "home/mine", "*.log\n")
+    put(tmp_path, "docs/a.log")
+    assert left_out(tmp_path / "docs") == {"a.log": "~/mine:1 *.log"}
+
+
+NAMES = st.sampled_from(["a", "b", "ab", "a.b", "c", "x y", "[a]", "a]", "a-b"])
+PIECES = [
+    "*",
+    "**",
+    "?",
+    "a",
+    "b",
+    "ab",
+    "[ab]",
+    "[!a]",
+    "[a-c]",
+    "[]a]",
+    "[^]]",
+    "\\a",
+    "\\*",
+    "a*",
+    "*b",
+    "[[:alpha:]]",
+]
+PIECE = st.one_of(st.sampled_from([*PIECES, "[a", "a\\", "***", "x y"]), st.text("ab*?[]!-\\^", min_size=1, max_size=5))
+PATTERN = st.builds(
+    lambda negated, lead, parts, tail: negated + lead + "/".join(parts) + tail,
+    st.sampled_from(["", "", "!"]),
+    st.sampled_from(["", "", "/", "**/"]),
+    st.lists(PIECE, min_size=1, max_size=3),
+    st.sampled_from(["", "", "/", "/**", " "]),
+)
+TREE = st.lists(st.lists(NAMES, min_size=1, max_size=4), min_size=1, max_size=14)
+IGNORES = st.dictionaries(
+    st.sampled_from([".", "a", "a/b", "b"]), st.lists(PATTERN, min_size=1, max_size=5), min_size=1, max_size=3
+)
+
+
+@pytest.mark.skipif(shutil.which("git") is None, reason="git is the oracle")
+@settings(max_examples=60, deadline=None, suppress_health_check=list(HealthCheck))
+@given(TREE, IGNORES)
+def test_the_walk_takes_exactly_the_files_that_git_does_not_ignore(paths, ignores):
+    with tempfile.TemporaryDirectory() as folder:
+        root = Path(folder)
+        subprocess.run(["git", "init", "-q", folder], check=True)
+        for parts in paths:
+            file = root.joinpath(*parts)
+            if not any(place.exists() and not place.is_dir() for place in [file, *file.parents]) and not file.exists():
+                put(root, "/".join(parts))
+        for place, lines in ignores.items():
+            if (root / place).is_dir():
+                (root / place / ".gitignore").write_text("\n".join(lines) + "\n")
+        call = ["git", "-C", folder, "ls-files", "-z", "--others", "--exclude-standard"]
+        listed = subprocess.run(call, capture_output=True, text=True, check=True).stdout.split("\0")
+        expected = {path for path in listed if path and not path.endswith(".gitignore")}
+        assert {item.path for item in items(root) if not isinstance(item, Ignored)} == expected
 
 
 def test_what_sphinx_puts_beside_its_pages_stays_out(tmp_path):
@@ -36,12 +158,16 @@ def test_what_sphinx_puts_beside_its_pages_stays_out(tmp_path):
         "genindex.html",
     ]:
         put(tmp_path, name)
-    assert found(tmp_path) == ["genindex.html", "html/a.html", "html/searchindex.js"]
+    assert found(tmp_path) == ["genindex.html", "html/a.html"]
+    assert set(left_out(tmp_path).values()) == {"furniture of Sphinx pages"}
 
 
-def test_a_named_file_is_always_taken(tmp_path):
+def test_a_named_file_is_always_taken_once(tmp_path):
     put(tmp_path, ".gitignore", "*.md\n")
-    assert found(tmp_path, put(tmp_path, "a.md")) == ["a.md"]
+    named, other = put(tmp_path, "a.md"), put(tmp_path, "b.xyz")
+    assert found(tmp_path, named, other) == ["a.md", "b.xyz"]
+    assert found(tmp_path, tmp_path, named) == ["a.md"]
+    assert "a.md" not in left_out(tmp_path, tmp_path, named)
 
 
 def test_links_out_of_the_tree_are_left_out(tmp_path):
@@ -49,7 +175,9 @@ def test_links_out_of_the_tree_are_left_out(tmp_path):
     put(tmp_path, "tree/in.md")
     (tmp_path / "tree" / "out.md").symlink_to(outside)
     (tmp_path / "tree" / "loop").symlink_to(tmp_path / "tree")
-    assert found(tmp_path / "tree") == ["in.md"]
+    (tmp_path / "tree" / "also.md").symlink_to("in.md")
+    assert found(tmp_path / "tree") == ["also.md", "in.md"]
+    assert left_out(tmp_path / "tree") == {"loop": "link to a folder", "out.md": "link out of the tree"}
 
 
 @pytest.mark.parametrize("name", ["with space.md", "new\nline.md", "🐈.md"])
@@ -67,14 +195,57 @@ def test_a_name_that_is_not_utf8_is_escaped(tmp_path):
 
 def test_large_files_are_skipped_by_name(tmp_path):
     put(tmp_path, "a.md", "x" * 100)
-    (item,) = find_sources([tmp_path], tmp_path, 10)
+    (item,) = items(tmp_path, limit=10)
     assert isinstance(item, Skipped) and "--max-file-size" in item.reason
 
 
-def test_a_beir_folder_is_its_corpus(tmp_path):
-    for name in ["corpus.jsonl", "queries.jsonl", "README.md"]:
+UNKNOWN = ["epub", "pptx", "xlsx", "odt", "rtf", "eml", "gz", "zip", "foo"]
+
+
+@pytest.mark.parametrize("suffix", UNKNOWN)
+def test_a_format_that_cannot_be_read_is_skipped_by_its_name(tmp_path, suffix):
+    put(tmp_path, f"a.{suffix.upper()}")
+    assert items(tmp_path) == [Skipped(f"a.{suffix.upper()}", f"unknown format .{suffix}")]
+
+
+@pytest.mark.parametrize(
+    "suffix", ["ps1", "svelte", "Rmd", "qmd", "bat", "vb", "gradle", "groovy", "conf", "srt", "vtt"]
+)
+def test_well_known_text_formats_are_taken(tmp_path, suffix):
+    put(tmp_path, f"a.{suffix}")
+    assert found(tmp_path) == [f"a.{suffix}"]
+
+
+def test_a_file_without_suffix_is_taken_if_it_is_text(tmp_path):
+    put(tmp_path, "script", "#!/usr/bin/env python3\nprint(1)\n")
+    put(tmp_path, "notes", "some words")
+    put(tmp_path, "empty", "")
+    (tmp_path / "program").write_bytes(b"\x7fELF\0\0")
+    assert found(tmp_path) == ["empty", "notes", "script"]
+    assert left_out(tmp_path) == {"program": "binary file without suffix"}
+
+
+def test_a_beir_folder_leaves_out_its_queries_and_judgements_alone(tmp_path):
+    for name in ["beir/corpus.jsonl", "beir/queries.jsonl", "beir/qrels/test.tsv", "beir/README.md", "beir/more/b.md"]:
         put(tmp_path, name)
-    assert found(tmp_path) == ["corpus.jsonl"]
+    for name in ["other/corpus.jsonl", "other/qrels/test.tsv", "other/a.md"]:
+        put(tmp_path, name)
+    assert found(tmp_path) == [
+        "beir/README.md",
+        "beir/corpus.jsonl",
+        "beir/more/b.md",
+        "other/a.md",
+        "other/corpus.jsonl",
+        "other/qrels/test.tsv",
+    ]
+    rule = "queries and judgements of a BEIR folder"
+    assert left_out(tmp_path) == {"beir/qrels/": rule, "beir/queries.jsonl": rule}
+
+
+def test_files_come_in_the_order_of_their_whole_paths(tmp_path):
+    for name in ["a/x.md", "a-b.md", "a.md", "b.md", "a/b/c.md"]:
+        put(tmp_path, name)
+    assert found(tmp_path) == sorted(["a/x.md", "a-b.md", "a.md", "b.md", "a/b/c.md"])
 
 
 def test_a_missing_path_is_named(tmp_path):
@@ -84,5 +255,5 @@ def test_a_missing_path_is_named(tmp_path):
 
 def test_size_and_time_are_the_files_own(tmp_path):
     file = put(tmp_path, "a.md", "four")
-    (item,) = find_sources([tmp_path], tmp_path, 10)
+    (item,) = items(tmp_path, limit=10)
     assert item == Source(file, "a.md", 4, file.stat().st_mtime_ns)

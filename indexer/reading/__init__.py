@@ -1,0 +1,1 @@
+"""Files read and cut in processes of their own, which a bad file may crash without harm."""

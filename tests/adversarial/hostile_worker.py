@@ -1,0 +1,49 @@
+"""A worker whose parser does what a hostile file makes a parser do: the first word of a `.txt` file says what."""
+
+import ctypes
+import os
+import sys
+import threading
+
+from indexer.formats.unreadable import UnreadableError
+from indexer.reading import worker
+
+real = worker.read
+
+
+def hostile_read(source, stream, columns):
+    word = stream.read(40).decode("utf-8", "replace").split(maxsplit=1)[0]
+    stream.seek(0)
+    if word == "HANG":
+        threading.Event().wait()
+    elif word == "SPIN":
+        while True:
+            pass
+    elif word == "CRASH":
+        ctypes.string_at(0)
+    elif word == "EAT":
+        eaten = []
+        while True:
+            eaten.append(bytearray(50_000_000))
+    elif word == "RECURSE":
+        recurse()
+    elif word == "EXIT":
+        sys.exit("a parser that ends the process")
+    elif word == "LEAVE":
+        os._exit(3)
+    elif word == "PRINT":
+        os.write(1, b"\0" * 1_000_000)
+        os.write(2, b"x" * 10_000)
+        sys.stdout.write("noise")
+    elif word == "REFUSE":
+        raise UnreadableError("not for reading")
+    yield from real(source, stream, columns)
+
+
+def recurse():
+    recurse()
+
+
+worker.read = hostile_read
+if __name__ == "__main__":
+    worker.main()

@@ -1,0 +1,230 @@
+"""Folders that hold pipes, devices, loops, locked doors and names made to confuse."""
+
+import json
+import os
+import shutil
+import socket
+import subprocess
+import sys
+import time
+from pathlib import Path
+
+import pytest
+
+from cdesearch.errors import CdesearchError
+from indexer.build import build
+from indexer.progress import Silent
+from indexer.settings import Options
+from indexer.walk import Ignored, Skipped, Source, find_sources
+
+pytestmark = pytest.mark.skipif(os.name == "nt", reason="made of what POSIX file systems have")
+NOBODY = 65534
+
+
+def looked_at(root, *paths):
+    items = find_sources(list(paths) or [root], root, 10**7)
+    return {item.path: item.reason if isinstance(item, Skipped) else getattr(item, "rule", None) for item in items}
+
+
+def command(*arguments, cwd=None, prefix=()):
+    call = [*prefix, sys.executable, "-m", "cdesearch", *map(str, arguments)]
+    return subprocess.run(
+        call, cwd=cwd, capture_output=True, text=True, errors="surrogateescape", timeout=120, check=False
+    )
+
+
+@pytest.fixture
+def special(tmp_path):
+    """A folder with one document and one of each thing that is no file."""
+    folder = tmp_path / "special"
+    folder.mkdir()
+    (folder / "a.md").write_text("the cat")
+    os.mkfifo(folder / "pipe.md")
+    with socket.socket(socket.AF_UNIX) as listener:
+        listener.bind(str(folder / "socket.md"))
+    (folder / "zero.md").symlink_to("/dev/zero")
+    (folder / "nowhere.md").symlink_to(folder / "missing.md")
+    (folder / "loop.md").symlink_to(folder / "loop.md")
+    (folder / "around").symlink_to(folder)
+    os.mkfifo(folder / "pipe without suffix")
+    return folder
+
+
+def test_what_is_no_regular_file_is_skipped_and_never_opened(special):
+    assert looked_at(special) == {
+        "a.md": None,
+        "around": "link to a folder",
+        "loop.md": "a link to nowhere",
+        "nowhere.md": "a link to nowhere",
+        "pipe without suffix": "not a regular file",
+        "pipe.md": "not a regular file",
+        "socket.md": "not a regular file",
+        "zero.md": "link out of the tree",
+    }
+
+
+@pytest.mark.parametrize("name", ["pipe.md", "socket.md", "zero.md", "/dev/zero", "pipe without suffix"])
+def test_named_by_hand_it_is_skipped_all_the_same(special, name):
+    (path,) = looked_at(special, special / name)
+    assert looked_at(special, special / name) == {path: "not a regular file"}
+
+
+def test_a_folder_of_special_files_is_indexed_and_every_one_is_accounted_for(special, tiny_checkpoint):
+    report = build([special], Options(model=tiny_checkpoint), Silent())
+    assert report.n_documents == 1
+    assert report.n_files == {"indexed": 1, "ignored": 3, "skipped": 5}  # the index itself is ignored
+    named = build([special, special / "zero.md"], Options(model=tiny_checkpoint, rebuild=True), Silent())
+    assert "zero.md" in {item.path for item in named.skipped}
+
+
+def test_a_file_that_turns_into_a_pipe_after_the_walk_is_skipped(tmp_path, tiny_checkpoint, monkeypatch):
+    for name in ("a.md", "b.md"):
+        (tmp_path / name).write_text("the cat")
+    from indexer import build as building
+
+    def find_then_replace(*arguments):
+        items = list(find_sources(*arguments))
+        (tmp_path / "b.md").unlink()
+        os.mkfifo(tmp_path / "b.md")
+        return items
+
+    monkeypatch.setattr(building, "find_sources", find_then_replace)
+    report = build([tmp_path], Options(model=tiny_checkpoint), Silent())
+    assert [(item.path, item.reason) for item in report.skipped] == [("b.md", "could not be read: not a regular file")]
+
+
+def without_roots_rights():
+    """A prefix that runs a command without root's right to read everything; None where that cannot be had."""
+    if os.geteuid() != 0:
+        return ()
+    rights = "-dac_override,-dac_read_search"
+    prefix = ("setpriv", f"--bounding-set={rights}", f"--inh-caps={rights}")
+    if shutil.which("setpriv") is None or subprocess.run([*prefix, "true"], check=False).returncode:
+        return None
+    return prefix
+
+
+@pytest.fixture
+def locked(tmp_path):
+    """A folder with a sub-folder and a file that may not be read, and the prefix to be somebody who may not."""
+    prefix = without_roots_rights()
+    if prefix is None:
+        pytest.skip("NOT TESTED: root may read everything, and setpriv cannot take that right away here")
+    folder = tmp_path / "docs"
+    (folder / "shut").mkdir(parents=True)
+    (folder / "shut" / "b.md").write_text("the dog")
+    (folder / "a.md").write_text("the cat")
+    (folder / "secret.md").write_text("the moon")
+    (folder / "secret.md").chmod(0)
+    (folder / "shut").chmod(0)
+    yield folder, prefix
+    (folder / "shut").chmod(0o755)
+
+
+def test_what_may_not_be_read_is_one_skipped_entry_each(locked, tiny_checkpoint):
+    folder, prefix = locked
+    done = command("index", folder, "--model", tiny_checkpoint, "--json", prefix=prefix)
+    assert done.returncode == 0, done.stderr
+    assert json.loads(done.stdout)["skipped"] == [
+        {"path": "secret.md", "reason": "could not be read: permission denied"},
+        {"path": "shut/", "reason": "permission denied"},
+    ]
+    status = command("status", "--index", folder / ".cdesearch", "--json", prefix=prefix)
+    assert status.returncode == 0 and "Errno" not in status.stderr
+    facts = json.loads(status.stdout)
+    assert (facts["new_files"], facts["modified_files"], facts["skipped_files"]) == (0, 0, 2)
+    assert command("index", folder, "--strict", prefix=prefix).returncode == 3
+    (folder / "secret.md").chmod(0o644)
+    (folder / "shut").chmod(0o755)
+    assert json.loads(command("index", folder, "--json", prefix=prefix).stdout)["documents"] == 3
+
+
+NAMES = [b"new\nline.md", b"esc\x1b]0;title\x07.md", b"inv\xffalid.md", b"bell\x07.epub", b"rtl\xe2\x80\xae.md"]
+
+
+@pytest.fixture
+def odd(tmp_path):
+    for name in NAMES:
+        Path(os.fsdecode(os.fsencode(tmp_path) + b"/" + name)).write_text("the cat")
+    return tmp_path
+
+
+def test_odd_names_are_printed_safely_everywhere(odd, tiny_checkpoint):
+    for arguments in [
+        ("index", odd, "--model", tiny_checkpoint),
+        ("status", "--index", odd / ".cdesearch", "--files"),
+    ]:
+        done = command(*arguments)
+        assert done.returncode == 0, done.stderr
+        printed = done.stdout + done.stderr
+        assert not set(printed) & {"\x1b", "\x07", "\u202e"} and "\udcff" not in printed
+    listed = command("status", "--index", odd / ".cdesearch", "--files").stdout.splitlines()
+    assert r"indexed  new\x0aline.md" in listed and r"indexed  inv\xffalid.md" in listed
+    assert r"skipped  bell\x07.epub  (unknown format .epub)" in listed
+
+
+@pytest.mark.parametrize("name", [b"new\nline and \x1b[31m", b"inv\xffalid"])
+def test_a_folder_of_an_odd_name_can_be_indexed_elsewhere(tmp_path, tiny_checkpoint, name):
+    folder = Path(os.fsdecode(os.fsencode(tmp_path) + b"/" + name))
+    folder.mkdir()
+    (folder / "a.md").write_text("the cat")
+    place = tmp_path / "index"
+    assert command("index", folder, "--model", tiny_checkpoint, "--index", place).returncode == 0
+    for arguments in [("query", "cat"), ("status",), ("status", "--files", "--json")]:
+        done = command(*arguments, "--index", place)
+        assert done.returncode == 0, done.stderr
+        assert "\x1b" not in done.stdout + done.stderr
+
+
+def test_folders_nested_deeper_than_pythons_stack_are_walked(tmp_path):
+    place = os.open(tmp_path, os.O_RDONLY)
+    for _ in range(2100):
+        os.mkdir("d", dir_fd=place)
+        deeper = os.open("d", os.O_RDONLY, dir_fd=place)
+        os.close(place)
+        place = deeper
+    os.close(place)
+    items = list(find_sources([tmp_path], tmp_path, 10**7))
+    subprocess.run(["rm", "-rf", str(tmp_path / "d")], check=True)
+    (item,) = items
+    assert isinstance(item, Skipped) and item.reason == "file name too long"
+
+
+def test_a_hostile_ignore_file_costs_little_time(tmp_path):
+    (tmp_path / ".gitignore").write_text("*a*a*a*a*a*a*a*a*a*a*a*b\n" + "**/a/" * 20 + "b\n" + "[" * 5000 + "\n")
+    deep = tmp_path / "/".join(["a"] * 60)
+    deep.mkdir(parents=True)
+    (deep / ("a" * 200 + ".md")).write_text("x")
+    started = time.process_time()
+    (item,) = (item for item in find_sources([tmp_path], tmp_path, 10**7) if isinstance(item, Source))
+    assert time.process_time() - started < 5
+    assert item.path.endswith("a.md")
+
+
+def test_ignore_files_that_are_pipes_links_or_huge_are_said(tmp_path):
+    (tmp_path / "a").mkdir()
+    (tmp_path / "b").mkdir()
+    (tmp_path / "c").mkdir()
+    os.mkfifo(tmp_path / "a" / ".gitignore")
+    (tmp_path / "b" / ".gitignore").symlink_to("/dev/zero")
+    (tmp_path / "c" / ".gitignore").write_text("x\n" * 1_000_000)
+    found = {item.path: item.reason for item in find_sources([tmp_path], tmp_path, 10**7) if isinstance(item, Skipped)}
+    assert set(found) == {f"{folder}/.gitignore" for folder in "abc"}
+    assert all("ignore file" in reason for reason in found.values())
+
+
+def test_a_folder_that_may_not_be_read_at_all_is_an_error_in_one_line(locked, tiny_checkpoint):
+    folder, prefix = locked
+    done = command("index", folder / "shut" / "b.md", prefix=prefix)
+    assert done.returncode == 2 and "permission denied" in done.stderr and "Traceback" not in done.stderr
+
+
+def test_nothing_readable_says_what_was_there(tmp_path, tiny_checkpoint):
+    os.mkfifo(tmp_path / "pipe.md")
+    with pytest.raises(CdesearchError, match=r"1 skipped, the first: pipe\.md \(not a regular file\)"):
+        build([tmp_path / "pipe.md"], Options(model=tiny_checkpoint), Silent())
+    (tmp_path / "pipe.md").unlink()
+    (tmp_path / "a.png").write_bytes(b"x")
+    with pytest.raises(CdesearchError, match=r"ignored, the first: "):
+        build([tmp_path], Options(model=tiny_checkpoint), Silent())
+    assert Ignored("a.png", "image (.png)") in list(find_sources([tmp_path], tmp_path, 10))

@@ -1,0 +1,267 @@
+"""Files that hang, crash or bloat the process that reads them cost themselves and nothing else."""
+
+import json
+import os
+import select
+import signal
+import subprocess
+import sys
+import threading
+from pathlib import Path
+
+import pytest
+
+from cdesearch.errors import CdesearchError
+from cdesearch.files import read_files
+from cdesearch.index import Index
+from indexer import build as building
+from indexer.build import build
+from indexer.formats.records import Columns
+from indexer.progress import Silent
+from indexer.reading import pool, process
+from indexer.reading.limits import Limits
+from indexer.reading.pool import Batch, Ended, Pool, Reading
+from indexer.settings import Options
+from indexer.walk import Source
+
+HOSTILE = (sys.executable, "-P", str(Path(__file__).with_name("hostile_worker.py")))
+LIMITS = Limits(seconds=4, memory_bytes=600_000_000)
+only_linux = pytest.mark.skipif(sys.platform != "linux", reason="only Linux bounds memory and ends orphans")
+
+
+@pytest.fixture
+def hostile(monkeypatch):
+    monkeypatch.setattr(process, "COMMAND", HOSTILE)
+    monkeypatch.setattr(building, "LIMITS", LIMITS)
+
+
+def sources_of(folder, texts):
+    found = []
+    for number, text in enumerate(texts):
+        file = folder / f"{number:03}.txt"
+        file.write_text(text)
+        found.append(Source(file, file.name, file.stat().st_size, file.stat().st_mtime_ns))
+    return found
+
+
+def reading(tokenizer, limits=LIMITS):
+    return Reading(tokenizer.to_str(), 64, Columns(), 10**8, limits)
+
+
+def outcomes(sources, tokenizer, n_workers=2, limits=LIMITS):
+    with Pool(n_workers) as workers:
+        events = list(workers.read(sources, reading(tokenizer, limits)))
+    return {event.source.path: event.reason for event in events if isinstance(event, Ended)}, events
+
+
+BAD = {
+    "HANG": "took longer than 4 s",
+    "SPIN": "took longer than 4 s",
+    "CRASH": "segmentation fault",
+    "RECURSE": "RecursionError",
+    "EXIT": "SystemExit",
+    "LEAVE": "exit code 3",
+    "REFUSE": "not for reading",
+}
+
+
+@pytest.mark.parametrize("word", BAD)
+def test_a_bad_file_is_skipped_with_its_reason_and_all_others_are_read(tmp_path, hostile, tiny_tokenizer, word):
+    sources = sources_of(tmp_path, ["the cat", word, "the dog", "the moon"])
+    reasons, events = outcomes(sources, tiny_tokenizer)
+    assert {path for path, reason in reasons.items() if reason is None} == {"000.txt", "002.txt", "003.txt"}
+    assert BAD[word] in reasons["001.txt"]
+    assert reasons["001.txt"].startswith("could not be read: ") or word == "REFUSE"
+    read = [event.source.path for event in events if isinstance(event, Batch)]
+    assert read == ["000.txt", "002.txt", "003.txt"]
+
+
+@only_linux
+def test_a_file_that_eats_memory_is_skipped_with_its_reason(tmp_path, hostile, tiny_tokenizer):
+    limits = Limits(memory_bytes=600_000_000)
+    reasons, _ = outcomes(sources_of(tmp_path, ["EAT", "the dog"]), tiny_tokenizer, 1, limits)
+    assert reasons == {"000.txt": "could not be read: needs more than 0.6 GB of memory", "001.txt": None}
+
+
+def test_what_a_parser_prints_reaches_neither_the_answers_nor_the_terminal(tmp_path, hostile, tiny_tokenizer, capfd):
+    reasons, _ = outcomes(sources_of(tmp_path, ["PRINT"] * 20), tiny_tokenizer)
+    assert set(reasons.values()) == {None}
+    assert capfd.readouterr() == ("", "")
+
+
+def test_the_index_is_whole_and_a_file_that_kills_its_worker_is_tried_once(tmp_path, hostile, tiny_checkpoint):
+    texts = ["the cat", "CRASH", "the dog", "LEAVE", "CRASH", "the moon"]
+    sources_of(tmp_path, texts)
+    report = build([tmp_path], Options(model=tiny_checkpoint), Silent())
+    assert report.n_documents == 3 and len(report.skipped) == 3
+    process.COMMAND = ("there-is-no-such-program",)  # no worker can start, and none is needed
+    again = build([tmp_path], Options(model=tiny_checkpoint), Silent())
+    assert not again.changed and again.skipped == report.skipped
+
+
+def test_the_same_chunks_come_in_the_order_of_the_files_however_many_workers_there_are(tmp_path, tiny_tokenizer):
+    texts = ["the river " * (3000 if number % 7 == 0 else 5) + str(number) for number in range(60)]
+    sources = sources_of(tmp_path, texts)
+    found = []
+    for n_workers in (1, 3):
+        _, events = outcomes(sources, tiny_tokenizer, n_workers, Limits())
+        places = [sources.index(event.source) for event in events]
+        assert places == sorted(places)
+        assert len([event for event in events if isinstance(event, Ended)]) == 60
+        found.append([row for event in events if isinstance(event, Batch) for row in event.chunks.to_pylist()])
+    assert found[0] == found[1]
+
+
+def test_what_waits_for_its_turn_is_bounded(tmp_path, tiny_tokenizer, monkeypatch):
+    monkeypatch.setattr(pool, "MOST_WAITING_BYTES", 20_000)
+    sources = sources_of(tmp_path, ["the river and the stone " * 2000] * 8)
+    most, reached = 0, 0
+    with Pool(3) as workers:
+        for event in workers.read(sources, reading(tiny_tokenizer, Limits())):
+            others = sum(
+                message.size
+                for place in workers._waiting
+                if place != workers._head
+                for message in workers._waiting[place]
+            )
+            most = max(most, others)
+            reached += isinstance(event, Ended) and event.reason is None
+    assert reached == 8
+    assert most < 20_000 + 3 * 300_000, "a worker may finish the message that it is at"
+
+
+def test_a_worker_that_cannot_start_is_one_clear_error(tmp_path, monkeypatch, tiny_tokenizer):
+    sources = sources_of(tmp_path, ["the cat"])
+    for command in [("there-is-no-such-program",), (sys.executable, "-c", "raise SystemExit('no library')")]:
+        monkeypatch.setattr(process, "COMMAND", command)
+        with pytest.raises(CdesearchError, match="cannot start"):
+            outcomes(sources, tiny_tokenizer)
+
+
+def children():
+    """Processes of this one, by /proc."""
+    found = []
+    for folder in Path("/proc").iterdir():
+        if folder.name.isdigit():
+            try:
+                fields = (folder / "stat").read_text().rpartition(")")[2].split()
+            except OSError:
+                continue
+            if int(fields[1]) == os.getpid() and fields[0] != "Z":
+                found.append(int(folder.name))
+    return found
+
+
+@only_linux
+def test_leaving_the_pool_ends_workers_that_hang(tmp_path, hostile, tiny_tokenizer):
+    before = set(children())
+    with Pool(2) as workers:
+        events = workers.read(sources_of(tmp_path, ["the cat", "HANG", "HANG"]), reading(tiny_tokenizer, Limits()))
+        next(events)
+        assert set(children()) - before
+    assert set(children()) == before
+    assert not [thread for thread in threading.enumerate() if thread.name.startswith("reading")]
+
+
+PARENT = """
+import sys
+from pathlib import Path
+from tokenizers import Tokenizer
+from indexer.formats.records import Columns
+from indexer.reading import process
+from indexer.reading.limits import Limits
+from indexer.reading.pool import Pool, Reading
+from indexer.walk import Source
+process.COMMAND = (sys.executable, "-P", sys.argv[1])
+file = Path(sys.argv[2])
+with Pool(1) as workers:
+    reading = Reading(Tokenizer.from_file(sys.argv[3]).to_str(), 64, Columns(), 10**8, Limits())
+    for event in workers.read([Source(file, file.name, 4, 0)], reading):
+        print(next(iter(workers._workers))._process.pid, flush=True)
+"""
+
+
+@only_linux
+@pytest.mark.parametrize("word", ["HANG", "SPIN"])
+def test_a_killed_parent_leaves_no_worker_behind(tmp_path, tiny_checkpoint, word):
+    file = tmp_path / "bad.txt"
+    file.write_text(word)
+    parent = subprocess.Popen(
+        [sys.executable, "-c", PARENT, HOSTILE[2], str(file), str(tiny_checkpoint / "tokenizer.json")],
+        stdout=subprocess.PIPE,
+        text=True,
+    )
+    worker = int(parent.stdout.readline())  # the file has been opened
+    handle = os.pidfd_open(worker)
+    parent.send_signal(signal.SIGKILL)
+    parent.wait()
+    parent.stdout.close()
+    ended, _, _ = select.select([handle], [], [], 30)
+    os.close(handle)
+    assert ended
+
+
+def test_ctrl_c_while_files_are_read_is_quiet_and_ends_the_workers(tmp_path, tiny_checkpoint):
+    (tmp_path / "docs").mkdir()
+    (tmp_path / "docs" / "bad.txt").write_text("HANG")
+    program = (
+        "import sys\nfrom indexer.reading import process\n"
+        "process.COMMAND = (sys.executable, '-P', sys.argv.pop(1))\n"
+        "from cdesearch.cli import main\nmain()"
+    )
+    command = [
+        sys.executable,
+        "-c",
+        program,
+        HOSTILE[2],
+        "index",
+        str(tmp_path / "docs"),
+        "--model",
+        str(tiny_checkpoint),
+    ]
+    run = subprocess.Popen(command, stderr=subprocess.PIPE, text=True, start_new_session=True)
+    said = run.stderr.readline()
+    while "Reading" not in said:
+        assert said, "it ended before it read"
+        said = run.stderr.readline()
+    os.killpg(run.pid, signal.SIGINT)
+    _, errors = run.communicate(timeout=60)
+    assert run.returncode == 130
+    assert errors.strip() == "Stopped. What is embedded is kept: the same command continues."
+
+
+def test_build_works_from_a_script_without_a_main_guard(tmp_path, tiny_checkpoint):
+    (tmp_path / "docs").mkdir()
+    for number in range(5):
+        (tmp_path / "docs" / f"{number}.txt").write_text(f"the cat {number}")
+    (tmp_path / "json.py").write_text("raise SystemExit('a module of the folder was imported')")
+    script = tmp_path / "scripts" / "script.py"
+    script.parent.mkdir()
+    script.write_text(
+        "from pathlib import Path\nfrom indexer.build import build\nfrom indexer.settings import Options\n"
+        "from indexer.progress import Silent\n"
+        f"print(build([Path('docs')], Options(model=Path({str(tiny_checkpoint)!r})), Silent()).n_documents)\n"
+    )
+    done = subprocess.run([sys.executable, script], cwd=tmp_path, capture_output=True, text=True, check=False)
+    assert (done.stdout, done.stderr) == ("5\n", "")
+
+
+def test_empty_files_of_records_are_known_after_a_run(tmp_path, tiny_checkpoint):
+    (tmp_path / "a.txt").write_text("the cat")
+    (tmp_path / "none.jsonl").write_text("")
+    (tmp_path / "head.csv").write_text("id,text\n")
+    build([tmp_path], Options(model=tiny_checkpoint), Silent())
+    from indexer.plan import count_changes
+
+    index = Index.open(tmp_path)
+    assert {file.path: file.outcome for file in read_files(index.generation)} == {
+        ".cdesearch/": "ignored",
+        "a.txt": "indexed",
+        "head.csv": "indexed",
+        "none.jsonl": "indexed",
+    }
+    assert count_changes(index) == {"new": 0, "modified": 0, "deleted": 0}
+    assert not build([tmp_path], Options(model=tiny_checkpoint), Silent()).changed
+    (tmp_path / "none.jsonl").write_text(json.dumps({"text": "the dog"}))
+    assert count_changes(index) == {"new": 0, "modified": 1, "deleted": 0}
+    assert build([tmp_path], Options(model=tiny_checkpoint), Silent()).n_documents == 2
