@@ -9,6 +9,7 @@ import pyarrow as pa
 
 from benchmarks.index_speed import corpus_file
 from cdesearch import __version__
+from cdesearch.checksums import MANIFEST, write_checksums
 from cdesearch.context import Floats
 from cdesearch.files import OUTCOMES
 from cdesearch.index import Index
@@ -93,7 +94,8 @@ def _grow(source: Index, folder: Path, batches: Iterable[Batch]) -> None:
         n_chunks += len(texts)
     tables.write_documents([])
     tables.finish()
-    _manifest(source, n_chunks).save(building / "manifest.json")
+    _manifest(source, n_chunks).save(building / MANIFEST)
+    write_checksums(building, None)
     swap_in(folder, building)
 
 

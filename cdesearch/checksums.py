@@ -58,6 +58,8 @@ def write_checksums(generation: Path, base: Path | None) -> None:
 
     Large files that are links to those of the generation `base` are not read again.
     """
+    fresh = generation / f"{CHECKSUMS}.new"
+    fresh.unlink(missing_ok=True)  # of a run that was killed while it wrote
     try:
         known = read_checksums(base) if base else {}
     except ChecksumsError:
@@ -70,7 +72,6 @@ def write_checksums(generation: Path, base: Path | None) -> None:
         entry = Entry(status.st_size, status.st_mtime_ns, before.sha256 if before else "")
         is_known = entry == before and entry.size > SMALL
         checksums[name] = entry if is_known else replace(entry, sha256=_sha256(generation / name))
-    fresh = generation / f"{CHECKSUMS}.new"
     with fresh.open("wb") as stream:
         stream.write(_serialised(checksums))
         stream.flush()

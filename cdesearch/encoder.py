@@ -214,6 +214,12 @@ class Encoder:
         )
 
 
+def check_model(model: Path | None) -> None:
+    """Raise ModelError where `model` cannot be opened for a reason that is seen without loading it."""
+    if model is not None:
+        family_of(checkpoint_folder(model))
+
+
 def load_encoder(model: Path | None = None, device: Device = "auto", *, fetch: bool = True) -> Encoder:
     """Open the checkpoint `model`, a folder or an id of the hub (None: the one that ships); raises ModelError.
 

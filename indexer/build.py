@@ -16,7 +16,7 @@ from cdesearch import __version__
 from cdesearch.checksums import MANIFEST, write_checksums
 from cdesearch.context import Context
 from cdesearch.document_context import to_unit
-from cdesearch.encoder import Encoder, load_encoder
+from cdesearch.encoder import Encoder, check_model, load_encoder
 from cdesearch.errors import IndexNotFoundError, InputError, SourceError
 from cdesearch.files import FILES, FileRecord, Outcome, write_files
 from cdesearch.index import CONTEXT, Index
@@ -73,6 +73,7 @@ def build(paths: Sequence[Path], options: Options, progress: Progress) -> Report
         stored = _stored(folder, paths, options)
         settings = settle(paths, options, stored, folder)
         base = None if options.rebuild else stored
+        check_model(settings.model)
         if base is not None:
             base.checks.require_all_changed()
         with base.checks.explaining() if base else nullcontext():

@@ -11,7 +11,7 @@ from cdesearch.checksums import CHECKSUMS, MANIFEST, PLAN, ChecksumsError, Damag
 from cdesearch.context import Context
 from cdesearch.errors import CdesearchError, IndexDamagedError, IndexNotFoundError, IndexStateError
 from cdesearch.index import CONTEXT, Index, current_generation
-from cdesearch.index_folder import CURRENT, FOLDER, GENERATIONS, absolute, is_generation_name
+from cdesearch.index_folder import CURRENT, FOLDER, GENERATIONS, absolute, current_name, is_generation_name
 from cdesearch.manifest import Manifest
 from indexer.write import VECTOR_INDEX_FROM
 
@@ -94,23 +94,33 @@ def check_nothing_lost(folder: Path) -> None:
 
 
 def diagnose(folder: Path) -> Diagnosis:
-    """Read every file of every finished generation and try the live one."""
+    """Read every file of every finished generation and try the live one; raises IndexStateError where there is none."""
     problem = ""
-    live: Path | None = None
     try:
-        live = current_generation(folder)
+        current_generation(folder)
     except IndexStateError as error:
         problem = error.cause
-        if not finished_generations(folder):
-            raise
-    except OSError as error:
-        problem = f"{folder / CURRENT} cannot be read ({error.strerror})."
+    live = _named_by_current(folder)
+    if problem and live is None and not finished_generations(folder):
+        current_generation(folder)  # raises what was found
     others = [_examine(generation) for generation in finished_generations(folder) if generation != live]
     others.sort(key=lambda one: one.manifest.updated if one.manifest else 0, reverse=True)
     examined = _examine(live) if live else None
-    if examined and examined.is_sound:
+    if examined and not examined.is_sound:
+        problem = ""  # the files that are damaged say more
+    elif examined and not problem:
         examined = Examined(examined.generation, tuple(_try(folder)))
     return Diagnosis(folder, problem, examined, tuple(others))
+
+
+def _named_by_current(folder: Path) -> Path | None:
+    """The live generation, damaged or not; None where CURRENT names none that is there."""
+    try:
+        name = current_name(folder)
+    except (IndexStateError, OSError):
+        return None
+    generation = folder / GENERATIONS / name if name else None
+    return generation if generation and generation.is_dir() and not generation.is_symlink() else None
 
 
 def _examine(generation: Path) -> Examined:

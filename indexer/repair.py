@@ -12,6 +12,7 @@ import pyarrow as pa
 
 from cdesearch.checksums import MANIFEST, PLAN, write_checksums
 from cdesearch.errors import IndexDamagedError
+from cdesearch.files import FILES, read_files, write_files
 from cdesearch.index import CONTEXT, connect
 from cdesearch.index_folder import REBUILD, write_new
 from indexer.build import Report, build
@@ -29,7 +30,7 @@ DERIVED = (
     "tables/chunks.lance/_transactions/",
     "tables/chunks.lance/_versions/latest_version_hint.json",
 )
-DOCUMENTS = "tables/documents.lance"
+LISTS = ("tables/documents.lance", FILES)  # which the next update makes again from the sources
 BATCH = 4096  # chunks that are copied together
 
 
@@ -64,14 +65,14 @@ def repair(folder: Path, wait: bool, progress: Progress, say: Callable[[str], No
 
 
 def _has_sound_chunks(live: Examined) -> bool:
-    return live.manifest is not None and all(damage.file.startswith((*DERIVED, DOCUMENTS)) for damage in live.damages)
+    return live.manifest is not None and all(damage.file.startswith((*DERIVED, *LISTS)) for damage in live.damages)
 
 
 def _mend(folder: Path, live: Examined, progress: Progress, say: Callable[[str], None]) -> bool:
     """Copy the chunks into a new generation and index them anew; returns whether an update has to follow."""
     manifest = live.manifest
     assert manifest is not None
-    has_documents = not any(damage.file.startswith(DOCUMENTS) for damage in live.damages)
+    has_lists = not any(damage.file.startswith(LISTS) for damage in live.damages)
     building = open_building(folder, None, {"mends": live.generation.name})
     shutil.rmtree(building / "tables", ignore_errors=True)  # of a repair that was stopped
     database = connect(live.generation)
@@ -81,18 +82,19 @@ def _mend(folder: Path, live: Examined, progress: Progress, say: Callable[[str],
     for batch in _batches(chunks):
         tables.chunks.add(batch)
         advance(batch.num_rows)
-    documents = database.open_table("documents").to_arrow().to_pylist() if has_documents else _documents_of(chunks)
+    documents = database.open_table("documents").to_arrow().to_pylist() if has_lists else _documents_of(chunks)
     tables.write_documents(documents)
     progress.stage("Indexing words", None)
     tables.finish()
     _copy(live.generation / CONTEXT, building / CONTEXT)
+    write_files(list(read_files(live.generation)) if has_lists else [], building / FILES)
     replace(manifest, n_documents=len(documents)).save(building / MANIFEST)
     write_checksums(building, None)
     swap_in(folder, building)
     say("The search indexes were made again from the chunks; nothing was embedded.")
-    if not has_documents:
-        say("The list of documents is made again from the sources.")
-    return not has_documents
+    if not has_lists:
+        say("The lists of documents and files are made again from the sources.")
+    return not has_lists
 
 
 def _batches(chunks: Any) -> Iterator[pa.Table]:

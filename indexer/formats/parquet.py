@@ -6,7 +6,7 @@ from typing import Any
 
 from indexer.formats.unreadable import UnreadableError, listed
 
-ROWS = 1024  # at a time
+ROWS = 128  # at a time: a value that is stored once may stand in every row, and is unpacked in each
 BUFFER = 1 << 20  # bytes of a column that are read at a time
 
 Choose = Callable[[list[str]], list[str]]

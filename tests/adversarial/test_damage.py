@@ -12,7 +12,7 @@ from typer import Typer
 from typer.testing import CliRunner
 
 from cdesearch import checksums
-from cdesearch.errors import CdesearchError, IndexDamagedError
+from cdesearch.errors import CdesearchError, IndexDamagedError, IndexUntrustedError
 from cdesearch.index import Index
 from cdesearch.search import Searcher
 from cdesearch.status import read_status
@@ -151,6 +151,10 @@ def test_a_damaged_name_of_the_live_generation_is_refused_and_mended(sound, kind
         with pytest.raises(CdesearchError):
             sound.update()
         assert not diagnose(sound.index).is_sound
+        if kind is make_a_folder:  # which is not ours to remove
+            with pytest.raises(IndexUntrustedError, match="Remove it"):
+                repair(sound.index, False, Silent(), lambda _: None)
+            (sound.index / "CURRENT").rmdir()
         repair(sound.index, False, Silent(), lambda _: None)
     assert sound.is_right() and diagnose(sound.index).is_sound
 

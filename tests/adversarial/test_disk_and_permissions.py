@@ -25,7 +25,7 @@ def small_disk(tmp_path):
     mount = tmp_path / "small"
     mount.mkdir()
     made = subprocess.run(
-        ["mount", "-t", "tmpfs", "-o", "size=1m", "none", str(mount)], capture_output=True, text=True, check=False
+        ["mount", "-t", "tmpfs", "-o", "size=2m", "none", str(mount)], capture_output=True, text=True, check=False
     )
     if made.returncode:
         pytest.skip(f"a small file system cannot be mounted here: {made.stderr.strip()}")

@@ -75,7 +75,7 @@ def test_a_defect_is_one_line_with_a_way_to_its_traceback(indexed, tmp_path):
     """A defect is made by a module of the product that is replaced by one which fails."""
     program = (
         "import sys, types\nbroken = types.ModuleType('cdesearch.search')\n"
-        "def raises(*_): raise RuntimeError('first line\\nsecond line')\nbroken.Searcher = raises\n"
+        "def raises(*_, **__): raise RuntimeError('first line\\nsecond line')\nbroken.Searcher = raises\n"
         "sys.modules['cdesearch.search'] = broken\nsys.argv = ['cdesearch', 'query', 'food']\n"
         "from cdesearch.__main__ import main\nmain()"
     )

@@ -13,6 +13,7 @@ import pytest
 from command import cdesearch, picture
 
 import cdesearch as package
+from cdesearch.checksums import write_checksums
 from cdesearch.context import Context
 from cdesearch.errors import CdesearchError, IndexDamagedError, IndexUntrustedError, ModelError
 from cdesearch.index import Index
@@ -78,8 +79,11 @@ def other(ready_other, tmp_path):
 
 
 def edit(docs, **values):
-    file = Index.open(docs).generation / "manifest.json"
+    """Change the manifest as somebody would who hides it: with checksums that fit."""
+    generation = Index.open(docs).generation
+    file = generation / "manifest.json"
     file.write_text(json.dumps(json.loads(file.read_text()) | values))
+    write_checksums(generation, None)
 
 
 @pytest.fixture
@@ -381,6 +385,7 @@ def test_tables_of_another_dimension_are_damaged(plain, other_dimension=16):
     generation = Index.open(plain).generation
     shutil.rmtree(generation / "tables")
     Tables(generation, other_dimension)
+    write_checksums(generation, None)
     for mode in ("hybrid", "text"):
         with pytest.raises(IndexDamagedError, match="columns"):
             package.open(plain).search("cat", mode=mode)
@@ -407,6 +412,7 @@ def test_a_table_whose_data_lies_elsewhere_is_refused_before_lance_opens_it(plai
     forged = manifest.read_bytes().replace(named, address.encode().ljust(len(named), b"x"))
     assert address.encode() in forged
     manifest.write_bytes(forged)
+    write_checksums(tables.parent, None)
     for mode in ("hybrid", "text"):
         with pytest.raises(IndexUntrustedError, match="outside the index"):
             package.open(plain).search("cat", mode=mode)

@@ -86,7 +86,7 @@ def test_records_that_break_off_leave_nothing_behind(docs, run):
 def test_a_damaged_list_of_files_says_how_to_mend_it(docs, run, damage):
     run()
     (Index.open(docs).generation / FILES).write_bytes(damage)
-    with pytest.raises(IndexDamagedError, match="--rebuild"):
+    with pytest.raises(IndexDamagedError, match="doctor --repair"):
         run()
     assert run(rebuild=True).n_documents == 12
 

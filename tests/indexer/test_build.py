@@ -169,7 +169,7 @@ def test_records_become_documents(tmp_path, tiny_checkpoint):
 def test_unreadable_files_are_named_and_the_others_go_in(docs, run):
     (docs / "bad.md").write_bytes(b"\xff\xff")
     report = run()
-    assert [(item.path, item.reason) for item in report.skipped] == [("bad.md", "not UTF-8 text")]
+    assert [item.path for item in report.skipped] == ["bad.md"] and "not UTF-8 text" in report.skipped[0].reason
     assert report.n_documents == 12
     again = run()
     assert not again.changed and again.skipped == report.skipped

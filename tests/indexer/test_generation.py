@@ -7,19 +7,22 @@ from pathlib import Path
 
 import pytest
 
+from cdesearch.checksums import MANIFEST, PLAN
 from cdesearch.errors import IndexBusyError, StorageError
-from cdesearch.index import CURRENT
+from cdesearch.index_folder import CURRENT, GENERATIONS, MARK, MARKER, write_new
 from indexer import generation
-from indexer.generation import GENERATIONS, MANIFEST, PLAN, locked, open_building, swap_in
+from indexer.generation import open_building, swap_in
+from indexer.locked import locked
 
 FILES = {"context.safetensors": "context", "tables/chunks.lance/data/1.lance": "rows", "tables/chunks.lance/v": "1"}
 
 
 @pytest.fixture
 def folder(tmp_path):
+    """The folder of an index in which nothing has been built."""
     folder = tmp_path / ".cdesearch"
-    with locked(folder, wait=False):
-        pass
+    (folder / GENERATIONS).mkdir(parents=True)
+    write_new(folder / MARKER, MARK)
     return folder
 
 

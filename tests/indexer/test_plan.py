@@ -7,9 +7,10 @@ from pathlib import Path
 
 import pytest
 
+from cdesearch.files import FileRecord
 from cdesearch.index import Index
 from indexer.build import build
-from indexer.plan import STAMP_NS, Plan, count_changes, make_plan
+from indexer.plan import STAMP_NS, count_changes, make_plan
 from indexer.progress import Silent
 from indexer.settings import Options
 from indexer.walk import Skipped, Source
@@ -65,13 +66,17 @@ def without_time(records):
 
 def test_without_a_base_everything_is_to_be_read(indexed):
     found = sources_of(indexed)
-    assert plan_of([*found, Skipped("x", "why")], None) == Plan(to_read=found, skipped=[Skipped("x", "why")])
+    plan = plan_of([*found, Skipped("x", "why")], None)
+    assert (plan.to_read, plan.kept, plan.gone) == (found, [], set())
+    assert [file.path for file in plan.files.values()] == [*(source.path for source in found), "x"]
+    assert plan.files["x"] == FileRecord("x", "skipped", "why")
 
 
 def test_where_nothing_has_changed_every_record_is_kept_and_no_file_is_read(indexed, base):
     gone = [replace(source, file=Path("/nowhere")) for source in sources_of(indexed)]
     plan = plan_of(gone, base)
-    assert plan == Plan(kept=plan.kept) and plan.is_empty
+    assert (plan.to_read, plan.gone) == ([], set())
+    assert plan.files == {path: file for path, file in plan.before.items() if file.outcome == "indexed"}
     assert without_time(plan.kept) == without_time(base.documents.to_arrow().to_pylist())
     assert {record["mtime_ns"] for record in plan.kept} == {BUILT * SECOND}
     assert sum(record["path"] == "d.jsonl" for record in plan.kept) == 2, "all records of a file"
@@ -80,7 +85,8 @@ def test_where_nothing_has_changed_every_record_is_kept_and_no_file_is_read(inde
 def test_what_was_left_out_says_nothing_about_the_rest(indexed, base):
     found = sources_of(indexed)
     plan = plan_of([found[0], Skipped("x", "why"), *found[1:]], base)
-    assert plan.skipped == [Skipped("x", "why")] and plan.is_empty and len(plan.kept) == 5
+    assert plan.skipped == (Skipped("x", "why"),) and len(plan.kept) == 5 and (plan.to_read, plan.gone) == ([], set())
+    assert plan.has_news and not plan.is_empty, "that x was seen is worth remembering"
 
 
 def test_a_file_that_is_new_is_read_and_one_that_is_no_longer_there_is_gone(indexed, base, tmp_path):
@@ -125,7 +131,7 @@ def test_everything_can_be_read_anew(indexed, base, tmp_path):
     news.write_text("the bread")
     found = [*sources_of(indexed), source_of(news)]
     plan = plan_of(found, base, read_all=True)
-    assert plan == Plan(to_read=found, gone={*TEXTS, "d.jsonl"})
+    assert (plan.to_read, plan.kept, plan.gone) == (found, [], {*TEXTS, "d.jsonl"})
 
 
 def test_changes_are_counted(indexed, tmp_path, tiny_checkpoint):
