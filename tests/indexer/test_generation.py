@@ -187,7 +187,7 @@ def test_a_swap_flushes_all_that_is_new_then_the_name_and_only_then_clears_away(
     swap_in(folder, building)
     monkeypatch.undo()
 
-    (renamed,) = [*recorder.at("replace"), *recorder.at("rename")]
+    (renamed,) = [*recorder.at("replace", folder / f"{CURRENT}.new"), *recorder.at("rename", folder / f"{CURRENT}.new")]
     for path in [*new_files, *folders]:
         assert recorder.at("fsync", path) and max(recorder.at("fsync", path)) < renamed, f"{path} may be lost"
     assert not recorder.at("fsync", kept), "it was flushed when the generation before was"
