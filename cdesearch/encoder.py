@@ -5,6 +5,7 @@ from collections import deque
 from collections.abc import Callable, Iterator, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import replace
+from importlib.util import find_spec
 from pathlib import Path
 from typing import Literal, Protocol, TypeVar
 
@@ -216,8 +217,11 @@ class Encoder:
 
 def check_model(model: Path | None) -> None:
     """Raise ModelError where `model` cannot be opened for a reason that is seen without loading it."""
-    if model is not None:
-        family_of(checkpoint_folder(model))
+    if model is None:
+        return
+    folder = checkpoint_folder(model)
+    if family_of(folder) != "own":
+        _require_torch(folder)
 
 
 def load_encoder(model: Path | None = None, device: Device = "auto", *, fetch: bool = True) -> Encoder:
@@ -265,14 +269,18 @@ def _open_runtime(folder: Path, device: Device) -> Runtime:
     return TorchRuntime.load(folder, device)
 
 
-def _open_foreign(folder: Path, family: Literal["released", "biencoder"], device: Device) -> Encoder:
-    try:
-        from cdesearch.foreign import open_foreign
-    except ImportError:
+def _require_torch(folder: Path) -> None:
+    if find_spec("torch") is None:
         raise ModelError(
-            f"{folder} is no checkpoint of ours: it needs torch, which is not installed.",
+            f"{folder} is not a checkpoint of cdesearch: it needs torch, which is not installed.",
             "Run `pip install 'cdesearch[gpu]'`.",
-        ) from None
+        )
+
+
+def _open_foreign(folder: Path, family: Literal["released", "biencoder"], device: Device) -> Encoder:
+    _require_torch(folder)
+    from cdesearch.foreign import open_foreign
+
     foreign = open_foreign(folder, family, device, bert_tokenizer=DEFAULT_MODEL / "tokenizer.json")
     tokenizer = load_tokenizer(foreign.tokenizer)
     highest = max(tokenizer.get_vocab(with_added_tokens=True).values())

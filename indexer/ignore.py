@@ -78,7 +78,7 @@ def parse(line: str, number: int) -> Rule | None:
     if not pattern and not only_folders:
         return None
     by_name = "/" not in pattern
-    expression = _component(pattern) if by_name else _path(pattern.removeprefix("/").split("/"))
+    expression = _component(pattern) if by_name else _path(_components(pattern.removeprefix("/")))
     return Rule(number, text, negated, only_folders, by_name, expression)
 
 
@@ -87,6 +87,18 @@ def _without_trailing_spaces(line: str) -> str:
     stripped = line.rstrip(" ")
     escapes = len(stripped) - len(stripped.rstrip("\\"))
     return stripped + " " if escapes % 2 and len(stripped) < len(line) else stripped
+
+
+def _components(pattern: str) -> list[str]:
+    """A pattern cut at its slashes; one inside of `[...]` belongs to the class, and matches nothing there."""
+    parts, place, start = [], 0, 0
+    while place < len(pattern):
+        found = _bracket(pattern, place + 1) if pattern[place] == "[" else None
+        if pattern[place] == "/":
+            parts.append(pattern[start:place])
+            start = place + 1
+        place = found[1] if found else place + (2 if pattern[place] == "\\" else 1)
+    return [*parts, pattern[start:]]
 
 
 def _path(components: Sequence[str]) -> str:
@@ -157,7 +169,7 @@ def _bracket(glob: str, start: int) -> tuple[str, int] | None:
         if character == "]" and not first:
             if negated:
                 return f"[^/{members}]", place + 1
-            return (f"[{members}]" if members else NOTHING), place + 1
+            return (f"(?!/)[{members}]" if members else NOTHING), place + 1
         first = False
         named = _NAMED_CLASS.match(glob, place)
         if named:

@@ -173,7 +173,9 @@ class _Walk:
     def _enter(self, folder: _Folder) -> "tuple[_Folder, Iterator[os.DirEntry[str]]] | Skipped":
         try:
             with os.scandir(folder.place) as found:
-                entries = list(found)
+                entries = [
+                    entry for entry in found if entry.name != INDEX_FOLDER
+                ]  # an index is no part of the documents
         except OSError as error:
             return Skipped(folder.shown, _reason(error))
         names = frozenset(entry.name for entry in entries)
@@ -206,8 +208,6 @@ class _Walk:
 
     def _rule(self, folder: _Folder, name: str, *, is_folder: bool) -> str | None:
         """What leaves an entry out, whatever it holds."""
-        if name == INDEX_FOLDER:
-            return "the index itself"
         path = folder.chain_path + name
         verdict = None
         if folder.level is not None:

@@ -4,9 +4,12 @@ import os
 import shutil
 import subprocess
 import sys
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
 
 import pytest
-from built import assert_same, contents
+from built import assert_same, contents, write_documents
 from command import picture
 
 from cdesearch.errors import IndexNotFoundError
@@ -33,14 +36,11 @@ class Heard(Silent):
         return super().stage(name, total)
 
 
-@pytest.fixture
-def update(docs, tiny_checkpoint):
-    def update():
-        heard = Heard()
-        build([docs], Options(model=tiny_checkpoint, context_size=4), heard)
-        return heard.names
-
-    return update
+def update(docs, model):
+    """One run that nobody kills; returns its stages."""
+    heard = Heard()
+    build([docs], Options(model=model, context_size=4), heard)
+    return heard.names
 
 
 def change(docs):
@@ -49,17 +49,34 @@ def change(docs):
     (docs / "new.md").write_text("# New\n\nthe river and the stone")
 
 
-def undisturbed(docs, update, *, twice):
-    """What runs that nobody kills make of the same files."""
+@dataclass(frozen=True)
+class Undisturbed:
+    """What a first run and an update make of the documents when nobody kills them."""
+
+    folder: Path  # documents and index after the first run
+    first: Any  # contents of the index after the first run
+    second: Any  # and after the update
+    stages: tuple[list[str], list[str]]
+
+
+@pytest.fixture(scope="module")
+def undisturbed(tmp_path_factory, tiny_checkpoint):
+    docs = tmp_path_factory.mktemp("undisturbed") / "docs"
+    write_documents(docs)
+    stages = update(docs, tiny_checkpoint)
+    first = contents(docs)
     kept = shutil.copytree(docs, docs.parent / "kept")
-    update()
-    if twice:
-        change(docs)
-        update()
-    made = contents(docs)
-    shutil.rmtree(docs)
-    kept.rename(docs)
-    return made
+    change(docs)
+    later_stages = update(docs, tiny_checkpoint)
+    return Undisturbed(kept, first, contents(docs), (stages, later_stages))
+
+
+@pytest.fixture
+def indexed(undisturbed, tmp_path):
+    """Documents that have changed since their first run."""
+    docs = shutil.copytree(undisturbed.folder, tmp_path / "docs")
+    change(docs)
+    return docs
 
 
 def command(docs, model):
@@ -77,51 +94,41 @@ def kill_at(stage, docs, model):
     assert process.returncode == -9, f"the run ended before {stage}"
 
 
-def test_the_matrix_names_every_stage(docs, update):
-    assert update() == [*FIRST, LAST]
-    change(docs)
-    assert update() == [*LATER, LAST]
+def test_the_matrix_names_every_stage(undisturbed):
+    assert undisturbed.stages == ([*FIRST, LAST], [*LATER, LAST])
 
 
 @pytest.mark.parametrize("stage", [*FIRST, LAST])
-def test_a_first_run_killed_at(stage, docs, update, tiny_checkpoint):
-    expected = undisturbed(docs, update, twice=False)
+def test_a_first_run_killed_at(stage, docs, undisturbed, tiny_checkpoint):
     kill_at(stage, docs, tiny_checkpoint)
     with pytest.raises(IndexNotFoundError):
         Index.open(docs)
-    update()
-    assert_same(expected, contents(docs))
+    update(docs, tiny_checkpoint)
+    assert_same(undisturbed.first, contents(docs))
     assert_tidy(docs)
 
 
 @pytest.mark.parametrize("stage", [*LATER, LAST])
-def test_an_update_killed_at(stage, docs, update, tiny_checkpoint):
-    expected = undisturbed(docs, update, twice=True)
-    update()
-    before = contents(docs)
-    change(docs)
-    kill_at(stage, docs, tiny_checkpoint)
-    assert_same(before, contents(docs))
-    assert Searcher(Index.open(docs)).search("moon")
-    update()
-    assert_same(expected, contents(docs))
-    assert_tidy(docs)
+def test_an_update_killed_at(stage, indexed, undisturbed, tiny_checkpoint):
+    kill_at(stage, indexed, tiny_checkpoint)
+    assert_same(undisturbed.first, contents(indexed))
+    assert Searcher(Index.open(indexed), model=tiny_checkpoint).search("moon")
+    update(indexed, tiny_checkpoint)
+    assert_same(undisturbed.second, contents(indexed))
+    assert_tidy(indexed)
 
 
 @pytest.mark.skipif(shutil.which("strace") is None, reason="strace is not installed: no kill in a system call")
 @pytest.mark.parametrize("call", ["rename", "mkdir"])
 @pytest.mark.parametrize("number", [1, 2, 3])
-def test_an_update_killed_in_a_system_call(call, number, docs, update, tiny_checkpoint):
-    expected = undisturbed(docs, update, twice=True)
-    update()
-    change(docs)
+def test_an_update_killed_in_a_system_call(call, number, indexed, undisturbed, tiny_checkpoint):
     killed = ["strace", "-f", "-o", os.devnull, "-e", f"trace={call}", "-e", f"inject={call}:signal=KILL:when={number}"]
-    run = subprocess.run([*killed, *command(docs, tiny_checkpoint)], capture_output=True, check=False, timeout=300)
+    run = subprocess.run([*killed, *command(indexed, tiny_checkpoint)], capture_output=True, check=False, timeout=300)
     assert run.returncode in (-9, 137, 0), run.stderr
-    assert Searcher(Index.open(docs)).search("moon")
-    update()
-    assert_same(expected, contents(docs))
-    assert_tidy(docs)
+    assert Searcher(Index.open(indexed), model=tiny_checkpoint).search("moon")
+    update(indexed, tiny_checkpoint)
+    assert_same(undisturbed.second, contents(indexed))
+    assert_tidy(indexed)
 
 
 def assert_tidy(docs):

@@ -68,9 +68,13 @@ def test_a_program_that_stays_speaks_to_nobody(user):
 @needs_strace
 def test_a_model_on_torch_speaks_to_nobody(user):
     pytest.importorskip("transformers")
-    model = biencoder_folder(user["cwd"] / "model")
-    for command in (["index", "docs", "--model", str(model)], ["query", "cat", "--index", "docs"]):
-        assert addressed(watch([sys.executable, "-m", "cdesearch", *command], user)) == []
+    program = (
+        "from pathlib import Path\nfrom indexer.build import build\nfrom indexer.progress import Silent\n"
+        "from indexer.settings import Options\nimport cdesearch\n"
+        "build([Path('docs')], Options(model=Path('model')), Silent())\nassert cdesearch.open('docs').search('cat')"
+    )
+    biencoder_folder(user["cwd"] / "model")
+    assert addressed(watch([sys.executable, "-c", program], user)) == []
 
 
 @needs_strace

@@ -255,7 +255,6 @@ def test_empty_files_of_records_are_known_after_a_run(tmp_path, tiny_checkpoint)
 
     index = Index.open(tmp_path)
     assert {file.path: file.outcome for file in read_files(index.generation)} == {
-        ".cdesearch/": "ignored",
         "a.txt": "indexed",
         "head.csv": "indexed",
         "none.jsonl": "indexed",

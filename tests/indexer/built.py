@@ -7,6 +7,15 @@ from cdesearch.index import Index
 WORDS = ["cat", "dog", "water", "moon", "engine", "bread", "river", "stone", "light"]
 
 
+def write_documents(folder):
+    """Twelve small documents."""
+    folder.mkdir()
+    for number in range(12):
+        word = WORDS[number % len(WORDS)]
+        (folder / f"{number:02}.md").write_text(f"# About {word} {number}\n\n" + f"the {word} is in the house. " * 8)
+    return folder
+
+
 def contents(docs):
     table = Index.open(docs).chunks.to_arrow().sort_by("id")
     return table.drop_columns("vector"), np.stack(table["vector"].to_numpy())
