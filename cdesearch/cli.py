@@ -1,5 +1,6 @@
 """The command line: `query`, `status`, `models`, and the commands that other packages bring."""
 
+import os
 import sys
 import time
 from difflib import get_close_matches
@@ -118,6 +119,9 @@ app.command("trust")(trust)
 
 def main() -> None:
     """Run the command line and end the process."""
+    for name, mode in (("stdin", "r"), ("stdout", "w"), ("stderr", "w")):
+        if getattr(sys, name) is None:  # closed by the caller: the next file to be opened would take its place
+            setattr(sys, name, open(os.devnull, mode, encoding="utf-8"))  # noqa: PTH123, SIM115 (open to the end)
     # A name or a text that stdout's encoding lacks is shown as an escape instead of ending the process.
     if isinstance(sys.stdout, TextIOWrapper):
         sys.stdout.reconfigure(errors="backslashreplace")

@@ -3,7 +3,6 @@
 import sys
 from importlib.abc import Loader, MetaPathFinder
 from importlib.machinery import ModuleSpec
-from pathlib import Path
 from types import ModuleType
 from typing import Any
 
@@ -14,10 +13,11 @@ def shorten_cold_start(model: str | None) -> None:
     """Spare this process the imports of LanceDB's REST client, a second, and of pandas, a quarter of one.
 
     For the command line alone: a program that imports `cdesearch` may itself want them. `model` is the one that the
-    index names. pandas is left out only where the model runs on ONNX, for torch's own imports look for pandas.
+    index names. pandas is left out only for the model that ships, for torch's own imports look for pandas; the folder
+    of another model is not looked at here, as its user may not have confirmed it.
     """
     sys.meta_path.insert(0, _EmptyRestClient())
-    if model is None or (Path(model) / "onnx" / "second_stage.onnx").is_file():
+    if model is None:
         sys.meta_path.insert(0, _NoPandas())
 
 

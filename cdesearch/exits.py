@@ -32,7 +32,7 @@ def run_and_exit(command: Callable[[], Any]) -> NoReturn:
         code = _say(str(error), error.exit_code)
     except _UsageError as error:
         help_command = error.ctx.command_path if error.ctx else "cdesearch"
-        code = _say(f"{error.format_message()} See `{help_command} --help`.", BAD_INPUT)
+        code = _say(f"{error.format_message().removesuffix('.')}. See `{help_command} --help`.", BAD_INPUT)
     except KeyboardInterrupt:
         code = INTERRUPTED
     except BrokenPipeError:
@@ -47,6 +47,8 @@ def run_and_exit(command: Callable[[], Any]) -> NoReturn:
 
 
 def _say_defect(error: BaseException) -> int:
+    if isinstance(error, FileNotFoundError) and not _has_working_directory():
+        return _say("The working directory no longer exists. Change to another folder.", BAD_INPUT)
     if os.environ.get(TRACEBACK):
         raise error
     if isinstance(error, OSError) and error.filename is None and error.errno in (errno.ENOSPC, errno.EIO):
@@ -57,6 +59,14 @@ def _say_defect(error: BaseException) -> int:
         f" {TRACEBACK}=1 shows.",
         DEFECT,
     )
+
+
+def _has_working_directory() -> bool:
+    try:
+        os.getcwd()  # noqa: PTH109 (Path.cwd would do the same)
+    except FileNotFoundError:
+        return False
+    return True
 
 
 def _say(message: str, code: int) -> int:

@@ -65,7 +65,7 @@ def hits_as_json(query: str, mode: str, seconds: float, hits: Sequence[Hit]) -> 
 
 def _heading(hit: Hit, root: Path, *, linked: bool) -> Text:
     file = root / hit.chunk.path
-    place = printable(os.path.relpath(file)) + hit.chunk.location.removeprefix(hit.chunk.path)
+    place = printable(os.path.relpath(file) + hit.chunk.location.removeprefix(hit.chunk.path))
     if hit.chunk.record is not None:
         document = hit.chunk.document_id.removeprefix(f"{hit.chunk.path}#")
         names = [hit.chunk.record] if hit.chunk.record.startswith(document) else [document, hit.chunk.record]

@@ -1,5 +1,6 @@
 """The `trust` command."""
 
+import sys
 from pathlib import Path
 from typing import Annotated
 
@@ -11,8 +12,9 @@ from cdesearch.terminal import printable
 
 def trust(
     index: Annotated[Path | None, typer.Argument(help="Index folder; default: the nearest one upward.")] = None,
+    yes: Annotated[bool, typer.Option("--yes", help="Confirm without asking.")] = False,
 ) -> None:
-    """Show which model and folders an index asks for, and confirm them on this computer."""
+    """Show which model and folders an index asks for, and confirm them on this computer after asking."""
     from cdesearch.index import Index
     from cdesearch.trust import asked_by, confirm, trust_file
 
@@ -26,6 +28,9 @@ def trust(
         typer.echo(f"model   {printable(asked.model)}")
     for folder in asked.folders:
         typer.echo(f"reads   {printable(folder)}")
+    if not yes and not (sys.stdin.isatty() and typer.confirm("Do you trust this index with that?")):
+        typer.echo("Nothing is confirmed. `cdesearch trust --yes` confirms without asking.")
+        return
     try:
         confirm(opened.folder, asked)
         typer.echo(f"Confirmed in {trust_file()}. To take it back, remove the entry there.")

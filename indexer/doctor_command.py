@@ -1,11 +1,12 @@
 """The `doctor` command."""
 
-import json
 import sys
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
 
 import typer
+
+from cdesearch.terminal import print_json, printable
 
 if TYPE_CHECKING:
     from indexer.doctor import Diagnosis
@@ -38,9 +39,10 @@ def doctor(
             mend(folder, wait, progress, say)
     diagnosis = diagnose(folder)
     if as_json:
-        typer.echo(json.dumps(_as_json(diagnosis, steps)))
+        print_json(_as_json(diagnosis, steps))
     else:
-        typer.echo("\n".join(_lines(diagnosis)))
+        for line in _lines(diagnosis):
+            typer.echo(printable(line))
     if not diagnosis.is_sound:
         raise typer.Exit(DAMAGED)
 

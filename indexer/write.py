@@ -1,6 +1,9 @@
 """Tables of a generation: rows in, rows out, full-text and vector index, tidied."""
 
-from collections.abc import Iterable, Sequence
+import os
+import shutil
+from collections.abc import Iterable, Iterator, Sequence
+from contextlib import contextmanager
 from datetime import timedelta
 from pathlib import Path
 from typing import Any
@@ -29,6 +32,7 @@ class Tables:
     """The LanceDB tables of one generation that is being built."""
 
     def __init__(self, generation: Path, dimension: int) -> None:
+        self._generation = generation
         self._database = connect(generation)
         self._schema = chunk_schema(dimension)
         self.chunks: Any = self._database.create_table("chunks", schema=self._schema, exist_ok=True)
@@ -64,6 +68,10 @@ class Tables:
 
     def finish(self) -> None:
         """Bring both indexes up to date, merge small files and drop every old table version."""
+        with _temporary_files_in(self._generation / "tmp"):
+            self._update_indexes()
+
+    def _update_indexes(self) -> None:
         from lancedb.index import FTS, HnswSq
 
         _tidy(self.chunks)
@@ -76,6 +84,24 @@ class Tables:
             parts = -(-n_chunks // CHUNKS_PER_GRAPH)
             graph = HnswSq(distance_type="cosine", num_partitions=parts, m=16, ef_construction=150)
             self.chunks.create_index("vector", config=graph, name="vector_idx")
+
+
+@contextmanager
+def _temporary_files_in(folder: Path) -> Iterator[None]:
+    """Let Lance keep what it shuffles in `folder` and not in the system's place, where other users can read it."""
+    before = {name: os.environ.get(name) for name in ("TMPDIR", "TMP", "TEMP")}
+    shutil.rmtree(folder, ignore_errors=True)  # of a run that was killed
+    folder.mkdir(mode=0o700)
+    os.environ.update(dict.fromkeys(before, str(folder)))
+    try:
+        yield
+    finally:
+        for name, value in before.items():
+            if value is None:
+                del os.environ[name]
+            else:
+                os.environ[name] = value
+        shutil.rmtree(folder, ignore_errors=True)
 
 
 def identities(table: Any) -> pa.Table:

@@ -11,7 +11,7 @@ FURNITURE = (
     "[role=navigation], [role=search], .related, .sphinxsidebar, .headerlink, .footer, .clearer, .linenos"
 )
 OF_THE_PAGE = {"header", "footer"}  # furniture, unless they belong to a part of the page
-CONTENT = "[role=main], main, article"
+CONTENT = "[role=main], main"
 PARTS = {"article", "main", "section", "blockquote", "aside"}
 HEADINGS = {f"h{level}": level for level in range(1, 7)}
 BLOCKS = {
@@ -93,7 +93,7 @@ class _Writer:
         self._parts: list[str] = []
         self._items: list[int] = []  # where the list items that are open begin in `_parts`
         self._line_of: int | None = None  # the heading or row that is written in one line
-        self._code = False
+        self._code_of: int | None = None  # the outermost <pre> that is open
         self._inner: list[str] = []  # pieces of that line, or of the code
         self._cells: list[str] = []
         self.heading = ""
@@ -133,7 +133,7 @@ class _Writer:
 
     def _enter(self, node: LexborNode) -> None:
         tag = node.tag or ""
-        if self._code:
+        if self._code_of is not None:
             self._break_code(tag)
         elif self._line_of is not None:
             self._inner.append(" " if tag in SPACED else "")
@@ -143,7 +143,7 @@ class _Writer:
             self._line_of = node.mem_id
             self._inner, self._cells = [], []
         elif tag == "pre":
-            self._code, self._inner = True, []
+            self._code_of, self._inner = node.mem_id, []
         elif tag == "li":
             self._put("\n- ")
             self._items.append(len(self._parts))
@@ -154,8 +154,8 @@ class _Writer:
 
     def _leave(self, node: LexborNode) -> None:
         tag = node.tag or ""
-        if self._code:
-            if tag == "pre":
+        if self._code_of is not None:
+            if node.mem_id == self._code_of:
                 self._end_code()
             elif tag != "br":
                 self._break_code(tag)
@@ -173,7 +173,7 @@ class _Writer:
             self._put("\n\n")
 
     def _text(self, text: str) -> None:
-        if self._code or self._line_of is not None:
+        if self._code_of is not None or self._line_of is not None:
             self._inner.append(text)
         else:
             self._put(re.sub(r"\s+", " ", text))
@@ -206,7 +206,7 @@ class _Writer:
     def _end_code(self) -> None:
         code = "".join(self._inner).strip("\n")
         self._put(f"\n\n```\n{code}\n```\n\n")
-        self._code = False
+        self._code_of = None
 
     def _end_item(self) -> None:
         start = self._items.pop()

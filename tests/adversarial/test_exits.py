@@ -1,6 +1,7 @@
 """Every way out of a command has its exit code and at most one line."""
 
 import os
+import shlex
 import subprocess
 import sys
 
@@ -115,3 +116,19 @@ def test_a_locale_without_utf8_is_no_crash(indexed):
 
 def test_nothing_at_all_shows_the_help(indexed):
     assert run_cdesearch(**indexed).stdout.startswith("Usage: cdesearch")
+
+
+@pytest.mark.parametrize("arguments", [["query", "food"], ["status"], ["--help"], ["index"]])
+@pytest.mark.parametrize("closed", [0, 1, 2])
+def test_a_stream_that_the_caller_has_closed_is_no_defect(indexed, arguments, closed):
+    program = f"{shlex.quote(sys.executable)} -m cdesearch {' '.join(arguments)} {closed}>&-"
+    run = subprocess.run(program, shell=True, capture_output=True, text=True, check=False, **indexed)
+    assert run.returncode == 0 and "error" not in run.stderr
+
+
+def test_a_working_directory_that_is_gone_is_named(indexed, tmp_path):
+    gone = tmp_path / "gone"
+    gone.mkdir()
+    program = f"cd {gone} && rmdir {gone} && {shlex.quote(sys.executable)} -m cdesearch query food"
+    run = subprocess.run(program, shell=True, capture_output=True, text=True, check=False, env=indexed["env"])
+    assert run.returncode == 2 and run.stderr.startswith("error: The working directory no longer exists.")

@@ -123,7 +123,7 @@ def test_a_query_never_asks_the_network_for_the_model_of_an_index(plain, hub, tm
         in cdesearch("query", "cat", "--model", "evil/model", cwd=plain, code=2, **place).stderr
     )
     cdesearch("index", ".", cwd=plain, code=2, **place)
-    cdesearch("trust", cwd=plain, **place)
+    cdesearch("trust", "--yes", cwd=plain, **place)
     for arguments in (["query", "cat"], ["index", "."]):
         said = cdesearch(*arguments, cwd=plain, code=2, **place).stderr
         assert "only `cdesearch index` fetches models" in said
@@ -145,7 +145,7 @@ def test_another_model_is_confirmed_for_one_call_by_naming_it(other, tiny_checkp
 
 
 def test_trust_shows_what_is_asked_for_and_records_exactly_that(other, tiny_checkpoint, config):
-    said = cdesearch("trust", cwd=other).stdout
+    said = cdesearch("trust", "--yes", cwd=other).stdout
     assert str(tiny_checkpoint) in said and str(config) in said
     entry = {"model": str(tiny_checkpoint), "folders": []}
     assert json.loads(config.read_text()) == {str(other / ".cdesearch"): entry}
@@ -156,12 +156,12 @@ def test_trust_shows_what_is_asked_for_and_records_exactly_that(other, tiny_chec
 
 
 def test_an_index_that_is_moved_has_to_be_confirmed_again(other, tmp_path):
-    cdesearch("trust", cwd=other)
+    cdesearch("trust", "--yes", cwd=other)
     other.rename(tmp_path / "moved")
     with pytest.raises(IndexUntrustedError, match="for an index at this place"):
         package.open(tmp_path / "moved").search("cat")
     (tmp_path / "way").symlink_to(tmp_path / "moved")
-    cdesearch("trust", "way", cwd=tmp_path)
+    cdesearch("trust", "--yes", "way", cwd=tmp_path)
     assert package.open(tmp_path / "moved").search("cat")
 
 
@@ -184,7 +184,7 @@ def test_a_folder_in_the_working_directory_does_not_stand_in_for_an_id(plain, ti
     shutil.copytree(tiny_checkpoint, tmp_path / "here" / "me" / "model")
     monkeypatch.chdir(tmp_path / "here")
     monkeypatch.setenv("HF_HOME", str(tmp_path / "cache"))
-    cdesearch("trust", plain, cwd=tmp_path)
+    cdesearch("trust", "--yes", plain, cwd=tmp_path)
     with pytest.raises(ModelError, match="not in the cache"):
         package.open(plain).search("cat")
 
@@ -253,7 +253,7 @@ def test_a_broken_list_of_confirmations_confirms_nothing_and_stays(other, config
     config.write_text(text)
     with pytest.raises(CdesearchError, match=r"trusted\.json cannot be read"):
         package.open(other).search("cat")
-    cdesearch("trust", cwd=other, code=2)
+    cdesearch("trust", "--yes", cwd=other, code=2)
     assert config.read_text() == text
 
 
@@ -261,7 +261,7 @@ def test_the_list_of_confirmations_may_itself_be_a_link(other, config, tmp_path)
     config.parent.mkdir(parents=True)
     config.symlink_to(tmp_path / "dotfiles.json")
     (tmp_path / "dotfiles.json").write_text("{}")
-    cdesearch("trust", cwd=other)
+    cdesearch("trust", "--yes", cwd=other)
     assert config.is_symlink() and package.open(other).search("cat")
 
 

@@ -1,4 +1,5 @@
 import json
+import os
 from dataclasses import replace
 
 import numpy as np
@@ -11,7 +12,7 @@ from cdesearch.errors import IndexMismatchError, SourceError
 from cdesearch.index import Index
 from cdesearch.search import Searcher
 from cdesearch.statistics import whitening
-from indexer import spool
+from indexer import spool, write
 from indexer.build import build
 from indexer.formats.records import Columns
 from indexer.progress import Silent
@@ -210,3 +211,14 @@ def test_paths_with_quotes_and_newlines(docs, run, tiny_encoder):
     assert run().embedded == 1
     hits = Searcher(Index.open(docs), tiny_encoder).search("odder", 1, "text")
     assert hits[0].chunk.path == 'it\'s\na "name".md'
+
+
+def test_nothing_is_written_to_the_systems_place_for_temporary_files(docs, run, monkeypatch, tmp_path):
+    """Lance shuffles vectors through temporary files when it makes a vector index."""
+    monkeypatch.setattr(write, "VECTOR_INDEX_FROM", 4)
+    monkeypatch.setenv("TMPDIR", str(tmp_path / "nowhere"))
+    run()
+    assert os.environ["TMPDIR"] == str(tmp_path / "nowhere") and not (tmp_path / "nowhere").exists()
+    index = Index.open(docs)
+    assert "vector_idx" in {one.name for one in index.chunks.list_indices()}
+    assert not (index.generation / "tmp").exists()

@@ -86,3 +86,20 @@ def test_content_that_is_marked_but_empty_does_not_hide_the_page():
 
 def test_code_keeps_its_line_breaks():
     assert to_markdown("<pre>a<br>b\n  c<div>d</div><div>e</div></pre>")[1] == "```\na\nb\n  c\nd\ne\n```"
+
+
+def test_what_stands_beside_articles_is_read():
+    page = (
+        "<body><h1>Soups</h1><p>before</p><article><header><h2>Leek</h2></header><p>one</p></article>"
+        "<article><p>two</p></article><aside>hint</aside><form><p>question</p></form>"
+        "<table><tr><td><p>Alice</p><p>Bob</p></td><td>Carol</td></tr></table></body>"
+    )
+    title, text = to_markdown(page)
+    assert title == "Soups"
+    for part in ("before", "## Leek", "one", "two", "hint", "question", "Alice Bob | Carol"):
+        assert part in text
+
+
+def test_code_in_code_ends_with_the_outer_one():
+    assert "a" in to_markdown("<pre>a<li>b<pre>c</pre>d</pre>e")[1]
+    assert to_markdown("<pre><li><pre>")[1].strip("`\n") == ""
