@@ -60,9 +60,10 @@ INTERPRETERS = {
 
 
 def suffix_of(name: str) -> str:
-    """Lower-case suffix; `.jsonl.gz` counts as one."""
+    """Lower-case suffix; `.jsonl.gz` counts as one, and a number, as in `Apache-2.0` or `man.1`, as none."""
     name = name.lower()
-    return ".jsonl.gz" if name.endswith(".jsonl.gz") else PurePath(name).suffix
+    suffix = ".jsonl.gz" if name.endswith(".jsonl.gz") else PurePath(name).suffix
+    return "" if suffix[1:].isdigit() else suffix
 
 
 def language_of(name: str, text: str = "") -> str | None:

@@ -121,6 +121,8 @@ def _parsed(lines: Iterator[bytes]) -> Iterator[Mapping[str, Any]]:
             continue
         try:
             row = parse_json(line)
+        except UnicodeDecodeError:
+            raise UnreadableError(f"line {number} is not UTF-8 text") from None
         except ValueError as error:
             raise UnreadableError(f"line {number} is not JSON ({error})") from None
         if not isinstance(row, dict):

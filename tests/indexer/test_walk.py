@@ -220,8 +220,10 @@ def test_a_file_without_suffix_is_taken_if_it_is_text(tmp_path):
     put(tmp_path, "script", "#!/usr/bin/env python3\nprint(1)\n")
     put(tmp_path, "notes", "some words")
     put(tmp_path, "empty", "")
+    put(tmp_path, "Apache-2.0", "a licence")
+    put(tmp_path, "cat.1", "a page of the manual")
     (tmp_path / "program").write_bytes(b"\x7fELF\0\0")
-    assert found(tmp_path) == ["empty", "notes", "script"]
+    assert found(tmp_path) == ["Apache-2.0", "cat.1", "empty", "notes", "script"]
     assert left_out(tmp_path) == {"program": "binary file without suffix"}
 
 
