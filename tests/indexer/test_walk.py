@@ -176,8 +176,30 @@ def test_links_out_of_the_tree_are_left_out(tmp_path):
     (tmp_path / "tree" / "out.md").symlink_to(outside)
     (tmp_path / "tree" / "loop").symlink_to(tmp_path / "tree")
     (tmp_path / "tree" / "also.md").symlink_to("in.md")
-    assert found(tmp_path / "tree") == ["also.md", "in.md"]
-    assert left_out(tmp_path / "tree") == {"loop": "link to a folder", "out.md": "link out of the tree"}
+    assert found(tmp_path / "tree") == ["in.md"]
+    assert left_out(tmp_path / "tree") == {
+        "also.md": "link to a file",
+        "loop": "link to a folder",
+        "out.md": "link out of the tree",
+    }
+
+
+def test_a_link_does_not_take_in_a_file_that_a_rule_leaves_out(tmp_path):
+    put(tmp_path, ".env")
+    put(tmp_path, ".ssh/id_rsa")
+    put(tmp_path, ".gitignore", "private.md\n")
+    put(tmp_path, "private.md")
+    put(tmp_path, "docs/in.md")
+    for number, target in enumerate(["../.env", "../.ssh/id_rsa", "../private.md"]):
+        (tmp_path / "docs" / f"{number}.md").symlink_to(target)
+    assert found(tmp_path) == ["docs/in.md"]
+
+
+def test_a_link_that_is_named_is_taken(tmp_path):
+    put(tmp_path, "in.md")
+    (tmp_path / "also.md").symlink_to("in.md")
+    assert found(tmp_path, tmp_path / "also.md") == ["also.md"]
+    assert found(tmp_path, tmp_path, tmp_path / "also.md") == ["in.md", "also.md"]
 
 
 @pytest.mark.parametrize("name", ["with space.md", "new\nline.md", "🐈.md"])
@@ -256,4 +278,4 @@ def test_a_missing_path_is_named(tmp_path):
 def test_size_and_time_are_the_files_own(tmp_path):
     file = put(tmp_path, "a.md", "four")
     (item,) = items(tmp_path, limit=10)
-    assert item == Source(file, "a.md", 4, file.stat().st_mtime_ns)
+    assert item == Source(file.resolve(), "a.md", 4, file.stat().st_mtime_ns, tmp_path.resolve())
