@@ -13,9 +13,11 @@ from indexer.opening import open_regular
 KINDS = (".gitignore", ".ignore", ".cdesearchignore")
 OWN_KINDS = (".ignore", ".cdesearchignore")  # made for searching: these can take in hidden entries
 MOST_BYTES = 1_000_000  # of an ignore file
+MOST_BYTES_OF_GIT = 65_536  # that are read of a file in which git notes a place
 
 _CORE = re.compile(r"^[ \t]*\[core\](.*?)(?=^[ \t]*\[|\Z)", re.MULTILINE | re.DOTALL | re.IGNORECASE)
 _EXCLUDES_FILE = re.compile(r'^[ \t]*excludesfile[ \t]*=[ \t]*"?([^"\n]*?)"?[ \t]*$', re.MULTILINE | re.IGNORECASE)
+_WORKTREE = re.compile(r'^[ \t]*worktree[ \t]*=[ \t]*"?([^"\n]*?)"?[ \t]*$', re.MULTILINE | re.IGNORECASE)
 
 
 @dataclass(frozen=True, slots=True)
@@ -76,27 +78,20 @@ def deeper(
     rules = {}
     for kind in KINDS:
         if kind in names:
-            found = read_rules(folder / kind, shown + kind, unusable)
+            found = read_rules(folder / kind, folder, shown + kind, unusable)
             if found:
                 rules[kind] = found
     is_repository = ".git" in names
-    exclude = None
-    if is_repository:
-        file = _git_folder(folder) / "info" / "exclude"
-        if file.is_file():
-            exclude = read_rules(file, f"{shown}.git/info/exclude", unusable)
+    exclude = _exclude(folder, shown, unusable) if is_repository else None
     if not rules and not is_repository:
         return parent
     return Level(parent, start, rules, is_repository, exclude)
 
 
-def read_rules(file: Path, shown: str, unusable: Callable[[str, str], None]) -> RuleSet | None:
-    """The rules of an ignore file, or None where it cannot be read."""
+def read_rules(file: Path, top: Path, shown: str, unusable: Callable[[str, str], None]) -> RuleSet | None:
+    """The rules of an ignore file, or None where it cannot be read, also because it is behind a link below `top`."""
     try:
-        if file.is_symlink():
-            unusable(shown, "a link is not used as an ignore file")
-            return None
-        with open_regular(file) as stream:
+        with open_regular(file, top) as stream:
             data = stream.read(MOST_BYTES + 1)
     except OSError as error:
         unusable(shown, f"cannot be used as an ignore file: {(error.strerror or 'unreadable').lower()}")
@@ -128,7 +123,8 @@ def users_excludes(unusable: Callable[[str, str], None]) -> RuleSet | None:
     except (OSError, RuntimeError):  # no home, or one that may not be looked into
         return None
     shown = "~" + str(file).removeprefix(home) if str(file).startswith(home + os.sep) else str(file)
-    return read_rules(file.resolve(), shown, unusable) if is_there else None
+    real = file.resolve()
+    return read_rules(real, real.parent, shown, unusable) if is_there else None
 
 
 def _configured() -> Iterator[Path]:
@@ -148,19 +144,52 @@ def _config_home() -> Path:
     return Path(named) if named else Path.home() / ".config"
 
 
-def _git_folder(folder: Path) -> Path:
-    """The repository's own data: of a worktree or submodule, where the file `.git` says."""
-    place = folder / ".git"
-    if not place.is_file():
-        return place
+def _exclude(folder: Path, shown: str, unusable: Callable[[str, str], None]) -> RuleSet | None:
+    """The rules of git's info/exclude for the repository in `folder`."""
+    git, shown = folder / ".git", f"{shown}.git/info/exclude"
     try:
-        with open_regular(place) as stream:
-            named = os.fsdecode(stream.read(4096)).removeprefix("gitdir:").strip()
-        git = folder / named
-        common = git / "commondir"
-        if not common.is_file():
-            return git
-        with open_regular(common) as stream:
-            return git / os.fsdecode(stream.read(4096)).strip()
+        is_elsewhere = git.is_file()
+        top = _git_folder(folder) if is_elsewhere else folder
+        file = (top if is_elsewhere else git) / "info" / "exclude"
+        if not file.is_file():
+            return None
+    except FileNotFoundError:  # a worktree without its repository, for example in a container
+        return None
     except (OSError, ValueError):
-        return place
+        unusable(shown, "not used: .git names a repository that does not name it in turn")
+        return None
+    return read_rules(file, top, shown, unusable)
+
+
+def _git_folder(folder: Path) -> Path:
+    """The repository's own data for a worktree or submodule, whose `.git` is a file that names a folder.
+
+    Anybody can write a file that names a folder of others. So what is named must name `folder` in turn, as git has it:
+    `REPOSITORY/worktrees/NAME/gitdir` holds the place of the file, and a submodule's `config` that of its folder.
+    Raises OSError or ValueError where that is not so.
+    """
+    named = _short_text(folder / ".git", folder)
+    if not named.startswith("gitdir:"):
+        raise ValueError
+    git = Path(os.path.realpath(folder / named.removeprefix("gitdir:").strip()))
+    if git.parent.name == "worktrees":
+        back, repository = Path(_short_text(git / "gitdir", git).strip()).parent, git.parent.parent
+    else:
+        back, repository = Path(_configured_worktree(git)), git
+    if os.path.realpath(git / back) != os.path.realpath(folder):
+        raise ValueError
+    return repository
+
+
+def _configured_worktree(git: Path) -> str:
+    """`core.worktree` of the configuration in `git`; raises ValueError where it has none."""
+    for section in _CORE.finditer(_short_text(git / "config", git)):
+        found = _WORKTREE.search(section[1])
+        if found:
+            return found[1]
+    raise ValueError
+
+
+def _short_text(file: Path, top: Path) -> str:
+    with open_regular(file, top) as stream:
+        return os.fsdecode(stream.read(MOST_BYTES_OF_GIT))

@@ -123,7 +123,7 @@ def _unchanged(source: Source, before: FileRecord, sure_before: int) -> bool:
     if before.mtime_ns is not None and source.mtime_ns == before.mtime_ns < sure_before:
         return True
     try:
-        with open_regular(source.file) as stream:
+        with open_regular(source.file, source.top) as stream:
             return bool(hash_contents(stream) == before.file_hash)
     except OSError:
         return False

@@ -24,6 +24,7 @@ class Source:
     path: str  # relative to the root, "/" between parts, always valid UTF-8
     size: int
     mtime_ns: int
+    top: Path | None = None  # the folder that was walked: no link below it is followed; None for a file named itself
 
 
 @dataclass(frozen=True, slots=True)
@@ -86,12 +87,12 @@ def _look_at(path: Path, root: Path, max_bytes: int) -> Iterator[tuple[str, Foun
         yield str(path), _file(path, shown, found, max_bytes)
 
 
-def _file(file: Path, path: str, found: os.stat_result, max_bytes: int) -> Source | Skipped:
+def _file(file: Path, path: str, found: os.stat_result, max_bytes: int, top: Path | None = None) -> Source | Skipped:
     if not stat.S_ISREG(found.st_mode):
         return Skipped(path, NOT_REGULAR)
     if found.st_size > max_bytes and suffix_of(file.name) not in RECORDS:  # records are read one by one
         return Skipped(path, f"larger than {max_bytes / 1e6:g} MB (--max-file-size)")
-    return Source(file, path, found.st_size, found.st_mtime_ns)
+    return Source(file, path, found.st_size, found.st_mtime_ns, top)
 
 
 def _reason(error: OSError) -> str:
@@ -114,7 +115,8 @@ class _Walk:
 
     def __init__(self, top: Path, shown: str, max_bytes: int) -> None:
         self._top = top
-        self._real_top = os.path.realpath(top)
+        self._real_top = Path(os.path.realpath(top))
+        self._prefix = len(str(top / "_")) - 1  # characters of a path before its part below the top
         self._shown = shown
         self._max_bytes = max_bytes
         self._unusable: list[tuple[str, str]] = []  # ignore files, and why
@@ -193,18 +195,21 @@ class _Walk:
         if is_folder:
             return _Folder(entry.path, shown, f"{folder.chain_path}{name}/", folder.level, frozenset())
         try:
-            return (self._link(entry, shown) if entry.is_symlink() else None) or self._inspect(entry, shown)
+            return self._link(entry, shown) if entry.is_symlink() else self._inspect(entry, shown)
         except OSError as error:
             return Skipped(shown, _reason(error))
 
     def _inspect(self, entry: "os.DirEntry[str]", shown: str) -> Found:
-        """What becomes of an entry that is no folder and that no rule leaves out; raises OSError."""
-        found = entry.stat()
-        if stat.S_ISREG(found.st_mode) and not is_known(entry.name):
-            left_out = _unknown(entry, shown, found.st_size)
-            if left_out is not None:
-                return left_out
-        return _file(Path(entry.path), shown, found, self._max_bytes)
+        """What becomes of an entry that is neither folder nor link and that no rule leaves out; raises OSError."""
+        found = entry.stat(follow_symlinks=False)
+        source = _file(self._real(entry), shown, found, self._max_bytes, self._real_top)
+        if not stat.S_ISREG(found.st_mode) or is_known(entry.name):
+            return source
+        return _unknown(entry.name, shown, found.st_size, self._real(entry), self._real_top) or source
+
+    def _real(self, entry: "os.DirEntry[str]") -> Path:
+        """Where an entry is, below the top with its own links resolved."""
+        return self._real_top / entry.path[self._prefix :]
 
     def _rule(self, folder: _Folder, name: str, *, is_folder: bool) -> str | None:
         """What leaves an entry out, whatever it holds."""
@@ -223,14 +228,14 @@ class _Walk:
             return "hidden"
         return _furniture(folder.names, name)
 
-    def _link(self, entry: "os.DirEntry[str]", shown: str) -> Found | None:
-        """None for a link to a file in the tree."""
+    def _link(self, entry: "os.DirEntry[str]", shown: str) -> Skipped | Ignored:
+        """Why a link is not followed. What it leads to is found under its own name, unless a rule leaves that out."""
         target = Path(os.path.realpath(entry.path))
         if not target.exists():
             return Skipped(shown, "a link to nowhere")
         if not target.is_relative_to(self._real_top):
             return Ignored(shown, "link out of the tree")
-        return Ignored(shown, "link to a folder") if target.is_dir() else None
+        return Ignored(shown, "link to a folder" if target.is_dir() else "link to a file")
 
 
 def _is_folder(entry: "os.DirEntry[str]") -> bool:
@@ -256,16 +261,16 @@ def _furniture(names: frozenset[str], name: str) -> str | None:
     return None
 
 
-def _unknown(entry: "os.DirEntry[str]", shown: str, size: int) -> Found | None:
+def _unknown(name: str, shown: str, size: int, file: Path, top: Path) -> Found | None:
     """What becomes of a file whose name says nothing to us; None: it has no suffix, and is text."""
-    suffix = suffix_of(entry.name)
+    suffix = suffix_of(name)
     if suffix in NO_TEXT:
         return Ignored(shown, f"{NO_TEXT[suffix]} ({suffix})")
     if suffix:
         return Skipped(shown, f"{UNKNOWN_FORMAT} {_speakable(suffix)}")
     if not size:
         return None
-    with open_regular(Path(entry.path)) as stream:
+    with open_regular(file, top) as stream:
         start = stream.read(SNIFFED)
     is_utf16 = start.startswith((b"\xff\xfe", b"\xfe\xff"))
     return Ignored(shown, "binary file without suffix") if b"\0" in start and not is_utf16 else None

@@ -207,8 +207,7 @@ class Pool:
         if reading is None or not (worker.is_set or self._set_up(worker, reading)):
             return self._failed(worker, place)
         source = self._sources[place]
-        task = {"file": str(source.file), "path": source.path, "size": source.size, "mtime_ns": source.mtime_ns}
-        worker.tell(Message(task))
+        worker.tell(_task(source))
         is_done = False
         while (message := worker.hear()) is not None:
             kind = message.header.get("kind")
@@ -248,6 +247,12 @@ class Pool:
             self._waiting.setdefault(place, deque()).append(message)
             self._waiting_bytes += message.size
             self._turn.notify_all()
+
+
+def _task(source: Source) -> Message:
+    top = str(source.top) if source.top is not None else None
+    task = {"file": str(source.file), "path": source.path, "size": source.size, "mtime_ns": source.mtime_ns, "top": top}
+    return Message(task)
 
 
 def _batch(source: Source, message: Message) -> Batch:

@@ -85,7 +85,8 @@ class Reader:
 
     def answer(self, task: dict[str, Any]) -> bool:
         """Read one file and send what it holds, and how it ended; returns whether this process should end too."""
-        source = Source(Path(task["file"]), task["path"], task["size"], task["mtime_ns"])
+        top = Path(task["top"]) if task["top"] is not None else None
+        source = Source(Path(task["file"]), task["path"], task["size"], task["mtime_ns"], top)
         outbox = _Outbox(self._answers)
         reason: str | None = None
         retire = False
@@ -109,7 +110,7 @@ class Reader:
 
     def _read(self, source: Source, outbox: "_Outbox") -> None:
         is_records = suffix_of(source.path) in RECORDS
-        with open_regular(source.file, outbox.progress if is_records else lambda: None) as file:
+        with open_regular(source.file, source.top, outbox.progress if is_records else lambda: None) as file:
             stream: Any = file
             if not is_records:
                 # At once, so that what is hashed is what is parsed even while somebody writes to it.

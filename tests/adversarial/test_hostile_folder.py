@@ -12,7 +12,9 @@ from pathlib import Path
 import pytest
 
 from cdesearch.errors import CdesearchError
+from cdesearch.index import Index
 from indexer.build import build
+from indexer.opening import _open_below, _open_then_check
 from indexer.progress import Silent
 from indexer.settings import Options
 from indexer.walk import Ignored, Skipped, Source, find_sources
@@ -91,6 +93,100 @@ def test_a_file_that_turns_into_a_pipe_after_the_walk_is_skipped(tmp_path, tiny_
     monkeypatch.setattr(building, "find_sources", find_then_replace)
     report = build([tmp_path], Options(model=tiny_checkpoint), Silent())
     assert [(item.path, item.reason) for item in report.skipped] == [("b.md", "could not be read: not a regular file")]
+
+
+@pytest.fixture
+def change_after_the_walk(monkeypatch):
+    """Calls a function between the walk of a build and the reading of its files."""
+    from indexer import build as building
+
+    def set_change(change):
+        def find_then_change(*arguments):
+            items = list(find_sources(*arguments))
+            change()
+            return items
+
+        monkeypatch.setattr(building, "find_sources", find_then_change)
+
+    return set_change
+
+
+def contents(index):
+    return sorted(chunk["text"].split("\n")[-1] for chunk in Index.open(index).chunks.to_arrow().to_pylist())
+
+
+def test_links_that_take_the_place_of_a_file_and_of_a_folder_after_the_walk_are_not_followed(
+    tmp_path, tiny_checkpoint, change_after_the_walk
+):
+    outside, docs = tmp_path / "outside", tmp_path / "docs"
+    for folder in (outside, docs / "d" / "deeper", docs / ".hidden"):
+        folder.mkdir(parents=True)
+    for name in ("a.md", "b.md", "c.md", "d/deeper/e.md"):
+        (docs / name).write_text("the cat")
+    for file in (outside / "e.md", docs / ".hidden" / "h.md"):
+        file.write_text("the secret")
+
+    def swap():
+        for name, target in [("b.md", outside / "e.md"), ("c.md", ".hidden/h.md")]:
+            (docs / name).unlink()
+            (docs / name).symlink_to(target)
+        shutil.rmtree(docs / "d" / "deeper")
+        (docs / "d" / "deeper").symlink_to(outside)
+
+    change_after_the_walk(swap)
+    report = build([docs], Options(model=tiny_checkpoint), Silent())
+    reason = "could not be read: a link, or a file behind one"
+    assert {item.path: item.reason for item in report.skipped} == dict.fromkeys(
+        ["b.md", "c.md", "d/deeper/e.md"], reason
+    )
+    assert contents(docs) == ["the cat"]
+
+
+def test_a_file_that_is_replaced_after_the_walk_is_read_and_read_again_by_the_next_run(
+    tmp_path, tiny_checkpoint, change_after_the_walk
+):
+    (tmp_path / "a.md").write_text("the cat")
+
+    def save_as_editors_do():
+        (tmp_path / "a.md.new").write_text("the river")
+        (tmp_path / "a.md.new").replace(tmp_path / "a.md")
+
+    change_after_the_walk(save_as_editors_do)
+    report = build([tmp_path], Options(model=tiny_checkpoint), Silent())
+    assert (report.skipped, contents(tmp_path)) == ((), ["the river"])
+    (tmp_path / "a.md").write_text("the stone")
+    change_after_the_walk(lambda: None)
+    build([tmp_path], Options(), Silent())
+    assert contents(tmp_path) == ["the stone"]
+
+
+def test_a_folder_that_is_reached_through_a_link_and_a_link_that_is_named_are_read(tmp_path, tiny_checkpoint):
+    (tmp_path / "real").mkdir()
+    (tmp_path / "real" / "a.md").write_text("the cat")
+    (tmp_path / "linked").symlink_to("real")
+    (tmp_path / "named.md").symlink_to("real/a.md")
+    report = build([tmp_path / "linked", tmp_path / "named.md"], Options(model=tiny_checkpoint), Silent())
+    assert (report.skipped, report.n_documents) == ((), 2)
+
+
+@pytest.mark.parametrize("opened", [_open_below, _open_then_check])
+def test_either_way_of_opening_refuses_links_below_the_top_alone(tmp_path, opened):
+    (tmp_path / "top" / "d").mkdir(parents=True)
+    (tmp_path / "top" / "d" / "a.md").write_text("the cat")
+    (tmp_path / "top" / "link.md").symlink_to("d/a.md")
+    (tmp_path / "top" / "linked").symlink_to("d")
+    (tmp_path / "above").symlink_to("top")
+    top = tmp_path / "above"
+    before = len(list(Path("/dev/fd").iterdir()))
+    descriptor = opened(top / "d" / "a.md", top)
+    assert os.read(descriptor, 100) == b"the cat"
+    os.close(descriptor)
+    for name in ("link.md", "linked/a.md"):
+        with pytest.raises(OSError, match="a link, or a file behind one"):
+            opened(top / name, top)
+    with pytest.raises(FileNotFoundError):
+        opened(top / "d" / "missing.md", top)
+    assert len(list(Path("/dev/fd").iterdir())) == before, "a descriptor stays open"
 
 
 def without_roots_rights():

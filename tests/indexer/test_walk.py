@@ -86,6 +86,93 @@ def test_a_repository_in_a_folder_has_rules_of_its_own(tmp_path):
     assert found(tmp_path) == ["inner/a.md"]
 
 
+def git(*arguments):
+    owner = ["-c", "user.name=x", "-c", "user.email=x@y", "-c", "protocol.file.allow=always"]
+    subprocess.run(["git", *owner, *map(str, arguments)], check=True, capture_output=True)
+
+
+@pytest.fixture
+def repository(tmp_path):
+    """A repository with one commit."""
+    git("init", tmp_path / "repo")
+    git("-C", tmp_path / "repo", "commit", "--allow-empty", "-m", "x")
+    return tmp_path / "repo"
+
+
+@pytest.mark.skipif(shutil.which("git") is None, reason="git makes the worktrees")
+@pytest.mark.parametrize("is_bare", [False, True])
+def test_the_excludes_of_a_repository_hold_in_its_worktrees(tmp_path, repository, is_bare):
+    if is_bare:
+        git("clone", "--bare", repository, tmp_path / "bare.git")
+        repository = tmp_path / "bare.git"
+    git("-C", repository, "worktree", "add", "--detach", tmp_path / "tree")
+    put(repository, "info/exclude" if is_bare else ".git/info/exclude", "a.md\n")
+    put(tmp_path, "tree/a.md")
+    (tmp_path / "linked").symlink_to("tree")
+    for tree in (tmp_path / "tree", tmp_path / "linked"):
+        assert left_out(tree) == {".git": "hidden", "a.md": ".git/info/exclude:1 a.md"}
+
+
+@pytest.mark.skipif(shutil.which("git") is None, reason="git makes the worktrees")
+def test_a_worktree_whose_places_are_relative_has_its_excludes(tmp_path, repository):
+    git("-C", repository, "worktree", "add", "--detach", tmp_path / "tree")
+    put(tmp_path, "tree/.git", "gitdir: ../repo/.git/worktrees/tree\n")
+    put(repository, ".git/worktrees/tree/gitdir", "../../../../tree/.git\n")
+    put(repository, ".git/info/exclude", "a.md\n")
+    put(tmp_path, "tree/a.md")
+    assert left_out(tmp_path / "tree") == {".git": "hidden", "a.md": ".git/info/exclude:1 a.md"}
+
+
+@pytest.mark.skipif(shutil.which("git") is None, reason="git makes the submodule")
+def test_the_excludes_of_a_submodule_hold(tmp_path, repository):
+    git("init", tmp_path / "outer")
+    git("-C", tmp_path / "outer", "submodule", "add", repository, "sub")
+    put(tmp_path, "outer/.git/modules/sub/info/exclude", "a.md\n")
+    put(tmp_path, "outer/sub/a.md")
+    assert left_out(tmp_path / "outer")["sub/a.md"] == "sub/.git/info/exclude:1 a.md"
+
+
+@pytest.mark.parametrize(
+    ("named", "is_said"), [("out", True), ("out/.git/worktrees/tree", True), ("out/missing", False), ("a\0b", True)]
+)
+def test_a_git_file_that_names_the_folder_of_others_reads_nothing_there(tmp_path, named, is_said):
+    put(tmp_path, "docs/a.md")
+    put(tmp_path, "docs/.git", f"gitdir: ../{named}\n")
+    put(tmp_path, "out/config", "[core]\n\tbare = false\n")
+    put(tmp_path, "out/info/exclude", "a.md\n")
+    put(tmp_path, "out/.git/info/exclude", "a.md\n")
+    put(tmp_path, "out/.git/worktrees/tree/gitdir", f"{tmp_path}/elsewhere/.git\n")
+    put(tmp_path, "out/.git/worktrees/tree/commondir", "../..\n")
+    assert found(tmp_path / "docs") == ["a.md"]
+    said = {".git/info/exclude": "not used: .git names a repository that does not name it in turn"} if is_said else {}
+    assert left_out(tmp_path / "docs") == {".git": "hidden", **said}
+
+
+@pytest.mark.parametrize("link", [".git", ".git/info", ".git/info/exclude"])
+def test_git_excludes_behind_a_link_are_not_read(tmp_path, link):
+    put(tmp_path, "docs/a.md")
+    for part in ("", "info/", "info/info/"):
+        put(tmp_path, f"out/{part}exclude", "a.md\n")
+    place = tmp_path / "docs" / link
+    place.parent.mkdir(parents=True, exist_ok=True)
+    place.symlink_to(tmp_path / "out" / ("exclude" if place.name == "exclude" else ""))
+    assert found(tmp_path / "docs") == ["a.md"]
+    reason = "cannot be used as an ignore file: a link, or a file behind one"
+    assert left_out(tmp_path / "docs")[".git/info/exclude"] == reason
+
+
+@pytest.mark.parametrize("link", ["info", "info/exclude", "worktrees/tree/gitdir"])
+def test_a_repository_that_a_worktree_names_is_not_read_through_links(tmp_path, link):
+    put(tmp_path, "docs/a.md")
+    put(tmp_path, "docs/.git", "gitdir: repo/worktrees/tree\n")
+    put(tmp_path, "docs/repo/info/exclude", "a.md\n")
+    put(tmp_path, "docs/repo/worktrees/tree/gitdir", f"{tmp_path}/docs/.git\n")
+    assert "a.md" not in found(tmp_path / "docs")
+    (tmp_path / "docs" / "repo" / link).rename(tmp_path / "out")
+    (tmp_path / "docs" / "repo" / link).symlink_to(tmp_path / "out")
+    assert "a.md" in found(tmp_path / "docs")
+
+
 def test_the_users_own_excludes_hold(tmp_path, monkeypatch):
     monkeypatch.setenv("HOME", str(tmp_path / "home"))
     monkeypatch.delenv("XDG_CONFIG_HOME", raising=False)
@@ -176,8 +263,30 @@ def test_links_out_of_the_tree_are_left_out(tmp_path):
     (tmp_path / "tree" / "out.md").symlink_to(outside)
     (tmp_path / "tree" / "loop").symlink_to(tmp_path / "tree")
     (tmp_path / "tree" / "also.md").symlink_to("in.md")
-    assert found(tmp_path / "tree") == ["also.md", "in.md"]
-    assert left_out(tmp_path / "tree") == {"loop": "link to a folder", "out.md": "link out of the tree"}
+    assert found(tmp_path / "tree") == ["in.md"]
+    assert left_out(tmp_path / "tree") == {
+        "also.md": "link to a file",
+        "loop": "link to a folder",
+        "out.md": "link out of the tree",
+    }
+
+
+def test_a_link_does_not_take_in_a_file_that_a_rule_leaves_out(tmp_path):
+    put(tmp_path, ".env")
+    put(tmp_path, ".ssh/id_rsa")
+    put(tmp_path, ".gitignore", "private.md\n")
+    put(tmp_path, "private.md")
+    put(tmp_path, "docs/in.md")
+    for number, target in enumerate(["../.env", "../.ssh/id_rsa", "../private.md"]):
+        (tmp_path / "docs" / f"{number}.md").symlink_to(target)
+    assert found(tmp_path) == ["docs/in.md"]
+
+
+def test_a_link_that_is_named_is_taken(tmp_path):
+    put(tmp_path, "in.md")
+    (tmp_path / "also.md").symlink_to("in.md")
+    assert found(tmp_path, tmp_path / "also.md") == ["also.md"]
+    assert found(tmp_path, tmp_path, tmp_path / "also.md") == ["in.md", "also.md"]
 
 
 @pytest.mark.parametrize("name", ["with space.md", "new\nline.md", "🐈.md"])
@@ -258,4 +367,4 @@ def test_a_missing_path_is_named(tmp_path):
 def test_size_and_time_are_the_files_own(tmp_path):
     file = put(tmp_path, "a.md", "four")
     (item,) = items(tmp_path, limit=10)
-    assert item == Source(file, "a.md", 4, file.stat().st_mtime_ns)
+    assert item == Source(file.resolve(), "a.md", 4, file.stat().st_mtime_ns, tmp_path.resolve())
