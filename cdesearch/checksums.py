@@ -3,6 +3,7 @@
 import hashlib
 import json
 import os
+import re
 import shlex
 import stat
 from collections.abc import Callable, Iterable, Iterator
@@ -12,7 +13,8 @@ from functools import cached_property
 from pathlib import Path
 from threading import RLock
 
-from cdesearch.errors import CdesearchError, IndexDamagedError
+from cdesearch.errors import CdesearchError, IndexDamagedError, IndexStateError
+from cdesearch.index_folder import read_small
 
 CHECKSUMS = "checksums.json"
 MANIFEST = "manifest.json"
@@ -22,6 +24,7 @@ VERSIONS = "_versions"  # LanceDB opens the newest file that it finds in this fo
 # The smallest files, up to so many bytes in all, are hashed whenever an index is opened: 64 MB take some 60 ms of one
 # core, beside the loading of the model. That is every file of an index of up to 20,000 chunks.
 HASHED_ON_OPENING = 64_000_000
+MAX_BYTES = 16_000_000  # of the file of checksums: 100,000 files
 SMALL = 256_000  # an update hashes such files anew; of larger ones it takes over the known checksum
 
 
@@ -48,6 +51,12 @@ class Damage:
 Checksums = dict[str, Entry]  # by path relative to the generation, "/" between parts
 Chosen = Callable[[str, Entry, os.stat_result], bool]  # whether a file is hashed
 
+# Other characters may make a path absolute, or mean another thing on another system: "C:x", "..\x", a NUL.
+_NAME = re.compile(r"(?!\.\.?(/|$))[^/\\:\x00-\x1f\x7f\ud800-\udfff]+")
+_PATH = re.compile(rf"{_NAME.pattern}(/{_NAME.pattern})*")
+_SHA256 = re.compile(r"[0-9a-f]{64}")
+_LARGEST = 1 << 63
+
 
 class ChecksumsError(ValueError):
     """The file of checksums is missing or is not as it was written; the text says how."""
@@ -66,7 +75,7 @@ def write_checksums(generation: Path, base: Path | None) -> None:
         known = {}
     checksums: Checksums = {}
     for name, status in _files(generation):
-        if name in (CHECKSUMS, PLAN):
+        if name in (CHECKSUMS, PLAN) or not _PATH.fullmatch(name):  # ours have no such names
             continue
         before = known.get(name)
         entry = Entry(status.st_size, status.st_mtime_ns, before.sha256 if before else "")
@@ -84,20 +93,40 @@ def read_checksums(generation: Path) -> Checksums:
     try:
         if not stat.S_ISREG((generation / CHECKSUMS).lstat().st_mode):
             raise ChecksumsError("is not a plain file")
-        content = (generation / CHECKSUMS).read_bytes()
+        content = read_small(generation / CHECKSUMS, MAX_BYTES)
         files = json.loads(content)["files"]
-        checksums = {name: Entry(*values) for name, values in files.items()}
+        checksums = {_checked_path(name): _checked_entry(*values) for name, values in files.items()}
         if content != _serialised(checksums):
             raise ChecksumsError("has other content than was written")
     except FileNotFoundError:
         raise ChecksumsError("is missing") from None
     except OSError as error:
         raise ChecksumsError(f"cannot be read ({error.strerror})") from None
+    except IndexStateError:
+        raise ChecksumsError(f"is larger than {MAX_BYTES:,} bytes, or no plain file") from None
     except ChecksumsError:
         raise
     except (ValueError, KeyError, TypeError, AttributeError, RecursionError):
         raise ChecksumsError("has other content than was written") from None
     return checksums
+
+
+def _checked_path(name: str) -> str:
+    """A path that stays inside the generation on every system; raises ValueError."""
+    if not _PATH.fullmatch(name):
+        raise ValueError("a path leads elsewhere")
+    return name
+
+
+def _checked_entry(size: object, mtime_ns: object, sha256: object) -> Entry:
+    """Raises ValueError for a value that no file has."""
+    if type(size) is not int or not 0 <= size < _LARGEST:
+        raise ValueError("a size is no number of bytes")
+    if type(mtime_ns) is not int or not -_LARGEST <= mtime_ns < _LARGEST:
+        raise ValueError("a time is no number of nanoseconds")
+    if not isinstance(sha256, str) or not _SHA256.fullmatch(sha256):
+        raise ValueError("a checksum is none of SHA-256")
+    return Entry(size, mtime_ns, sha256)
 
 
 def _serialised(checksums: Checksums) -> bytes:

@@ -67,5 +67,5 @@ def read_files(generation: Path) -> Iterator[FileRecord]:
                     if row["outcome"] not in OUTCOMES:
                         raise pa.ArrowInvalid(f"unknown outcome {row['outcome']!r}")
                     yield FileRecord(**row)
-    except (OSError, pa.ArrowException) as error:
+    except (OSError, ValueError, pa.ArrowException) as error:  # ValueError: text that is not UTF-8
         raise IndexDamagedError(f"{file} cannot be read ({' '.join(str(error).split())}).", REBUILD) from None

@@ -1,7 +1,7 @@
 """An index on disk: find it, open it, look things up."""
 
 import os
-from collections.abc import Callable, Coroutine
+from collections.abc import Callable, Collection, Coroutine
 from functools import cached_property
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -23,7 +23,7 @@ from cdesearch.index_folder import (
     current_name,
     find_index,
 )
-from cdesearch.lance_manifest import TABLES, check_tables
+from cdesearch.lance_manifest import MOST_FIELDS_UNFINISHED, NAMES, TABLES, check_tables
 from cdesearch.manifest import Manifest
 from cdesearch.schema import DOCUMENT_SCHEMA, chunk_schema
 
@@ -63,8 +63,12 @@ def current_generation(folder: Path) -> Path:
     return generation
 
 
-def connect(generation: Path) -> Any:
-    """The LanceDB database of a generation."""
+def connect(generation: Path, names: Collection[str] = NAMES) -> Any:
+    """The LanceDB database of a generation, finished or not, whose tables `names` may be opened.
+
+    Raises IndexStateError where one of them, in the form "chunks.lance", would make Lance read elsewhere.
+    """
+    check_tables(generation, names, MOST_FIELDS_UNFINISHED)
     return _lancedb().connect(generation / TABLES)
 
 

@@ -4,7 +4,7 @@ A table that was cloned keeps its data elsewhere, in base paths that may be `s3:
 go to the network. Lance has no way to forbid that, so its manifests are checked before it opens them.
 """
 
-from collections.abc import Iterator
+from collections.abc import Collection, Iterator
 from pathlib import Path
 
 from cdesearch.errors import IndexDamagedError, IndexUntrustedError
@@ -12,31 +12,46 @@ from cdesearch.index_folder import REBUILD, read_small
 
 TABLES = "tables"  # the folder of LanceDB in a generation
 NAMES = {"chunks.lance", "documents.lance", "own_vectors.lance"}
-MAX_BYTES = 1 << 28
+MAX_BYTES = 1 << 22  # of one manifest; each file of data takes some 150
+# Fields of all manifests together: each file of data is one, in each version of the table. A finished generation has
+# merged its files and dropped its old versions. An unfinished one commits every 1,024 chunks, and keeps all versions.
+MOST_FIELDS = 200_000
+MOST_FIELDS_UNFINISHED = 20_000_000
 MAGIC = b"LANC"
 FOOTER = 16  # bytes: where the manifest begins, its version, and the magic
 BASE_PATHS = 18  # the field of Lance's message Manifest
 
 
-def check_tables(generation: Path) -> None:
-    """Raise IndexStateError where a table is none of ours, or names data outside its folder."""
+def check_tables(generation: Path, names: Collection[str] = NAMES, most_fields: int = MOST_FIELDS) -> None:
+    """Check the tables `names`, the folders of LanceDB, before it opens them.
+
+    Raises IndexUntrustedError where a table names data outside its folder, or where any table is none of ours, and
+    IndexDamagedError where a manifest cannot be read, or where all of them have more than `most_fields`.
+    """
     tables = generation / TABLES
     if not tables.is_dir():
         return  # whoever opens them says so
     for table in tables.iterdir():
         if table.name not in NAMES:
             raise IndexUntrustedError(f"{table} is no table of an index.", "Remove it.")
-        for file in table.rglob("*.manifest"):
-            _check(file)
+    for table in sorted(tables.iterdir()):
+        for file in table.rglob("*.manifest") if table.name in names else ():
+            most_fields -= _check(file, most_fields)
 
 
-def _check(file: Path) -> None:
+def _check(file: Path, most_fields: int) -> int:
+    """How many fields the manifest has; raises IndexStateError."""
+    count = 0
     try:
-        fields = set(_fields(_message(read_small(file, MAX_BYTES))))
+        for field in _fields(_message(read_small(file, MAX_BYTES))):
+            count += 1
+            if field == BASE_PATHS:
+                raise IndexUntrustedError(f"{file} names data outside the index, which ours never does.", REBUILD)
+            if count > most_fields:
+                raise ValueError("the manifests have too many fields")
     except (OSError, IndexError, ValueError) as error:
         raise IndexDamagedError(f"{file} cannot be read ({error}).", REBUILD) from None
-    if BASE_PATHS in fields:
-        raise IndexUntrustedError(f"{file} names data outside the index, which ours never does.", REBUILD)
+    return count
 
 
 def _message(content: bytes) -> bytes:

@@ -2,6 +2,7 @@
 
 import json
 import math
+import os
 from dataclasses import asdict, dataclass, fields
 from pathlib import Path, PurePath
 from types import UnionType
@@ -102,7 +103,9 @@ def _check_texts(values: dict[str, Any]) -> None:
 
 
 def _check_places(root: str, sources: tuple[str, ...]) -> None:
-    """The root is absolute, or "..", or a folder below that; sources stay in it."""
+    """The root is absolute, or "..", or a folder below that; sources stay in it. Raises ValueError."""
+    for path in (root, *sources):
+        os.fsencode(path)  # a path that no system call could take would fail wherever it is used
     named = PurePath(root)
     below = named.parts[1:] if named.parts[:1] == ("..",) else None
     is_inside = below is not None and ".." not in below

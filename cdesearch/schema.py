@@ -1,6 +1,7 @@
 """The values that travel through the product, and their Arrow columns on disk."""
 
 import json
+import re
 from collections.abc import Mapping
 from dataclasses import dataclass
 from hashlib import blake2b
@@ -66,6 +67,8 @@ class Hit:
 
 # A column of a hit costs a third of a millisecond to read: what no search filters by shares one.
 PLACE = ("record", "ordinal", "title", "trail", "body_start", "line_start", "line_end", "page")
+_SURROGATE = re.compile(r"[\ud800-\udfff]")
+_MOST = 1 << 53  # of lines, pages and chunks
 CHUNK_COLUMNS = ["id", "document_id", "path", "text", "place"]
 
 
@@ -100,10 +103,37 @@ def chunk_to_row(chunk: Chunk) -> dict[str, str]:
 
 
 def chunk_from_row(row: Mapping[str, Any]) -> Chunk:
-    """What `chunk_to_row` wrote; raises ValueError where it is broken."""
-    place = json.loads(row["place"])
-    place["trail"] = tuple(place["trail"])
+    """What `chunk_to_row` wrote; raises ValueError where it is broken.
+
+    Every value is checked: whoever made the index chose them all.
+    """
+    try:
+        place = json.loads(row["place"])
+    except RecursionError:
+        raise ValueError("a chunk's place is nested too deep") from None
+    if not isinstance(place, dict) or place.keys() != set(PLACE):
+        raise ValueError("a chunk's place has other fields than were written")
+    trail = place["trail"]
+    numbers = [place[name] for name in ("line_start", "line_end", "page") if place[name] is not None]
+    if not (
+        _are_texts([place["title"], *([] if place["record"] is None else [place["record"]])])
+        and isinstance(trail, list)
+        and _are_texts(trail)
+        and all(_is_number(number, _MOST) for number in [place["ordinal"], *numbers])
+        and _is_number(place["body_start"], len(row["text"]))
+    ):
+        raise ValueError("a chunk's place has a value that cannot be")
+    place["trail"] = tuple(trail)
     return Chunk(id=row["id"], document_id=row["document_id"], path=row["path"], text=row["text"], **place)
+
+
+def _are_texts(values: list[Any]) -> bool:
+    """Whether all are Unicode texts: JSON can hold half of a character, which nothing could print."""
+    return all(isinstance(value, str) and not _SURROGATE.search(value) for value in values)
+
+
+def _is_number(value: object, most: int) -> bool:
+    return type(value) is int and 0 <= value <= most
 
 
 # What the index remembers of a document, to know whether its file has changed.

@@ -180,7 +180,11 @@ class Searcher:
         if not len(ranking.rows):
             return []
         query = self.index.asked_chunks.take_row_ids(ranking.rows.tolist()).select(CHUNK_COLUMNS).with_row_id()
-        chunks = {row["_rowid"]: chunk_from_row(row) for row in self._read(query).to_pylist()}
+        rows = self._read(query).to_pylist()
+        try:
+            chunks = {row["_rowid"]: chunk_from_row(row) for row in rows}
+        except ValueError as error:
+            raise IndexDamagedError(f"{self.index.folder} cannot be searched ({error}).", REBUILD) from None
         return [
             Hit(
                 rank=place + 1,

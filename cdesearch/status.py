@@ -10,8 +10,9 @@ import numpy as np
 from numpy.typing import NDArray
 
 from cdesearch.document_context import to_unit
+from cdesearch.errors import IndexDamagedError
 from cdesearch.files import OUTCOMES, read_files
-from cdesearch.index import Index
+from cdesearch.index import REBUILD, Index
 from cdesearch.terminal import print_json, printable
 from cdesearch.trust import require_trust
 
@@ -93,8 +94,13 @@ def _corpus_mean(index: Index) -> NDArray[np.float64]:
     lengths = dict(zip(documents["id"], documents["n_chunks"], strict=True))
     chosen: dict[str, tuple[int, str, int]] = {}  # of each text: length of the document, chunk id, row
     for chunk, document, content, row in _rows_of_some_texts(index):
-        candidate = lengths[document], chunk, row
+        length = lengths.get(document, 0)
+        if length < 1:
+            raise IndexDamagedError(f"The documents of {index.folder} are not those of its chunks.", REBUILD)
+        candidate = length, chunk, row
         chosen[content] = min(chosen.get(content, candidate), candidate)
+    if not chosen:
+        raise IndexDamagedError(f"The table of chunks of {index.folder} is empty.", REBUILD)
     weights = {row: length**-0.5 for length, _, row in chosen.values()}
     rows = index.chunks.take_row_ids(list(weights)).select(["vector"]).with_row_id().to_arrow()
     vectors = to_unit(np.stack(rows["vector"].to_numpy()))

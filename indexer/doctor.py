@@ -9,9 +9,25 @@ from typing import Any
 
 from cdesearch.checksums import CHECKSUMS, MANIFEST, PLAN, ChecksumsError, Damage, find_damage, is_panic, read_checksums
 from cdesearch.context import Context
-from cdesearch.errors import CdesearchError, IndexDamagedError, IndexNotFoundError, IndexStateError
+from cdesearch.errors import (
+    CdesearchError,
+    IndexDamagedError,
+    IndexNotFoundError,
+    IndexStateError,
+    IndexUntrustedError,
+)
 from cdesearch.index import CONTEXT, Index, current_generation
-from cdesearch.index_folder import CURRENT, FOLDER, GENERATIONS, absolute, current_name, is_generation_name
+from cdesearch.index_folder import (
+    CURRENT,
+    FOLDER,
+    GENERATIONS,
+    absolute,
+    check_not_linked,
+    check_tree,
+    current_name,
+    is_generation_name,
+)
+from cdesearch.lance_manifest import TABLES, check_tables
 from cdesearch.manifest import Manifest
 from indexer.write import VECTOR_INDEX_FROM
 
@@ -94,10 +110,18 @@ def check_nothing_lost(folder: Path) -> None:
 
 
 def diagnose(folder: Path) -> Diagnosis:
-    """Read every file of every finished generation and try the live one; raises IndexStateError where there is none."""
+    """Read every file of every finished generation and try the live one; raises IndexStateError where there is none.
+
+    Raises IndexUntrustedError where a generation holds links or names data elsewhere: it is not damaged but forged, and
+    neither read nor mended.
+    """
     problem = ""
+    check_not_linked(folder)
+    check_not_linked(folder / GENERATIONS)
     try:
         current_generation(folder)
+    except IndexUntrustedError:
+        raise
     except IndexStateError as error:
         problem = error.cause
     live = _named_by_current(folder)
@@ -124,11 +148,18 @@ def _named_by_current(folder: Path) -> Path | None:
 
 
 def _examine(generation: Path) -> Examined:
+    check_tree(generation)
+    unreadable: list[Damage] = []
+    try:
+        check_tables(generation)
+    except IndexDamagedError as error:
+        unreadable = [Damage(TABLES, f"cannot be searched ({error.cause})")]
     try:
         checksums = read_checksums(generation)
     except ChecksumsError as error:
         return Examined(generation, (Damage(CHECKSUMS, str(error)),))
-    return Examined(generation, tuple(find_damage(generation, checksums, lambda *_: True, is_complete=True)))
+    damages = list(find_damage(generation, checksums, lambda *_: True, is_complete=True))
+    return Examined(generation, tuple(damages or unreadable))
 
 
 def _try(folder: Path) -> Iterator[Damage]:

@@ -52,7 +52,7 @@ def unchanged_documents(there: Iterable[Row], wanted: Iterable[Row]) -> set[str]
     digests: tuple[dict[str, int], dict[str, int]] = (defaultdict(int), defaultdict(int))
     for rows, digest in zip((there, wanted), digests, strict=True):
         for chunk, document in rows:
-            digest[document] ^= int(chunk, 16)  # ids are hashes
+            digest[document] += hash(chunk)  # the order says nothing
     return {document for document, found in digests[0].items() if digests[1].get(document) == found}
 
 

@@ -15,6 +15,7 @@ from cdesearch.errors import IndexDamagedError
 from cdesearch.files import FILES, read_files, write_files
 from cdesearch.index import CONTEXT, connect
 from cdesearch.index_folder import REBUILD, write_new
+from cdesearch.lance_manifest import NAMES
 from indexer.build import Report, build
 from indexer.doctor import Diagnosis, Examined, diagnose
 from indexer.generation import open_building, swap_in
@@ -75,7 +76,7 @@ def _mend(folder: Path, live: Examined, progress: Progress, say: Callable[[str],
     has_lists = not any(damage.file.startswith(LISTS) for damage in live.damages)
     building = open_building(folder, None, {"mends": live.generation.name})
     shutil.rmtree(building / "tables", ignore_errors=True)  # of a repair that was stopped
-    database = connect(live.generation)
+    database = connect(live.generation, NAMES if has_lists else {"chunks.lance"})
     chunks = database.open_table("chunks")
     tables = Tables(building, chunks.schema.field("vector").type.list_size)
     advance = progress.stage("Copying chunks", manifest.n_chunks)

@@ -1,0 +1,291 @@
+"""An index whose checksums fit, and whose values nobody but an attacker would write."""
+
+import json
+import os
+import shutil
+
+import lancedb
+import pyarrow as pa
+import pyarrow.parquet as pq
+import pytest
+from command import cdesearch
+
+import cdesearch as package
+from cdesearch.checksums import Entry, _serialised, read_checksums, write_checksums
+from cdesearch.errors import IndexDamagedError, IndexUntrustedError
+from cdesearch.files import SCHEMA, read_files
+from cdesearch.index import Index, connect
+from cdesearch.manifest import Manifest
+from cdesearch.schema import chunk_from_row
+from cdesearch.status import read_status
+from indexer.build import build
+from indexer.doctor import diagnose
+from indexer.progress import Silent
+from indexer.repair import repair
+from indexer.settings import Options
+
+
+@pytest.fixture(scope="module")
+def ready(tmp_path_factory):
+    docs = tmp_path_factory.mktemp("ready") / "docs"
+    docs.mkdir()
+    (docs / "a.md").write_text("the cat in the house")
+    (docs / "b.md").write_text("the dog in the garden")
+    build([docs], Options(), Silent())
+    return docs
+
+
+@pytest.fixture
+def docs(ready, tmp_path):
+    return shutil.copytree(ready, tmp_path / "docs", symlinks=True)
+
+
+def generation_of(docs):
+    index = docs / ".cdesearch"
+    return index / "generations" / (index / "CURRENT").read_text().strip()
+
+
+def forge_rows(docs, name, change):
+    """Change every row of a table, and make the checksums fit."""
+    database = lancedb.connect(generation_of(docs) / "tables")
+    table = database.open_table(name)
+    rows = table.to_arrow().to_pylist()
+    for row in rows:
+        change(row)
+    database.create_table(name, pa.Table.from_pylist(rows, schema=table.schema), mode="overwrite")
+    if name == "chunks":
+        database.open_table(name).create_index("text", config=lancedb.index.FTS(with_position=False), name="text_idx")
+    write_checksums(generation_of(docs), None)
+
+
+def forge_place(docs, **values):
+    forge_rows(docs, "chunks", lambda row: row.update(place=json.dumps(json.loads(row["place"]) | values)))
+
+
+def forge_checksums(docs, entries):
+    generation = generation_of(docs)
+    (generation / "checksums.json").write_bytes(_serialised(read_checksums(generation) | entries))
+
+
+# A table that keeps its data elsewhere.
+
+
+@pytest.fixture
+def cloned(docs, tmp_path):
+    """An index whose chunks lie in another folder, which Lance would read; its list of files is damaged."""
+    tables = generation_of(docs) / "tables"
+    away = tmp_path / "away"
+    (tables / "chunks.lance").rename(away)
+    lancedb.connect(tables).clone_table("chunks", str(away))
+    write_checksums(tables.parent, None)
+    (tables.parent / "files.parquet").write_bytes(b"x")
+    return docs
+
+
+def test_a_repair_refuses_tables_whose_data_lies_elsewhere(cloned):
+    before = generation_of(cloned)
+    with pytest.raises(IndexUntrustedError, match="outside the index"):
+        repair(cloned / ".cdesearch", False, Silent(), print)
+    assert generation_of(cloned) == before
+
+
+def test_doctor_does_not_call_a_forged_index_damaged(cloned):
+    with pytest.raises(IndexUntrustedError, match="outside the index"):
+        diagnose(cloned / ".cdesearch")
+    run = cdesearch("doctor", cwd=cloned, code=2)
+    assert "outside the index" in run.stderr and "--repair" not in run.stdout + run.stderr
+
+
+def test_a_database_is_not_opened_where_a_table_names_data_elsewhere(cloned):
+    with pytest.raises(IndexUntrustedError, match="outside the index"):
+        connect(generation_of(cloned))
+
+
+def test_a_kept_generation_that_names_data_elsewhere_is_not_made_live(cloned):
+    generation = generation_of(cloned)
+    other = shutil.copytree(generation, generation.with_name("aaaaaaaaaaaa"))
+    write_checksums(other, None)
+    shutil.rmtree(generation)
+    with pytest.raises(IndexUntrustedError, match="outside the index"):
+        repair(cloned / ".cdesearch", False, Silent(), print)
+    assert generation_of(cloned) == generation, "CURRENT stays as it was"
+
+
+# Checksums.
+
+
+@pytest.mark.parametrize(
+    "name",
+    [
+        "/etc/hostname",
+        "../../../../../foreign.txt",
+        "tables/../../../../../foreign.txt",
+        "..\\foreign.txt",
+        "C:foreign.txt",
+        "C:/foreign.txt",
+        "//server/share",
+        "tables//x",
+        "./manifest.json",
+        "",
+        "a\0b",
+        "a\x1b]0;x\x07",
+        "\ud800",
+    ],
+)
+def test_a_path_of_the_checksums_that_leads_elsewhere_is_never_opened(docs, tmp_path, monkeypatch, name):
+    (tmp_path / "foreign.txt").write_text("private")
+    forge_checksums(docs, {name: Entry(7, 1, "0" * 64)})
+    monkeypatch.setattr("cdesearch.checksums.find_damage", None)  # looks at files
+    with pytest.raises(IndexDamagedError, match=r"checksums\.json has other content"):
+        package.open(docs)
+    found = diagnose(docs / ".cdesearch")
+    assert [str(damage) for damage in found.damages] == ["checksums.json has other content than was written"]
+
+
+@pytest.mark.parametrize(
+    "entry",
+    [
+        Entry("x", 1, "0" * 64),
+        Entry([1], 1, "0" * 64),
+        Entry(True, 1, "0" * 64),
+        Entry(-1, 1, "0" * 64),
+        Entry(1 << 63, 1, "0" * 64),
+        Entry(1, "q", "0" * 64),
+        Entry(1, 1 << 64, "0" * 64),
+        Entry(1, 1, 5),
+        Entry(1, 1, "x"),
+    ],
+    ids=str,
+)
+def test_a_checksum_with_a_value_that_cannot_be_is_damage(docs, entry):
+    forge_checksums(docs, {"zz": entry})
+    with pytest.raises(IndexDamagedError, match=r"checksums\.json has other content"):
+        package.open(docs)
+    assert not diagnose(docs / ".cdesearch").is_sound
+
+
+def test_an_index_with_forged_checksums_can_be_built_again(docs):
+    forge_checksums(docs, {"a\0b": Entry(1, 1, "0" * 64)})
+    build([docs], Options(rebuild=True), Silent())
+    assert package.open(docs).search("cat", mode="text")
+
+
+def test_checksums_that_are_too_large_are_not_read(docs):
+    file = generation_of(docs) / "checksums.json"
+    with file.open("r+b") as stream:
+        stream.truncate(20_000_000_000)  # a sparse file
+    with pytest.raises(IndexDamagedError, match="larger than"):
+        package.open(docs)
+
+
+def test_a_strange_file_in_a_generation_does_not_make_its_checksums_unreadable(docs):
+    generation = generation_of(docs)
+    (generation / "a\x01b").write_text("")
+    write_checksums(generation, None)
+    assert read_checksums(generation)
+
+
+# Values of the tables.
+
+
+@pytest.mark.parametrize(
+    "values",
+    [
+        {"record": 5},
+        {"title": 5},
+        {"title": None},
+        {"title": "\ud800\x1b[31m"},
+        {"trail": [1]},
+        {"trail": "x"},
+        {"trail": None},
+        {"body_start": "x"},
+        {"body_start": -1},
+        {"body_start": 10**30},
+        {"ordinal": 0.5},
+        {"ordinal": True},
+        {"line_start": "\x1b]0;owned\x07"},
+        {"line_end": -1},
+        {"page": {"a": 1}},
+        {"page": 10**4000},
+        {"more": 1},
+    ],
+    ids=lambda values: f"{values!s:.30}",
+)
+def test_a_place_with_a_value_that_cannot_be_is_damage(values):
+    row = {"id": "00", "document_id": "a.md", "path": "a.md", "text": "the cat"}
+    place = {"record": None, "ordinal": 0, "title": "", "trail": [], "body_start": 0}
+    place |= {"line_start": 1, "line_end": 1, "page": None}
+    assert chunk_from_row(row | {"place": json.dumps(place)}).line_start == 1
+    with pytest.raises(ValueError, match="place"):
+        chunk_from_row(row | {"place": json.dumps(place | values)})
+
+
+@pytest.mark.parametrize("place", ["x", "", "[]", "{}", "null", "[" * 100_000, '{"a":' * 100_000])
+def test_a_place_that_is_not_of_our_form_is_damage(docs, place):
+    forge_rows(docs, "chunks", lambda row: row.update(place=place))
+    with pytest.raises(IndexDamagedError, match="cannot be searched"):
+        package.open(docs).search("cat", mode="text")
+
+
+def test_a_query_of_an_index_with_a_forged_place_fails_in_one_line(docs):
+    forge_place(docs, line_start="\x1b]0;owned\x07")
+    for options in ([], ["--json"]):
+        run = cdesearch("query", "cat", *options, cwd=docs, code=2)
+        assert len(run.stderr.splitlines()) == 1 and "\x1b" not in run.stdout + run.stderr
+
+
+def test_chunks_of_no_document_are_damage(docs):
+    forge_rows(docs, "chunks", lambda row: row.update(document_id="zz"))
+    with pytest.raises(IndexDamagedError, match="documents"):
+        read_status(Index.open(docs))
+
+
+@pytest.mark.parametrize("n_chunks", [0, -3])
+def test_documents_without_chunks_that_have_some_are_damage(docs, n_chunks):
+    forge_rows(docs, "documents", lambda row: row.update(n_chunks=n_chunks))
+    with pytest.raises(IndexDamagedError, match="documents"):
+        read_status(Index.open(docs))
+
+
+def test_an_update_takes_chunks_whose_ids_are_no_hashes(docs):
+    forge_rows(docs, "chunks", lambda row: row.update(id="zz"))
+    (docs / "c.md").write_text("a new cat")
+    assert build([docs], Options(), Silent()).changed
+    assert package.open(docs).search("new cat", mode="text")
+
+
+@pytest.mark.parametrize("values", [{"root": "../\ud800"}, {"root": "/\ud800"}, {"sources": ["\ud800"]}])
+@pytest.mark.skipif(os.name == "nt", reason="Windows takes any such name")
+def test_a_path_that_no_system_call_takes_is_damage(docs, values):
+    file = generation_of(docs) / "manifest.json"
+    file.write_text(json.dumps(json.loads(file.read_text()) | values))
+    write_checksums(file.parent, None)
+    with pytest.raises(IndexDamagedError, match=r"manifest\.json cannot be read"):
+        Manifest.load(file)
+
+
+# The list of files.
+
+
+def write_list(docs, schema, columns):
+    with pq.ParquetWriter(generation_of(docs) / "files.parquet", schema, store_schema=schema is SCHEMA) as writer:
+        writer.write_table(pa.table(columns, schema=schema))
+    write_checksums(generation_of(docs), None)
+
+
+def row_of(reason, n=1):
+    return {
+        "path": [f"p{number}" for number in range(n)],
+        "outcome": ["skipped"] * n,
+        "reason": reason,
+        "size": [1] * n,
+        "mtime_ns": [1] * n,
+        "file_hash": ["x"] * n,
+    }
+
+
+def test_a_list_of_files_that_is_not_utf8_is_damage(docs):
+    octets = pa.array([b"\xff\xfe"], pa.binary())
+    write_list(docs, SCHEMA, row_of(pa.StringArray.from_buffers(1, *octets.buffers()[1:])))
+    with pytest.raises(IndexDamagedError, match=r"files\.parquet cannot be read"):
+        list(read_files(generation_of(docs)))
