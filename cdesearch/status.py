@@ -85,15 +85,16 @@ def _drift(index: Index) -> str:
 
 
 def _corpus_mean(index: Index) -> NDArray[np.float64]:
-    """(d,) mean vector of the corpus, weighted as the context is sampled.
+    """(d,) mean vector of the corpus: what the mean of a fresh context sample would be on average.
 
     Each text counts once, as the chunk that the sample would take: the one in the shortest document, n chunks long. It
-    weighs 1 / sqrt(n).
+    is drawn with weight 1 / sqrt(n), and counts by its chance to be drawn.
     """
     documents = index.documents.to_arrow().select(["id", "n_chunks"]).to_pydict()
     lengths = dict(zip(documents["id"], documents["n_chunks"], strict=True))
     chosen: dict[str, tuple[int, str, int]] = {}  # of each text: length of the document, chunk id, row
-    for chunk, document, content, row in _rows_of_some_texts(index):
+    read, share = _rows_of_some_texts(index)
+    for chunk, document, content, row in read:
         length = lengths.get(document, 0)
         if length < 1:
             raise IndexDamagedError(f"The documents of {index.folder} are not those of its chunks.", REBUILD)
@@ -101,7 +102,9 @@ def _corpus_mean(index: Index) -> NDArray[np.float64]:
         chosen[content] = min(chosen.get(content, candidate), candidate)
     if not chosen:
         raise IndexDamagedError(f"The table of chunks of {index.folder} is empty.", REBUILD)
-    weights = {row: length**-0.5 for length, _, row in chosen.values()}
+    drawn = len(index.context.sample_vectors)
+    chances = _chances(np.array([length**-0.5 for length, _, _ in chosen.values()]), share * drawn)
+    weights = {row: chance for (_, _, row), chance in zip(chosen.values(), chances.tolist(), strict=True)}
     rows = index.chunks.take_row_ids(list(weights)).select(["vector"]).with_row_id().to_arrow()
     vectors = to_unit(np.stack(rows["vector"].to_numpy()))
     in_order = [weights[row] for row in rows["_rowid"].to_pylist()]
@@ -109,8 +112,26 @@ def _corpus_mean(index: Index) -> NDArray[np.float64]:
     return mean
 
 
-def _rows_of_some_texts(index: Index) -> Iterable[tuple[str, str, str, int]]:
-    """Chunk id, document id, content hash and row of all chunks, or of all that hold a random sample of the texts.
+def _chances(weights: NDArray[np.float64], size: float) -> NDArray[np.float64]:
+    """(n,) chances to be among `size` texts that are drawn without replacement by `weights` (n,).
+
+    Such a sample takes the texts with the smallest of n exponential times, whose rates are the weights (Efraimidis and
+    Spirakis 2006): those below some time t, at which the chances 1 - exp(-weight * t) add up to the size.
+    """
+    if size >= len(weights):
+        return np.ones(len(weights))
+    low, high = 0.0, 1.0
+    while (1 - np.exp(-weights * high)).sum() < size:
+        low, high = high, 2 * high
+    for _ in range(50):
+        middle = (low + high) / 2
+        low, high = (middle, high) if (1 - np.exp(-weights * middle)).sum() < size else (low, middle)
+    chances: NDArray[np.float64] = 1 - np.exp(-weights * high)
+    return chances
+
+
+def _rows_of_some_texts(index: Index) -> tuple[Iterable[tuple[str, str, str, int]], float]:
+    """Chunk id, document id, content hash and row of all chunks, or of those of a random share of the texts.
 
     Content hashes are uniform, so texts below a bound are such a sample. A corpus of few texts may have none there.
     """
@@ -119,6 +140,7 @@ def _rows_of_some_texts(index: Index) -> Iterable[tuple[str, str, str, int]]:
     search = index.chunks.search().select(columns).with_row_id(True).limit(n_chunks)
     bound = f"content_hash < '{int(DRIFT_SAMPLE / n_chunks * 2**64):016x}'" if n_chunks > DRIFT_SAMPLE else None
     rows = (search.where(bound) if bound else search).to_arrow()
+    share = DRIFT_SAMPLE / n_chunks if bound else 1.0
     if bound and len(set(rows["content_hash"].to_pylist())) < MEASURABLE:
-        rows = index.chunks.search().select(columns).with_row_id(True).limit(n_chunks).to_arrow()
-    return zip(*(rows[name].to_pylist() for name in [*columns, "_rowid"]), strict=True)
+        rows, share = index.chunks.search().select(columns).with_row_id(True).limit(n_chunks).to_arrow(), 1.0
+    return zip(*(rows[name].to_pylist() for name in [*columns, "_rowid"]), strict=True), share
