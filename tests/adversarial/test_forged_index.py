@@ -349,5 +349,28 @@ def test_manifests_with_more_fields_than_a_table_has_are_damage(docs, n_files, n
     versions = generation_of(docs) / "tables" / "chunks.lance" / "_versions"
     for number in range(n_files):
         write_manifest(versions / f"{number}.manifest", b"\x08\x01" * (n_bytes // 2))
-    with pytest.raises(IndexDamagedError, match="larger than|too many fields"):
+    with pytest.raises(IndexDamagedError, match=r"larger than|too many fields"):
         check_tables(generation_of(docs))
+
+
+# A generation that claims to be unfinished.
+
+
+@pytest.mark.parametrize("name", ["chunks", "own_vectors"])
+@pytest.mark.parametrize("is_readable", [True, False])
+def test_a_planted_unfinished_generation_does_not_block_updates(docs, name, is_readable):
+    live = generation_of(docs)
+    manifest = Manifest.load(live / "manifest.json")
+    planted = live.with_name("aaaaaaaaaaaa")
+    shutil.copytree(live, planted)
+    database = lancedb.connect(planted / "tables")
+    table = database.create_table(name, pa.table({"zz": [1]}), mode="overwrite")
+    if not is_readable:
+        for file in (planted / "tables" / f"{table.name}.lance" / "_versions").iterdir():
+            file.write_bytes(b"x")
+    (planted / "plan.json").write_text(json.dumps({"model": manifest.model_fingerprint, "base": live.name}))
+    (docs / ".cdesearch" / "generations.json").write_text(json.dumps({"generations": [live.name, planted.name]}))
+    (docs / "c.md").write_text("a new cat")
+    assert build([docs], Options(), Silent()).changed
+    assert package.open(docs).search("new cat", mode="text")
+    assert not planted.exists()
