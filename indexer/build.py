@@ -22,6 +22,7 @@ from cdesearch.files import FILES, FileRecord, Outcome, write_files
 from cdesearch.index import CONTEXT, Index
 from cdesearch.index_folder import CURRENT, absolute
 from cdesearch.manifest import Manifest
+from cdesearch.schema import chunk_schema
 from cdesearch.trust import Asked, confirm
 from indexer.context import make_context, measure
 from indexer.doctor import check_nothing_lost
@@ -29,7 +30,7 @@ from indexer.fill import fill
 from indexer.formats.records import Columns
 from indexer.generation import discard, open_building, swap_in
 from indexer.locked import locked
-from indexer.own_vectors import OwnVectors
+from indexer.own_vectors import TABLE, OwnVectors, own_vectors_schema
 from indexer.plan import Plan, Record, make_plan
 from indexer.progress import Progress
 from indexer.reading.limits import Limits
@@ -153,7 +154,8 @@ def _run(
     None: no document has changed, though other files may have been seen.
     """
     linked = None if base is None or options.refresh_context else base.generation
-    building = open_building(folder, linked, _key(encoder, settings, options, base))
+    columns = {"chunks": chunk_schema(encoder.dimension), TABLE: own_vectors_schema(encoder.dimension)}
+    building = open_building(folder, linked, _key(encoder, settings, options, base), columns)
     (building / "spool.arrow").unlink(missing_ok=True)  # never opened for writing: it may have a second name elsewhere
     spool = Spool(building / "spool.arrow")
     reading = Reading(

@@ -3,21 +3,29 @@
 import json
 import os
 import shutil
+from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 from uuid import uuid4
 
+import pyarrow as pa
+
 from cdesearch.checksums import MANIFEST, PLAN
 from cdesearch.errors import IndexStateError
-from cdesearch.index import CONTEXT
-from cdesearch.index_folder import CURRENT, GENERATIONS, current_name, replace_file, write_new
-from cdesearch.lance_manifest import TABLES, check_tables
+from cdesearch.index import CONTEXT, connect
+from cdesearch.index_folder import CURRENT, GENERATIONS, current_name, read_small, replace_file, write_new
+from cdesearch.lance_manifest import TABLES
 from indexer.ledger import ours, remove, write_down
 
+MAX_PLAN = 16_000_000  # bytes; a plan lists the sources, as a manifest does
 
-def open_building(folder: Path, base: Path | None, plan: dict[str, Any]) -> Path:
+
+def open_building(
+    folder: Path, base: Path | None, plan: dict[str, Any], columns: Mapping[str, pa.Schema] | None = None
+) -> Path:
     """The folder of the generation to build: an unfinished one of the same plan, or a new one that starts as `base`.
 
+    An unfinished one is continued where its tables, by name, have these `columns`; tables not named are not looked at.
     Other unfinished ones are removed, where the ledger names them.
     """
     live = _live(folder)
@@ -25,7 +33,7 @@ def open_building(folder: Path, base: Path | None, plan: dict[str, Any]) -> Path
         (live / PLAN).unlink(missing_ok=True)  # killed right after it was swapped in
     others = [generation for generation in ours(folder) if generation != live]
     for generation in others:
-        if _plan(generation) == plan and _has_own_tables(generation):
+        if _plan(generation) == plan and _fits(generation, columns or {}):
             return generation
     remove(folder, [one for one in others if (one / PLAN).exists() or not (one / MANIFEST).exists()])
     building = folder / GENERATIONS / uuid4().hex[:12]
@@ -65,17 +73,21 @@ def _live(folder: Path) -> Path | None:
 
 def _plan(generation: Path) -> Any:
     try:
-        return json.loads((generation / PLAN).read_text(encoding="utf-8"))
-    except (OSError, ValueError, RecursionError):
+        return json.loads(read_small(generation / PLAN, MAX_PLAN))
+    except (OSError, ValueError, RecursionError, IndexStateError):
         return None
 
 
-def _has_own_tables(generation: Path) -> bool:
+def _fits(generation: Path, columns: Mapping[str, pa.Schema]) -> bool:
+    """Whether a build can go on with these tables: somebody else may have put them there."""
+    if not (generation / TABLES).is_dir():
+        return True  # stopped before there were any
     try:
-        check_tables(generation)
-    except IndexStateError:
+        database = connect(generation)
+        there = [name for name in columns if (generation / TABLES / f"{name}.lance").is_dir()]
+        return all(database.open_table(name).schema.equals(columns[name]) for name in there)
+    except (IndexStateError, ValueError, RuntimeError, OSError):
         return False
-    return True
 
 
 def _link(source: str | Path, target: str | Path) -> str:

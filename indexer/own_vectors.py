@@ -16,14 +16,19 @@ TABLE = "own_vectors"
 SURE = 1e-4
 
 
+def own_vectors_schema(dimension: int) -> pa.Schema:
+    """Columns of the table: the hash of a text, and its float32 vector of `dimension` numbers."""
+    vector = pa.list_(pa.float32(), dimension)
+    return pa.schema([pa.field("content_hash", pa.string()), pa.field("vector", vector)])
+
+
 class OwnVectors:
     """Vectors that this build has made, in a table that a stopped run leaves to the next; and those of `base`."""
 
     def __init__(self, building: Path, dimension: int, base: Index | None, document_weight: float) -> None:
         self._database = connect(building)
-        vector = pa.list_(pa.float32(), dimension)
         self._dimension = dimension
-        self._schema = pa.schema([pa.field("content_hash", pa.string()), pa.field("vector", vector)])
+        self._schema = own_vectors_schema(dimension)
         self._made: Any = self._database.create_table(TABLE, schema=self._schema, exist_ok=True)
         self._known = set(_column(self._made, "content_hash"))
         self._base = base

@@ -13,8 +13,9 @@ from command import cdesearch
 import cdesearch as package
 from cdesearch.checksums import Entry, _serialised, read_checksums, write_checksums
 from cdesearch.errors import IndexDamagedError, IndexUntrustedError
-from cdesearch.files import SCHEMA, read_files
+from cdesearch.files import SCHEMA, FileRecord, read_files, write_files
 from cdesearch.index import Index, connect
+from cdesearch.lance_manifest import check_tables
 from cdesearch.manifest import Manifest
 from cdesearch.schema import chunk_from_row
 from cdesearch.status import read_status
@@ -289,3 +290,87 @@ def test_a_list_of_files_that_is_not_utf8_is_damage(docs):
     write_list(docs, SCHEMA, row_of(pa.StringArray.from_buffers(1, *octets.buffers()[1:])))
     with pytest.raises(IndexDamagedError, match=r"files\.parquet cannot be read"):
         list(read_files(generation_of(docs)))
+
+
+@pytest.mark.parametrize("length", [70_000, 1_000_000])
+def test_a_long_text_that_many_rows_share_is_not_copied_for_each(docs, length):
+    """A file of 100 kB, whose 50,000 reasons would take gigabytes."""
+    numbers = pa.array([0] * 50_000, pa.int32())
+    packed = pa.dictionary(pa.int32(), pa.string())
+    schema = SCHEMA.set(2, pa.field("reason", packed, nullable=False))
+    write_list(docs, schema, row_of(pa.DictionaryArray.from_arrays(numbers, pa.array(["x" * length])), 50_000))
+    before = pa.total_allocated_bytes()
+    with pytest.raises(IndexDamagedError, match="a reason is too long"):
+        list(read_files(generation_of(docs)))
+    assert pa.total_allocated_bytes() - before < 100_000_000
+
+
+def test_a_list_of_files_in_which_texts_repeat_one_another_is_damage(docs):
+    file = generation_of(docs) / "files.parquet"
+    options = {"use_dictionary": False, "column_encoding": {"reason": "DELTA_BYTE_ARRAY"}}
+    pq.write_table(pa.table(row_of(["x" * 60_000] * 100, 100), schema=SCHEMA), file, **options)
+    assert file.stat().st_size < 100_000
+    write_checksums(file.parent, None)
+    with pytest.raises(IndexDamagedError, match="too much data"):
+        list(read_files(generation_of(docs)))
+
+
+def test_more_rows_than_a_file_can_hold_are_damage(docs):
+    n = 1_000_000
+    same = pa.DictionaryArray.from_arrays(pa.array([0] * n, pa.int8()), pa.array(["skipped"])).cast(pa.string())
+    columns = {"path": same, "outcome": same, "reason": same, "file_hash": same}
+    numbers = pa.nulls(n, pa.int64())
+    pq.write_table(
+        pa.table({name: columns.get(name, numbers) for name in SCHEMA.names}, schema=SCHEMA),
+        generation_of(docs) / "files.parquet",
+    )
+    with pytest.raises(IndexDamagedError, match="too many rows"):
+        next(read_files(generation_of(docs)))
+
+
+def test_a_long_list_of_files_is_read_as_it_was_written(tmp_path):
+    """More than one group of rows, and more different texts than a dictionary of Parquet takes."""
+    records = [FileRecord(f"{number:05} {'x' * 60}", "ignored", "*.x", number) for number in range(60_000)]
+    write_files(records, tmp_path / "files.parquet")
+    assert list(read_files(tmp_path)) == records
+
+
+# Manifests of Lance.
+
+
+def write_manifest(file, message):
+    file.write_bytes(len(message).to_bytes(4, "little") + message + bytes(8) + b"\0\0\2\0LANC")
+
+
+@pytest.mark.parametrize(
+    ("n_files", "n_bytes"), [(1, 32_000_000), (1, 4_000_000), (300, 10_000)], ids=["long", "dense", "many"]
+)
+def test_manifests_with_more_fields_than_a_table_has_are_damage(docs, n_files, n_bytes):
+    versions = generation_of(docs) / "tables" / "chunks.lance" / "_versions"
+    for number in range(n_files):
+        write_manifest(versions / f"{number}.manifest", b"\x08\x01" * (n_bytes // 2))
+    with pytest.raises(IndexDamagedError, match=r"larger than|too many fields"):
+        check_tables(generation_of(docs))
+
+
+# A generation that claims to be unfinished.
+
+
+@pytest.mark.parametrize("name", ["chunks", "own_vectors"])
+@pytest.mark.parametrize("is_readable", [True, False])
+def test_a_planted_unfinished_generation_does_not_block_updates(docs, name, is_readable):
+    live = generation_of(docs)
+    manifest = Manifest.load(live / "manifest.json")
+    planted = live.with_name("aaaaaaaaaaaa")
+    shutil.copytree(live, planted)
+    database = lancedb.connect(planted / "tables")
+    table = database.create_table(name, pa.table({"zz": [1]}), mode="overwrite")
+    if not is_readable:
+        for file in (planted / "tables" / f"{table.name}.lance" / "_versions").iterdir():
+            file.write_bytes(b"x")
+    (planted / "plan.json").write_text(json.dumps({"model": manifest.model_fingerprint, "base": live.name}))
+    (docs / ".cdesearch" / "generations.json").write_text(json.dumps({"generations": [live.name, planted.name]}))
+    (docs / "c.md").write_text("a new cat")
+    assert build([docs], Options(), Silent()).changed
+    assert package.open(docs).search("new cat", mode="text")
+    assert not planted.exists()
