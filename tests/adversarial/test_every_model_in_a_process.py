@@ -9,6 +9,10 @@ from process import clean_environment, run_cdesearch
 from random_biencoder import biencoder_folder
 from random_released import released_folder
 
+from indexer.build import build
+from indexer.progress import Silent
+from indexer.settings import Options
+
 
 @pytest.fixture
 def user(tmp_path):
@@ -35,8 +39,10 @@ def as_json(*arguments, **user):
 
 @pytest.mark.parametrize("family", ["own_torch", "released_v1", "released_v2", "biencoder"])
 def test_a_model_on_torch_answers_in_processes_of_its_own(user, family, request):
-    run_cdesearch("index", "docs", "--model", model_of(family, user["cwd"], request), **user)
-    assert "2.md" in {hit["path"] for hit in as_json("query", "water", "--index", "docs", **user)["hits"]}
+    model = model_of(family, user["cwd"], request)
+    build([user["cwd"] / "docs"], Options(model=model), Silent())
+    answer = as_json("query", "water", "--index", "docs", "--model", model, **user)
+    assert "2.md" in {hit["path"] for hit in answer["hits"]}
 
 
 def test_every_command_works_with_an_onnx_model(user, tiny_checkpoint):
