@@ -103,7 +103,7 @@ def read_checksums(generation: Path) -> Checksums:
     except OSError as error:
         raise ChecksumsError(f"cannot be read ({error.strerror})") from None
     except IndexStateError:
-        raise ChecksumsError(f"is larger than {MAX_BYTES:,} bytes, or no plain file") from None
+        raise ChecksumsError(f"is larger than {MAX_BYTES:,} bytes, or is not a plain file") from None
     except ChecksumsError:
         raise
     except (ValueError, KeyError, TypeError, AttributeError, RecursionError):
@@ -121,11 +121,11 @@ def _checked_path(name: str) -> str:
 def _checked_entry(size: object, mtime_ns: object, sha256: object) -> Entry:
     """Raises ValueError for a value that no file has."""
     if type(size) is not int or not 0 <= size < _LARGEST:
-        raise ValueError("a size is no number of bytes")
+        raise ValueError("a size is not a number of bytes")
     if type(mtime_ns) is not int or not -_LARGEST <= mtime_ns < _LARGEST:
-        raise ValueError("a time is no number of nanoseconds")
+        raise ValueError("a time is not a number of nanoseconds")
     if not isinstance(sha256, str) or not _SHA256.fullmatch(sha256):
-        raise ValueError("a checksum is none of SHA-256")
+        raise ValueError("a checksum is not a SHA-256 digest")
     return Entry(size, mtime_ns, sha256)
 
 

@@ -153,7 +153,7 @@ def _is_junction(path: Path) -> bool:
 
 
 def check_tree(folder: Path) -> None:
-    """Raise IndexUntrustedError for anything below `folder`, itself included, that is no plain file or real folder."""
+    """Raise IndexUntrustedError for anything below `folder`, itself included, that is neither plain file nor folder."""
     check_not_linked(folder)
     waiting = [str(folder)]
     while waiting:
@@ -169,7 +169,7 @@ def check_tree(folder: Path) -> None:
 
 
 def _not_plain(path: Path) -> IndexUntrustedError:
-    return IndexUntrustedError(f"{path} is no plain file, and an index has no others.", "Remove it.")
+    return IndexUntrustedError(f"{path} is not a plain file, as all of an index must be.", "Remove it.")
 
 
 def read_small(file: Path, limit: int = MAX_SMALL_FILE) -> bytes:
@@ -186,7 +186,7 @@ def read_small(file: Path, limit: int = MAX_SMALL_FILE) -> bytes:
             raise _not_plain(file)
         if found.st_size > limit:
             raise IndexDamagedError(
-                f"{file} is larger than {limit:,} bytes, which none of ours is.",
+                f"{file} is larger than {limit:,} bytes, which no such file of an index is.",
                 REBUILD,
             )
         return stream.read()

@@ -33,7 +33,7 @@ def check_tables(generation: Path, names: Collection[str] = NAMES, most_fields: 
         return  # whoever opens them says so
     for table in tables.iterdir():
         if table.name not in NAMES:
-            raise IndexUntrustedError(f"{table} is no table of an index.", "Remove it.")
+            raise IndexUntrustedError(f"{table} is not a table of an index.", "Remove it.")
     for table in sorted(tables.iterdir()):
         for file in table.rglob("*.manifest") if table.name in names else ():
             most_fields -= _check(file, most_fields)
@@ -46,7 +46,7 @@ def _check(file: Path, most_fields: int) -> int:
         for field in _fields(_message(read_small(file, MAX_BYTES))):
             count += 1
             if field == BASE_PATHS:
-                raise IndexUntrustedError(f"{file} names data outside the index, which ours never does.", REBUILD)
+                raise IndexUntrustedError(f"{file} names data outside the index.", REBUILD)
             if count > most_fields:
                 raise ValueError("the manifests have too many fields")
     except (OSError, IndexError, ValueError) as error:
@@ -60,7 +60,7 @@ def _message(content: bytes) -> bytes:
     size = int.from_bytes(content[start : start + 4], "little")
     message = content[start + 4 : start + 4 + size]
     if content[-len(MAGIC) :] != MAGIC or len(message) != size:
-        raise ValueError("it is no manifest of Lance")
+        raise ValueError("it is not a manifest of Lance")
     return message
 
 

@@ -41,8 +41,8 @@ def open_building(
     building.mkdir()
     if base is not None:
         # Lance writes each file once, so a link to it is as good as a copy.
-        _link(base / CONTEXT, building / CONTEXT)
-        shutil.copytree(base / TABLES, building / TABLES, copy_function=_link)
+        link_or_copy(base / CONTEXT, building / CONTEXT)
+        shutil.copytree(base / TABLES, building / TABLES, copy_function=link_or_copy)
     write_new(building / PLAN, json.dumps(plan))  # last: a half-copied folder has no plan
     return building
 
@@ -90,7 +90,8 @@ def _fits(generation: Path, columns: Mapping[str, pa.Schema]) -> bool:
         return False
 
 
-def _link(source: str | Path, target: str | Path) -> str:
+def link_or_copy(source: str | Path, target: str | Path) -> str:
+    """Give a file a second name, or copy it where the file system has no links; returns `target`."""
     try:
         os.link(source, target)
     except OSError:  # a file system without links

@@ -114,7 +114,7 @@ def _check_entries(folder: Path) -> None:
     for file in known_entries(folder):
         check_not_linked(file)
         if not file.is_file():
-            raise IndexUntrustedError(f"{file} is no plain file, and an index has no others.", "Remove it.")
+            raise IndexUntrustedError(f"{file} is not a plain file, as all of an index must be.", "Remove it.")
         if file.lstat().st_nlink > 1 and file.name == "lock":  # opened for writing, not replaced
             raise IndexUntrustedError(f"{file} is a second name of another file.", "Remove it.")
     generations = folder / GENERATIONS

@@ -1,6 +1,5 @@
 """Mend a damaged index from what is sound in it."""
 
-import os
 import shutil
 from collections import Counter
 from collections.abc import Callable, Iterator
@@ -18,7 +17,7 @@ from cdesearch.index_folder import REBUILD, write_new
 from cdesearch.lance_manifest import NAMES
 from indexer.build import Report, build
 from indexer.doctor import Diagnosis, Examined, diagnose
-from indexer.generation import open_building, swap_in
+from indexer.generation import link_or_copy, open_building, swap_in
 from indexer.locked import locked
 from indexer.plan import Record
 from indexer.progress import Progress
@@ -87,7 +86,8 @@ def _mend(folder: Path, live: Examined, progress: Progress, say: Callable[[str],
     tables.write_documents(documents)
     progress.stage("Indexing words", None)
     tables.finish()
-    _copy(live.generation / CONTEXT, building / CONTEXT)
+    (building / CONTEXT).unlink(missing_ok=True)  # of a repair that was stopped
+    link_or_copy(live.generation / CONTEXT, building / CONTEXT)
     write_files(list(read_files(live.generation)) if has_lists else [], building / FILES)
     replace(manifest, n_documents=len(documents)).save(building / MANIFEST)
     write_checksums(building, None)
@@ -119,14 +119,6 @@ def _documents_of(chunks: Any) -> list[Record]:
 def _make_live(folder: Path, generation: Path) -> None:
     write_new(generation / PLAN, "{}")  # what a build has, up to the moment when it is live
     swap_in(folder, generation)
-
-
-def _copy(source: Path, target: Path) -> None:
-    target.unlink(missing_ok=True)
-    try:
-        os.link(source, target)
-    except OSError:  # a file system without links
-        shutil.copy2(source, target)
 
 
 def _lost(found: Diagnosis) -> IndexDamagedError:

@@ -13,7 +13,6 @@ MAX_PARTS = 100_000_000  # bytes of all of them
 MAX_TAGS = 3_000_000  # of all parts; each takes some 150 bytes in memory
 MAX_ENTRIES = 20_000
 BLOCK = 1 << 20
-HEADING_LEVELS = 9
 CORE = "docProps/core.xml"
 EMPTY_CORE = b'<cp:coreProperties xmlns:cp="http://schemas.openxmlformats.org/package/2006/metadata/core-properties"/>'
 

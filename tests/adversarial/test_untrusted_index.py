@@ -430,5 +430,5 @@ def test_a_manifest_of_lance_that_is_cut_is_damaged(plain, cut):
 
 def test_a_table_that_is_none_of_ours_is_refused(plain):
     (Index.open(plain).generation / "tables" / "__manifest.lance").mkdir()
-    with pytest.raises(IndexUntrustedError, match="no table of an index"):
+    with pytest.raises(IndexUntrustedError, match="not a table of an index"):
         Index.open(plain)

@@ -3,6 +3,7 @@ import io
 import json
 
 import pytest
+from hostile_files import pdf
 
 from indexer.formats.unreadable import UnreadableError
 from indexer.read import Columns, read
@@ -59,7 +60,7 @@ def test_docx_headings():
 
 
 def test_pdf_pages():
-    (document,) = documents("a.pdf", _pdf(["first page", "second page"]))
+    (document,) = documents("a.pdf", pdf(["first page", "second page"]))
     assert len(document.pages) == 2 and document.text[document.pages[1] :].strip() == "second page"
 
 
@@ -127,28 +128,3 @@ def test_a_wrong_column_is_named_with_those_there_are():
 
 def test_utf16_with_a_mark_is_read():
     assert documents("a.txt", "hello".encode("utf-16"))[0].text == "hello"
-
-
-def _pdf(pages):
-    """The smallest PDF with one line of text a page."""
-    objects = [b"<< /Type /Catalog /Pages 2 0 R >>"]
-    kids = " ".join(f"{4 + 2 * number} 0 R" for number in range(len(pages)))
-    objects.append(f"<< /Type /Pages /Kids [{kids}] /Count {len(pages)} >>".encode())
-    objects.append(b"<< /Type /Font /Subtype /Type1 /BaseFont /Helvetica >>")
-    for number, text in enumerate(pages):
-        content = f"BT /F1 12 Tf 72 720 Td ({text}) Tj ET".encode()
-        box = "/MediaBox [0 0 612 792] /Resources << /Font << /F1 3 0 R >> >>"
-        objects.append(f"<< /Type /Page /Parent 2 0 R {box} /Contents {5 + 2 * number} 0 R >>".encode())
-        objects.append(b"<< /Length %d >>\nstream\n%s\nendstream" % (len(content), content))
-    out, places = b"%PDF-1.4\n", []
-    for number, body in enumerate(objects, start=1):
-        places.append(len(out))
-        out += b"%d 0 obj\n%s\nendobj\n" % (number, body)
-    table = b"".join(b"%010d 00000 n \n" % place for place in places)
-    size = len(objects) + 1
-    return out + b"xref\n0 %d\n0000000000 65535 f \n%strailer\n<< /Size %d /Root 1 0 R >>\nstartxref\n%d\n%%%%EOF" % (
-        size,
-        table,
-        size,
-        len(out),
-    )
