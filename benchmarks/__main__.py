@@ -4,13 +4,13 @@ import sys
 
 import typer
 
-from benchmarks.ablation import ablation
-from benchmarks.analyse import analyse
-from benchmarks.beir import beir
-from benchmarks.joint_speed import joint_speed
-from benchmarks.peers import peers
-from benchmarks.speed import speed
-from benchmarks.train_speed import train_speed
+from benchmarks.ablations.ablation import ablation
+from benchmarks.figures.command import analyse
+from benchmarks.quality.beir import beir
+from benchmarks.speed.command import speed
+from benchmarks.speed.joint import joint_speed
+from benchmarks.speed.peers import peers
+from benchmarks.speed.training import train_speed
 from cdesearch.errors import CdesearchError
 
 app = typer.Typer(add_completion=False, no_args_is_help=True, pretty_exceptions_enable=False, rich_markup_mode=None)

@@ -11,22 +11,22 @@ TYPE_CHECKING = False  # type checkers take it for true; importing `typing` woul
 if TYPE_CHECKING:
     from typing import Any
 
-    from cdesearch.embedder import Embedder
+    from cdesearch.api import OpenIndex, build, open
+    from cdesearch.encode.embedder import Embedder
     from cdesearch.errors import CdesearchError
-    from cdesearch.schema import Chunk, Hit
-    from cdesearch.session import OpenIndex, build, open
+    from cdesearch.store.schema import Chunk, Hit
 
 __version__ = "0.1.0"
 __all__ = ["CdesearchError", "Chunk", "Embedder", "Hit", "OpenIndex", "__version__", "build", "open"]
 
 _HOMES = {
     "CdesearchError": "cdesearch.errors",
-    "Chunk": "cdesearch.schema",
-    "Embedder": "cdesearch.embedder",
-    "Hit": "cdesearch.schema",
-    "OpenIndex": "cdesearch.session",
-    "build": "cdesearch.session",
-    "open": "cdesearch.session",
+    "Chunk": "cdesearch.store.schema",
+    "Embedder": "cdesearch.encode.embedder",
+    "Hit": "cdesearch.store.schema",
+    "OpenIndex": "cdesearch.api",
+    "build": "cdesearch.api",
+    "open": "cdesearch.api",
 }
 
 

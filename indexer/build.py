@@ -13,32 +13,32 @@ from typing import Any
 import numpy as np
 
 from cdesearch import __version__
-from cdesearch.checksums import MANIFEST, write_checksums
-from cdesearch.context import Context
-from cdesearch.document_context import to_unit
-from cdesearch.encoder import Encoder, check_model, load_encoder
+from cdesearch.context.context import Context
+from cdesearch.context.document import to_unit
+from cdesearch.encode.encoder import Encoder, check_model, load_encoder
 from cdesearch.errors import IndexNotFoundError, InputError, SourceError
-from cdesearch.files import FILES, FileRecord, Outcome, write_files
-from cdesearch.index import CONTEXT, Index
-from cdesearch.index_folder import CURRENT, absolute
-from cdesearch.manifest import Manifest
-from cdesearch.schema import chunk_schema
-from cdesearch.trust import Asked, confirm
-from indexer.context import make_context, measure
-from indexer.doctor import check_nothing_lost
-from indexer.fill import fill
+from cdesearch.store.checksums import MANIFEST, write_checksums
+from cdesearch.store.file_account import FILES, FileRecord, Outcome, write_files
+from cdesearch.store.folder import CURRENT, absolute
+from cdesearch.store.index import CONTEXT, Index
+from cdesearch.store.manifest import Manifest
+from cdesearch.store.schema import chunk_schema
+from cdesearch.store.trust import Asked, confirm
+from indexer.embedding.context import make_context, measure
+from indexer.embedding.embedding_cache import TABLE, OwnVectors, own_vectors_schema
+from indexer.embedding.fill import fill
+from indexer.embedding.spool import Spool
+from indexer.files.walk import Skipped, find_sources
 from indexer.formats.records import Columns
-from indexer.generation import discard, open_building, swap_in
-from indexer.locked import locked
-from indexer.own_vectors import TABLE, OwnVectors, own_vectors_schema
+from indexer.generations.generation import discard, open_building, swap_in
+from indexer.generations.lock import locked
+from indexer.generations.tables import Tables
+from indexer.health.doctor import check_nothing_lost
 from indexer.plan import Plan, Record, make_plan
 from indexer.progress import Progress
-from indexer.reading.limits import Limits
-from indexer.reading.pool import Batch, Begun, Pool, Reading, worker_count
 from indexer.settings import Options, Settings, index_folder, settle
-from indexer.spool import Spool
-from indexer.walk import Skipped, find_sources
-from indexer.write import Tables
+from indexer.workers.limits import Limits
+from indexer.workers.pool import Batch, Begun, Pool, Reading, worker_count
 
 LIMITS = Limits()
 BARE_CONTEXT = "context.bare.safetensors"  # before its statistics, until the build is whole

@@ -106,7 +106,7 @@ def _bytes(size: str) -> int:
 
 
 def _summarise(report: "Report") -> None:
-    from cdesearch.index import FOLDER
+    from cdesearch.store.index import FOLDER
     from cdesearch.terminal import printable
 
     console = Console(stderr=True, highlight=False, soft_wrap=True)

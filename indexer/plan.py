@@ -6,11 +6,11 @@ from dataclasses import dataclass, field, replace
 from typing import Any
 
 from cdesearch import __version__
-from cdesearch.files import OUTCOMES, FileRecord, read_files
-from cdesearch.index import Index
-from indexer.opening import open_regular
-from indexer.read import hash_contents
-from indexer.walk import Found, Ignored, Skipped, Source, find_sources
+from cdesearch.store.file_account import OUTCOMES, FileRecord, read_files
+from cdesearch.store.index import Index
+from indexer.documents.read import hash_contents
+from indexer.files.opening import open_regular
+from indexer.files.walk import Found, Ignored, Skipped, Source, find_sources
 
 Record = dict[str, Any]  # a row of the documents table
 

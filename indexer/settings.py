@@ -5,12 +5,12 @@ from collections.abc import Sequence
 from dataclasses import asdict, dataclass, field
 from pathlib import Path
 
-from cdesearch.encoder import Device
+from cdesearch.encode.encoder import Device
 from cdesearch.errors import IndexUntrustedError, InputError, SourceError
-from cdesearch.hub import is_id, stored_model
-from cdesearch.index import Index
-from cdesearch.index_folder import FOLDER, absolute, chosen_folder, find_index
-from cdesearch.trust import Asked, check_confirmed, outside
+from cdesearch.models.hub import is_id, stored_model
+from cdesearch.store.folder import FOLDER, absolute, chosen_folder, find_index
+from cdesearch.store.index import Index
+from cdesearch.store.trust import Asked, check_confirmed, outside
 from indexer.formats.records import Columns
 
 MAX_FILE_BYTES = 20_000_000

@@ -7,9 +7,9 @@ import torch
 from hypothesis import Phase, settings
 from tokenizers import Tokenizer, models, normalizers, pre_tokenizers, processors
 
-from cdesearch.encoder import Encoder, load_encoder
-from cdesearch.model.config import BackboneConfig, ModelConfig
-from cdesearch.model.contextual import ContextualModel
+from cdesearch.encode.encoder import Encoder, load_encoder
+from cdesearch.models.config import BackboneConfig, ModelConfig
+from cdesearch.models.contextual.model import ContextualModel
 from trainer.export import export
 
 # For `make mutants`: the same examples every time; no search for a simpler one, since a failure is all that counts.

@@ -4,7 +4,7 @@ mutmut changes one expression at a time in the modules that `[tool.mutmut]` in p
 the tests listed there that reach the changed function. A run that was stopped goes on where it was. When one of the
 tests has changed, all mutants are tried again.
 
-    python tests/mutants.py [--max-children N] [MUTANT ...]     # a mutant, or a pattern such as 'trainer.pack*'
+    python tests/mutants.py [--max-children N] [MUTANT ...]     # a mutant, or a pattern such as 'trainer.data.pack*'
 
 Ends with what the surviving mutants changed, and a table. The exit code is 1 where fewer than LEAST percent of a
 module's mutants were killed.

@@ -18,9 +18,9 @@ def train(
     plot: Annotated[bool, typer.Option(help="Draw the run into run.svg in the end.")] = False,
 ) -> None:
     """Train a contextual model from pairs of query and document."""
-    from trainer.display import shown_on_stderr
-    from trainer.plot import draw_run
     from trainer.recipe import load_recipe
+    from trainer.run.display import shown_on_stderr
+    from trainer.run.plot import draw_run
     from trainer.train import train as run
 
     settings = load_recipe(recipe, dict(map(_assignment, set_ or [])))

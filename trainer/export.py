@@ -10,10 +10,10 @@ from typing import Literal
 import torch
 from torch import Tensor, nn
 
-from cdesearch.model.backbone import pool_spans
-from cdesearch.model.contextual import ContextualModel, save_checkpoint
-from cdesearch.model.second_stage import read_out
-from cdesearch.onnx_import import import_onnxruntime
+from cdesearch.encode.backends.onnx_import import import_onnxruntime
+from cdesearch.models.backbones.bert import pool_spans
+from cdesearch.models.contextual.model import ContextualModel, save_checkpoint
+from cdesearch.models.contextual.second_stage import read_out
 
 Precision = Literal["fp32", "int8"]
 

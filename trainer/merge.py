@@ -13,8 +13,8 @@ from pathlib import Path
 import torch
 
 from cdesearch.errors import CdesearchError, InputError, ModelError
-from cdesearch.model.config import StatisticsConfig
-from cdesearch.model.contextual import ContextualModel, load_checkpoint
+from cdesearch.models.config import StatisticsConfig
+from cdesearch.models.contextual.model import ContextualModel, load_checkpoint
 from trainer.export import export
 from trainer.start import is_published, start_model
 

@@ -15,10 +15,10 @@ from safetensors import SafetensorError
 from safetensors.torch import load_file
 
 from cdesearch.errors import ModelError
-from cdesearch.model.backbone import bert_state
-from cdesearch.model.config import BackboneConfig, ModelConfig
-from cdesearch.model.contextual import ContextualModel
-from cdesearch.model.published_fields import read_fields
+from cdesearch.models.backbones.bert import bert_state
+from cdesearch.models.config import BackboneConfig, ModelConfig
+from cdesearch.models.contextual.model import ContextualModel
+from cdesearch.models.published_fields import read_fields
 from trainer.export import export
 
 

@@ -12,27 +12,27 @@ import torch
 from tokenizers import Tokenizer
 from torch import Tensor, nn
 
-from cdesearch.encoder import Encoder, load_tokenizer
+from cdesearch.encode.backends.torch import TorchRuntime
+from cdesearch.encode.encoder import Encoder, load_tokenizer
 from cdesearch.errors import InputError, TrainingError
-from cdesearch.model.config import ModelConfig
-from cdesearch.model.contextual import ContextualModel, load_checkpoint
-from cdesearch.torch_runtime import TorchRuntime
-from trainer.batch import Batch
-from trainer.checkpoint import Progress, load_state, save_state
-from trainer.display import Display, Silent
-from trainer.document_context import in_document
-from trainer.evaluate import evaluate
+from cdesearch.models.config import ModelConfig
+from cdesearch.models.contextual.model import ContextualModel, load_checkpoint
+from trainer.data.batch import Batch
+from trainer.data.material import Material, prepare_material
 from trainer.export import export
-from trainer.gradcache import GradCache
-from trainer.log import Log
-from trainer.loss import Verdict, contrastive
-from trainer.material import Material, prepare_material
-from trainer.processes import first_goes_ahead, is_first, joined
 from trainer.recipe import ModelChoice, Recipe
+from trainer.run.checkpoint import Progress, load_state, save_state
+from trainer.run.display import Display, Silent
+from trainer.run.distributed import first_goes_ahead, is_first, joined
+from trainer.run.evaluate import evaluate
+from trainer.run.log import Log
+from trainer.run.watch import held_out_losses
 from trainer.start import is_published, start_model
-from trainer.statistics_head import StatisticsHead
-from trainer.watch import held_out_losses
-from trainer.weights import TokenWeights
+from trainer.step.document import in_document
+from trainer.step.gradcache import GradCache
+from trainer.step.loss import Verdict, contrastive
+from trainer.step.token_weights import TokenWeights
+from trainer.step.whitening_head import StatisticsHead
 
 
 def train(recipe: Recipe, display: Display, *, resume: bool = False) -> Path:

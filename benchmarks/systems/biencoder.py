@@ -3,11 +3,11 @@
 from collections.abc import Sequence
 from pathlib import Path
 
-from benchmarks.dataset import Dataset
-from benchmarks.measures import Run
+from benchmarks.datasets.dataset import Dataset
+from benchmarks.quality.measures import Run
 from benchmarks.systems.vectors import kept, nearest
-from cdesearch.context import Floats
-from cdesearch.encoder import Role
+from cdesearch.context.context import Floats
+from cdesearch.encode.encoder import Role
 
 
 class Biencoder:

@@ -7,14 +7,14 @@ from pathlib import Path
 
 import numpy as np
 
-from benchmarks.dataset import Dataset
-from benchmarks.measures import Run
+from benchmarks.datasets.dataset import Dataset
+from benchmarks.quality.measures import Run
 from benchmarks.systems.vectors import kept, nearest
-from cdesearch.context import Context, Floats
-from cdesearch.document_context import add_document, to_unit
-from cdesearch.encoder import Encoder, Role
-from cdesearch.statistics import move
-from indexer.context import MEASURED_CHUNKS
+from cdesearch.context.context import Context, Floats
+from cdesearch.context.document import add_document, to_unit
+from cdesearch.context.whitening import move
+from cdesearch.encode.encoder import Encoder, Role
+from indexer.embedding.context import MEASURED_CHUNKS
 
 
 class Contextual:

@@ -4,12 +4,12 @@ from typing import Protocol
 
 import numpy as np
 
-from benchmarks.dataset import Dataset
-from benchmarks.measures import Run, ranked
+from benchmarks.datasets.dataset import Dataset
+from benchmarks.quality.measures import Run, ranked
 from benchmarks.systems.system import DEPTH
 from benchmarks.systems.text import Bm25
-from cdesearch.context import Floats
-from cdesearch.fusion import NOISE_RANK, fuse
+from cdesearch.context.context import Floats
+from cdesearch.search.fusion import NOISE_RANK, fuse
 
 NULL_SIZE = 512
 

@@ -5,12 +5,12 @@ from pathlib import Path
 
 import numpy as np
 
-from benchmarks.dataset import Dataset
-from benchmarks.measures import Run
+from benchmarks.datasets.dataset import Dataset
+from benchmarks.quality.measures import Run
 from benchmarks.systems.biencoder import Biencoder
 from benchmarks.systems.vectors import kept, nearest
-from cdesearch.context import Floats
-from cdesearch.encoder import load_tokenizer
+from cdesearch.context.context import Floats
+from cdesearch.encode.encoder import load_tokenizer
 
 WINDOW = 512  # tokens that the model reads at once, two of them special
 

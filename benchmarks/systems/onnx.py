@@ -9,9 +9,9 @@ import numpy as np
 from numpy.typing import NDArray
 
 from benchmarks.systems.biencoder import Biencoder
-from cdesearch.context import Floats
-from cdesearch.encoder import Role, load_tokenizer
-from cdesearch.onnx_import import import_onnxruntime
+from cdesearch.context.context import Floats
+from cdesearch.encode.backends.onnx_import import import_onnxruntime
+from cdesearch.encode.encoder import Role, load_tokenizer
 
 BATCH = 32
 MAX_TOKENS = 512  # where the folder says nothing

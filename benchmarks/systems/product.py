@@ -3,11 +3,11 @@
 from pathlib import Path
 from typing import Literal
 
-from benchmarks.dataset import Dataset
-from benchmarks.measures import Run
+from benchmarks.datasets.dataset import Dataset
+from benchmarks.quality.measures import Run
 from benchmarks.systems.system import DEPTH
-from cdesearch.index import Index
-from cdesearch.search import Searcher
+from cdesearch.search.searcher import Searcher
+from cdesearch.store.index import Index
 from indexer.build import build
 from indexer.progress import Silent
 from indexer.settings import Options

@@ -2,8 +2,8 @@
 
 from typing import Protocol
 
-from benchmarks.dataset import Dataset
-from benchmarks.measures import Run
+from benchmarks.datasets.dataset import Dataset
+from benchmarks.quality.measures import Run
 
 DEPTH = 100  # documents a query
 

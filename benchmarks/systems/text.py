@@ -5,10 +5,10 @@ from pathlib import Path
 
 import numpy as np
 
-from benchmarks.dataset import Dataset
-from benchmarks.measures import Run, ranked
+from benchmarks.datasets.dataset import Dataset
+from benchmarks.quality.measures import Run, ranked
 from benchmarks.systems.system import DEPTH
-from cdesearch.index import connect
+from cdesearch.store.index import connect
 
 K1, B = 0.9, 0.4  # as in BEIR
 

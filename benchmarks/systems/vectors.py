@@ -6,10 +6,10 @@ from pathlib import Path
 
 import numpy as np
 
-from benchmarks.dataset import Dataset
-from benchmarks.measures import Run, ranked
+from benchmarks.datasets.dataset import Dataset
+from benchmarks.quality.measures import Run, ranked
 from benchmarks.systems.system import DEPTH
-from cdesearch.context import Floats
+from cdesearch.context.context import Floats
 
 
 def kept(folder: Path, model: str, texts: Sequence[str], make: Callable[[Sequence[str]], Floats]) -> Floats:

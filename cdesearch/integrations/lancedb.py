@@ -7,8 +7,8 @@ from typing import Any
 from lancedb.embeddings import TextEmbeddingFunction, register
 from numpy.typing import NDArray
 
-from cdesearch.context import Context
-from cdesearch.embedder import Embedder
+from cdesearch.context.context import Context
+from cdesearch.encode.embedder import Embedder
 
 
 @register("cdesearch")  # type: ignore[no-untyped-call] # LanceDB's

@@ -7,9 +7,9 @@ from langchain_core.documents import Document
 from langchain_core.retrievers import BaseRetriever
 from pydantic import PrivateAttr
 
-from cdesearch.search import Mode
-from cdesearch.session import OpenIndex
-from cdesearch.session import open as open_index
+from cdesearch.api import OpenIndex
+from cdesearch.api import open as open_index
+from cdesearch.search.searcher import Mode
 
 
 class CdesearchRetriever(BaseRetriever):

@@ -3,8 +3,8 @@
 from llama_index.core.base.base_retriever import BaseRetriever
 from llama_index.core.schema import NodeWithScore, QueryBundle, TextNode
 
-from cdesearch.search import Mode
-from cdesearch.session import open as open_index
+from cdesearch.api import open as open_index
+from cdesearch.search.searcher import Mode
 
 
 class CdesearchRetriever(BaseRetriever):

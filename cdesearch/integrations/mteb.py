@@ -8,8 +8,8 @@ from typing import Any
 from mteb.models import ModelMeta
 
 import cdesearch
-from cdesearch.search import Mode
-from cdesearch.session import OpenIndex
+from cdesearch.api import OpenIndex
+from cdesearch.search.searcher import Mode
 
 
 class CdesearchModel:

@@ -6,7 +6,7 @@ import sys
 import threading
 
 from indexer.formats.unreadable import UnreadableError
-from indexer.reading import worker
+from indexer.workers import worker
 
 real = worker.read
 

@@ -10,10 +10,10 @@ import hostile_files
 from conftest import make_tokenizer
 from hypothesis import strategies as st
 
-from indexer.chunk import Chunker
+from indexer.documents.chunk import Chunker
+from indexer.documents.read import Columns, read
+from indexer.files.walk import Source
 from indexer.formats.unreadable import UnreadableError
-from indexer.read import Columns, read
-from indexer.walk import Source
 
 SECONDS = 10.0  # of the processor, for a file of some kilobytes
 CHUNKER = Chunker(make_tokenizer(), 64)

@@ -11,17 +11,17 @@ from damage import KINDS, copied, delete, files, flip_a_byte, make_a_folder, ove
 from typer import Typer
 from typer.testing import CliRunner
 
-from cdesearch import checksums
+from cdesearch.cli.status import read_status
 from cdesearch.errors import CdesearchError, IndexDamagedError, IndexUntrustedError
-from cdesearch.index import Index
-from cdesearch.search import Searcher
-from cdesearch.status import read_status
-from indexer import write
+from cdesearch.search.searcher import Searcher
+from cdesearch.store import checksums
+from cdesearch.store.index import Index
 from indexer.build import build
-from indexer.doctor import diagnose
-from indexer.doctor_command import doctor
+from indexer.generations import tables as write
+from indexer.health.command import doctor
+from indexer.health.doctor import diagnose
+from indexer.health.repair import repair
 from indexer.progress import Silent
-from indexer.repair import repair
 from indexer.settings import Options
 
 WORDS = ["cat", "dog", "water", "moon", "engine", "bread", "river", "stone", "light"]

@@ -9,8 +9,8 @@ import pytest
 from command import cdesearch, picture
 
 from cdesearch.errors import StorageError
-from cdesearch.index import Index
-from cdesearch.search import Searcher
+from cdesearch.search.searcher import Searcher
+from cdesearch.store.index import Index
 from indexer.build import build
 from indexer.progress import Silent
 from indexer.settings import Options

@@ -75,9 +75,9 @@ def test_a_reader_that_leaves_early_is_no_error(indexed, arguments):
 def test_a_defect_is_one_line_with_a_way_to_its_traceback(indexed, tmp_path):
     """A defect is made by a module of the product that is replaced by one which fails."""
     program = (
-        "import sys, types\nbroken = types.ModuleType('cdesearch.search')\n"
+        "import sys, types\nbroken = types.ModuleType('cdesearch.search.searcher')\n"
         "def raises(*_, **__): raise RuntimeError('first line\\nsecond line')\nbroken.Searcher = raises\n"
-        "sys.modules['cdesearch.search'] = broken\nsys.argv = ['cdesearch', 'query', 'food']\n"
+        "sys.modules['cdesearch.search.searcher'] = broken\nsys.argv = ['cdesearch', 'query', 'food']\n"
         "from cdesearch.__main__ import main\nmain()"
     )
     for shows, lines in ({}, 1), ({"CDESEARCH_TRACEBACK": "1"}, 5):
@@ -94,7 +94,7 @@ def test_a_defect_is_one_line_with_a_way_to_its_traceback(indexed, tmp_path):
         assert shows or (run.returncode, len(run.stderr.splitlines())) == (70, 1)
 
 
-@pytest.mark.parametrize("moment", ["typer", "cdesearch.search", "lancedb", "onnxruntime"])
+@pytest.mark.parametrize("moment", ["typer", "cdesearch.search.searcher", "lancedb", "onnxruntime"])
 def test_ctrl_c_at_any_moment_is_130_without_a_traceback(indexed, moment):
     """The process interrupts itself when it begins to import the module `moment`."""
     program = (

@@ -9,11 +9,11 @@ from pathlib import Path
 import pytest
 from command import cdesearch, picture
 
+from cdesearch.cli.status import read_status
 from cdesearch.errors import IndexMismatchError, IndexUntrustedError, InputError
-from cdesearch.index import Index
-from cdesearch.index_folder import MARK, MARKER, chosen_folder
-from cdesearch.search import Searcher
-from cdesearch.status import read_status
+from cdesearch.search.searcher import Searcher
+from cdesearch.store.folder import MARK, MARKER, chosen_folder
+from cdesearch.store.index import Index
 from indexer.build import build
 from indexer.progress import Silent
 from indexer.settings import Options

@@ -11,18 +11,18 @@ import pytest
 from command import cdesearch
 
 import cdesearch as package
-from cdesearch.checksums import Entry, _serialised, read_checksums, write_checksums
+from cdesearch.cli.status import read_status
 from cdesearch.errors import IndexDamagedError, IndexUntrustedError
-from cdesearch.files import SCHEMA, FileRecord, read_files, write_files
-from cdesearch.index import Index, connect
-from cdesearch.lance_manifest import check_tables
-from cdesearch.manifest import Manifest
-from cdesearch.schema import chunk_from_row
-from cdesearch.status import read_status
+from cdesearch.store.checksums import Entry, _serialised, read_checksums, write_checksums
+from cdesearch.store.file_account import SCHEMA, FileRecord, read_files, write_files
+from cdesearch.store.index import Index, connect
+from cdesearch.store.lance_manifest import check_tables
+from cdesearch.store.manifest import Manifest
+from cdesearch.store.schema import chunk_from_row
 from indexer.build import build
-from indexer.doctor import diagnose
+from indexer.health.doctor import diagnose
+from indexer.health.repair import repair
 from indexer.progress import Silent
-from indexer.repair import repair
 from indexer.settings import Options
 
 
@@ -136,7 +136,7 @@ def test_a_kept_generation_that_names_data_elsewhere_is_not_made_live(cloned):
 def test_a_path_of_the_checksums_that_leads_elsewhere_is_never_opened(docs, tmp_path, monkeypatch, name):
     (tmp_path / "foreign.txt").write_text("private")
     forge_checksums(docs, {name: Entry(7, 1, "0" * 64)})
-    monkeypatch.setattr("cdesearch.checksums.find_damage", None)  # looks at files
+    monkeypatch.setattr("cdesearch.store.checksums.find_damage", None)  # looks at files
     with pytest.raises(IndexDamagedError, match=r"checksums\.json has other content"):
         package.open(docs)
     found = diagnose(docs / ".cdesearch")

@@ -11,10 +11,10 @@ import hostile_files
 import pytest
 from conftest import make_tokenizer
 
-from indexer.chunk import Chunker
+from indexer.documents.chunk import Chunker
+from indexer.documents.read import Columns, read
+from indexer.files.walk import Source
 from indexer.formats.unreadable import UnreadableError
-from indexer.read import Columns, read
-from indexer.walk import Source
 
 SECONDS = 20.0  # of the processor; the slowest take about three
 MEGABYTES = 900  # with the libraries, which take some 150
@@ -102,8 +102,8 @@ MEASURE = """
 import io, re, sys
 from pathlib import Path
 from indexer.formats.unreadable import UnreadableError
-from indexer.read import Columns, read
-from indexer.walk import Source
+from indexer.documents.read import Columns, read
+from indexer.files.walk import Source
 file = Path(sys.argv[1])
 try:
     with file.open("rb") as stream:

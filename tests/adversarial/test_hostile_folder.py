@@ -12,12 +12,12 @@ from pathlib import Path
 import pytest
 
 from cdesearch.errors import CdesearchError
-from cdesearch.index import Index
+from cdesearch.store.index import Index
 from indexer.build import build
-from indexer.opening import _open_below, _open_then_check
+from indexer.files.opening import _open_below, _open_then_check
+from indexer.files.walk import Ignored, Skipped, Source, find_sources
 from indexer.progress import Silent
 from indexer.settings import Options
-from indexer.walk import Ignored, Skipped, Source, find_sources
 
 pytestmark = pytest.mark.skipif(os.name == "nt", reason="made of what POSIX file systems have")
 NOBODY = 65534

@@ -13,8 +13,8 @@ from built import assert_same, contents, write_documents
 from command import picture
 
 from cdesearch.errors import IndexNotFoundError
-from cdesearch.index import Index
-from cdesearch.search import Searcher
+from cdesearch.search.searcher import Searcher
+from cdesearch.store.index import Index
 from indexer.build import build
 from indexer.progress import Silent
 from indexer.settings import Options

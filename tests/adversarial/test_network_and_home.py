@@ -102,7 +102,7 @@ def test_the_watch_sees_who_is_addressed(user):
 @pytest.mark.parametrize("choice", ["0", "1"])
 def test_a_users_own_choice_of_telemetry_is_kept(choice, user):
     program = (
-        "import os\nfrom cdesearch.onnx_import import import_onnxruntime\nimport_onnxruntime()\n"
+        "import os\nfrom cdesearch.encode.backends.onnx_import import import_onnxruntime\nimport_onnxruntime()\n"
         "print(os.environ['ORT_DISABLE_TELEMETRY'])"
     )
     environment = user["env"] | {"ORT_DISABLE_TELEMETRY": choice}

@@ -13,13 +13,13 @@ import pytest
 from command import cdesearch, picture
 
 import cdesearch as package
-from cdesearch.checksums import write_checksums
-from cdesearch.context import Context
+from cdesearch.cli.status import read_status
+from cdesearch.context.context import Context
 from cdesearch.errors import CdesearchError, IndexDamagedError, IndexUntrustedError, ModelError
-from cdesearch.index import Index
-from cdesearch.search import Searcher
-from cdesearch.status import read_status
-from cdesearch.trust import trust_file
+from cdesearch.search.searcher import Searcher
+from cdesearch.store.checksums import write_checksums
+from cdesearch.store.index import Index
+from cdesearch.store.trust import trust_file
 from indexer.build import build
 from indexer.progress import Silent
 from indexer.settings import Options
@@ -380,7 +380,7 @@ def test_a_context_that_claims_more_than_its_file_holds_reserves_nothing(plain):
 
 
 def test_tables_of_another_dimension_are_damaged(plain, other_dimension=16):
-    from indexer.write import Tables
+    from indexer.generations.tables import Tables
 
     generation = Index.open(plain).generation
     shutil.rmtree(generation / "tables")

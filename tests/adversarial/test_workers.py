@@ -12,17 +12,17 @@ from pathlib import Path
 import pytest
 
 from cdesearch.errors import CdesearchError
-from cdesearch.files import read_files
-from cdesearch.index import Index
+from cdesearch.store.file_account import read_files
+from cdesearch.store.index import Index
 from indexer import build as building
 from indexer.build import build
+from indexer.files.walk import Source
 from indexer.formats.records import Columns
 from indexer.progress import Silent
-from indexer.reading import pool, process
-from indexer.reading.limits import Limits
-from indexer.reading.pool import Batch, Ended, Pool, Reading
 from indexer.settings import Options
-from indexer.walk import Source
+from indexer.workers import pool, process
+from indexer.workers.limits import Limits
+from indexer.workers.pool import Batch, Ended, Pool, Reading
 
 HOSTILE = (sys.executable, "-P", str(Path(__file__).with_name("hostile_worker.py")))
 LIMITS = Limits(seconds=4, memory_bytes=600_000_000)
@@ -168,10 +168,10 @@ import sys
 from pathlib import Path
 from tokenizers import Tokenizer
 from indexer.formats.records import Columns
-from indexer.reading import process
-from indexer.reading.limits import Limits
-from indexer.reading.pool import Pool, Reading
-from indexer.walk import Source
+from indexer.workers import process
+from indexer.workers.limits import Limits
+from indexer.workers.pool import Pool, Reading
+from indexer.files.walk import Source
 process.COMMAND = (sys.executable, "-P", sys.argv[1])
 file = Path(sys.argv[2])
 with Pool(1) as workers:
@@ -205,9 +205,9 @@ def test_ctrl_c_while_files_are_read_is_quiet_and_ends_the_workers(tmp_path, tin
     (tmp_path / "docs").mkdir()
     (tmp_path / "docs" / "bad.txt").write_text("HANG")
     program = (
-        "import sys\nfrom indexer.reading import process\n"
+        "import sys\nfrom indexer.workers import process\n"
         "process.COMMAND = (sys.executable, '-P', sys.argv.pop(1))\n"
-        "from cdesearch.cli import main\nmain()"
+        "from cdesearch.cli.main import main\nmain()"
     )
     command = [
         sys.executable,

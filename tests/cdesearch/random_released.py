@@ -6,7 +6,7 @@ import torch
 from conftest import make_tokenizer
 from safetensors.torch import save_file
 
-from cdesearch.model.released import load_released
+from cdesearch.models.released.model import load_released
 
 D = 32
 VARIANTS = ["v1", "v1_hub_remote_code", "v2"]

@@ -2,7 +2,7 @@
 
 import numpy as np
 
-from cdesearch.index import Index
+from cdesearch.store.index import Index
 
 WORDS = ["cat", "dog", "water", "moon", "engine", "bread", "river", "stone", "light"]
 

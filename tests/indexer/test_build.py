@@ -6,15 +6,16 @@ import numpy as np
 import pytest
 from built import WORDS, assert_same, contents
 
-from cdesearch.document_context import add_document, to_unit
-from cdesearch.encoder import load_encoder
+from cdesearch.context.document import add_document, to_unit
+from cdesearch.context.whitening import whitening
+from cdesearch.encode.encoder import load_encoder
 from cdesearch.errors import IndexMismatchError, SourceError
-from cdesearch.index import Index
-from cdesearch.search import Searcher
-from cdesearch.statistics import whitening
-from indexer import spool, write
+from cdesearch.search.searcher import Searcher
+from cdesearch.store.index import Index
 from indexer.build import build
+from indexer.embedding import spool
 from indexer.formats.records import Columns
+from indexer.generations import tables as write
 from indexer.progress import Silent
 from indexer.settings import Options
 

@@ -7,15 +7,15 @@ import numpy as np
 import pytest
 from built import assert_same, contents
 
-from cdesearch.encoder import Encoder
+from cdesearch.encode.backends.onnx import OnnxRuntime
+from cdesearch.encode.encoder import Encoder
 from cdesearch.errors import IndexBusyError, IndexDamagedError
-from cdesearch.index import Index
-from cdesearch.onnx_runtime import OnnxRuntime
-from cdesearch.search import Searcher
-from indexer import spool
-from indexer.locked import locked
-from indexer.reading import process
-from indexer.write import Tables
+from cdesearch.search.searcher import Searcher
+from cdesearch.store.index import Index
+from indexer.embedding import spool
+from indexer.generations.lock import locked
+from indexer.generations.tables import Tables
+from indexer.workers import process
 
 
 def test_ctrl_c_keeps_what_is_embedded_and_the_next_run_continues(docs, run, monkeypatch):
@@ -101,7 +101,7 @@ def test_queries_during_an_update_see_the_old_or_the_new_whole(docs, run):
 
 CHANGING = """
 from pathlib import Path
-from indexer.reading import worker
+from indexer.workers import worker
 
 real = worker.hash_contents
 

@@ -7,13 +7,13 @@ from pathlib import Path
 
 import pytest
 
-from cdesearch.files import FileRecord
-from cdesearch.index import Index
+from cdesearch.store.file_account import FileRecord
+from cdesearch.store.index import Index
 from indexer.build import build
+from indexer.files.walk import Skipped, Source
 from indexer.plan import STAMP_NS, count_changes, make_plan
 from indexer.progress import Silent
 from indexer.settings import Options
-from indexer.walk import Skipped, Source
 
 SECOND = 10**9
 BUILT = 10**9  # seconds; a number that is exact in nanoseconds as a float too

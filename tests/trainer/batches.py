@@ -4,10 +4,10 @@ import numpy as np
 import torch
 from conftest import TINY, make_model, make_tokenizer
 
-from trainer.batch import Batch, tokenize
-from trainer.loss import contrastive
-from trainer.statistics_head import StatisticsHead
-from trainer.weights import TokenWeights
+from trainer.data.batch import Batch, tokenize
+from trainer.step.loss import contrastive
+from trainer.step.token_weights import TokenWeights
+from trainer.step.whitening_head import StatisticsHead
 
 WORDS = ["cat", "dog", "water", "moon", "engine", "bread", "river", "stone", "light"]
 

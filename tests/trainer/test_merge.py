@@ -2,7 +2,7 @@ import pytest
 import torch
 
 from cdesearch.errors import InputError, ModelError
-from cdesearch.model.contextual import load_checkpoint
+from cdesearch.models.contextual.model import load_checkpoint
 from trainer.merge import merge
 
 

@@ -13,15 +13,15 @@ import torch
 from batches import make_student
 from conftest import make_tokenizer
 
-from cdesearch.encoder import load_encoder
+from cdesearch.encode.encoder import load_encoder
 from cdesearch.errors import InputError, SourceError, StorageError, TrainingError
-from trainer.checkpoint import Progress, load_state, save_state
-from trainer.display import Silent
-from trainer.evaluate import EvaluationSet
-from trainer.log import read_log
-from trainer.material import prepare_material
-from trainer.plot import draw_run
+from trainer.data.material import prepare_material
 from trainer.recipe import load_recipe
+from trainer.run.checkpoint import Progress, load_state, save_state
+from trainer.run.display import Silent
+from trainer.run.evaluate import EvaluationSet
+from trainer.run.log import read_log
+from trainer.run.plot import draw_run
 from trainer.train import starting_model, train
 
 TOPICS = ["cat", "dog", "water", "moon", "engine", "bread", "river", "stone"]
@@ -99,7 +99,7 @@ def test_killed_and_resumed_it_ends_like_undisturbed(recipe_file, tmp_path):
     whole = load_recipe(recipe_file, {**changes, "run.out": str(tmp_path / "whole")})
     train(whole, Silent())
     program = (
-        "import sys; from pathlib import Path; from trainer.display import Silent\n"
+        "import sys; from pathlib import Path; from trainer.run.display import Silent\n"
         "from trainer.recipe import load_recipe; from trainer.train import train\n"
         f"recipe = load_recipe(Path({str(recipe_file)!r}), {{**{changes!r}, 'run.out': sys.argv[1]}})\n"
         "train(recipe, Silent(), resume=len(sys.argv) > 2)"

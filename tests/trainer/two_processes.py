@@ -8,7 +8,7 @@ import torch.distributed as dist
 from batches import gradients, judge_of, make_batch, make_student, weights_of
 from conftest import TINY
 
-from trainer.gradcache import GradCache
+from trainer.step.gradcache import GradCache
 
 rank, store, attention, out = sys.argv[1:]
 dist.init_process_group("gloo", init_method=f"file://{store}", rank=int(rank), world_size=2)

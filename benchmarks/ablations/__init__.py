@@ -1,0 +1,1 @@
+"""Which choice trains the better model?"""

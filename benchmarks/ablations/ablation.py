@@ -1,0 +1,141 @@
+"""Which choice makes the better model? Arms of one recipe, trained alike, measured alike."""
+
+import json
+import re
+import tomllib
+from collections.abc import Iterator
+from dataclasses import asdict, dataclass
+from pathlib import Path
+from tempfile import TemporaryDirectory
+from typing import Annotated, Any
+
+import typer
+from rich.table import Table
+
+from benchmarks.datasets.dataset import Dataset, read_dataset
+from benchmarks.machine import describe
+from benchmarks.measurement import RESULTS, show
+from benchmarks.quality.measures import measure_run
+from benchmarks.systems.contextual import Contextual
+from benchmarks.systems.fused import Fused
+from benchmarks.systems.system import System
+from cdesearch.encode.encoder import Encoder, load_encoder
+from cdesearch.errors import InputError
+from trainer.recipe import Recipe, check_recipe
+from trainer.run.log import read_log
+
+CONTEXTS = ("true", "random", "null", "document")
+KINDS = (*CONTEXTS, "fused")
+
+
+@dataclass(frozen=True, slots=True)
+class Arm:
+    """One row: a recipe, and what came of it."""
+
+    name: str
+    recipe: dict[str, Any]
+    ndcg: dict[str, dict[str, float]]  # set to nDCG@10 x 100 by kind of context; fused: document, beside BM25
+    held_out: list[dict[str, float]]  # losses by context kind, before and after
+    minutes: float
+
+    def mean(self, kind: str) -> float:
+        """Over the sets."""
+        return sum(row[kind] for row in self.ndcg.values()) / len(self.ndcg)
+
+
+def ablation(
+    plan: Annotated[Path, typer.Argument(help="TOML file; see benchmarks/ablations.")],
+    data: Annotated[Path, typer.Argument(help="Folder that the plan's paths start from.")],
+    start: Annotated[Path, typer.Argument(help="Model that every arm starts from.")],
+    work: Annotated[Path, typer.Option(help="Runs; the same folder again continues.")] = Path("runs/ablation"),
+    out: Annotated[Path, typer.Option(help="Folder for the JSON and the table.")] = RESULTS,
+) -> None:
+    """Train every arm of a plan and evaluate it with each kind of context, and beside BM25."""
+    planned = _read(plan)
+    folder = work / plan.stem
+    machine = describe()
+    arms = []
+    for name, values in _arms(planned, data, start, folder):
+        recipe = check_recipe(values, plan)
+        arms.append(_arm(name, recipe, planned, data))
+        record = {"machine": machine, "plan": planned, "arms": [asdict(arm) for arm in arms]}
+        file = out / f"{plan.stem}-{machine['date']}.json"
+        file.write_text(json.dumps(record, indent=2) + "\n", encoding="utf-8")
+        _show(arms)
+
+
+def _read(plan: Path) -> dict[str, Any]:
+    try:
+        planned = tomllib.loads(plan.read_text(encoding="utf-8"))
+    except (OSError, tomllib.TOMLDecodeError) as error:
+        raise InputError(f"{plan} is no plan ({error}).", "See benchmarks/ablations for one.") from None
+    if missing := {"evaluate", "max_tokens", "recipe", "arms"} - planned.keys():
+        raise InputError(f"{plan} has no {', '.join(sorted(missing))}.", "See benchmarks/ablations for a whole one.")
+    return planned
+
+
+def _arms(
+    planned: dict[str, Any], data: Path, start: Path, folder: Path
+) -> Iterator[tuple[str, dict[str, dict[str, Any]]]]:
+    """Each arm's name and the keys of its recipe."""
+    for name, changes in planned["arms"].items():
+        values = {section: dict(keys) for section, keys in planned["recipe"].items()}
+        values["data"]["pairs"] = [data / path for path in values["data"]["pairs"]]
+        values.setdefault("model", {})["start"] = start
+        values["run"] |= {"out": folder / re.sub(r"\W+", "-", name), "work": folder / "data"}
+        for place, value in changes.items():
+            section, _, key = place.partition(".")
+            values.setdefault(section, {})[key] = value
+        yield name, values
+
+
+def _arm(name: str, recipe: Recipe, planned: dict[str, Any], data: Path) -> Arm:
+    """Train unless that is done, measure unless that is done."""
+    from trainer.run.display import shown_on_stderr
+    from trainer.train import train
+
+    out = recipe.run.out
+    if not (out / "checkpoint").is_dir():
+        with shown_on_stderr() as display:
+            display.note(name)
+            train(recipe, display, resume=(out / "state.pt").exists())
+    measured = out / "ndcg.json"
+    if not measured.exists():
+        sets = [read_dataset(data / path) for path in planned["evaluate"]]
+        encoder = load_encoder(out / "checkpoint").cut_at(planned["max_tokens"])
+        table = _measured(encoder, sets, recipe.run.seed)
+        measured.write_text(json.dumps(table), encoding="utf-8")
+    table = json.loads(measured.read_text(encoding="utf-8"))
+    log = read_log(out)
+    return Arm(
+        name,
+        json.loads(recipe.model_dump_json()),
+        table,
+        [line["held_out"] for line in log if "held_out" in line],
+        round(log[-1]["seconds"] / 60, 1),
+    )
+
+
+def _measured(encoder: Encoder, sets: list[Dataset], seed: int) -> dict[str, dict[str, float]]:
+    """Each set with its own context, the next set's, none, and its own with each chunk's document; that beside BM25."""
+    table = {}
+    with TemporaryDirectory() as name:
+        for place, dataset in enumerate(sets):
+            strange = sets[(place + 1) % len(sets)]
+            systems: dict[str, System] = {
+                kind: Contextual(encoder, Path(name), kind, strange, seed) for kind in CONTEXTS
+            }
+            systems["fused"] = Fused(Contextual(encoder, Path(name), "document", seed=seed))
+            runs = {kind: system.retrieve(dataset) for kind, system in systems.items()}
+            figures = {kind: measure_run(dataset.judgements, run)["nDCG@10"].mean() for kind, run in runs.items()}
+            table[dataset.name] = {kind: round(float(figure), 3) for kind, figure in figures.items()}
+    return table
+
+
+def _show(arms: list[Arm]) -> None:
+    table = Table(
+        "arm", "true context", "random", "none", "and document", "and BM25", "minutes", title="mean nDCG@10 x 100"
+    )
+    for arm in arms:
+        table.add_row(arm.name, *(f"{arm.mean(kind):.2f}" for kind in KINDS), f"{arm.minutes:g}")
+    show(table)

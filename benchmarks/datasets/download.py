@@ -1,0 +1,38 @@
+"""Data sets by path, or official ones by name."""
+
+import hashlib
+import os
+import urllib.request
+import zipfile
+from pathlib import Path
+
+from benchmarks.datasets.published import MD5, URL
+from cdesearch.errors import SourceError
+
+
+def fetched(name: str, folder: Path) -> Path:
+    """The BEIR folder `name`: a path, a path under CDESEARCH_DATA, or an official set; raises SourceError.
+
+    An official set is downloaded into `folder` once.
+    """
+    there = folder / name
+    for place in (Path(name), Path(os.environ.get("CDESEARCH_DATA", "."), name), there):
+        if place.is_dir():
+            return place
+    if name not in MD5:
+        raise SourceError(f"There is no folder {name}.", f"Known to be downloaded: {', '.join(sorted(MD5))}.")
+    url, archive = URL.format(name=name), folder / f"{name}.zip"
+    folder.mkdir(parents=True, exist_ok=True)
+    try:
+        urllib.request.urlretrieve(url, archive)
+    except OSError as error:
+        raise SourceError(
+            f"{url} cannot be reached ({error}).", f"Download it elsewhere and unpack it to {there}."
+        ) from None
+    digest = hashlib.md5(archive.read_bytes(), usedforsecurity=False).hexdigest()
+    if digest != MD5[name]:
+        raise SourceError(f"{archive} has the checksum {digest}, published is {MD5[name]}.", "Remove it and try again.")
+    with zipfile.ZipFile(archive) as packed:
+        packed.extractall(folder)
+    archive.unlink()
+    return there

@@ -1,0 +1,1 @@
+"""What does the context do? The paper's figures."""

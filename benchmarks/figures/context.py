@@ -1,0 +1,93 @@
+"""What does the context do to retrieval?"""
+
+from collections.abc import Sequence
+from pathlib import Path
+
+import numpy as np
+
+from benchmarks.datasets.dataset import Dataset
+from benchmarks.figures.figure import Drawing
+from benchmarks.quality.measures import measure_run
+from benchmarks.systems.contextual import embed_in, sample_context, vectors_in
+from benchmarks.systems.text import Bm25
+from benchmarks.systems.vectors import nearest
+from cdesearch.context.context import Context
+from cdesearch.encode.encoder import Encoder
+
+SIZES = (1, 8, 32, 64, 128, 256, 512)
+CHARACTERS = (32, 64, 128, 256, 512, 1024, 2048)
+MOVED = 400  # documents whose vectors are drawn
+
+
+def context_size(datasets: Sequence[Dataset], encoder: Encoder, work: Path) -> Drawing:
+    """nDCG@10 by the number of context documents (CDE, figure 16)."""
+    series = {}
+    for dataset in datasets:
+        points = [(0.0, _ndcg(None, dataset, encoder, work))]
+        for size in SIZES:
+            context = sample_context(encoder, dataset, 0, size)
+            points.append((float(size), _ndcg(context, dataset, encoder, work)))
+        series[dataset.name] = points
+    return Drawing("context-size", "How many documents of context?", "documents", "nDCG@10 x 100", series, log_x=True)
+
+
+def context_length(datasets: Sequence[Dataset], encoder: Encoder, work: Path) -> Drawing:
+    """nDCG@10 by the length of each context document (CDE, section 10.11)."""
+    series = {}
+    for dataset in datasets:
+        contexts = [(cut, sample_context(encoder, dataset, 0, characters=cut)) for cut in CHARACTERS]
+        series[dataset.name] = [(float(cut), _ndcg(context, dataset, encoder, work)) for cut, context in contexts]
+    title = "How much of each document of context?"
+    return Drawing("context-length", title, "characters of a context document", "nDCG@10 x 100", series, log_x=True)
+
+
+def foreign_context(datasets: Sequence[Dataset], encoder: Encoder, work: Path) -> Drawing:
+    """What the context of one corpus is worth in another, against none (CDE, table 2 and figure 7)."""
+    series = {}
+    plain = [_ndcg(None, dataset, encoder, work) for dataset in datasets]
+    for source in datasets:
+        context = sample_context(encoder, source, 0)
+        found = [_ndcg(context, dataset, encoder, work) for dataset in datasets]
+        gains = [with_it - without for with_it, without in zip(found, plain, strict=True)]
+        series[f"context of {source.name}"] = [(float(place), gain) for place, gain in enumerate(gains)]
+    names = tuple(dataset.name for dataset in datasets)
+    title, y = "The context of one corpus in another", "nDCG@10 x 100 above no context"
+    return Drawing("foreign-context", title, "data set", y, series, kind="dots", x_names=names)
+
+
+def movement(datasets: Sequence[Dataset], encoder: Encoder, work: Path) -> Drawing:
+    """Where the same documents stand in different contexts: first two principal components (CDE, figure 15)."""
+    first = datasets[0]
+    texts = first.texts[:MOVED]
+    contexts: dict[str, Context | None] = {"no context": None}
+    contexts |= {f"context of {source.name}": sample_context(encoder, source, 0) for source in datasets[:3]}
+    vectors = {name: embed_in(context, texts, "document", encoder, work) for name, context in contexts.items()}
+    together = np.concatenate(list(vectors.values())).astype(np.float64)
+    axes = np.linalg.svd(together - together.mean(axis=0), full_matrices=False)[2][:2]
+    series = {
+        name: [(float(x), float(y)) for x, y in (found - together.mean(axis=0)) @ axes.T]
+        for name, found in vectors.items()
+    }
+    title = f"Documents of {first.name} in different contexts"
+    return Drawing("movement", title, "first component", "second component", series, kind="dots")
+
+
+def idf_divergence(datasets: Sequence[Dataset], encoder: Encoder, work: Path) -> Drawing:
+    """Gain over BM25 by how far a corpus' token frequencies are from the others' (CDE, figure 8)."""
+    counted = [encoder.count_tokens(dataset.texts) for dataset in datasets]
+    shares = [(part.counts + 0.5) / (part.n_texts + 1) for part in counted]
+    series = {}
+    for place, dataset in enumerate(datasets):
+        others = np.mean([share for other, share in enumerate(shares) if other != place], axis=0)
+        own = shares[place] / shares[place].sum()
+        divergence = float((own * np.log(own / (others / others.sum()))).sum())
+        ours = _ndcg(sample_context(encoder, dataset, 0), dataset, encoder, work)
+        text = float(measure_run(dataset.judgements, Bm25().retrieve(dataset))["nDCG@10"].mean())
+        series[dataset.name] = [(divergence, ours - text)]
+    x = "Kullback-Leibler divergence of token frequencies from the other corpora"
+    return Drawing("idf-divergence", "Where is the gain over BM25?", x, "nDCG@10 x 100 above BM25", series, kind="dots")
+
+
+def _ndcg(context: Context | None, dataset: Dataset, encoder: Encoder, work: Path) -> float:
+    run = nearest(dataset, *vectors_in(context, dataset, encoder, work))
+    return round(float(measure_run(dataset.judgements, run)["nDCG@10"].mean()), 3)

@@ -1,0 +1,50 @@
+"""How hard are clustered batches?"""
+
+from pathlib import Path
+
+import numpy as np
+
+from benchmarks.figures.figure import Drawing
+from benchmarks.systems.vectors import kept
+from cdesearch.context.context import Floats
+from cdesearch.encode.encoder import Encoder
+from trainer.data.cluster import Clusters, cluster_pairs
+from trainer.data.pack import pack
+from trainer.data.pairs import domain_files, prepare
+from trainer.data.stream import unclustered
+
+PAIRS = 4096
+BATCH = 128
+CLUSTERS = (64, 128, 256, 512, 1024, 2048)
+
+
+def batch_difficulty(pairs: Path, encoder: Encoder, work: Path) -> Drawing:
+    """Similarity of the hardest wrong document in a batch, against the right one's, by cluster size (CDE, figure 6)."""
+    series = {}
+    for domain in prepare(domain_files([pairs]), work / "pairs"):
+        rows = np.sort(np.random.default_rng(0).permutation(len(domain))[:PAIRS])
+        taken = domain.take(rows.tolist())
+        queries, documents = (
+            kept(work, encoder.fingerprint, texts, lambda new: encoder.encode(new, "document", None))
+            for texts in ([pair.query for pair in taken], [pair.document for pair in taken])
+        )
+        points = [(float(len(taken)), _hardest(unclustered(len(taken)), queries, documents))]
+        points += [
+            (float(size), _hardest(cluster_pairs(queries, documents, size, 0), queries, documents))
+            for size in CLUSTERS
+            if size < len(taken)
+        ]
+        series[domain.name] = sorted(points)
+    title = f"Batches of {BATCH} by cluster size; the rightmost is drawn at random"
+    y = "hardest negative's cosine less the positive's"
+    return Drawing("difficulty", title, "pairs of a cluster", y, series, log_x=True)
+
+
+def _hardest(clusters: Clusters, queries: Floats, documents: Floats) -> float:
+    margins = []
+    for batch in pack({"": clusters}, BATCH, "random", 0, 0):
+        scores = queries[batch.rows] @ documents[batch.rows].T
+        own = scores.diagonal().copy()
+        np.fill_diagonal(scores, -1)
+        margins.append(float((scores.max(axis=1) - own).mean()))
+    return float(np.mean(margins))

@@ -1,0 +1,58 @@
+"""How good is a ranking, and is one better than another by more than luck?"""
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+
+import ir_measures
+import numpy as np
+from numpy.typing import NDArray
+
+from benchmarks.datasets.dataset import Judgements
+
+Run = Mapping[str, Sequence[str]]  # query to documents, best first
+MEASURES = ("nDCG@10", "R@100", "RR@10", "AP")
+FLIPS = 10_000
+RESAMPLES = 2_000
+
+
+def measure_run(judgements: Judgements, run: Run) -> dict[str, NDArray[np.float64]]:
+    """Each measure x 100 of every judged query, in the order of `judgements`; by ir-measures.
+
+    Ranks stand in for scores, so ties are broken as the system did, and a query without an answer counts 0.
+    """
+    scored = {query: {document: float(-rank) for rank, document in enumerate(found)} for query, found in run.items()}
+    places = {query: place for place, query in enumerate(judgements)}
+    found = {name: np.zeros(len(places)) for name in MEASURES}
+    grades = {query: dict(row) for query, row in judgements.items()}
+    for value in ir_measures.iter_calc([ir_measures.parse_measure(name) for name in MEASURES], grades, scored):
+        found[str(value.measure)][places[value.query_id]] = 100 * value.value
+    return found
+
+
+@dataclass(frozen=True, slots=True)
+class Comparison:
+    """The mean difference of two systems over the same queries."""
+
+    difference: float
+    low: float  # 95% bootstrap interval
+    high: float
+    p: float  # two-sided paired randomisation test
+
+
+def compare(one: NDArray[np.float64], other: NDArray[np.float64], seed: int = 0) -> Comparison:
+    """One system against another, query by query."""
+    random = np.random.default_rng(seed)
+    gains = one - other
+    flipped = np.array([(gains * random.choice((-1.0, 1.0), len(gains))).mean() for _ in range(FLIPS)])
+    drawn = np.array([gains[random.integers(len(gains), size=len(gains))].mean() for _ in range(RESAMPLES)])
+    low, high = np.percentile(drawn, (2.5, 97.5))
+    as_far = int((np.abs(flipped) >= abs(gains.mean()) - 1e-12).sum())
+    return Comparison(float(gains.mean()), float(low), float(high), (as_far + 1) / (FLIPS + 1))
+
+
+def ranked(ids: Sequence[str], scores: NDArray[np.floating], own: str, k: int) -> list[str]:
+    """The `k` best ids, of equal scores the smaller id first, the query's own left out (BEIR's ArguAna)."""
+    n = min(k + 1, len(ids))
+    edge = np.partition(-scores, n - 1)[n - 1]
+    best = sorted((-scores[place], ids[place]) for place in np.flatnonzero(-scores <= edge).tolist())
+    return [name for _, name in best if name != own][:k]

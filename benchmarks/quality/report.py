@@ -1,0 +1,137 @@
+"""What a comparison found: on the terminal, as JSON, as Markdown and as a picture."""
+
+import json
+from collections.abc import Mapping, Sequence
+from dataclasses import asdict, dataclass
+from pathlib import Path
+from typing import Any
+
+from rich.table import Table
+
+from benchmarks.datasets.published import ANCHORS
+from benchmarks.measurement import show
+from benchmarks.quality.measures import MEASURES, Comparison
+
+MARKS = "`+` `-` `=`: better, worse, neither, against BM25 and the biencoder in turn; p < .05, paired randomisation."
+
+
+@dataclass(frozen=True, slots=True)
+class Row:
+    """One system on one data set."""
+
+    dataset: str
+    system: str
+    measures: Mapping[str, float]  # x 100
+    against: Mapping[str, Comparison]  # baseline to difference in nDCG@10
+    samples: int  # of the context; measures are their mean
+    spread: float  # of nDCG@10 over the samples: the highest less the lowest
+    seconds: float
+
+
+@dataclass(frozen=True, slots=True)
+class Report:
+    """A whole run."""
+
+    machine: Mapping[str, Any]
+    command: str
+    datasets: Mapping[str, Mapping[str, Any]]  # name to sizes and notes
+    rows: Sequence[Row]
+
+    def show(self) -> None:
+        """On the terminal."""
+        names = list(self.datasets)
+        table = Table("nDCG@10 x 100", *names, "mean", "mean R@100")
+        for system in self._systems():
+            cells = [self._cell(system, name) for name in names]
+            table.add_row(system, *cells, self._mean(system, "nDCG@10"), self._mean(system, "R@100"))
+        show(table)
+        print(f"Again: {self.command}")
+
+    def save(self, folder: Path) -> list[Path]:
+        """JSON, Markdown and SVG, named by date and commit."""
+        folder.mkdir(parents=True, exist_ok=True)
+        stem = f"beir-{self.machine['date']}-{self.machine['commit']}"
+        files = [folder / f"{stem}.json", folder / f"{stem}.md", folder / f"{stem}.svg"]
+        files[0].write_text(json.dumps(asdict(self), indent=1) + "\n", encoding="utf-8")
+        files[1].write_text(self.markdown(), encoding="utf-8")
+        self._draw(files[2])
+        return files
+
+    def markdown(self) -> str:
+        """The table, what is known of the data, and figures that others have published."""
+        names = list(self.datasets)
+        lines = [f"nDCG@10 x 100, {self.machine['date']}, commit {self.machine['commit']}.", ""]
+        lines += [_line(["", *names, "mean"]), _line(["---"] * (len(names) + 2))]
+        for system in self._systems():
+            cells = [self._cell(system, name) for name in names]
+            lines.append(_line([system, *cells, self._mean(system, "nDCG@10")]))
+        for system, published in ANCHORS.items():
+            cells = [f"{published[name]:.1f}" if name in published else "" for name in names]
+            if any(cells):
+                lines.append(_line([f"*published: {system}*", *cells, ""]))
+        lines += ["", MARKS, *self._spreads(), ""]
+        for name, facts in self.datasets.items():
+            notes = "".join(f"; {note}" for note in facts["notes"])
+            lines.append(f"- {name}: {facts['documents']:,} documents, {facts['queries']:,} queries{notes}.")
+        return "\n".join([*lines, "", f"Again: `{self.command}`", ""])
+
+    def _spreads(self) -> list[str]:
+        sampled = [row for row in self.rows if row.samples > 1]
+        if not sampled:
+            return []
+        shown = ", ".join(f"{row.dataset} {row.spread:.2f}" for row in sampled)
+        return ["", f"{sampled[0].system}: mean of {sampled[0].samples} context samples; they spread by {shown}."]
+
+    def _systems(self) -> list[str]:
+        return list(dict.fromkeys(row.system for row in self.rows))
+
+    def _row(self, system: str, dataset: str) -> Row | None:
+        return next((row for row in self.rows if (row.system, row.dataset) == (system, dataset)), None)
+
+    def _cell(self, system: str, dataset: str) -> str:
+        row = self._row(system, dataset)
+        if row is None:
+            return ""
+        marks = "".join(_mark(comparison) for comparison in row.against.values())
+        return f"{row.measures['nDCG@10']:.1f}{marks}"
+
+    def _mean(self, system: str, measure: str) -> str:
+        rows = [self._row(system, name) for name in self.datasets]
+        known = [row.measures[measure] for row in rows if row is not None]
+        return f"{sum(known) / len(known):.1f}" if len(known) == len(rows) else ""
+
+    def _draw(self, file: Path) -> None:
+        """Differences to the first system, a dot a data set."""
+        import matplotlib as mpl
+
+        mpl.use("svg")
+        from matplotlib import pyplot as plt
+
+        systems, names = self._systems(), list(self.datasets)
+        figure, axes = plt.subplots(figsize=(8, 0.5 * len(systems) + 1.5), layout="constrained")
+        for place, system in enumerate(reversed(systems)):
+            pairs = [(self._row(system, name), self._row(systems[0], name)) for name in names]
+            gains = [one.measures["nDCG@10"] - other.measures["nDCG@10"] for one, other in pairs if one and other]
+            axes.plot(gains, [place] * len(gains), "o", alpha=0.5, color="C0")
+            if gains:
+                axes.plot(sum(gains) / len(gains), place, "|", markersize=16, color="C3")
+        axes.set_yticks(range(len(systems)), list(reversed(systems)))
+        axes.axvline(0, color="grey", linewidth=0.8)
+        axes.set_xlabel(f"nDCG@10 x 100 above {systems[0]}: a dot a data set, a line their mean")
+        figure.savefig(file)
+        plt.close(figure)
+
+
+def summary(measured: Mapping[str, Any]) -> dict[str, float]:
+    """Means over the queries."""
+    return {name: round(float(measured[name].mean()), 3) for name in MEASURES}
+
+
+def _mark(comparison: Comparison) -> str:
+    if comparison.p >= 0.05:
+        return "="
+    return "+" if comparison.difference > 0 else "-"
+
+
+def _line(cells: Sequence[str]) -> str:
+    return "| " + " | ".join(cells) + " |"

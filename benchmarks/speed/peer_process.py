@@ -1,0 +1,268 @@
+"""One way to index and search, alone in its process. Each stage prints a JSON line.
+
+    python -m benchmarks.speed.peer_process NAME build FOLDER TEXTS     a JSONL file of `_id` and `text`, or drawn texts
+    python -m benchmarks.speed.peer_process NAME search FOLDER QUERIES  a JSON list, each answered
+    python -m benchmarks.speed.peer_process NAME cold FOLDER QUERIES    the first one answered
+
+Drawn texts are a folder of `synthetic.write_drawn` beside `source`, the folder that they are drawn from. Their vectors
+stand in it: no model runs.
+"""
+
+import json
+import sys
+import time
+from abc import ABC, abstractmethod
+from collections.abc import Callable
+from pathlib import Path
+from statistics import median, quantiles
+from typing import Any, Protocol
+
+from benchmarks.machine import peak_memory
+from cdesearch.context.context import Floats
+
+K = 10
+WARM_UP = 10
+LANCE_INDEX_ABOVE = 100_000  # its documentation: for so many rows or fewer a vector index is usually not worth it
+
+Search = Callable[[str], list[str]]  # from a query to the ids of the best texts
+
+
+class Peer(Protocol):
+    """A way to index and search."""
+
+    def build(self, texts: Path, folder: Path) -> None:
+        """Texts to files in `folder`."""
+
+    def store(self, drawn: Path, folder: Path) -> None:
+        """The same of drawn texts."""
+
+    def open(self, folder: Path) -> Search:
+        """Search in the files."""
+
+
+class Cdesearch:
+    """The product: contextual vectors and BM25, fused."""
+
+    def build(self, texts: Path, folder: Path) -> None:
+        """As `cdesearch index` does."""
+        from indexer.build import build
+        from indexer.progress import Silent
+        from indexer.settings import Options
+
+        build([texts], Options(index=folder), Silent())
+
+    def store(self, drawn: Path, folder: Path) -> None:
+        """The tables that `cdesearch index` writes."""
+        from benchmarks.speed.synthetic import SOURCE_INDEX, grow, read_drawn
+        from cdesearch.store.index import Index
+
+        grow(Index(drawn.parent / "source" / SOURCE_INDEX), folder, read_drawn(drawn))
+
+    def open(self, folder: Path) -> Search:
+        """As `cdesearch query` does."""
+        from cdesearch.search.searcher import Searcher
+        from cdesearch.store.index import Index
+
+        searcher = Searcher(Index(folder))
+        return lambda query: [hit.chunk.document_id for hit in searcher.search(query, K)]
+
+
+class _Embedded(ABC):
+    """A model, and a place for its vectors."""
+
+    def build(self, texts: Path, folder: Path) -> None:
+        """Embed, then write."""
+        ids, rows = _read(texts)
+        self.write(ids, rows, self.embed(rows), folder)
+
+    def store(self, drawn: Path, folder: Path) -> None:
+        """Write what is embedded."""
+        import numpy as np
+
+        self.write(*_read(drawn / "texts.jsonl"), np.load(drawn / "vectors.npy"), folder)
+
+    @abstractmethod
+    def embed(self, texts: list[str]) -> Floats:
+        """(n, d) unit vectors of documents."""
+
+    @abstractmethod
+    def write(self, ids: list[str], texts: list[str], vectors: Floats, folder: Path) -> None:
+        """All that a search needs."""
+
+
+class Floor(_Embedded):
+    """Our ONNX int8 model without context, vectors in one numpy file: what the model alone costs."""
+
+    def embed(self, texts: list[str]) -> Floats:
+        """As `cdesearch index` does, without a context."""
+        from cdesearch.encode.encoder import load_encoder
+
+        return load_encoder().encode(texts, "document", None)
+
+    def write(self, ids: list[str], texts: list[str], vectors: Floats, folder: Path) -> None:  # noqa: ARG002 (no texts)
+        """Ids and vectors."""
+        import numpy as np
+
+        np.save(folder / "vectors.npy", vectors)
+        (folder / "ids.json").write_text(json.dumps(ids), encoding="utf-8")
+
+    def open(self, folder: Path) -> Search:
+        """Every cosine, the best of them."""
+        import numpy as np
+
+        from cdesearch.encode.encoder import load_encoder
+
+        encoder, vectors = load_encoder(), np.load(folder / "vectors.npy")
+        ids = json.loads((folder / "ids.json").read_text(encoding="utf-8"))
+
+        def search(query: str) -> list[str]:
+            scores = vectors @ encoder.encode([query], "query", None)[0]
+            return [ids[place] for place in np.argsort(-scores)[:K]]
+
+        return search
+
+
+class _SentenceTransformers(_Embedded):
+    """all-MiniLM-L6-v2 as its library runs it, nothing of a text cut that ours reads."""
+
+    def __init__(self) -> None:
+        from sentence_transformers import SentenceTransformer
+
+        from benchmarks.speed.command import installed_minilm
+
+        self.model: Any = SentenceTransformer(str(installed_minilm()), device="cpu")
+        self.model.max_seq_length = 512
+
+    def embed(self, texts: list[str]) -> Floats:
+        """As its documentation says."""
+        vectors: Floats = self.model.encode(texts, batch_size=32, normalize_embeddings=True, show_progress_bar=False)
+        return vectors
+
+
+class Faiss(_SentenceTransformers):
+    """sentence-transformers and a flat faiss index."""
+
+    def write(self, ids: list[str], texts: list[str], vectors: Floats, folder: Path) -> None:
+        """Vectors, ids and texts."""
+        import faiss
+
+        index = faiss.IndexFlatIP(vectors.shape[1])
+        index.add(vectors)
+        faiss.write_index(index, str(folder / "flat.faiss"))
+        (folder / "texts.json").write_text(json.dumps([ids, texts]), encoding="utf-8")
+
+    def open(self, folder: Path) -> Search:
+        """Exact search."""
+        import faiss
+
+        index = faiss.read_index(str(folder / "flat.faiss"))
+        ids, _ = json.loads((folder / "texts.json").read_text(encoding="utf-8"))
+        return lambda query: [ids[place] for place in index.search(self.embed([query]), K)[1][0]]
+
+
+class Lance(_SentenceTransformers):
+    """sentence-transformers and LanceDB, searched by vectors and words, fused by its own reranker (RRF)."""
+
+    def write(self, ids: list[str], texts: list[str], vectors: Floats, folder: Path) -> None:
+        """A table with its indexes, each as LanceDB makes it unless told otherwise."""
+        import pyarrow as pa
+        from lancedb.index import FTS, IvfPq
+
+        from cdesearch.store.index import connect
+
+        column = pa.FixedSizeListArray.from_arrays(pa.array(vectors.reshape(-1)), vectors.shape[1])
+        table: Any = connect(folder).create_table("texts", pa.table({"id": ids, "text": texts, "vector": column}))
+        table.create_index("text", config=FTS(with_position=False))
+        if len(ids) > LANCE_INDEX_ABOVE:
+            table.create_index("vector", config=IvfPq(distance_type="cosine"))
+
+    def open(self, folder: Path) -> Search:
+        """Hybrid search."""
+        from cdesearch.store.index import connect
+
+        table: Any = connect(folder).open_table("texts")
+
+        def search(query: str) -> list[str]:
+            found = table.search(query_type="hybrid").vector(self.embed([query])[0]).text(query).limit(K)
+            names: list[str] = found.to_arrow()["id"].to_pylist()
+            return names
+
+        return search
+
+
+class Words:
+    """bm25s alone."""
+
+    def build(self, texts: Path, folder: Path) -> None:
+        """Its own files."""
+        import bm25s
+
+        ids, rows = _read(texts)
+        index = bm25s.BM25(corpus=ids)
+        index.index(bm25s.tokenize(rows, stopwords="en", show_progress=False), show_progress=False)
+        index.save(str(folder), show_progress=False)
+
+    def store(self, drawn: Path, folder: Path) -> None:
+        """The same: it needs no vectors."""
+        self.build(drawn / "texts.jsonl", folder)
+
+    def open(self, folder: Path) -> Search:
+        """BM25."""
+        import bm25s
+
+        index = bm25s.BM25.load(str(folder), load_corpus=True, show_progress=False)
+
+        def search(query: str) -> list[str]:
+            words = bm25s.tokenize(query, stopwords="en", show_progress=False)
+            found, _ = index.retrieve(words, k=K, show_progress=False)
+            return [row["text"] if isinstance(row, dict) else str(row) for row in found[0]]
+
+        return search
+
+
+PEERS: dict[str, Callable[[], Peer]] = {
+    "cdesearch": Cdesearch,
+    "sentence-transformers + faiss": Faiss,
+    "sentence-transformers + LanceDB": Lance,
+    "bm25s": Words,
+    "int8 model alone": Floor,
+}
+
+
+def _read(texts: Path) -> tuple[list[str], list[str]]:
+    rows = [json.loads(line) for line in texts.open(encoding="utf-8")]
+    return [row["_id"] for row in rows], [row["text"] for row in rows]
+
+
+def _build(peer: Peer, folder: Path, texts: Path) -> dict[str, float]:
+    folder.mkdir(parents=True, exist_ok=True)
+    started = time.perf_counter()
+    (peer.store if texts.is_dir() else peer.build)(texts, folder)
+    seconds = time.perf_counter() - started
+    size = sum(file.stat().st_size for file in folder.rglob("*") if file.is_file())
+    return {"index_s": seconds, "index_gb": peak_memory() / 1e9, "disk_mb": size / 1e6}
+
+
+def _search(peer: Peer, folder: Path, queries: list[str]) -> dict[str, float]:
+    search = peer.open(folder)
+    took = []
+    for query in queries:
+        started = time.perf_counter()
+        search(query)
+        took.append(1000 * (time.perf_counter() - started))
+    took = took[WARM_UP:]
+    return {"p50_ms": median(took), "p95_ms": quantiles(took, n=20)[-1], "search_gb": peak_memory() / 1e9}
+
+
+def _main(name: str, stage: str, folder: Path, given: Path) -> dict[str, float]:
+    peer = PEERS[name]()
+    if stage == "build":
+        return _build(peer, folder, given)
+    queries = json.loads(given.read_text(encoding="utf-8"))
+    if stage == "search":
+        return _search(peer, folder, queries)
+    return {"found": len(peer.open(folder)(queries[0]))}
+
+
+if __name__ == "__main__":
+    print(json.dumps(_main(sys.argv[1], sys.argv[2], Path(sys.argv[3]), Path(sys.argv[4]))))

@@ -1,0 +1,132 @@
+"""What would a user pick instead, and what does that cost? The same texts, each system in a process of its own."""
+
+import json
+import shutil
+import subprocess
+import sys
+import tempfile
+import time
+from pathlib import Path
+from statistics import median
+from typing import Annotated, Any, Literal
+
+import typer
+from rich.table import Table
+
+from benchmarks.machine import describe
+from benchmarks.measurement import RESULTS, show
+from benchmarks.speed.indexing import corpus_file
+from benchmarks.speed.peer_process import PEERS
+from benchmarks.speed.synthetic import SOURCE_INDEX, source_index, write_drawn
+from cdesearch.errors import InputError
+from cdesearch.store.index import Index
+
+COLUMNS = ("index_s", "index_gb", "disk_mb", "p50_ms", "p95_ms", "search_gb", "cold_s")
+DRAWN = {
+    "index_s": "seconds to index",
+    "p50_ms": "milliseconds a question, median",
+    "search_gb": "gigabytes of memory to search",
+    "disk_mb": "megabytes on disk",
+}
+COLD_RUNS = 3
+QUERIES = 110
+WORDS = 200  # of a text: a chunk's worth
+
+
+def peers(
+    corpus: Annotated[Path, typer.Argument(help="BEIR folder to take texts and queries from.")],
+    sizes: Annotated[str, typer.Option(help="How many texts; several draw the growth of each cost.")] = "1000",
+    vectors: Annotated[
+        Literal["own", "drawn"], typer.Option(help="Embed the texts, or draw their vectors: sizes no model waits for.")
+    ] = "own",
+    only: Annotated[str, typer.Option(help="Systems, between commas.")] = ",".join(PEERS),
+    out: Annotated[Path, typer.Option(help="Folder for the JSON and the picture.")] = RESULTS,
+) -> None:
+    """Measure index time, disk, memory, warm and cold queries of ours and of what a user would pick instead."""
+    chosen = only.split(",")
+    if unknown := [peer for peer in chosen if peer not in PEERS]:
+        raise InputError(f"There is no system {', '.join(unknown)}.", f"Name some of {', '.join(PEERS)}.")
+    machine = describe()
+    rows: list[dict[str, Any]] = []
+    with tempfile.TemporaryDirectory() as name:
+        work = Path(name)
+        queries = work / "queries.json"
+        asked = (corpus / "queries.jsonl").read_text(encoding="utf-8").splitlines()[:QUERIES]
+        queries.write_text(json.dumps([json.loads(line)["text"] for line in asked]), encoding="utf-8")
+        for size in map(int, sizes.split(",")):
+            texts = _drawn(corpus, work, size) if vectors == "drawn" else _texts(corpus, work / f"{size}.jsonl", size)
+            for peer in chosen:
+                rows.append({"system": peer, "texts": size} | _measured(peer, texts, queries, work / "peer"))
+                shutil.rmtree(work / "peer")
+                print(f"{peer}, {size:,} texts: indexed in {rows[-1]['index_s']:.3g} s", file=sys.stderr)
+    _show(rows)
+    out.mkdir(parents=True, exist_ok=True)
+    file = out / f"peers-{vectors}-{machine['date']}-{machine['commit']}.json"
+    record = {"machine": machine, "corpus": corpus.name, "vectors": vectors, "rows": rows}
+    file.write_text(json.dumps(record, indent=1) + "\n", encoding="utf-8")
+    _draw(rows, file.with_suffix(".svg"))
+    print(f"Written to {file} and {file.with_suffix('.svg').name}")
+
+
+def _drawn(corpus: Path, work: Path, n: int) -> Path:
+    """`n` texts drawn from an index of the corpus, which stays beside them."""
+    if not (work / "source").exists():
+        source_index(corpus, work / "source")
+    write_drawn(Index(work / "source" / SOURCE_INDEX), work / f"drawn-{n}", n)
+    return work / f"drawn-{n}"
+
+
+def _texts(corpus: Path, out: Path, n: int) -> Path:
+    """`n` texts of the corpus, from the beginning again with a number where it has fewer."""
+    lines = corpus_file(corpus).read_text(encoding="utf-8").splitlines()
+    with out.open("w", encoding="utf-8") as file:
+        for number in range(n):
+            row = json.loads(lines[number % len(lines)])
+            again = f" {number // len(lines)}" if number >= len(lines) else ""
+            words = f"{row.get('title', '')} {row['text']}".split()[:WORDS]
+            file.write(json.dumps({"_id": str(number), "text": " ".join(words) + again}) + "\n")
+    return out
+
+
+def _measured(peer: str, texts: Path, queries: Path, folder: Path) -> dict[str, float]:
+    """Building, searching and cold queries, each in a process of its own."""
+    figures = _stage(peer, "build", folder, texts) | _stage(peer, "search", folder, queries)
+    cold = []
+    for _ in range(COLD_RUNS):
+        started = time.perf_counter()
+        _stage(peer, "cold", folder, queries)
+        cold.append(time.perf_counter() - started)
+    return figures | {"cold_s": median(cold)}
+
+
+def _stage(peer: str, stage: str, folder: Path, given: Path) -> dict[str, float]:
+    command = [sys.executable, "-m", "benchmarks.speed.peer_process", peer, stage, str(folder), str(given)]
+    run = subprocess.run(command, stdout=subprocess.PIPE, text=True, check=True)
+    figures: dict[str, float] = json.loads(run.stdout.splitlines()[-1])
+    return figures
+
+
+def _show(rows: list[dict[str, Any]]) -> None:
+    table = Table("", "texts", *COLUMNS)
+    for row in rows:
+        table.add_row(row["system"], f"{row['texts']:,}", *(f"{row[name]:.3g}" for name in COLUMNS))
+    show(table)
+
+
+def _draw(rows: list[dict[str, Any]], file: Path) -> None:
+    """Each cost by the number of texts, both logarithmic."""
+    import matplotlib as mpl
+
+    mpl.use("svg")
+    from matplotlib import pyplot as plt
+
+    figure, grid = plt.subplots(2, 2, figsize=(9, 7), layout="constrained")
+    for axes, (cost, told) in zip(grid.flat, DRAWN.items(), strict=True):
+        for system in dict.fromkeys(row["system"] for row in rows):
+            points = [(row["texts"], row[cost]) for row in rows if row["system"] == system]
+            axes.loglog(*zip(*points, strict=True), marker="o", label=system)
+        axes.set_xlabel("texts")
+        axes.set_ylabel(told)
+    figure.legend(*grid.flat[0].get_legend_handles_labels(), loc="outside upper center", ncols=3)
+    figure.savefig(file)
+    plt.close(figure)

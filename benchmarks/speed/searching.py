@@ -1,0 +1,134 @@
+"""Searching: warm queries over growing indexes, a cold process, and what the context costs the model."""
+
+import json
+import os
+import subprocess
+import sys
+import time
+from collections.abc import Sequence
+from dataclasses import replace
+from pathlib import Path
+from statistics import median, quantiles
+from typing import Any
+
+from benchmarks.measurement import Figure
+from benchmarks.speed.indexing import corpus_file
+from benchmarks.speed.synthetic import SOURCE_DOCUMENTS, draw, grow, source_index
+from benchmarks.speed.turns import in_turns
+from cdesearch.encode.encoder import Encoder, load_encoder
+from cdesearch.search.searcher import Mode, Searcher
+from cdesearch.store.index import Index
+
+OPEN_GATE = 0.5
+CONTEXT_SIZE = 512
+COLD_RUNS = 9
+
+
+def search_figures(corpus: Path, work: Path, sizes: Sequence[int]) -> list[Figure]:
+    """Warm p50 and p95 at each size, hybrid with query encoding, and a cold `cdesearch query` on the largest."""
+    lines = corpus_file(corpus).read_text(encoding="utf-8").splitlines()[:SOURCE_DOCUMENTS]
+    source = source_index(corpus, work / "search")
+    queries = _queries(corpus, lines)
+    figures = []
+    for size in sizes:
+        index = grow(source, work / f"grown-{size}", draw(source, size))
+        figures += _warm(index, size, queries)
+    largest = work / f"grown-{sizes[-1]}"
+    command = [sys.executable, "-m", "cdesearch", "query", "--index", str(largest), queries[0]]
+    figures.append(Figure(f"cold query at {sizes[-1]:,} chunks", _cold(command), "s", at_most=1.5))
+    return figures
+
+
+def _warm(index: Index, size: int, queries: Sequence[str]) -> list[Figure]:
+    searcher = Searcher(index)
+    for query in queries[:10]:
+        searcher.search(query)
+    took: dict[Mode, list[float]] = {"hybrid": [], "dense": [], "text": []}
+    for query in queries[10:]:
+        for mode, times in took.items():
+            started = time.perf_counter()
+            searcher.search(query, mode=mode)
+            times.append(1000 * (time.perf_counter() - started))
+    bar = 20.0 if size == 100_000 else None
+    detail: dict[str, Any] = {
+        mode: {"p50": median(times), "p95": quantiles(times, n=20)[-1]} for mode, times in took.items()
+    }
+    return [
+        Figure(f"warm hybrid search p50 at {size:,} chunks", detail["hybrid"]["p50"], "ms", at_most=bar, detail=detail),
+        Figure(f"warm hybrid search p95 at {size:,} chunks", detail["hybrid"]["p95"], "ms"),
+    ]
+
+
+def _cold(command: list[str]) -> float:
+    """Median seconds of a whole process; the files of the index are in the page cache."""
+    seconds = []
+    for _ in range(COLD_RUNS):
+        started = time.perf_counter()
+        subprocess.run(command, capture_output=True, check=True, env=os.environ | {"NO_COLOR": "1"})
+        seconds.append(time.perf_counter() - started)
+    return median(seconds)
+
+
+def _queries(corpus: Path, lines: Sequence[str]) -> list[str]:
+    file = corpus / "queries.jsonl"
+    if file.is_file():
+        return [json.loads(line)["text"] for line in file.open(encoding="utf-8")][:210]
+    return [" ".join(json.loads(line)["text"].split()[:8]) for line in lines][:210]
+
+
+def context_figures(corpus: Path, biencoder: Path, work: Path, rounds: int) -> list[Figure]:
+    """The same texts with 512 context chunks and without, gates open; joint attention for comparison, on torch."""
+    texts = [json.loads(line)["text"][:700] for line in corpus_file(corpus).open(encoding="utf-8")][:CONTEXT_SIZE]
+    closed, opened, joint = (_variant(biencoder, work / name, name) for name in ("closed", "opened", "joint"))
+    contexts = {name: _context(encoder, texts) for name, encoder in (("closed", closed), ("opened", opened))}
+    some = texts[:192]
+    took = in_turns(
+        {
+            "none": lambda: closed.encode(some, "document", None),
+            "statistics": lambda: closed.encode(some, "document", contexts["closed"]),
+            "cached": lambda: opened.encode(some, "document", contexts["opened"]),
+        },
+        rounds,
+    )
+    plain = load_encoder(work / "closed-torch", "cpu")
+    few = texts[:16]
+    joint_context = replace(contexts["opened"], keys=None, values=None)
+    slow = in_turns(
+        {
+            "none": lambda: plain.encode(few, "document", None),
+            "joint": lambda: joint.encode(few, "document", joint_context),
+        },
+        rounds,
+    )
+    detail = {"texts": len(some), "seconds": took, "joint_texts": len(few), "joint_seconds": slow}
+    return [
+        Figure("cached context, gates open", took["cached"] / took["none"], "times", at_most=1.35, detail=detail),
+        Figure("corpus statistics alone", took["statistics"] / took["none"], "times", at_most=1.35),
+        Figure("joint context (torch)", slow["joint"] / slow["none"], "times"),
+    ]
+
+
+def _variant(biencoder: Path, folder: Path, name: str) -> Encoder:
+    """The start model with gates closed or open on ONNX int8, or joint on torch."""
+    import shutil
+
+    import torch
+
+    from trainer.export import export
+    from trainer.start import start_model
+
+    model = start_model(biencoder, context_attention="joint" if name == "joint" else "cached")
+    if name == "opened":
+        with torch.no_grad():
+            for gate in model.second_stage.gates:
+                gate.fill_(OPEN_GATE)
+    export(model, biencoder / "tokenizer.json", folder, "int8")
+    if name == "closed":
+        ignore = shutil.ignore_patterns("onnx")
+        shutil.copytree(folder, folder.with_name("closed-torch"), ignore=ignore)
+    return load_encoder(folder, "cpu")
+
+
+def _context(encoder: Encoder, texts: Sequence[str]) -> Any:
+    names = [str(number) for number in range(len(texts))]
+    return encoder.make_context(names, names, texts, encoder.first_stage(texts), encoder.count_tokens(texts), seed=0)

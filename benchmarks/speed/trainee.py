@@ -1,0 +1,102 @@
+"""One step of training, without recipe, log and packing."""
+
+import tempfile
+from collections.abc import Callable
+from dataclasses import replace
+from pathlib import Path
+
+import torch
+from torch import Tensor
+from torch.nn.functional import normalize
+
+from cdesearch.encode.encoder import load_tokenizer
+from trainer.data.batch import Batch, tokenize
+from trainer.data.pairs import prepare
+from trainer.recipe import ModelChoice
+from trainer.run.watch import embed, hold
+from trainer.step.gradcache import GradCache
+from trainer.step.loss import Verdict, contrastive
+from trainer.step.whitening_head import StatisticsHead
+from trainer.train import starting_model
+
+MAX_TOKENS = 64
+MICRO_BATCH = 32
+TEMPERATURE = 0.05
+RATE = 2e-5
+
+
+class Trainee:
+    """A start model with its optimizer, and one step of it."""
+
+    def __init__(
+        self,
+        start: Path,
+        *,
+        contextual: bool,
+        attention: str = "cached",
+        frozen: bool = False,
+        micro_batch: int = MICRO_BATCH,
+        device: str = "cpu",
+        precision: torch.dtype = torch.float32,
+    ) -> None:
+        choice = {"start": start, "contextual": contextual, "context_attention": attention}
+        self.model = starting_model(ModelChoice.model_validate({**choice, "freeze_first_stage": frozen})).to(device)
+        self.head = StatisticsHead(self.model.config.statistics).to(device)
+        trained = [parameter for parameter in self.model.parameters() if parameter.requires_grad]
+        self._optimizer = torch.optim.AdamW(trained, RATE)
+        self._cache = GradCache(self.model, self.head, micro_batch, freeze_first_stage=frozen, precision=precision)
+        self._contextual = contextual
+        self._weights = torch.ones(self.model.config.backbone.vocabulary, device=device)
+
+    def step(self, batch: Batch) -> None:
+        """By the gradient cache."""
+        batch = self._own(batch)
+        self._optimizer.zero_grad(set_to_none=True)
+        self._cache.step(batch, lambda: self._weights, self._judge(batch))
+        self._optimizer.step()
+
+    def plain_step(self, batch: Batch) -> None:
+        """The whole graph at once."""
+        batch = self._own(batch)
+        self._optimizer.zero_grad(set_to_none=True)
+        context = batch.documents.take(batch.context) if batch.is_contextual else None
+        held = hold(self.model, context, len(batch.documents), self._weights.device)
+        queries, documents = (
+            embed(self.model, tokens, held, self._weights, len(tokens)) for tokens in (batch.queries, batch.documents)
+        )
+        self._judge(batch)(queries, documents, documents[batch.context]).loss.backward()
+        self._optimizer.step()
+
+    def _own(self, batch: Batch) -> Batch:
+        """Without context, every slot is null."""
+        return batch if self._contextual else replace(batch, is_null=batch.is_null | True)
+
+    def _judge(self, batch: Batch) -> Callable[[Tensor, Tensor, Tensor], Verdict]:
+        def judge(queries: Tensor, documents: Tensor, context: Tensor) -> Verdict:
+            if self._contextual:
+                queries, documents = self.head(queries, context), self.head(documents, context)
+            else:
+                queries, documents = normalize(queries, dim=-1), normalize(documents, dim=-1)
+            return contrastive(queries, documents, batch.excluded.to(queries.device), TEMPERATURE)
+
+        return judge
+
+
+def read_batch(pairs: Path, model: Path, size: int, context_size: int = 1) -> Batch:
+    """The first `size` pairs of a file as one batch; the first documents are its context."""
+    rows = first_pairs(pairs, size)
+    tokenizer = load_tokenizer(model / "tokenizer.json")
+    return Batch(
+        queries=tokenize(tokenizer, [query for query, _ in rows], "", MAX_TOKENS),
+        documents=tokenize(tokenizer, [document for _, document in rows], "", MAX_TOKENS),
+        context=torch.arange(context_size),
+        is_null=torch.zeros(context_size, dtype=torch.bool),
+        excluded=torch.zeros(len(rows), len(rows), dtype=torch.bool),
+    )
+
+
+def first_pairs(pairs: Path, size: int) -> list[tuple[str, str]]:
+    """Query and document of the first `size` pairs of a file."""
+    with tempfile.TemporaryDirectory() as folder:
+        found = prepare([pairs], Path(folder))[0].take(list(range(size)))
+    return [(pair.query, pair.document) for pair in found]

@@ -1,0 +1,1 @@
+"""How do people ask on the command line, and how does a process begin and end?"""

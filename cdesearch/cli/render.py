@@ -1,0 +1,106 @@
+"""Hits for people and for machines."""
+
+import os
+import re
+import sys
+from collections.abc import Sequence
+from pathlib import Path
+from typing import Any
+
+from rich.console import Console
+from rich.padding import Padding
+from rich.text import Text
+
+from cdesearch.store.schema import Hit
+from cdesearch.terminal import printable
+
+PASSAGE_LINES = 4
+INDENT = 3
+STEM = 4  # letters that two forms of a word must share to be marked alike
+
+
+def show_hits(query: str, hits: Sequence[Hit], root: Path, *, full: bool) -> None:
+    """Print hits; colours and links only on a terminal."""
+    console = Console(file=sys.stdout, highlight=False, soft_wrap=True)
+    if not hits:
+        Console(stderr=True, highlight=False).print("No hits.")
+        return
+    words = _words(query)
+    for hit in hits:
+        console.print(_heading(hit, root, linked=console.is_terminal))
+        trail = " > ".join(part for part in (hit.chunk.title, *hit.chunk.trail) if part)
+        if trail:
+            _indented(console, Text(printable(trail), style="dim"))
+        for line in _passage(hit.chunk.body, words, full=full):
+            _indented(console, _marked(printable(line), words))
+        console.print()
+
+
+def hits_as_json(query: str, mode: str, seconds: float, hits: Sequence[Hit]) -> dict[str, Any]:
+    """One object with the query, its time and its hits."""
+    return {
+        "query": query,
+        "mode": mode,
+        "milliseconds": round(1000 * seconds, 2),
+        "hits": [
+            {
+                "rank": hit.rank,
+                "score": hit.score,
+                "dense_score": hit.dense_score,
+                "text_score": hit.text_score,
+                "path": hit.chunk.path,
+                "document": hit.chunk.document_id,
+                "record": hit.chunk.record,
+                "line_start": hit.chunk.line_start,
+                "line_end": hit.chunk.line_end,
+                "page": hit.chunk.page,
+                "title": hit.chunk.title,
+                "trail": list(hit.chunk.trail),
+                "text": hit.chunk.body,
+            }
+            for hit in hits
+        ],
+    }
+
+
+def _heading(hit: Hit, root: Path, *, linked: bool) -> Text:
+    file = root / hit.chunk.path
+    place = printable(os.path.relpath(file) + hit.chunk.location.removeprefix(hit.chunk.path))
+    if hit.chunk.record is not None:
+        document = hit.chunk.document_id.removeprefix(f"{hit.chunk.path}#")
+        names = [hit.chunk.record] if hit.chunk.record.startswith(document) else [document, hit.chunk.record]
+        place += "".join(f" #{printable(name)}" for name in names)
+    link = f"link {file.as_uri()}" if linked else ""
+    return Text.assemble((f"{hit.rank:>2} ", "bold"), (place, f"cyan {link}"), (f"  {hit.score:.3f}", "dim"))
+
+
+def _indented(console: Console, text: Text) -> None:
+    """Under its heading; wrapped on a terminal, in one line elsewhere."""
+    if console.is_terminal:
+        console.print(Padding(text, (0, 0, 0, INDENT)), soft_wrap=False)
+    else:
+        console.print(Text(" " * INDENT) + text)
+
+
+def _passage(body: str, words: Sequence[str], *, full: bool) -> list[str]:
+    """The lines of a chunk with most of the query's words together."""
+    lines = [line for line in body.splitlines() if line.strip()]
+    if full or len(lines) <= PASSAGE_LINES:
+        return lines if full else [line[:400] for line in lines]
+    starts = range(len(lines) - PASSAGE_LINES + 1)
+    found = [sum(word in line.lower() for word in words) for line in lines]
+    best = max(starts, key=lambda start: (sum(found[start : start + PASSAGE_LINES]), -start))
+    return [line[:400] for line in lines[best : best + PASSAGE_LINES]]
+
+
+def _words(query: str) -> list[str]:
+    """The query's words, cut to the letters that their other forms share."""
+    words = [word for word in re.findall(r"\w+", query.lower()) if len(word) > 2 or not word.isascii()]
+    return [word[: max(STEM, len(word) - 3)] for word in words]
+
+
+def _marked(line: str, words: Sequence[str]) -> Text:
+    text = Text(line)
+    for word in words:
+        text.highlight_regex(rf"(?i)\b{re.escape(word)}\w*", "bold yellow")
+    return text

@@ -1,0 +1,1 @@
+"""What is known of a corpus, and how is it computed?"""

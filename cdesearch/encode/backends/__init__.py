@@ -1,0 +1,1 @@
+"""On what do the networks run?"""

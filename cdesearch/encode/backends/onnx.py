@@ -1,0 +1,78 @@
+"""A checkpoint's ONNX export on the CPU. No torch."""
+
+import os
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from cdesearch.context.context import Context, Floats
+from cdesearch.encode.backends.onnx_import import import_onnxruntime
+from cdesearch.errors import ModelError
+
+
+class OnnxRuntime:
+    """Graphs of one export folder: `second_stage`, and where the export needs them `first_stage` and `cache`."""
+
+    tokens_per_batch = 1024  # what stays in a core's cache
+    context_rows = 0  # joint models run on torch
+    pads = False  # attention without a mask is faster, and a batch of one length wastes nothing
+
+    def __init__(self, folder: Path) -> None:
+        # A batch a core is faster than all cores on one batch: nothing waits.
+        self.workers = len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1
+        self._second = _open(folder / "second_stage.onnx")
+        self._first = _open(folder / "first_stage.onnx") if (folder / "first_stage.onnx").exists() else self._second
+        self.reads_context = any(value.name == "keys" for value in self._second.get_inputs())
+        self._cache = _open(folder / "cache.onnx") if self.reads_context else None
+
+    def first_stage(self, input_ids: NDArray[np.int64], mask: NDArray[np.int64]) -> Floats:
+        """(B, d) first-stage vectors of ids (B, S, T), not normalised."""
+        inputs: dict[str, Any] = {"input_ids": input_ids}
+        if self._first is not self._second:
+            vectors: Floats = self._first.run(["vectors"], inputs)[0]
+            return vectors
+        # One backbone serves both stages and no gate is open: the pooled second stage with equal weights is the first.
+        inputs |= {"weights": mask.astype(np.float32)} | self._identity
+        pooled: Floats = self._second.run(["pooled"], inputs)[0]
+        return pooled
+
+    def cache(self, vectors: Floats, is_null: NDArray[np.bool_]) -> tuple[Floats, Floats] | None:
+        """Keys and values (L, J, d) of a context; None where no gate is open."""
+        if self._cache is None:
+            return None
+        keys, values = self._cache.run(["keys", "values"], {"vectors": vectors, "is_null": is_null})
+        return keys, values
+
+    def second_stage(
+        self, input_ids: NDArray[np.int64], mask: NDArray[np.int64], context: Context
+    ) -> tuple[Floats, Floats]:
+        """(B, d) pooled, before the statistics head, and (B, d) final unit vectors of ids (B, S, T)."""
+        inputs: dict[str, Any] = {
+            "input_ids": input_ids,
+            "weights": context.token_weights[input_ids] * mask.astype(np.float32),
+            "shift": context.shift,
+            "projection": context.projection,
+        }
+        if self.reads_context:
+            inputs |= {"keys": context.keys, "values": context.values}
+        pooled, vectors = self._second.run(["pooled", "vectors"], inputs)
+        return pooled, vectors
+
+    @property
+    def _identity(self) -> dict[str, Floats]:
+        d = next(value.shape[0] for value in self._second.get_inputs() if value.name == "shift")
+        return {"shift": np.zeros(d, np.float32), "projection": np.eye(d, dtype=np.float32)}
+
+
+def _open(file: Path) -> Any:
+    """The InferenceSession of one graph; raises ModelError."""
+    onnxruntime = import_onnxruntime()
+    options = onnxruntime.SessionOptions()
+    options.intra_op_num_threads = 1
+    options.log_severity_level = 3
+    try:
+        return onnxruntime.InferenceSession(str(file), options, providers=["CPUExecutionProvider"])
+    except Exception as error:  # ONNX Runtime's errors share no public root
+        raise ModelError(f"{file} cannot be loaded ({error}).", "Copy the checkpoint again.") from None

@@ -1,0 +1,128 @@
+"""A checkpoint on torch: CUDA, MPS, or a CPU where there is no ONNX export."""
+
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any, Protocol
+
+import numpy as np
+import torch
+from numpy.typing import NDArray
+from torch import Tensor
+
+from cdesearch.context.context import Context, Floats
+from cdesearch.errors import ModelError
+from cdesearch.models.backbones.bert import pool_spans
+from cdesearch.models.contextual.model import load_checkpoint
+from cdesearch.models.contextual.second_stage import statistics_head
+
+
+class Network(Protocol):
+    """A model of any family as a torch module. Ids and 0/1 mask are (B, T), padded on the right."""
+
+    @property
+    def reads_context(self) -> bool:
+        """Else first-stage vectors change nothing."""
+
+    @property
+    def context_rows(self) -> int:
+        """Rows that stand before each text in the second stage."""
+
+    def first_stage(self, input_ids: Tensor, attention_mask: Tensor) -> Tensor:
+        """(B, d), not normalised."""
+
+    def cache(self, vectors: Tensor, is_null: Tensor) -> tuple[Tensor, Tensor] | None:
+        """Keys and values (L, J, d) to store with a context (J, d); None where there is nothing to store."""
+
+    def hold(self, vectors: Tensor, is_null: Tensor, cached: Any) -> Any:
+        """A context (J, d), with what `cache` made of it, as `pooled` wants it for every batch."""
+
+    def pooled(self, input_ids: Tensor, attention_mask: Tensor, weights: Tensor, held: Any) -> Tensor:
+        """(B, d) before the statistics head; `weights` (B, T) of the tokens, zero on padding."""
+
+
+@dataclass(frozen=True, slots=True)
+class _OnDevice:
+    """What batches need of a context, where the network is."""
+
+    context: Context
+    held: Any
+    token_weights: Tensor
+    shift: Tensor
+    projection: Tensor
+
+
+class TorchRuntime:
+    """One model on one device, fp32."""
+
+    workers = 1  # torch uses all cores, or the whole GPU, for one batch
+    pads = True
+
+    def __init__(self, network: Network, device: torch.device) -> None:
+        self._device = device
+        self._network: Any = network.to(device)  # type: ignore[attr-defined] # a module, which a protocol cannot say
+        self._latest: _OnDevice | None = None
+        self.reads_context = network.reads_context
+        self.context_rows = network.context_rows
+        self.tokens_per_batch = 4096 if self._device.type == "cpu" else 32768
+
+    @classmethod
+    def load(cls, folder: Path, device: str) -> "TorchRuntime":
+        """Read a checkpoint folder of ours; raises ModelError."""
+        return cls(load_checkpoint(folder), pick_device(device))
+
+    @torch.inference_mode()
+    def first_stage(self, input_ids: NDArray[np.int64], mask: NDArray[np.int64]) -> Floats:
+        """(B, d) first-stage vectors of ids (B, S, T), not normalised."""
+        ids, text_mask = self._put(input_ids), self._put(mask)
+        return _floats(pool_spans(self._network.first_stage(ids.flatten(0, 1), text_mask.flatten(0, 1)), text_mask))
+
+    @torch.inference_mode()
+    def cache(self, vectors: Floats, is_null: NDArray[np.bool_]) -> tuple[Floats, Floats] | None:
+        """Keys and values (L, J, d) of a context; None where the model is joint or no gate is open."""
+        cached = self._network.cache(self._put(vectors), self._put(is_null))
+        return None if cached is None else (_floats(cached[0]), _floats(cached[1]))
+
+    @torch.inference_mode()
+    def second_stage(
+        self, input_ids: NDArray[np.int64], mask: NDArray[np.int64], context: Context
+    ) -> tuple[Floats, Floats]:
+        """(B, d) pooled, before the statistics head, and (B, d) final unit vectors of ids (B, S, T)."""
+        ready, ids, text_mask = self._hold(context), self._put(input_ids), self._put(mask)
+        weights = ready.token_weights[ids] * text_mask
+        spans = (tensor.flatten(0, 1) for tensor in (ids, text_mask, weights))
+        pooled = pool_spans(self._network.pooled(*spans, ready.held), weights)
+        return _floats(pooled), _floats(statistics_head(pooled, ready.shift, ready.projection))
+
+    def _hold(self, context: Context) -> _OnDevice:
+        """The latest context stays on the device: all batches of a corpus share it."""
+        if self._latest is None or self._latest.context is not context:
+            is_null = np.asarray(np.isnan(context.vectors).any(axis=1))
+            cached = None
+            if context.keys is not None and context.values is not None:
+                cached = self._put(context.keys), self._put(context.values)
+            self._latest = _OnDevice(
+                context,
+                self._network.hold(self._put(np.nan_to_num(context.vectors)), self._put(is_null), cached),
+                self._put(context.token_weights),
+                self._put(context.shift),
+                self._put(context.projection),
+            )
+        return self._latest
+
+    def _put(self, array: NDArray[Any]) -> Tensor:
+        return torch.from_numpy(np.ascontiguousarray(array)).to(self._device)
+
+
+def _floats(tensor: Tensor) -> Floats:
+    array: Floats = tensor.float().cpu().numpy()
+    return array
+
+
+def pick_device(device: str) -> torch.device:
+    """The device of that name, or the best there is for "auto"; raises ModelError."""
+    available = {"cuda": torch.cuda.is_available(), "mps": torch.backends.mps.is_available(), "cpu": True}
+    if device == "auto":
+        device = next(name for name, there in available.items() if there)
+    if not available[device]:
+        raise ModelError(f"This machine has no {device} device.", "Leave --device out.")
+    return torch.device(device)

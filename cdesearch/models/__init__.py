@@ -1,0 +1,1 @@
+"""Which networks are there, and where do their checkpoints come from?"""

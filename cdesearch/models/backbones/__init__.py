@@ -1,0 +1,1 @@
+"""Which transformer encoders are under the models?"""

@@ -1,0 +1,117 @@
+"""Multi-head attention over text, and through a gate over a cached context."""
+
+from typing import Any, cast
+
+import torch
+from torch import Tensor, nn
+from torch.nn import functional
+
+from cdesearch.models.backbones.packed import Packing, attend_packed
+
+Mask = Tensor | Packing | None  # (B, 1, 1, S) to add to the scores; or where packed texts begin; or no padding
+CLOSED = 1e-9  # what a closed gate lets through where the context shares the text's softmax
+
+Projected = tuple[Tensor, Tensor, Tensor]  # queries (B, A, d), keys and values (B, S, d)
+
+
+def project(qkv: nn.Linear, rows: Tensor, n_asking: int | None = None) -> Projected:
+    """Rows (B, S, d) through one matrix laid out (three, d); queries of the last `n_asking` rows alone, or of all."""
+    if n_asking is None or n_asking == rows.shape[1]:
+        queries, keys, values = qkv(rows).chunk(3, dim=-1)
+        return queries, keys, values
+    d = rows.shape[-1]
+    bias = (None, None) if qkv.bias is None else qkv.bias.split([d, 2 * d])
+    keys, values = functional.linear(rows, qkv.weight[d:], bias[1]).chunk(2, dim=-1)
+    return functional.linear(rows[:, -n_asking:], qkv.weight[:d], bias[0]), keys, values
+
+
+def attend(queries: Tensor, keys: Tensor, values: Tensor, n_heads: int, mask: Mask = None) -> Tensor:
+    """(B, T, d) from queries (B, T, d), keys and values (B, S, d)."""
+    if isinstance(mask, Packing):
+        return attend_packed(queries, keys, values, n_heads, mask)
+    if mask is None and torch.onnx.is_in_onnx_export():
+        fused: Tensor = _FusedAttention.apply(queries, keys, values, n_heads)  # type: ignore[no-untyped-call] # torch's
+        return fused
+    q, k, v = (x.unflatten(-1, (n_heads, -1)).transpose(1, 2) for x in (queries, keys, values))
+    return functional.scaled_dot_product_attention(q, k, v, attn_mask=mask).transpose(1, 2).flatten(2)
+
+
+class _FusedAttention(torch.autograd.Function):
+    """ONNX Runtime's own operator, which never writes the scores to memory: a tenth faster than its parts."""
+
+    @staticmethod
+    def forward(ctx: Any, queries: Tensor, keys: Tensor, values: Tensor, n_heads: int) -> Tensor:  # noqa: ARG004 (torch passes them)
+        """Of the right shape, for tracing."""
+        return queries.clone()
+
+    @staticmethod
+    def symbolic(graph: Any, queries: Any, keys: Any, values: Any, n_heads: int) -> Any:
+        """The operator in the graph."""
+        node = graph.op("com.microsoft::MultiHeadAttention", queries, keys, values, num_heads_i=n_heads)
+        return node.setType(queries.type())
+
+
+class ContextAttention(nn.Module):
+    """One layer's door to the cached context: own keys and values, a gate a head that starts closed.
+
+    Its softmax is its own, or with `one_softmax` the text's. With gate 0 the layer is the plain biencoder's, or as good
+    as that (CLOSED). Context rows carry no position, so their order is free.
+    """
+
+    def __init__(self, dimension: int, n_heads: int, *, one_softmax: bool = False) -> None:
+        super().__init__()
+        self.n_heads = n_heads
+        self.one_softmax = one_softmax
+        self.key_value = nn.Linear(dimension, 2 * dimension)
+        self.gate = nn.Parameter(torch.zeros(n_heads))
+
+    def forward(self, queries: Tensor, keys: Tensor, values: Tensor) -> Tensor:
+        """(B, T, d) from queries (B, T, d) and the context's keys and values (J, d)."""
+        # All texts see the same context, so they stand in one long row: nothing is copied for each of them.
+        row = queries.reshape(1, -1, queries.shape[-1])
+        mixed = attend(row, keys[None], values[None], self.n_heads).reshape(queries.shape)
+        heads: Tensor = mixed.unflatten(-1, (self.n_heads, -1))
+        return (heads * torch.tanh(self.gate)[:, None]).flatten(2)
+
+    def beside(self, text: Projected, keys: Tensor, values: Tensor, mask: Tensor | None) -> Tensor:
+        """(B, T, d) from one softmax over a text's rows and the context's keys and values (J, d).
+
+        At equal scores the whole context counts tanh(gate) times what the whole text does, whatever T and J.
+        """
+        q, k, v = text
+        n_texts, n_rows = k.shape[:2]
+        there = q.new_zeros(n_texts, 1, 1, n_rows) if mask is None else mask.to(q.dtype)
+        n_read = (there == 0).sum(-1, keepdim=True).clamp_min(1)
+        counts = torch.tanh(self.gate).clamp_min(CLOSED)[:, None, None] * n_read / keys.shape[0]
+        bias = counts.log().to(q.dtype).expand(-1, -1, 1, keys.shape[0])
+        both = torch.cat([bias, there.expand(-1, self.n_heads, -1, -1)], dim=-1)
+        k, v = (
+            torch.cat([seen.to(own.dtype).expand(n_texts, -1, -1), own], dim=1)
+            for seen, own in ((keys, k), (values, v))
+        )
+        return attend(q, k, v, self.n_heads, both)
+
+
+Doorway = tuple[ContextAttention, Tensor, Tensor]  # a layer's door and the context's keys and values (J, d)
+
+
+class SelfAttention(nn.Module):
+    """Text attends to text and, through a door, to the context."""
+
+    def __init__(self, dimension: int, n_heads: int) -> None:
+        super().__init__()
+        self.n_heads = n_heads
+        self.qkv = nn.Linear(dimension, 3 * dimension)
+        self.out = nn.Linear(dimension, dimension)
+
+    def forward(self, rows: Tensor, mask: Mask, context: Doorway | None = None) -> Tensor:
+        """(B, T, d) to (B, T, d)."""
+        q, k, v = self.qkv(rows).chunk(3, dim=-1)
+        if context is None:
+            return self.out(attend(q, k, v, self.n_heads, mask))  # type: ignore[no-any-return] # a module returns Any
+        door, keys, values = context
+        if door.one_softmax:
+            mixed = door.beside((q, k, v), keys, values, cast("Tensor | None", mask))  # such texts are never packed
+        else:
+            mixed = attend(q, k, v, self.n_heads, mask) + door(q, keys, values)
+        return self.out(mixed)  # type: ignore[no-any-return] # a module returns Any

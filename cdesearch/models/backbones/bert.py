@@ -1,0 +1,110 @@
+"""The transformer encoder under both stages."""
+
+from collections.abc import Mapping
+
+import torch
+from torch import Tensor, nn
+from torch.nn import functional
+
+from cdesearch.models.backbones.attention import Doorway, Mask, Projected, SelfAttention, attend, project
+from cdesearch.models.backbones.rotary import Rotation
+from cdesearch.models.config import BackboneConfig
+
+
+class Block(nn.Module):
+    """One post-norm transformer layer."""
+
+    def __init__(self, config: BackboneConfig) -> None:
+        super().__init__()
+        self.attention = SelfAttention(config.dimension, config.n_heads)
+        self.attention_norm = nn.LayerNorm(config.dimension, config.norm_eps)
+        self.up = nn.Linear(config.dimension, config.inner)
+        self.down = nn.Linear(config.inner, config.dimension)
+        self.norm = nn.LayerNorm(config.dimension, config.norm_eps)
+        self.dropout = nn.Dropout(config.dropout)
+
+    def forward(self, rows: Tensor, mask: Mask, context: Doorway | None = None) -> Tensor:
+        """(B, T, d) to (B, T, d)."""
+        return self._after(rows, self.attention(rows, mask, context))
+
+    def project(self, rows: Tensor, n_asking: int | None = None) -> Projected:
+        """A joint layer's first half."""
+        return project(self.attention.qkv, rows, n_asking)
+
+    def complete(self, rows: Tensor, projected: Projected, mask: Tensor, by: Rotation | None = None) -> Tensor:  # noqa: ARG002 (positions are learned)
+        """A joint layer's second half."""
+        mixed = attend(*projected, self.attention.n_heads, mask)
+        return self._after(rows[:, -mixed.shape[1] :], self.attention.out(mixed))
+
+    def _after(self, rows: Tensor, attended: Tensor) -> Tensor:
+        rows = self.attention_norm(rows + self.dropout(attended))
+        return self.norm(rows + self.dropout(self.down(functional.gelu(self.up(rows)))))  # type: ignore[no-any-return] # a module returns Any
+
+
+class Backbone(nn.Module):
+    """Token ids to token states."""
+
+    def __init__(self, config: BackboneConfig) -> None:
+        super().__init__()
+        self.tokens = nn.Embedding(config.vocabulary, config.dimension)
+        self.positions = nn.Embedding(config.n_positions, config.dimension)
+        self.norm = nn.LayerNorm(config.dimension, config.norm_eps)
+        self.dropout = nn.Dropout(config.dropout)
+        self.blocks = nn.ModuleList(Block(config) for _ in range(config.n_layers))
+
+    def embed(self, input_ids: Tensor, places: Tensor | None = None) -> Tensor:
+        """(B, T) ids to (B, T, d) rows with positions, normalised; `places` (T,) where they are not 0 to T - 1."""
+        if places is None:
+            places = torch.arange(input_ids.shape[1], device=input_ids.device)
+        return self.dropout(self.norm(self.tokens(input_ids) + self.positions(places)))  # type: ignore[no-any-return] # a module returns Any
+
+    def forward(self, input_ids: Tensor, attention_mask: Tensor | None) -> Tensor:
+        """(B, T) ids and 0/1 mask to (B, T, d) states, no context; without a mask no text is padded."""
+        rows = self.embed(input_ids)
+        mask = None if attention_mask is None else additive_mask(attention_mask, rows.dtype)
+        for block in self.blocks:
+            rows = block(rows, mask)
+        return rows
+
+
+def additive_mask(attention_mask: Tensor, dtype: torch.dtype) -> Tensor:
+    """(B, T) of 0/1 to (B, 1, 1, T) of lowest/0, to add to attention scores."""
+    return (1.0 - attention_mask[:, None, None, :].to(dtype)) * torch.finfo(dtype).min
+
+
+def mean_pool(states: Tensor, weights: Tensor) -> Tensor:
+    """(B, T, d) states and (B, T) weights, zero on padding, to the (B, d) weighted mean."""
+    weights = weights.to(states.dtype)[..., None]
+    return (states * weights).sum(1) / weights.sum(1).clamp_min(1e-9)
+
+
+def pool_spans(pooled: Tensor, weights: Tensor) -> Tensor:
+    """Means (B * S, d) of spans to those of texts (B, d); `weights` (B, S, T) of tokens, zero on padding."""
+    totals = weights.sum(2).to(pooled.dtype)
+    sums: Tensor = (pooled.unflatten(0, totals.shape) * totals[..., None]).sum(1)
+    return sums / totals.sum(1)[:, None].clamp_min(1e-9)
+
+
+def bert_state(state: Mapping[str, Tensor], n_layers: int) -> dict[str, Tensor]:
+    """A published BERT state dict under our names; token type 0, the only one we use, is folded into the positions."""
+    ours = {
+        "tokens.weight": state["embeddings.word_embeddings.weight"],
+        "positions.weight": state["embeddings.position_embeddings.weight"]
+        + state["embeddings.token_type_embeddings.weight"][0],
+        "norm.weight": state["embeddings.LayerNorm.weight"],
+        "norm.bias": state["embeddings.LayerNorm.bias"],
+    }
+    for layer in range(n_layers):
+        theirs = f"encoder.layer.{layer}"
+        for part in ("weight", "bias"):
+            qkv = [state[f"{theirs}.attention.self.{name}.{part}"] for name in ("query", "key", "value")]
+            ours[f"blocks.{layer}.attention.qkv.{part}"] = torch.cat(qkv)
+            for name, source in {
+                "attention.out": "attention.output.dense",
+                "attention_norm": "attention.output.LayerNorm",
+                "up": "intermediate.dense",
+                "down": "output.dense",
+                "norm": "output.LayerNorm",
+            }.items():
+                ours[f"blocks.{layer}.{name}.{part}"] = state[f"{theirs}.{source}.{part}"]
+    return ours

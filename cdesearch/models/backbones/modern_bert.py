@@ -1,0 +1,187 @@
+"""The ModernBERT encoder under cde-small-v2 (answerdotai/ModernBERT-base); parameters bear their published names."""
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import Any, cast
+
+import torch
+from torch import Tensor, nn
+from torch.nn import functional
+
+from cdesearch.errors import ModelError
+from cdesearch.models.backbones.attention import Projected, project
+from cdesearch.models.backbones.bert import additive_mask
+from cdesearch.models.backbones.joint import JointLayer, Step, through
+from cdesearch.models.backbones.rotary import Rotation, attend_rotated, rotation
+from cdesearch.models.published_fields import (
+    REMEDY,
+    check_heads,
+    number,
+    refuse_unsupported,
+    whole_number,
+)
+
+_SUPPORTED: dict[str, tuple[Any, ...]] = {
+    "attention_bias": (False,),
+    "hidden_activation": ("gelu",),
+    "mlp_bias": (False,),
+    "norm_bias": (False,),
+}
+
+
+@dataclass(frozen=True, slots=True)
+class ModernBertConfig:
+    """Shapes of one ModernBERT (pre-norm, rotary positions, gated GELU, no biases); as published for -base."""
+
+    vocabulary: int = 50368
+    dimension: int = 768
+    n_layers: int = 22
+    n_heads: int = 12
+    inner: int = 1152
+    norm_eps: float = 1e-5
+    global_every: int = 3  # every third layer, from the first on, sees all rows; the others their neighbours
+    reach: int = 64  # of a local layer, to either side
+    global_theta: float = 160_000.0
+    local_theta: float = 10_000.0
+
+    @classmethod
+    def from_published(cls, fields: Mapping[str, Any], n_layers: int | None = None) -> "ModernBertConfig":
+        """From the backbone's own config.json, absent fields as published; raises ModelError. `n_layers`: the first."""
+        fields = _as_first_published(fields)
+        refuse_unsupported(fields, _SUPPORTED, "the ModernBERT backbone")
+        dimension = whole_number(fields, "hidden_size", cls().dimension)
+        n_heads = whole_number(fields, "num_attention_heads", cls().n_heads)
+        check_heads(dimension, n_heads, ("hidden_size", "num_attention_heads"))
+        depth = whole_number(fields, "num_hidden_layers", cls().n_layers)
+        global_theta = number(fields, "global_rope_theta", cls().global_theta)
+        # A null here is no absence: transformers takes it as "the same as the global layers'".
+        local_theta = global_theta if "local_rope_theta" in fields else cls().local_theta
+        return cls(
+            vocabulary=whole_number(fields, "vocab_size", cls().vocabulary),
+            dimension=dimension,
+            n_layers=min(depth, n_layers or depth),
+            n_heads=n_heads,
+            inner=whole_number(fields, "intermediate_size", cls().inner),
+            norm_eps=number(fields, "norm_eps", cls().norm_eps),
+            global_every=whole_number(fields, "global_attn_every_n_layers", cls().global_every),
+            reach=whole_number(fields, "local_attention", 2 * cls().reach) // 2,
+            global_theta=global_theta,
+            local_theta=number(fields, "local_rope_theta", local_theta),
+        )
+
+
+def _as_first_published(fields: Mapping[str, Any]) -> dict[str, Any]:
+    """Transformers 5 writes `layer_types` and `rope_parameters` where ModernBERT was published with three numbers."""
+    older = {name: value for name, value in fields.items() if name not in ("layer_types", "rope_parameters")}
+    if kinds := fields.get("layer_types"):
+        every = next((n for n in range(1, len(kinds)) if kinds[n] == "full_attention"), len(kinds))
+        if kinds != [("sliding_attention" if n % every else "full_attention") for n in range(len(kinds))]:
+            raise ModelError("layer_types is no regular pattern that starts with full_attention.", REMEDY)
+        older.setdefault("global_attn_every_n_layers", every)
+    for kind, name in {"full_attention": "global_rope_theta", "sliding_attention": "local_rope_theta"}.items():
+        rope = (fields.get("rope_parameters") or {}).get(kind) or {}
+        refuse_unsupported(rope, {"rope_type": ("default",)}, f"the ModernBERT backbone's rope_parameters, {kind},")
+        if "rope_theta" in rope:
+            older.setdefault(name, rope["rope_theta"])
+    return older
+
+
+class ModernBert(nn.Module):
+    """Token ids to token states; texts are padded on the right."""
+
+    def __init__(self, config: ModernBertConfig) -> None:
+        super().__init__()
+        self.config = config
+        self.embeddings = _Embeddings(config)
+        self.layers = nn.ModuleList(_Layer(config, is_first=index == 0) for index in range(config.n_layers))
+        self.final_norm = _norm(config)
+
+    def embed(self, input_ids: Tensor) -> Tensor:
+        """(B, T) ids to (B, T, d) normalised rows."""
+        return self.embeddings(input_ids)  # type: ignore[no-any-return] # a module returns Any
+
+    @property
+    def first_layer(self) -> JointLayer:
+        """The one that meets rows as they enter."""
+        return cast("JointLayer", self.layers[0])
+
+    def enter(self, rows: Tensor) -> Tensor:
+        """Rows (..., d) of any origin as the first layer takes them: normalised, even if they were before."""
+        return self.embeddings.norm(rows)  # type: ignore[no-any-return] # a module returns Any
+
+    def steps(self, attention_mask: Tensor) -> list[Step]:
+        """The layers, for rows of this 0/1 mask (B, S)."""
+        config, head_dimension = self.config, self.config.dimension // self.config.n_heads
+        dtype, places = (
+            self.final_norm.weight.dtype,
+            torch.arange(attention_mask.shape[1], device=attention_mask.device),
+        )
+        mask = additive_mask(attention_mask, dtype)
+        far = (places[:, None] - places).abs() > config.reach
+        local_mask = mask.masked_fill(far, torch.finfo(dtype).min)  # (B, 1, S, S)
+        wide, near = (
+            rotation(places[:, None], head_dimension, theta, dtype)
+            for theta in (config.global_theta, config.local_theta)
+        )
+        return [
+            (cast("JointLayer", layer), *((local_mask, near) if index % config.global_every else (mask, wide)))
+            for index, layer in enumerate(self.layers)
+        ]
+
+    def leave(self, states: Tensor) -> Tensor:
+        """States (B, T, d) after the last layer, normalised."""
+        return self.final_norm(states)  # type: ignore[no-any-return] # a module returns Any
+
+    def forward(self, input_ids: Tensor, attention_mask: Tensor) -> Tensor:
+        """(B, T) ids and 0/1 mask to (B, T, d) states, no context."""
+        return self.leave(through(self.steps(attention_mask), self.embed(input_ids)))
+
+
+def _norm(config: ModernBertConfig) -> nn.LayerNorm:
+    return nn.LayerNorm(config.dimension, config.norm_eps, bias=False)
+
+
+class _Embeddings(nn.Module):
+    def __init__(self, config: ModernBertConfig) -> None:
+        super().__init__()
+        self.tok_embeddings = nn.Embedding(config.vocabulary, config.dimension)
+        self.norm = _norm(config)
+
+    def forward(self, input_ids: Tensor) -> Tensor:
+        return self.norm(self.tok_embeddings(input_ids))  # type: ignore[no-any-return] # a module returns Any
+
+
+class _Layer(nn.Module):
+    def __init__(self, config: ModernBertConfig, *, is_first: bool) -> None:
+        super().__init__()
+        self.attn_norm = nn.Identity() if is_first else _norm(config)  # the first one's rows come normalised
+        self.attn = _Attention(config)
+        self.mlp_norm = _norm(config)
+        self.mlp = _GatedMLP(config)
+
+    def project(self, rows: Tensor, n_asking: int | None = None) -> Projected:
+        return project(self.attn.Wqkv, self.attn_norm(rows), n_asking)
+
+    def complete(self, rows: Tensor, projected: Projected, mask: Tensor, by: Rotation) -> Tensor:
+        mixed = attend_rotated(projected, self.attn.n_heads, by, mask)
+        rows = rows[:, -mixed.shape[1] :] + self.attn.Wo(mixed)
+        return rows + self.mlp(self.mlp_norm(rows))  # type: ignore[no-any-return] # a module returns Any
+
+
+class _Attention(nn.Module):
+    def __init__(self, config: ModernBertConfig) -> None:
+        super().__init__()
+        self.n_heads = config.n_heads
+        self.Wqkv = nn.Linear(config.dimension, 3 * config.dimension, bias=False)
+        self.Wo = nn.Linear(config.dimension, config.dimension, bias=False)
+
+
+class _GatedMLP(nn.Module):
+    def __init__(self, config: ModernBertConfig) -> None:
+        super().__init__()
+        self.Wi = nn.Linear(config.dimension, 2 * config.inner, bias=False)
+        self.Wo = nn.Linear(config.inner, config.dimension, bias=False)
+
+    def forward(self, rows: Tensor) -> Tensor:
+        activated, gate = self.Wi(rows).chunk(2, dim=-1)
+        return self.Wo(functional.gelu(activated) * gate)  # type: ignore[no-any-return] # a module returns Any

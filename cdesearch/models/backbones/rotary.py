@@ -1,0 +1,28 @@
+"""Rotary position embedding (RoFormer, arXiv 2104.09864), the two halves of a head as pairs (GPT-NeoX style)."""
+
+import torch
+from torch import Tensor
+
+from cdesearch.models.backbones.attention import Mask, Projected, attend
+
+Rotation = tuple[Tensor, Tensor]  # cosines and sines, (T, 1, d / 2) for all heads alike or (T, heads, d / 2)
+
+
+def rotation(turns: Tensor, head_dimension: int, theta: float, dtype: torch.dtype) -> Rotation:
+    """The rotation of rows by `turns` (T, 1) or (T, heads), their positions; a row at 0 stays as it is."""
+    # Angles are taken in fp32, whatever the model's precision: positions beyond 256 are not whole numbers in bf16.
+    exponents = torch.arange(0, head_dimension, 2, device=turns.device, dtype=torch.float32) / head_dimension
+    angles = turns.float()[..., None] * (1.0 / theta**exponents)
+    return angles.cos().to(dtype), angles.sin().to(dtype)
+
+
+def attend_rotated(projected: Projected, n_heads: int, by: Rotation, mask: Mask) -> Tensor:
+    """(B, A, d) of the A last rows, which have queries; queries and keys are rotated, values are not."""
+    queries, keys, values = projected
+    return attend(_rotate(queries, n_heads, by), _rotate(keys, n_heads, by), values, n_heads, mask)
+
+
+def _rotate(rows: Tensor, n_heads: int, by: Rotation) -> Tensor:
+    cosines, sines = (turn[-rows.shape[1] :] for turn in by)
+    first, second = rows.unflatten(-1, (n_heads, -1)).chunk(2, dim=-1)
+    return torch.cat([first * cosines - second * sines, second * cosines + first * sines], dim=-1).flatten(2)

@@ -1,0 +1,1 @@
+"""What does a sentence-transformers folder compute?"""

@@ -1,0 +1,1 @@
+"""What does the contextual model of this project compute? Training and inference share it."""

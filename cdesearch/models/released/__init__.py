@@ -1,0 +1,1 @@
+"""What do the released CDE checkpoints compute?"""

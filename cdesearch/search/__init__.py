@@ -1,0 +1,1 @@
+"""How does a query become hits?"""

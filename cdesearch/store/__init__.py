@@ -1,0 +1,1 @@
+"""What is an index on disk, and may it be believed?"""

@@ -1,0 +1,110 @@
+"""What became of every file that an index has seen: one row a file or left-out folder, in a file of its own.
+
+It stands apart from the manifest, which every query reads: a folder may hold 100,000 files that no query asks for.
+"""
+
+from collections.abc import Iterator, Sequence
+from dataclasses import asdict, dataclass
+from pathlib import Path
+from typing import Any, Literal, get_args
+
+import pyarrow as pa
+
+from cdesearch.errors import IndexDamagedError
+from cdesearch.store.manifest import REBUILD
+
+FILES = "files.parquet"
+ROWS = 50_000  # written at a time
+READ_ROWS = 500  # read at a time
+
+# A small file may claim or unpack to far more than anybody has memory for: what is read stays within these.
+MOST_BYTES = 1 << 28  # of one column of a group of ROWS, unpacked
+MOST_LENGTH = 1 << 16  # of a path or a reason, in bytes
+MOST_ROWS_PER_BYTE = 8  # of the file; names that differ in their last digit alone take two bytes each
+
+Outcome = Literal["indexed", "ignored", "skipped"]
+OUTCOMES: tuple[Outcome, ...] = get_args(Outcome)
+
+SCHEMA = pa.schema(
+    [
+        pa.field("path", pa.string(), nullable=False),
+        pa.field("outcome", pa.string(), nullable=False),
+        pa.field("reason", pa.string(), nullable=False),
+        pa.field("size", pa.int64()),
+        pa.field("mtime_ns", pa.int64()),
+        pa.field("file_hash", pa.string()),
+    ]
+)
+_TEXTS = [field.name for field in SCHEMA if field.type == pa.string()]
+_READ_SCHEMA = pa.schema(  # a text that many rows share stays one text in memory
+    [
+        pa.field(field.name, pa.dictionary(pa.int32(), pa.string()), field.nullable) if field.name in _TEXTS else field
+        for field in SCHEMA
+    ]
+)
+
+
+@dataclass(frozen=True, slots=True)
+class FileRecord:
+    """One file that was seen, or a folder that was not looked into ("/" at the end of its path)."""
+
+    path: str
+    outcome: Outcome
+    reason: str = ""  # the rule that ignores it, or why it was skipped
+    size: int | None = None  # of files that were read or should have been
+    mtime_ns: int | None = None
+    file_hash: str | None = None  # of what was read
+
+
+def write_files(records: Sequence[FileRecord], file: Path) -> None:
+    """Write the rows as Parquet."""
+    import pyarrow.parquet as pq
+
+    with pq.ParquetWriter(file, SCHEMA, compression="zstd") as writer:
+        for start in range(0, len(records), ROWS):
+            rows = [asdict(record) for record in records[start : start + ROWS]]
+            writer.write_table(pa.Table.from_pylist(rows, schema=SCHEMA))
+
+
+def read_files(generation: Path) -> Iterator[FileRecord]:
+    """The rows of a generation, in the order of the walk; raises IndexDamagedError."""
+    import pyarrow.parquet as pq
+
+    file = generation / FILES
+    try:
+        with pq.ParquetFile(file, read_dictionary=_TEXTS) as parquet:
+            if not parquet.schema_arrow.equals(_READ_SCHEMA):
+                raise pa.ArrowInvalid("not the columns of a list of files")
+            _check_sizes(parquet.metadata, file.stat().st_size)
+            for batch in parquet.iter_batches(READ_ROWS):
+                for row in _unpacked(batch).to_pylist():
+                    if row["outcome"] not in OUTCOMES:
+                        raise pa.ArrowInvalid(f"unknown outcome {row['outcome']!r}")
+                    yield FileRecord(**row)
+    except (OSError, ValueError, pa.ArrowException) as error:  # ValueError: text that is not UTF-8
+        raise IndexDamagedError(f"{file} cannot be read ({' '.join(str(error).split())}).", REBUILD) from None
+
+
+def _check_sizes(metadata: Any, size: int) -> None:
+    """Raise ValueError where a file of `size` bytes claims to hold more than a list of files would."""
+    if metadata.num_rows > MOST_ROWS_PER_BYTE * size:
+        raise ValueError("too many rows")
+    for number in range(metadata.num_row_groups):
+        group = metadata.row_group(number)
+        for column in map(group.column, range(group.num_columns)):
+            is_packed = any("DELTA" in encoding for encoding in column.encodings)  # a text can repeat the one before
+            if is_packed or column.total_uncompressed_size > MOST_BYTES:
+                raise ValueError("too much data in one column")
+
+
+def _unpacked(batch: pa.RecordBatch) -> pa.RecordBatch:
+    """With texts in the place of their numbers; raises ValueError where one is too long."""
+    import pyarrow.compute as pc
+
+    for place, name in enumerate(batch.schema.names):
+        if name in _TEXTS:
+            lengths = pc.binary_length(batch[name].dictionary)
+            if (pc.max(lengths).as_py() or 0) > MOST_LENGTH:
+                raise ValueError(f"a {name} is too long")
+            batch = batch.set_column(place, SCHEMA.field(name), batch[name].dictionary_decode())
+    return batch

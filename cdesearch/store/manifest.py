@@ -1,0 +1,116 @@
+"""What built an index: the record that travels with every generation."""
+
+import json
+import math
+import os
+from dataclasses import asdict, dataclass, fields
+from pathlib import Path, PurePath
+from types import UnionType
+from typing import Any, get_origin
+
+from cdesearch.errors import IndexDamagedError, IndexMismatchError, IndexUntrustedError
+from cdesearch.store.folder import FORMAT, REBUILD, read_small, write_new
+
+__all__ = ["REBUILD", "Manifest"]
+
+MAX_BYTES = 16_000_000  # a list of sources, of any sensible length
+MOST = {  # of numbers that others are computed with
+    "context_size": 1 << 40,
+    "context_limit": 1 << 40,
+    "dimension": 65_536,
+    "max_tokens": 10_000_000,
+    "n_documents": 1 << 40,
+    "n_chunks": 1 << 40,
+    "created": 1e11,
+    "updated": 1e11,
+}
+COLUMNS = {"text", "id", "title", "document"}
+OUTCOMES = {"indexed", "ignored", "skipped"}  # of files, as `cdesearch.store.file_account` lists them
+
+
+@dataclass(frozen=True, slots=True)
+class Manifest:
+    """One generation's settings and counts, as `manifest.json` holds them."""
+
+    cdesearch: str  # version that wrote it
+    model: str | None  # checkpoint folder or id of the hub; None: the one that ships with the package
+    model_fingerprint: str
+    context_fingerprint: str
+    context_size: int  # chunks actually sampled
+    context_limit: int  # chunks asked for
+    seed: int
+    dimension: int  # of every vector
+    max_tokens: int
+    root: str  # paths of chunks are relative to it; starts with ".." where it lies in the index's parent, else absolute
+    sources: tuple[str, ...]  # what was named, relative to the root and inside it
+    columns: dict[str, str | None]
+    max_file_bytes: int
+    n_documents: int
+    n_chunks: int
+    has_parts: bool  # whether some document is several records
+    created: float  # seconds since 1970
+    updated: float  # when the last run began to look at files
+    files: dict[str, int]  # how many were indexed, ignored and skipped; `cdesearch.store.file_account` has each of them
+    format: int = FORMAT
+
+    def save(self, file: Path) -> None:
+        """Write JSON, flushed to disk; a path that is not UTF-8 keeps its bytes as escapes."""
+        write_new(file, json.dumps(asdict(self), indent=2))
+
+    @classmethod
+    def load(cls, file: Path) -> "Manifest":
+        """Read what `save` wrote; raises IndexDamagedError, or IndexMismatchError for another format version.
+
+        Every value is checked: whoever made the index chose them all.
+        """
+        try:
+            values = json.loads(read_small(file, MAX_BYTES))
+            version = values["format"]
+            if version == FORMAT:
+                return cls(**_checked(values))
+        except (IndexDamagedError, IndexUntrustedError):
+            raise
+        except (OSError, ValueError, KeyError, TypeError, RecursionError) as error:
+            raise IndexDamagedError(f"{file} cannot be read ({error!r:.200}).", REBUILD) from None
+        raise IndexMismatchError(f"{file} has index format {version!r:.20}; this cdesearch reads {FORMAT}.", REBUILD)
+
+
+def _checked(values: dict[str, Any]) -> dict[str, Any]:
+    """Exactly the fields of a manifest, each of its type and range; raises KeyError, TypeError or ValueError."""
+    values = values | {"sources": tuple(values["sources"])}
+    for item in fields(Manifest):
+        value = values[item.name]
+        kind: Any = item.type if isinstance(item.type, UnionType) else get_origin(item.type) or item.type
+        is_kind = isinstance(value, (int, float) if kind is float else kind)
+        if not is_kind or (isinstance(value, bool) and kind is not bool):
+            raise TypeError(f"{item.name} is {value!r:.100}")
+        if item.name in MOST and not (math.isfinite(value) and 0 <= value <= MOST[item.name]):
+            raise ValueError(f"{item.name} is {value!r:.100}")
+    _check_texts(values)
+    _check_places(values["root"], values["sources"])
+    return values
+
+
+def _check_texts(values: dict[str, Any]) -> None:
+    columns: dict[str, Any] = values["columns"]
+    counts: dict[str, Any] = values["files"]
+    if not all(isinstance(source, str) for source in values["sources"]):
+        raise TypeError("sources holds texts")
+    if counts.keys() != OUTCOMES or not all(type(count) is int and count >= 0 for count in counts.values()):
+        raise ValueError(f"files is {counts!r:.100}")
+    if not columns.keys() <= COLUMNS or not all(name is None or isinstance(name, str) for name in columns.values()):
+        raise ValueError(f"columns is {columns!r:.100}")
+
+
+def _check_places(root: str, sources: tuple[str, ...]) -> None:
+    """The root is absolute, or "..", or a folder below that; sources stay in it. Raises ValueError."""
+    for path in (root, *sources):
+        os.fsencode(path)  # a path that no system call could take would fail wherever it is used
+    named = PurePath(root)
+    below = named.parts[1:] if named.parts[:1] == ("..",) else None
+    is_inside = below is not None and ".." not in below
+    if "\0" in root or not (is_inside or (named.is_absolute() and ".." not in named.parts)):
+        raise ValueError(f"root is {root!r:.100}")
+    for source in map(PurePath, sources):
+        if source.is_absolute() or source.drive or ".." in source.parts or "\0" in str(source):
+            raise ValueError(f"a source is {str(source)!r:.100}")

@@ -1,0 +1,201 @@
+"""Text to chunks: along the text's structure, sized in the model's tokens."""
+
+from bisect import bisect_left, bisect_right
+from collections.abc import Iterator, Sequence
+from itertools import pairwise
+
+from tokenizers import Tokenizer
+
+from cdesearch.store.schema import Chunk, text_hash
+from indexer.documents.read import Document
+from indexer.documents.splitters import SplitterOf, splitter_for
+from indexer.formats.unreadable import UnreadableError
+
+CHUNK_TOKENS = 256  # of a longer document's chunks
+WHOLE_TOKENS = 512  # a document that has no more, and that the model can read whole, stays whole
+SPECIAL_TOKENS = 2
+CHARACTERS_PER_TOKEN = 4  # a first guess; pieces that turn out too long are split again
+HEADER_SHARE = 4  # title and trail may take a quarter of a chunk
+MAX_SPLIT_CHARACTERS = 1_000_000  # the splitter's cost grows faster than its input
+
+Piece = tuple[int, str]  # offset in the document, text
+
+
+class Chunker:
+    """Cuts documents so that no chunk, with title and trail, is longer than `max_tokens`."""
+
+    def __init__(self, tokenizer: Tokenizer, max_tokens: int) -> None:
+        self._tokenizer = tokenizer
+        self._max_tokens = min(max_tokens, WHOLE_TOKENS)
+
+    def split(self, document: Document) -> Iterator[Chunk]:
+        """The document's chunks in order; none for a document without text. Every non-blank character is in one.
+
+        Raises UnreadableError where a splitter fails on the text.
+        """
+        try:
+            yield from self._chunks(document)
+        except (UnreadableError, MemoryError):
+            raise
+        except BaseException as error:  # a panic of the splitters, which are written in Rust, is no Exception
+            if not isinstance(error, Exception) and type(error).__name__ != "PanicException":
+                raise
+            raise UnreadableError(f"its text cannot be cut ({type(error).__name__})") from error
+
+    def _chunks(self, document: Document) -> Iterator[Chunk]:
+        if not document.text.strip():
+            return
+        lines = _Lines(document.text) if document.has_lines else None
+        trails = _Trails(document)
+        ordinal = 0
+        for pieces in self._pieces(document, trails):
+            for offset, body in pieces:
+                trail = trails.at(offset)
+                yield _chunk(document, ordinal, (offset, body), self._header(document, trail, body), trail, lines)
+                ordinal += 1
+
+    def _pieces(self, document: Document, trails: "_Trails") -> Iterator[list[Piece]]:
+        whole = document.text.strip()
+        if not document.pages and self._fits_whole(document, trails, whole):
+            yield [(document.text.index(whole), whole)]
+            return
+        size = min(CHUNK_TOKENS, self._max_tokens)
+        budget = size - SPECIAL_TOKENS - size // HEADER_SHARE
+        for start, part in _parts(document):
+            splitter = splitter_for(part, document.layout, document.language)
+            cut = self._split_to_fit([(start, part)], splitter, budget, budget * CHARACTERS_PER_TOKEN)
+            yield self._merge_small(cut, document.text, budget)
+
+    def _merge_small(self, pieces: list[Piece], text: str, budget: int) -> list[Piece]:
+        """Join neighbours where one of the two is less than a third of a chunk: a lone heading answers nothing."""
+        merged: list[Piece] = []
+        sizes: list[int] = []
+        for (offset, body), count in zip(pieces, self._count([body for _, body in pieces]), strict=True):
+            size = count - SPECIAL_TOKENS
+            if merged and sizes[-1] + size <= budget and min(sizes[-1], size) < budget // 3:
+                start = merged[-1][0]
+                merged[-1] = (start, text[start : offset + len(body)])
+                sizes[-1] += size
+            else:
+                merged.append((offset, body))
+                sizes.append(size)
+        return merged
+
+    def _fits_whole(self, document: Document, trails: "_Trails", whole: str) -> bool:
+        if len(whole) > self._max_tokens * 16:
+            return False
+        header = self._header(document, trails.at(0), whole)
+        return self._count([header + whole])[0] <= self._max_tokens
+
+    def _split_to_fit(self, pieces: list[Piece], splitter_of: SplitterOf, budget: int, capacity: int) -> list[Piece]:
+        """Split each piece at `capacity` characters, and again, finer, where it has more than `budget` tokens."""
+        splitter = splitter_of(capacity)
+        cut = [
+            (offset + place, body)
+            for offset, text in pieces
+            for place, body in splitter.chunk_indices(text)
+            if body.strip()
+        ]
+        counts = self._count([body for _, body in cut])
+        fitting = []
+        for piece, n_tokens in zip(cut, counts, strict=True):
+            if n_tokens - SPECIAL_TOKENS <= budget or len(piece[1]) == 1:
+                fitting.append(piece)
+            else:
+                finer = max(1, min(len(piece[1]) - 1, capacity * budget * 9 // (n_tokens * 10)))
+                fitting += self._split_to_fit([piece], splitter_of, budget, finer)
+        return fitting
+
+    def _header(self, document: Document, trail: tuple[str, ...], body: str) -> str:
+        """Title and heading trail, a line each, cut to a quarter of a chunk; nothing that the body starts with."""
+        title = "" if body.lstrip("# ").startswith(document.title) else document.title
+        lines = [line for line in (title, " > ".join(trail)) if line]
+        if not lines:
+            return ""
+        header = "\n".join(lines)
+        encoding = self._tokenizer.encode(header, add_special_tokens=False)
+        limit = min(CHUNK_TOKENS, self._max_tokens) // HEADER_SHARE
+        if len(encoding.ids) > limit:
+            header = header[: encoding.offsets[limit - 1][1]]
+        return header + "\n"
+
+    def _count(self, texts: Sequence[str]) -> list[int]:
+        return [len(encoding.ids) for encoding in self._tokenizer.encode_batch_fast(list(texts))]
+
+
+def _parts(document: Document) -> Iterator[Piece]:
+    """Pages, which no chunk crosses; and slices of a text so long that the splitter would choke on it."""
+    text = document.text
+    for start, end in pairwise([*(document.pages or (0,)), len(text)]):
+        while end - start > MAX_SPLIT_CHARACTERS:
+            stop = text.rfind("\n", start, start + MAX_SPLIT_CHARACTERS) + 1 or start + MAX_SPLIT_CHARACTERS
+            yield start, text[start:stop]
+            start = stop  # noqa: PLW2901 (the rest of the same part)
+        yield start, text[start:end]
+
+
+class _Trails:
+    """The headings above a place in a document, for each place at a cost that does not grow with their number."""
+
+    def __init__(self, document: Document) -> None:
+        self._headings = document.headings
+        self._title = document.title
+        self._offsets = [heading.offset for heading in document.headings]
+        self._above: list[int] = []  # of each heading, the nearest one of a lower level before it; -1 for none
+        for number, heading in enumerate(self._headings):
+            self._above.append(self._lower(number - 1, heading.level))
+
+    def at(self, offset: int) -> tuple[str, ...]:
+        """Titles above `offset` but the document's, outermost first; one that starts right there is in the chunk."""
+        place = bisect_left(self._offsets, offset)
+        nearest = place - 1
+        if place < len(self._offsets) and self._offsets[place] == offset:
+            nearest = self._above[place]
+        titles = []
+        while nearest >= 0:
+            titles.append(self._headings[nearest].title)
+            nearest = self._above[nearest]
+        return tuple(title for title in reversed(titles) if title != self._title)
+
+    def _lower(self, number: int, level: int) -> int:
+        while number >= 0 and self._headings[number].level >= level:
+            number = self._above[number]
+        return number
+
+
+class _Lines:
+    """Line numbers of places that are asked for in ascending order; a list of all line starts may take a gigabyte."""
+
+    def __init__(self, text: str) -> None:
+        self._text = text
+        self._offset, self._line = 0, 1
+
+    def at(self, offset: int) -> int:
+        """The line in which the character at `offset` stands."""
+        self._line += self._text.count("\n", self._offset, offset)
+        self._offset = offset
+        return self._line
+
+
+def _chunk(
+    document: Document, ordinal: int, piece: Piece, header: str, trail: tuple[str, ...], lines: _Lines | None
+) -> Chunk:
+    offset, body = piece
+    text = header + body
+    line = lines.at(offset) if lines else None
+    line_end = lines.at(offset + max(0, len(body.rstrip()) - 1)) if lines else None
+    page = bisect_right(document.pages, offset) if document.pages else None
+    return Chunk(
+        id=text_hash(f"{document.id}\n{document.record}\n{ordinal}\n{line}\n{page}\n{text}"),
+        document_id=document.id,
+        record=document.record,
+        ordinal=ordinal,
+        path=document.path,
+        title=document.title,
+        trail=trail,
+        text=text,
+        body_start=len(header),
+        line_start=line,
+        line_end=line_end,
+        page=page,
+    )

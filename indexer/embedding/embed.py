@@ -1,0 +1,31 @@
+"""Texts to vectors, a window at a time, each text once."""
+
+from collections.abc import Callable, Container
+
+from cdesearch.context.context import Context, Floats
+from cdesearch.encode.encoder import Encoder
+from indexer.embedding.embedding_cache import OwnVectors
+from indexer.embedding.spool import Spool
+
+
+def embed_spool(
+    spool: Spool,
+    settled: Container[str],
+    own: OwnVectors,
+    encoder: Encoder,
+    context: Context,
+    advance: Callable[[int], None],
+) -> None:
+    """Embed every text of documents that are not `settled`. On Ctrl-C the finished part of a window is kept."""
+    for window in spool.windows(["document_id", "content_hash", "text"]):
+        rows = zip(*(window[name].to_pylist() for name in window.schema.names), strict=True)
+        texts = {content: text for document, content, text in rows if document not in settled}
+        todo = own.missing(texts)
+        advance(window.num_rows - len(todo))
+        made: dict[str, Floats] = {}
+        try:
+            for places, vectors in encoder.stream([texts[content] for content in todo], "document", context):
+                made |= zip((todo[place] for place in places), vectors, strict=True)
+                advance(len(places))
+        finally:
+            own.add(made)

@@ -1,0 +1,102 @@
+"""What each text's vector is before its document is added to it, by content hash."""
+
+from collections.abc import Iterable, Sequence
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pyarrow as pa
+
+from cdesearch.context.context import Floats
+from cdesearch.context.document import take_document_out
+from cdesearch.store.index import Index, connect
+from indexer.generations.tables import sql_lists
+
+TABLE = "own_vectors"
+SURE = 1e-4
+
+
+def own_vectors_schema(dimension: int) -> pa.Schema:
+    """Columns of the table: the hash of a text, and its float32 vector of `dimension` numbers."""
+    vector = pa.list_(pa.float32(), dimension)
+    return pa.schema([pa.field("content_hash", pa.string()), pa.field("vector", vector)])
+
+
+class OwnVectors:
+    """Vectors that this build has made, in a table that a stopped run leaves to the next; and those of `base`."""
+
+    def __init__(self, building: Path, dimension: int, base: Index | None, document_weight: float) -> None:
+        self._database = connect(building)
+        self._dimension = dimension
+        self._schema = own_vectors_schema(dimension)
+        self._made: Any = self._database.create_table(TABLE, schema=self._schema, exist_ok=True)
+        self._known = set(_column(self._made, "content_hash"))
+        self._base = base
+        self._in_base = set(_column(base.chunks, "content_hash")) if base else set()
+        self._document_weight = document_weight
+        self.embedded = 0  # texts that went through the model in this run
+
+    def missing(self, hashes: Iterable[str]) -> list[str]:
+        """Those that must be embedded, after what the last generation holds of them has been taken over."""
+        new = [content for content in hashes if content not in self._known]
+        self._keep(self._from_base([content for content in new if content in self._in_base]))
+        return [content for content in new if content not in self._known]
+
+    def add(self, vectors: dict[str, Floats]) -> None:
+        """Keep what the model has made, by content hash."""
+        self._keep(vectors)
+        self.embedded += len(vectors)
+
+    def _keep(self, vectors: dict[str, Floats]) -> None:
+        """One commit."""
+        if not vectors:
+            return
+        flat = pa.array(np.stack(list(vectors.values())).reshape(-1), pa.float32())
+        column = pa.FixedSizeListArray.from_arrays(flat, self._dimension)
+        self._made.add(pa.Table.from_arrays([pa.array(list(vectors), pa.string()), column], schema=self._schema))
+        self._known |= vectors.keys()
+
+    def of(self, hashes: Sequence[str]) -> Floats:
+        """(n, d) vectors; all must be there."""
+        rows = _rows(self._made, "content_hash", sorted(set(hashes)), ["content_hash", "vector"])
+        found = dict(zip(rows["content_hash"].to_pylist(), rows["vector"].to_numpy(), strict=True))
+        return np.stack([found[content] for content in hashes])
+
+    def drop(self) -> None:
+        """The build needs them no more."""
+        self._database.drop_table(TABLE)
+
+    def _from_base(self, hashes: Sequence[str]) -> dict[str, Floats]:
+        """Worked out from the whole documents, of the last generation, that hold these texts."""
+        if not hashes or self._base is None:
+            return {}
+        held = _rows(self._base.chunks, "content_hash", hashes, ["content_hash", "document_id"])
+        holder = dict(zip(held["content_hash"].to_pylist(), held["document_id"].to_pylist(), strict=True))
+        columns = ["document_id", "content_hash", "vector"]
+        rows = _rows(self._base.chunks, "document_id", sorted(set(holder.values())), columns).sort_by("document_id")
+        names = rows["document_id"].to_numpy()
+        found: dict[str, Floats] = {}
+        for part in np.split(np.arange(len(names)), np.flatnonzero(names[1:] != names[:-1]) + 1):
+            document = rows.slice(part[0], len(part))
+            placed = np.stack(document["vector"].to_numpy())
+            own = take_document_out(placed, self._document_weight)
+            found.update(zip(document["content_hash"].to_pylist(), own, strict=True))
+        # Records that stand far apart may share an id, and were no document together: then these are no unit vectors.
+        wanted = set(hashes)
+        return {content: own for content, own in found.items() if content in wanted and abs(own @ own - 1) < SURE}
+
+
+def _column(table: Any, name: str) -> list[str]:
+    values: list[str] = table.search().select([name]).limit(table.count_rows()).to_arrow()[name].to_pylist()
+    return values
+
+
+def _rows(table: Any, column: str, names: Sequence[str], columns: list[str]) -> pa.Table:
+    """Rows whose `column` is one of `names`."""
+    limit = table.count_rows()
+    parts = [
+        table.search().where(f"{column} IN ({listed})").select(columns).limit(limit).to_arrow()
+        for listed in sql_lists(names)
+    ]
+    schema = pa.schema([table.schema.field(name) for name in columns])
+    return pa.concat_tables(parts) if parts else schema.empty_table()

@@ -1,0 +1,63 @@
+"""Chunks on their way to the model, on disk: texts of a big corpus do not fit in memory."""
+
+from collections.abc import Iterator
+from pathlib import Path
+
+import pyarrow as pa
+import pyarrow.compute as pc
+
+from cdesearch.store.schema import chunk_schema
+
+WINDOW = 1024  # chunks that are embedded, and committed, together
+
+_SCHEMA = chunk_schema(None)
+
+
+class Spool:
+    """Chunks written once and read window by window, always in the same windows."""
+
+    def __init__(self, file: Path) -> None:
+        self._file = file
+        self._waiting: list[pa.RecordBatch] = []
+        self._n_waiting = 0
+        self._writer = pa.ipc.new_file(str(file), _SCHEMA)
+        self._dropped: list[str] = []
+
+    def add(self, chunks: pa.RecordBatch) -> None:
+        """Append chunks, rows of the chunk schema."""
+        while chunks.num_rows:
+            taken = chunks.slice(0, WINDOW - self._n_waiting)
+            chunks = chunks.slice(taken.num_rows)
+            self._waiting.append(taken)
+            self._n_waiting += taken.num_rows
+            if self._n_waiting == WINDOW:
+                self._flush()
+
+    def drop(self, path: str) -> None:
+        """Forget the chunks of one file: it turned out to be broken further on."""
+        self._dropped.append(path)
+
+    def close(self) -> None:
+        """Finish writing; reading begins after it."""
+        if self._waiting:
+            self._flush()
+        self._writer.close()
+
+    def windows(self, columns: list[str] | None = None) -> Iterator[pa.RecordBatch]:
+        """Record batches of at most WINDOW chunks, without vectors."""
+        with pa.OSFile(str(self._file)) as stream:
+            reader = pa.ipc.open_file(stream)
+            for number in range(reader.num_record_batches):
+                batch = reader.get_batch(number)
+                if self._dropped:
+                    batch = batch.filter(pc.invert(pc.is_in(batch["path"], pa.array(self._dropped, pa.string()))))
+                yield batch.select(columns) if columns else batch
+
+    def count(self) -> int:
+        """How many chunks there are to read."""
+        return sum(window.num_rows for window in self.windows(["path"]))
+
+    def _flush(self) -> None:
+        self._writer.write_batch(pa.concat_batches(self._waiting))
+        self._waiting.clear()
+        self._n_waiting = 0

@@ -1,0 +1,1 @@
+"""Which files are worth reading, and what becomes of all others?"""

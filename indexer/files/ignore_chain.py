@@ -1,0 +1,195 @@
+"""Ignore files from the root of a repository down to one folder: who has the last word on an entry?"""
+
+import os
+import re
+from collections.abc import Callable, Collection, Iterator, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+
+from indexer.files.ignore import RuleSet
+from indexer.files.opening import open_regular
+
+# The later has the last word: our own file can take back in what git does not track.
+KINDS = (".gitignore", ".ignore", ".cdesearchignore")
+OWN_KINDS = (".ignore", ".cdesearchignore")  # made for searching: these can take in hidden entries
+MOST_BYTES = 1_000_000  # of an ignore file
+MOST_BYTES_OF_GIT = 65_536  # that are read of a file in which git notes a place
+
+_CORE = re.compile(r"^[ \t]*\[core\](.*?)(?=^[ \t]*\[|\Z)", re.MULTILINE | re.DOTALL | re.IGNORECASE)
+_EXCLUDES_FILE = re.compile(r'^[ \t]*excludesfile[ \t]*=[ \t]*"?([^"\n]*?)"?[ \t]*$', re.MULTILINE | re.IGNORECASE)
+_WORKTREE = re.compile(r'^[ \t]*worktree[ \t]*=[ \t]*"?([^"\n]*?)"?[ \t]*$', re.MULTILINE | re.IGNORECASE)
+
+
+@dataclass(frozen=True, slots=True)
+class Verdict:
+    """What the ignore files say of an entry."""
+
+    ignored: bool
+    by: str  # such as `.gitignore:3 *.log`
+    kind: str
+
+
+@dataclass(frozen=True, slots=True)
+class Level:
+    """The ignore files of one folder, below those of its parents."""
+
+    parent: "Level | None"
+    start: int  # how many characters of a path, as `verdict` takes it, stand before its part below this folder
+    rules: dict[str, RuleSet]  # by kind
+    is_repository: bool
+    exclude: RuleSet | None  # .git/info/exclude
+
+    def verdict(self, name: str, path: str, *, is_folder: bool, of_user: RuleSet | None) -> Verdict | None:
+        """The deepest file's last rule that matches; `path` is relative to the folder where the chain begins."""
+        for kind in reversed(KINDS):
+            level: Level | None = self
+            while level is not None:
+                rules = level.rules.get(kind)
+                found = _ask(rules, name, path[level.start :], is_folder, kind) if rules else None
+                if found is None and kind == ".gitignore" and level.is_repository:
+                    # Another repository's .gitignore says nothing about this one.
+                    found = _ask(level.exclude, name, path[level.start :], is_folder, "exclude")
+                    if found is None:
+                        break
+                if found is not None:
+                    return found
+                level = level.parent
+        return _ask(of_user, name, path, is_folder, "user")
+
+
+def _ask(rules: RuleSet | None, name: str, path: str, is_folder: bool, kind: str) -> Verdict | None:
+    rule = rules.match(name, path, is_folder=is_folder) if rules else None
+    return Verdict(not rule.negated, rules.describe(rule), kind) if rules and rule else None
+
+
+def deeper(
+    parent: Level | None,
+    folder: Path,
+    names: Collection[str],
+    start: int,
+    shown: str,
+    unusable: Callable[[str, str], None],
+) -> Level | None:
+    """The chain with what `folder`, which holds `names`, adds to it; `parent` itself where that is nothing.
+
+    `shown` is how a person finds the folder, with "/" behind it. An ignore file that cannot be read is told to
+    `unusable`, with the reason, and adds nothing.
+    """
+    rules = {}
+    for kind in KINDS:
+        if kind in names:
+            found = read_rules(folder / kind, folder, shown + kind, unusable)
+            if found:
+                rules[kind] = found
+    is_repository = ".git" in names
+    exclude = _exclude(folder, shown, unusable) if is_repository else None
+    if not rules and not is_repository:
+        return parent
+    return Level(parent, start, rules, is_repository, exclude)
+
+
+def read_rules(file: Path, top: Path, shown: str, unusable: Callable[[str, str], None]) -> RuleSet | None:
+    """The rules of an ignore file, or None where it cannot be read, also because it is behind a link below `top`."""
+    try:
+        with open_regular(file, top) as stream:
+            data = stream.read(MOST_BYTES + 1)
+    except OSError as error:
+        unusable(shown, f"cannot be used as an ignore file: {(error.strerror or 'unreadable').lower()}")
+        return None
+    if len(data) > MOST_BYTES:
+        unusable(shown, f"cannot be used as an ignore file: larger than {MOST_BYTES / 1e6:g} MB")
+        return None
+    return RuleSet(shown, os.fsdecode(data.removeprefix(b"\xef\xbb\xbf")).split("\n"))
+
+
+def repository_parents(folder: Path) -> Sequence[Path]:
+    """The folders above `folder` up to the root of its repository, outermost first; none outside of a repository."""
+    if (folder / ".git").exists():
+        return ()
+    above: list[Path] = []
+    for parent in folder.parents:
+        above.append(parent)
+        if (parent / ".git").exists():
+            return above[::-1]
+    return ()
+
+
+def users_excludes(unusable: Callable[[str, str], None]) -> RuleSet | None:
+    """What the user's own git configuration leaves out everywhere."""
+    try:
+        home = str(Path.home())
+        file = next(_configured(), None) or _config_home() / "git" / "ignore"
+        is_there = file.is_file()
+    except (OSError, RuntimeError):  # no home, or one that may not be looked into
+        return None
+    shown = "~" + str(file).removeprefix(home) if str(file).startswith(home + os.sep) else str(file)
+    real = file.resolve()
+    return read_rules(real, real.parent, shown, unusable) if is_there else None
+
+
+def _configured() -> Iterator[Path]:
+    """`core.excludesFile` of the user's git configuration."""
+    for config in (Path.home() / ".gitconfig", _config_home() / "git" / "config"):
+        try:
+            with open_regular(config) as stream:
+                text = stream.read(MOST_BYTES).decode("utf-8", "replace")
+        except OSError:
+            continue
+        for section in _CORE.finditer(text):
+            yield from (Path(value[1]).expanduser() for value in _EXCLUDES_FILE.finditer(section[1]))
+
+
+def _config_home() -> Path:
+    named = os.environ.get("XDG_CONFIG_HOME")
+    return Path(named) if named else Path.home() / ".config"
+
+
+def _exclude(folder: Path, shown: str, unusable: Callable[[str, str], None]) -> RuleSet | None:
+    """The rules of git's info/exclude for the repository in `folder`."""
+    git, shown = folder / ".git", f"{shown}.git/info/exclude"
+    try:
+        is_elsewhere = git.is_file()
+        top = _git_folder(folder) if is_elsewhere else folder
+        file = (top if is_elsewhere else git) / "info" / "exclude"
+        if not file.is_file():
+            return None
+    except FileNotFoundError:  # a worktree without its repository, for example in a container
+        return None
+    except (OSError, ValueError):
+        unusable(shown, "not used: .git names a repository that does not name it in turn")
+        return None
+    return read_rules(file, top, shown, unusable)
+
+
+def _git_folder(folder: Path) -> Path:
+    """The repository's own data for a worktree or submodule, whose `.git` is a file that names a folder.
+
+    Anybody can write a file that names a folder of others. So what is named must name `folder` in turn, as git has it:
+    `REPOSITORY/worktrees/NAME/gitdir` holds the place of the file, and a submodule's `config` that of its folder.
+    Raises OSError or ValueError where that is not so.
+    """
+    named = _short_text(folder / ".git", folder)
+    if not named.startswith("gitdir:"):
+        raise ValueError
+    git = Path(os.path.realpath(folder / named.removeprefix("gitdir:").strip()))
+    if git.parent.name == "worktrees":
+        back, repository = Path(_short_text(git / "gitdir", git).strip()).parent, git.parent.parent
+    else:
+        back, repository = Path(_configured_worktree(git)), git
+    if os.path.realpath(git / back) != os.path.realpath(folder):
+        raise ValueError
+    return repository
+
+
+def _configured_worktree(git: Path) -> str:
+    """`core.worktree` of the configuration in `git`; raises ValueError where it has none."""
+    for section in _CORE.finditer(_short_text(git / "config", git)):
+        found = _WORKTREE.search(section[1])
+        if found:
+            return found[1]
+    raise ValueError
+
+
+def _short_text(file: Path, top: Path) -> str:
+    with open_regular(file, top) as stream:
+        return os.fsdecode(stream.read(MOST_BYTES_OF_GIT))

@@ -1,0 +1,276 @@
+"""Which files are worth reading, and what becomes of all others?"""
+
+import os
+import stat
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass, replace
+from pathlib import Path
+
+from cdesearch.errors import SourceError
+from indexer.files.ignore import RuleSet
+from indexer.files.ignore_chain import OWN_KINDS, Level, deeper, repository_parents, users_excludes
+from indexer.files.opening import NOT_REGULAR, open_regular
+from indexer.formats import NO_TEXT, RECORDS, UNKNOWN_FORMAT, is_known, suffix_of
+
+INDEX_FOLDER = ".cdesearch"
+SNIFFED = 4096  # bytes of a file without suffix that tell text from binary
+
+
+@dataclass(frozen=True, slots=True)
+class Source:
+    """A file to read."""
+
+    file: Path
+    path: str  # relative to the root, "/" between parts, always valid UTF-8
+    size: int
+    mtime_ns: int
+    top: Path | None = None  # the folder that was walked: no link below it is followed; None for a file named itself
+
+
+@dataclass(frozen=True, slots=True)
+class Skipped:
+    """A file that should have been read and was not, or a folder ("/" at its end), and why."""
+
+    path: str
+    reason: str
+
+
+@dataclass(frozen=True, slots=True)
+class Ignored:
+    """A file, or a folder ("/" at its end), that is not meant to be read, and by which rule."""
+
+    path: str
+    rule: str
+
+
+Found = Source | Skipped | Ignored
+
+
+def find_sources(paths: Sequence[Path], root: Path, max_bytes: int) -> Iterator[Found]:
+    """Every file under `paths` in a fixed order, each once; raises SourceError for a path that is not there.
+
+    Ignore files (.gitignore, .ignore, .cdesearchignore; nested, and parents up to the root of the repository) hold
+    inside folders; a file named itself is always taken. A folder that is left out is one entry and is not looked into.
+    """
+    named = {str(path) for path in paths}
+    seen: set[str] = set()
+    for path in paths:
+        if not os.path.lexists(path):
+            raise SourceError(f"There is no folder or file {path}.", "Check the spelling.")
+        for file, item in _look_at(path, root, max_bytes):
+            is_taken_later = not isinstance(item, Source) and file in named and file != str(path)
+            if file not in seen and not is_taken_later:
+                seen.add(file)
+                yield item
+
+
+def portable(file: Path, root: Path) -> str:
+    """`file` relative to `root` as valid UTF-8; bytes that are none are shown as backslash escapes."""
+    return _speakable(os.path.relpath(file, root).replace(os.sep, "/"))
+
+
+def _speakable(name: str) -> str:
+    return name if name.isascii() else os.fsencode(name).decode("utf-8", "backslashreplace")
+
+
+def _look_at(path: Path, root: Path, max_bytes: int) -> Iterator[tuple[str, Found]]:
+    """What is at a named path: its place, and what becomes of it."""
+    shown = portable(path, root)
+    try:
+        found = path.stat()
+    except OSError as error:
+        yield str(path), Skipped(shown, _reason(error))
+        return
+    if stat.S_ISDIR(found.st_mode):
+        yield from _Walk(path, "" if shown == "." else f"{shown}/", max_bytes).items()
+    else:
+        yield str(path), _file(path, shown, found, max_bytes)
+
+
+def _file(file: Path, path: str, found: os.stat_result, max_bytes: int, top: Path | None = None) -> Source | Skipped:
+    if not stat.S_ISREG(found.st_mode):
+        return Skipped(path, NOT_REGULAR)
+    if found.st_size > max_bytes and suffix_of(file.name) not in RECORDS:  # records are read one by one
+        return Skipped(path, f"larger than {max_bytes / 1e6:g} MB (--max-file-size)")
+    return Source(file, path, found.st_size, found.st_mtime_ns, top)
+
+
+def _reason(error: OSError) -> str:
+    return (error.strerror or "cannot be opened").lower()
+
+
+@dataclass(frozen=True, slots=True)
+class _Folder:
+    """A folder on the way down."""
+
+    place: str
+    shown: str  # as a person reads it, relative to the root, with "/" at its end
+    chain_path: str  # relative to where the chain of ignore files begins, with "/" at its end
+    level: Level | None
+    names: frozenset[str]  # of its entries
+
+
+class _Walk:
+    """One walk down from a folder."""
+
+    def __init__(self, top: Path, shown: str, max_bytes: int) -> None:
+        self._top = top
+        self._real_top = Path(os.path.realpath(top))
+        self._prefix = len(str(top / "_")) - 1  # characters of a path before its part below the top
+        self._shown = shown
+        self._max_bytes = max_bytes
+        self._unusable: list[tuple[str, str]] = []  # ignore files, and why
+        self._of_user: RuleSet | None = users_excludes(self._note)
+
+    def items(self) -> Iterator[tuple[str, Found]]:
+        """Files in the order of their paths' bytes, folders in between."""
+        level, chain_path = self._parents()
+        start = _Folder(str(self._top), self._shown, chain_path, level, frozenset())
+        entered = self._enter(start)
+        if isinstance(entered, Skipped):
+            yield str(self._top), replace(entered, path=entered.path or "./")
+            return
+        stack = [entered]  # not recursive: folders may be nested deeper than Python's own stack
+        while stack:
+            yield from self._problems()
+            folder, entries = stack[-1]
+            for entry in entries:
+                found = self._decide(folder, entry)
+                if not isinstance(found, _Folder):
+                    yield entry.path, found
+                    continue
+                below = self._enter(found)
+                if isinstance(below, Skipped):
+                    yield entry.path, below
+                    continue
+                stack.append(below)
+                break
+            else:
+                stack.pop()
+
+    def _note(self, shown: str, reason: str) -> None:
+        self._unusable.append((shown, reason))
+
+    def _problems(self) -> Iterator[tuple[str, Skipped]]:
+        while self._unusable:
+            shown, reason = self._unusable.pop(0)
+            yield f"{shown}: {reason}", Skipped(shown, reason)
+
+    def _parents(self) -> tuple[Level | None, str]:
+        """The ignore files above the top, and the top's own path below the first of them."""
+        above = repository_parents(self._top)
+        if not above:
+            return None, ""
+        level: Level | None = None
+        for folder in above:
+            try:
+                names = {entry.name for entry in folder.iterdir()}
+            except OSError:
+                continue
+            start = 0 if folder == above[0] else len(folder.relative_to(above[0]).as_posix()) + 1
+            shown = portable(folder, self._top) + "/"
+            level = deeper(level, folder, names, start, shown, self._note)
+        return level, self._top.relative_to(above[0]).as_posix() + "/"
+
+    def _enter(self, folder: _Folder) -> "tuple[_Folder, Iterator[os.DirEntry[str]]] | Skipped":
+        try:
+            with os.scandir(folder.place) as found:
+                entries = [
+                    entry for entry in found if entry.name != INDEX_FOLDER
+                ]  # an index is no part of the documents
+        except OSError as error:
+            return Skipped(folder.shown, _reason(error))
+        names = frozenset(entry.name for entry in entries)
+        place = Path(folder.place)
+        level = deeper(folder.level, place, names, len(folder.chain_path), folder.shown, self._note)
+        return replace(folder, level=level, names=names), iter(sorted(entries, key=_place_of))
+
+    def _decide(self, folder: _Folder, entry: "os.DirEntry[str]") -> Found | _Folder:
+        name = entry.name
+        is_folder = _is_folder(entry)
+        shown = folder.shown + _speakable(name) + ("/" if is_folder else "")
+        rule = self._rule(folder, name, is_folder=is_folder)
+        if rule is not None:
+            return Ignored(shown, rule)
+        if is_folder:
+            return _Folder(entry.path, shown, f"{folder.chain_path}{name}/", folder.level, frozenset())
+        try:
+            return self._link(entry, shown) if entry.is_symlink() else self._inspect(entry, shown)
+        except OSError as error:
+            return Skipped(shown, _reason(error))
+
+    def _inspect(self, entry: "os.DirEntry[str]", shown: str) -> Found:
+        """What becomes of an entry that is neither folder nor link and that no rule leaves out; raises OSError."""
+        found = entry.stat(follow_symlinks=False)
+        source = _file(self._real(entry), shown, found, self._max_bytes, self._real_top)
+        if not stat.S_ISREG(found.st_mode) or is_known(entry.name):
+            return source
+        return _unknown(entry.name, shown, found.st_size, self._real(entry), self._real_top) or source
+
+    def _real(self, entry: "os.DirEntry[str]") -> Path:
+        """Where an entry is, below the top with its own links resolved."""
+        return self._real_top / entry.path[self._prefix :]
+
+    def _rule(self, folder: _Folder, name: str, *, is_folder: bool) -> str | None:
+        """What leaves an entry out, whatever it holds."""
+        path = folder.chain_path + name
+        verdict = None
+        if folder.level is not None:
+            verdict = folder.level.verdict(name, path, is_folder=is_folder, of_user=self._of_user)
+        elif self._of_user is not None:
+            rule = self._of_user.match(name, path, is_folder=is_folder)
+            if rule is not None and not rule.negated:
+                return self._of_user.describe(rule)
+        if verdict is not None and verdict.ignored:
+            return verdict.by
+        is_wanted = verdict is not None and verdict.kind in OWN_KINDS and name != ".git"
+        if name.startswith(".") and not is_wanted:
+            return "hidden"
+        return _furniture(folder.names, name)
+
+    def _link(self, entry: "os.DirEntry[str]", shown: str) -> Skipped | Ignored:
+        """Why a link is not followed. What it leads to is found under its own name, unless a rule leaves that out."""
+        target = Path(os.path.realpath(entry.path))
+        if not target.exists():
+            return Skipped(shown, "a link to nowhere")
+        if not target.is_relative_to(self._real_top):
+            return Ignored(shown, "link out of the tree")
+        return Ignored(shown, "link to a folder" if target.is_dir() else "link to a file")
+
+
+def _is_folder(entry: "os.DirEntry[str]") -> bool:
+    try:
+        return entry.is_dir(follow_symlinks=False)
+    except OSError:
+        return False
+
+
+def _place_of(entry: "os.DirEntry[str]") -> bytes:
+    """The order of whole paths, for a folder's entries come after its name and "/"."""
+    return os.fsencode(entry.name) + (b"/" if _is_folder(entry) else b"")
+
+
+def _furniture(names: frozenset[str], name: str) -> str | None:
+    """What stands beside documents and is none: by the files that a folder holds."""
+    if "searchindex.js" in names and (
+        name in ("_sources", "_static", "search.html", "searchindex.js") or name.startswith("genindex")
+    ):
+        return "furniture of Sphinx pages"
+    if "corpus.jsonl" in names and "queries.jsonl" in names and name in ("queries.jsonl", "qrels"):
+        return "queries and judgements of a BEIR folder"
+    return None
+
+
+def _unknown(name: str, shown: str, size: int, file: Path, top: Path) -> Found | None:
+    """What becomes of a file whose name says nothing to us; None: it has no suffix, and is text."""
+    suffix = suffix_of(name)
+    if suffix in NO_TEXT:
+        return Ignored(shown, f"{NO_TEXT[suffix]} ({suffix})")
+    if suffix:
+        return Skipped(shown, f"{UNKNOWN_FORMAT} {_speakable(suffix)}")
+    if not size:
+        return None
+    with open_regular(file, top) as stream:
+        start = stream.read(SNIFFED)
+    is_utf16 = start.startswith((b"\xff\xfe", b"\xfe\xff"))
+    return Ignored(shown, "binary file without suffix") if b"\0" in start and not is_utf16 else None

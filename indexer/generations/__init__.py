@@ -1,0 +1,1 @@
+"""How does an index reach the disk, whole or not at all?"""

@@ -1,0 +1,119 @@
+"""Generations on disk: linked from the last one, built aside, swapped in whole."""
+
+import json
+import os
+import shutil
+from collections.abc import Mapping
+from pathlib import Path
+from typing import Any
+from uuid import uuid4
+
+import pyarrow as pa
+
+from cdesearch.errors import IndexStateError
+from cdesearch.store.checksums import MANIFEST, PLAN
+from cdesearch.store.folder import CURRENT, GENERATIONS, current_name, read_small, replace_file, write_new
+from cdesearch.store.index import CONTEXT, connect
+from cdesearch.store.lance_manifest import TABLES
+from indexer.generations.ledger import ours, remove, write_down
+
+MAX_PLAN = 16_000_000  # bytes; a plan lists the sources, as a manifest does
+
+
+def open_building(
+    folder: Path, base: Path | None, plan: dict[str, Any], columns: Mapping[str, pa.Schema] | None = None
+) -> Path:
+    """The folder of the generation to build: an unfinished one of the same plan, or a new one that starts as `base`.
+
+    An unfinished one is continued where its tables, by name, have these `columns`; tables not named are not looked at.
+    Other unfinished ones are removed, where the ledger names them.
+    """
+    live = _live(folder)
+    if live is not None:
+        (live / PLAN).unlink(missing_ok=True)  # killed right after it was swapped in
+    others = [generation for generation in ours(folder) if generation != live]
+    for generation in others:
+        if _plan(generation) == plan and _fits(generation, columns or {}):
+            return generation
+    remove(folder, [one for one in others if (one / PLAN).exists() or not (one / MANIFEST).exists()])
+    building = folder / GENERATIONS / uuid4().hex[:12]
+    write_down(folder, building)
+    building.mkdir()
+    if base is not None:
+        # Lance writes each file once, so a link to it is as good as a copy.
+        link_or_copy(base / CONTEXT, building / CONTEXT)
+        shutil.copytree(base / TABLES, building / TABLES, copy_function=link_or_copy)
+    write_new(building / PLAN, json.dumps(plan))  # last: a half-copied folder has no plan
+    return building
+
+
+def discard(folder: Path, building: Path) -> None:
+    """Remove a build that is not to be continued."""
+    remove(folder, [building])
+
+
+def swap_in(folder: Path, building: Path) -> None:
+    """Make the finished build the live generation, at once; the one before stays for readers that have it open."""
+    before = _live(folder)
+    _flush(building)
+    replace_file(folder / CURRENT, building.name + "\n")
+    _sync(folder)
+    (building / PLAN).unlink()
+    remove(folder, [old for old in ours(folder) if old not in (before, building)])
+
+
+def _live(folder: Path) -> Path | None:
+    """The live generation; None where CURRENT names none, for a rebuild may start from a damaged index."""
+    try:
+        name = current_name(folder)
+    except IndexStateError:
+        return None
+    return folder / GENERATIONS / name if name else None
+
+
+def _plan(generation: Path) -> Any:
+    try:
+        return json.loads(read_small(generation / PLAN, MAX_PLAN))
+    except (OSError, ValueError, RecursionError, IndexStateError):
+        return None
+
+
+def _fits(generation: Path, columns: Mapping[str, pa.Schema]) -> bool:
+    """Whether a build can go on with these tables: somebody else may have put them there."""
+    if not (generation / TABLES).is_dir():
+        return True  # stopped before there were any
+    try:
+        database = connect(generation)
+        there = [name for name in columns if (generation / TABLES / f"{name}.lance").is_dir()]
+        return all(database.open_table(name).schema.equals(columns[name]) for name in there)
+    except (IndexStateError, ValueError, RuntimeError, OSError):
+        return False
+
+
+def link_or_copy(source: str | Path, target: str | Path) -> str:
+    """Give a file a second name, or copy it where the file system has no links; returns `target`."""
+    try:
+        os.link(source, target)
+    except OSError:  # a file system without links
+        shutil.copy2(source, target)
+    return str(target)
+
+
+def _flush(folder: Path) -> None:
+    """Bring what is new in `folder` to the disk itself; files with a second link are there already."""
+    for place, _, files in os.walk(folder):
+        for name in files:
+            file = Path(place) / name
+            if file.stat().st_nlink == 1:
+                _sync(file)
+        _sync(Path(place))
+
+
+def _sync(path: Path) -> None:
+    if path.is_dir() and os.name == "nt":  # Windows cannot open folders, and needs no flush of them
+        return
+    descriptor = os.open(path, os.O_RDWR if os.name == "nt" else os.O_RDONLY)
+    try:
+        os.fsync(descriptor)
+    finally:
+        os.close(descriptor)

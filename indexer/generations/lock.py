@@ -1,0 +1,171 @@
+"""One run at a time writes into an index folder, which is made where it is missing, checked, and locked."""
+
+import errno
+import os
+from collections.abc import Iterator
+from contextlib import contextmanager, suppress
+from datetime import datetime
+from pathlib import Path
+
+from filelock import FileLock, Timeout
+
+from cdesearch.errors import (
+    IndexBusyError,
+    IndexStateError,
+    IndexUntrustedError,
+    InputError,
+    StorageError,
+)
+from cdesearch.store.folder import (
+    CURRENT,
+    GENERATIONS,
+    KNOWN_FILES,
+    MARK,
+    MARKER,
+    check_marker,
+    check_not_linked,
+    check_path,
+    check_tree,
+    current_name,
+    known_entries,
+    read_small,
+    write_new,
+)
+from indexer.generations.ledger import ours, remove
+
+WORTH_KEEPING = ("context.bare.safetensors", "tables/own_vectors.lance/data")  # of a build: what the model has made
+
+
+@contextmanager
+def locked(folder: Path, wait: bool) -> Iterator[None]:
+    """Hold the index for writing, and make its folder where there is none.
+
+    Where this run made it and fails before anything is embedded, all that it made is removed again. Raises
+    IndexBusyError, StorageError where nothing can be written, InputError for a folder that is no index, and
+    IndexUntrustedError for one that holds links.
+    """
+    made: list[Path] = []  # by this run, in this order
+    held = False
+    try:
+        _prepare(folder, made)
+        with FileLock(folder / "lock", timeout=-1 if wait else 0):
+            held = True
+            try:
+                if not os.path.lexists(folder / MARKER):  # whoever held the lock has removed what it had made
+                    _prepare(folder, made)
+                write_new(folder / "lock.holder", f"process {os.getpid()}, since {datetime.now():%Y-%m-%d %H:%M}")
+                yield
+            finally:  # under the lock: nobody else may be using the folder yet
+                _take_back(folder, made)
+    except Timeout:
+        raise IndexBusyError(
+            f"Another run is indexing into {folder} ({_holder(folder)}).", "Wait for it to end, or add --wait."
+        ) from None
+    except (OSError, RuntimeError, ValueError) as error:
+        understood = _storage_error(folder, error)
+        if understood is None:
+            raise
+        raise understood from error
+    finally:
+        if os.name == "nt" if held else not os.path.lexists(folder / "lock"):  # Windows removes no lock that is held
+            _take_back(folder, made)
+
+
+def _prepare(folder: Path, made: list[Path]) -> None:
+    """Make the folder and its marker where they are missing, and look through it; adds what is new to `made`."""
+    check_path(folder)
+    check_not_linked(folder)
+    for place in reversed([folder, *folder.parents]):
+        if not place.exists():
+            place.mkdir(exist_ok=True)
+            made.append(place)
+    if not folder.is_dir():
+        raise InputError(f"{folder} is a file, and no place for an index.", "Name a folder with --index DIR.")
+    if _is_unmarked(folder):
+        made.append(folder / MARKER)
+        write_new(folder / MARKER, MARK)
+    try:
+        check_marker(folder)
+    except IndexStateError as error:
+        if os.path.lexists(folder / CURRENT) or isinstance(error, IndexUntrustedError):
+            raise
+        raise InputError(
+            f"{folder} is not empty and holds no index, so nothing is written there.",
+            "Name another place with --index DIR.",
+        ) from None
+    _check_entries(folder)
+    (folder / GENERATIONS).mkdir(exist_ok=True)
+    if not os.path.lexists(folder / ".gitignore"):
+        write_new(folder / ".gitignore", "*\n")
+
+
+def _is_unmarked(folder: Path) -> bool:
+    """Whether the folder is empty, but for a marker that was written in part, or a lock that was just made."""
+    entries = set(os.listdir(folder))  # noqa: PTH208 (names)
+    if not entries <= {MARKER, "lock"}:
+        return False
+    texts = {name: read_small(folder / name).decode("utf-8", "replace") for name in entries}
+    marker = texts.get(MARKER, "")
+    return marker != MARK and MARK.startswith(marker) and not texts.get("lock")
+
+
+def _check_entries(folder: Path) -> None:
+    """Raise IndexUntrustedError where what this run may write, read or remove is no plain file or real folder."""
+    for file in known_entries(folder):
+        check_not_linked(file)
+        if not file.is_file():
+            raise IndexUntrustedError(f"{file} is not a plain file, as all of an index must be.", "Remove it.")
+        if file.lstat().st_nlink > 1 and file.name == "lock":  # opened for writing, not replaced
+            raise IndexUntrustedError(f"{file} is a second name of another file.", "Remove it.")
+    generations = folder / GENERATIONS
+    check_not_linked(generations)
+    with suppress(IndexStateError):  # a damaged CURRENT is told where it is needed
+        if (name := current_name(folder)) and (generations / name).exists():
+            check_tree(generations / name)
+    for generation in ours(folder):
+        check_tree(generation)
+
+
+def _holder(folder: Path) -> str:
+    try:
+        return read_small(folder / "lock.holder").decode("utf-8", "replace")
+    except (OSError, IndexStateError):
+        return "just started"
+
+
+def _take_back(folder: Path, made: list[Path]) -> None:
+    """Remove what this run has made of an index folder, unless a generation went live or something is worth keeping."""
+    if os.path.lexists(folder / CURRENT) or not made or any(_is_worth_keeping(one) for one in ours(folder)):
+        return
+    with suppress(OSError):  # something else lies there by now: it stays
+        if folder / MARKER in made:
+            if generations := ours(folder):  # else a full disk would not even take the empty ledger
+                remove(folder, generations)
+            if (folder / GENERATIONS).is_dir():
+                (folder / GENERATIONS).rmdir()
+            for name in KNOWN_FILES[::-1]:  # the marker last
+                (folder / name).unlink(missing_ok=True)
+        for place in reversed(made):
+            if place.is_dir():
+                place.rmdir()
+
+
+def _is_worth_keeping(generation: Path) -> bool:
+    return any(_holds_something(generation / name) for name in WORTH_KEEPING)
+
+
+def _holds_something(path: Path) -> bool:
+    return path.is_file() or (path.is_dir() and any(path.iterdir()))
+
+
+def _storage_error(folder: Path, error: Exception) -> StorageError | None:
+    """What a person can do about it, where it is the disk; LanceDB and Arrow wrap the system's error in their own."""
+    code = getattr(error, "errno", None)
+    text = str(error).lower()
+    if code in (errno.ENOSPC, errno.EDQUOT) or "no space left" in text or "quota exceeded" in text:
+        return StorageError(f"The disk of {folder} is full.", "Free some space and run the same command: it continues.")
+    if code in (errno.EACCES, errno.EPERM, errno.EROFS) or "read-only file system" in text:
+        file = Path(getattr(error, "filename", None) or folder)
+        if file.is_relative_to(folder) or folder.is_relative_to(file):  # and not one of the documents
+            return StorageError(f"{folder} cannot be written.", "Name another place with --index DIR.")
+    return None

@@ -1,0 +1,1 @@
+"""Is an index sound, and how is a damaged one repaired?"""

@@ -1,0 +1,74 @@
+"""The `doctor` command."""
+
+import sys
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated
+
+import typer
+
+from cdesearch.terminal import print_json, printable
+
+if TYPE_CHECKING:
+    from indexer.health.doctor import Diagnosis
+
+DAMAGED = 2
+
+
+def doctor(
+    folder: Annotated[
+        Path | None, typer.Option("--index", help="Index folder; default: the nearest one upward.")
+    ] = None,
+    repair: Annotated[bool, typer.Option("--repair", help="Mend it from what is sound.")] = False,
+    wait: Annotated[bool, typer.Option(help="Wait for another run on the same index.")] = False,
+    as_json: Annotated[bool, typer.Option("--json", help="One JSON object on stdout.")] = False,
+) -> None:
+    """Read every byte of an index and say what is damaged; exit code 2 where something is."""
+    from indexer.health.doctor import diagnose, locate
+    from indexer.health.repair import repair as mend
+    from indexer.progress import shown_on_stderr
+
+    folder = locate(folder)
+    steps: list[str] = []
+    if repair:
+
+        def say(step: str) -> None:
+            steps.append(step)
+            print(step, file=sys.stderr)  # noqa: T201 (for a person)
+
+        with shown_on_stderr() as progress:
+            mend(folder, wait, progress, say)
+    diagnosis = diagnose(folder)
+    if as_json:
+        print_json(_as_json(diagnosis, steps))
+    else:
+        for line in _lines(diagnosis):
+            typer.echo(printable(line))
+    if not diagnosis.is_sound:
+        raise typer.Exit(DAMAGED)
+
+
+def _lines(diagnosis: "Diagnosis") -> list[str]:
+    lines = [diagnosis.problem] if diagnosis.problem else []
+    live = diagnosis.live
+    lines += [f"{live.generation / one.file} {one.reason}." for one in live.damages] if live else []
+    for other in diagnosis.others:
+        lines += [f"Kept generation, not in use: {other.generation / one.file} {one.reason}." for one in other.damages]
+    if diagnosis.is_sound and live and live.manifest:
+        counts = f"{live.manifest.n_documents:,} documents, {live.manifest.n_chunks:,} chunks"
+        return [*lines, f"The index in {diagnosis.folder} is sound: {counts}."]
+    return [*lines, f"The index in {diagnosis.folder} is damaged. `cdesearch doctor --repair` mends it."]
+
+
+def _as_json(diagnosis: "Diagnosis", steps: list[str]) -> dict[str, object]:
+    return {
+        "index": str(diagnosis.folder),
+        "sound": diagnosis.is_sound,
+        "problem": diagnosis.problem,
+        "damaged": [{"file": one.file, "reason": one.reason} for one in diagnosis.damages],
+        "damaged_in_kept_generations": [
+            {"generation": other.generation.name, "file": damage.file, "reason": damage.reason}
+            for other in diagnosis.others
+            for damage in other.damages
+        ],
+        "repaired": steps,
+    }

@@ -1,0 +1,213 @@
+"""Is an index sound? Every file against its checksum, every table against the manifest, every search by trying it."""
+
+import shlex
+from collections.abc import Iterator
+from dataclasses import dataclass
+from functools import cached_property
+from pathlib import Path
+from typing import Any
+
+from cdesearch.context.context import Context
+from cdesearch.errors import (
+    CdesearchError,
+    IndexDamagedError,
+    IndexNotFoundError,
+    IndexStateError,
+    IndexUntrustedError,
+)
+from cdesearch.store.checksums import (
+    CHECKSUMS,
+    MANIFEST,
+    PLAN,
+    ChecksumsError,
+    Damage,
+    find_damage,
+    is_panic,
+    read_checksums,
+)
+from cdesearch.store.folder import (
+    CURRENT,
+    FOLDER,
+    GENERATIONS,
+    absolute,
+    check_not_linked,
+    check_tree,
+    current_name,
+    is_generation_name,
+)
+from cdesearch.store.index import CONTEXT, Index, current_generation
+from cdesearch.store.lance_manifest import TABLES, check_tables
+from cdesearch.store.manifest import Manifest
+from indexer.generations.tables import VECTOR_INDEX_FROM
+
+
+@dataclass(frozen=True)
+class Examined:
+    """One finished generation and what is wrong with it."""
+
+    generation: Path
+    damages: tuple[Damage, ...]
+
+    @property
+    def is_sound(self) -> bool:
+        """Is everything as it was written?"""
+        return not self.damages
+
+    @cached_property
+    def manifest(self) -> Manifest | None:
+        """Its manifest; None where that is damaged."""
+        if any(damage.file in (CHECKSUMS, MANIFEST) for damage in self.damages):
+            return None
+        return Manifest.load(self.generation / MANIFEST)
+
+
+@dataclass(frozen=True, slots=True)
+class Diagnosis:
+    """What is wrong with an index."""
+
+    folder: Path
+    problem: str  # with the index as a whole: no generation is live; else empty
+    live: Examined | None
+    others: tuple[Examined, ...]  # finished ones that are not live, the newest first
+
+    @property
+    def damages(self) -> tuple[Damage, ...]:
+        """Of the live generation."""
+        return self.live.damages if self.live else ()
+
+    @property
+    def is_sound(self) -> bool:
+        """Are queries answered as they were when the index was written?"""
+        return not self.problem and self.live is not None and self.live.is_sound
+
+
+def locate(path: Path | None) -> Path:
+    """The index folder that `path` is or holds, or the nearest one upward; CURRENT may be missing.
+
+    Raises IndexNotFoundError.
+    """
+    start = absolute(path or Path.cwd())
+    candidates = [start, start / FOLDER] if path else [place / FOLDER for place in (start, *start.parents)]
+    for folder in candidates:
+        if (folder / GENERATIONS).is_dir():
+            return folder
+    where = f"{start}" if path else f"{start} or above it"
+    raise IndexNotFoundError(f"There is no index in {where}.", "Make one with `cdesearch index FOLDER`.")
+
+
+def finished_generations(folder: Path) -> list[Path]:
+    """Those that a build has completed."""
+    if not (folder / GENERATIONS).is_dir():
+        return []
+    return sorted(
+        generation
+        for generation in (folder / GENERATIONS).iterdir()
+        if is_generation_name(generation.name)
+        and not generation.is_symlink()
+        and (generation / CHECKSUMS).exists()
+        and not (generation / PLAN).exists()
+    )
+
+
+def check_nothing_lost(folder: Path) -> None:
+    """Raise IndexDamagedError where CURRENT is gone from an index that had been built: a new build would replace it."""
+    if finished_generations(folder):
+        raise IndexDamagedError(
+            f"{folder / CURRENT}, which names the live generation, is missing.",
+            f"Run `cdesearch doctor --repair --index {shlex.quote(str(folder))}`.",
+        )
+
+
+def diagnose(folder: Path) -> Diagnosis:
+    """Read every file of every finished generation and try the live one; raises IndexStateError where there is none.
+
+    Raises IndexUntrustedError where a generation holds links or names data elsewhere: it is not damaged but forged, and
+    neither read nor mended.
+    """
+    problem = ""
+    check_not_linked(folder)
+    check_not_linked(folder / GENERATIONS)
+    try:
+        current_generation(folder)
+    except IndexUntrustedError:
+        raise
+    except IndexStateError as error:
+        problem = error.cause
+    live = _named_by_current(folder)
+    if problem and live is None and not finished_generations(folder):
+        current_generation(folder)  # raises what was found
+    others = [_examine(generation) for generation in finished_generations(folder) if generation != live]
+    others.sort(key=lambda one: one.manifest.updated if one.manifest else 0, reverse=True)
+    examined = _examine(live) if live else None
+    if examined and not examined.is_sound:
+        problem = ""  # the files that are damaged say more
+    elif examined and not problem:
+        examined = Examined(examined.generation, tuple(_try(folder)))
+    return Diagnosis(folder, problem, examined, tuple(others))
+
+
+def _named_by_current(folder: Path) -> Path | None:
+    """The live generation, damaged or not; None where CURRENT names none that is there."""
+    try:
+        name = current_name(folder)
+    except (IndexStateError, OSError):
+        return None
+    generation = folder / GENERATIONS / name if name else None
+    return generation if generation and generation.is_dir() and not generation.is_symlink() else None
+
+
+def _examine(generation: Path) -> Examined:
+    check_tree(generation)
+    unreadable: list[Damage] = []
+    try:
+        check_tables(generation)
+    except IndexDamagedError as error:
+        unreadable = [Damage(TABLES, f"cannot be searched ({error.cause})")]
+    try:
+        checksums = read_checksums(generation)
+    except ChecksumsError as error:
+        return Examined(generation, (Damage(CHECKSUMS, str(error)),))
+    damages = list(find_damage(generation, checksums, lambda *_: True, is_complete=True))
+    return Examined(generation, tuple(damages or unreadable))
+
+
+def _try(folder: Path) -> Iterator[Damage]:
+    """What does not work though every file is as it was written."""
+    try:
+        index = Index(folder)
+        manifest = index.manifest
+        for name, table, expected in (
+            ("chunks", index.chunks, manifest.n_chunks),
+            ("documents", index.documents, manifest.n_documents),
+        ):
+            if table.count_rows() != expected:
+                yield Damage(f"tables/{name}.lance", f"has {table.count_rows():,} rows instead of {expected:,}")
+        yield from _missing_indexes(index.chunks, manifest.n_chunks)
+        yield from _unanswered(index.chunks, index.context)
+    except BaseException as error:
+        if not isinstance(error, Exception) and not is_panic(error):
+            raise
+        cause = error.cause if isinstance(error, CdesearchError) else str(error).partition("\n")[0][:200]
+        yield Damage("tables", f"cannot be searched ({cause})")
+
+
+def _missing_indexes(chunks: Any, n_chunks: int) -> Iterator[Damage]:
+    wanted = ["text_idx", *(["vector_idx"] if n_chunks >= VECTOR_INDEX_FROM else [])]
+    for name in wanted:
+        stats = chunks.index_stats(name)
+        if stats is None:
+            yield Damage("tables/chunks.lance/_indices", f"has no {name}")
+        elif stats.num_unindexed_rows:
+            yield Damage("tables/chunks.lance/_indices", f"lacks {stats.num_unindexed_rows:,} rows in {name}")
+
+
+def _unanswered(chunks: Any, context: Context) -> Iterator[Damage]:
+    """Ask for a chunk by its own words, and for the neighbours of its vector."""
+    (row,) = chunks.search().select(["text", "vector"]).limit(1).to_list()
+    words = " ".join(row["text"].split()[:20])
+    if any(map(str.isalnum, words)) and not chunks.search(words, query_type="fts").limit(1).to_list():
+        yield Damage("tables/chunks.lance/_indices", "does not find a chunk by its words")
+    if not chunks.search(row["vector"], vector_column_name="vector").limit(1).to_list():
+        yield Damage("tables/chunks.lance/_indices", "does not find a chunk by its vector")
+    if context.sample_vectors.shape[1] != len(row["vector"]):
+        yield Damage(CONTEXT, "has vectors of another dimension than the chunks")

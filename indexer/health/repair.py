@@ -1,0 +1,132 @@
+"""Mend a damaged index from what is sound in it."""
+
+import shutil
+from collections import Counter
+from collections.abc import Callable, Iterator
+from dataclasses import replace
+from pathlib import Path
+from typing import Any
+
+import pyarrow as pa
+
+from cdesearch.errors import IndexDamagedError
+from cdesearch.store.checksums import MANIFEST, PLAN, write_checksums
+from cdesearch.store.file_account import FILES, read_files, write_files
+from cdesearch.store.folder import REBUILD, write_new
+from cdesearch.store.index import CONTEXT, connect
+from cdesearch.store.lance_manifest import NAMES
+from indexer.build import Report, build
+from indexer.generations.generation import link_or_copy, open_building, swap_in
+from indexer.generations.lock import locked
+from indexer.generations.tables import Tables
+from indexer.health.doctor import Diagnosis, Examined, diagnose
+from indexer.plan import Record
+from indexer.progress import Progress
+from indexer.settings import Options
+
+# What is made from the rows of the chunks table, or is not needed to read them.
+DERIVED = (
+    "tables/chunks.lance/_indices",
+    "tables/chunks.lance/_transactions/",
+    "tables/chunks.lance/_versions/latest_version_hint.json",
+)
+LISTS = ("tables/documents.lance", FILES)  # which the next update makes again from the sources
+BATCH = 4096  # chunks that are copied together
+
+
+def repair(folder: Path, wait: bool, progress: Progress, say: Callable[[str], None]) -> None:
+    """Make the index in `folder` sound with as little new work as possible; `say` is told each step.
+
+    Search indexes are made again from the chunks. Where chunks, context or manifest are damaged, the generation before
+    is made live and brought up to date. Failing that, the index is built again from its sources with its own settings.
+    Raises IndexDamagedError where even these are lost.
+    """
+    options = Options(index=folder, wait=wait)
+    with locked(folder, wait):
+        found = diagnose(folder)
+        if found.is_sound:
+            say("Nothing is damaged.")
+            return
+        whole = next((one for one in found.others if one.is_sound), None)
+        if found.live and _has_sound_chunks(found.live):
+            needs_update = _mend(folder, found.live, progress, say)
+        elif whole:
+            _make_live(folder, whole.generation)
+            say("The generation before is whole, and is live again.")
+            needs_update = True
+        elif found.live and found.live.manifest:
+            options = replace(options, rebuild=True)
+            say("The index is built again from its sources, with the settings that it had.")
+            needs_update = True
+        else:
+            raise _lost(found)
+    if needs_update:
+        say(_told(build([], options, progress)))
+
+
+def _has_sound_chunks(live: Examined) -> bool:
+    return live.manifest is not None and all(damage.file.startswith((*DERIVED, *LISTS)) for damage in live.damages)
+
+
+def _mend(folder: Path, live: Examined, progress: Progress, say: Callable[[str], None]) -> bool:
+    """Copy the chunks into a new generation and index them anew; returns whether an update has to follow."""
+    manifest = live.manifest
+    assert manifest is not None
+    has_lists = not any(damage.file.startswith(LISTS) for damage in live.damages)
+    building = open_building(folder, None, {"mends": live.generation.name})
+    shutil.rmtree(building / "tables", ignore_errors=True)  # of a repair that was stopped
+    database = connect(live.generation, NAMES if has_lists else {"chunks.lance"})
+    chunks = database.open_table("chunks")
+    tables = Tables(building, chunks.schema.field("vector").type.list_size)
+    advance = progress.stage("Copying chunks", manifest.n_chunks)
+    for batch in _batches(chunks):
+        tables.chunks.add(batch)
+        advance(batch.num_rows)
+    documents = database.open_table("documents").to_arrow().to_pylist() if has_lists else _documents_of(chunks)
+    tables.write_documents(documents)
+    progress.stage("Indexing words", None)
+    tables.finish()
+    (building / CONTEXT).unlink(missing_ok=True)  # of a repair that was stopped
+    link_or_copy(live.generation / CONTEXT, building / CONTEXT)
+    write_files(list(read_files(live.generation)) if has_lists else [], building / FILES)
+    replace(manifest, n_documents=len(documents)).save(building / MANIFEST)
+    write_checksums(building, None)
+    swap_in(folder, building)
+    say("The search indexes were made again from the chunks; nothing was embedded.")
+    if not has_lists:
+        say("The lists of documents and files are made again from the sources.")
+    return not has_lists
+
+
+def _batches(chunks: Any) -> Iterator[pa.Table]:
+    columns = chunks.schema.names
+    reader = chunks.search().select(columns).limit(chunks.count_rows()).to_batches(BATCH)
+    for batch in reader:
+        yield pa.Table.from_batches([batch]).select(columns)
+
+
+def _documents_of(chunks: Any) -> list[Record]:
+    """The documents that hold the chunks. Their files count as changed, so that the next update reads them."""
+    rows = chunks.search().select(["document_id", "path"]).limit(chunks.count_rows()).to_arrow()
+    lengths = Counter(zip(rows["document_id"].to_pylist(), rows["path"].to_pylist(), strict=True))
+    unknown = {"title": "", "size": -1, "mtime_ns": 0, "file_hash": "", "n_records": 1}
+    documents: list[Record] = [
+        {"id": name, "path": path, "n_chunks": n, **unknown} for (name, path), n in lengths.items()
+    ]
+    return documents
+
+
+def _make_live(folder: Path, generation: Path) -> None:
+    write_new(generation / PLAN, "{}")  # what a build has, up to the moment when it is live
+    swap_in(folder, generation)
+
+
+def _lost(found: Diagnosis) -> IndexDamagedError:
+    cause = found.problem or f"The index in {found.folder} is damaged: {found.damages[0]}."
+    return IndexDamagedError(f"{cause} Its settings are lost, and no generation of it is whole.", REBUILD)
+
+
+def _told(report: Report) -> str:
+    if not report.changed:
+        return "It is up to date."
+    return f"It is up to date: {report.n_chunks:,} chunks, {report.embedded:,} of them embedded now."

@@ -1,1 +1,0 @@
-"""Files read and cut in processes of their own, which a bad file may crash without harm."""

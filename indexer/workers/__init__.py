@@ -1,0 +1,1 @@
+"""In which processes are files read, and within which limits?"""

@@ -1,0 +1,261 @@
+"""Files read by several processes at once, their contents in the order in which the files were given."""
+
+import os
+import threading
+import time
+from collections import deque
+from collections.abc import Iterator, Sequence
+from dataclasses import asdict, dataclass
+from typing import Any
+
+import pyarrow as pa
+
+from indexer.files.walk import Source
+from indexer.formats.records import Columns
+from indexer.workers.limits import Limits
+from indexer.workers.messages import CHUNKS, DOCUMENTS, Message
+from indexer.workers.process import START_SECONDS, Worker, cannot_start
+
+BYTES_PER_WORKER = 500_000  # a process takes a third of a second to start: fewer files need fewer of them
+MOST_WAITING_BYTES = 64_000_000  # of messages whose turn has not come
+MOST_FILES_AHEAD = 1000
+LOOK_EVERY = 0.25  # seconds between two looks for workers that hang
+
+
+@dataclass(frozen=True, slots=True)
+class Reading:
+    """What a worker needs to know once."""
+
+    tokenizer: str  # JSON
+    max_tokens: int
+    columns: Columns
+    max_file_bytes: int
+    limits: Limits
+
+
+@dataclass(frozen=True, slots=True)
+class Begun:
+    """A file was opened and hashed."""
+
+    source: Source
+    file_hash: str
+
+
+@dataclass(frozen=True, slots=True)
+class Batch:
+    """Some chunks of a file, as rows of the chunk schema; and the documents that are complete with them."""
+
+    source: Source
+    chunks: pa.RecordBatch
+    documents: list[dict[str, Any]]  # id, title, n_chunks, n_records
+
+
+@dataclass(frozen=True, slots=True)
+class Ended:
+    """A file has been read to its end, or cannot be read."""
+
+    source: Source
+    reason: str | None  # why it cannot
+
+
+Event = Begun | Batch | Ended
+
+
+def worker_count(sources: Sequence[Source]) -> int:
+    """How many processes are worth starting: at most one a core."""
+    affinity = getattr(os, "sched_getaffinity", None)
+    cores = len(affinity(0)) if affinity else os.cpu_count() or 1
+    worth = 1 + sum(source.size for source in sources) // BYTES_PER_WORKER
+    return min(cores, len(sources), worth)
+
+
+class Pool:
+    """Worker processes, each with a thread that feeds it. They start at once; a `with` ends them whatever happens."""
+
+    def __init__(self, n_workers: int) -> None:
+        self._turn = threading.Condition()
+        self._reading: Reading | None = None
+        self._sources: Sequence[Source] = ()
+        self._next = 0  # the first file that no worker has taken
+        self._head = 0  # the file whose messages are handed out
+        self._waiting: dict[int, deque[Message]] = {}
+        self._waiting_bytes = 0
+        self._workers: set[Worker] = set()
+        self._closed = False
+        self._failure: BaseException | None = None
+        self._threads = [threading.Thread(target=self._serve, daemon=True) for _ in range(n_workers)]
+        for thread in self._threads:
+            thread.start()
+
+    def __enter__(self) -> "Pool":
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        self.close()
+
+    def close(self) -> None:
+        """End every worker now."""
+        with self._turn:
+            self._closed = True
+            for worker in self._workers:
+                worker.kill()
+            self._turn.notify_all()
+        for thread in self._threads:
+            thread.join()
+
+    def read(self, sources: Sequence[Source], reading: Reading) -> Iterator[Event]:
+        """What the files hold, file after file; raises CdesearchError where no worker can be started."""
+        with self._turn:
+            self._sources, self._reading = sources, reading
+            self._turn.notify_all()
+        for place, source in enumerate(sources):
+            with self._turn:
+                self._head = place
+                self._turn.notify_all()
+            while True:
+                message = self._take(place)
+                kind = message.header["kind"]
+                if kind == "begun":
+                    yield Begun(source, str(message.header["hash"]))
+                elif kind == "batch":
+                    yield _batch(source, message)
+                elif kind == "done":
+                    yield Ended(source, message.header["reason"])
+                    break
+
+    def _take(self, place: int) -> Message:
+        """The next message of a file; workers that hang are killed while one waits for it."""
+        with self._turn:
+            while True:
+                if self._failure is not None:
+                    raise self._failure
+                waiting = self._waiting.get(place)
+                if waiting:
+                    message = waiting.popleft()
+                    self._waiting_bytes -= message.size
+                    if message.header["kind"] == "done":
+                        del self._waiting[place]
+                    self._turn.notify_all()
+                    return message
+                self._turn.wait(LOOK_EVERY)
+                self._kill_hanging()
+
+    def _kill_hanging(self) -> None:
+        limits = self._reading.limits if self._reading else Limits()
+        for worker in self._workers:
+            since = worker.waiting_since
+            if since is None:
+                continue
+            limit = limits.seconds if worker.is_set else START_SECONDS
+            if time.monotonic() - since > limit:
+                worker.kill(f"took longer than {limit:g} s")
+
+    def _serve(self) -> None:
+        """Of one thread: keep a worker, and hand it file after file. A worker dies with the thread that started it."""
+        worker: Worker | None = None
+        try:
+            worker = self._started()
+            while not self._closed:
+                place = self._claim()
+                if place is None:
+                    break
+                worker = worker or self._started()
+                if not self._read_one(worker, place):
+                    self._bury(worker)
+                    worker = None
+        except BaseException as error:
+            with self._turn:
+                self._failure = None if self._closed else error
+                self._turn.notify_all()
+        finally:
+            if worker is not None:
+                self._bury(worker)
+
+    def _started(self) -> Worker:
+        worker = Worker()
+        with self._turn:
+            self._workers.add(worker)
+            if self._closed:
+                worker.kill()
+        return worker
+
+    def _bury(self, worker: Worker) -> str:
+        with self._turn:
+            self._workers.discard(worker)
+        return worker.bury(self._limits.memory_bytes)
+
+    @property
+    def _limits(self) -> Limits:
+        return self._reading.limits if self._reading else Limits()
+
+    def _claim(self) -> int | None:
+        """The next file to read; None where there is none."""
+        with self._turn:
+            while not self._closed:
+                if self._reading is not None:
+                    if self._next == len(self._sources):
+                        return None
+                    if self._next - self._head < MOST_FILES_AHEAD:
+                        self._next += 1
+                        return self._next - 1
+                self._turn.wait()
+        return None
+
+    def _read_one(self, worker: Worker, place: int) -> bool:
+        """Have one file read; returns whether the worker can read another."""
+        reading = self._reading
+        if reading is None or not (worker.is_set or self._set_up(worker, reading)):
+            return self._failed(worker, place)
+        source = self._sources[place]
+        worker.tell(_task(source))
+        is_done = False
+        while (message := worker.hear()) is not None:
+            kind = message.header.get("kind")
+            if kind in ("free", "retired"):
+                return bool(kind == "free")
+            is_done = kind == "done"
+            self._put(place, message)
+        return False if is_done else self._failed(worker, place)
+
+    def _set_up(self, worker: Worker, reading: Reading) -> bool:
+        ready = worker.hear()
+        if ready is None:
+            return False
+        settings = {
+            "tokenizer": reading.tokenizer,
+            "max_tokens": reading.max_tokens,
+            "columns": asdict(reading.columns),
+            "max_file_bytes": reading.max_file_bytes,
+            "limits": asdict(reading.limits),
+        }
+        worker.tell(Message(settings))
+        worker.is_set = worker.hear() is not None
+        return worker.is_set
+
+    def _failed(self, worker: Worker, place: int) -> bool:
+        reason = self._bury(worker)
+        if not worker.is_set:
+            raise cannot_start(reason)
+        self._put(place, Message({"kind": "done", "reason": f"could not be read: {reason}"}))
+        return False
+
+    def _put(self, place: int, message: Message) -> None:
+        """Hand a message over; where its file's turn has not come and much is waiting, only when there is room."""
+        with self._turn:
+            while not self._closed and place != self._head and self._waiting_bytes > MOST_WAITING_BYTES:
+                self._turn.wait()
+            self._waiting.setdefault(place, deque()).append(message)
+            self._waiting_bytes += message.size
+            self._turn.notify_all()
+
+
+def _task(source: Source) -> Message:
+    top = str(source.top) if source.top is not None else None
+    task = {"file": str(source.file), "path": source.path, "size": source.size, "mtime_ns": source.mtime_ns, "top": top}
+    return Message(task)
+
+
+def _batch(source: Source, message: Message) -> Batch:
+    chunks = pa.ipc.read_record_batch(pa.py_buffer(message.chunks), CHUNKS)
+    documents = pa.ipc.read_record_batch(pa.py_buffer(message.documents), DOCUMENTS)
+    return Batch(source, chunks, documents.to_pylist())

@@ -1,0 +1,65 @@
+import json
+import tomllib
+
+import pytest
+
+from benchmarks.ablations.ablation import ablation
+from cdesearch.errors import InputError
+
+PLAN = """
+evaluate = ["beir"]
+max_tokens = 32
+[recipe.data]
+pairs = ["pairs.jsonl"]
+held_out = 0.4
+[recipe.batches]
+size = 8
+context_size = 4
+cluster_size = 8
+filter = "none"
+[recipe.learning]
+steps = 2
+warmup = 1
+micro_batch = 8
+[recipe.run]
+watch_every = 10
+[arms]
+"no context" = { "model.contextual" = false }
+"context" = { "model.contextual" = true, "learning.steps" = 3 }
+"""
+
+
+@pytest.mark.parametrize("kind", ["tiny_checkpoint", "joint_checkpoint"])
+def test_arms_are_trained_and_measured_once(tmp_path, kind, request):
+    words = ["cat", "dog", "water", "moon", "engine", "bread"]
+    rows = [{"query": f"{word} {other}", "document": f"the {other} {word}"} for word in words for other in words]
+    (tmp_path / "pairs.jsonl").write_text("\n".join(map(json.dumps, rows)))
+    beir = tmp_path / "beir"
+    (beir / "qrels").mkdir(parents=True)
+    (beir / "corpus.jsonl").write_text("\n".join(json.dumps({"_id": word, "text": f"the {word}"}) for word in words))
+    (beir / "queries.jsonl").write_text("\n".join(json.dumps({"_id": f"q {word}", "text": word}) for word in words))
+    (beir / "qrels" / "test.tsv").write_text(
+        "\n".join(["query-id\tcorpus-id\tscore", *(f"q {word}\t{word}\t1" for word in words)])
+    )
+    plan = tmp_path / "plan.toml"
+    plan.write_text(PLAN)
+    for _ in range(2):  # the second time everything is there
+        ablation(plan, tmp_path, request.getfixturevalue(kind), tmp_path / "runs", tmp_path)
+    (record,) = (json.loads(file.read_text()) for file in tmp_path.glob("plan-*.json"))
+    without, context = record["arms"]
+    assert [arm["name"] for arm in record["arms"]] == list(tomllib.loads(PLAN)["arms"])
+    assert context["recipe"]["learning"]["steps"] == 3 and not without["recipe"]["model"]["contextual"]
+    assert without["ndcg"]["beir"].keys() == {"true", "random", "null", "document", "fused"}
+    assert len(context["held_out"]) == 2
+    lines = (tmp_path / "runs" / "plan" / "context" / "log.jsonl").read_text().splitlines()
+    assert sum("loss" in json.loads(line) and "held_out" not in json.loads(line) for line in lines) == 3
+
+
+def test_a_plan_that_misses_something_is_refused_by_name(tmp_path):
+    plan = tmp_path / "plan.toml"
+    plan.write_text(PLAN.replace("max_tokens", "tokens"))
+    with pytest.raises(InputError, match="has no max_tokens"):
+        ablation(plan, tmp_path, tmp_path, tmp_path, tmp_path)
+    plan.write_text(PLAN.replace('"model.contextual" = false', '"model.contextal" = false'))
+    with pytest.raises(InputError, match="did you mean contextual"):
+        ablation(plan, tmp_path, tmp_path, tmp_path, tmp_path)

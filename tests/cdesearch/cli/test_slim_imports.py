@@ -1,0 +1,63 @@
+import os
+import subprocess
+import sys
+
+import pytest
+
+import cdesearch
+
+HEAVY = ("torch", "lancedb", "faiss", "transformers", "onnxruntime")
+
+
+def loaded_after(code):
+    program = f"import sys\n{code}\nprint([name for name in {HEAVY!r} if name in sys.modules])"
+    return subprocess.run([sys.executable, "-c", program], capture_output=True, text=True, check=True).stdout
+
+
+@pytest.mark.parametrize(
+    "code",
+    [
+        "import cdesearch",
+        "from cdesearch import Hit, CdesearchError",
+        "import cdesearch.cli.main, indexer.command",
+    ],
+)
+def test_nothing_heavy_is_imported_before_it_is_needed(code):
+    assert loaded_after(code).splitlines()[-1] == "[]"
+
+
+def test_query_and_index_need_no_torch(tmp_path):
+    (tmp_path / "a.md").write_text("# Cats\n\nA cat purrs.\n\n# Dogs\n\nA dog barks.\n")
+    code = (
+        f"import cdesearch\nhits = cdesearch.build({str(tmp_path)!r}).search('cat')\n"
+        "assert hits[0].chunk.path == 'a.md'"
+    )
+    assert "torch" not in loaded_after(code).splitlines()[-1]
+
+
+def test_a_query_process_does_without_pandas_and_lancedbs_warnings(tmp_path):
+    pytest.importorskip("pandas")
+    (tmp_path / "a.md").write_text("# Cats\n\nA cat purrs.\n")
+    cdesearch.build(tmp_path)
+    program = (
+        "import os, sys\nfrom cdesearch.cli.main import main\n"
+        "try:\n    main()\nfinally:\n    print('pandas' in sys.modules, os.environ['LANCEDB_LOG'])"
+    )
+    command = [sys.executable, "-c", program, "query", "cat", "--index", str(tmp_path)]
+    environment = {name: value for name, value in os.environ.items() if name != "LANCEDB_LOG"}
+    done = subprocess.run(command, env=environment, capture_output=True, text=True, check=True)
+    assert "a.md" in done.stdout and done.stdout.splitlines()[-1] == "False error"
+
+
+def test_the_public_face():
+    assert sorted(cdesearch.__all__) == [
+        "CdesearchError",
+        "Chunk",
+        "Embedder",
+        "Hit",
+        "OpenIndex",
+        "__version__",
+        "build",
+        "open",
+    ]
+    assert all(getattr(cdesearch, name) for name in cdesearch.__all__)

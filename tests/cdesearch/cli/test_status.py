@@ -1,0 +1,81 @@
+from collections import Counter
+
+import numpy as np
+import pytest
+
+from cdesearch.cli import status
+from cdesearch.cli.status import read_status
+from cdesearch.context.sample import sample_context
+from cdesearch.store.index import Index
+from indexer.build import build
+from indexer.progress import Silent
+from indexer.settings import Options
+
+WORDS = ["cat", "dog", "water", "moon", "engine", "bread", "river", "stone", "light"]
+
+
+@pytest.fixture
+def docs(tmp_path):
+    """Of 150 files, 90 hold the same text."""
+    folder = tmp_path / "docs"
+    folder.mkdir()
+    for number in range(60):
+        first, second = WORDS[number % 9], WORDS[number // 9]
+        (folder / f"{number}.txt").write_text(f"the {first} and the {second} {number}")
+    for number in range(90):
+        (folder / f"{number}").mkdir()  # files of one name, for the title is part of the text
+        (folder / f"{number}" / "licence.txt").write_text("bread bread bread bread")
+    return folder
+
+
+def drift_after(docs, checkpoint, **options):
+    build([docs], Options(model=checkpoint, **options), Silent())
+    return read_status(Index.open(docs))["drift"]
+
+
+@pytest.mark.parametrize("sampled", [5000, 100])
+def test_a_corpus_of_duplicates_has_not_drifted_right_after_a_refresh(docs, tiny_checkpoint, monkeypatch, sampled):
+    monkeypatch.setattr(status, "DRIFT_SAMPLE", sampled)
+    drift_after(docs, tiny_checkpoint)
+    assert "large" not in drift_after(docs, tiny_checkpoint, refresh_context=True)
+
+
+def test_a_corpus_that_changed_has_drifted_until_its_context_is_refreshed(docs, tiny_checkpoint):
+    drift_after(docs, tiny_checkpoint)
+    for number in range(200):
+        (docs / f"new {number}.txt").write_text(f"stone engine light {number} stone engine light")
+    assert "large" in drift_after(docs, tiny_checkpoint)
+    assert "large" not in drift_after(docs, tiny_checkpoint, refresh_context=True)
+
+
+def test_a_corpus_of_one_text_has_a_mean(docs, tiny_checkpoint, monkeypatch):
+    for file in docs.rglob("*.txt"):
+        file.write_text("the moon")
+    monkeypatch.setattr(status, "DRIFT_SAMPLE", 1)
+    build([docs], Options(model=tiny_checkpoint), Silent())
+    assert status._corpus_mean(Index.open(docs)).shape == (16,)
+
+
+@pytest.mark.parametrize("size", [1000, 40])
+def test_documents_of_uneven_length_are_no_drift(tmp_path, tiny_checkpoint, size):
+    """Long documents of one kind beside short ones of another; the sample is all texts, or some."""
+    for number in range(30):
+        (tmp_path / f"{number}.txt").write_text(f"the cat and the dog {number}")
+    for number in range(3):
+        lines = "".join(f"stone engine light {number} {line} " * 20 + "\n\n" for line in range(60))
+        (tmp_path / f"long {number}.txt").write_text(lines)
+    drift = drift_after(tmp_path, tiny_checkpoint, context_size=size)
+    assert "large" not in drift and (size == 40 or "(0.0 standard errors)" in drift)
+
+
+def test_chances_are_those_of_the_sampler():
+    """Seen over many draws of the sampler itself."""
+    lengths = {"a": 1, "b": 4, "c": 16, "d": 64}
+    chunks = [(f"{name}{part}", name, f"{name}{part}") for name, length in lengths.items() for part in range(length)]
+    drawn = Counter(chunk for seed in range(400) for chunk in sample_context(chunks, 20, seed))
+    chances = status._chances(np.array([lengths[name] ** -0.5 for _, name, _ in chunks]), 20)
+    assert chances.sum() == pytest.approx(20)
+    for name, length in lengths.items():
+        seen = sum(drawn[chunk] for chunk, document, _ in chunks if document == name) / 400 / length
+        wanted = next(chance for chance, (_, document, _) in zip(chances, chunks, strict=True) if document == name)
+        assert seen == pytest.approx(wanted, abs=0.05)

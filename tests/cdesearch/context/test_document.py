@@ -1,0 +1,82 @@
+import math
+
+import numpy as np
+from hypothesis import given
+from hypothesis import strategies as st
+
+from cdesearch.context.document import add_document, take_document_out, to_unit
+
+seeds = st.integers(0, 1000)
+
+
+def unit_vectors(n, seed):
+    return to_unit(np.random.default_rng(seed).standard_normal((n, 8)).astype(np.float32))
+
+
+def about(vectors):
+    """The direction of the mean, exactly rounded sums one coordinate at a time."""
+    mean = [math.fsum(column) / len(vectors) for column in vectors.T.tolist()]
+    return np.array(mean) / math.hypot(*mean)
+
+
+@given(st.integers(1, 30), st.floats(0, 1), seeds)
+def test_own_vectors_can_be_had_back(n, weight, seed):
+    own = unit_vectors(n, seed)
+    np.testing.assert_allclose(take_document_out(add_document(own, weight), weight), own, atol=1e-4)
+
+
+@given(st.integers(1, 30), st.floats(0, 2), seeds)
+def test_each_chunk_gets_the_direction_of_the_mean_as_long_as_the_weight(n, weight, seed):
+    own = unit_vectors(n, seed)
+    placed = add_document(own, weight)
+    np.testing.assert_allclose(placed, own + weight * about(own), atol=1e-5)
+    assert placed.dtype == np.float32
+
+
+@given(st.integers(1, 20), seeds, st.randoms())
+def test_the_order_of_chunks_does_not_matter(n, seed, random):
+    own, order = unit_vectors(n, seed), random.sample(range(n), n)
+    np.testing.assert_allclose(add_document(own, 0.6)[order], add_document(own[order], 0.6), atol=1e-6)
+
+
+def test_a_document_of_one_chunk_keeps_its_direction():
+    own = unit_vectors(1, 0)
+    np.testing.assert_allclose(to_unit(add_document(own, 0.6)), own, atol=1e-6)
+
+
+def test_chunks_move_towards_what_their_document_is_about():
+    own = unit_vectors(5, 0)
+    about = to_unit(own.mean(axis=0, keepdims=True))[0]
+    assert (to_unit(add_document(own, 0.6)) @ about > own @ about).all()
+
+
+def test_vectors_that_cancel_out_stay():
+    own = np.array([[1, 0], [-1, 0]], np.float32)
+    placed = add_document(own, 0.6)
+    np.testing.assert_array_equal(placed, own)
+    assert placed.dtype == np.float32
+
+
+def test_a_mean_of_rounding_errors_is_no_direction_and_a_longer_one_is():
+    for left, moves in ((4e-7, False), (4e-6, True)):
+        own = np.array([[1, left], [-1, left]])
+        assert (add_document(own, 0.6) != own).any() == moves
+        np.testing.assert_allclose(add_document(own, 0.6), own + moves * 0.6 * np.array([0, 1]), atol=1e-6)
+
+
+def test_what_a_few_chunks_say_is_not_rounded_away_by_many():
+    """In single precision the sum reaches 1000, and 0.00002 added to that is lost."""
+    parts = [(0, 1), (1, 2e-5), (-1, 2e-5), (0, -1)]
+    own = np.repeat(np.array(parts, np.float32), 1000, axis=0)
+    np.testing.assert_allclose(add_document(own, 0.6) - own, np.tile([0, 0.6], (4000, 1)), atol=1e-3)
+
+
+@given(st.integers(1, 10), seeds, st.floats(1e-6, 1e6))
+def test_unit_vectors_keep_their_direction_and_lose_their_length(n, seed, scale):
+    vectors = np.random.default_rng(seed).standard_normal((n, 5)) * scale
+    for vector, unit in zip(vectors, to_unit(vectors), strict=True):
+        np.testing.assert_allclose(unit, vector / math.hypot(*vector), rtol=1e-9)
+
+
+def test_a_vector_of_zeros_stays():
+    np.testing.assert_array_equal(to_unit(np.array([[0.0, 0.0], [0.0, 2.0]])), [[0, 0], [0, 1]])

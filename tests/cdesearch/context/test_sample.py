@@ -1,0 +1,114 @@
+import math
+import random
+from collections import Counter
+from hashlib import blake2b
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from cdesearch.context import sample
+from cdesearch.context.sample import sample_context
+
+CHUNKS = [(f"long-{n}", "long", f"content {n}") for n in range(2000)]
+CHUNKS += [(f"short-{n}", f"short-{n}", f"other {n}") for n in range(200)]
+
+corpora = st.lists(st.tuples(st.sampled_from("pqrst"), st.integers(0, 12)), max_size=40).map(
+    lambda drawn: [(f"chunk-{n}", document, f"content {content}") for n, (document, content) in enumerate(drawn)]
+)
+
+
+def sampled_by_the_definition(chunks, size, seed):
+    """Efraimidis and Spirakis: the largest u ** (1 / weight), where n chunks of a document weigh sqrt(n) together."""
+    lengths = Counter(document for _, document, _ in chunks)
+
+    def priority(chunk):
+        _, document, content = chunk
+        drawn = int.from_bytes(blake2b(f"{seed} {content}".encode(), digest_size=8).digest(), "big")
+        return math.log((drawn + 1) / 2**64) * math.sqrt(lengths[document])
+
+    chosen, texts = [], set()
+    for chunk in sorted(chunks, key=lambda chunk: (-priority(chunk), chunk[0])):
+        if chunk[2] not in texts and len(chosen) < size:
+            chosen.append(chunk[0])
+            texts.add(chunk[2])
+    return sorted(chosen)
+
+
+@given(corpora, st.integers(0, 15), st.integers(0, 5))
+def test_the_sample_is_that_of_the_definition(chunks, size, seed):
+    assert sample_context(iter(chunks), size, seed) == sampled_by_the_definition(chunks, size, seed)
+
+
+@given(corpora, st.integers(0, 15), st.randoms())
+def test_the_order_of_chunks_does_not_matter(chunks, size, order):
+    assert sample_context(order.sample(chunks, len(chunks)), size, 0) == sample_context(chunks, size, 0)
+
+
+@given(corpora, st.integers(0, 15))
+def test_a_larger_sample_holds_the_smaller_one(chunks, size):
+    assert set(sample_context(chunks, size, 0)) <= set(sample_context(chunks, size + 1, 0))
+
+
+@given(corpora, st.integers(0, 15))
+def test_as_many_different_texts_as_there_are_and_fit_are_taken(chunks, size):
+    texts = {chunk: content for chunk, _, content in chunks}
+    taken = [texts[chunk] for chunk in sample_context(chunks, size, 0)]
+    assert len(taken) == len(set(taken)) == min(size, len(set(texts.values())))
+
+
+def test_a_document_is_drawn_from_in_proportion_to_the_square_root_of_its_chunks():
+    lengths = {"one": 1, "four": 4, "sixteen": 16, "sixty-four": 64}
+    chunks = [(f"{name}/{n}", name, f"{name} {n}") for name, length in lengths.items() for n in range(length)]
+    draws = 3000
+    first = Counter(sample_context(chunks, 1, seed)[0].split("/")[0] for seed in range(draws))
+    whole = sum(map(math.sqrt, lengths.values()))
+    for name, length in lengths.items():
+        share = math.sqrt(length) / whole
+        assert abs(first[name] - draws * share) < 4 * math.sqrt(draws * share * (1 - share))
+
+
+@pytest.mark.parametrize(("byte", "expected"), [(b"\x00", 2.0**-64), (b"\xff", 1.0)])
+def test_the_random_number_of_a_text_is_never_zero_and_never_above_one(byte, expected, monkeypatch):
+    """Its logarithm is taken: zero would have none."""
+
+    class Digest:
+        def __init__(self, _text, digest_size):
+            self._size = digest_size
+
+        def digest(self):
+            return byte * self._size
+
+    monkeypatch.setattr(sample, "blake2b", Digest)
+    assert sample._uniform("text", 0) == expected
+
+
+def test_the_random_numbers_of_texts_are_spread_evenly():
+    numbers = sorted(sample._uniform(f"text {n}", 0) for n in range(4000))
+    assert all(abs(number - n / 4000) < 0.035 for n, number in enumerate(numbers))
+
+
+def test_one_long_file_does_not_dominate():
+    chosen = sample_context(CHUNKS, 100, seed=0)
+    assert len(chosen) == 100 and sum(chunk.startswith("long") for chunk in chosen) < 40
+
+
+def test_the_draw_depends_on_seed_and_chunks_alone():
+    shuffled = random.Random(1).sample(CHUNKS, len(CHUNKS))
+    assert sample_context(CHUNKS, 100, 0) == sample_context(shuffled, 100, 0) != sample_context(CHUNKS, 100, 1)
+
+
+def test_fewer_chunks_than_asked_for():
+    assert sample_context(CHUNKS[:3], 100, 0) == ["long-0", "long-1", "long-2"]
+
+
+def test_a_text_that_stands_everywhere_counts_once():
+    headers = [(f"header-{n}", f"file-{n}", "the licence") for n in range(500)]
+    chosen = sample_context(CHUNKS + headers, 1000, 0)
+    assert sum(chunk.startswith("header") for chunk in chosen) <= 1
+    assert len(sample_context(headers, 100, 0)) == 1
+
+
+def test_a_corpus_that_changes_a_little_keeps_most_of_its_sample():
+    before, after = (set(sample_context(chunks, 100, 0)) for chunks in (CHUNKS, CHUNKS[20:]))
+    assert len(before & after) > 90

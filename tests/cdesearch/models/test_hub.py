@@ -1,0 +1,150 @@
+"""Ids of the hub, with the real huggingface_hub: its cache, a server on this machine, and nobody at all."""
+
+import json
+import shutil
+from pathlib import Path
+
+import pytest
+from conftest import make_tokenizer
+from local_hub import COMMIT, serving
+from random_released import config_of
+
+from cdesearch.errors import ModelError
+from cdesearch.models.catalog import read_shelf
+from cdesearch.models.hub import checkpoint_folder, is_id
+from indexer.build import build
+from indexer.progress import Silent
+from indexer.settings import Options
+
+NOBODY = "http://127.0.0.1:9"
+TOKENIZER = "answerdotai/ModernBERT-base"
+
+huggingface_hub = pytest.importorskip("huggingface_hub")
+
+
+@pytest.fixture
+def cache(tmp_path, monkeypatch):
+    """An empty cache, and nobody on the net."""
+    monkeypatch.setattr("huggingface_hub.constants.HF_HUB_CACHE", str(tmp_path / "cache"))
+    monkeypatch.setattr("huggingface_hub.constants.ENDPOINT", NOBODY)
+    return tmp_path / "cache"
+
+
+def put_in_cache(cache, name, source, but=()):
+    """A folder laid out as huggingface_hub does, without what is named in `but`."""
+    home = cache / f"models--{name.replace('/', '--')}"
+    snapshot = home / "snapshots" / COMMIT
+    snapshot.mkdir(parents=True)
+    (home / "refs").mkdir()
+    (home / "refs" / "main").write_text(COMMIT)
+    (home / "blobs").mkdir()
+    for number, file in enumerate(sorted(source.rglob("*"))):
+        if file.is_file() and file.name not in but:
+            link = snapshot / file.relative_to(source)
+            link.parent.mkdir(parents=True, exist_ok=True)
+            shutil.copyfile(file, home / "blobs" / str(number))
+            link.symlink_to(home / "blobs" / str(number))
+    return snapshot
+
+
+def at(url, monkeypatch):
+    monkeypatch.setattr("huggingface_hub.constants.ENDPOINT", url)
+    monkeypatch.setattr(
+        "huggingface_hub.constants.HUGGINGFACE_CO_URL_TEMPLATE", url + "/{repo_id}/resolve/{revision}/{filename}"
+    )
+
+
+def message(model):
+    with pytest.raises(ModelError) as caught:
+        checkpoint_folder(model)
+    assert "\n" not in str(caught.value)
+    return str(caught.value)
+
+
+def test_what_is_an_id(tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+
+    assert is_id(Path("jxm/cde-small-v2"))
+    assert not any(is_id(Path(name)) for name in ("model", "a/b/c", "../b", "/a/b", "a /b"))
+    (tmp_path / "jxm" / "cde-small-v2").mkdir(parents=True)
+    assert not is_id(Path("jxm/cde-small-v2"))
+
+
+def test_a_cached_model_is_used_without_network_and_remembered_by_its_id(cache, tiny_checkpoint, tmp_path):
+    snapshot = put_in_cache(cache, "me/model", tiny_checkpoint)
+    model = Path("me/model")
+    assert checkpoint_folder(model) == snapshot
+    (tmp_path / "docs").mkdir()
+    (tmp_path / "docs" / "a.txt").write_text("the cat")
+    build([tmp_path / "docs"], Options(model=model), Silent())
+    manifest = next((tmp_path / "docs").rglob("manifest.json"))
+    assert json.loads(manifest.read_text())["model"] == "me/model"
+    (tmp_path / "docs" / "b.txt").write_text("the dog")
+    assert build([tmp_path / "docs"], Options(), Silent()).embedded == 1
+
+
+def test_a_model_that_is_cached_in_part_is_not_used(cache, tiny_checkpoint, tmp_path):
+    put_in_cache(cache, "me/model", tiny_checkpoint, but=("model.safetensors",))
+    said = message(Path("me/model"))
+    assert "the cache does not hold a whole model of that name" in said and "hf download me/model" in said
+
+
+def test_a_model_is_fetched_once(cache, tiny_checkpoint, tmp_path, monkeypatch, capfd):
+    model = Path("me/model")
+    with serving({"me/model": tiny_checkpoint}) as url:
+        at(url, monkeypatch)
+        folder = checkpoint_folder(model)
+        assert "Fetching" in capfd.readouterr().err
+        assert "no public model of that name" in message(Path("me/other"))
+    names = ["config.json", "tokenizer.json", "model.safetensors", "onnx/second_stage.onnx"]
+    assert all((folder / name).read_bytes() == (tiny_checkpoint / name).read_bytes() for name in names)
+    assert checkpoint_folder(model) == folder
+
+
+def test_weights_that_do_not_arrive_whole_are_removed(cache, tiny_checkpoint, tmp_path, monkeypatch):
+    model = Path("me/model")
+    with serving({"me/model": tiny_checkpoint}, corrupt=True) as url:
+        at(url, monkeypatch)
+        assert "did not arrive whole" in message(model)
+    with serving({"me/model": tiny_checkpoint}) as url:
+        at(url, monkeypatch)
+        weights = checkpoint_folder(model) / "model.safetensors"
+    assert weights.read_bytes() == (tiny_checkpoint / "model.safetensors").read_bytes()
+
+
+def test_v2_comes_with_the_tokenizer_that_it_is_published_without(cache, tmp_path, monkeypatch):
+    published, backbone = tmp_path / "v2", tmp_path / "backbone"
+    published.mkdir()
+    backbone.mkdir()
+    (published / "config.json").write_text(json.dumps(config_of("v2")))
+    (published / "model.safetensors").write_bytes(b"weights")
+    make_tokenizer().save(str(backbone / "tokenizer.json"))
+    model = Path("jxm/cde-small-v2")
+    with serving({"jxm/cde-small-v2": published, TOKENIZER: backbone}) as url:
+        at(url, monkeypatch)
+        checkpoint_folder(model)
+    assert huggingface_hub.try_to_load_from_cache(TOKENIZER, "tokenizer.json") is not None
+
+
+def test_without_network_the_error_says_how_to_fetch_and_where_to_put_it(cache, tmp_path, monkeypatch):
+    said = message(Path("jxm/cde-small-v2"))
+    assert "hf download jxm/cde-small-v2 --local-dir cde-small-v2" in said and f"hf download {TOKENIZER}" in said
+    assert "name it with --model" in said
+    monkeypatch.setattr("huggingface_hub.constants.HF_HUB_OFFLINE", True)
+    assert "(HF_HUB_OFFLINE is set)" in message(Path("jxm/cde-small-v2"))
+
+
+def test_the_list_of_models(cache, tiny_checkpoint):
+    ships, *known = read_shelf()
+    assert ships.where == "ships"
+    assert [row.name for row in known] == ["jxm/cde-small-v1", "jxm/cde-small-v2"]
+    put_in_cache(cache, "me/model", tiny_checkpoint)
+    put_in_cache(cache, "jxm/cde-small-v1", tiny_checkpoint)
+    put_in_cache(cache, "me/half", tiny_checkpoint, but=("model.safetensors",))
+    rows = {row.name: row.where for row in read_shelf()}
+    assert rows == {
+        "(default)": "ships",
+        "me/model": "cached",
+        "jxm/cde-small-v1": "cached",
+        "jxm/cde-small-v2": "to fetch",
+    }

@@ -1,0 +1,316 @@
+"""Random checkpoints under the published names: the real shapes on no device at all, small ones for values."""
+
+import json
+
+import numpy as np
+import numpy_released
+import pytest
+import torch
+from random_released import (
+    MODERN,
+    NOMIC,
+    PUBLISHED_MODERN,
+    PUBLISHED_NOMIC,
+    VARIANTS,
+    D,
+    backbone_of,
+    config_of,
+    published_shapes,
+    random_state,
+)
+from safetensors.torch import save_file
+from torch.nn import functional
+
+from cdesearch.errors import InputError, ModelError
+from cdesearch.models.backbones.joint import text_states, through
+from cdesearch.models.released.folder import open_released
+from cdesearch.models.released.model import load_released
+
+
+def make(variant, **changes):
+    return load_released(config_of(variant, **changes), random_state(variant), backbone_of(variant), variant)
+
+
+def texts(n_texts=3, length=30):
+    generator = torch.Generator().manual_seed(1)
+    ids = torch.randint(30, 1000, (n_texts, length), generator=generator)
+    mask = torch.ones_like(ids)
+    mask[0, 5:] = 0
+    mask[1:2, 20:] = 0
+    return ids * mask, mask
+
+
+def context(size=12):
+    return torch.randn(size, D, generator=torch.Generator().manual_seed(2))
+
+
+@pytest.fixture(autouse=True)
+def without_gradients():
+    with torch.no_grad():
+        yield
+
+
+def close(found, wanted, atol=1e-5):
+    torch.testing.assert_close(found, wanted, atol=atol, rtol=0)
+
+
+@pytest.mark.parametrize(
+    ("variant", "fields", "millions", "within"),
+    [("v1", PUBLISHED_NOMIC, 281.1, 0.05), ("v2", PUBLISHED_MODERN, 306, 0.5)],
+)
+def test_the_published_checkpoints_load_without_a_word_on_the_backbone(variant, fields, millions, within):
+    shapes = published_shapes(variant, fields)
+    assert sum(np.prod(shape) for shape in shapes.values()) / 1e6 == pytest.approx(millions, abs=within)
+    state = {name: torch.empty(shape, device="meta") for name, shape in shapes.items()}
+    model = load_released(config_of(variant, transductive_corpus_size=512), state, variant=variant)
+    prompts = [name for name in shapes if "prompt_projection" in name]
+    assert set(model.state_dict()) == set(shapes) - set(prompts)
+    assert model.second_stage_model.soft_prompts.shape == (8, 768)
+
+
+@pytest.mark.parametrize("skips", [False, True])
+@pytest.mark.parametrize("variant", VARIANTS)
+def test_both_stages_agree_with_the_facts_in_numpy(variant, skips):
+    config = config_of(variant, pool_ignore_instruction_tokens=skips)
+    state, backbone = random_state(variant), backbone_of(variant)
+    model = load_released(config, state, backbone, variant)
+    ids, mask = texts()
+    colon = 27 if variant == "v2" else 1024
+    ids[:, 0] = colon  # at index 0 it ends no instruction
+    ids[1:, 4] = colon
+    ids[2, 9] = colon
+    given = [np.asarray(row[kept.bool()]) for row, kept in zip(ids, mask, strict=True)]
+    wanted = [numpy_released.first_stage(config, state, backbone, variant, text) for text in given]
+    close(model.first_stage(ids, mask).double(), torch.tensor(np.stack(wanted)))
+    rows = context(15)  # three too many
+    wanted = [numpy_released.second_stage(config, state, backbone, variant, text, rows) for text in given]
+    close(model.second_stage(ids, mask, rows).double(), torch.tensor(np.stack(wanted)))
+
+
+@pytest.mark.parametrize("variant", VARIANTS)
+def test_the_order_of_the_context_matters_in_v2_alone(variant):
+    model, rows = make(variant), context()
+    straight, turned = (model.second_stage(*texts(), given) for given in (rows, rows.flip(0)))
+    if variant == "v2":
+        assert (straight - turned).abs().max() > 1e-2
+    else:
+        close(straight, turned)
+    assert (straight - model.second_stage(*texts(), rows.roll(1, 1))).abs().max() > 1e-2
+
+
+def test_rotary_over_the_heads_makes_the_first_stage_blind_to_the_order_of_tokens():
+    ids, mask = texts(1)
+    for variant, is_blind in {"v1": False, "v1_hub_remote_code": True, "v2": False}.items():
+        model = make(variant)
+        change = model.first_stage(ids, mask) - model.first_stage(torch.cat([ids[:, :5].flip(1), ids[:, 5:]], 1), mask)
+        assert (change.abs().max() < 1e-5) == is_blind
+
+
+@pytest.mark.parametrize("variant", VARIANTS)
+def test_a_batch_of_one_padding_and_what_stands_in_it_do_not_matter(variant):
+    model, (ids, mask) = make(variant), texts()
+    together = model.first_stage(ids, mask), model.second_stage(ids, mask, context())
+    for row, length in enumerate(mask.sum(1)):
+        alone = ids[row : row + 1, :length], mask[row : row + 1, :length]
+        close(model.first_stage(*alone)[0], together[0][row])
+        close(model.second_stage(*alone, context())[0], together[1][row])
+    other = ids.masked_fill(mask == 0, 999)
+    close(model.first_stage(other, mask), together[0])
+    close(model.second_stage(other, mask, context()), together[1])
+
+
+@pytest.mark.parametrize("variant", VARIANTS)
+def test_soft_prompts_are_the_projection_of_ones_and_only_the_text_is_pooled(variant):
+    state = random_state(variant)
+    model = load_released(config_of(variant), state, backbone_of(variant), variant)
+    at = "second_stage_model.prompt_projection"
+    hidden = functional.linear(torch.ones(1, D), state[f"{at}.0.weight"], state[f"{at}.0.bias"]).relu()
+    unfolded = functional.linear(hidden, state[f"{at}.2.weight"], state[f"{at}.2.bias"]).reshape(8, D)
+    stage = model.second_stage_model
+    close(stage.soft_prompts, unfolded)
+    (ids, mask), seen = texts(1), []
+    stage.output_projection.register_forward_pre_hook(lambda module, given: seen.append(given[0]))
+    rows = torch.cat([context(), unfolded])[None]
+    rows = torch.cat([rows, stage.backbone.embed(ids)], dim=1)
+    mask_of_all = torch.cat([torch.ones(1, 20, dtype=torch.long), mask], dim=1)
+    model.second_stage(ids, mask, context())
+    states = stage.backbone.leave(through(stage.steps(mask_of_all, 12), stage.enter(rows)))
+    close(seen[0], states[:, 20 : 20 + mask.sum()].mean(1))
+
+
+@pytest.mark.parametrize("n_layers", [1, 2, None])
+@pytest.mark.parametrize("variant", VARIANTS)
+def test_what_texts_share_is_computed_once_and_nothing_changes(variant, n_layers):
+    kept = {name: tensor for name, tensor in random_state(variant).items() if not is_beyond(name, n_layers)}
+    config = config_of(variant, limit_layers=n_layers, limit_layers_first_stage=n_layers)
+    model = load_released(config, kept, backbone_of(variant), variant)
+    stage, (ids, mask), rows = model.second_stage_model, texts(), context(9)
+    before = torch.cat([rows, stage.soft_prompts]).expand(len(ids), -1, -1)
+    entered = stage.enter(torch.cat([before, stage.backbone.embed(ids)], dim=1))
+    steps = stage.steps(torch.cat([mask.new_ones(len(ids), 17), mask], dim=1), 9)
+    plain = through(steps, entered)[:, 17:]
+    close(text_states(stage.share(rows), stage.enter(stage.backbone.embed(ids)), steps)[mask > 0], plain[mask > 0])
+
+
+def is_beyond(name, n_layers):
+    layer = next((int(part) for part in name.split(".layers.")[1:] for part in part.split(".")[:1]), 0)
+    return n_layers is not None and layer >= n_layers
+
+
+@pytest.mark.parametrize("variant", VARIANTS)
+def test_no_context_is_the_null_embedding_in_every_slot(variant):
+    state = random_state(variant)
+    model = load_released(config_of(variant), state, backbone_of(variant), variant)
+    nulls = state["second_stage_model.sequence_dropout_null_embedding"].repeat(12, 1)
+    close(model.second_stage(*texts(), None), model.second_stage(*texts(), nulls))
+
+
+def test_without_sequence_dropout_there_is_no_null_embedding():
+    state = random_state("v1")
+    del state["second_stage_model.sequence_dropout_null_embedding"]
+    model = load_released(config_of("v1", transductive_sequence_dropout_prob=0.0), state, NOMIC, "v1")
+    with pytest.raises(ModelError, match="no null embedding"):
+        model.second_stage(*texts(), None)
+
+
+def test_a_smaller_context_leaves_the_text_of_v1_where_it_was_trained():
+    rows, (ids, mask) = context(1), texts()
+    of_twelve, of_one = (make("v1", transductive_corpus_size=size).second_stage(ids, mask, rows) for size in (12, 1))
+    assert (of_twelve - of_one).abs().max() > 1e-4
+
+
+def test_fields_written_by_later_transformers_mean_the_same():
+    later = {name: value for name, value in MODERN.items() if not name.endswith(("theta", "every_n_layers"))}
+    later["layer_types"] = ["full_attention", "sliding_attention", "sliding_attention", "full_attention"]
+    later["rope_parameters"] = {
+        "full_attention": {"rope_type": "default", "rope_theta": 160_000.0},
+        "sliding_attention": {"rope_type": "default", "rope_theta": 10_000.0},
+    }
+    model = load_released(config_of("v2"), random_state("v2"), later)
+    assert model.config == make("v2").config
+
+
+def test_limit_layers_cuts_the_second_stage():
+    state = {name: tensor for name, tensor in random_state("v1").items() if "backbone.encoder.layers.2" not in name}
+    model = load_released(config_of("v1", limit_layers=2), state, NOMIC)
+    assert (model.config.first_stage.n_layers, model.config.second_stage.n_layers) == (3, 2)
+
+
+def test_a_width_that_the_published_code_rounded_up_is_taken_from_the_weights():
+    shapes = published_shapes("v1", NOMIC | {"n_inner": 256})
+    model = load_released(config_of("v1"), {name: torch.zeros(shape) for name, shape in shapes.items()}, NOMIC)
+    assert model.config.second_stage.inner == 256
+
+
+def test_half_precision_weights_become_fp32_and_are_the_models_own():
+    state = {name: tensor.half() for name, tensor in random_state("v2").items()}
+    model = load_released(config_of("v2"), state, MODERN)
+    before = model.first_stage(*texts())
+    for tensor in state.values():
+        tensor.zero_()
+    close(model.first_stage(*texts()), before, atol=0)
+    assert before.dtype == torch.float32
+
+
+@pytest.mark.parametrize(
+    ("changes", "named"),
+    [
+        ({"pooling_strategy": "last_token"}, "pooling_strategy = 'last_token'"),
+        ({"transductive_tokens_per_document": 4}, "transductive_tokens_per_document = 4"),
+        ({"autoregressive_backbone": True}, "autoregressive_backbone = True"),
+        ({"transductive_corpus_size": "many"}, "transductive_corpus_size is 'many'"),
+        ({"transductive_sequence_dropout_prob": -1}, "transductive_sequence_dropout_prob is -1"),
+        ({"embedder": "answerdotai/ModernBERT-base"}, "embedder is 'answerdotai/ModernBERT-base'"),
+        ({"dataset_backbone": "answerdotai/ModernBERT-base"}, "dataset_backbone is"),
+    ],
+)
+def test_fields_of_the_checkpoint_that_are_not_supported_are_named(changes, named):
+    with pytest.raises(ModelError) as caught:
+        make("v1", **changes)
+    assert named in str(caught.value) and "\n" not in str(caught.value)
+
+
+@pytest.mark.parametrize(
+    ("variant", "changes", "named"),
+    [
+        ("v1", {"activation_function": "gelu"}, "activation_function = 'gelu'"),
+        ("v1", {"rotary_emb_interleaved": True, "prenorm": True}, "prenorm = True, rotary_emb_interleaved = True"),
+        ("v1", {"n_head": 5}, "n_head = 5"),
+        ("v1", {"n_layer": 0}, "n_layer is 0"),
+        ("v2", {"attention_bias": True}, "attention_bias = True"),
+        ("v2", {"norm_eps": "small"}, "norm_eps is 'small'"),
+        ("v2", {"layer_types": ["sliding_attention"] * 4}, "layer_types"),
+        ("v2", {"rope_parameters": {"full_attention": {"rope_type": "yarn"}}}, "rope_type = 'yarn'"),
+    ],
+)
+def test_fields_of_the_backbone_that_are_not_supported_are_named(variant, changes, named):
+    with pytest.raises(ModelError) as caught:
+        load_released(config_of(variant), random_state(variant), backbone_of(variant) | changes, variant)
+    assert named in str(caught.value)
+
+
+def test_weights_that_are_missing_unknown_of_another_shape_or_whole_numbers_are_named():
+    def message(change):
+        state = random_state("v1")
+        change(state)
+        with pytest.raises(ModelError) as caught:
+            load_released(config_of("v1"), state, NOMIC, "v1")
+        return str(caught.value)
+
+    name = "second_stage_model.output_projection.2.bias"
+    assert f"lack {name}." in message(lambda state: state.pop(name))
+    assert "has not: pooler.weight." in message(lambda state: state.update({"pooler.weight": torch.ones(1)}))
+    assert f"{name} is (3,) and not (32,)" in message(lambda state: state.update({name: torch.ones(3)}))
+    assert "whole numbers: " + name in message(lambda state: state.update({name: torch.ones(D, dtype=torch.int8)}))
+    assert "and 1 more" in message(lambda state: [state.pop(key) for key in list(state)[:6]])
+
+
+def test_a_variant_that_does_not_exist_and_a_context_of_another_size():
+    with pytest.raises(ModelError, match="v1_hub_remote_code, v2"):
+        load_released(config_of("v1"), random_state("v1"), NOMIC, "v3")
+    with pytest.raises(InputError, match=r"\(12, 16\)"):
+        make("v1").second_stage(*texts(), torch.ones(12, 16))
+
+
+def write(folder, variant="v1", **changes):
+    folder.mkdir()
+    (folder / "config.json").write_text(json.dumps(config_of(variant, **changes)))
+    save_file(random_state(variant), folder / "model.safetensors")
+    return folder
+
+
+@pytest.mark.parametrize("variant", VARIANTS)
+def test_a_folder_is_read(tmp_path, variant):
+    compat = "hub_remote_code" if variant == "v1_hub_remote_code" else None
+    opened = open_released(write(tmp_path / "released", variant), compat, backbone_of(variant))
+    assert opened.config == make(variant).config
+    close(opened.second_stage(*texts(), context()), make(variant).second_stage(*texts(), context()), atol=0)
+
+
+def test_bad_folders_say_in_one_line_what_is_wrong(tmp_path):
+    def message(folder, **options):
+        with pytest.raises(ModelError) as caught:
+            open_released(folder, backbone=NOMIC, **options)
+        assert "\n" not in str(caught.value)
+        return str(caught.value)
+
+    assert "no config.json" in message(tmp_path)
+    good = write(tmp_path / "good")
+    assert "no compat='other'" in message(good, compat="other")
+    weights = (good / "model.safetensors").read_bytes()
+    for half in (b"", weights[:100], weights[: len(weights) // 2], weights[:-1]):
+        (good / "model.safetensors").write_bytes(half)
+        assert "is not whole" in message(good)
+    (good / "model.safetensors").write_text("version https://git-lfs.github.com/spec/v1\noid sha256:0\n")
+    assert "git lfs pull" in message(good)
+    (good / "model.safetensors").unlink()
+    assert "no model.safetensors" in message(good)
+    (good / "config.json").write_text('{"backbone": {}')
+    assert "cannot be read" in message(good)
+    (good / "config.json").write_text('{"backbone": {}}')
+    assert "names no embedder" in message(good)
+    assert "pooling_strategy = 'max'" in message(write(tmp_path / "other", pooling_strategy="max"))
+    assert "neither NomicBERT nor ModernBERT" in message(
+        write(tmp_path / "t5", embedder="gtr-base", dataset_backbone=None)
+    )
+    assert "not the backbone" in message(write(tmp_path / "v2", "v2"), compat="hub_remote_code")

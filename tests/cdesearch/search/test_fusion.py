@@ -1,0 +1,150 @@
+import math
+from statistics import fmean, pstdev
+
+import numpy as np
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+from hypothesis.extra.numpy import arrays
+
+from cdesearch.search import fusion
+from cdesearch.search.fusion import (
+    FEW_STAND_OUT,
+    FEWEST_NULL,
+    LEAST_DEVIATION,
+    NOISE_RANK,
+    PART_WEIGHT,
+    TEXT_WEIGHT,
+    fuse,
+)
+
+NULL = np.linspace(-0.1, 0.1, 21)
+
+
+def column(n, lowest, highest):
+    return arrays(np.float64, n, elements=st.floats(lowest, highest, allow_subnormal=False))
+
+
+scores = st.integers(1, 130).flatmap(lambda n: st.tuples(column(n, -1, 1), column(n, 0.01, 50)))
+
+
+def fused_by_the_definition(dense, text, null, documents):
+    """What `fuse` promises, one candidate at a time."""
+    null = null if len(null) >= FEWEST_NULL else dense
+    constant = not null or max(null) == min(null)
+    stands_out = [0.0 if constant else (cosine - fmean(null)) / pstdev(null) for cosine in dense]
+    loudest_first = sorted((score for score in text if score > 0), reverse=True)
+    noise = math.inf
+    if len(loudest_first) >= NOISE_RANK:
+        noise = loudest_first[NOISE_RANK - 1]
+    elif loudest_first:
+        noise = min(loudest_first[-1], loudest_first[0] / FEW_STAND_OUT)
+    evidence = [math.log(score / noise) if score > noise else 0.0 for score in text]
+    weight = TEXT_WEIGHT
+    if documents is not None:
+        best = {name: max(e for e, d in zip(evidence, documents, strict=True) if d == name) for name in documents}
+        evidence = [(own + best[name]) / 2 for own, name in zip(evidence, documents, strict=True)]
+        weight = PART_WEIGHT
+    loudness = max(evidence, default=0.0) / max([LEAST_DEVIATION, *stands_out])
+    return [vector + weight * loudness * words for vector, words in zip(stands_out, evidence, strict=True)]
+
+
+cosines = st.integers(-100, 100).map(lambda hundredths: hundredths / 100)
+candidates = st.lists(
+    st.tuples(cosines, st.one_of(st.just(math.nan), st.just(0.0), st.floats(0.01, 50)), st.sampled_from("abcde")),
+    max_size=130,
+)
+
+
+@given(candidates, st.lists(cosines, max_size=20), st.booleans())
+def test_the_fused_scores_are_those_of_the_definition(drawn, null, parts):
+    dense, text, documents = (list(column) for column in zip(*drawn, strict=True)) if drawn else ([], [], [])
+    documents = documents if parts else None
+    found = fuse(np.array(dense), np.array(text), np.array(null), documents)
+    np.testing.assert_allclose(found, fused_by_the_definition(dense, text, null, documents), rtol=1e-7, atol=1e-7)
+
+
+@pytest.mark.parametrize("n", [NOISE_RANK - 1, NOISE_RANK, NOISE_RANK + 1])
+@pytest.mark.parametrize("n_null", [0, FEWEST_NULL - 1, FEWEST_NULL, FEWEST_NULL + 1])
+@pytest.mark.parametrize("loudest", [0.5, 3.0])  # as a logarithm of its ratio to the quietest
+def test_the_definition_holds_where_its_cases_meet(n, n_null, loudest):
+    random = np.random.default_rng(n * n_null)
+    dense, null = random.uniform(-1, 1, n), random.uniform(-1, 1, n_null)
+    text = np.exp(random.uniform(0, loudest, n))
+    expected = fused_by_the_definition(dense.tolist(), text.tolist(), null.tolist(), None)
+    np.testing.assert_allclose(fuse(dense, text, null), expected, rtol=1e-9)
+
+
+@pytest.mark.parametrize("best", [0.2, 1.0, 5.0])
+def test_the_vectors_best_is_taken_for_at_least_the_least_deviation(best, monkeypatch):
+    """Whatever the constant: what the best vector has above it lowers the weight of text, what it lacks does not."""
+    monkeypatch.setattr(fusion, "LEAST_DEVIATION", 0.5)
+    null = np.array([-1.0, 1.0] * 10)
+    fused = fuse(np.array([best, -1.0]), np.array([math.nan, 3.0]), null)
+    evidence = math.log(FEW_STAND_OUT)
+    np.testing.assert_allclose(fused, [best, -1.0 + TEXT_WEIGHT * evidence**2 / max(0.5, best)])
+
+
+@given(scores, st.randoms())
+def test_order_of_candidates_does_not_matter(pair, random):
+    dense, text = pair
+    order = list(range(len(dense)))
+    random.shuffle(order)
+    np.testing.assert_allclose(fuse(dense, text, NULL)[order], fuse(dense[order], text[order], NULL), atol=1e-6)
+
+
+@given(scores)
+def test_better_on_both_sides_is_never_worse(pair):
+    dense, text = pair
+    fused = fuse(dense, text, NULL)
+    better = (dense[:, None] >= dense) & (text[:, None] >= text)
+    assert (fused[:, None] - fused >= -1e-6)[better].all()
+
+
+def test_what_text_did_not_find_has_no_text_evidence():
+    fused = fuse(np.array([0.5, 0.5, 0.5]), np.array([4.0, np.nan, 2.0]), NULL)
+    assert fused[0] > fused[2] > fused[1]
+
+
+def test_the_only_chunk_with_a_rare_word_comes_first():
+    dense = np.array([0.3, 0.2, 0.1])
+    assert fuse(dense, np.array([np.nan, np.nan, 9.0]), NULL).argmax() == 2
+
+
+def test_words_that_are_everywhere_leave_the_ranking_to_the_vectors():
+    dense, text = np.linspace(0.2, 0.5, 150), np.linspace(5.2, 5.0, 150)
+    np.testing.assert_array_equal(np.argsort(fuse(dense, text, NULL)), np.argsort(dense))
+
+
+def test_words_count_less_the_further_the_best_vector_stands_out():
+    def bonus(best):
+        dense, text = np.array([best, 0.1, 0.1]), np.array([np.nan, 6.0, 3.0])
+        fused = fuse(dense, text, NULL)
+        return fused[1] - fuse(dense, np.full(3, np.nan), NULL)[1]
+
+    assert bonus(0.3) > bonus(0.6) > bonus(0.9) > 0
+
+
+def test_a_chunk_shares_half_of_the_text_evidence_of_its_document():
+    dense, text = np.full(4, 0.2), np.array([9.0, np.nan, np.nan, 3.0])
+    alone = fuse(dense, text, NULL, ["a", "b", "c", "d"])
+    shared = fuse(dense, text, NULL, ["a", "a", "c", "d"])
+    np.testing.assert_allclose(shared[1] - alone[1], (alone[0] - alone[1]) / 2)
+    np.testing.assert_array_equal(shared[[0, 2, 3]], alone[[0, 2, 3]])
+
+
+def test_text_counts_for_half_where_chunks_are_parts_of_documents():
+    dense, text = np.full(3, 0.2), np.array([9.0, np.nan, 3.0])
+    silent = fuse(dense, np.full(3, np.nan), NULL)
+    whole, part = fuse(dense, text, NULL) - silent, fuse(dense, text, NULL, ["a", "b", "c"]) - silent
+    np.testing.assert_allclose(part, whole / 2)
+
+
+def test_a_silent_side_says_nothing():
+    assert fuse(np.array([0.3]), np.array([np.nan]), np.array([0.1])).tolist() == [0.0]
+    np.testing.assert_array_equal(np.argsort(fuse(np.array([0.1, 0.9]), np.array([np.nan, np.nan]), NULL)), [0, 1])
+
+
+def test_a_context_of_one_chunk_does_not_silence_the_vectors():
+    dense = np.array([0.1, 0.9, 0.4])
+    np.testing.assert_array_equal(np.argsort(fuse(dense, np.full(3, np.nan), np.array([0.2]))), np.argsort(dense))

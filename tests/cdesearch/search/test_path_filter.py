@@ -1,0 +1,57 @@
+import lancedb
+import pyarrow as pa
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from cdesearch.errors import QueryError
+from cdesearch.search.path_filter import path_condition
+
+PATHS = ["a.md", "ab.md", "aXmd", "it's.md", "sub/a.md", "sub/deep/a.md", "subway/a.md", "[x].md", "a-b.md", "x\ny.md"]
+
+
+@pytest.fixture(scope="module")
+def table(tmp_path_factory):
+    database = lancedb.connect(tmp_path_factory.mktemp("database"))
+    return database.create_table("paths", pa.table({"path": PATHS}))
+
+
+def matching(table, glob):
+    return set(table.search().where(path_condition(glob)).limit(100).to_arrow()["path"].to_pylist())
+
+
+@pytest.mark.parametrize(
+    ("glob", "expected"),
+    [
+        ("*.md", set(PATHS) - {"aXmd"}),
+        ("sub/*.md", {"sub/a.md"}),
+        ("sub/**/*.md", {"sub/a.md", "sub/deep/a.md"}),
+        ("sub", {"sub/a.md", "sub/deep/a.md"}),
+        ("sub/", {"sub/a.md", "sub/deep/a.md"}),
+        ("a?.md", {"ab.md"}),
+        ("[!a].md", set()),
+        ("[a-b].md", {"a.md", "sub/a.md", "sub/deep/a.md", "subway/a.md"}),
+        ("a[!b]b.md", {"a-b.md"}),
+        ("a[!b]deep", set()),
+        ("[[]x[]].md", {"[x].md"}),
+        ("it's.md", {"it's.md"}),
+        ("a.md", {"a.md", "sub/a.md", "sub/deep/a.md", "subway/a.md"}),
+        ("x*y.md", {"x\ny.md"}),
+    ],
+)
+def test_a_glob_selects_the_paths_that_it_names(table, glob, expected):
+    assert matching(table, glob) == expected
+
+
+@settings(max_examples=150, deadline=None, derandomize=True)
+@given(st.text(alphabet=st.sampled_from("ab/*?[]!-^&~\\'\"(){}|.+$\n#é漢 "), min_size=1, max_size=12))
+def test_every_glob_is_answered_or_refused_by_name(table, glob):
+    try:
+        matching(table, glob)
+    except QueryError as error:
+        assert "range" in str(error)
+
+
+def test_a_reversed_range_is_refused_by_name():
+    with pytest.raises(QueryError, match="z-a"):
+        path_condition("[z-a]")

@@ -1,0 +1,162 @@
+import shutil
+import subprocess
+import sys
+
+import numpy as np
+import pytest
+
+import cdesearch
+from cdesearch.context.document import to_unit
+from cdesearch.errors import IndexDamagedError, IndexMismatchError, QueryError
+from cdesearch.search.fusion import fuse
+from cdesearch.search.searcher import Searcher
+from cdesearch.store.index import Index
+
+PAGES = {
+    "pets/cats.md": "# Cats\n\nA cat purrs when it is content. Kittens sleep most of the day.",
+    "pets/dogs.md": "# Dogs\n\nA dog barks at strangers and fetches sticks.",
+    "kitchen/bread.md": "# Bread\n\nKnead the dough, let it rise, and bake it for forty minutes.",
+    "kitchen/soup.md": "# Soup\n\nSimmer onions and carrots in water.",
+    "space/moon.txt": "The moon pulls the tides of the sea.",
+    "space/rocket.txt": "A rocket burns fuel to leave the ground.",
+}
+
+
+@pytest.fixture(scope="module")
+def folder(tmp_path_factory):
+    root = tmp_path_factory.mktemp("corpus")
+    for name, text in PAGES.items():
+        (root / name).parent.mkdir(exist_ok=True)
+        (root / name).write_text(text)
+    cdesearch.build(root)
+    return root
+
+
+@pytest.fixture(scope="module")
+def searcher(folder):
+    return Searcher(Index.open(folder))
+
+
+@pytest.fixture
+def own_folder(folder, tmp_path):
+    return shutil.copytree(folder, tmp_path / "own")
+
+
+def paths(hits):
+    return [hit.chunk.path for hit in hits]
+
+
+def brute_force(searcher, query, context=True):
+    table = searcher.index.chunks.search().select(["path", "vector"]).limit(100).to_arrow()
+    vector = searcher.encoder.encode([query], "query", searcher.index.context if context else None)[0]
+    cosines = to_unit(np.stack(table["vector"].to_numpy())) @ vector
+    return dict(zip(table["path"].to_pylist(), cosines.tolist(), strict=True))
+
+
+def test_each_mode_ranks_by_its_own_score(searcher):
+    dense, text, hybrid = (searcher.search("feline animals purr", mode=mode) for mode in ("dense", "text", "hybrid"))
+    assert paths(dense)[0] == paths(text)[0] == paths(hybrid)[0] == "pets/cats.md"
+    assert all(hit.score == hit.dense_score and hit.text_score is None for hit in dense)
+    assert all(hit.score == hit.text_score and hit.dense_score is None for hit in text)
+    assert len(text) < len(dense) == len(hybrid) == len(PAGES)
+    for hits in (dense, text, hybrid):
+        assert [hit.rank for hit in hits] == list(range(1, len(hits) + 1))
+        assert sorted((hit.score for hit in hits), reverse=True) == [hit.score for hit in hits]
+
+
+@pytest.mark.parametrize("context", [True, False])
+def test_dense_scores_are_the_exact_cosines(searcher, context):
+    expected = brute_force(searcher, "how to cook", context)
+    hits = searcher.search("how to cook", mode="dense", context=context)
+    assert paths(hits) == sorted(expected, key=expected.get, reverse=True)
+    assert {hit.chunk.path: hit.dense_score for hit in hits} == pytest.approx(expected, abs=1e-6)
+
+
+def test_hybrid_fuses_the_scores_of_both_sides(searcher):
+    dense = {hit.chunk.path: hit.score for hit in searcher.search("rising dough", mode="dense")}
+    text = {hit.chunk.path: hit.score for hit in searcher.search("rising dough", mode="text")}
+    context = searcher.index.context
+    null = context.sample_vectors @ searcher.encoder.encode(["rising dough"], "query", context)[0]
+    fused = fuse(np.array(list(dense.values())), np.array([text.get(path, np.nan) for path in dense]), null)
+    hits = searcher.search("rising dough")
+    assert {hit.chunk.path: hit.score for hit in hits} == pytest.approx(dict(zip(dense, fused, strict=True)), abs=1e-6)
+    assert {hit.chunk.path: hit.text_score for hit in hits if hit.text_score} == pytest.approx(text)
+
+
+def test_the_context_changes_the_query(searcher):
+    assert brute_force(searcher, "how to cook") != pytest.approx(brute_force(searcher, "how to cook", context=False))
+
+
+@pytest.mark.parametrize("mode", ["hybrid", "dense", "text"])
+def test_a_path_is_filtered_before_ranking(searcher, mode):
+    assert set(paths(searcher.search("cat dough onions moon", 2, mode, path="kitchen/"))) == {
+        "kitchen/bread.md",
+        "kitchen/soup.md",
+    }
+    assert searcher.search("cat dough onions moon", mode=mode, path="nowhere/*.md") == []
+
+
+@pytest.mark.parametrize(
+    "query", ["'; DROP TABLE chunks; --", '"open AND (', "cat:^~*", "\x00", "🐈", "漢字", "cat " * 20_000]
+)
+@pytest.mark.parametrize("mode", ["hybrid", "text"])
+def test_no_query_is_syntax(searcher, query, mode):
+    hits = searcher.search(query, mode=mode)
+    assert len(hits) == len(PAGES) if mode == "hybrid" else len(hits) <= 1
+
+
+@pytest.mark.parametrize("query", ["", " \t\n", "\u3000"])
+def test_an_empty_query_is_an_error(searcher, query):
+    with pytest.raises(QueryError):
+        searcher.search(query)
+
+
+def test_a_long_query_is_known_to_be_cut(searcher):
+    assert searcher.is_cut("cat " * 1000) and not searcher.is_cut("cat")
+
+
+def test_an_approximate_index_gives_exact_scores(own_folder):
+    from lancedb.index import HnswSq
+
+    searcher = Searcher(Index.open(own_folder))
+    table = searcher.index.chunks
+    for _ in range(6):  # enough rows for a graph
+        table.add(table.to_arrow())
+    table.create_index("vector", config=HnswSq(distance_type="cosine", num_partitions=1))
+    expected = brute_force(searcher, "how to cook")
+    for hit in searcher.search("how to cook", 50, "dense"):
+        assert hit.dense_score == pytest.approx(expected[hit.chunk.path], abs=1e-6)
+
+
+def test_a_reader_moves_on_when_its_generation_is_gone(own_folder):
+    searcher = Searcher(Index.open(own_folder))
+    before = searcher.index.generation
+    for news in ("Volcanoes spit lava.", "Glaciers are slow rivers of ice."):  # the last but one generation is kept
+        (own_folder / "news.txt").write_text(news)
+        cdesearch.build(own_folder)
+    assert not before.exists()
+    assert paths(searcher.search("glaciers"))[0] == "news.txt"
+
+
+def test_a_generation_that_is_broken_is_an_error(own_folder):
+    searcher = Searcher(Index.open(own_folder))
+    for file in searcher.index.generation.rglob("*.lance"):
+        if file.is_file():
+            file.unlink()
+    with pytest.raises(IndexDamagedError, match=r"damaged: .* is missing .*doctor --repair"):
+        searcher.search("cat", mode="text")
+
+
+def test_another_model_is_an_error(folder, tiny_encoder):
+    with pytest.raises(IndexMismatchError):
+        Searcher(Index.open(folder), tiny_encoder).search("cat")
+
+
+def test_full_text_needs_no_model(folder):
+    code = (
+        "import sys\nfrom pathlib import Path\n"
+        "from cdesearch.store.index import Index\nfrom cdesearch.search.searcher import Searcher\n"
+        f"assert Searcher(Index.open(Path({str(folder)!r}))).search('cat', mode='text')\n"
+        "assert 'onnxruntime' not in sys.modules"
+    )
+    subprocess.run([sys.executable, "-c", code], check=True)

@@ -1,0 +1,75 @@
+import io
+
+import pytest
+from conftest import make_tokenizer
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from indexer.documents.chunk import Chunker
+from indexer.documents.read import Columns, Document, read
+from indexer.files.walk import Source
+
+LIMIT = 64
+TOKENIZER = make_tokenizer()
+CHUNKER = Chunker(TOKENIZER, LIMIT)
+
+
+def n_tokens(chunk):
+    return len(TOKENIZER.encode(chunk.text).ids)
+
+
+words = st.text(alphabet="abc .,#\n\t-`(){}:é漢", max_size=600)
+
+
+@settings(max_examples=60, deadline=None)
+@given(words, st.sampled_from(["markdown", "text", "code"]))
+def test_every_visible_character_is_in_exactly_one_chunk_in_order(text, layout):
+    document = Document("d", "d", "", text, layout, language="python" if layout == "code" else None, has_lines=True)
+    chunks = list(CHUNKER.split(document))
+    assert "".join("".join(chunk.body.split()) for chunk in chunks) == "".join(text.split())
+    assert all(n_tokens(chunk) <= LIMIT for chunk in chunks)
+    lines = text.split("\n")
+    for chunk in chunks:
+        assert chunk.body.strip() in "\n".join(lines[chunk.line_start - 1 : chunk.line_end])
+    assert len({chunk.id for chunk in chunks}) == len(chunks)
+
+
+def document_of(name, text):
+    source = Source(None, name, len(text), 0)
+    return next(read(source, io.BytesIO(text.encode()), Columns()))
+
+
+def test_markdown_chunks_know_their_headings_and_lines():
+    text = "# Guide\n\n" + "the cat sat. " * 12 + "\n\n## Setup\n\n" + "the dog ran. " * 30
+    chunks = list(CHUNKER.split(document_of("guide.md", text)))
+    last = chunks[-1]
+    assert last.title == "Guide" and last.trail == ("Setup",)
+    assert last.text.startswith("Guide\nSetup\n") and last.line_start == last.line_end == 7
+    assert last.location == "guide.md:7"
+
+
+def test_a_short_document_is_one_chunk():
+    (chunk,) = CHUNKER.split(document_of("a.txt", "the cat\n\nthe dog\n"))
+    assert chunk.body == "the cat\n\nthe dog" and (chunk.line_start, chunk.line_end) == (1, 3)
+
+
+def test_functions_are_kept_whole_where_they_fit():
+    functions = [f"def {name}(a):\n    return a + {number}\n" for number, name in enumerate(["cat", "dog", "moon"])]
+    chunks = list(CHUNKER.split(document_of("a.py", "\n\n".join(functions))))
+    for function in functions:
+        assert any(function.strip() in chunk.body for chunk in chunks)
+
+
+def test_a_chunk_does_not_cross_a_page():
+    document = Document("d.pdf", "d.pdf", "", "the cat\n\nthe dog", "text", pages=(0, 9))
+    assert [(chunk.page, chunk.body) for chunk in CHUNKER.split(document)] == [(1, "the cat"), (2, "the dog")]
+
+
+@pytest.mark.parametrize("text", ["x" * 200_000, "word " * 40_000, "a,b;c" * 40_000])
+def test_one_endless_line_is_cut_to_size(text):
+    chunks = list(CHUNKER.split(Document("d", "d", "", text, "text", has_lines=True)))
+    assert max(map(n_tokens, chunks)) <= LIMIT
+
+
+def test_empty_text_has_no_chunks():
+    assert list(CHUNKER.split(document_of("a.md", " \n\n"))) == []

@@ -1,0 +1,130 @@
+import gzip
+import io
+import json
+
+import pytest
+from hostile_files import pdf
+
+from indexer.documents.read import Columns, read
+from indexer.files.walk import Source
+from indexer.formats.unreadable import UnreadableError
+
+
+def documents(name, data, columns=Columns()):  # noqa: B008 (frozen)
+    return list(read(Source(None, name, len(data), 0), io.BytesIO(data), columns))
+
+
+def test_html_loses_its_furniture_and_keeps_its_structure():
+    page = b"""<html><head><title>T</title><style>x{}</style></head><body><nav>menu</nav><main><h1>Cats</h1>
+    <p>They <b>purr</b>.</p><ul><li><p>one</p></li><li>two</li></ul><pre>a = 1\nb = 2</pre>
+    <table><tr><th>k</th><td>v</td></tr></table></main><footer>bye</footer></body></html>"""
+    (document,) = documents("a.html", page)
+    assert document.title == "Cats" and document.headings[0].title == "Cats"
+    for part in ["They purr.", "- one", "a = 1\nb = 2", "k | v"]:
+        assert part in document.text
+    assert "menu" not in document.text and "bye" not in document.text
+
+
+def test_a_comment_in_a_fence_is_no_heading():
+    (document,) = documents("a.md", b"# Real\n\n```\n# not\n```\n\n## Also\n")
+    assert [heading.title for heading in document.headings] == ["Real", "Also"]
+
+
+def test_front_matter_gives_the_title():
+    assert documents("a.md", b'---\ntitle: "Named"\n---\n# Other\n')[0].title == "Named"
+
+
+def test_rst_sections():
+    (document,) = documents("a.rst", b"Top\n===\n\ntext\n\nSub\n---\n\nmore\n")
+    assert [(heading.level, heading.title) for heading in document.headings] == [(1, "Top"), (2, "Sub")]
+
+
+def test_a_notebook_gives_its_cells():
+    cells = [
+        {"cell_type": "markdown", "source": ["# Title\n"]},
+        {"cell_type": "code", "source": ["x = 1"], "outputs": []},
+    ]
+    (document,) = documents("a.ipynb", json.dumps({"cells": cells}).encode())
+    assert document.title == "Title" and "x = 1" in document.text
+
+
+def test_docx_headings():
+    from docx import Document
+
+    word, stream = Document(), io.BytesIO()
+    word.add_heading("Chapter", 1)
+    word.add_paragraph("Body text.")
+    word.save(stream)
+    (document,) = documents("a.docx", stream.getvalue())
+    assert document.headings[0].title == "Chapter" and "Body text." in document.text
+
+
+def test_pdf_pages():
+    (document,) = documents("a.pdf", pdf(["first page", "second page"]))
+    assert len(document.pages) == 2 and document.text[document.pages[1] :].strip() == "second page"
+
+
+def test_words_parted_at_the_end_of_a_line_are_joined():
+    from indexer.formats.pdf import _joined
+
+    assert _joined("ex\x02\nport and im\x02port") == "export and import"
+
+
+@pytest.mark.parametrize("compress", [False, True])
+def test_records_in_beir_layout(compress):
+    data = b'{"_id": "7", "title": "Cats", "text": "purr"}\n\n{"_id": "8", "title": "", "text": "bark"}\n'
+    name, data = ("c.jsonl.gz", gzip.compress(data)) if compress else ("c.jsonl", data)
+    assert [(d.id, d.title, d.text) for d in documents(name, data)] == [
+        (f"{name}#7", "Cats", "purr"),
+        (f"{name}#8", "", "bark"),
+    ]
+
+
+def test_a_record_that_is_a_title_alone_is_found_by_it():
+    (record,) = documents("c.jsonl", b'{"_id": "7", "title": "Cats", "text": " "}')
+    assert (record.title, record.text) == ("Cats", "Cats")
+
+
+def test_parquet_and_csv():
+    import pyarrow as pa
+    import pyarrow.parquet as pq
+
+    stream = io.BytesIO()
+    pq.write_table(pa.table({"body": ["a", "b"], "name": ["x", "y"]}), stream)
+    assert [d.title for d in documents("t.parquet", stream.getvalue(), Columns(title="name"))] == ["x", "y"]
+    assert [d.text for d in documents("t.csv", b"id,text\n1,hello\n")] == ["hello"]
+
+
+@pytest.mark.parametrize(
+    ("name", "data", "reason"),
+    [
+        ("a.md", b"\xff\xfe\xfa", "not UTF-8"),
+        ("a.txt", b"ab\0cd", "binary"),
+        ("a.txt", "é".encode("latin-1"), "not UTF-8"),
+        ("a.js", b"var a=1;" * 200, "minified"),
+        ("a.pdf", b"%PDF-1.4 broken", "broken PDF"),
+        ("a.docx", b"PK", "broken DOCX"),
+        ("a.ipynb", b"{}", "notebook"),
+        ("a.jsonl", b'{"text": "x"}\n{oops\n', "line 2"),
+        ("a.jsonl", b'{"words": "x"}\n', "no text column among: words"),
+        ("a.parquet", b"PAR1", "broken Parquet"),
+        ("a.jsonl.gz", b"\x1f\x8bxx", "broken gzip"),
+        ("a.jsonl.gz", gzip.compress(b'{"text": "x"}\n' * 9, mtime=0)[:-9], "broken gzip"),
+        ("a.jsonl", b'{"text": "\xff"}\n', "line 1 is not UTF-8 text"),
+        ("a.csv", b"id,text\n1,a\n2,\xff\xfe\xfd\xfc\xfb\xfa\n", "not UTF-8"),
+    ],
+)
+def test_what_cannot_be_read_says_why(name, data, reason):
+    with pytest.raises(UnreadableError, match=reason):
+        documents(name, data)
+
+
+def test_a_wrong_column_is_named_with_those_there_are():
+    with pytest.raises(UnreadableError, match=r"nope.*--text-column.*words"):
+        documents("a.jsonl", b'{"words": "x"}\n', Columns(text="nope"))
+    with pytest.raises(UnreadableError, match=r"nope.*--document-column.*text"):
+        documents("a.jsonl", b'{"text": "x"}\n', Columns(document="nope"))
+
+
+def test_utf16_with_a_mark_is_read():
+    assert documents("a.txt", "hello".encode("utf-16"))[0].text == "hello"

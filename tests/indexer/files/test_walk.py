@@ -1,0 +1,370 @@
+import os
+import shutil
+import subprocess
+import tempfile
+from pathlib import Path
+
+import pytest
+from hypothesis import HealthCheck, example, given, settings
+from hypothesis import strategies as st
+
+from cdesearch.errors import SourceError
+from indexer.files.walk import Ignored, Skipped, Source, find_sources
+
+
+def items(root, *paths, limit=10**7):
+    return list(find_sources([Path(p) for p in paths] or [root], root, limit))
+
+
+def found(root, *paths):
+    return [item.path for item in items(root, *paths) if isinstance(item, Source)]
+
+
+def left_out(root, *paths):
+    return {
+        item.path: item.rule if isinstance(item, Ignored) else item.reason
+        for item in items(root, *paths)
+        if not isinstance(item, Source)
+    }
+
+
+def put(root, name, text="x"):
+    file = root / name
+    file.parent.mkdir(parents=True, exist_ok=True)
+    file.write_text(text)
+    return file
+
+
+def test_ignore_files_hold_nested_and_every_entry_says_which_rule(tmp_path):
+    for name in ["a.md", "b.md", "c.md", "sub/d.md", "sub/e.md", ".hidden/f.md", ".cdesearch/g.md", "h.png"]:
+        put(tmp_path, name)
+    put(tmp_path, "built/deep/i.md")
+    put(tmp_path, ".gitignore", "# comment\nb.md\nbuilt/\n")
+    put(tmp_path, ".cdesearchignore", "/c.md\n")
+    put(tmp_path, "sub/.cdesearchignore", "e.md\n")
+    assert found(tmp_path) == ["a.md", "sub/d.md"]
+    assert left_out(tmp_path) == {
+        ".cdesearchignore": "hidden",
+        ".gitignore": "hidden",
+        ".hidden/": "hidden",
+        "b.md": ".gitignore:2 b.md",
+        "built/": ".gitignore:3 built/",
+        "c.md": ".cdesearchignore:1 /c.md",
+        "h.png": "image (.png)",
+        "sub/.cdesearchignore": "hidden",
+        "sub/e.md": "sub/.cdesearchignore:1 e.md",
+    }
+
+
+def test_our_own_ignore_file_can_take_back_what_others_leave_out(tmp_path):
+    for name in ["a.md", "b.md", ".github/c.md", ".vscode/d.md"]:
+        put(tmp_path, name)
+    put(tmp_path, ".gitignore", "*.md\n!.vscode/\n")
+    put(tmp_path, ".cdesearchignore", "!b.md\n!.github/\n!.github/*.md\n!.git\n")
+    put(tmp_path, ".git/HEAD.md")
+    assert found(tmp_path) == [".github/c.md", "b.md"]
+
+
+def test_parents_hold_up_to_the_root_of_the_repository_and_no_further(tmp_path):
+    put(tmp_path, ".gitignore", "a.md\n")
+    put(tmp_path, "repo/.git/info/exclude", "c.md\n")
+    put(tmp_path, "repo/.gitignore", "/docs/b.md\nb.txt\n")
+    for name in ["a.md", "b.md", "b.txt", "c.md"]:
+        put(tmp_path, f"repo/docs/{name}")
+    assert found(tmp_path / "repo" / "docs") == ["a.md"]
+    assert left_out(tmp_path / "repo" / "docs") == {
+        "b.md": "../.gitignore:1 /docs/b.md",
+        "b.txt": "../.gitignore:2 b.txt",
+        "c.md": "../.git/info/exclude:1 c.md",
+    }
+
+
+def test_a_repository_in_a_folder_has_rules_of_its_own(tmp_path):
+    put(tmp_path, ".gitignore", "a.md\n")
+    put(tmp_path, "inner/.git/HEAD")
+    put(tmp_path, "inner/a.md")
+    assert found(tmp_path) == ["inner/a.md"]
+
+
+def git(*arguments):
+    owner = ["-c", "user.name=x", "-c", "user.email=x@y", "-c", "protocol.file.allow=always"]
+    subprocess.run(["git", *owner, *map(str, arguments)], check=True, capture_output=True)
+
+
+@pytest.fixture
+def repository(tmp_path):
+    """A repository with one commit."""
+    git("init", tmp_path / "repo")
+    git("-C", tmp_path / "repo", "commit", "--allow-empty", "-m", "x")
+    return tmp_path / "repo"
+
+
+@pytest.mark.skipif(shutil.which("git") is None, reason="git makes the worktrees")
+@pytest.mark.parametrize("is_bare", [False, True])
+def test_the_excludes_of_a_repository_hold_in_its_worktrees(tmp_path, repository, is_bare):
+    if is_bare:
+        git("clone", "--bare", repository, tmp_path / "bare.git")
+        repository = tmp_path / "bare.git"
+    git("-C", repository, "worktree", "add", "--detach", tmp_path / "tree")
+    put(repository, "info/exclude" if is_bare else ".git/info/exclude", "a.md\n")
+    put(tmp_path, "tree/a.md")
+    (tmp_path / "linked").symlink_to("tree")
+    for tree in (tmp_path / "tree", tmp_path / "linked"):
+        assert left_out(tree) == {".git": "hidden", "a.md": ".git/info/exclude:1 a.md"}
+
+
+@pytest.mark.skipif(shutil.which("git") is None, reason="git makes the worktrees")
+def test_a_worktree_whose_places_are_relative_has_its_excludes(tmp_path, repository):
+    git("-C", repository, "worktree", "add", "--detach", tmp_path / "tree")
+    put(tmp_path, "tree/.git", "gitdir: ../repo/.git/worktrees/tree\n")
+    put(repository, ".git/worktrees/tree/gitdir", "../../../../tree/.git\n")
+    put(repository, ".git/info/exclude", "a.md\n")
+    put(tmp_path, "tree/a.md")
+    assert left_out(tmp_path / "tree") == {".git": "hidden", "a.md": ".git/info/exclude:1 a.md"}
+
+
+@pytest.mark.skipif(shutil.which("git") is None, reason="git makes the submodule")
+def test_the_excludes_of_a_submodule_hold(tmp_path, repository):
+    git("init", tmp_path / "outer")
+    git("-C", tmp_path / "outer", "submodule", "add", repository, "sub")
+    put(tmp_path, "outer/.git/modules/sub/info/exclude", "a.md\n")
+    put(tmp_path, "outer/sub/a.md")
+    assert left_out(tmp_path / "outer")["sub/a.md"] == "sub/.git/info/exclude:1 a.md"
+
+
+@pytest.mark.parametrize(
+    ("named", "is_said"), [("out", True), ("out/.git/worktrees/tree", True), ("out/missing", False), ("a\0b", True)]
+)
+def test_a_git_file_that_names_the_folder_of_others_reads_nothing_there(tmp_path, named, is_said):
+    put(tmp_path, "docs/a.md")
+    put(tmp_path, "docs/.git", f"gitdir: ../{named}\n")
+    put(tmp_path, "out/config", "[core]\n\tbare = false\n")
+    put(tmp_path, "out/info/exclude", "a.md\n")
+    put(tmp_path, "out/.git/info/exclude", "a.md\n")
+    put(tmp_path, "out/.git/worktrees/tree/gitdir", f"{tmp_path}/elsewhere/.git\n")
+    put(tmp_path, "out/.git/worktrees/tree/commondir", "../..\n")
+    assert found(tmp_path / "docs") == ["a.md"]
+    said = {".git/info/exclude": "not used: .git names a repository that does not name it in turn"} if is_said else {}
+    assert left_out(tmp_path / "docs") == {".git": "hidden", **said}
+
+
+@pytest.mark.parametrize("link", [".git", ".git/info", ".git/info/exclude"])
+def test_git_excludes_behind_a_link_are_not_read(tmp_path, link):
+    put(tmp_path, "docs/a.md")
+    for part in ("", "info/", "info/info/"):
+        put(tmp_path, f"out/{part}exclude", "a.md\n")
+    place = tmp_path / "docs" / link
+    place.parent.mkdir(parents=True, exist_ok=True)
+    place.symlink_to(tmp_path / "out" / ("exclude" if place.name == "exclude" else ""))
+    assert found(tmp_path / "docs") == ["a.md"]
+    reason = "cannot be used as an ignore file: a link, or a file behind one"
+    assert left_out(tmp_path / "docs")[".git/info/exclude"] == reason
+
+
+@pytest.mark.parametrize("link", ["info", "info/exclude", "worktrees/tree/gitdir"])
+def test_a_repository_that_a_worktree_names_is_not_read_through_links(tmp_path, link):
+    put(tmp_path, "docs/a.md")
+    put(tmp_path, "docs/.git", "gitdir: repo/worktrees/tree\n")
+    put(tmp_path, "docs/repo/info/exclude", "a.md\n")
+    put(tmp_path, "docs/repo/worktrees/tree/gitdir", f"{tmp_path}/docs/.git\n")
+    assert "a.md" not in found(tmp_path / "docs")
+    (tmp_path / "docs" / "repo" / link).rename(tmp_path / "out")
+    (tmp_path / "docs" / "repo" / link).symlink_to(tmp_path / "out")
+    assert "a.md" in found(tmp_path / "docs")
+
+
+def test_the_users_own_excludes_hold(tmp_path, monkeypatch):
+    monkeypatch.setenv("HOME", str(tmp_path / "home"))
+    monkeypatch.delenv("XDG_CONFIG_HOME", raising=False)
+    put(tmp_path, "home/.gitconfig", "[user]\n\tname = x\n[core]\n\texcludesFile = ~/mine\n")
+    put(tmp_path, "home/mine", "*.log\n")
+    put(tmp_path, "docs/a.log")
+    assert left_out(tmp_path / "docs") == {"a.log": "~/mine:1 *.log"}
+
+
+NAMES = st.sampled_from(["a", "b", "ab", "a.b", "c", "x y", "[a]", "a]", "a-b"])
+PIECES = [
+    "*",
+    "**",
+    "?",
+    "a",
+    "b",
+    "ab",
+    "[ab]",
+    "[!a]",
+    "[a-c]",
+    "[]a]",
+    "[^]]",
+    "\\a",
+    "\\*",
+    "a*",
+    "*b",
+    "[[:alpha:]]",
+]
+PIECE = st.one_of(st.sampled_from([*PIECES, "[a", "a\\", "***", "x y"]), st.text("ab*?[]!-\\^", min_size=1, max_size=5))
+PATTERN = st.builds(
+    lambda negated, lead, parts, tail: negated + lead + "/".join(parts) + tail,
+    st.sampled_from(["", "", "!"]),
+    st.sampled_from(["", "", "/", "**/"]),
+    st.lists(PIECE, min_size=1, max_size=3),
+    st.sampled_from(["", "", "/", "/**", " "]),
+)
+TREE = st.lists(st.lists(NAMES, min_size=1, max_size=4), min_size=1, max_size=14)
+IGNORES = st.dictionaries(
+    st.sampled_from([".", "a", "a/b", "b"]), st.lists(PATTERN, min_size=1, max_size=5), min_size=1, max_size=3
+)
+
+
+@pytest.mark.skipif(shutil.which("git") is None, reason="git is the oracle")
+@settings(max_examples=60, deadline=None, derandomize=True, suppress_health_check=list(HealthCheck))
+@given(TREE, IGNORES)
+@example([["a"], ["b", "a"]], {".": ["*/*", "[/[ab]"]})
+def test_the_walk_takes_exactly_the_files_that_git_does_not_ignore(paths, ignores):
+    with tempfile.TemporaryDirectory() as folder:
+        root = Path(folder)
+        subprocess.run(["git", "init", "-q", folder], check=True)
+        for parts in paths:
+            file = root.joinpath(*parts)
+            if not any(place.exists() and not place.is_dir() for place in [file, *file.parents]) and not file.exists():
+                put(root, "/".join(parts))
+        for place, lines in ignores.items():
+            if (root / place).is_dir():
+                (root / place / ".gitignore").write_text("\n".join(lines) + "\n")
+        call = ["git", "-C", folder, "ls-files", "-z", "--others", "--exclude-standard"]
+        listed = subprocess.run(call, capture_output=True, text=True, check=True).stdout.split("\0")
+        expected = {path for path in listed if path and not path.endswith(".gitignore")}
+        assert {item.path for item in items(root) if not isinstance(item, Ignored)} == expected
+
+
+def test_what_sphinx_puts_beside_its_pages_stays_out(tmp_path):
+    for name in [
+        "html/a.html",
+        "html/searchindex.js",
+        "html/_sources/a.rst.txt",
+        "html/genindex.html",
+        "genindex.html",
+    ]:
+        put(tmp_path, name)
+    assert found(tmp_path) == ["genindex.html", "html/a.html"]
+    assert set(left_out(tmp_path).values()) == {"furniture of Sphinx pages"}
+
+
+def test_a_named_file_is_always_taken_once(tmp_path):
+    put(tmp_path, ".gitignore", "*.md\n")
+    named, other = put(tmp_path, "a.md"), put(tmp_path, "b.xyz")
+    assert found(tmp_path, named, other) == ["a.md", "b.xyz"]
+    assert found(tmp_path, tmp_path, named) == ["a.md"]
+    assert "a.md" not in left_out(tmp_path, tmp_path, named)
+
+
+def test_links_out_of_the_tree_are_left_out(tmp_path):
+    outside = put(tmp_path, "outside.md")
+    put(tmp_path, "tree/in.md")
+    (tmp_path / "tree" / "out.md").symlink_to(outside)
+    (tmp_path / "tree" / "loop").symlink_to(tmp_path / "tree")
+    (tmp_path / "tree" / "also.md").symlink_to("in.md")
+    assert found(tmp_path / "tree") == ["in.md"]
+    assert left_out(tmp_path / "tree") == {
+        "also.md": "link to a file",
+        "loop": "link to a folder",
+        "out.md": "link out of the tree",
+    }
+
+
+def test_a_link_does_not_take_in_a_file_that_a_rule_leaves_out(tmp_path):
+    put(tmp_path, ".env")
+    put(tmp_path, ".ssh/id_rsa")
+    put(tmp_path, ".gitignore", "private.md\n")
+    put(tmp_path, "private.md")
+    put(tmp_path, "docs/in.md")
+    for number, target in enumerate(["../.env", "../.ssh/id_rsa", "../private.md"]):
+        (tmp_path / "docs" / f"{number}.md").symlink_to(target)
+    assert found(tmp_path) == ["docs/in.md"]
+
+
+def test_a_link_that_is_named_is_taken(tmp_path):
+    put(tmp_path, "in.md")
+    (tmp_path / "also.md").symlink_to("in.md")
+    assert found(tmp_path, tmp_path / "also.md") == ["also.md"]
+    assert found(tmp_path, tmp_path, tmp_path / "also.md") == ["in.md", "also.md"]
+
+
+@pytest.mark.parametrize("name", ["with space.md", "new\nline.md", "🐈.md"])
+def test_odd_names(tmp_path, name):
+    put(tmp_path, name)
+    assert found(tmp_path) == [name]
+
+
+def test_a_name_that_is_not_utf8_is_escaped(tmp_path):
+    file = os.fsencode(tmp_path) + b"/caf\xe9.md"
+    with open(file, "w") as stream:  # noqa: PTH123 (bytes)
+        stream.write("x")
+    assert found(tmp_path) == ["caf\\xe9.md"]
+
+
+def test_large_files_are_skipped_by_name(tmp_path):
+    put(tmp_path, "a.md", "x" * 100)
+    (item,) = items(tmp_path, limit=10)
+    assert isinstance(item, Skipped) and "--max-file-size" in item.reason
+
+
+UNKNOWN = ["epub", "pptx", "xlsx", "odt", "rtf", "eml", "gz", "zip", "foo"]
+
+
+@pytest.mark.parametrize("suffix", UNKNOWN)
+def test_a_format_that_cannot_be_read_is_skipped_by_its_name(tmp_path, suffix):
+    put(tmp_path, f"a.{suffix.upper()}")
+    assert items(tmp_path) == [Skipped(f"a.{suffix.upper()}", f"unknown format .{suffix}")]
+
+
+@pytest.mark.parametrize(
+    "suffix", ["ps1", "svelte", "Rmd", "qmd", "bat", "vb", "gradle", "groovy", "conf", "srt", "vtt"]
+)
+def test_well_known_text_formats_are_taken(tmp_path, suffix):
+    put(tmp_path, f"a.{suffix}")
+    assert found(tmp_path) == [f"a.{suffix}"]
+
+
+def test_a_file_without_suffix_is_taken_if_it_is_text(tmp_path):
+    put(tmp_path, "script", "#!/usr/bin/env python3\nprint(1)\n")
+    put(tmp_path, "notes", "some words")
+    put(tmp_path, "empty", "")
+    put(tmp_path, "Apache-2.0", "a licence")
+    put(tmp_path, "cat.1", "a page of the manual")
+    (tmp_path / "program").write_bytes(b"\x7fELF\0\0")
+    assert found(tmp_path) == ["Apache-2.0", "cat.1", "empty", "notes", "script"]
+    assert left_out(tmp_path) == {"program": "binary file without suffix"}
+
+
+def test_a_beir_folder_leaves_out_its_queries_and_judgements_alone(tmp_path):
+    for name in ["beir/corpus.jsonl", "beir/queries.jsonl", "beir/qrels/test.tsv", "beir/README.md", "beir/more/b.md"]:
+        put(tmp_path, name)
+    for name in ["other/corpus.jsonl", "other/qrels/test.tsv", "other/a.md"]:
+        put(tmp_path, name)
+    assert found(tmp_path) == [
+        "beir/README.md",
+        "beir/corpus.jsonl",
+        "beir/more/b.md",
+        "other/a.md",
+        "other/corpus.jsonl",
+        "other/qrels/test.tsv",
+    ]
+    rule = "queries and judgements of a BEIR folder"
+    assert left_out(tmp_path) == {"beir/qrels/": rule, "beir/queries.jsonl": rule}
+
+
+def test_files_come_in_the_order_of_their_whole_paths(tmp_path):
+    for name in ["a/x.md", "a-b.md", "a.md", "b.md", "a/b/c.md"]:
+        put(tmp_path, name)
+    assert found(tmp_path) == sorted(["a/x.md", "a-b.md", "a.md", "b.md", "a/b/c.md"])
+
+
+def test_a_missing_path_is_named(tmp_path):
+    with pytest.raises(SourceError, match="nowhere"):
+        found(tmp_path, tmp_path / "nowhere")
+
+
+def test_size_and_time_are_the_files_own(tmp_path):
+    file = put(tmp_path, "a.md", "four")
+    (item,) = items(tmp_path, limit=10)
+    assert item == Source(file.resolve(), "a.md", 4, file.stat().st_mtime_ns, tmp_path.resolve())

@@ -1,0 +1,119 @@
+# ruff: noqa: RUF001 (letters of other scripts are what is tested)
+import io
+import random
+
+import pytest
+
+from indexer.documents.read import Columns, read
+from indexer.files.walk import Source
+from indexer.formats.encoding import decode
+from indexer.formats.unreadable import UnreadableError
+
+GERMAN = "Der Bär läuft über die Straße und grüßt die Vögel.\n"
+RUSSIAN = "Все люди рождаются свободными и равными в своем достоинстве и правах.\n"
+CHINESE = "人人生而自由,在尊严和权利上一律平等。他们赋有理性和良心,并应以兄弟关系的精神相对待。\n"
+JAPANESE = "すべての人間は、生まれながらにして自由であり、かつ、尊厳と権利とについて平等である。\n"
+
+
+def text_of(name, data):
+    (document,) = read(Source(None, name, len(data), 0), io.BytesIO(data), Columns())
+    return document.text
+
+
+@pytest.mark.parametrize("codec", ["utf-8-sig", "utf-16", "utf-32"])
+def test_a_byte_order_mark_names_the_encoding(codec):
+    assert decode(GERMAN.encode(codec)) == GERMAN
+
+
+@pytest.mark.parametrize("codec", ["utf-16-le", "utf-16-be"])
+def test_utf16_without_a_mark_is_read(codec):
+    assert decode(("id;text\n" + GERMAN + CHINESE).encode(codec)) == "id;text\n" + GERMAN + CHINESE
+
+
+@pytest.mark.parametrize(
+    ("text", "codec"),
+    [
+        (GERMAN, "cp1252"),
+        ("He said “hello” – it’s fine…", "cp1252"),
+        ("Müller", "latin-1"),
+        ("def f():  # Größe der Datei\n    return 1\n" * 3, "latin-1"),
+        (RUSSIAN, "cp1251"),
+        (RUSSIAN, "koi8-r"),
+        (CHINESE, "gb18030"),
+        (JAPANESE, "shift_jis"),
+        (
+            "Zażółć gęślą jaźń. Wszyscy ludzie rodzą się wolni i równi w swojej godności i prawach. "
+            "Są oni obdarzeni rozumem i sumieniem.\n" * 3,
+            "cp1250",
+        ),
+    ],
+)
+def test_a_legacy_encoding_is_detected(text, codec):
+    assert decode(text.encode(codec)) == text
+
+
+@pytest.mark.parametrize(
+    ("head", "codec"),
+    [
+        ("<meta charset=iso-8859-2>", "cp1250"),
+        ('<meta http-equiv="Content-Type" content="text/html; charset=windows-1251">', "cp1251"),
+        ("<meta charset='iso-2022-jp'>", "iso-2022-jp"),
+        ("<meta charset=latin1>", "cp1252"),
+    ],
+)
+def test_a_page_is_decoded_as_it_declares(head, codec):
+    word = {"cp1250": "Ťáž", "cp1251": "Да", "iso-2022-jp": "平等", "cp1252": "“é”"}[codec]
+    codec = "iso8859-2" if codec == "cp1250" else codec
+    assert text_of("a.html", f"<head>{head}</head><p>{word}</p>".encode(codec)) == word
+
+
+def test_source_code_is_decoded_as_it_declares():
+    assert "Да" in text_of("a.py", "# -*- coding: koi8-r -*-\nx = 'Да'\n".encode("koi8-r"))
+    assert "Да" in text_of("a.txt", "Да\n# vim: set fileencoding=cp1251 :\n".encode("cp1251"))
+    assert "Да" in text_of("a.xml", "<?xml version='1.0' encoding='windows-1251'?>\n<a>Да</a>\n".encode("cp1251"))
+
+
+def test_a_wrong_declaration_does_not_damage_utf8():
+    assert text_of("a.html", "<meta charset=latin1><p>漢字 é</p>".encode()) == "漢字 é"
+
+
+def test_ascii_with_nuls_strewn_in_is_not_taken_for_chinese():
+    with pytest.raises(UnreadableError, match="binary"):
+        decode(b"id,text\n1,the\0cat\n")
+
+
+def test_one_damaged_byte_does_not_lose_a_text_in_utf8():
+    assert decode((GERMAN * 9).encode() + b"\xff").startswith(GERMAN)
+
+
+@pytest.mark.parametrize("size", [20, 100, 1000, 20_000])
+def test_noise_is_never_taken_for_text(size):
+    for number in range(20):
+        with pytest.raises(UnreadableError):
+            decode(random.Random(number).randbytes(size))
+
+
+def test_noise_without_control_characters_is_never_taken_for_text():
+    letters = [value for value in range(256) if value >= 32 or value in b"\t\n\r"]
+    for number in range(20):
+        with pytest.raises(UnreadableError):
+            decode(bytes(random.Random(number).choices(letters, k=200)))
+
+
+@pytest.mark.parametrize("delimiter", [",", ";", "\t", "|"])
+@pytest.mark.parametrize("codec", ["utf-8", "utf-8-sig", "utf-16", "utf-16-le", "cp1252"])
+def test_a_table_is_read_whatever_its_delimiter_and_encoding(delimiter, codec):
+    row = delimiter.join(["7", '"Bär; a, b | c"', "Größe"])
+    data = (delimiter.join(["id", "text", "title"]) + "\r\n" + row + "\r\n").encode(codec)
+    (document,) = read(Source(None, "a.csv", len(data), 0), io.BytesIO(data), Columns())
+    assert (document.record, document.text, document.title) == ("7", "Bär; a, b | c", "Größe")
+
+
+def test_the_only_column_of_a_table_may_hold_any_sign():
+    assert text_of("a.csv", b"text\nhello, world; and | more\n") == "hello, world; and | more"
+
+
+def test_a_late_accent_in_a_long_table_is_read():
+    data = b"id,text\n" + b"1,the cat\n" * 200_000 + "2,Das Café öffnet früh\n".encode("cp1252")
+    *_, last = read(Source(None, "a.csv", len(data), 0), io.BytesIO(data), Columns())
+    assert last.text == "Das Café öffnet früh"

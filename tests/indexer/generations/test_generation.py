@@ -1,0 +1,313 @@
+"""What stands on disk before, while and after one generation takes the place of another."""
+
+import errno
+import os
+import shutil
+from pathlib import Path
+
+import pytest
+
+from cdesearch.errors import IndexBusyError, StorageError
+from cdesearch.store.checksums import MANIFEST, PLAN
+from cdesearch.store.folder import CURRENT, GENERATIONS, MARK, MARKER, write_new
+from indexer.generations import generation
+from indexer.generations.generation import open_building, swap_in
+from indexer.generations.lock import locked
+
+FILES = {"context.safetensors": "context", "tables/chunks.lance/data/1.lance": "rows", "tables/chunks.lance/v": "1"}
+
+
+@pytest.fixture
+def folder(tmp_path):
+    """The folder of an index in which nothing has been built."""
+    folder = tmp_path / ".cdesearch"
+    (folder / GENERATIONS).mkdir(parents=True)
+    write_new(folder / MARKER, MARK)
+    return folder
+
+
+def fill(building, edition=""):
+    """What a build writes into a generation."""
+    for name, content in FILES.items():
+        file = building / name
+        file.parent.mkdir(parents=True, exist_ok=True)
+        file.unlink(missing_ok=True)  # Lance never writes into a file that is there
+        file.write_text(content + edition)
+    (building / MANIFEST).write_text("{}")
+
+
+def publish(folder, base=None, edition=""):
+    """A whole build, from an empty folder or from `base`."""
+    building = open_building(folder, base, {"edition": edition})
+    fill(building, edition)
+    swap_in(folder, building)
+    return building
+
+
+def live(folder):
+    return folder / GENERATIONS / (folder / CURRENT).read_text().strip()
+
+
+def generations(folder):
+    return set((folder / GENERATIONS).iterdir())
+
+
+def test_a_first_build_begins_with_its_plan_alone(folder):
+    building = open_building(folder, None, {"files": 3})
+    assert generations(folder) == {building} and [file.name for file in building.iterdir()] == [PLAN]
+    assert not (folder / CURRENT).exists()
+
+
+def test_a_build_begins_as_links_to_its_base_without_manifest_and_plan(folder):
+    base = publish(folder)
+    (base / PLAN).write_text("{}")
+    building = open_building(folder, base, {"files": 3})
+    assert building != base
+    found = {file.relative_to(building).as_posix(): file for file in building.rglob("*") if file.is_file()}
+    assert found.keys() == {*FILES, PLAN}
+    for name in FILES:
+        assert found[name].samefile(base / name)
+
+
+def test_where_the_file_system_has_no_links_files_are_copied_with_their_times(folder, monkeypatch):
+    base = publish(folder)
+    os.utime(base / "context.safetensors", (10**9, 10**9))
+
+    def no_links(*_, **__):
+        raise OSError(errno.EPERM, "Operation not permitted")
+
+    monkeypatch.setattr(os, "link", no_links)
+    building = open_building(folder, base, {"files": 3})
+    for name, content in FILES.items():
+        assert (building / name).read_text() == content and not (building / name).samefile(base / name)
+    assert (building / "context.safetensors").stat().st_mtime == 10**9
+
+
+def test_an_unfinished_build_of_the_same_plan_goes_on(folder):
+    base = publish(folder)
+    building = open_building(folder, base, {"files": 3})
+    (building / "half").write_text("done")
+    assert open_building(folder, base, {"files": 3}) == building
+    assert (building / "half").read_text() == "done"
+
+
+def test_an_unfinished_build_of_another_plan_is_removed_and_the_finished_one_before_the_live_one_stays(folder):
+    first = publish(folder)
+    second = publish(folder, first, "2")
+    other = open_building(folder, second, {"files": 3})
+    building = open_building(folder, second, {"files": 4})
+    assert not other.exists()
+    assert generations(folder) == {first, second, building}
+
+
+@pytest.mark.parametrize("damage", [b"", b"{", b"\xff\xfe", b"[1]"])
+def test_an_unfinished_build_whose_plan_cannot_be_read_is_removed(folder, damage):
+    broken = open_building(folder, None, {"files": 3})
+    (broken / PLAN).write_bytes(damage)
+    building = open_building(folder, None, {"files": 3})
+    assert generations(folder) == {building} != {broken}
+
+
+def test_a_build_that_was_killed_while_its_base_was_linked_is_never_gone_on_with(folder, monkeypatch):
+    base = publish(folder)
+    links = []
+    with monkeypatch.context() as during:
+
+        def killed(source, target, real=os.link):
+            if links:
+                raise KeyboardInterrupt
+            links.append(real(source, target))
+
+        during.setattr(os, "link", killed)
+        with pytest.raises(KeyboardInterrupt):
+            open_building(folder, base, {"files": 3})
+    (half,) = generations(folder) - {base}
+    assert not (half / PLAN).exists()
+    building = open_building(folder, base, {"files": 3})
+    assert generations(folder) == {base, building} and building != half
+    assert all((building / name).is_file() for name in FILES)
+
+
+def test_the_live_generation_is_never_built_in_though_it_kept_its_plan(folder):
+    """A process that was killed between swap and clearing away leaves the plan in the live generation."""
+    base = publish(folder)
+    (base / PLAN).write_text('{"files": 3}')
+    building = open_building(folder, base, {"files": 3})
+    assert building != base and base.exists() and not (base / PLAN).exists()
+
+
+def test_a_swap_makes_the_build_live_and_keeps_the_one_before_it_alone(folder):
+    first = publish(folder)
+    assert live(folder) == first and not (first / PLAN).exists()
+    second = publish(folder, first, "2")
+    assert live(folder) == second and generations(folder) == {first, second}
+    third = publish(folder, second, "3")
+    assert live(folder) == third and generations(folder) == {second, third}
+    assert not [file for file in folder.iterdir() if file.name.startswith(CURRENT) and file.name != CURRENT]
+    assert (first.parent / second.name / "context.safetensors").read_text() == "context2"
+
+
+class Recorder:
+    """Notes which file is flushed, renamed or unlinked, in which order; the real calls are made."""
+
+    def __init__(self, monkeypatch):
+        self.events = []
+        for module, name in ((os, "fsync"), (os, "replace"), (os, "rename"), (os, "unlink"), (shutil, "rmtree")):
+            monkeypatch.setattr(module, name, self._noted(name, getattr(module, name)))
+
+    def _noted(self, name, real):
+        def call(target, *rest, **options):
+            path = Path(f"/proc/self/fd/{target}").readlink() if name == "fsync" else Path(target)
+            size = os.fstat(target).st_size if name == "fsync" else None
+            self.events.append((name, path.name if name == "unlink" else path, size))
+            return real(target, *rest, **options)
+
+        return call
+
+    def at(self, name, path=None):
+        return [n for n, (event, target, _) in enumerate(self.events) if event == name and path in (None, target)]
+
+
+@pytest.mark.skipif(not Path("/proc/self/fd").exists(), reason="which file is flushed is told by /proc")
+def test_a_swap_flushes_all_that_is_new_then_the_name_and_only_then_clears_away(folder, monkeypatch):
+    """A power cut leaves what was flushed: so CURRENT never names a generation that is not whole on the disk."""
+    oldest = publish(folder)
+    base = publish(folder, oldest, "2")
+    building = open_building(folder, base, {"edition": "3"})
+    kept = building / "tables/chunks.lance/v"
+    for name in ("context.safetensors", "tables/chunks.lance/data/1.lance"):
+        (building / name).unlink()
+        (building / name).write_text("new")
+    (building / "tables/chunks.lance/data/2.lance").write_text("more rows")
+    (building / MANIFEST).write_text("{}")
+    assert kept.stat().st_nlink > 1
+    new_files = [file for file in building.rglob("*") if file.is_file() and file.stat().st_nlink == 1]
+    folders = [building, *(path for path in building.rglob("*") if path.is_dir())]
+    recorder = Recorder(monkeypatch)
+    swap_in(folder, building)
+    monkeypatch.undo()
+
+    (renamed,) = [*recorder.at("replace", folder / f"{CURRENT}.new"), *recorder.at("rename", folder / f"{CURRENT}.new")]
+    for path in [*new_files, *folders]:
+        assert recorder.at("fsync", path) and max(recorder.at("fsync", path)) < renamed, f"{path} may be lost"
+    assert not recorder.at("fsync", kept), "it was flushed when the generation before was"
+    for file in new_files:
+        assert min(recorder.at("fsync", file)) < max(recorder.at("fsync", file.parent)), "a folder after its files"
+    name = recorder.events[renamed][1]
+    flushed = recorder.at("fsync", name)
+    assert flushed and max(flushed) < renamed, "the new name is on the disk before it takes the old one's place"
+    assert recorder.events[flushed[-1]][2] == len(building.name) + 1, "and all of it had been written by then"
+    after = recorder.at("fsync", folder)
+    assert after and renamed < max(after), "the folder is flushed, or the old name could come back"
+    cleared = [*recorder.at("unlink", PLAN), *recorder.at("rmtree")]
+    assert len(cleared) == 2 and max(after) < min(cleared)
+    assert generations(folder) == {base, building}
+
+
+@pytest.mark.parametrize("stop", range(20))
+def test_a_swap_that_stops_at_any_call_leaves_a_whole_generation_and_the_next_build_goes_on(folder, monkeypatch, stop):
+    oldest = publish(folder)
+    base = publish(folder, oldest, "2")
+    building = open_building(folder, base, {"edition": "3"})
+    fill(building, "3")
+    calls = 0
+
+    def stopping(real):
+        def call(*given, **options):
+            nonlocal calls
+            calls += 1
+            if calls > stop:
+                raise KeyboardInterrupt
+            return real(*given, **options)
+
+        return call
+
+    with monkeypatch.context() as during:
+        for name in ("fsync", "replace", "rename", "unlink"):
+            during.setattr(os, name, stopping(getattr(os, name)))
+        try:
+            swap_in(folder, building)
+        except KeyboardInterrupt:
+            pass
+        else:
+            assert calls <= stop
+    found = live(folder)
+    assert found in (base, building)
+    edition = "2" if found == base else "3"
+    assert all((found / name).read_text() == content + edition for name, content in FILES.items())
+    again = open_building(folder, found, {"edition": "3"})
+    assert again == building if found == base else again not in (base, building)
+    fill(again, "4")
+    swap_in(folder, again)
+    assert live(folder) == again and all((again / n).read_text() == content + "4" for n, content in FILES.items())
+
+
+def test_a_folder_is_flushed_though_it_is_read_only(tmp_path):
+    file = tmp_path / "file"
+    file.write_text("x")
+    file.chmod(0o400)
+    generation._sync(file)
+    generation._sync(tmp_path)
+
+
+@pytest.mark.parametrize(
+    "error",
+    [
+        OSError(errno.ENOSPC, "x"),
+        OSError(errno.EDQUOT, "x"),
+        RuntimeError("lance error: LanceError(IO): No space left on device (os error 28)"),
+        ValueError("Disk quota exceeded"),
+    ],
+)
+def test_a_full_disk_is_said_and_how_to_go_on(folder, error):
+    with pytest.raises(StorageError) as raised, locked(folder, wait=False):
+        raise error
+    assert f"The disk of {folder} is full" in str(raised.value) and "same command" in str(raised.value.remedy)
+    assert raised.value.__cause__ is error
+
+
+@pytest.mark.parametrize(
+    ("code", "place"),
+    [
+        (errno.EACCES, "tables/x"),
+        (errno.EPERM, "."),
+        (errno.EROFS, "generations"),
+        (errno.EROFS, ".."),
+        (errno.EROFS, None),
+    ],
+)
+def test_an_index_that_cannot_be_written_is_said_and_what_to_do(folder, code, place):
+    error = OSError(code, "x", *([] if place is None else [os.path.normpath(folder / place)]))
+    with pytest.raises(StorageError) as raised, locked(folder, wait=False):
+        raise error
+    assert f"{folder} cannot be written" in str(raised.value) and "--index" in str(raised.value.remedy)
+
+
+def test_a_read_only_file_system_is_told_by_the_words_of_a_library_too(folder):
+    with pytest.raises(StorageError, match="cannot be written"), locked(folder, wait=False):
+        raise RuntimeError("lance error: Read-only file system (os error 30)")
+
+
+@pytest.mark.parametrize(
+    "error",
+    [
+        OSError(errno.EACCES, "x", "/elsewhere/a document"),
+        OSError(errno.EIO, "x"),
+        RuntimeError("something else"),
+        ValueError("something else"),
+    ],
+)
+def test_other_errors_pass_as_they_are(folder, error):
+    with pytest.raises(type(error)) as raised, locked(folder, wait=False):
+        raise error
+    assert raised.value is error
+
+
+def test_a_second_writer_is_told_who_holds_the_index(folder):
+    with locked(folder, wait=False):
+        with pytest.raises(IndexBusyError) as raised, locked(folder, wait=False):
+            pytest.fail("two hold it")
+        assert f"process {os.getpid()}, since 2" in str(raised.value) and str(folder) in str(raised.value)
+        assert "--wait" in raised.value.remedy
+    with locked(folder, wait=False):
+        pass

@@ -1,0 +1,182 @@
+from collections import Counter
+
+import numpy as np
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from trainer.data import cluster
+from trainer.data.cluster import Clusters, cluster_pairs, kept_clusters, sparse_vectors
+from trainer.data.pack import _row, _tour, pack
+
+sizes = st.lists(st.integers(0, 90), min_size=1, max_size=4)
+
+
+def clusters_of(n, k, seed=0):
+    random = np.random.default_rng(seed)
+    return Clusters(random.integers(0, k, n), random.standard_normal((k, 4)).astype(np.float32))
+
+
+@settings(deadline=None)
+@given(sizes, st.integers(1, 20), st.sampled_from(["random", "tour"]), st.integers(0, 3))
+def test_batches_are_equal_of_one_domain_and_hold_every_pair_once(lengths, batch_size, order, epoch):
+    domains = {f"d{number}": clusters_of(n, 7) for number, n in enumerate(lengths)}
+    batches = pack(domains, batch_size, order, seed=1, epoch=epoch)
+    assert all(len(batch.rows) == batch_size for batch in batches)
+    for number, n in enumerate(lengths):
+        seen = Counter(row for batch in batches if batch.domain == f"d{number}" for row in batch.rows.tolist())
+        assert set(seen.values()) <= {1} and len(seen) == n // batch_size * batch_size
+        assert all(0 <= row < n for row in seen)
+
+
+def test_every_epoch_packs_anew_and_the_same_epoch_alike():
+    domains = {"d": clusters_of(64, 8)}
+    epochs = [[batch.rows.tolist() for batch in pack(domains, 8, "tour", 1, epoch)] for epoch in (0, 0, 1)]
+    assert epochs[0] == epochs[1] != epochs[2]
+
+
+def test_a_batch_is_one_cluster_where_sizes_agree():
+    domains = {"d": Clusters(np.repeat(np.arange(8), 10), np.eye(8, dtype=np.float32))}
+    mixed = [len(set((batch.rows // 10).tolist())) for batch in pack(domains, 10, "tour", 1, 0)]
+    assert max(mixed) <= 2, "a batch begins anywhere, so it may hold the end of one cluster and the start of the next"
+
+
+def greedy_tour(centroids, first):
+    """Always on to the nearest that is left, by dot products one at a time."""
+    tour = [first]
+    while len(tour) < len(centroids):
+        left = [place for place in range(len(centroids)) if place not in tour]
+        tour.append(max(left, key=lambda place: float(np.dot(centroids[place], centroids[tour[-1]]))))
+    return tour
+
+
+@given(st.integers(1, 12), st.integers(0, 2**32 - 1))
+def test_a_tour_goes_to_the_nearest_cluster_that_is_left(k, seed):
+    random = np.random.default_rng(seed)
+    centroids = random.standard_normal((k, 3)).astype(np.float32)
+    tour = _tour(centroids, random)
+    assert tour.tolist() == greedy_tour(centroids, int(tour[0]))
+
+
+def test_a_tour_begins_anywhere():
+    centroids = np.random.default_rng(0).standard_normal((5, 3)).astype(np.float32)
+    assert {int(_tour(centroids, np.random.default_rng(seed))[0]) for seed in range(60)} == set(range(5))
+
+
+@pytest.mark.parametrize("order", ["random", "tour"])
+def test_a_row_holds_shuffled_pairs_cluster_after_cluster(order):
+    """Python's sort is stable: pairs of a cluster stay as they were shuffled, on every machine alike."""
+    found = clusters_of(2000, 7)
+    row = _row(found, order, np.random.default_rng(5))
+    random = np.random.default_rng(5)
+    shuffled = random.permutation(2000).tolist()
+    clusters = _tour(found.centroids, random) if order == "tour" else random.permutation(7)
+    rank = {int(cluster): place for place, cluster in enumerate(clusters)}
+    assert row.tolist() == sorted(shuffled, key=lambda pair: rank[int(found.assignment[pair])])
+
+
+def test_clusters_stand_in_a_random_order_or_along_a_tour():
+    angles = np.linspace(0, np.pi, 9)  # a fan: each cluster is nearest to its two neighbours
+    found = Clusters(np.repeat(np.arange(9), 4), np.stack([np.cos(angles), np.sin(angles)], 1).astype(np.float32))
+    orders = {"random": set(), "tour": set()}
+    for order, seen in orders.items():
+        for seed in range(40):
+            row = _row(found, order, np.random.default_rng(seed))
+            seen.add(tuple(found.assignment[row[::4]].tolist()))
+    assert len(orders["random"]) == 40
+    for seen in orders["tour"]:
+        assert seen == tuple(greedy_tour(found.centroids, seen[0]))
+
+
+def test_every_pair_sits_out_about_as_often_as_any_other():
+    domains, epochs, n, batch_size = {"d": clusters_of(30, 1)}, 400, 30, 8
+    absent = Counter()
+    for epoch in range(epochs):
+        seen = {row for batch in pack(domains, batch_size, "random", 1, epoch) for row in batch.rows.tolist()}
+        absent.update(set(range(n)) - seen)
+    expected = epochs * (n % batch_size) / n
+    assert all(abs(absent[pair] - expected) < 4.5 * expected**0.5 for pair in range(n))
+
+
+@pytest.mark.parametrize("order", ["random", "tour"])
+def test_a_row_begins_at_any_place_of_its_clusters(order):
+    """Without that the same clusters would be cut every time: all of a cluster's pairs, or none, at each end."""
+    domains = {"d": Clusters(np.repeat(np.arange(3), 10), np.eye(3, dtype=np.float32))}
+    batches = [batch for epoch in range(60) for batch in pack(domains, 10, order, 1, epoch)]
+    sizes = {int((batch.rows // 10 == cluster).sum()) for batch in batches for cluster in range(3)}
+    assert sizes == set(range(11))
+
+
+@pytest.mark.parametrize("order", ["random", "tour"])
+def test_batches_are_cut_from_a_drawn_place_on_and_round_to_it(order):
+    found = clusters_of(50, 5)
+    random = np.random.default_rng([1, 2, 0])
+    row = _row(found, order, random).tolist()
+    start = int(random.integers(50))
+    row = row[start:] + row[:start]
+    expected = [row[begin : begin + 8] for begin in range(0, 48, 8)]
+    assert sorted(batch.rows.tolist() for batch in pack({"d": found}, 8, order, 1, 2)) == sorted(expected)
+
+
+def test_small_clusters_share_a_batch_with_their_neighbours_on_a_tour():
+    angles = np.linspace(0, np.pi, 16)
+    found = Clusters(np.repeat(np.arange(16), 4), np.stack([np.cos(angles), np.sin(angles)], 1).astype(np.float32))
+
+    def spread(order):
+        batches = [batch for epoch in range(20) for batch in pack({"d": found}, 8, order, 1, epoch)]
+        return np.mean([np.ptp(found.assignment[batch.rows]) for batch in batches])
+
+    assert spread("tour") < spread("random") / 2
+
+
+def test_domains_are_packed_each_by_its_own_draw_and_mixed():
+    """Two domains of the same clusters: their pairs do not stand alike, and neither comes first as a whole."""
+    domains = {name: clusters_of(64, 4) for name in ("a", "b")}
+    batches = pack(domains, 8, "random", 1, 0)
+    rows = {name: sorted(batch.rows.tolist() for batch in batches if batch.domain == name) for name in domains}
+    assert rows["a"] != rows["b"]
+    names = [[batch.domain for batch in pack(domains, 8, "random", 1, epoch)] for epoch in range(20)]
+    assert all(sorted(order) == ["a"] * 8 + ["b"] * 8 for order in names)
+    assert len(set(map(tuple, names))) == 20, "batches are shuffled anew every epoch"
+
+
+def test_seed_and_epoch_alone_decide():
+    domains = {name: clusters_of(64, 4) for name in ("a", "b")}
+
+    def packed(given, seed, epoch):
+        return [(batch.domain, batch.rows.tolist()) for batch in pack(given, 8, "tour", seed, epoch)]
+
+    assert packed(domains, 1, 0) == packed(dict(reversed(domains.items())), 1, 0)
+    assert len({str(packed(domains, seed, epoch)) for seed in range(3) for epoch in range(3)}) == 9
+
+
+def test_k_means_finds_what_looks_alike():
+    random = np.random.default_rng(0)
+    topics = np.eye(8, 16, dtype=np.float32)[np.repeat(np.arange(8), 30)]
+    points = topics + 0.05 * random.standard_normal(topics.shape).astype(np.float32)
+    points /= np.linalg.norm(points, axis=1, keepdims=True)
+    found = cluster_pairs(points, points, cluster_size=30, seed=0)
+    assert len(found.centroids) == 8
+    purity = sum(Counter(found.assignment[topic * 30 : (topic + 1) * 30]).most_common(1)[0][1] for topic in range(8))
+    assert purity >= 0.9 * 240
+    again = cluster_pairs(points, points, cluster_size=30, seed=0, components=8)
+    assert again.centroids.shape == (8, 16)
+
+
+def test_words_cluster_without_a_model():
+    documents = ["the cat purrs"] * 10 + ["engines burn fuel"] * 10
+    queries, texts = sparse_vectors(documents, documents, 2, seed=0)
+    assert queries.shape == (20, 2) and np.linalg.norm(texts, axis=1) == pytest.approx(np.ones(20), abs=1e-4)
+    assert queries[0] @ texts[1] > 0.99 > queries[0] @ texts[15]
+
+
+def test_clusters_are_made_once(tmp_path, monkeypatch):
+    random = np.random.default_rng(0)
+    queries, documents = random.standard_normal((2, 60, 8)).astype(np.float32)
+    first = kept_clusters(tmp_path, queries, documents, 20, seed=0)
+    monkeypatch.setattr(cluster, "cluster_pairs", lambda *_: pytest.fail("made again"))
+    again = kept_clusters(tmp_path, queries, documents, 20, seed=0)
+    np.testing.assert_array_equal(first.assignment, again.assignment)
+    np.testing.assert_array_equal(first.centroids, again.centroids)
+    with pytest.raises(pytest.fail.Exception):
+        kept_clusters(tmp_path, queries, documents, 20, seed=1)

@@ -1,0 +1,227 @@
+import gzip
+import json
+
+import numpy as np
+import pyarrow as pa
+import pyarrow.parquet as pq
+import pytest
+import torch
+from hypothesis import given
+from hypothesis import strategies as st
+
+from cdesearch.context.context import TokenFrequencies
+from cdesearch.context.document import add_document, to_unit
+from cdesearch.context.whitening import idf_weights, whitening
+from cdesearch.errors import InputError, SourceError
+from cdesearch.models.config import StatisticsConfig
+from trainer.data.batch import Tokens, choose_context, siblings_of
+from trainer.data.pairs import Pair, domain_files, prepare, read_pairs
+from trainer.data.surrogate import LexicalScores, Surrogate
+from trainer.recipe import differences, load_recipe
+from trainer.step.document import in_document
+from trainer.step.token_weights import document_frequencies
+from trainer.step.whitening_head import StatisticsHead
+
+RECIPE = '[data]\npairs = ["p"]\n[model]\nstart = "m"\n[run]\nout = "o"\n'
+
+
+def write(file, rows):
+    file.write_text("\n".join(json.dumps(row) for row in rows))
+    return file
+
+
+def test_pairs_of_every_format(tmp_path):
+    rows = [{"query": "q", "document": "d", "negatives": ["n"]}, {"query": "r", "document": "e"}]
+    write(tmp_path / "a.jsonl", rows)
+    (tmp_path / "b.jsonl.gz").write_bytes(gzip.compress((tmp_path / "a.jsonl").read_bytes()))
+    pq.write_table(pa.Table.from_pylist(rows), tmp_path / "c.parquet")
+    (tmp_path / "notes.txt").write_text("no pairs")
+    files = domain_files([tmp_path])
+    assert [file.name for file in files] == ["a.jsonl", "b.jsonl.gz", "c.parquet"]
+    for file in files:
+        assert list(read_pairs(file)) == [Pair("q", "d", ("n",)), Pair("r", "e")]
+
+
+def test_two_files_of_one_domain_name_are_refused(tmp_path):
+    files = [write(tmp_path / name, [{"query": "q", "document": "d"}]) for name in ("a.jsonl", "a.short.jsonl")]
+    with pytest.raises(SourceError, match=r"a\.jsonl and .*a\.short\.jsonl would be one domain, a\."):
+        domain_files(files)
+
+
+def test_a_long_document_is_a_pair_a_question(tmp_path):
+    book = {"doc_id": "book", "chunks": ["one", "two"], "questions": [{"text": "second?", "chunk": 1}]}
+    file = write(tmp_path / "a.jsonl", [book, {"query": "q", "document": "d", "document_id": "x"}])
+    pairs = list(read_pairs(file))
+    assert pairs == [Pair("second?", "two", document_id="book"), Pair("q", "d", document_id="x")]
+    (domain,) = prepare([file], tmp_path / "work")
+    assert domain.take([0, 1]) == pairs
+    for wrong in (
+        {"questions": [{"text": "none?", "chunk": -1}]},
+        {"chunks": ["one"]},
+        {"chunks": None},
+        {"questions": 3},
+    ):
+        with pytest.raises(SourceError, match="1 is no long document"):
+            list(read_pairs(write(file, [book | wrong])))
+
+
+def test_a_part_of_a_domain_holds_whole_documents(tmp_path):
+    rows = [{"query": f"{n}", "document": f"{n}", "document_id": f"book {n % 10}"} for n in range(50)]
+    (domain,) = prepare([write(tmp_path / "a.jsonl", rows)], tmp_path / "work")
+    for seed in range(5):
+        order = domain.shuffled(np.random.default_rng(seed))
+        assert sorted(order) == list(range(50)) and len({row % 10 for row in order[:20]}) == 4
+    (plain,) = prepare([write(tmp_path / "b.jsonl", [row | {"document_id": None} for row in rows])], tmp_path / "work")
+    assert plain.shuffled(np.random.default_rng(0)) == np.random.default_rng(0).permutation(50).tolist()
+
+
+@given(st.lists(st.lists(st.integers(1, 20), min_size=1, max_size=9), min_size=1, max_size=6))
+def test_a_token_counts_once_a_document(rows):
+    ids = torch.zeros(len(rows), 9, dtype=torch.long)
+    mask = torch.zeros_like(ids)
+    for place, row in enumerate(rows):
+        ids[place, : len(row)], mask[place, : len(row)] = torch.tensor(row), 1
+    expected = [sum(token in row for row in rows) for token in range(21)]
+    assert document_frequencies(Tokens(ids, mask), 21).tolist() == expected
+
+
+def test_siblings_are_chunks_of_one_document():
+    pairs = [Pair("q", "a", ("n",), "book"), Pair("q", "b"), Pair("q", "c", ("m",), "book"), Pair("q", "d")]
+    book, alone, same, *rest = siblings_of(pairs).tolist()
+    assert book == same and len({book, alone, *rest}) == 5 and len(rest) == 3
+
+
+@given(st.integers(1, 12), st.floats(0, 1), st.integers(0, 1000))
+def test_chunks_are_placed_in_their_document_as_the_index_does(n, weight, seed):
+    random = np.random.default_rng(seed)
+    own = to_unit(random.standard_normal((n, 8)).astype(np.float32))
+    siblings = random.integers(0, 3, n)
+    placed = in_document(torch.from_numpy(own), torch.from_numpy(siblings), weight).numpy()
+    for number in set(siblings.tolist()):
+        mine = siblings == number
+        np.testing.assert_allclose(placed[mine], to_unit(add_document(own[mine], weight)), atol=1e-5)
+
+
+def test_doubles_empty_texts_and_leaks_are_dropped_and_counted(tmp_path):
+    beir = tmp_path / "beir"
+    beir.mkdir()
+    secret = " ".join(f"word{number}" for number in range(40))
+    write(beir / "corpus.jsonl", [{"_id": "1", "title": "", "text": secret}])
+    write(beir / "queries.jsonl", [{"_id": "1", "text": "What is it?"}])
+    file = write(
+        tmp_path / "d.jsonl",
+        [
+            {"query": "q", "document": "fine"},
+            {"query": "q", "document": "fine"},
+            {"query": " ", "document": "x"},
+            {"query": "what is it", "document": "an answer"},
+            {"query": "other", "document": "prefix " + secret},
+        ],
+    )
+    for _ in range(2):  # the second time from what the first has kept
+        (domain,) = prepare([file], tmp_path / "work", [beir])
+        assert domain.take([0]) == [Pair("q", "fine")] and len(domain) == 1
+        assert domain.dropped == {"double": 1, "empty": 1, "leak": 2}
+
+
+@pytest.mark.parametrize(
+    ("line", "said"), [("{oops", "not JSON"), ('{"query": 1}', "no text"), ("[]", "not a JSON object")]
+)
+def test_a_bad_line_is_named(tmp_path, line, said):
+    file = tmp_path / "d.jsonl"
+    file.write_text('{"query": "q", "document": "d"}\n' + line)
+    with pytest.raises(SourceError, match=rf"d.jsonl:2 .*{said}"):
+        list(read_pairs(file))
+
+
+def test_pairs_of_some_groups(tmp_path):
+    file = tmp_path / "code.jsonl"
+    groups = ["scipy+scipy:a.py", "ansible+ansible:b.py", None]
+    rows = [{"query": f"q{n}", "document": "d", "group": group} for n, group in enumerate(groups)]
+    file.write_text("\n".join(map(json.dumps, rows)))
+    assert [pair.query for pair in read_pairs(file, r"(scipy|sympy)\+")] == ["q0"]
+    whole, part = (prepare([file], tmp_path / "made", groups=groups)[0] for groups in ({}, {"code": "scipy"}))
+    assert len(whole) == 3 and len(part) == 1
+
+
+def test_a_recipe_finds_its_data_under_the_data_folder(tmp_path, monkeypatch):
+    (tmp_path / "p").mkdir()
+    (tmp_path / "recipe.toml").write_text(RECIPE)
+    monkeypatch.setenv("CDESEARCH_DATA", str(tmp_path))
+    assert load_recipe(tmp_path / "recipe.toml").data.pairs == [tmp_path / "p"]
+
+
+def test_the_learning_head_is_the_head_of_inference():
+    random = np.random.default_rng(0)
+    context = random.standard_normal((40, 8)).astype(np.float32)
+    config = StatisticsConfig()
+    unit = context / np.linalg.norm(context, axis=1, keepdims=True)
+    shift, projection = whitening(unit, config)
+    expected = (unit - shift) @ projection
+    expected /= np.linalg.norm(expected, axis=1, keepdims=True)
+    head = StatisticsHead(config)
+    found = head(torch.tensor(context), torch.tensor(context))
+    np.testing.assert_allclose(found.detach(), expected, atol=1e-5)
+    found[:, 0].sum().backward()
+    assert all(parameter.grad is not None for parameter in (head.shift, head.log_ridge, head.power))
+    counts = random.integers(0, 30, 50)
+    special = np.array([1, 2])
+    weights = head.token_weights(torch.tensor(counts).float(), 40, torch.tensor(special))
+    plain = idf_weights(TokenFrequencies(counts, 40), special, config.idf_exponent)
+    np.testing.assert_allclose(weights.detach(), plain, rtol=1e-5)
+
+
+def test_the_context_is_shared_and_sometimes_absent():
+    random = np.random.default_rng(0)
+    places, is_null = choose_context(100, 32, slot_dropout=0.0, null_share=0.0, random=random)
+    assert len(set(places.tolist())) == 32 and not is_null.any()
+    assert choose_context(3, 32, 0.0, 0.0, random)[0].tolist() == [0, 1, 2]
+    assert choose_context(100, 32, 0.0, 1.0, random)[1].all()
+
+
+def test_rare_words_score_higher():
+    lexical = LexicalScores.fit(["the cat", "the dog", "the moon"])
+    scores = lexical.over(["the cat", "the moon"]).scores(["the moon"])
+    assert scores[0, 1] > scores[0, 0] > 0
+
+
+@pytest.mark.parametrize(
+    ("text", "said"),
+    [
+        (RECIPE + "[batches]\nsise = 3\n", "did you mean size"),
+        (RECIPE.replace("[run]", "[rum]"), "did you mean run"),
+        (RECIPE + "[batches]\nsize = 'many'\n", "batches.size"),
+        ("[data", "no recipe"),
+    ],
+)
+def test_a_typo_in_a_recipe_is_named(tmp_path, text, said):
+    (tmp_path / "r.toml").write_text(text)
+    with pytest.raises(InputError, match=said):
+        load_recipe(tmp_path / "r.toml")
+
+
+def test_recipes_in_the_repository_parse_and_can_be_overridden(tmp_path):
+    from pathlib import Path
+
+    import trainer
+
+    for file in sorted((Path(trainer.__file__).parent / "recipes").glob("*.toml")):
+        recipe = load_recipe(file, {"batches.size": "7", "run.out": "here"})
+        assert recipe.batches.size == 7 and str(recipe.run.out) == "here"
+        other = load_recipe(file, {"batches.size": "8", "run.out": "here"})
+        assert differences(recipe, other) == ["batches.size: 7 -> 8"]
+
+
+def test_hard_negatives_have_surrogate_scores_of_their_own():
+    random = np.random.default_rng(0)
+    queries, documents, negatives = (random.normal(size=(n, 4)).astype(np.float32) for n in (5, 5, 6))
+    counts = [2, 0, 1, 0, 3]
+    known = Surrogate(queries, documents, negatives, np.cumsum([0, *counts])[:-1], LexicalScores.fit(["a"]))
+    rows = np.array([4, 0, 1])
+    pairs = [Pair("q", "d", ("n",) * used) for used in (2, 2, 0)]  # of the fifth pair's three, two are used
+    wanted = queries[rows] @ np.concatenate([documents[rows], negatives[[3, 4, 0, 1]]]).T
+    view = known.view(rows, pairs, ["d"] * 3 + ["n"] * 4)
+    np.testing.assert_allclose(view.scores("dense", slice(None)), wanted, rtol=1e-5)
+    np.testing.assert_array_equal(view.scores("fused", slice(1, 3)), view.scores("fused", slice(None))[1:])
+    part = known.take([0, 4]).view(np.array([1]), [Pair("q", "d", ("n",))], ["d", "n"])
+    np.testing.assert_allclose(part.scores("dense", slice(None)), wanted[:1, [0, 3]], rtol=1e-5)

@@ -1,0 +1,349 @@
+import os
+import subprocess
+import sys
+from dataclasses import replace
+from pathlib import Path
+
+import pytest
+import torch
+from batches import gradients, judge_of, make_batch, make_student, weights_of
+from conftest import TINY
+
+import trainer
+from cdesearch.models.backbones.bert import mean_pool
+from cdesearch.models.contextual.second_stage import SecondStage
+from trainer.step import gradcache
+from trainer.step.gradcache import TIDY_EVERY, GradCache
+from trainer.step.loss import contrastive
+
+HERE = Path(__file__).parent
+
+
+def full_graph(model, head, batch, micro_batch, precision=torch.float32):
+    """The same forward passes in the same order, all in one graph."""
+    half = precision != torch.float32
+
+    def embed(tokens, network):
+        parts = tokens.micro_batches(slice(0, len(tokens)), micro_batch)
+        places = torch.cat([places for places, _ in parts])
+        return torch.cat([network(part) for _, part in parts])[places.argsort()]
+
+    stage, make_weights = model.second_stage, weights_of(head, batch)
+    context = batch.documents.take(batch.context)
+    with torch.autocast("cpu", precision, enabled=half):
+        vectors = embed(context, lambda part: model.first_stage(part.ids, part.mask).float())
+        held = None if stage.joint else stage.cache(vectors, batch.is_null)
+    weights = make_weights()
+
+    def second_stage(part):
+        with torch.autocast("cpu", precision, enabled=half):
+            if held is None:
+                states = stage.joint_states(part.ids, part.mask, vectors, batch.is_null)
+            else:
+                states = stage.states(part.ids, part.mask, *held)
+        return mean_pool(states.float(), weights[part.ids] * part.mask)
+
+    pooled = [embed(tokens, second_stage) for tokens in (batch.queries, batch.documents)]
+    verdict = judge_of(head, batch)(pooled[0], pooled[1], pooled[1][batch.context])
+    verdict.loss.backward()
+    return verdict.loss.item(), gradients(model, head)
+
+
+def cached(model, head, batch, micro_batch, **options):
+    verdict = GradCache(model, head, micro_batch, **options).step(batch, weights_of(head, batch), judge_of(head, batch))
+    return verdict.loss.item(), gradients(model, head)
+
+
+def assert_same(one, other, atol=1e-5, rtol=1e-4):
+    assert one[0] == pytest.approx(other[0], abs=atol)
+    assert one[1].keys() == other[1].keys()
+    for name, gradient in one[1].items():
+        torch.testing.assert_close(gradient, other[1][name], atol=atol, rtol=rtol, msg=name)
+
+
+@pytest.mark.parametrize("attention", ["cached", "one_softmax", "joint"])
+@pytest.mark.parametrize("first_stage", ["own", "shared"])
+@pytest.mark.parametrize(("micro_batch", "dropout"), [(1, 0.0), (5, 0.3), (64, 0.3)])
+def test_the_cache_gives_the_full_graphs_gradient(attention, first_stage, micro_batch, dropout):
+    config = replace(TINY, context_attention=attention, first_stage=first_stage)
+    batch = make_batch()
+    results, states = [], []
+    for run in (full_graph, cached):
+        model, head = make_student(config, dropout)
+        torch.manual_seed(5)
+        results.append(run(model, head, batch, micro_batch))
+        states.append(torch.get_rng_state())
+    assert_same(*results)
+    assert torch.equal(*states), "what comes after the step draws the same random numbers"
+
+
+def test_a_batch_without_context_trains_the_null_vector_and_not_the_first_stage():
+    batch = make_batch()
+    batch = replace(batch, is_null=torch.ones_like(batch.is_null))
+    model, head = make_student()
+    _, found = cached(model, head, batch, 4)
+    assert found["0.second_stage.null"].abs().sum() > 0
+    assert not any(name.startswith("0.own_first_stage") for name in found)
+
+
+def test_with_shut_doors_the_gradient_is_the_plain_biencoders_and_the_head_still_learns():
+    batch = make_batch()
+    results = []
+    for run in (full_graph, cached):
+        model, head = make_student()
+        model.requires_grad_(False)
+        model.second_stage.backbone.requires_grad_(True)
+        for gate in model.second_stage.gates:
+            gate.fill_(0.0)
+        results.append(run(model, head, batch, 5))
+    assert_same(*results)
+    assert results[0][1]["1.shift"] != 0 and not any("doors" in name for name in results[0][1])
+
+
+def test_a_frozen_first_stage_gets_no_gradient():
+    model, head = make_student()
+    _, found = cached(model, head, make_batch(), 4, freeze_first_stage=True)
+    assert not any(name.startswith("0.own_first_stage") for name in found)
+
+
+@pytest.mark.parametrize("attention", ["cached", "joint"])
+def test_two_processes_find_the_gradient_of_one(attention, tmp_path):
+    model, head = make_student(replace(TINY, context_attention=attention))
+    batch, cache = make_batch(), GradCache(model, head, 4)
+    loss = cache.step(batch, weights_of(head, batch), judge_of(head, batch)).loss.item()
+    cache.sum_gradients()
+    alone = loss, gradients(model, head)
+    places = [
+        HERE,
+        HERE.parent,
+        Path(trainer.__file__).parents[1],
+    ]  # the package that is tested here, not an installed one
+    environment = os.environ | {"PYTHONPATH": os.pathsep.join(map(str, places))}
+    processes = [
+        subprocess.Popen(
+            [sys.executable, HERE / "two_processes.py", str(rank), tmp_path / "store", attention, tmp_path / "out"],
+            env=environment,
+        )
+        for rank in range(2)
+    ]
+    assert [process.wait(120) for process in processes] == [0, 0]
+    for rank in range(2):
+        saved = torch.load(tmp_path / f"out.{rank}")
+        assert_same(alone, (saved["loss"], saved["gradients"]))
+
+
+@pytest.mark.parametrize("attention", ["cached", "one_softmax", "joint"])
+@pytest.mark.parametrize("dropout", [0.0, 0.3])
+def test_in_half_precision_too_the_gradient_is_the_full_graphs(attention, dropout):
+    results = []
+    for run in (full_graph, cached):
+        model, head = make_student(replace(TINY, context_attention=attention), dropout)
+        torch.manual_seed(5)
+        results.append(run(model, head, make_batch(), 5, precision=torch.bfloat16))
+    (loss, expected), (again, found) = results
+    assert again == pytest.approx(loss, rel=0.01) and found.keys() == expected.keys()
+    for name, gradient in found.items():
+        assert (gradient - expected[name]).norm() <= 0.1 * expected[name].norm() + 0.02, name
+
+
+@pytest.mark.parametrize("precision", [torch.float32, torch.bfloat16])
+@pytest.mark.parametrize("attention", ["cached", "joint"])
+def test_both_stages_and_the_context_pass_run_in_the_precision_asked_for(attention, precision):
+    model, head = make_student(replace(TINY, context_attention=attention))
+    seen = {}
+    for name, module in model.named_modules():
+        if isinstance(module, torch.nn.Linear):
+            module.register_forward_hook(lambda _m, _in, out, name=name: seen.setdefault(name, set()).add(out.dtype))
+    cached(model, head, make_batch(), 5, precision=precision)
+    assert {name.split(".")[0] for name in seen} == {"own_first_stage", "second_stage"}
+    assert any("context_projection" in name for name in seen)
+    assert set.union(*seen.values()) == {precision}
+
+
+@pytest.mark.parametrize("first_stage", ["own", "shared"])
+def test_packed_texts_give_the_gradient_of_padded_ones(first_stage, monkeypatch):
+    """Without a kernel for it, packed attention runs text by text, on any machine."""
+
+    def run(kernel):
+        asked, positions = [], []
+        monkeypatch.setattr(gradcache, "has_kernel", lambda tensor: asked.append(tensor) or kernel)
+        model, head = make_student(replace(TINY, first_stage=first_stage))
+        embed = model.second_stage.backbone.embed
+        model.second_stage.backbone.embed = lambda ids, places=None: positions.append(places) or embed(ids, places)
+        result = cached(model, head, make_batch(), 5)
+        assert [(tensor.dtype, tensor.device.type) for tensor in asked] == [(torch.float32, "cpu")]
+        assert any(places is not None for places in positions) == kernel
+        return result
+
+    assert_same(run(kernel=False), run(kernel=True))
+
+
+@pytest.mark.parametrize("attention", ["one_softmax", "joint"])
+def test_texts_that_see_the_context_in_their_own_rows_are_never_packed(attention, monkeypatch):
+    monkeypatch.setattr(gradcache, "has_kernel", lambda _: True)
+    results = []
+    for run in (full_graph, cached):
+        model, head = make_student(replace(TINY, context_attention=attention))
+        results.append(run(model, head, make_batch(), 5))
+    assert_same(*results)
+
+
+def test_a_packed_kernel_is_asked_about_in_the_precision_of_the_run(monkeypatch):
+    asked = []
+    monkeypatch.setattr(gradcache, "has_kernel", lambda tensor: asked.append(tensor.dtype) or False)
+    GradCache(*make_student(), 4, precision=torch.bfloat16)
+    assert asked == [torch.bfloat16]
+
+
+@pytest.mark.parametrize("micro_batch", [1, 5, 64])
+def test_the_longest_micro_batch_of_context_and_documents_is_not_repeated(micro_batch):
+    batch = make_batch()
+    model, head = make_student()
+    calls = []
+    model.own_first_stage.register_forward_hook(lambda _m, given, _out: calls.append(("first", given[0].shape)))
+    model.second_stage.states = lambda ids, *rest, real=model.second_stage.states: (
+        calls.append(("second", ids.shape)) or real(ids, *rest)
+    )
+    cached(model, head, batch, micro_batch)
+
+    def shapes(tokens):
+        return [part.ids.shape for _, part in tokens.micro_batches(slice(0, len(tokens)), micro_batch)]
+
+    queries, documents, context = (
+        shapes(tokens) for tokens in (batch.queries, batch.documents, batch.documents.take(batch.context))
+    )
+    assert [shape for stage, shape in calls if stage == "first"] == context + context[1:]
+    assert [shape for stage, shape in calls if stage == "second"] == queries + documents + documents[1:] + queries
+
+
+def test_memory_is_given_back_after_every_few_micro_batches(monkeypatch):
+    order = []
+    real = gradcache.give_back
+    monkeypatch.setattr(gradcache, "give_back", lambda: order.append("tidy") or real())
+    model, head = make_student()
+    model.own_first_stage.register_forward_hook(lambda *_: order.append("text"))
+    cached(model, head, make_batch(), 1)
+    first_pass = order[: 10 + 3]  # 10 texts of context, one a micro-batch
+    assert TIDY_EVERY == 4
+    assert first_pass == ["text", "tidy", *["text"] * 4, "tidy", *["text"] * 4, "tidy", "text"]
+    # Three times in each pass over context, queries and documents, forth and back, and once after the loss.
+    assert order.count("tidy") == 3 * 3 * 2 + 1
+
+
+def test_a_second_step_adds_its_gradient_to_the_firsts():
+    model, head = make_student()
+    batch = make_batch()
+    loss, once = cached(model, head, batch, 5)
+    again, twice = cached(model, head, batch, 5)
+    assert_same((loss, {name: 2 * gradient for name, gradient in once.items()}), (again, twice))
+
+
+def test_the_verdict_is_the_judges():
+    model, head = make_student()
+    batch = make_batch()
+    given = []
+
+    def judge(queries, documents, context):
+        assert torch.equal(context, documents[batch.context])
+        given.append(judge_of(head, batch)(queries, documents, context))
+        return given[0]
+
+    assert GradCache(model, head, 5).step(batch, weights_of(head, batch), judge) is given[0]
+
+
+def test_doors_that_are_shut_but_may_open_read_the_context():
+    model, head = make_student()
+    with torch.no_grad():
+        for gate in model.second_stage.gates:
+            gate.fill_(0.0)
+    _, found = cached(model, head, make_batch(), 5)
+    assert all(found[f"0.second_stage.doors.{n}.gate"].abs().sum() > 0 for n in range(len(model.second_stage.doors)))
+
+
+def test_doors_that_are_open_and_frozen_read_the_context():
+    results = []
+    for run in (full_graph, cached):
+        model, head = make_student()
+        for gate in model.second_stage.gates:
+            gate.requires_grad_(False)
+        results.append(run(model, head, make_batch(), 5))
+    assert_same(*results)
+    assert any("own_first_stage" in name for name in results[1][1])
+
+
+@pytest.mark.parametrize("why", ["null", "shut"])
+def test_the_first_stage_rests_where_nothing_of_it_is_seen(why):
+    batch, (model, head) = make_batch(), make_student()
+    calls = []
+    model.own_first_stage.register_forward_hook(lambda *_: calls.append("first stage"))
+    if why == "null":
+        batch = replace(batch, is_null=torch.ones_like(batch.is_null))
+    else:
+        for gate in model.second_stage.gates:
+            gate.requires_grad_(False).fill_(0.0)
+    cached(model, head, batch, 5)
+    assert calls == []
+
+
+def test_a_batch_without_context_has_the_full_graphs_gradient():
+    batch = make_batch()
+    batch = replace(batch, is_null=torch.ones_like(batch.is_null))
+    results = []
+    for run in (full_graph, cached):
+        model, head = make_student()
+        loss, found = run(model, head, batch, 5)
+        results.append((loss, {name: part for name, part in found.items() if "own_first_stage" not in name}))
+    assert_same(*results)
+
+
+def test_summed_gradients_are_zero_where_the_batch_touched_nothing():
+    batch, (model, head) = make_batch(), make_student()
+    batch = replace(batch, is_null=torch.ones_like(batch.is_null))
+    model.second_stage.backbone.requires_grad_(False)
+    cache = GradCache(model, head, 5)
+    cache.step(batch, weights_of(head, batch), judge_of(head, batch))
+    before = gradients(model, head)
+    cache.sum_gradients()
+    after = gradients(model, head)
+    learning = {
+        f"{place}.{name}": parameter
+        for place, module in enumerate((model, head))
+        for name, parameter in module.named_parameters()
+        if parameter.requires_grad
+    }
+    assert after.keys() == learning.keys() > before.keys()
+    for name, parameter in learning.items():
+        torch.testing.assert_close(after[name], before.get(name, torch.zeros_like(parameter)))
+
+
+@pytest.mark.parametrize("attention", ["cached", "joint"])
+@pytest.mark.parametrize("is_null", [False, True])
+def test_everything_stays_on_the_device_of_the_model(attention, is_null, monkeypatch):
+    """The meta device holds no numbers and refuses to be mixed with another, as a GPU does."""
+    asked = []
+    monkeypatch.setattr(SecondStage, "gates_closed", False)  # this asks for numbers
+    monkeypatch.setattr(gradcache, "has_kernel", lambda tensor: asked.append(tensor.device.type) or False)
+    monkeypatch.setattr(gradcache, "give_back", lambda: pytest.fail("it is the processor's memory alone"))
+    model, head = (module.to("meta") for module in make_student(replace(TINY, context_attention=attention)))
+    batch = make_batch()
+    batch = replace(batch, is_null=batch.is_null | is_null)
+    excluded = batch.excluded.to("meta")
+
+    def judge(queries, documents, context):
+        assert {part.device.type for part in (queries, documents, context)} == {"meta"}
+        return contrastive(queries, documents, excluded, 0.05)
+
+    GradCache(model, head, 5).step(batch, lambda: torch.ones(TINY.backbone.vocabulary, device="meta"), judge)
+    assert asked == ["meta"] * (attention == "cached")
+    assert all(parameter.grad.device.type == "meta" for parameter in model.second_stage.parameters())
+    assert all((parameter.grad is None) == is_null for parameter in model.own_first_stage.parameters())
+
+
+def test_micro_batches_hold_every_text_once_and_no_padding_to_spare():
+    tokens = make_batch().documents
+    parts = tokens.micro_batches(slice(2, 11), 4)
+    assert sorted(torch.cat([places for places, _ in parts]).tolist()) == list(range(9))
+    for places, part in parts:
+        longest = part.ids.shape[1]
+        assert part.mask.sum(1).max() == longest
+        torch.testing.assert_close(part.ids, tokens.ids[2:11][places][:, :longest])

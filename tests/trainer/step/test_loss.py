@@ -1,0 +1,136 @@
+import math
+
+import pytest
+import torch
+from torch.nn import functional
+
+from trainer.step import loss
+from trainer.step.loss import contrastive
+
+B, D, WIDTH = 7, 9, 5
+
+
+def unit_vectors(n, seed, dtype=torch.float32):
+    vectors = torch.randn(n, WIDTH, generator=torch.Generator().manual_seed(seed))
+    return functional.normalize(vectors, dim=-1).to(dtype)
+
+
+def excluded_and_teacher(n=B, n_documents=D):
+    random = torch.Generator().manual_seed(2)
+    excluded = torch.rand(n, n_documents, generator=random) < 0.2
+    excluded[range(n), range(n)] = False
+    return excluded, 3 * torch.randn(n, n_documents, generator=random)
+
+
+def by_the_formula(queries, documents, excluded, temperature, teacher=None, weight=0.0):
+    """Mean loss and accuracy, one query at a time in double precision; what is excluded is left out of every sum."""
+    losses, hits = [], []
+    for i, query in enumerate(queries.double()):
+        left = [j for j in range(len(documents)) if not excluded[i, j]]
+        scores = torch.stack([(query * documents[j].double()).sum() / temperature for j in left])
+        student = scores - torch.logsumexp(scores, 0)
+        one = -student[left.index(i)]
+        if teacher is not None:
+            logits = teacher[i, left].double()
+            soft = logits - torch.logsumexp(logits, 0)
+            one = (1 - weight) * one + weight * (soft.exp() * (soft - student)).sum()
+        losses.append(one)
+        hits.append(left[int(scores.argmax())] == i)
+    return torch.stack(losses).mean(), sum(hits) / len(hits)
+
+
+@pytest.mark.parametrize("rows", [1, 3, 7, 128])
+@pytest.mark.parametrize(("taught", "weight"), [(False, 0.0), (True, 0.3), (True, 1.0)])
+@pytest.mark.parametrize("scale", [1.0, -2.5])
+def test_loss_gradient_and_accuracy_are_those_of_the_formula(rows, taught, weight, scale, monkeypatch):
+    monkeypatch.setattr(loss, "ROWS", rows)
+    excluded, teacher = excluded_and_teacher()
+    given = {"teacher": teacher, "teacher_weight": weight} if taught else {}
+    found = [unit_vectors(n, seed).requires_grad_() for n, seed in ((B, 0), (D, 1))]
+    expected = [vectors.detach().clone().requires_grad_() for vectors in found]
+    verdict = contrastive(*found, excluded, 0.1, **given)
+    (scale * verdict.loss).backward()
+    formula, accuracy = by_the_formula(*expected, excluded, 0.1, teacher if taught else None, weight)
+    (scale * formula).backward()
+    torch.testing.assert_close(verdict.loss.double(), formula, rtol=1e-5, atol=1e-6)
+    assert verdict.loss.shape == verdict.accuracy.shape == ()
+    assert float(verdict.accuracy) == pytest.approx(accuracy) and 0 < accuracy < 1
+    for one, other in zip(found, expected, strict=True):
+        torch.testing.assert_close(one.grad, other.grad, rtol=1e-4, atol=1e-5)
+
+
+def test_more_queries_than_a_block_holds_are_all_judged():
+    n = loss.ROWS + 3
+    queries, documents = unit_vectors(n, 0), unit_vectors(n, 1)
+    excluded = torch.zeros(n, n, dtype=torch.bool)
+    verdict = contrastive(queries, documents, excluded, 0.5)
+    formula, accuracy = by_the_formula(queries, documents, excluded, 0.5)
+    torch.testing.assert_close(verdict.loss.double(), formula, rtol=1e-5, atol=1e-5)
+    assert float(verdict.accuracy) == pytest.approx(accuracy)
+
+
+def test_without_gradients_the_loss_is_the_same_and_asks_for_none():
+    excluded, teacher = excluded_and_teacher()
+    queries, documents = unit_vectors(B, 0).requires_grad_(), unit_vectors(D, 1).requires_grad_()
+    learning = contrastive(queries, documents, excluded, 0.1, teacher, 0.3)
+    with torch.no_grad():
+        still = contrastive(queries, documents, excluded, 0.1, teacher, 0.3)
+    assert learning.loss.requires_grad and not still.loss.requires_grad
+    torch.testing.assert_close(still.loss, learning.loss.detach())
+    assert still.accuracy == learning.accuracy
+
+
+def test_half_precision_is_judged_in_single_precision():
+    excluded, _ = excluded_and_teacher()
+    halves = [unit_vectors(n, seed, torch.bfloat16).requires_grad_() for n, seed in ((B, 0), (D, 1))]
+    verdict = contrastive(*halves, excluded, 0.1)
+    assert verdict.loss.dtype == torch.float32
+    formula, _ = by_the_formula(*halves, excluded, 0.1)
+    torch.testing.assert_close(verdict.loss.double(), formula, rtol=1e-5, atol=1e-5)
+    verdict.loss.backward()
+    assert [half.grad.dtype for half in halves] == [torch.bfloat16] * 2
+
+
+def test_everything_stays_on_the_device_of_the_vectors():
+    """The meta device holds no numbers and refuses to be mixed with another, as a GPU does."""
+    excluded, teacher = (given.to("meta") for given in excluded_and_teacher())
+    queries, documents = (unit_vectors(n, 0).to("meta").requires_grad_() for n in (B, D))
+    verdict = contrastive(queries, documents, excluded, 0.1, teacher, 0.3)
+    verdict.loss.backward()
+    places = {verdict.loss.device, verdict.accuracy.device, queries.grad.device, documents.grad.device}
+    assert places == {torch.device("meta")}
+
+
+def test_a_teacher_without_weight_is_not_read_and_a_weight_without_teacher_is_none():
+    excluded, _ = excluded_and_teacher()
+    vectors = unit_vectors(B, 0), unit_vectors(D, 1)
+    plain = contrastive(*vectors, excluded, 0.1).loss
+    unread = torch.full((B, D), math.nan)
+    torch.testing.assert_close(contrastive(*vectors, excluded, 0.1, unread).loss, plain)
+    torch.testing.assert_close(contrastive(*vectors, excluded, 0.1, None, 0.3).loss, plain)
+
+
+def test_a_row_without_other_documents_has_no_loss():
+    excluded = ~torch.eye(B, dtype=torch.bool)
+    verdict = contrastive(unit_vectors(B, 0), unit_vectors(B, 1), excluded, 0.05)
+    assert float(verdict.loss) == 0 and float(verdict.accuracy) == 1
+
+
+def test_the_order_of_wrong_documents_does_not_matter():
+    excluded, teacher = excluded_and_teacher()
+    queries, documents = unit_vectors(B, 0), unit_vectors(D, 1)
+    order = [*range(B), *reversed(range(B, D))]
+    one = contrastive(queries, documents, excluded, 0.1, teacher, 0.3)
+    other = contrastive(queries, documents[order], excluded[:, order], 0.1, teacher[:, order], 0.3)
+    torch.testing.assert_close(one.loss, other.loss)
+
+
+def test_the_loss_is_the_cross_entropy_of_what_is_not_excluded():
+    queries, documents = torch.eye(2, 4), torch.eye(3, 4)
+    excluded = torch.tensor([[False, False, True], [False, False, True]])
+    expected = -torch.log_softmax(torch.tensor([2.0, 0.0]), 0)[0]
+    verdict = contrastive(queries, documents, excluded, temperature=0.5)
+    assert verdict.loss.item() == pytest.approx(expected.item(), abs=1e-4) and verdict.accuracy == 1
+    teacher = queries @ documents.T / 0.5
+    taught = contrastive(queries, documents, excluded, 0.5, teacher, teacher_weight=1.0)
+    assert taught.loss.item() == pytest.approx(0, abs=1e-5)

@@ -1,0 +1,1 @@
+"""What is one step's data, and which pairs share a batch?"""

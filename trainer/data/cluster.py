@@ -1,0 +1,110 @@
+"""Look-alike pairs, found by k-means: the pseudo-domains that batches are made of (CDE section 4.1, equation 3)."""
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from hashlib import blake2b
+from pathlib import Path
+
+import numpy as np
+from numpy.typing import NDArray
+
+from cdesearch.context.context import Floats
+
+ITERATIONS = 100
+TRIES = 3
+
+
+@dataclass(frozen=True, slots=True)
+class Clusters:
+    """Which cluster each pair of a domain belongs to."""
+
+    assignment: NDArray[np.int64]  # (N,) in 0..k-1
+    centroids: Floats  # (k, p)
+
+
+def cluster_pairs(
+    queries: Floats, documents: Floats, cluster_size: int, seed: int, components: int | None = None
+) -> Clusters:
+    """Spherical k-means over pairs, from unit vectors (N, d) of their queries and documents.
+
+    A pair is a point twice, query + document and document + query concatenated, so that clusters hold pairs whose
+    queries look like the others' documents too; k = N / cluster_size, rounded up. `components`: reduce by SVD first.
+    """
+    n = len(queries)
+    k = max(1, -(-n // cluster_size))
+    if components is not None and components < queries.shape[1]:
+        queries, documents = _reduced(queries, documents, components)
+    points = np.concatenate([np.hstack([queries, documents]), np.hstack([documents, queries])]).astype(np.float32)
+    if k == 1:
+        return Clusters(np.zeros(n, np.int64), points.mean(axis=0, keepdims=True))
+    import faiss
+
+    means = faiss.Kmeans(
+        points.shape[1],
+        k,
+        niter=ITERATIONS,
+        nredo=TRIES,
+        spherical=True,
+        seed=seed,
+        gpu=faiss.get_num_gpus() > 0 if hasattr(faiss, "get_num_gpus") else False,
+        # Limits that are set on the object afterwards have no effect.
+        min_points_per_centroid=1,
+        max_points_per_centroid=max(256, 4 * cluster_size),
+    )
+    means.train(points)
+    centroids = np.asarray(means.centroids, np.float32)
+    assignment = means.assign(points[:n])[1].astype(np.int64)
+    return Clusters(assignment, centroids)
+
+
+def kept_clusters(
+    folder: Path, queries: Floats, documents: Floats, cluster_size: int, seed: int, components: int | None = None
+) -> Clusters:
+    """`cluster_pairs`, kept in `folder`: another run finds them, on a machine without faiss too."""
+    digest = blake2b(f"{queries.shape} {cluster_size} {seed} {components}".encode(), digest_size=8)
+    for vectors in (queries, documents):
+        digest.update(np.ascontiguousarray(vectors).data)
+    file = folder / f"{digest.hexdigest()}.npz"
+    if file.exists():
+        with np.load(file) as kept:
+            return Clusters(kept["assignment"], kept["centroids"])
+    found = cluster_pairs(queries, documents, cluster_size, seed, components)
+    folder.mkdir(parents=True, exist_ok=True)
+    fresh = file.with_suffix(".new.npz")
+    np.savez(fresh, assignment=found.assignment, centroids=found.centroids)
+    fresh.replace(file)
+    return found
+
+
+def cluster_documents(document_ids: Sequence[str], queries: Floats, documents: Floats) -> Clusters:
+    """Pairs (N,) whose documents are chunks of one long document are a cluster; from unit vectors (N, d).
+
+    A chunk's hardest negatives are its siblings (in-sequence negatives: Conti et al. 2025, ConTEB).
+    """
+    names, assignment = np.unique(np.asarray(document_ids), return_inverse=True)
+    sums = np.zeros((len(names), 2 * queries.shape[1]), np.float32)
+    np.add.at(sums, assignment, np.hstack([queries, documents]))
+    return Clusters(assignment.astype(np.int64), _unit(sums))
+
+
+def sparse_vectors(queries: list[str], documents: list[str], components: int, seed: int) -> tuple[Floats, Floats]:
+    """(N, components) unit TF-IDF vectors of queries and documents, by SVD: clustering without a surrogate model."""
+    from sklearn.decomposition import TruncatedSVD
+    from sklearn.feature_extraction.text import TfidfVectorizer
+
+    counted = TfidfVectorizer(sublinear_tf=True, max_features=200_000).fit_transform(queries + documents)
+    svd = TruncatedSVD(min(components, min(counted.shape) - 1), random_state=seed)
+    vectors = _unit(svd.fit_transform(counted).astype(np.float32))
+    return vectors[: len(queries)], vectors[len(queries) :]
+
+
+def _reduced(queries: Floats, documents: Floats, components: int) -> tuple[Floats, Floats]:
+    both = np.concatenate([queries, documents])
+    values, axes = np.linalg.eigh(both.T @ both)
+    axes = axes[:, np.argsort(-values)[:components]]
+    return _unit(queries @ axes), _unit(documents @ axes)
+
+
+def _unit(vectors: Floats) -> Floats:
+    unit: Floats = vectors / np.maximum(np.linalg.norm(vectors, axis=1, keepdims=True), 1e-9)
+    return unit

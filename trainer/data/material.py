@@ -1,0 +1,150 @@
+"""What the loop consumes: pairs, what the surrogate thinks of them, clusters; each kept on disk for the next run."""
+
+from dataclasses import dataclass, replace
+from pathlib import Path
+
+import numpy as np
+from tokenizers import Tokenizer
+
+from cdesearch.context.context import Floats
+from cdesearch.encode.backends.torch import TorchRuntime
+from cdesearch.encode.encoder import Encoder, Role, load_encoder
+from cdesearch.models.contextual.model import ContextualModel
+from trainer.data.batch import Batch
+from trainer.data.cluster import Clusters, cluster_documents, kept_clusters, sparse_vectors
+from trainer.data.pairs import Domain, domain_files, prepare
+from trainer.data.stream import BatchStream, split, unclustered
+from trainer.data.surrogate import LexicalScores, Surrogate, surrogate_vectors
+from trainer.recipe import Recipe
+from trainer.run.display import Display
+from trainer.run.watch import without_dropout
+from trainer.start import is_published, start_model
+
+WATCHED_BATCHES = 16
+STRANGE_TEXTS = 2000  # training documents that stand in for another corpus
+SPARSE_COMPONENTS = 128
+
+
+@dataclass(frozen=True, slots=True)
+class Material:
+    """Batches to train on, batches held out, and texts for a strange context."""
+
+    stream: BatchStream
+    held_out: list[Batch]
+    strange: list[str]
+
+
+def prepare_material(recipe: Recipe, model: ContextualModel, tokenizer: Tokenizer, display: Display) -> Material:
+    """Pairs, surrogate, clusters: each kept on disk, so that another run finds them."""
+    files = [file for file in domain_files(recipe.data.pairs) if file.name.split(".")[0] not in recipe.data.leave_out]
+    advance = display.stage("Reading pairs", len(files))
+    domains: dict[str, Domain] = {}
+    for domain in prepare(files, _work(recipe), recipe.data.keep_out, recipe.data.groups):
+        advance(1)
+        dropped = ", ".join(f"{count:,} {reason}" for reason, count in domain.dropped.items())
+        if len(domain) < recipe.batches.size:
+            display.note(f"{domain.name} is left out: {len(domain)} pairs are less than a batch.")
+        else:
+            domains[domain.name] = _capped(domain, recipe)
+        if dropped:
+            display.note(f"{domain.name}: left out {dropped}.")
+    surrogates = _surrogates(recipe, model, tokenizer, domains, display)
+    training: dict[str, Clusters] = {}
+    watched: dict[str, Clusters] = {}
+    rows = {name: split(domain, recipe.data.held_out, recipe.run.seed) for name, domain in domains.items()}
+    advance = display.stage("Clustering", len(domains))
+    parts: dict[str, tuple[Domain, Surrogate]] = {}
+    held: dict[str, tuple[Domain, Surrogate]] = {}
+    for name, domain in domains.items():
+        for chosen, into, clusters in ((rows[name][0], parts, training), (rows[name][1], held, watched)):
+            if len(chosen) >= recipe.batches.size:
+                taken = Domain(name, domain.pairs.take(chosen))
+                into[name] = taken, surrogates[name].take(chosen)
+                clusters[name] = _clusters(recipe, taken, into[name][1])
+        advance(1)
+    prefixes = (model.config.query_prefix, model.config.document_prefix)
+    stream = _stream(recipe, parts, training, tokenizer, prefixes)
+    held_out: list[Batch] = []
+    if held:
+        other = _stream(recipe, held, watched, tokenizer, prefixes)
+        held_out = without_dropout([other.batch(step) for step in range(min(WATCHED_BATCHES, other.steps_per_epoch))])
+    elif recipe.data.held_out:
+        display.note(f"No losses are watched: of no domain does data.held_out leave a batch of {recipe.batches.size}.")
+    texts = [text for domain, _ in parts.values() for text in domain.column("document")[:STRANGE_TEXTS]]
+    return Material(stream, held_out, texts[:: max(1, len(texts) // STRANGE_TEXTS)][:STRANGE_TEXTS])
+
+
+def _work(recipe: Recipe) -> Path:
+    return recipe.run.work or recipe.run.out / "data"
+
+
+def _capped(domain: Domain, recipe: Recipe) -> Domain:
+    if recipe.data.cap is None or len(domain) <= recipe.data.cap:
+        return domain
+    drawn = domain.shuffled(np.random.default_rng([recipe.run.seed, 13]))[: recipe.data.cap]
+    return replace(domain, pairs=domain.pairs.take(sorted(drawn)))
+
+
+def _stream(
+    recipe: Recipe,
+    parts: dict[str, tuple[Domain, Surrogate]],
+    clusters: dict[str, Clusters],
+    tokenizer: Tokenizer,
+    prefixes: tuple[str, str],
+) -> BatchStream:
+    domains = {name: domain for name, (domain, _) in parts.items()}
+    surrogates = {name: surrogate for name, (_, surrogate) in parts.items()}
+    return BatchStream(recipe, domains, surrogates, clusters, tokenizer, prefixes)
+
+
+def _surrogates(
+    recipe: Recipe, model: ContextualModel, tokenizer: Tokenizer, domains: dict[str, Domain], display: Display
+) -> dict[str, Surrogate]:
+    own = recipe.run.surrogate is None
+    if own and recipe.batches.filter == "dense" and recipe.batches.eps == 0:
+        display.note("The start is its own surrogate and eps is 0: every document it ranks wrongly is masked.")
+    encoder = _surrogate_encoder(recipe, model, tokenizer)
+    cache = _work(recipe) / "surrogate"
+    negatives = {
+        name: [row[: recipe.batches.hard_negatives] for row in domain.negatives()] for name, domain in domains.items()
+    }
+    n_texts = sum(2 * len(rows) + sum(map(len, rows)) for rows in negatives.values())
+    advance = display.stage("Surrogate vectors", n_texts)
+
+    def vectors(name: str, texts: list[str], role: Role) -> Floats:
+        return surrogate_vectors(name, texts, role, encoder, cache, advance)
+
+    return {
+        name: Surrogate(
+            queries=vectors(name, domain.column("query"), "query"),
+            documents=vectors(name, domain.column("document"), "document"),
+            negatives=vectors(name, [text for row in negatives[name] for text in row], "document"),
+            first_negative=np.cumsum([0, *map(len, negatives[name])])[:-1],
+            lexical=LexicalScores.fit(domain.column("document")),
+        )
+        for name, domain in domains.items()
+    }
+
+
+def _surrogate_encoder(recipe: Recipe, model: ContextualModel, tokenizer: Tokenizer) -> Encoder:
+    """The frozen surrogate: any model that `load_encoder` opens, or the start, in no context."""
+    folder, limit = recipe.run.surrogate, recipe.batches.max_tokens
+    if folder is not None:
+        return load_encoder(folder).cut_at(limit)
+    frozen = start_model(recipe.model.start) if is_published(recipe.model.start) else model
+    device = next(model.parameters()).device
+    config = replace(frozen.config, max_tokens=limit)
+    return Encoder(config, tokenizer, TorchRuntime(frozen.eval(), device), f"{frozen.weights_hash()} {limit}")
+
+
+def _clusters(recipe: Recipe, domain: Domain, known: Surrogate) -> Clusters:
+    if recipe.batches.by_document and any(ids := domain.column("document_id")):
+        return cluster_documents(ids, known.queries, known.documents)
+    if not recipe.batches.clustered:
+        return unclustered(len(domain))
+    queries, documents = known.queries, known.documents
+    if recipe.batches.sparse:
+        columns = domain.column("query"), domain.column("document")
+        queries, documents = sparse_vectors(*columns, recipe.batches.components or SPARSE_COMPONENTS, recipe.run.seed)
+    batches, folder = recipe.batches, _work(recipe) / "clusters"
+    return kept_clusters(folder, queries, documents, batches.cluster_size, recipe.run.seed, batches.components)

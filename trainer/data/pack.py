@@ -1,0 +1,64 @@
+"""Clusters to equal batches, one domain a batch (CDE section 10.5)."""
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import Literal
+
+import numpy as np
+from numpy.typing import NDArray
+
+from cdesearch.context.context import Floats
+from trainer.data.cluster import Clusters
+
+Order = Literal["random", "tour"]
+Rows = NDArray[np.int64]
+
+
+@dataclass(frozen=True, slots=True)
+class Packed:
+    """One batch: pairs of one domain."""
+
+    domain: str
+    rows: Rows  # (B,)
+
+
+def pack(clusters: Mapping[str, Clusters], batch_size: int, order: Order, seed: int, epoch: int) -> list[Packed]:
+    """The batches of one epoch, shuffled; another packing every epoch.
+
+    Pairs stand in a row, cluster after cluster, and the row is cut into batches: large clusters are split, small ones
+    share a batch with their neighbours in the order, which on a `tour` are close. The N mod batch_size pairs left over
+    in a domain sit out this epoch, others in the next: the row begins at a random place.
+    """
+    batches = []
+    for number, (domain, found) in enumerate(sorted(clusters.items())):
+        random = np.random.default_rng([seed, epoch, number])
+        row = _row(found, order, random)
+        row = np.roll(row, -int(random.integers(len(row)))) if len(row) else row
+        whole = len(row) // batch_size * batch_size
+        batches += [Packed(domain, rows) for rows in row[:whole].reshape(-1, batch_size)]
+    random = np.random.default_rng([seed, epoch])
+    return [batches[place] for place in random.permutation(len(batches))]
+
+
+def _row(found: Clusters, order: Order, random: np.random.Generator) -> Rows:
+    shuffled = random.permutation(len(found.assignment))
+    k = len(found.centroids)
+    rank = np.empty(k, np.int64)
+    rank[_tour(found.centroids, random) if order == "tour" else random.permutation(k)] = np.arange(k)
+    row: Rows = shuffled[np.argsort(rank[found.assignment[shuffled]], kind="stable")]
+    return row
+
+
+def _tour(centroids: Floats, random: np.random.Generator) -> Rows:
+    """Greedy travelling salesman: from a random cluster, always on to the nearest that is left."""
+    k = len(centroids)
+    place = int(random.integers(k))
+    left = np.ones(k, bool)
+    tour = np.empty(k, np.int64)
+    for step in range(k):
+        tour[step] = place
+        left[place] = False
+        if step < k - 1:
+            nearness = centroids @ centroids[place]
+            place = int(np.argmax(np.where(left, nearness, -np.inf)))
+    return tour

@@ -1,0 +1,261 @@
+"""Pairs of query and document, one domain a file: read, cleaned of doubles and leaks, and laid on disk.
+
+read_pairs(file)  ->  Pair, Pair, ...
+prepare(files, folder, keep_out)  ->  Domain, Domain, ...
+"""
+
+import gzip
+import json
+import re
+from collections import Counter
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from dataclasses import asdict, dataclass, field
+from hashlib import blake2b
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pyarrow as pa
+import pyarrow.parquet as pq
+
+from cdesearch.errors import SourceError
+from trainer.run.atomic_file import write_whole
+
+ROWS = 4096  # a write; bounds memory
+SHINGLE = 13  # words
+LEAK = 0.25  # share of a document's shingles that may not stand in an evaluation corpus
+
+SCHEMA = pa.schema(
+    [
+        pa.field("query", pa.string()),
+        pa.field("document", pa.string()),
+        pa.field("negatives", pa.list_(pa.string())),
+        pa.field("document_id", pa.string()),
+    ]
+)
+
+
+@dataclass(frozen=True, slots=True)
+class Pair:
+    """A query, its document, and documents that look right and are wrong."""
+
+    query: str
+    document: str
+    negatives: tuple[str, ...] = ()
+    document_id: str = ""  # of the long document that `document` is a chunk of
+
+
+@dataclass(frozen=True, slots=True)
+class Domain:
+    """The pairs of one source, memory-mapped."""
+
+    name: str
+    pairs: pa.Table
+    dropped: dict[str, int] = field(default_factory=dict)  # reason to count
+
+    def __len__(self) -> int:
+        return int(self.pairs.num_rows)
+
+    def take(self, rows: Sequence[int]) -> list[Pair]:
+        """The pairs at `rows`."""
+        found = self.pairs.take(pa.array(rows, pa.int64())).to_pylist()
+        return [Pair(**row | {"negatives": tuple(row["negatives"])}) for row in found]
+
+    def shuffled(self, random: np.random.Generator) -> list[int]:
+        """All rows in random order; chunks of one long document stand side by side, so that a part holds whole ones."""
+        rows: list[int] = random.permutation(len(self)).tolist()
+        ids = self.column("document_id")
+        place: dict[str | int, int] = {}
+        return sorted(rows, key=lambda row: place.setdefault(ids[row] or row, len(place)))
+
+    def column(self, name: str) -> list[str]:
+        """All queries, documents or document ids."""
+        values: list[str] = self.pairs[name].to_pylist()
+        return values
+
+    def negatives(self) -> list[list[str]]:
+        """Every pair's hard negatives."""
+        rows: list[list[str]] = self.pairs["negatives"].to_pylist()
+        return rows
+
+
+def domain_files(sources: Iterable[Path]) -> list[Path]:
+    """The pair files that `sources`, files and folders, name; raises SourceError."""
+    files: list[Path] = []
+    for source in sources:
+        if not source.exists():
+            raise SourceError(f"There is no pair file or folder {source}.", "Check the recipe's `pairs`.")
+        inside = sorted(file for file in source.iterdir() if _format(file)) if source.is_dir() else [source]
+        files += inside
+    for file in files:
+        if _format(file) is None:
+            raise SourceError(f"{file} is no .jsonl, .jsonl.gz or .parquet file.", "Convert it to one.")
+    if not files:
+        raise SourceError("The recipe's `pairs` name no pair file.", "Name .jsonl, .jsonl.gz or .parquet files.")
+    domains: dict[str, Path] = {}
+    for file in files:
+        other = domains.setdefault(_stem(file), file)
+        if other is not file:
+            raise SourceError(
+                f"{other} and {file} would be one domain, {_stem(file)}.", "Name each once, or rename one."
+            )
+    return files
+
+
+def read_pairs(file: Path, group: str = "") -> Iterator[Pair]:
+    """The pairs of one file whose `group` begins with a pattern; raises SourceError that names file and line.
+
+    A row is a pair, or a long document with its `chunks` and `questions`, each the `text` of one and the place of the
+    `chunk` that answers it.
+    """
+    wanted = re.compile(group)
+    for number, row in enumerate(_rows(file), start=1):
+        if group and not wanted.match(str(row.get("group"))):
+            continue
+        if "questions" in row:
+            yield from _asked(row, f"{file}:{number}")
+        else:
+            yield _pair(row, f"{file}:{number}")
+
+
+def _pair(row: Mapping[str, Any], place: str) -> Pair:
+    query, document = row.get("query"), row.get("document")
+    if not isinstance(query, str) or not isinstance(document, str):
+        raise SourceError(f"{place} has no text in `query` and `document`.", "Mend or remove the line.")
+    negatives = row.get("negatives") or []
+    if not isinstance(negatives, list) or not all(isinstance(text, str) for text in negatives):
+        raise SourceError(f"{place} has `negatives` that are no list of texts.", "Mend the line.")
+    return Pair(query.strip(), document.strip(), tuple(negatives), str(row.get("document_id") or ""))
+
+
+def _asked(row: Mapping[str, Any], place: str) -> Iterator[Pair]:
+    try:
+        chunks = dict(enumerate(row["chunks"]))  # has no place -1
+        for question in row["questions"]:
+            chunk = chunks[question["chunk"]]
+            yield Pair(question["text"].strip(), chunk.strip(), document_id=str(row["doc_id"]))
+    except (KeyError, TypeError, AttributeError) as error:
+        needs = "doc_id, chunks, and questions with `text` and `chunk`, a place in chunks"
+        raise SourceError(f"{place} is no long document ({error}).", f"It needs {needs}.") from None
+
+
+def prepare(
+    files: Sequence[Path], folder: Path, keep_out: Sequence[Path] = (), groups: Mapping[str, str] | None = None
+) -> list[Domain]:
+    """Each file's usable pairs in `folder`, made once: a file that has not changed is taken from there.
+
+    `groups` are patterns by domain, of the pairs to take.
+
+    Left out and counted: empty texts, exact doubles, queries of the BEIR folders in `keep_out`, and documents that
+    share a quarter of their 13-word shingles with those.
+    """
+    folder.mkdir(parents=True, exist_ok=True)
+    leaks: _Leaks | None = None
+    domains = []
+    for file in files:
+        stat = file.stat()
+        group = (groups or {}).get(_stem(file), "")
+        stamp = [str(file), stat.st_size, stat.st_mtime_ns, [str(path) for path in keep_out], group, SCHEMA.names]
+        key = blake2b(json.dumps(stamp).encode(), digest_size=8).hexdigest()
+        made = folder / f"{_stem(file)}-{key}.arrow"
+        counts = made.with_suffix(".json")
+        if not counts.exists():
+            leaks = leaks or _Leaks(keep_out)
+            dropped = _write(read_pairs(file, group), made, leaks)
+            write_whole(counts, json.dumps(dropped))  # last: without it the file is half written
+        table = pa.ipc.open_file(pa.memory_map(str(made))).read_all()
+        domains.append(Domain(_stem(file), table, json.loads(counts.read_text(encoding="utf-8"))))
+    return domains
+
+
+def _write(pairs: Iterable[Pair], out: Path, leaks: "_Leaks") -> dict[str, int]:
+    dropped: Counter[str] = Counter()
+    seen: set[bytes] = set()
+    waiting: list[dict[str, Any]] = []
+    with pa.OSFile(str(out), "wb") as sink, pa.ipc.new_file(sink, SCHEMA) as writer:
+        for pair in pairs:
+            reason = _unusable(pair, seen, leaks)
+            if reason:
+                dropped[reason] += 1
+                continue
+            waiting.append(asdict(pair))
+            if len(waiting) == ROWS:
+                writer.write_batch(pa.RecordBatch.from_pylist(waiting, SCHEMA))
+                waiting.clear()
+        writer.write_batch(pa.RecordBatch.from_pylist(waiting, SCHEMA))
+    return dict(dropped)
+
+
+def _unusable(pair: Pair, seen: set[bytes], leaks: "_Leaks") -> str | None:
+    if not pair.query or not pair.document:
+        return "empty"
+    digest = blake2b(f"{pair.query}\0{pair.document}".encode("utf-8", "replace"), digest_size=12).digest()
+    if digest in seen:
+        return "double"
+    seen.add(digest)
+    return "leak" if leaks.holds(pair) else None
+
+
+class _Leaks:
+    """What evaluation sets hold."""
+
+    def __init__(self, folders: Sequence[Path]) -> None:
+        self._queries: set[str] = set()
+        self._shingles: set[int] = set()
+        for folder in folders:
+            for name in ("queries.jsonl", "corpus.jsonl"):
+                if not (folder / name).is_file():
+                    raise SourceError(
+                        f"{folder} is no BEIR folder: it has no {name}.", "Check the recipe's `keep_out`."
+                    )
+            for row in _rows(folder / "queries.jsonl"):
+                self._queries.add(" ".join(_words(row["text"])))
+            for row in _rows(folder / "corpus.jsonl"):
+                self._shingles |= _shingles(f"{row.get('title', '')} {row['text']}")
+
+    def holds(self, pair: Pair) -> bool:
+        """Whether training on this pair would be training on a test."""
+        if not self._queries:
+            return False
+        if " ".join(_words(pair.query)) in self._queries:
+            return True
+        shingles = _shingles(pair.document)
+        return len(shingles & self._shingles) >= LEAK * len(shingles) if shingles else False
+
+
+def _words(text: str) -> list[str]:
+    return re.findall(r"\w+", text.lower())
+
+
+def _shingles(text: str) -> set[int]:
+    words = _words(text)
+    return {hash(tuple(words[start : start + SHINGLE])) for start in range(len(words) - SHINGLE + 1)}
+
+
+def _rows(file: Path) -> Iterator[dict[str, Any]]:
+    if _format(file) == "parquet":
+        for batch in pq.ParquetFile(file).iter_batches(ROWS):
+            yield from batch.to_pylist()
+        return
+    with gzip.open(file, "rb") if file.suffix == ".gz" else file.open("rb") as lines:
+        for number, line in enumerate(lines, start=1):
+            if not line.strip():
+                continue
+            try:
+                row = json.loads(line)
+            except ValueError as error:
+                raise SourceError(f"{file}:{number} is not JSON ({error}).", "Mend or remove the line.") from None
+            if not isinstance(row, dict):
+                raise SourceError(f"{file}:{number} is not a JSON object.", "Mend or remove the line.")
+            yield row
+
+
+def _format(file: Path) -> str | None:
+    name = file.name.lower()
+    if name.endswith((".jsonl", ".jsonl.gz")):
+        return "jsonl"
+    return "parquet" if name.endswith(".parquet") else None
+
+
+def _stem(file: Path) -> str:
+    return file.name.split(".")[0]

@@ -1,0 +1,122 @@
+"""The batches of a run in order; any step's batch can be made again from the seed alone."""
+
+from collections.abc import Iterator, Mapping, Sequence
+from concurrent.futures import ThreadPoolExecutor
+from dataclasses import replace
+
+import numpy as np
+import torch
+from tokenizers import Tokenizer
+from torch import Tensor
+
+from cdesearch.errors import InputError
+from trainer.data.batch import Batch, choose_context, documents_of, siblings_of, tokenize
+from trainer.data.cluster import Clusters
+from trainer.data.false_negatives import Mask, false_negatives
+from trainer.data.pack import Packed, pack
+from trainer.data.pairs import Domain, Pair
+from trainer.data.surrogate import Surrogate
+from trainer.recipe import Recipe
+
+ROWS = 512  # of a batch whose scores are held at once
+
+
+class BatchStream:
+    """Packed, filtered, tokenized batches of several domains."""
+
+    def __init__(
+        self,
+        recipe: Recipe,
+        domains: Mapping[str, Domain],
+        surrogates: Mapping[str, Surrogate],
+        clusters: Mapping[str, Clusters],
+        tokenizer: Tokenizer,
+        prefixes: tuple[str, str],
+    ) -> None:
+        self._recipe = recipe
+        self._domains = domains
+        self._surrogates = surrogates
+        self._clusters = clusters
+        self._tokenizer = tokenizer
+        self._prefixes = prefixes
+        self._epoch = -1
+        self._packed: list[Packed] = []
+        self.steps_per_epoch = len(self._pack(0))
+        if not self.steps_per_epoch:
+            raise InputError(
+                f"No domain has the {recipe.batches.size} pairs of a batch.", "Lower batches.size or add pairs."
+            )
+
+    def upcoming(self, first: int, last: int) -> Iterator[Batch]:
+        """The batches of steps `first` to `last` - 1, each made while the one before it trains."""
+        with ThreadPoolExecutor(1, thread_name_prefix="cdesearch-batch") as pool:
+            ready = pool.submit(self.batch, first) if first < last else None
+            for step in range(first, last):
+                assert ready is not None
+                batch = ready.result()
+                ready = pool.submit(self.batch, step + 1) if step + 1 < last else None
+                yield batch
+
+    def batch(self, step: int) -> Batch:
+        """The batch of `step`, counted from 0 over all epochs."""
+        epoch, place = divmod(step, self.steps_per_epoch)
+        packed = self._pack(epoch)[place]
+        return self.make(packed, np.random.default_rng([self._recipe.run.seed, 7, step]))
+
+    def make(self, packed: Packed, random: np.random.Generator) -> Batch:
+        """Tokens, context and mask of one packed batch."""
+        recipe = self._recipe.batches
+        pairs = [self._cut(pair) for pair in self._domains[packed.domain].take(packed.rows.tolist())]
+        documents = documents_of(pairs)
+        query_prefix, document_prefix = self._recipe.data.prefixes.get(packed.domain, self._prefixes)
+        queries = [pair.query for pair in pairs]
+        excluded, teacher = self._judged(packed, pairs, documents)
+        size = recipe.context_size if self._recipe.model.contextual else 1
+        null_share = recipe.null_share if self._recipe.model.contextual else 1.0
+        context, is_null = choose_context(len(documents), size, recipe.slot_dropout, null_share, random)
+        return Batch(
+            queries=tokenize(self._tokenizer, queries, query_prefix, recipe.max_tokens),
+            documents=tokenize(self._tokenizer, documents, document_prefix, recipe.max_tokens),
+            context=context,
+            is_null=is_null,
+            excluded=torch.from_numpy(excluded),
+            teacher=teacher,
+            siblings=siblings_of(pairs) if recipe.by_document else None,
+        )
+
+    def _cut(self, pair: Pair) -> Pair:
+        return replace(pair, negatives=pair.negatives[: self._recipe.batches.hard_negatives])
+
+    def _judged(self, packed: Packed, pairs: Sequence[Pair], documents: list[str]) -> tuple[Mask, Tensor | None]:
+        """Which documents are no negatives, and the teacher's logits where the recipe asks for one; row by row."""
+        batches, learning = self._recipe.batches, self._recipe.learning
+        queries = [pair.query for pair in pairs]
+        view = self._surrogates[packed.domain].view(packed.rows, pairs, documents)
+        excluded = np.empty((len(queries), len(documents)), np.bool_)
+        teacher = np.empty(excluded.shape, np.float32) if learning.teacher_weight else None
+        for first in range(0, len(queries), ROWS):
+            rows = slice(first, first + ROWS)
+            scores = view.scores(batches.filter, rows)
+            excluded[rows] = false_negatives(scores, queries, documents, batches.eps, first)
+            if teacher is not None:
+                teacher[rows] = view.scores("fused", rows) * (0.1 / learning.teacher_temperature)
+        return excluded, None if teacher is None else torch.from_numpy(teacher)
+
+    def _pack(self, epoch: int) -> list[Packed]:
+        if epoch != self._epoch:
+            recipe = self._recipe
+            self._packed = pack(self._clusters, recipe.batches.size, recipe.batches.order, recipe.run.seed, epoch)
+            self._epoch = epoch
+        return self._packed
+
+
+def unclustered(n_pairs: int) -> Clusters:
+    """One cluster of all: batches drawn from a domain at random."""
+    return Clusters(np.zeros(n_pairs, np.int64), np.zeros((1, 1), np.float32))
+
+
+def split(domain: Domain, share: float, seed: int) -> tuple[Sequence[int], Sequence[int]]:
+    """Rows to train on and rows held out."""
+    n_held = int(len(domain) * share)
+    order = domain.shuffled(np.random.default_rng([seed, 11]))
+    return sorted(order[n_held:]), sorted(order[:n_held])

@@ -1,0 +1,1 @@
+"""How does a run start, continue and report?"""

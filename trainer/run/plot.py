@@ -1,0 +1,54 @@
+"""A run's log as a picture."""
+
+from pathlib import Path
+from typing import Any
+
+from trainer.run.log import read_log
+
+SMOOTH = 0.9  # weight of the past in the drawn mean
+
+
+def draw_run(folder: Path) -> Path:
+    """Write `run.svg` beside the log: loss and accuracy, held-out losses by context, nDCG@10 by set and context."""
+    from matplotlib.figure import Figure
+
+    lines = read_log(folder)
+    figure = Figure(figsize=(12, 3.6), layout="constrained")
+    training, watched, judged = figure.subplots(1, 3)
+    _curve(training, "loss", _series(lines, "loss"), smooth=True)
+    _curve(training, "accuracy", _series(lines, "accuracy"), smooth=True)
+    training.set(title="Training batches", xlabel="step")
+    for kind in ("true", "random", "null"):
+        points = [(line["step"], line["held_out"][kind]) for line in lines if "held_out" in line]
+        _curve(watched, f"{kind} context", points)
+    watched.set(title="Held-out loss", xlabel="step")
+    for name in sorted({line["evaluation"] for line in lines if "evaluation" in line}):
+        for kind in ("true", "random", "null"):
+            rows = [line for line in lines if line.get("evaluation") == name]
+            _curve(judged, f"{name}, {kind} context", [(row["step"], row[f"ndcg_{kind}"]) for row in rows])
+    judged.set(title="nDCG@10", xlabel="step")
+    for panel in (training, watched, judged):
+        if panel.lines:
+            panel.legend(fontsize="small")
+    file = folder / "run.svg"
+    figure.savefig(file)
+    return file
+
+
+def _series(lines: list[dict[str, Any]], name: str) -> list[tuple[int, float]]:
+    return [(line["step"], line[name]) for line in lines if name in line]
+
+
+def _curve(panel: Any, label: str, points: list[tuple[int, float]], *, smooth: bool = False) -> None:
+    if not points:
+        return
+    steps, values = [step for step, _ in points], [value for _, value in points]
+    if smooth:
+        (faint,) = panel.plot(steps, values, alpha=0.25)
+        mean, drawn = values[0], []
+        for value in values:
+            mean = SMOOTH * mean + (1 - SMOOTH) * value
+            drawn.append(mean)
+        panel.plot(steps, drawn, label=label, color=faint.get_color())
+    else:
+        panel.plot(steps, values, label=label, marker="." if len(points) < 50 else None)

@@ -1,0 +1,1 @@
+"""What does one step teach, in bounded memory?"""

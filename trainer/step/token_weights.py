@@ -1,0 +1,38 @@
+"""Pooling weights of tokens while training: a batch's documents are the corpus whose frequencies count."""
+
+from collections.abc import Callable
+
+import torch
+from torch import Tensor
+
+from trainer.data.batch import Batch, Tokens
+from trainer.step.whitening_head import StatisticsHead
+
+
+def document_frequencies(documents: Tokens, vocabulary: int) -> Tensor:
+    """(V,) in how many of the documents each token stands; 0 for padding."""
+    ids = documents.ids.masked_fill(documents.mask == 0, 0).sort(1).values
+    is_first = torch.ones_like(ids, dtype=torch.bool)
+    is_first[:, 1:] = ids[:, 1:] != ids[:, :-1]
+    return torch.bincount(ids[is_first & (ids > 0)], minlength=vocabulary)
+
+
+class TokenWeights:
+    """Makes the (V,) table that idf pooling reads."""
+
+    def __init__(self, vocabulary: int, special: list[int], device: torch.device) -> None:
+        self._vocabulary = vocabulary
+        self._special = torch.tensor(sorted(special), device=device)
+        self._device = device
+
+    def of(self, batch: Batch, head: StatisticsHead) -> Callable[[], Tensor]:
+        """Makes the table anew from the head, by the document frequencies in the batch; equal without context."""
+        if not batch.is_contextual:
+            return self.equal
+        documents = batch.documents
+        counts = document_frequencies(documents, self._vocabulary).to(self._device, torch.float32)
+        return lambda: head.token_weights(counts, len(documents), self._special)
+
+    def equal(self) -> Tensor:
+        """The plain mean."""
+        return torch.ones(self._vocabulary, device=self._device)

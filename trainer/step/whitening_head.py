@@ -1,0 +1,58 @@
+"""The corpus-statistics head while it learns: its four numbers as parameters, the batch as its corpus."""
+
+from dataclasses import replace
+
+import torch
+from torch import Tensor, nn
+from torch.nn import functional
+
+from cdesearch.models.config import StatisticsConfig
+
+
+class StatisticsHead(nn.Module):
+    """`cdesearch.context.whitening` with gradients to shift, ridge, power and idf exponent; statistics are detached."""
+
+    def __init__(self, config: StatisticsConfig) -> None:
+        super().__init__()
+        self._config = config
+        self.shift = nn.Parameter(torch.tensor(config.shift))
+        self.log_ridge = nn.Parameter(torch.tensor(config.ridge).log())
+        self.power = nn.Parameter(torch.tensor(config.power))
+        self.idf_exponent = nn.Parameter(torch.tensor(config.idf_exponent))
+
+    def config(self) -> StatisticsConfig:
+        """What was learned, as a checkpoint states it."""
+        return replace(
+            self._config,
+            shift=self.shift.item(),
+            ridge=self.log_ridge.exp().item(),
+            power=self.power.item(),
+            idf_exponent=self.idf_exponent.item(),
+        )
+
+    def numbers(self) -> dict[str, float]:
+        """The four of them, for a log."""
+        config = self.config()
+        return {name: round(getattr(config, name), 4) for name in ("shift", "ridge", "power", "idf_exponent")}
+
+    def token_weights(self, counts: Tensor, n_texts: int, special: Tensor) -> Tensor:
+        """(V,) pooling weights from document frequencies (V,); `special` (S,) tokens take the median."""
+        idf = torch.log1p((n_texts - counts + 0.5) / (counts + 0.5))
+        weights = (idf + 0.5) ** self.idf_exponent
+        occurring = counts > 0
+        occurring[special] = False
+        if not occurring.any():
+            return weights
+        median = weights[occurring].quantile(0.5)
+        return weights.index_fill(0, special, 0.0).index_add(0, special, median.expand(len(special)))
+
+    def forward(self, pooled: Tensor, context: Tensor) -> Tensor:
+        """(n, d) unit vectors of `pooled` (n, d), moved by the statistics of `context` (J, d), pooled too."""
+        points = functional.normalize(context.detach().double(), dim=-1)
+        mean = points.mean(0)
+        eigenvalues, axes = torch.linalg.eigh(torch.cov(points.T, correction=0))
+        eigenvalues = eigenvalues.clamp_min(0)
+        scale = eigenvalues + self.log_ridge.exp() * eigenvalues.mean().clamp_min(1e-12)
+        projection = (axes * (scale / scale.mean()) ** -self.power) @ axes.T
+        moved = (functional.normalize(pooled.float(), dim=-1) - (self.shift * mean).float()) @ projection.float()
+        return functional.normalize(moved, dim=-1)
