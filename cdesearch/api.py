@@ -4,10 +4,11 @@ from importlib.metadata import entry_points
 from os import PathLike
 from pathlib import Path
 
-from cdesearch.encode.encoder import Device
-from cdesearch.search.searcher import Mode, Searcher
+from cdesearch.encode.load import Device
+from cdesearch.search.reader import Mode
+from cdesearch.search.result import SearchResult
+from cdesearch.search.searcher import Searcher
 from cdesearch.store.index import Index
-from cdesearch.store.schema import Hit
 
 
 class OpenIndex:
@@ -23,8 +24,8 @@ class OpenIndex:
 
     def search(
         self, query: str, k: int = 10, mode: Mode = "hybrid", path: str | None = None, context: bool = True
-    ) -> list[Hit]:
-        """The `k` best chunks, best first; raises QueryError."""
+    ) -> SearchResult:
+        """The `k` best chunks, best first, as a sequence of hits; raises QueryError."""
         return self._searcher.search(query, k, mode, path, context)
 
 

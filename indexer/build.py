@@ -15,7 +15,8 @@ import numpy as np
 from cdesearch import __version__
 from cdesearch.context.context import Context
 from cdesearch.context.document import to_unit
-from cdesearch.encode.encoder import Encoder, check_model, load_encoder
+from cdesearch.encode.encoder import Encoder
+from cdesearch.encode.load import check_model, load_encoder
 from cdesearch.errors import IndexNotFoundError, InputError, SourceError
 from cdesearch.store.checksums import MANIFEST, write_checksums
 from cdesearch.store.file_account import FILES, FileRecord, Outcome, write_files

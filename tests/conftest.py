@@ -7,7 +7,8 @@ import torch
 from hypothesis import Phase, settings
 from tokenizers import Tokenizer, models, normalizers, pre_tokenizers, processors
 
-from cdesearch.encode.encoder import Encoder, load_encoder
+from cdesearch.encode.encoder import Encoder
+from cdesearch.encode.load import load_encoder
 from cdesearch.models.config import BackboneConfig, ModelConfig
 from cdesearch.models.contextual.model import ContextualModel
 from trainer.export import export

@@ -13,7 +13,8 @@ from tokenizers import Tokenizer
 from torch import Tensor, nn
 
 from cdesearch.encode.backends.torch import TorchRuntime
-from cdesearch.encode.encoder import Encoder, load_tokenizer
+from cdesearch.encode.encoder import Encoder
+from cdesearch.encode.load import load_tokenizer
 from cdesearch.errors import InputError, TrainingError
 from cdesearch.models.config import ModelConfig
 from cdesearch.models.contextual.model import ContextualModel, load_checkpoint

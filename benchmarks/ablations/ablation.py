@@ -19,7 +19,8 @@ from benchmarks.quality.measures import measure_run
 from benchmarks.systems.contextual import Contextual
 from benchmarks.systems.fused import Fused
 from benchmarks.systems.system import System
-from cdesearch.encode.encoder import Encoder, load_encoder
+from cdesearch.encode.encoder import Encoder
+from cdesearch.encode.load import load_encoder
 from cdesearch.errors import InputError
 from trainer.recipe import Recipe, check_recipe
 from trainer.run.log import read_log

@@ -9,7 +9,7 @@ from benchmarks.datasets.dataset import read_dataset
 from benchmarks.figures.context import context_length, context_size, foreign_context, idf_divergence, movement
 from benchmarks.figures.difficulty import batch_difficulty
 from benchmarks.measurement import RESULTS
-from cdesearch.encode.encoder import load_encoder
+from cdesearch.encode.load import load_encoder
 from cdesearch.errors import InputError
 
 ON_SETS = {

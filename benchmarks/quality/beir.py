@@ -27,7 +27,7 @@ from benchmarks.systems.onnx import OnnxBiencoder, is_onnx_alone
 from benchmarks.systems.product import Product
 from benchmarks.systems.system import System
 from benchmarks.systems.text import Bm25, LanceText
-from cdesearch.encode.encoder import load_encoder
+from cdesearch.encode.load import load_encoder
 from cdesearch.errors import InputError
 
 BASELINES = ("bm25", "minilm")

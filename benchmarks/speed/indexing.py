@@ -13,7 +13,7 @@ from benchmarks.machine import gemm_rate
 from benchmarks.measurement import Figure
 from benchmarks.speed.operations import forward_operations
 from cdesearch.encode.batches import spans_of
-from cdesearch.encode.encoder import load_encoder
+from cdesearch.encode.load import load_encoder
 from cdesearch.store.index import Index
 from indexer.build import build
 from indexer.embedding.embedding_cache import OwnVectors

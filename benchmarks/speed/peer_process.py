@@ -95,7 +95,7 @@ class Floor(_Embedded):
 
     def embed(self, texts: list[str]) -> Floats:
         """As `cdesearch index` does, without a context."""
-        from cdesearch.encode.encoder import load_encoder
+        from cdesearch.encode.load import load_encoder
 
         return load_encoder().encode(texts, "document", None)
 
@@ -110,7 +110,7 @@ class Floor(_Embedded):
         """Every cosine, the best of them."""
         import numpy as np
 
-        from cdesearch.encode.encoder import load_encoder
+        from cdesearch.encode.load import load_encoder
 
         encoder, vectors = load_encoder(), np.load(folder / "vectors.npy")
         ids = json.loads((folder / "ids.json").read_text(encoding="utf-8"))

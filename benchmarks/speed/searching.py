@@ -15,8 +15,10 @@ from benchmarks.measurement import Figure
 from benchmarks.speed.indexing import corpus_file
 from benchmarks.speed.synthetic import SOURCE_DOCUMENTS, draw, grow, source_index
 from benchmarks.speed.turns import in_turns
-from cdesearch.encode.encoder import Encoder, load_encoder
-from cdesearch.search.searcher import Mode, Searcher
+from cdesearch.encode.encoder import Encoder
+from cdesearch.encode.load import load_encoder
+from cdesearch.search.reader import Mode
+from cdesearch.search.searcher import Searcher
 from cdesearch.store.index import Index
 
 OPEN_GATE = 0.5

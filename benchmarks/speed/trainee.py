@@ -9,11 +9,11 @@ import torch
 from torch import Tensor
 from torch.nn.functional import normalize
 
-from cdesearch.encode.encoder import load_tokenizer
+from cdesearch.encode.load import load_tokenizer
 from trainer.data.batch import Batch, tokenize
 from trainer.data.pairs import prepare
 from trainer.recipe import ModelChoice
-from trainer.run.watch import embed, hold
+from trainer.run.watch import embed, embed_context
 from trainer.step.gradcache import GradCache
 from trainer.step.loss import Verdict, contrastive
 from trainer.step.whitening_head import StatisticsHead
@@ -60,7 +60,7 @@ class Trainee:
         batch = self._own(batch)
         self._optimizer.zero_grad(set_to_none=True)
         context = batch.documents.take(batch.context) if batch.is_contextual else None
-        held = hold(self.model, context, len(batch.documents), self._weights.device)
+        held = embed_context(self.model, context, len(batch.documents), self._weights.device)
         queries, documents = (
             embed(self.model, tokens, held, self._weights, len(tokens)) for tokens in (batch.queries, batch.documents)
         )

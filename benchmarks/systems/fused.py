@@ -9,7 +9,7 @@ from benchmarks.quality.measures import Run, ranked
 from benchmarks.systems.system import DEPTH
 from benchmarks.systems.text import Bm25
 from cdesearch.context.context import Floats
-from cdesearch.search.fusion import NOISE_RANK, fuse
+from cdesearch.search.fusion import DEFAULT_FUSION, FUSIONS, Candidates
 
 NULL_SIZE = 512
 
@@ -26,20 +26,22 @@ class Vectors(Protocol):
 class Fused:
     """A dense system beside BM25."""
 
-    def __init__(self, dense: Vectors) -> None:
+    def __init__(self, dense: Vectors, fusion: str = DEFAULT_FUSION) -> None:
         self.name = f"{dense.name} + BM25"
         self._dense = dense
+        self._fusion = FUSIONS[fusion]
 
     def retrieve(self, dataset: Dataset) -> Run:
-        """By how far a document stands out from chance on both sides."""
+        """The candidates and scores that the product would have."""
         queries, documents = self._dense.vectors(dataset)
         sample = np.random.default_rng(0).permutation(len(documents))[:NULL_SIZE]
         run = {}
         for name, vector, text in zip(dataset.queries, queries, Bm25().scores(dataset), strict=True):
             cosines = (documents @ vector).astype(np.float64)
-            found = np.argsort(-text, kind="stable")[:NOISE_RANK]
-            candidates = np.union1d(found[text[found] > 0], np.argsort(-cosines, kind="stable")[: 3 * DEPTH])
-            said = np.where(np.isin(candidates, found), text[candidates], np.nan).astype(np.float64)
-            scores = fuse(cosines[candidates], said, cosines[sample])
-            run[name] = ranked([dataset.ids[place] for place in candidates], scores, name, DEPTH)
+            lexical_hits = np.argsort(-text, kind="stable")[: self._fusion.text_depth(DEPTH)]
+            dense_hits = np.argsort(-cosines, kind="stable")[: self._fusion.dense_depth(DEPTH)]
+            rows = np.union1d(lexical_hits[text[lexical_hits] > 0], dense_hits)
+            found = np.where(np.isin(rows, lexical_hits), text[rows], np.nan).astype(np.float64)
+            scores = self._fusion.scores(Candidates(cosines[rows], found, cosines[sample]))
+            run[name] = ranked([dataset.ids[row] for row in rows], scores, name, DEPTH)
         return run

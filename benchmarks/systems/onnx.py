@@ -11,7 +11,8 @@ from numpy.typing import NDArray
 from benchmarks.systems.biencoder import Biencoder
 from cdesearch.context.context import Floats
 from cdesearch.encode.backends.onnx_import import import_onnxruntime
-from cdesearch.encode.encoder import Role, load_tokenizer
+from cdesearch.encode.encoder import Role
+from cdesearch.encode.load import load_tokenizer
 
 BATCH = 32
 MAX_TOKENS = 512  # where the folder says nothing

@@ -2,7 +2,6 @@
 
 import os
 import sys
-import time
 from difflib import get_close_matches
 from importlib.metadata import entry_points
 from io import TextIOWrapper
@@ -53,22 +52,18 @@ def query(
     from cdesearch.search.searcher import Searcher
 
     searcher = Searcher(opened, model=model)
-    started = time.perf_counter()
-    hits = searcher.search(text, k, mode, path, not context_off)
-    seconds = time.perf_counter() - started
-    if mode != "text" and searcher.is_cut(text):
-        typer.echo(
-            f"The query is longer than {searcher.encoder.max_tokens} tokens: the model reads its start.", err=True
-        )
+    result = searcher.search(text, k, mode, path, not context_off)
+    if result.truncated_to is not None:
+        typer.echo(f"The query is longer than {result.truncated_to} tokens: the model reads its start.", err=True)
     if as_json:
-        from cdesearch.cli.render import hits_as_json
+        from cdesearch.cli.render import result_as_json
 
-        print_json(hits_as_json(text, mode, seconds, hits))
+        print_json(result_as_json(text, mode, result))
     else:
         from cdesearch.cli.render import show_hits
 
-        show_hits(text, hits, searcher.index.root, full=full)
-    if not hits:
+        show_hits(text, result.hits, searcher.index.root, full=full)
+    if not result.hits:
         raise typer.Exit(NO_HITS)
 
 

@@ -11,6 +11,7 @@ from rich.console import Console
 from rich.padding import Padding
 from rich.text import Text
 
+from cdesearch.search.result import SearchResult
 from cdesearch.store.schema import Hit
 from cdesearch.terminal import printable
 
@@ -36,12 +37,12 @@ def show_hits(query: str, hits: Sequence[Hit], root: Path, *, full: bool) -> Non
         console.print()
 
 
-def hits_as_json(query: str, mode: str, seconds: float, hits: Sequence[Hit]) -> dict[str, Any]:
+def result_as_json(query: str, mode: str, result: SearchResult) -> dict[str, Any]:
     """One object with the query, its time and its hits."""
     return {
         "query": query,
         "mode": mode,
-        "milliseconds": round(1000 * seconds, 2),
+        "milliseconds": round(1000 * result.seconds, 2),
         "hits": [
             {
                 "rank": hit.rank,
@@ -58,7 +59,7 @@ def hits_as_json(query: str, mode: str, seconds: float, hits: Sequence[Hit]) -> 
                 "trail": list(hit.chunk.trail),
                 "text": hit.chunk.body,
             }
-            for hit in hits
+            for hit in result.hits
         ],
     }
 

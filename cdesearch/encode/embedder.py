@@ -8,7 +8,8 @@ from pathlib import Path
 import numpy as np
 
 from cdesearch.context.context import Context, Floats
-from cdesearch.encode.encoder import Device, Encoder, Role, load_encoder
+from cdesearch.encode.encoder import Encoder, Role
+from cdesearch.encode.load import Device, load_encoder
 from cdesearch.errors import InputError
 
 ROLES: dict[str, Role] = {"query": "query", "document": "document"}

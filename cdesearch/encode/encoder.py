@@ -5,8 +5,6 @@ from collections import deque
 from collections.abc import Callable, Iterator, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import replace
-from importlib.util import find_spec
-from pathlib import Path
 from typing import Literal, Protocol, TypeVar
 
 import numpy as np
@@ -16,17 +14,11 @@ from tokenizers import Tokenizer
 from cdesearch.context.context import Context, Floats, TokenFrequencies
 from cdesearch.context.whitening import idf_weights, move, whitening
 from cdesearch.encode.batches import Integers, Limits, make_batches
-from cdesearch.errors import ModelError
 from cdesearch.models.config import ModelConfig
-from cdesearch.models.hub import checkpoint_folder
-from cdesearch.models.registry import family_of
 
 Role = Literal["query", "document"]
-Device = Literal["auto", "cpu", "cuda", "mps"]
 Output = TypeVar("Output")
 Advance = Callable[[int], None]
-
-DEFAULT_MODEL = Path(__file__).parents[1] / "default_model"
 
 
 class Runtime(Protocol):
@@ -147,6 +139,10 @@ class Encoder:
             getattr(null, name).shape == getattr(context, name).shape for name in ("token_weights", "shift")
         )
 
+    def truncates(self, text: str, role: Role) -> bool:
+        """Whether a text has more tokens, prefix included, than the model reads."""
+        return len(self.tokenizer.encode(self._prefix(role) + text).ids) > self.max_tokens
+
     def encode(self, texts: Sequence[str], role: Role, context: Context | None) -> Floats:
         """(n, d) second-stage vectors of length 1, in the order of `texts`; a context of None is the null context."""
         vectors = np.empty((len(texts), self.dimension), np.float32)
@@ -160,9 +156,11 @@ class Encoder:
         Shortest texts first, so that whoever stops and goes on with the rest gets the same batches as without the
         stop: in a quantised model a vector depends a little on what else is in its batch.
         """
-        prefix = self.config.query_prefix if role == "query" else self.config.document_prefix
-        for places, (_, vectors) in self._second_stage(texts, prefix, context or self._null):
+        for places, (_, vectors) in self._second_stage(texts, self._prefix(role), context or self._null):
             yield places, vectors
+
+    def _prefix(self, role: Role) -> str:
+        return self.config.query_prefix if role == "query" else self.config.document_prefix
 
     def _second_stage(
         self, texts: Sequence[str], prefix: str, context: Context
@@ -213,84 +211,6 @@ class Encoder:
             projection=np.eye(d, dtype=np.float32),
             sample_vectors=np.empty((0, d), np.float32),
         )
-
-
-def check_model(model: Path | None) -> None:
-    """Raise ModelError where `model` cannot be opened for a reason that is seen without loading it."""
-    if model is None:
-        return
-    folder = checkpoint_folder(model)
-    if family_of(folder) != "own":
-        _require_torch(folder)
-
-
-def load_encoder(model: Path | None = None, device: Device = "auto", *, fetch: bool = True) -> Encoder:
-    """Open the checkpoint `model`, a folder or an id of the hub (None: the one that ships); raises ModelError.
-
-    Without `fetch` an id must be in the cache. Pass what a manifest names through `stored_model` first.
-    A CPU runs the ONNX export where there is one, without torch; CUDA, MPS and plain checkpoints run on torch, and so
-    do released CDE models and the biencoders of sentence-transformers.
-    """
-    folder = DEFAULT_MODEL if model is None else checkpoint_folder(model, fetch=fetch)
-    family = family_of(folder)
-    if family != "own":
-        return _open_foreign(folder, family, device)
-    config = ModelConfig.load(folder)
-    tokenizer_file = folder / "tokenizer.json"
-    tokenizer = load_tokenizer(tokenizer_file)
-    digest = hashlib.blake2b((folder / "config.json").read_bytes(), digest_size=16)
-    digest.update(tokenizer_file.read_bytes())
-    return Encoder(config, tokenizer, _open_runtime(folder, device), digest.hexdigest())
-
-
-def load_tokenizer(file: Path) -> Tokenizer:
-    """A tokenizer that neither cuts nor pads; raises ModelError."""
-    try:
-        tokenizer = Tokenizer.from_file(str(file))
-    except Exception as error:  # the tokenizers library raises bare Exception
-        raise ModelError(f"{file} cannot be read ({error}).", "Copy the checkpoint again.") from None
-    tokenizer.no_truncation()
-    tokenizer.no_padding()
-    return tokenizer
-
-
-def _open_runtime(folder: Path, device: Device) -> Runtime:
-    if device in ("auto", "cpu") and (folder / "onnx" / "second_stage.onnx").exists():
-        from cdesearch.encode.backends.onnx import OnnxRuntime
-
-        return OnnxRuntime(folder / "onnx")
-    try:
-        from cdesearch.encode.backends.torch import TorchRuntime
-    except ImportError:
-        raise ModelError(
-            f"{folder} has no ONNX export for this device, and torch is not installed.",
-            "Run `pip install 'cdesearch[gpu]'`.",
-        ) from None
-    return TorchRuntime.load(folder, device)
-
-
-def _require_torch(folder: Path) -> None:
-    if find_spec("torch") is None:
-        raise ModelError(
-            f"{folder} is not a checkpoint of cdesearch: it needs torch, which is not installed.",
-            "Run `pip install 'cdesearch[gpu]'`.",
-        )
-
-
-def _open_foreign(folder: Path, family: Literal["released", "biencoder"], device: Device) -> Encoder:
-    _require_torch(folder)
-    from cdesearch.models.published import open_foreign
-
-    foreign = open_foreign(folder, family, device, bert_tokenizer=DEFAULT_MODEL / "tokenizer.json")
-    tokenizer = load_tokenizer(foreign.tokenizer)
-    highest = max(tokenizer.get_vocab(with_added_tokens=True).values())
-    if highest >= foreign.config.backbone.vocabulary:
-        raise ModelError(
-            f"{foreign.tokenizer} is of another model: it numbers tokens up to {highest}, and {folder} knows"
-            f" {foreign.config.backbone.vocabulary}.",
-            "Copy the checkpoint again, with its own tokenizer.",
-        )
-    return Encoder(foreign.config, tokenizer, foreign.runtime, foreign.fingerprint)
 
 
 def _fingerprint(model: str, hashes: Sequence[str], frequencies: TokenFrequencies, seed: int) -> str:

@@ -9,7 +9,7 @@ from pydantic import PrivateAttr
 
 from cdesearch.api import OpenIndex
 from cdesearch.api import open as open_index
-from cdesearch.search.searcher import Mode
+from cdesearch.search.reader import Mode
 
 
 class CdesearchRetriever(BaseRetriever):

@@ -4,7 +4,7 @@ from llama_index.core.base.base_retriever import BaseRetriever
 from llama_index.core.schema import NodeWithScore, QueryBundle, TextNode
 
 from cdesearch.api import open as open_index
-from cdesearch.search.searcher import Mode
+from cdesearch.search.reader import Mode
 
 
 class CdesearchRetriever(BaseRetriever):

@@ -9,7 +9,7 @@ from mteb.models import ModelMeta
 
 import cdesearch
 from cdesearch.api import OpenIndex
-from cdesearch.search.searcher import Mode
+from cdesearch.search.reader import Mode
 
 
 class CdesearchModel:

@@ -4,11 +4,11 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 from pathlib import Path
 
-from cdesearch.encode.encoder import DEFAULT_MODEL
 from cdesearch.errors import ModelError
+from cdesearch.models.contextual.family import DEFAULT_MODEL
 from cdesearch.models.hub import KNOWN, cached_folder, cached_names
 from cdesearch.models.published_fields import read_fields
-from cdesearch.models.registry import BIENCODERS, family_of
+from cdesearch.models.registry import family_of
 
 
 @dataclass(frozen=True, slots=True)
@@ -34,15 +34,11 @@ def read_shelf() -> Iterator[Shelved]:
 
 
 def _what(folder: Path) -> str | None:
-    """None where we cannot run it."""
+    """None where this project cannot run it."""
     try:
-        family = family_of(folder)
-        kind = read_fields(folder / "config.json").get("model_type")
+        return family_of(folder).describe(read_fields(folder / "config.json"))
     except ModelError:
         return None
-    if family == "biencoder":
-        return BIENCODERS.get(str(kind))
-    return "released CDE checkpoint" if family == "released" else "checkpoint of cdesearch"
 
 
 def _size(folder: Path) -> str:

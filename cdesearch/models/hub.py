@@ -11,9 +11,9 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from cdesearch.errors import ModelError
+from cdesearch.models.family import TOKENIZER
 from cdesearch.models.published_fields import read_fields
 
-TOKENIZER = "tokenizer.json"
 V2_TOKENIZER = "answerdotai/ModernBERT-base"  # cde-small-v2 is published without one
 FILES = [
     "config.json",

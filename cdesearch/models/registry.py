@@ -1,35 +1,30 @@
-"""Whose checkpoint is in a folder?"""
+"""Which families of models are there, and to which does a checkpoint folder belong?"""
 
 from pathlib import Path
-from typing import Literal
 
 from cdesearch.errors import ModelError
+from cdesearch.models.biencoder.family import BiencoderFamily
+from cdesearch.models.contextual.family import ContextualFamily
+from cdesearch.models.family import ModelFamily
 from cdesearch.models.published_fields import read_fields
+from cdesearch.models.released.family import ReleasedFamily
 
-Family = Literal["own", "released", "biencoder"]
-BIENCODERS = {  # those that can be run, by model_type
-    "bert": "biencoder on BERT",
-    "nomic_bert": "biencoder on NomicBERT",
-    "modernbert": "biencoder on ModernBERT",
-}
+FAMILIES: list[ModelFamily] = [ReleasedFamily(), ContextualFamily(), BiencoderFamily()]  # the first that detects it
 
 
-def family_of(folder: Path) -> Family:
-    """Told by the config alone: ours, a released CDE model, or a plain biencoder. Raises ModelError."""
+def family_of(folder: Path) -> ModelFamily:
+    """The family of a checkpoint folder, recognised by its config.json alone; raises ModelError."""
     if not folder.is_dir():
-        raise ModelError(f"{folder} is no checkpoint: there is no such folder.", "Check the spelling.")
+        raise ModelError(f"{folder} is not a checkpoint: there is no such folder.", "Check the spelling.")
     file = folder / "config.json"
     if not file.is_file() and not (folder / "modules.json").is_file():
-        raise ModelError(f"{folder} is no checkpoint: it has no config.json.", "Name a checkpoint folder.")
+        raise ModelError(f"{folder} is not a checkpoint: it has no config.json.", "Name a checkpoint folder.")
     fields = read_fields(file)
-    if "embedder" in fields:
-        return "released"
-    if "format" in fields or "backbone" in fields:
-        return "own"
-    if "model_type" in fields or not fields:
-        return "biencoder"
+    for family in FAMILIES:
+        if family.detect(fields):
+            return family
     raise ModelError(
-        f"{file} is of no checkpoint that cdesearch knows: it has neither format (ours), embedder (a released CDE"
-        " model) nor model_type (a biencoder).",
+        f"{file} is not of a checkpoint that cdesearch can read: it has neither format (a checkpoint of cdesearch),"
+        " embedder (a released CDE model) nor model_type (a biencoder).",
         "Name the folder of one of these.",
     )

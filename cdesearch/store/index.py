@@ -36,10 +36,10 @@ __all__ = [
     "REBUILD",
     "Index",
     "absolute",
-    "answered",
     "connect",
     "current_generation",
     "find_index",
+    "run_async",
 ]
 
 CONTEXT = "context.safetensors"
@@ -72,8 +72,8 @@ def connect(generation: Path, names: Collection[str] = NAMES) -> Any:
     return _lancedb().connect(generation / TABLES)
 
 
-def answered(coroutine: Coroutine[Any, Any, Any]) -> Any:
-    """What LanceDB's asynchronous side answers, in one turn of its event loop; the synchronous side takes five."""
+def run_async(coroutine: Coroutine[Any, Any, Any]) -> Any:
+    """The result of a call to LanceDB's asynchronous side, in one turn of its event loop; the other side takes five."""
     return _lancedb().background_loop.LOOP.run(coroutine)
 
 
@@ -150,10 +150,10 @@ class Index:
         return self._table("chunks", chunk_schema(self.manifest.dimension))
 
     @cached_property
-    def asked_chunks(self) -> Any:
-        """The same table for queries: LanceDB's AsyncTable, for `answered`."""
+    def async_chunks(self) -> Any:
+        """The same table for queries: LanceDB's AsyncTable, for `run_async`."""
         schema = chunk_schema(self.manifest.dimension)
-        return self._opened(lambda: answered(_open_async(self.generation, "chunks", schema)), "chunks")
+        return self._opened(lambda: run_async(_open_async(self.generation, "chunks", schema)), "chunks")
 
     @cached_property
     def documents(self) -> Any:

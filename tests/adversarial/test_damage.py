@@ -202,7 +202,7 @@ def test_damage_below_an_open_index_is_named_and_no_crash(sound, monkeypatch):
     for name in sound.files_of(sound.live):
         for kind in (delete, flip_a_byte, overwrite):
             searcher = Searcher(Index(sound.index), sound.encoder)
-            assert searcher.index.asked_chunks
+            assert searcher.index.async_chunks
             kind(sound.index / name)
             try:
                 searcher.search(ASKED)

@@ -8,7 +8,7 @@ from built import WORDS, assert_same, contents
 
 from cdesearch.context.document import add_document, to_unit
 from cdesearch.context.whitening import whitening
-from cdesearch.encode.encoder import load_encoder
+from cdesearch.encode.load import load_encoder
 from cdesearch.errors import IndexMismatchError, SourceError
 from cdesearch.search.searcher import Searcher
 from cdesearch.store.index import Index

@@ -13,7 +13,7 @@ import torch
 from batches import make_student
 from conftest import make_tokenizer
 
-from cdesearch.encode.encoder import load_encoder
+from cdesearch.encode.load import load_encoder
 from cdesearch.errors import InputError, SourceError, StorageError, TrainingError
 from trainer.data.material import prepare_material
 from trainer.recipe import load_recipe

@@ -8,7 +8,8 @@ from tokenizers import Tokenizer
 
 from cdesearch.context.context import Floats
 from cdesearch.encode.backends.torch import TorchRuntime
-from cdesearch.encode.encoder import Encoder, Role, load_encoder
+from cdesearch.encode.encoder import Encoder, Role
+from cdesearch.encode.load import load_encoder
 from cdesearch.models.contextual.model import ContextualModel
 from trainer.data.batch import Batch
 from trainer.data.cluster import Clusters, cluster_documents, kept_clusters, sparse_vectors

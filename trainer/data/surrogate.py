@@ -15,12 +15,14 @@ from numpy.typing import NDArray
 
 from cdesearch.context.context import Floats
 from cdesearch.encode.encoder import Encoder, Role
+from cdesearch.search.fusion import Candidates, ZScoreFusion
 from trainer.data.pairs import Pair
 from trainer.recipe import Filter
 from trainer.run.atomic_file import write_whole
 
 SHARD = 2048  # texts between two flushes
 K1, B = 0.9, 0.4
+NO_NULL = np.empty(0)  # z-scores need no null distribution
 
 
 def surrogate_vectors(
@@ -152,22 +154,14 @@ class BatchView:
         if kind == "text":
             return self._postings.scores(self._asked[rows])
         dense: Floats = self._queries[rows] @ self._documents.T
-        return dense if kind == "dense" else fused(dense, self._postings.scores(self._asked[rows]))
+        if kind == "dense":
+            return dense
+        candidates = Candidates(dense, self._postings.scores(self._asked[rows]), NO_NULL)
+        return ZScoreFusion().scores(candidates).astype(np.float32, copy=False)
 
     @cached_property
     def _postings(self) -> Postings:
         return self._lexical.over(self._texts)
-
-
-def fused(dense: Floats, text: Floats) -> Floats:
-    """(Q, D) sum of both sides' z-scores over each query's documents."""
-    return _z(dense) + _z(text)
-
-
-def _z(scores: Floats) -> Floats:
-    spread = scores.std(axis=1, keepdims=True)
-    z: Floats = (scores - scores.mean(axis=1, keepdims=True)) / np.maximum(spread, 1e-6)
-    return z
 
 
 def _words(text: str) -> list[str]:

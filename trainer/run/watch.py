@@ -36,7 +36,7 @@ def held_out_losses(
         for name, source in {"true": batch, "random": stranger, "null": None}.items():
             context = None if source is None else source.documents.take(source.context)
             table = weights.equal() if source is None else weights.of(source, head)()
-            held = hold(model, context, micro_batch, device)
+            held = embed_context(model, context, micro_batch, device)
             queries, documents = (
                 embed(model, texts, held, table, micro_batch) for texts in (batch.queries, batch.documents)
             )
@@ -53,14 +53,14 @@ def held_out_losses(
     return {name: sum(values) / len(values) for name, values in losses.items()}
 
 
-def hold(model: ContextualModel, context: Tokens | None, micro_batch: int, device: torch.device) -> Held:
+def embed_context(model: ContextualModel, context: Tokens | None, micro_batch: int, device: torch.device) -> Held:
     """What texts see of a context of texts; of none, or where no gate is open, the null context."""
     if context is None or not model.reads_context:
         vectors = torch.zeros(max(1, model.context_rows), model.config.backbone.dimension, device=device)
     else:
         vectors = torch.cat([model.first_stage(part.ids, part.mask) for part in _parts(context, micro_batch, device)])
     is_null = torch.full((len(vectors),), context is None, device=device)
-    return model.hold(vectors, is_null, model.cache(vectors, is_null))
+    return model.prepare_context(vectors, is_null, model.cache(vectors, is_null))
 
 
 def embed(model: ContextualModel, texts: Tokens, held: Held, weights: Tensor, micro_batch: int) -> Tensor:

@@ -1,8 +1,7 @@
 """A checkpoint on torch: CUDA, MPS, or a CPU where there is no ONNX export."""
 
 from dataclasses import dataclass
-from pathlib import Path
-from typing import Any, Protocol
+from typing import Any
 
 import numpy as np
 import torch
@@ -12,32 +11,8 @@ from torch import Tensor
 from cdesearch.context.context import Context, Floats
 from cdesearch.errors import ModelError
 from cdesearch.models.backbones.bert import pool_spans
-from cdesearch.models.contextual.model import load_checkpoint
 from cdesearch.models.contextual.second_stage import statistics_head
-
-
-class Network(Protocol):
-    """A model of any family as a torch module. Ids and 0/1 mask are (B, T), padded on the right."""
-
-    @property
-    def reads_context(self) -> bool:
-        """Else first-stage vectors change nothing."""
-
-    @property
-    def context_rows(self) -> int:
-        """Rows that stand before each text in the second stage."""
-
-    def first_stage(self, input_ids: Tensor, attention_mask: Tensor) -> Tensor:
-        """(B, d), not normalised."""
-
-    def cache(self, vectors: Tensor, is_null: Tensor) -> tuple[Tensor, Tensor] | None:
-        """Keys and values (L, J, d) to store with a context (J, d); None where there is nothing to store."""
-
-    def hold(self, vectors: Tensor, is_null: Tensor, cached: Any) -> Any:
-        """A context (J, d), with what `cache` made of it, as `pooled` wants it for every batch."""
-
-    def pooled(self, input_ids: Tensor, attention_mask: Tensor, weights: Tensor, held: Any) -> Tensor:
-        """(B, d) before the statistics head; `weights` (B, T) of the tokens, zero on padding."""
+from cdesearch.models.family import Network
 
 
 @dataclass(frozen=True, slots=True)
@@ -64,11 +39,6 @@ class TorchRuntime:
         self.reads_context = network.reads_context
         self.context_rows = network.context_rows
         self.tokens_per_batch = 4096 if self._device.type == "cpu" else 32768
-
-    @classmethod
-    def load(cls, folder: Path, device: str) -> "TorchRuntime":
-        """Read a checkpoint folder of ours; raises ModelError."""
-        return cls(load_checkpoint(folder), pick_device(device))
 
     @torch.inference_mode()
     def first_stage(self, input_ids: NDArray[np.int64], mask: NDArray[np.int64]) -> Floats:
@@ -102,7 +72,7 @@ class TorchRuntime:
                 cached = self._put(context.keys), self._put(context.values)
             self._latest = _OnDevice(
                 context,
-                self._network.hold(self._put(np.nan_to_num(context.vectors)), self._put(is_null), cached),
+                self._network.prepare_context(self._put(np.nan_to_num(context.vectors)), self._put(is_null), cached),
                 self._put(context.token_weights),
                 self._put(context.shift),
                 self._put(context.projection),

@@ -54,7 +54,7 @@ class Biencoder(nn.Module):
     def cache(self, vectors: Tensor, is_null: Tensor) -> None:
         """Nothing: no context is let in."""
 
-    def hold(self, vectors: Tensor, is_null: Tensor, cached: None) -> None:
+    def prepare_context(self, vectors: Tensor, is_null: Tensor, cached: None) -> None:
         """Nothing."""
 
     def pooled(self, input_ids: Tensor, attention_mask: Tensor, weights: Tensor, held: None) -> Tensor:  # noqa: ARG002 (nothing is held)

@@ -47,7 +47,7 @@ class ContextualModel(nn.Module):
             return None
         return self.second_stage.cache(vectors, is_null)
 
-    def hold(self, vectors: Tensor, is_null: Tensor, cached: Cached | None) -> Shared | Cached | None:
+    def prepare_context(self, vectors: Tensor, is_null: Tensor, cached: Cached | None) -> Shared | Cached | None:
         """A context (J, d), with what `cache` made of it, as `pooled` wants it for every batch."""
         return self.second_stage.share(vectors, is_null) if self.second_stage.joint else cached
 
@@ -79,7 +79,7 @@ class ContextualModel(nn.Module):
             is_null = torch.ones(slots, dtype=torch.bool, device=weights.device)
         if is_null is None:
             is_null = torch.zeros(len(context_vectors), dtype=torch.bool, device=weights.device)
-        held = self.hold(context_vectors, is_null, self.cache(context_vectors, is_null))
+        held = self.prepare_context(context_vectors, is_null, self.cache(context_vectors, is_null))
         pooled = self.pooled(input_ids, attention_mask, weights * attention_mask, held)
         return pooled, statistics_head(pooled, shift, projection)
 

@@ -147,7 +147,7 @@ class ReleasedModel(nn.Module):
     def cache(self, vectors: Tensor, is_null: Tensor) -> None:
         """Nothing: texts reach the context rows in every layer."""
 
-    def hold(self, vectors: Tensor, is_null: Tensor, cached: None) -> Shared:  # noqa: ARG002 (see `cache`)
+    def prepare_context(self, vectors: Tensor, is_null: Tensor, cached: None) -> Shared:  # noqa: ARG002 (see `cache`)
         """A context (J, d), nulls where `is_null` (J,), as `pooled` wants it for every batch; raises ModelError."""
         if is_null.any():
             vectors = torch.where(is_null[:, None], self._null(), vectors)
@@ -156,7 +156,7 @@ class ReleasedModel(nn.Module):
         return self.second_stage_model.share(vectors[repeated])
 
     def pooled(self, input_ids: Tensor, attention_mask: Tensor, weights: Tensor, held: Shared) -> Tensor:  # noqa: ARG002 (it pools by its own rule)
-        """(B, d), not normalised, of texts (B, T) in the context that `hold` has prepared."""
+        """(B, d), not normalised, of texts (B, T) in the context that `prepare_context` has prepared."""
         return self.second_stage_model(input_ids, attention_mask, held)  # type: ignore[no-any-return] # a module returns Any
 
     def _null(self) -> Tensor:

@@ -12,7 +12,7 @@ from benchmarks.systems.contextual import vectors_in
 from benchmarks.systems.late_chunking import _windows
 from cdesearch.context.context import TokenFrequencies
 from cdesearch.context.document import to_unit
-from cdesearch.encode.encoder import load_encoder
+from cdesearch.encode.load import load_encoder
 from cdesearch.errors import InputError, SourceError
 
 WORDS = ["cat", "dog", "water", "moon", "engine", "bread", "river", "stone"]

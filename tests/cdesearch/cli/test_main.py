@@ -66,7 +66,7 @@ def test_status(indexed):
         (["query", " "], "The query is empty."),
         (["index", "nowhere"], "no folder or file"),
         (["index", ".", "--max-file-size", "big"], "no file size"),
-        (["index", ".", "--model", "nowhere"], "no checkpoint"),
+        (["index", ".", "--model", "nowhere"], "not a checkpoint"),
         (["index", ".", "--model", "me/model"], "Where there is network, run `hf download me/model --local-dir model`"),
     ],
 )

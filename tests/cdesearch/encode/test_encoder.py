@@ -6,7 +6,7 @@ import pytest
 from conftest import make_tokenizer
 
 from cdesearch.context.context import Context
-from cdesearch.encode.encoder import load_encoder
+from cdesearch.encode.load import load_encoder
 from cdesearch.errors import IndexDamagedError, ModelError
 
 TEXTS = ["the cat and the dog", "water in the river", "moon light", "bread", "engine of stone " * 40]

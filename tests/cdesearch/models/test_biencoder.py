@@ -15,7 +15,7 @@ from torch.nn import functional
 import cdesearch
 from cdesearch.api import OpenIndex
 from cdesearch.encode.embedder import Embedder
-from cdesearch.encode.encoder import load_encoder
+from cdesearch.encode.load import load_encoder
 from cdesearch.errors import ModelError
 from indexer.build import build
 from indexer.progress import Silent

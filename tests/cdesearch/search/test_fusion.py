@@ -9,14 +9,21 @@ from hypothesis.extra.numpy import arrays
 
 from cdesearch.search import fusion
 from cdesearch.search.fusion import (
-    FEW_STAND_OUT,
+    DEFAULT_FUSION,
     FEWEST_NULL,
+    FEWEST_RATIO,
+    FUSIONS,
     LEAST_DEVIATION,
     NOISE_RANK,
     PART_WEIGHT,
     TEXT_WEIGHT,
-    fuse,
+    Candidates,
 )
+
+
+def fuse(dense, text, null, documents=None):
+    return FUSIONS[DEFAULT_FUSION].scores(Candidates(dense, text, null, documents))
+
 
 NULL = np.linspace(-0.1, 0.1, 21)
 
@@ -38,7 +45,7 @@ def fused_by_the_definition(dense, text, null, documents):
     if len(loudest_first) >= NOISE_RANK:
         noise = loudest_first[NOISE_RANK - 1]
     elif loudest_first:
-        noise = min(loudest_first[-1], loudest_first[0] / FEW_STAND_OUT)
+        noise = min(loudest_first[-1], loudest_first[0] / FEWEST_RATIO)
     evidence = [math.log(score / noise) if score > noise else 0.0 for score in text]
     weight = TEXT_WEIGHT
     if documents is not None:
@@ -81,7 +88,7 @@ def test_the_vectors_best_is_taken_for_at_least_the_least_deviation(best, monkey
     monkeypatch.setattr(fusion, "LEAST_DEVIATION", 0.5)
     null = np.array([-1.0, 1.0] * 10)
     fused = fuse(np.array([best, -1.0]), np.array([math.nan, 3.0]), null)
-    evidence = math.log(FEW_STAND_OUT)
+    evidence = math.log(FEWEST_RATIO)
     np.testing.assert_allclose(fused, [best, -1.0 + TEXT_WEIGHT * evidence**2 / max(0.5, best)])
 
 

@@ -8,7 +8,7 @@ import pytest
 import cdesearch
 from cdesearch.context.document import to_unit
 from cdesearch.errors import IndexDamagedError, IndexMismatchError, QueryError
-from cdesearch.search.fusion import fuse
+from cdesearch.search.fusion import DEFAULT_FUSION, FUSIONS, Candidates
 from cdesearch.search.searcher import Searcher
 from cdesearch.store.index import Index
 
@@ -77,7 +77,8 @@ def test_hybrid_fuses_the_scores_of_both_sides(searcher):
     text = {hit.chunk.path: hit.score for hit in searcher.search("rising dough", mode="text")}
     context = searcher.index.context
     null = context.sample_vectors @ searcher.encoder.encode(["rising dough"], "query", context)[0]
-    fused = fuse(np.array(list(dense.values())), np.array([text.get(path, np.nan) for path in dense]), null)
+    scores = np.array([text.get(path, np.nan) for path in dense])
+    fused = FUSIONS[DEFAULT_FUSION].scores(Candidates(np.array(list(dense.values())), scores, null))
     hits = searcher.search("rising dough")
     assert {hit.chunk.path: hit.score for hit in hits} == pytest.approx(dict(zip(dense, fused, strict=True)), abs=1e-6)
     assert {hit.chunk.path: hit.text_score for hit in hits if hit.text_score} == pytest.approx(text)
@@ -93,7 +94,7 @@ def test_a_path_is_filtered_before_ranking(searcher, mode):
         "kitchen/bread.md",
         "kitchen/soup.md",
     }
-    assert searcher.search("cat dough onions moon", mode=mode, path="nowhere/*.md") == []
+    assert searcher.search("cat dough onions moon", mode=mode, path="nowhere/*.md").hits == ()
 
 
 @pytest.mark.parametrize(
@@ -112,7 +113,9 @@ def test_an_empty_query_is_an_error(searcher, query):
 
 
 def test_a_long_query_is_known_to_be_cut(searcher):
-    assert searcher.is_cut("cat " * 1000) and not searcher.is_cut("cat")
+    most = searcher.encoder.max_tokens
+    assert [searcher.search(query).truncated_to for query in ("cat " * 1000, "cat")] == [most, None]
+    assert searcher.search("cat " * 1000, mode="text").truncated_to is None
 
 
 def test_an_approximate_index_gives_exact_scores(own_folder):

@@ -1,0 +1,86 @@
+"""A checkpoint folder of any family to an encoder that is ready to run."""
+
+from importlib.util import find_spec
+from pathlib import Path
+from typing import Literal
+
+from tokenizers import Tokenizer
+
+from cdesearch.encode.encoder import Encoder, Runtime
+from cdesearch.errors import ModelError
+from cdesearch.models.contextual.family import DEFAULT_MODEL
+from cdesearch.models.family import LoadedModel
+from cdesearch.models.hub import checkpoint_folder
+from cdesearch.models.registry import family_of
+
+Device = Literal["auto", "cpu", "cuda", "mps"]
+
+
+def check_model(model: Path | None) -> None:
+    """Raise ModelError where `model` cannot be opened for a reason that is seen without loading it."""
+    if model is None:
+        return
+    folder = checkpoint_folder(model)
+    if family_of(folder).needs_torch:
+        _require_torch(folder)
+
+
+def load_encoder(model: Path | None = None, device: Device = "auto", *, fetch: bool = True) -> Encoder:
+    """Open the checkpoint `model`, a folder or an id of the hub (None: the one that ships); raises ModelError.
+
+    Without `fetch` an id must be in the cache. Pass what a manifest names through `stored_model` first.
+    A CPU runs the ONNX export where there is one, without torch. Everything else runs on torch.
+    """
+    folder = DEFAULT_MODEL if model is None else checkpoint_folder(model, fetch=fetch)
+    family = family_of(folder)
+    if family.needs_torch:
+        _require_torch(folder)
+    loaded = family.open(folder)
+    tokenizer = load_tokenizer(loaded.tokenizer)
+    if family.needs_torch:  # the vocabulary of another project's tokenizer: listing it takes 10 ms
+        _check_vocabulary(folder, loaded, tokenizer)
+    return Encoder(loaded.config, tokenizer, _open_runtime(folder, loaded, device), loaded.fingerprint)
+
+
+def _check_vocabulary(folder: Path, loaded: LoadedModel, tokenizer: Tokenizer) -> None:
+    highest = max(tokenizer.get_vocab(with_added_tokens=True).values(), default=0)
+    if highest >= loaded.config.backbone.vocabulary:
+        raise ModelError(
+            f"{loaded.tokenizer} belongs to another model: it numbers tokens up to {highest}, and {folder} knows"
+            f" {loaded.config.backbone.vocabulary}.",
+            "Copy the checkpoint again, with its own tokenizer.",
+        )
+
+
+def load_tokenizer(file: Path) -> Tokenizer:
+    """A tokenizer that neither truncates nor pads; raises ModelError."""
+    try:
+        tokenizer = Tokenizer.from_file(str(file))
+    except Exception as error:  # the tokenizers library raises bare Exception
+        raise ModelError(f"{file} cannot be read ({error}).", "Copy the checkpoint again.") from None
+    tokenizer.no_truncation()
+    tokenizer.no_padding()
+    return tokenizer
+
+
+def _open_runtime(folder: Path, loaded: LoadedModel, device: Device) -> Runtime:
+    if device in ("auto", "cpu") and loaded.onnx is not None:
+        from cdesearch.encode.backends.onnx import OnnxRuntime
+
+        return OnnxRuntime(loaded.onnx)
+    try:
+        from cdesearch.encode.backends.torch import TorchRuntime, pick_device
+    except ImportError:
+        raise ModelError(
+            f"{folder} has no ONNX export for this device, and torch is not installed.",
+            "Run `pip install 'cdesearch[gpu]'`.",
+        ) from None
+    return TorchRuntime(loaded.load_network(), pick_device(device))
+
+
+def _require_torch(folder: Path) -> None:
+    if find_spec("torch") is None:
+        raise ModelError(
+            f"{folder} is not a checkpoint of cdesearch: it needs torch, which is not installed.",
+            "Run `pip install 'cdesearch[gpu]'`.",
+        )

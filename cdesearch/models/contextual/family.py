@@ -1,0 +1,39 @@
+"""Checkpoints of this project, as training exports them."""
+
+import hashlib
+from collections.abc import Mapping
+from pathlib import Path
+from typing import Any
+
+from cdesearch.models.config import ModelConfig
+from cdesearch.models.family import TOKENIZER, LoadedModel, Network
+
+DEFAULT_MODEL = Path(__file__).parents[2] / "default_model"  # the checkpoint that ships
+
+
+class ContextualFamily:
+    """config.json with `format`, tokenizer.json, model.safetensors, and mostly an ONNX export in onnx/."""
+
+    needs_torch = False
+
+    def detect(self, fields: Mapping[str, Any]) -> bool:
+        """By `format`, or by `backbone` where somebody has removed that."""
+        return "format" in fields or "backbone" in fields
+
+    def describe(self, fields: Mapping[str, Any]) -> str | None:  # noqa: ARG002 (all of them can be run)
+        """The same for all."""
+        return "checkpoint of cdesearch"
+
+    def open(self, folder: Path) -> LoadedModel:
+        """config.json holds a hash of the weights, so the fingerprint needs only that file and the tokenizer."""
+        config = ModelConfig.load(folder)
+        digest = hashlib.blake2b((folder / "config.json").read_bytes(), digest_size=16)
+        digest.update((folder / TOKENIZER).read_bytes())
+        onnx = folder / "onnx" if (folder / "onnx" / "second_stage.onnx").exists() else None
+        return LoadedModel(config, folder / TOKENIZER, digest.hexdigest(), lambda: _load_network(folder), onnx)
+
+
+def _load_network(folder: Path) -> Network:
+    from cdesearch.models.contextual.model import load_checkpoint
+
+    return load_checkpoint(folder)

@@ -1,0 +1,77 @@
+"""The seam for model families: what a kind of checkpoint must be able to do.
+
+`cdesearch.models.registry` lists the families. A new one is a module with this protocol, and one line there.
+"""
+
+import hashlib
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, Protocol
+
+from cdesearch.models.config import ModelConfig
+
+if TYPE_CHECKING:
+    from torch import Tensor
+
+TOKENIZER = "tokenizer.json"
+
+
+class Network(Protocol):
+    """A model of any family as a torch module. Ids and 0/1 mask are (B, T), padded on the right."""
+
+    @property
+    def reads_context(self) -> bool:
+        """Whether first-stage vectors change the second stage's."""
+
+    @property
+    def context_rows(self) -> int:
+        """Rows that precede each text in the second stage."""
+
+    def first_stage(self, input_ids: "Tensor", attention_mask: "Tensor") -> "Tensor":
+        """(B, d), not normalised."""
+
+    def cache(self, vectors: "Tensor", is_null: "Tensor") -> "tuple[Tensor, Tensor] | None":
+        """Keys and values (L, J, d) to store with a context (J, d); None where there is nothing to store."""
+
+    def prepare_context(self, vectors: "Tensor", is_null: "Tensor", cached: Any) -> Any:
+        """A context (J, d), with what `cache` made of it, in the form that `pooled` takes for every batch."""
+
+    def pooled(self, input_ids: "Tensor", attention_mask: "Tensor", weights: "Tensor", context: Any) -> "Tensor":
+        """(B, d) before the statistics head; `weights` (B, T) of the tokens, zero on padding."""
+
+
+@dataclass(frozen=True, slots=True)
+class LoadedModel:
+    """A checkpoint folder of any family, in the terms of this project."""
+
+    config: ModelConfig
+    tokenizer: Path
+    fingerprint: str  # a hash of everything that the vectors depend on
+    load_network: Callable[[], Network]  # needs torch; raises ModelError
+    onnx: Path | None = None  # the folder of an ONNX export, which needs no torch
+
+
+class ModelFamily(Protocol):
+    """One kind of checkpoint."""
+
+    needs_torch: bool
+
+    def detect(self, fields: Mapping[str, Any]) -> bool:
+        """Whether a folder whose config.json has these fields is a checkpoint of this family."""
+
+    def describe(self, fields: Mapping[str, Any]) -> str | None:
+        """A few words for `cdesearch models`; None where this project cannot run the checkpoint."""
+
+    def open(self, folder: Path) -> LoadedModel:
+        """Read the folder; raises ModelError. Nothing is downloaded, and no code of the folder runs."""
+
+
+def hash_files(files: Sequence[Path]) -> str:
+    """The fingerprint of a published checkpoint: names and contents of those of its files that exist."""
+    digest = hashlib.blake2b(digest_size=16)
+    for file in files:
+        if file.is_file():
+            with file.open("rb") as stream:
+                digest.update(file.name.encode() + hashlib.file_digest(stream, "sha256").digest())
+    return digest.hexdigest()

@@ -1,0 +1,29 @@
+"""What a search returns."""
+
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass, field
+from typing import overload
+
+from cdesearch.store.schema import Hit
+
+
+@dataclass(frozen=True, slots=True)
+class SearchResult(Sequence[Hit]):
+    """The hits of one query, best first, and what else its user should know. A sequence of its hits."""
+
+    hits: tuple[Hit, ...]
+    truncated_to: int | None = None  # tokens that the model read, where the query is longer; full text used all of it
+    seconds: float = field(default=0.0, compare=False)
+
+    @overload
+    def __getitem__(self, index: int) -> Hit: ...
+    @overload
+    def __getitem__(self, index: slice) -> tuple[Hit, ...]: ...
+    def __getitem__(self, index: int | slice) -> Hit | tuple[Hit, ...]:
+        return self.hits[index]
+
+    def __len__(self) -> int:
+        return len(self.hits)
+
+    def __iter__(self) -> Iterator[Hit]:
+        return iter(self.hits)
