@@ -6,7 +6,7 @@ import numpy as np
 
 from benchmarks.figures.figure import Drawing
 from benchmarks.systems.vectors import kept
-from cdesearch.context.context import Floats
+from cdesearch.context.vectors import Floats
 from cdesearch.encode.encoder import Encoder
 from trainer.data.cluster import Clusters, cluster_pairs
 from trainer.data.pack import pack

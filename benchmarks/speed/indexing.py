@@ -16,7 +16,7 @@ from cdesearch.encode.batches import spans_of
 from cdesearch.encode.load import load_encoder
 from cdesearch.store.index import Index
 from indexer.build import build
-from indexer.embedding.embedding_cache import OwnVectors
+from indexer.embedding.embedding_cache import EmbeddingCache
 from indexer.settings import Options
 
 MODEL_STAGES = ("Embedding the context", "Embedding")
@@ -102,15 +102,15 @@ class _Timeline:
     def __init__(self) -> None:
         self._stages: list[tuple[str, float]] = []
         self._writing = 0.0
-        self._add = OwnVectors.add
+        self._add = EmbeddingCache.add
 
     def stage(self, name: str, total: int | None) -> Callable[[int], None]:  # noqa: ARG002 (the protocol has it)
         """Note when a stage begins."""
         self._stages.append((name, time.perf_counter()))
         if name == "Embedding":
-            OwnVectors.add = self._timed_add  # type: ignore[method-assign] # the clock stands round the real one
-        elif OwnVectors.add is not self._add:
-            OwnVectors.add = self._add  # type: ignore[method-assign] # the real one again
+            EmbeddingCache.add = self._timed_add  # type: ignore[method-assign] # the clock stands round the real one
+        elif EmbeddingCache.add is not self._add:
+            EmbeddingCache.add = self._add  # type: ignore[method-assign] # the real one again
         return lambda _: None
 
     def in_model(self) -> float:
@@ -121,7 +121,7 @@ class _Timeline:
 
     @property
     def _timed_add(self) -> Callable[..., None]:
-        def add(own: OwnVectors, *arguments: Any) -> None:
+        def add(own: EmbeddingCache, *arguments: Any) -> None:
             started = time.perf_counter()
             self._add(own, *arguments)
             self._writing += time.perf_counter() - started

@@ -18,7 +18,7 @@ from statistics import median, quantiles
 from typing import Any, Protocol
 
 from benchmarks.machine import peak_memory
-from cdesearch.context.context import Floats
+from cdesearch.context.vectors import Floats
 
 K = 10
 WARM_UP = 10

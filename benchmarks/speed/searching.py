@@ -133,4 +133,4 @@ def _variant(biencoder: Path, folder: Path, name: str) -> Encoder:
 
 def _context(encoder: Encoder, texts: Sequence[str]) -> Any:
     names = [str(number) for number in range(len(texts))]
-    return encoder.make_context(names, names, texts, encoder.first_stage(texts), encoder.count_tokens(texts), seed=0)
+    return encoder.make_context(names, names, texts, encoder.count_tokens(texts), seed=0)

@@ -9,7 +9,7 @@ import pyarrow as pa
 
 from benchmarks.speed.indexing import corpus_file
 from cdesearch import __version__
-from cdesearch.context.context import Floats
+from cdesearch.context.vectors import Floats
 from cdesearch.store.checksums import MANIFEST, write_checksums
 from cdesearch.store.file_account import OUTCOMES
 from cdesearch.store.index import Index

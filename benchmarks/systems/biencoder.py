@@ -6,7 +6,7 @@ from pathlib import Path
 from benchmarks.datasets.dataset import Dataset
 from benchmarks.quality.measures import Run
 from benchmarks.systems.vectors import kept, nearest
-from cdesearch.context.context import Floats
+from cdesearch.context.vectors import Floats
 from cdesearch.encode.encoder import Role
 
 

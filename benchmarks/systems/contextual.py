@@ -1,7 +1,6 @@
 """Our model's vectors alone, in the context of this corpus, of another one, or in none."""
 
 from collections.abc import Sequence
-from dataclasses import replace
 from hashlib import blake2b
 from pathlib import Path
 
@@ -10,11 +9,12 @@ import numpy as np
 from benchmarks.datasets.dataset import Dataset
 from benchmarks.quality.measures import Run
 from benchmarks.systems.vectors import kept, nearest
-from cdesearch.context.context import Context, Floats
-from cdesearch.context.document import add_document, to_unit
-from cdesearch.context.whitening import move
+from cdesearch.context.context import Context, EncodingContext, FittedContext, NullContext
+from cdesearch.context.document import add_document_context
+from cdesearch.context.sample import FITTED_TEXTS
+from cdesearch.context.vectors import Floats, to_unit
+from cdesearch.context.whitening import Whitening
 from cdesearch.encode.encoder import Encoder, Role
-from indexer.embedding.context import MEASURED_CHUNKS
 
 
 class Contextual:
@@ -42,25 +42,29 @@ class Contextual:
 
 
 def vectors_in(
-    context: Context | None, dataset: Dataset, encoder: Encoder, work: Path, document_weight: float = 0.0
+    context: EncodingContext | None,
+    dataset: Dataset,
+    encoder: Encoder,
+    work: Path,
+    document_weight: float = 0.0,
 ) -> tuple[Floats, Floats]:
     """Unit vectors of queries and documents, all embedded in `context`."""
     queries = embed_in(context, list(dataset.queries.values()), "query", encoder, work)
     documents = embed_in(context, dataset.texts, "document", encoder, work)
     if document_weight:
         for places in dataset.documents:
-            documents[places] = add_document(documents[places], document_weight)
+            documents[places] = add_document_context(documents[places], document_weight)
     return queries, to_unit(documents)
 
 
-def corpus_context(encoder: Encoder, source: Dataset, seed: int, work: Path) -> Context:
+def corpus_context(encoder: Encoder, source: Dataset, seed: int, work: Path) -> FittedContext:
     """The context of a corpus as an index has it: a sample drawn by `seed`, and the statistics of all its texts."""
     names, texts = _sample(source, encoder.context_size, seed)
     frequencies = encoder.count_tokens(source.texts)
-    bare = encoder.bare_context(names, names, encoder.context_vectors(texts), frequencies, seed)
-    measured = np.sort(np.random.default_rng(seed).permutation(len(source.texts))[:MEASURED_CHUNKS])
-    vectors = _embed_bare(bare, source.texts, "document", encoder, work)[measured]
-    return encoder.with_statistics(bare, [source.ids[place] for place in measured], vectors)
+    sample = encoder.make_sample(names, names, encoder.context_vectors(texts), frequencies, seed)
+    measured = np.sort(np.random.default_rng(seed).permutation(len(source.texts))[:FITTED_TEXTS])
+    vectors = _embed_bare(sample, source.texts, "document", encoder, work)[measured]
+    return encoder.fit(sample, [source.ids[place] for place in measured], vectors)
 
 
 def sample_context(
@@ -69,8 +73,7 @@ def sample_context(
     """The context of at most `size` texts of a corpus, each cut to `characters`: its statistics are theirs alone."""
     names, texts = _sample(source, size or encoder.context_size, seed)
     texts = [text[:characters] for text in texts]
-    vectors = encoder.context_vectors(texts)
-    return encoder.make_context(names, names, texts, vectors, encoder.count_tokens(source.texts), seed)
+    return encoder.make_context(names, names, texts, encoder.count_tokens(source.texts), seed)
 
 
 def _sample(source: Dataset, size: int, seed: int) -> tuple[list[str], list[str]]:
@@ -80,19 +83,18 @@ def _sample(source: Dataset, size: int, seed: int) -> tuple[list[str], list[str]
     return [source.ids[row] for row in rows], [source.texts[row] for row in rows]
 
 
-def embed_in(context: Context | None, texts: Sequence[str], role: Role, encoder: Encoder, work: Path) -> Floats:
+def embed_in(context: EncodingContext | None, texts: Sequence[str], role: Role, encoder: Encoder, work: Path) -> Floats:
     """(n, d) unit vectors."""
     if context is None:
         return kept(work, f"{encoder.fingerprint} {role}", texts, lambda new: encoder.encode(new, role, None))
-    return move(_embed_bare(context, texts, role, encoder, work), context.shift, context.projection)
+    return context.whitening.apply(_embed_bare(context, texts, role, encoder, work))
 
 
-def _embed_bare(context: Context, texts: Sequence[str], role: Role, encoder: Encoder, work: Path) -> Floats:
+def _embed_bare(context: EncodingContext, texts: Sequence[str], role: Role, encoder: Encoder, work: Path) -> Floats:
     """(n, d) before the statistics head: where every gate is closed, all samples of a corpus give these."""
-    d = encoder.dimension
-    bare = replace(context, shift=np.zeros(d, np.float32), projection=np.eye(d, dtype=np.float32))
-    seen = blake2b(context.token_weights.tobytes(), digest_size=12)
+    bare = NullContext(context.inputs, Whitening.identity(encoder.dimension))
+    seen = blake2b(context.inputs.token_weights.tobytes(), digest_size=12)
     if encoder.reads_context:
-        seen.update(context.vectors.tobytes())
+        seen.update(context.inputs.vectors.tobytes())
     model = f"{encoder.fingerprint} {role} {seen.hexdigest()}"
     return kept(work, model, texts, lambda new: encoder.encode(new, role, bare))

@@ -8,7 +8,7 @@ from benchmarks.datasets.dataset import Dataset
 from benchmarks.quality.measures import Run, ranked
 from benchmarks.systems.system import DEPTH
 from benchmarks.systems.text import Bm25
-from cdesearch.context.context import Floats
+from cdesearch.context.vectors import Floats
 from cdesearch.search.fusion import DEFAULT_FUSION, FUSIONS, Candidates
 
 NULL_SIZE = 512

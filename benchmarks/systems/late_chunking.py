@@ -9,7 +9,7 @@ from benchmarks.datasets.dataset import Dataset
 from benchmarks.quality.measures import Run
 from benchmarks.systems.biencoder import Biencoder
 from benchmarks.systems.vectors import kept, nearest
-from cdesearch.context.context import Floats
+from cdesearch.context.vectors import Floats
 from cdesearch.encode.load import load_tokenizer
 
 WINDOW = 512  # tokens that the model reads at once, two of them special

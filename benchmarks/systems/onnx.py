@@ -9,7 +9,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from benchmarks.systems.biencoder import Biencoder
-from cdesearch.context.context import Floats
+from cdesearch.context.vectors import Floats
 from cdesearch.encode.backends.onnx_import import import_onnxruntime
 from cdesearch.encode.encoder import Role
 from cdesearch.encode.load import load_tokenizer

@@ -9,7 +9,7 @@ import numpy as np
 from benchmarks.datasets.dataset import Dataset
 from benchmarks.quality.measures import Run, ranked
 from benchmarks.systems.system import DEPTH
-from cdesearch.context.context import Floats
+from cdesearch.context.vectors import Floats
 
 
 def kept(folder: Path, model: str, texts: Sequence[str], make: Callable[[Sequence[str]], Floats]) -> Floats:

@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from cdesearch.context.document import to_unit
+from cdesearch.context.vectors import to_unit
 from cdesearch.errors import IndexDamagedError
 from cdesearch.store.file_account import OUTCOMES, read_files
 from cdesearch.store.index import REBUILD, Index

@@ -1,92 +1,203 @@
-"""The sampled context of a corpus: its chunks, their vectors, and what the second stage derives from them."""
+"""What an encoder knows of a corpus, in the four stages in which a context is made.
+
+NullContext      the learned null vector in every slot
+ContextSample    the sampled chunks and what the second stage derives from them; vectors are not whitened yet
+FittedContext    with the whitening, fitted to vectors that were encoded with the sample
+Context          with the sampled chunks' vectors; an index stores it, and documents and queries share it
+"""
 
 import json
 import os
-from dataclasses import dataclass
+from collections.abc import Mapping
+from dataclasses import asdict, dataclass
 from pathlib import Path
-from typing import Any
+from typing import Any, Protocol
 
 import numpy as np
 from numpy.typing import NDArray
 from safetensors import SafetensorError, safe_open
 from safetensors.numpy import save
 
+from cdesearch.context.vectors import Floats
+from cdesearch.context.whitening import Whitening
 from cdesearch.errors import IndexDamagedError
-
-Floats = NDArray[np.float32]
-
-_ARRAYS = ("vectors", "keys", "values", "token_weights", "shift", "projection", "sample_vectors")
 
 
 @dataclass(frozen=True, slots=True)
-class TokenFrequencies:
-    """In how many of `n_texts` texts each token of the vocabulary occurs."""
+class NetworkInputs:
+    """What the networks read of a context."""
 
-    counts: NDArray[np.int64]  # (V,)
-    n_texts: int
+    vectors: Floats  # (J, d) first-stage vectors; zeros where every gate is zero, for nothing would read them
+    is_null: NDArray[np.bool_]  # (J,) slots that hold the null vector instead
+    keys: Floats | None  # (L, J, d) of the context rows in every layer; None where every gate is zero
+    values: Floats | None  # (L, J, d)
+    token_weights: Floats  # (V,) for idf pooling
 
-    def __add__(self, other: "TokenFrequencies") -> "TokenFrequencies":
-        return TokenFrequencies(self.counts + other.counts, self.n_texts + other.n_texts)
+
+class EncodingContext(Protocol):
+    """A context of any stage, to encode texts with."""
+
+    @property
+    def inputs(self) -> NetworkInputs:
+        """For the networks."""
+
+    @property
+    def whitening(self) -> Whitening:
+        """For the statistics head."""
+
+
+@dataclass(frozen=True, slots=True)
+class NullContext:
+    """The absence of a context."""
+
+    inputs: NetworkInputs
+    whitening: Whitening  # the identity
+
+
+@dataclass(frozen=True, slots=True)
+class SampledChunks:
+    """Which chunks the context was sampled to be, and for which model."""
+
+    chunk_ids: tuple[str, ...]  # J
+    content_hashes: tuple[str, ...]  # J
+    seed: int
+    model_fingerprint: str
+
+
+@dataclass(frozen=True, slots=True)
+class ContextSample:
+    """The sample, before anything is known of the corpus' vectors."""
+
+    sampled: SampledChunks
+    fingerprint: str  # of model, sampled texts, token frequencies and seed
+    inputs: NetworkInputs
+    whitening: Whitening  # the identity
+
+    def save(self, path: Path) -> None:
+        """Write one safetensors file."""
+        _write(path, self.sampled, self.fingerprint, _arrays(self.inputs))
+
+    @classmethod
+    def load(cls, path: Path) -> "ContextSample":
+        """Read what `save` wrote; raises IndexDamagedError."""
+        stored = _Stored.read(path)
+        return cls(
+            stored.sampled, stored.fingerprint, stored.inputs, Whitening.identity(stored.inputs.vectors.shape[1])
+        )
+
+
+@dataclass(frozen=True, slots=True)
+class FittedContext:
+    """The sample with the whitening of its corpus."""
+
+    sampled: SampledChunks
+    fingerprint: str  # of the sample's fingerprint and the texts whose vectors the whitening was fitted to
+    inputs: NetworkInputs
+    whitening: Whitening
+
+    def save(self, path: Path) -> None:
+        """Write one safetensors file."""
+        _write(path, self.sampled, self.fingerprint, _arrays(self.inputs) | asdict(self.whitening))
+
+    @classmethod
+    def load(cls, path: Path) -> "FittedContext":
+        """Read what `save` wrote; raises IndexDamagedError."""
+        stored = _Stored.read(path, "shift", "projection")
+        return cls(stored.sampled, stored.fingerprint, stored.inputs, stored.whitening)
 
 
 @dataclass(frozen=True, slots=True)
 class Context:
-    """All that the second stage knows of a corpus. Fixed when the index is built; documents and queries share it."""
+    """All that an encoder knows of a corpus. Fixed when the index is built."""
 
-    chunk_ids: tuple[str, ...]
-    content_hashes: tuple[str, ...]
-    seed: int
-    model_fingerprint: str
-    fingerprint: str  # of model, sampled texts, token frequencies, seed, and the texts of the statistics
-    vectors: Floats  # (J, d) first-stage vectors; zeros where every gate is closed, for nothing would read them
-    keys: Floats | None  # (L, J, d) of the context rows in every layer; None where every gate is closed
-    values: Floats | None  # (L, J, d)
-    token_weights: Floats  # (V,) for idf pooling
-    shift: Floats  # (d,) subtracted from the pooled vector
-    projection: Floats  # (d, d) applied after the shift
-    sample_vectors: Floats  # (J, d) unit vectors of the sampled chunks; in an index, as it holds them, if it does
+    sampled: SampledChunks
+    fingerprint: str  # as that of the FittedContext
+    inputs: NetworkInputs
+    whitening: Whitening
+    sample_vectors: Floats  # (n, d) unit vectors of sampled chunks, n <= J; in an index, as its table holds them
+
+    @classmethod
+    def of(cls, fitted: FittedContext, sample_vectors: Floats) -> "Context":
+        """The last stage."""
+        return cls(fitted.sampled, fitted.fingerprint, fitted.inputs, fitted.whitening, sample_vectors)
 
     def save(self, path: Path) -> None:
-        """Write one safetensors file, flushed to disk."""
-        names = ("chunk_ids", "content_hashes", "seed", "model_fingerprint", "fingerprint")
-        described = json.dumps({name: getattr(self, name) for name in names})
-        arrays = {name: getattr(self, name) for name in _ARRAYS}
-        stored = {name: np.ascontiguousarray(array) for name, array in arrays.items() if array is not None}
-        with path.open("wb") as file:
-            file.write(save(stored, {"context": described}))
-            file.flush()
-            os.fsync(file.fileno())
+        """Write one safetensors file."""
+        arrays = _arrays(self.inputs) | asdict(self.whitening) | {"sample_vectors": self.sample_vectors}
+        _write(path, self.sampled, self.fingerprint, arrays)
 
     @classmethod
     def load(cls, path: Path) -> "Context":
         """Read what `save` wrote; raises IndexDamagedError."""
+        stored = _Stored.read(path, "shift", "projection", "sample_vectors")
+        vectors = stored.arrays["sample_vectors"]
+        return cls(stored.sampled, stored.fingerprint, stored.inputs, stored.whitening, vectors)
+
+
+def _arrays(inputs: NetworkInputs) -> dict[str, Any]:
+    """Sampled slots are never null, so `is_null` is not stored."""
+    names = ("vectors", "keys", "values", "token_weights")
+    return {name: array for name in names if (array := getattr(inputs, name)) is not None}
+
+
+def _write(path: Path, sampled: SampledChunks, fingerprint: str, arrays: Mapping[str, Any]) -> None:
+    """One safetensors file, flushed to disk."""
+    described = json.dumps(asdict(sampled) | {"fingerprint": fingerprint})
+    stored = {name: np.ascontiguousarray(array) for name, array in arrays.items()}
+    with path.open("wb") as file:
+        file.write(save(stored, {"context": described}))
+        file.flush()
+        os.fsync(file.fileno())
+
+
+@dataclass(frozen=True, slots=True)
+class _Stored:
+    """The contents of such a file."""
+
+    sampled: SampledChunks
+    fingerprint: str
+    arrays: dict[str, Any]
+
+    @property
+    def inputs(self) -> NetworkInputs:
+        arrays = self.arrays
+        is_null = np.zeros(len(arrays["vectors"]), bool)
+        return NetworkInputs(
+            arrays["vectors"], is_null, arrays.get("keys"), arrays.get("values"), arrays["token_weights"]
+        )
+
+    @property
+    def whitening(self) -> Whitening:
+        return Whitening(self.arrays["shift"], self.arrays["projection"])
+
+    @classmethod
+    def read(cls, path: Path, *further: str) -> "_Stored":
+        """The arrays of a ContextSample and those named `further`; raises IndexDamagedError."""
         try:
             with safe_open(path, framework="numpy") as file:
                 described = json.loads(file.metadata()["context"])
-                _check_shapes(file, len(described["chunk_ids"]))
-                arrays: dict[str, Any] = {name: file.get_tensor(name) for name in file.keys()}  # noqa: SIM118 (no iterator)
+                _check_shapes(file, len(described["chunk_ids"]), further)
+                arrays = {name: file.get_tensor(name) for name in file.keys()}  # noqa: SIM118 (no iterator)
+            fingerprint = described.pop("fingerprint")
             described["chunk_ids"] = tuple(described["chunk_ids"])
             described["content_hashes"] = tuple(described["content_hashes"])
-            values: dict[str, Any] = described | {name: arrays.get(name) for name in _ARRAYS}
-            return cls(**values)
+            return cls(SampledChunks(**described), fingerprint, arrays)
         except (OSError, SafetensorError, KeyError, TypeError, ValueError) as error:
             raise IndexDamagedError(
                 f"The stored context {path} cannot be read ({error}).", "Run `cdesearch index --rebuild`."
             ) from None
 
 
-def _check_shapes(file: Any, size: int) -> None:
+def _check_shapes(file: Any, size: int, further: tuple[str, ...]) -> None:
     """Raise ValueError, before any array is read, where these are not those of a context of `size` chunks."""
     shapes = {name: tuple(file.get_slice(name).get_shape()) for name in file.keys()}  # noqa: SIM118 (no iterator)
     kinds = {file.get_slice(name).get_dtype() for name in shapes}
-    (d,), (vocabulary,) = shapes["shift"], shapes["token_weights"]
-    expected = {
-        "vectors": (size, d),
-        "token_weights": (vocabulary,),
-        "shift": (d,),
-        "projection": (d, d),
-        "sample_vectors": (shapes["sample_vectors"][0], d),
-    }
+    (_, d), (vocabulary,) = shapes["vectors"], shapes["token_weights"]
+    expected: dict[str, tuple[int, ...]] = {"vectors": (size, d), "token_weights": (vocabulary,)}
+    if "sample_vectors" in further:
+        expected["sample_vectors"] = (shapes["sample_vectors"][0], d)
+    if "shift" in further:
+        expected |= {"shift": (d,), "projection": (d, d)}
     if "keys" in shapes:
         cached = (shapes["keys"][0], size, d)
         expected |= {"keys": cached, "values": cached}

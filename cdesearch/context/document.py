@@ -2,10 +2,10 @@
 
 import numpy as np
 
-from cdesearch.context.context import Floats
+from cdesearch.context.vectors import Floats
 
 
-def add_document(own: Floats, weight: float) -> Floats:
+def add_document_context(own: Floats, weight: float) -> Floats:
     """(n, d) vectors of all of one document's chunks in its context, from their own unit vectors (n, d).
 
     To each the direction of their mean is added, `weight` times as long. Not of length 1: so the own vectors can be
@@ -15,17 +15,11 @@ def add_document(own: Floats, weight: float) -> Floats:
     return placed
 
 
-def take_document_out(placed: Floats, weight: float) -> Floats:
-    """(n, d) own vectors of all of a document's chunks: the inverse of `add_document`."""
+def subtract_document_context(placed: Floats, weight: float) -> Floats:
+    """(n, d) own vectors of all of a document's chunks: the inverse of `add_document_context`."""
     # The mean of what was placed points where the mean of the own vectors does.
     own: Floats = placed - weight * _direction(placed)
     return own
-
-
-def to_unit(vectors: Floats) -> Floats:
-    """(n, d) of length 1."""
-    unit: Floats = vectors / np.maximum(np.linalg.norm(vectors, axis=1, keepdims=True), 1e-12)
-    return unit
 
 
 def _direction(vectors: Floats) -> Floats:

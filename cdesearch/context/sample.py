@@ -6,13 +6,16 @@ from collections.abc import Iterable
 from hashlib import blake2b
 from heapq import nsmallest
 
+COUNTED_TEXTS = 20_000  # of a larger corpus, for token frequencies
+FITTED_TEXTS = 8_192  # for the whitening; 512 depend too much on which are drawn: benchmarks/results/LOG.md
+
 
 def sample_context(chunks: Iterable[tuple[str, str, str]], size: int, seed: int) -> list[str]:
     """Ids of at most `size` chunks from (id, document id, content hash) triples, sorted; no text twice.
 
     Weighted sampling without replacement (Efraimidis and Spirakis 2006): a document of n chunks weighs sqrt(n), so a
-    long file is heard but does not dominate. The draw hangs on the seed and the set of chunks alone, not on the order
-    of files or where they lie; a corpus that changes a little gets a sample that changes a little.
+    long file is represented but does not dominate. Sampling depends only on the seed and the set of chunks, not on the
+    order of files or on where they are; a corpus that changes a little gets a sample that changes a little.
     """
     listed = list(chunks)
     lengths = Counter(document for _, document, _ in listed)

@@ -1,44 +1,43 @@
-"""Closed-form statistics of a corpus: whitening and token weights."""
+"""Whitening: shift and projection from the mean and covariance of a corpus, in closed form."""
+
+from dataclasses import dataclass
 
 import numpy as np
-from numpy.typing import NDArray
 
-from cdesearch.context.context import Floats, TokenFrequencies
-from cdesearch.context.document import to_unit
+from cdesearch.context.vectors import Floats, to_unit
 from cdesearch.models.config import StatisticsConfig
 
 
-def whitening(pooled: Floats, config: StatisticsConfig) -> tuple[Floats, Floats]:
-    """Shift (d,) and projection (d, d) of soft whitening, from pooled unit vectors (n, d) of the corpus.
+@dataclass(frozen=True, slots=True)
+class Whitening:
+    """What the statistics head does to a pooled vector x: (x - shift) @ projection, normalised."""
 
-    With fewer than two vectors there is nothing to measure: no shift, identity projection. The same where the head is
-    off, to the last digit.
-    """
-    d = pooled.shape[1]
-    if len(pooled) < 2 or config.shift == config.power == 0:
-        return np.zeros(d, np.float32), np.eye(d, dtype=np.float32)
-    points = pooled.astype(np.float64)
-    mean = points.mean(axis=0)
-    eigenvalues, eigenvectors = np.linalg.eigh(np.cov(points, rowvar=False, bias=True))
-    eigenvalues = np.maximum(eigenvalues, 0)
-    scale = eigenvalues + config.ridge * max(float(eigenvalues.mean()), 1e-12)
-    projection = eigenvectors * (scale / scale.mean()) ** -config.power
-    # Rotated back, so that the result does not depend on the sign or order of eigenvectors.
-    return (config.shift * mean).astype(np.float32), (projection @ eigenvectors.T).astype(np.float32)
+    shift: Floats  # (d,)
+    projection: Floats  # (d, d)
 
+    @classmethod
+    def identity(cls, d: int) -> "Whitening":
+        """No shift, and the identity as projection."""
+        return cls(np.zeros(d, np.float32), np.eye(d, dtype=np.float32))
 
-def move(vectors: Floats, shift: Floats, projection: Floats) -> Floats:
-    """The unit vectors of `vectors` (n, d), minus `shift` (d,), times `projection` (d, d)."""
-    moved: Floats = ((vectors - shift) @ projection).astype(np.float32)
-    return to_unit(moved)
+    @classmethod
+    def fit(cls, pooled: Floats, config: StatisticsConfig) -> "Whitening":
+        """Soft whitening, from pooled unit vectors (n, d) of the corpus.
 
+        The identity where there are fewer than two vectors, and where the head is off, to the last digit.
+        """
+        if len(pooled) < 2 or config.shift == config.power == 0:
+            return cls.identity(pooled.shape[1])
+        points = pooled.astype(np.float64)
+        mean = points.mean(axis=0)
+        eigenvalues, eigenvectors = np.linalg.eigh(np.cov(points, rowvar=False, bias=True))
+        eigenvalues = np.maximum(eigenvalues, 0)
+        scale = eigenvalues + config.ridge * max(float(eigenvalues.mean()), 1e-12)
+        projection = eigenvectors * (scale / scale.mean()) ** -config.power
+        # Rotated back, so that the result does not depend on the sign or order of eigenvectors.
+        return cls((config.shift * mean).astype(np.float32), (projection @ eigenvectors.T).astype(np.float32))
 
-def idf_weights(frequencies: TokenFrequencies, special: NDArray[np.int64], exponent: float) -> Floats:
-    """(V,) weights (idf + 0.5) ** exponent for pooling; special tokens take the median of the tokens that occur."""
-    counts = frequencies.counts.astype(np.float64)
-    idf = np.log(1 + (frequencies.n_texts - counts + 0.5) / (counts + 0.5))
-    weights = (idf + 0.5) ** exponent
-    occurring = np.setdiff1d(np.flatnonzero(counts), special)
-    if len(occurring):
-        weights[special] = np.median(weights[occurring])
-    return weights.astype(np.float32)
+    def apply(self, vectors: Floats) -> Floats:
+        """(n, d) whitened unit vectors of `vectors` (n, d)."""
+        whitened: Floats = ((vectors - self.shift) @ self.projection).astype(np.float32)
+        return to_unit(whitened)

@@ -1,13 +1,14 @@
 """The model alone, for programs that keep vectors elsewhere."""
 
 from collections.abc import Sequence
-from hashlib import blake2b
 from os import PathLike
 from pathlib import Path
 
 import numpy as np
 
-from cdesearch.context.context import Context, Floats
+from cdesearch.context.context import Context
+from cdesearch.context.vectors import Floats
+from cdesearch.encode.corpus_context import context_of_texts
 from cdesearch.encode.encoder import Encoder, Role
 from cdesearch.encode.load import Device, load_encoder
 from cdesearch.errors import InputError
@@ -29,19 +30,15 @@ class Embedder:
         self.encoder: Encoder = load_encoder(None if model is None else Path(model), device)
 
     def sample_context(self, texts: Sequence[str], size: int | None = None, seed: int = 0) -> Context:
-        """What the second stage knows of a corpus: a sample of at most `size` texts, and the tokens of all.
+        """The context of a corpus: a sample of at most `size` texts, and the whitening of all or of some thousands.
+
+        The texts are encoded for it.
 
         Raises InputError where there are no texts.
         """
         if not texts:
             raise InputError("A context needs texts.", "Give the texts of your corpus, or a sample of some thousands.")
-        n = min(size or self.encoder.context_size, len(texts))
-        rows = sorted(np.random.default_rng(seed).choice(len(texts), n, replace=False).tolist())
-        sampled = [texts[row] for row in rows]
-        hashes = [blake2b(text.encode(), digest_size=16).hexdigest() for text in sampled]
-        vectors = self.encoder.context_vectors(sampled)
-        frequencies = self.encoder.count_tokens(texts)
-        return self.encoder.make_context([str(row) for row in rows], hashes, sampled, vectors, frequencies, seed)
+        return context_of_texts(self.encoder, texts, size or self.encoder.context_size, seed)
 
     def encode(
         self,

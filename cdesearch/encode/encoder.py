@@ -11,8 +11,18 @@ import numpy as np
 from numpy.typing import NDArray
 from tokenizers import Tokenizer
 
-from cdesearch.context.context import Context, Floats, TokenFrequencies
-from cdesearch.context.whitening import idf_weights, move, whitening
+from cdesearch.context.context import (
+    Context,
+    ContextSample,
+    EncodingContext,
+    FittedContext,
+    NetworkInputs,
+    NullContext,
+    SampledChunks,
+)
+from cdesearch.context.token_weights import TokenFrequencies, idf_weights
+from cdesearch.context.vectors import Floats
+from cdesearch.context.whitening import Whitening
 from cdesearch.encode.batches import Integers, Limits, make_batches
 from cdesearch.models.config import ModelConfig
 
@@ -24,7 +34,7 @@ Advance = Callable[[int], None]
 class Runtime(Protocol):
     """The networks on one device. Ids and mask are (B, S, T): texts, each read in S spans, and pooled whole.
 
-    Every context input is as `Context` holds it.
+    Every context input is as `NetworkInputs` holds it.
     """
 
     workers: int  # batches that run at once
@@ -39,7 +49,7 @@ class Runtime(Protocol):
     def cache(self, vectors: Floats, is_null: NDArray[np.bool_]) -> tuple[Floats, Floats] | None:
         """Keys and values (L, J, d) of a context; None where the context is not let in, or joint."""
 
-    def second_stage(self, input_ids: Integers, mask: Integers, context: Context) -> tuple[Floats, Floats]:
+    def second_stage(self, input_ids: Integers, mask: Integers, context: EncodingContext) -> tuple[Floats, Floats]:
         """(B, d) pooled, before the statistics head, and (B, d) final unit vectors."""
 
 
@@ -92,65 +102,65 @@ class Encoder:
         chunk_ids: Sequence[str],
         content_hashes: Sequence[str],
         texts: Sequence[str],
-        vectors: Floats,
         frequencies: TokenFrequencies,
         seed: int,
     ) -> Context:
-        """All the second stage needs of a corpus, from the sampled texts and their first-stage `vectors` (J, d)."""
-        bare = self.bare_context(chunk_ids, content_hashes, vectors, frequencies, seed)
-        pooled = self.encode(texts, "document", bare)
-        context = self.with_statistics(bare, content_hashes, pooled)
-        return replace(context, sample_vectors=move(pooled, context.shift, context.projection))
+        """A context whose whitening is fitted to the sampled texts alone."""
+        sample = self.make_sample(chunk_ids, content_hashes, self.context_vectors(texts), frequencies, seed)
+        pooled = self.encode(texts, "document", sample)
+        fitted = self.fit(sample, content_hashes, pooled)
+        return Context.of(fitted, fitted.whitening.apply(pooled))
 
-    def bare_context(
+    def make_sample(
         self,
         chunk_ids: Sequence[str],
         content_hashes: Sequence[str],
         vectors: Floats,
         frequencies: TokenFrequencies,
         seed: int,
-    ) -> Context:
-        """A context before its statistics: the second stage sees the sample, and its vectors are not moved yet."""
-        cached = self._runtime.cache(vectors, np.zeros(len(vectors), bool))
+    ) -> ContextSample:
+        """What the second stage needs of the sampled texts, from their first-stage `vectors` (J, d)."""
+        is_null = np.zeros(len(vectors), bool)
+        keys, values = self._runtime.cache(vectors, is_null) or (None, None)
         special = np.array(sorted(self.tokenizer.get_added_tokens_decoder()), np.int64)
-        return replace(
-            self._null,
-            chunk_ids=tuple(chunk_ids),
-            content_hashes=tuple(content_hashes),
-            seed=seed,
-            fingerprint=_fingerprint(self.fingerprint, content_hashes, frequencies, seed),
-            vectors=vectors,
-            keys=None if cached is None else cached[0],
-            values=None if cached is None else cached[1],
-            token_weights=idf_weights(frequencies, special, self.config.statistics.idf_exponent),
+        weights = idf_weights(frequencies, special, self.config.statistics.idf_exponent)
+        return ContextSample(
+            SampledChunks(tuple(chunk_ids), tuple(content_hashes), seed, self.fingerprint),
+            _fingerprint(self.fingerprint, content_hashes, frequencies, seed),
+            NetworkInputs(vectors, is_null, keys, values, weights),
+            self._null.whitening,
         )
 
-    def with_statistics(self, bare: Context, content_hashes: Sequence[str], vectors: Floats) -> Context:
-        """The same with the statistics head set by `vectors` (n, d), those of the hashed texts in `bare`."""
-        shift, projection = whitening(vectors, self.config.statistics)
-        digest = hashlib.blake2b(" ".join([bare.fingerprint, *content_hashes]).encode(), digest_size=16)
-        return replace(bare, fingerprint=digest.hexdigest(), shift=shift, projection=projection)
+    def fit(self, sample: ContextSample, content_hashes: Sequence[str], vectors: Floats) -> FittedContext:
+        """The whitening of a corpus, from the vectors (n, d) of the hashed texts, encoded with `sample`."""
+        digest = hashlib.blake2b(" ".join([sample.fingerprint, *content_hashes]).encode(), digest_size=16)
+        whitening = Whitening.fit(vectors, self.config.statistics)
+        return FittedContext(sample.sampled, digest.hexdigest(), sample.inputs, whitening)
 
-    def fits(self, context: Context) -> bool:
+    def fits(self, context: EncodingContext) -> bool:
         """Whether a stored context has the vocabulary, dimension and layers of this model."""
-        null = self._null
-        layers = [None if one.keys is None else one.keys.shape[::2] for one in (null, context)]
-        return layers[0] == layers[1] and all(
-            getattr(null, name).shape == getattr(context, name).shape for name in ("token_weights", "shift")
+        ours, theirs = self._null.inputs, context.inputs
+        layers = [None if inputs.keys is None else inputs.keys.shape[::2] for inputs in (ours, theirs)]
+        return (
+            layers[0] == layers[1]
+            and ours.token_weights.shape == theirs.token_weights.shape
+            and context.whitening.shift.shape == (self.dimension,)
         )
 
     def truncates(self, text: str, role: Role) -> bool:
         """Whether a text has more tokens, prefix included, than the model reads."""
         return len(self.tokenizer.encode(self._prefix(role) + text).ids) > self.max_tokens
 
-    def encode(self, texts: Sequence[str], role: Role, context: Context | None) -> Floats:
+    def encode(self, texts: Sequence[str], role: Role, context: EncodingContext | None) -> Floats:
         """(n, d) second-stage vectors of length 1, in the order of `texts`; a context of None is the null context."""
         vectors = np.empty((len(texts), self.dimension), np.float32)
         for places, batch in self.stream(texts, role, context):
             vectors[places] = batch
         return vectors
 
-    def stream(self, texts: Sequence[str], role: Role, context: Context | None) -> Iterator[tuple[Integers, Floats]]:
+    def stream(
+        self, texts: Sequence[str], role: Role, context: EncodingContext | None
+    ) -> Iterator[tuple[Integers, Floats]]:
         """What `encode` gives, batch by batch as it is done: places in `texts` and their vectors.
 
         Shortest texts first, so that whoever stops and goes on with the rest gets the same batches as without the
@@ -163,7 +173,7 @@ class Encoder:
         return self.config.query_prefix if role == "query" else self.config.document_prefix
 
     def _second_stage(
-        self, texts: Sequence[str], prefix: str, context: Context
+        self, texts: Sequence[str], prefix: str, context: EncodingContext
     ) -> Iterator[tuple[Integers, tuple[Floats, Floats]]]:
         return self._run(
             texts, prefix, lambda ids, mask: self._runtime.second_stage(ids, mask, context), self._runtime.context_rows
@@ -191,26 +201,13 @@ class Encoder:
         finally:
             pool.shutdown(cancel_futures=True)
 
-    def _null_context(self) -> Context:
-        """The learned null vector in every slot, equal token weights, an identity head."""
-        d = self.dimension
+    def _null_context(self) -> NullContext:
+        """The learned null vector in every slot, equal token weights, no whitening."""
         slots = self.config.context_size if self.config.context_attention == "joint" else 1
-        vectors = np.full((slots, d), np.nan, np.float32)  # the runtimes read NaN rows as null slots
-        cached = self._runtime.cache(np.zeros((slots, d), np.float32), np.ones(slots, bool))
-        return Context(
-            chunk_ids=(),
-            content_hashes=(),
-            seed=0,
-            model_fingerprint=self.fingerprint,
-            fingerprint="null",
-            vectors=vectors,
-            keys=None if cached is None else cached[0],
-            values=None if cached is None else cached[1],
-            token_weights=np.ones(self.config.backbone.vocabulary, np.float32),
-            shift=np.zeros(d, np.float32),
-            projection=np.eye(d, dtype=np.float32),
-            sample_vectors=np.empty((0, d), np.float32),
-        )
+        vectors, is_null = np.zeros((slots, self.dimension), np.float32), np.ones(slots, bool)
+        keys, values = self._runtime.cache(vectors, is_null) or (None, None)
+        weights = np.ones(self.config.backbone.vocabulary, np.float32)
+        return NullContext(NetworkInputs(vectors, is_null, keys, values, weights), Whitening.identity(self.dimension))
 
 
 def _fingerprint(model: str, hashes: Sequence[str], frequencies: TokenFrequencies, seed: int) -> str:

@@ -8,8 +8,7 @@ from typing import Any, Literal
 import numpy as np
 from numpy.typing import NDArray
 
-from cdesearch.context.context import Floats
-from cdesearch.context.document import to_unit
+from cdesearch.context.vectors import Floats, to_unit
 from cdesearch.encode.encoder import Encoder
 from cdesearch.errors import IndexDamagedError
 from cdesearch.search.fusion import Candidates, Fusion, Scores

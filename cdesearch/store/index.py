@@ -128,7 +128,10 @@ class Index:
         """The stored context; raises IndexDamagedError."""
         self.checks.require(CONTEXT)
         context = Context.load(self.generation / CONTEXT)
-        if (len(context.chunk_ids), len(context.shift)) != (self.manifest.context_size, self.manifest.dimension):
+        if (len(context.sampled.chunk_ids), len(context.whitening.shift)) != (
+            self.manifest.context_size,
+            self.manifest.dimension,
+        ):
             raise IndexDamagedError(f"The stored context of {self.folder} is not the one of its manifest.", REBUILD)
         if context.fingerprint != self.manifest.context_fingerprint:
             raise IndexMismatchError(

@@ -1,4 +1,4 @@
-"""Chunks into the table, every vector in the context of its document."""
+"""Chunks with their vectors, document by document: every vector with the direction of its document added."""
 
 from collections.abc import Callable, Container, Iterator
 from itertools import accumulate, pairwise
@@ -6,45 +6,45 @@ from itertools import accumulate, pairwise
 import numpy as np
 import pyarrow as pa
 
-from cdesearch.context.context import Context
-from cdesearch.context.document import add_document
-from cdesearch.context.whitening import move
-from indexer.embedding.embedding_cache import OwnVectors
+from cdesearch.context.document import add_document_context
+from cdesearch.context.vectors import Floats
+from cdesearch.context.whitening import Whitening
+from indexer.embedding.embedding_cache import EmbeddingCache
 from indexer.embedding.spool import Spool
-from indexer.generations.tables import Tables
 
 
-def place_spool(
+def encoded_documents(
     spool: Spool,
-    settled: Container[str],
-    own: OwnVectors,
-    tables: Tables,
-    weight: float,
-    head: Context | None,
+    unchanged: Container[str],
+    cache: EmbeddingCache,
+    whitening: Whitening | None,
+    document_weight: float,
     advance: Callable[[int], None],
-) -> None:
-    """Append the chunks of every spooled document that is not `settled`.
+) -> Iterator[tuple[pa.Table, Floats]]:
+    """Rows of whole documents that are not `unchanged`, and their vectors (n, d).
 
-    Own vectors made before the statistics were known are moved by those of `head` first.
+    Vectors that were encoded before the whitening was known are whitened first.
     """
     for rows in _whole_documents(spool):
         names = rows["document_id"].to_numpy()
         edges = [0, *(np.flatnonzero(names[1:] != names[:-1]) + 1).tolist(), len(names)]
-        documents = [rows.slice(start, stop - start) for start, stop in pairwise(edges) if names[start] not in settled]
+        documents = [
+            rows.slice(start, stop - start) for start, stop in pairwise(edges) if names[start] not in unchanged
+        ]
         advance(rows.num_rows)
         if not documents:
             continue
-        placed = pa.concat_tables(documents)
-        vectors = own.of(placed["content_hash"].to_pylist())
-        if head is not None:
-            vectors = move(vectors, head.shift, head.projection)
+        changed = pa.concat_tables(documents)
+        vectors = cache.of(changed["content_hash"].to_pylist())
+        if whitening is not None:
+            vectors = whitening.apply(vectors)
         for start, stop in pairwise([0, *accumulate(document.num_rows for document in documents)]):
-            vectors[start:stop] = add_document(vectors[start:stop], weight)
-        tables.add(placed, vectors)
+            vectors[start:stop] = add_document_context(vectors[start:stop], document_weight)
+        yield changed, vectors
 
 
 def _whole_documents(spool: Spool) -> Iterator[pa.Table]:
-    """The spool again, cut between documents; a document's chunks stand together in it."""
+    """The spool again, cut between documents; the chunks of a document follow each other in it."""
     waiting: list[pa.Table] = []
     for window in spool.windows():
         rows = pa.Table.from_batches([window])
@@ -53,8 +53,8 @@ def _whole_documents(spool: Spool) -> Iterator[pa.Table]:
         names = rows["document_id"].to_numpy()
         others = np.flatnonzero(names != names[-1])
         last = int(others[-1]) + 1 if len(others) else 0
-        goes_on = bool(waiting) and waiting[0]["document_id"][0].as_py() == names[0]
-        if last or (waiting and not goes_on):
+        continues = bool(waiting) and waiting[0]["document_id"][0].as_py() == names[0]
+        if last or (waiting and not continues):
             yield pa.concat_tables([*waiting, rows.slice(0, last)])
             waiting.clear()
         waiting.append(rows.slice(last))

@@ -2,25 +2,26 @@
 
 from collections.abc import Callable, Container
 
-from cdesearch.context.context import Context, Floats
+from cdesearch.context.context import EncodingContext
+from cdesearch.context.vectors import Floats
 from cdesearch.encode.encoder import Encoder
-from indexer.embedding.embedding_cache import OwnVectors
+from indexer.embedding.embedding_cache import EmbeddingCache
 from indexer.embedding.spool import Spool
 
 
 def embed_spool(
     spool: Spool,
-    settled: Container[str],
-    own: OwnVectors,
+    unchanged: Container[str],
+    cache: EmbeddingCache,
     encoder: Encoder,
-    context: Context,
+    context: EncodingContext,
     advance: Callable[[int], None],
 ) -> None:
-    """Embed every text of documents that are not `settled`. On Ctrl-C the finished part of a window is kept."""
+    """Embed every text of documents that are not `unchanged`. On Ctrl-C the finished part of a window is kept."""
     for window in spool.windows(["document_id", "content_hash", "text"]):
         rows = zip(*(window[name].to_pylist() for name in window.schema.names), strict=True)
-        texts = {content: text for document, content, text in rows if document not in settled}
-        todo = own.missing(texts)
+        texts = {content: text for document, content, text in rows if document not in unchanged}
+        todo = cache.missing(texts)
         advance(window.num_rows - len(todo))
         made: dict[str, Floats] = {}
         try:
@@ -28,4 +29,4 @@ def embed_spool(
                 made |= zip((todo[place] for place in places), vectors, strict=True)
                 advance(len(places))
         finally:
-            own.add(made)
+            cache.add(made)

@@ -7,8 +7,8 @@ from typing import Any
 import numpy as np
 import pyarrow as pa
 
-from cdesearch.context.context import Floats
-from cdesearch.context.document import take_document_out
+from cdesearch.context.document import subtract_document_context
+from cdesearch.context.vectors import Floats
 from cdesearch.store.index import Index, connect
 from indexer.generations.tables import sql_lists
 
@@ -16,19 +16,19 @@ TABLE = "own_vectors"
 SURE = 1e-4
 
 
-def own_vectors_schema(dimension: int) -> pa.Schema:
+def cache_schema(dimension: int) -> pa.Schema:
     """Columns of the table: the hash of a text, and its float32 vector of `dimension` numbers."""
     vector = pa.list_(pa.float32(), dimension)
     return pa.schema([pa.field("content_hash", pa.string()), pa.field("vector", vector)])
 
 
-class OwnVectors:
+class EmbeddingCache:
     """Vectors that this build has made, in a table that a stopped run leaves to the next; and those of `base`."""
 
     def __init__(self, building: Path, dimension: int, base: Index | None, document_weight: float) -> None:
         self._database = connect(building)
         self._dimension = dimension
-        self._schema = own_vectors_schema(dimension)
+        self._schema = cache_schema(dimension)
         self._made: Any = self._database.create_table(TABLE, schema=self._schema, exist_ok=True)
         self._known = set(_column(self._made, "content_hash"))
         self._base = base
@@ -79,7 +79,7 @@ class OwnVectors:
         for part in np.split(np.arange(len(names)), np.flatnonzero(names[1:] != names[:-1]) + 1):
             document = rows.slice(part[0], len(part))
             placed = np.stack(document["vector"].to_numpy())
-            own = take_document_out(placed, self._document_weight)
+            own = subtract_document_context(placed, self._document_weight)
             found.update(zip(document["content_hash"].to_pylist(), own, strict=True))
         # Records that stand far apart may share an id, and were no document together: then these are no unit vectors.
         wanted = set(hashes)

@@ -2,15 +2,17 @@
 
 from collections import defaultdict
 from collections.abc import Callable, Container, Iterable, Iterator
+from dataclasses import dataclass
 from itertools import chain
 from typing import Any
 
-from cdesearch.context.context import Context
+from cdesearch.context.context import ContextSample, EncodingContext
+from cdesearch.context.whitening import Whitening
 from cdesearch.encode.encoder import Encoder
 from cdesearch.store.index import Index
-from indexer.embedding.document_vectors import place_spool
+from indexer.embedding.document_vectors import encoded_documents
 from indexer.embedding.embed import embed_spool
-from indexer.embedding.embedding_cache import OwnVectors
+from indexer.embedding.embedding_cache import EmbeddingCache
 from indexer.embedding.spool import Spool
 from indexer.generations.tables import Tables, identities
 from indexer.progress import Progress
@@ -18,41 +20,64 @@ from indexer.progress import Progress
 Row = tuple[str, str]  # chunk id, document id
 
 
-def fill(
-    tables: Tables,
-    spool: Spool,
-    own: OwnVectors,
-    kept_paths: Container[str],
-    base: Index | None,
-    encoder: Encoder,
-    context: Context,
-    measured: Callable[[], Context] | None,
-    progress: Progress,
-) -> None:
-    """The chunks of `base` under `kept_paths`, and the spool's; only what has no vector yet goes through the model.
+@dataclass(frozen=True, slots=True)
+class Filling:
+    """The spooled chunks on their way into the table. Only texts that have no vector yet go through the model.
 
-    Documents are the unit: the vectors of their chunks hang together. Where `context` has no statistics yet, `measured`
-    gives it with those of the own vectors, once all are made; these move the vectors as they are written.
+    Documents are the unit, because the vectors of their chunks depend on each other.
     """
-    there = list(_rows(tables.chunks))
-    kept = list(_rows(base.chunks, kept_paths)) if base else []
-    settled = unchanged_documents(there, chain(kept, _spooled(spool))) if there else set()
-    embed_spool(spool, settled, own, encoder, context, progress.stage("Embedding", spool.count()))
-    tables.delete(chunk for chunk, document in there if document not in settled)
-    if base is not None:
-        tables.copy(base.chunks, (chunk for chunk, document in kept if document not in settled))
-    head = measured() if measured else None
-    advance = progress.stage("Writing", spool.count())
-    place_spool(spool, settled, own, tables, encoder.config.document_weight, head, advance)
-    own.drop()
+
+    tables: Tables
+    spool: Spool
+    cache: EmbeddingCache
+    encoder: Encoder
+    progress: Progress
+
+    def in_context_of(self, base: Index, kept_paths: Container[str]) -> None:
+        """An update: the chunks of `base` under `kept_paths`, and the spool's, encoded in the context of `base`."""
+        present = list(_rows(self.tables.chunks))
+        kept = list(_rows(base.chunks, kept_paths))
+        unchanged = self._unchanged(present, kept)
+        self._embed(unchanged, base.context_for(self.encoder))
+        self._delete_changed(present, unchanged)
+        self.tables.copy(base.chunks, (chunk for chunk, document in kept if document not in unchanged))
+        self._write(unchanged, None)
+
+    def in_new_context(self, sample: ContextSample, fit: Callable[[], Whitening]) -> None:
+        """A build: the spool's chunks, encoded with `sample` and whitened as they are written.
+
+        `fit` is called once all texts are encoded.
+        """
+        present = list(_rows(self.tables.chunks))
+        unchanged = self._unchanged(present, [])
+        self._embed(unchanged, sample)
+        self._delete_changed(present, unchanged)
+        self._write(unchanged, fit())
+
+    def _unchanged(self, present: list[Row], kept: list[Row]) -> set[str]:
+        return unchanged_documents(present, chain(kept, _spooled(self.spool))) if present else set()
+
+    def _embed(self, unchanged: set[str], context: EncodingContext) -> None:
+        advance = self.progress.stage("Embedding", self.spool.count())
+        embed_spool(self.spool, unchanged, self.cache, self.encoder, context, advance)
+
+    def _delete_changed(self, present: list[Row], unchanged: set[str]) -> None:
+        self.tables.delete(chunk for chunk, document in present if document not in unchanged)
+
+    def _write(self, unchanged: set[str], whitening: Whitening | None) -> None:
+        advance = self.progress.stage("Writing", self.spool.count())
+        weight = self.encoder.config.document_weight
+        for rows, vectors in encoded_documents(self.spool, unchanged, self.cache, whitening, weight, advance):
+            self.tables.add(rows, vectors)
+        self.cache.drop()
 
 
-def unchanged_documents(there: Iterable[Row], wanted: Iterable[Row]) -> set[str]:
-    """Documents whose chunks, all of them and no others, are there."""
+def unchanged_documents(present: Iterable[Row], wanted: Iterable[Row]) -> set[str]:
+    """Documents whose chunks, all of them and no others, are present."""
     digests: tuple[dict[str, int], dict[str, int]] = (defaultdict(int), defaultdict(int))
-    for rows, digest in zip((there, wanted), digests, strict=True):
+    for rows, digest in zip((present, wanted), digests, strict=True):
         for chunk, document in rows:
-            digest[document] += hash(chunk)  # the order says nothing
+            digest[document] += hash(chunk)  # the same in any order
     return {document for document, found in digests[0].items() if digests[1].get(document) == found}
 
 

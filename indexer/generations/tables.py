@@ -10,7 +10,7 @@ from typing import Any
 
 import pyarrow as pa
 
-from cdesearch.context.context import Floats
+from cdesearch.context.vectors import Floats
 from cdesearch.store.index import connect
 from cdesearch.store.schema import DOCUMENT_SCHEMA, chunk_schema
 

@@ -136,4 +136,11 @@ def assert_tidy(docs):
     generations = list((docs / ".cdesearch" / "generations").iterdir())
     assert len(generations) <= 2
     names = {os.path.basename(name) for name in picture(docs / ".cdesearch")}  # noqa: PTH119 (names)
-    assert not names & {"plan.json", "spool.arrow", "CURRENT.new", "own_vectors.lance", "context.bare.safetensors"}
+    assert not names & {
+        "plan.json",
+        "spool.arrow",
+        "CURRENT.new",
+        "own_vectors.lance",
+        "context.sample.safetensors",
+        "context.fitted.safetensors",
+    }

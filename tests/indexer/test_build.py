@@ -6,8 +6,9 @@ import numpy as np
 import pytest
 from built import WORDS, assert_same, contents
 
-from cdesearch.context.document import add_document, to_unit
-from cdesearch.context.whitening import whitening
+from cdesearch.context.document import add_document_context
+from cdesearch.context.vectors import to_unit
+from cdesearch.context.whitening import Whitening
 from cdesearch.encode.load import load_encoder
 from cdesearch.errors import IndexMismatchError, SourceError
 from cdesearch.search.searcher import Searcher
@@ -76,7 +77,7 @@ def test_an_edit_moves_all_chunks_of_its_document_and_embeds_one(docs, run, tiny
     rows = index.chunks.search().where("path = 'long.md'").limit(100).to_arrow()
     assert report.embedded == 1 and rows.num_rows > 3
     own = tiny_encoder.encode(rows["text"].to_pylist(), "document", index.context)
-    expected = add_document(own, tiny_encoder.config.document_weight)
+    expected = add_document_context(own, tiny_encoder.config.document_weight)
     np.testing.assert_allclose(np.stack(rows["vector"].to_numpy()), expected, atol=1e-4)
 
 
@@ -95,7 +96,7 @@ def test_records_that_are_chunks_of_one_document_know_it(tmp_path, tiny_checkpoi
     index = Index.open(tmp_path)
     rows = index.chunks.search().where("document_id = 'corpus.jsonl#0'").limit(10).to_arrow()
     own = tiny_encoder.encode(rows["text"].to_pylist(), "document", index.context)
-    expected = add_document(own, tiny_encoder.config.document_weight)
+    expected = add_document_context(own, tiny_encoder.config.document_weight)
     np.testing.assert_allclose(np.stack(rows["vector"].to_numpy()), expected, atol=1e-4)
     records = {str(hit.chunk.record) for hit in Searcher(index).search("stone", mode="text")}
     assert records == {"0::2" if column is None else "2"}
@@ -122,9 +123,9 @@ def test_refresh_samples_anew_and_keeps_first_stage_vectors(docs, run):
     (docs / "new.md").write_text("the moon is new")
     run(refresh_context=True)
     new = Index.open(docs).context
-    assert new.fingerprint != old.fingerprint and len(new.vectors) == len(old.vectors) + 1
-    known = dict(zip(old.content_hashes, old.vectors, strict=True))
-    for content, vector in zip(new.content_hashes, new.vectors, strict=True):
+    assert new.fingerprint != old.fingerprint and len(new.inputs.vectors) == len(old.inputs.vectors) + 1
+    known = dict(zip(old.sampled.content_hashes, old.inputs.vectors, strict=True))
+    for content, vector in zip(new.sampled.content_hashes, new.inputs.vectors, strict=True):
         np.testing.assert_array_equal(vector, known.get(content, vector))
 
 
@@ -144,12 +145,12 @@ def test_statistics_come_from_every_chunk_and_not_from_the_sample(docs, closed_c
     context, before = Index.open(docs).context, contents(docs)
     texts = before[0]["text"].to_pylist()
     encoder = load_encoder(closed_checkpoint)
-    bare = replace(context, shift=np.zeros_like(context.shift), projection=np.eye(len(context.shift), dtype=np.float32))
-    shift, projection = whitening(encoder.encode(texts, "document", bare), encoder.config.statistics)
-    np.testing.assert_allclose(context.shift, shift, atol=1e-5)
-    np.testing.assert_allclose(context.projection, projection, atol=1e-4)
+    bare = replace(context, whitening=Whitening.identity(encoder.dimension))
+    expected = Whitening.fit(encoder.encode(texts, "document", bare), encoder.config.statistics)
+    np.testing.assert_allclose(context.whitening.shift, expected.shift, atol=1e-5)
+    np.testing.assert_allclose(context.whitening.projection, expected.projection, atol=1e-4)
     build([docs], Options(model=closed_checkpoint, context_size=4, seed=1, rebuild=True), Silent())
-    assert Index.open(docs).context.chunk_ids != context.chunk_ids
+    assert Index.open(docs).context.sampled != context.sampled
     assert_same(before, contents(docs))
 
 

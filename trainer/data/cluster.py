@@ -8,7 +8,7 @@ from pathlib import Path
 import numpy as np
 from numpy.typing import NDArray
 
-from cdesearch.context.context import Floats
+from cdesearch.context.vectors import Floats
 
 ITERATIONS = 100
 TRIES = 3

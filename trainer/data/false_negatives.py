@@ -5,7 +5,7 @@ from collections.abc import Sequence
 import numpy as np
 from numpy.typing import NDArray
 
-from cdesearch.context.context import Floats
+from cdesearch.context.vectors import Floats
 
 Mask = NDArray[np.bool_]
 

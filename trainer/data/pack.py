@@ -7,7 +7,7 @@ from typing import Literal
 import numpy as np
 from numpy.typing import NDArray
 
-from cdesearch.context.context import Floats
+from cdesearch.context.vectors import Floats
 from trainer.data.cluster import Clusters
 
 Order = Literal["random", "tour"]

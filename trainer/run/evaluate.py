@@ -8,7 +8,9 @@ from typing import Any
 
 import numpy as np
 
-from cdesearch.context.context import Context, Floats
+from cdesearch.context.context import Context
+from cdesearch.context.vectors import Floats
+from cdesearch.encode.corpus_context import context_of_texts
 from cdesearch.encode.encoder import Encoder
 from cdesearch.errors import SourceError
 
@@ -40,13 +42,7 @@ class EvaluationSet:
 
     def context(self, encoder: Encoder, seed: int) -> Context:
         """A context sampled from this corpus."""
-        size = min(encoder.context_size, len(self.texts))
-        rows = sorted(np.random.default_rng(seed).choice(len(self.texts), size, replace=False).tolist())
-        texts = [self.texts[row] for row in rows]
-        names = [self.ids[row] for row in rows]
-        return encoder.make_context(
-            names, names, texts, encoder.context_vectors(texts), encoder.count_tokens(self.texts), seed
-        )
+        return context_of_texts(encoder, self.texts, encoder.context_size, seed)
 
     def ndcg(self, encoder: Encoder, context: Context | None) -> float:
         """Mean over the judged queries, documents and queries embedded in `context`; a query's own id is left out."""
@@ -67,14 +63,10 @@ def _json_lines(file: Path) -> list[dict[str, Any]]:
 
 
 def evaluate(
-    encoder: Encoder, folders: Sequence[Path], strange: Sequence[str], seed: int
+    encoder: Encoder, folders: Sequence[Path], out_of_domain_texts: Sequence[str], seed: int
 ) -> dict[str, dict[str, float]]:
-    """nDCG@10 of each folder with its own context, with that of `strange` texts, and with none."""
-    names = [str(number) for number in range(min(len(strange), encoder.context_size))]
-    texts = list(strange)[: len(names)]
-    foreign = encoder.make_context(
-        names, names, texts, encoder.context_vectors(texts), encoder.count_tokens(strange), seed
-    )
+    """nDCG@10 of each folder with its own context, with that of `out_of_domain_texts`, and with none."""
+    foreign = context_of_texts(encoder, out_of_domain_texts, encoder.context_size, seed)
     table = {}
     for folder in folders:
         tested = EvaluationSet(folder)

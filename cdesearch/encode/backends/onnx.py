@@ -7,7 +7,8 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from cdesearch.context.context import Context, Floats
+from cdesearch.context.context import EncodingContext
+from cdesearch.context.vectors import Floats
 from cdesearch.encode.backends.onnx_import import import_onnxruntime
 from cdesearch.errors import ModelError
 
@@ -46,17 +47,17 @@ class OnnxRuntime:
         return keys, values
 
     def second_stage(
-        self, input_ids: NDArray[np.int64], mask: NDArray[np.int64], context: Context
+        self, input_ids: NDArray[np.int64], mask: NDArray[np.int64], context: EncodingContext
     ) -> tuple[Floats, Floats]:
         """(B, d) pooled, before the statistics head, and (B, d) final unit vectors of ids (B, S, T)."""
         inputs: dict[str, Any] = {
             "input_ids": input_ids,
-            "weights": context.token_weights[input_ids] * mask.astype(np.float32),
-            "shift": context.shift,
-            "projection": context.projection,
+            "weights": context.inputs.token_weights[input_ids] * mask.astype(np.float32),
+            "shift": context.whitening.shift,
+            "projection": context.whitening.projection,
         }
         if self.reads_context:
-            inputs |= {"keys": context.keys, "values": context.values}
+            inputs |= {"keys": context.inputs.keys, "values": context.inputs.values}
         pooled, vectors = self._second.run(["pooled", "vectors"], inputs)
         return pooled, vectors
 

@@ -8,7 +8,8 @@ import torch
 from numpy.typing import NDArray
 from torch import Tensor
 
-from cdesearch.context.context import Context, Floats
+from cdesearch.context.context import EncodingContext
+from cdesearch.context.vectors import Floats
 from cdesearch.errors import ModelError
 from cdesearch.models.backbones.bert import pool_spans
 from cdesearch.models.contextual.second_stage import statistics_head
@@ -19,7 +20,7 @@ from cdesearch.models.family import Network
 class _OnDevice:
     """What batches need of a context, where the network is."""
 
-    context: Context
+    context: EncodingContext
     held: Any
     token_weights: Tensor
     shift: Tensor
@@ -54,28 +55,27 @@ class TorchRuntime:
 
     @torch.inference_mode()
     def second_stage(
-        self, input_ids: NDArray[np.int64], mask: NDArray[np.int64], context: Context
+        self, input_ids: NDArray[np.int64], mask: NDArray[np.int64], context: EncodingContext
     ) -> tuple[Floats, Floats]:
         """(B, d) pooled, before the statistics head, and (B, d) final unit vectors of ids (B, S, T)."""
-        ready, ids, text_mask = self._hold(context), self._put(input_ids), self._put(mask)
+        ready, ids, text_mask = self._on_device(context), self._put(input_ids), self._put(mask)
         weights = ready.token_weights[ids] * text_mask
         spans = (tensor.flatten(0, 1) for tensor in (ids, text_mask, weights))
         pooled = pool_spans(self._network.pooled(*spans, ready.held), weights)
         return _floats(pooled), _floats(statistics_head(pooled, ready.shift, ready.projection))
 
-    def _hold(self, context: Context) -> _OnDevice:
+    def _on_device(self, context: EncodingContext) -> _OnDevice:
         """The latest context stays on the device: all batches of a corpus share it."""
         if self._latest is None or self._latest.context is not context:
-            is_null = np.asarray(np.isnan(context.vectors).any(axis=1))
-            cached = None
-            if context.keys is not None and context.values is not None:
-                cached = self._put(context.keys), self._put(context.values)
+            inputs, cached = context.inputs, None
+            if inputs.keys is not None and inputs.values is not None:
+                cached = self._put(inputs.keys), self._put(inputs.values)
             self._latest = _OnDevice(
                 context,
-                self._network.prepare_context(self._put(np.nan_to_num(context.vectors)), self._put(is_null), cached),
-                self._put(context.token_weights),
-                self._put(context.shift),
-                self._put(context.projection),
+                self._network.prepare_context(self._put(inputs.vectors), self._put(inputs.is_null), cached),
+                self._put(inputs.token_weights),
+                self._put(context.whitening.shift),
+                self._put(context.whitening.projection),
             )
         return self._latest
 

@@ -10,8 +10,8 @@ from benchmarks.quality.beir import beir
 from benchmarks.quality.measures import compare, measure_run, ranked
 from benchmarks.systems.contextual import vectors_in
 from benchmarks.systems.late_chunking import _windows
-from cdesearch.context.context import TokenFrequencies
-from cdesearch.context.document import to_unit
+from cdesearch.context.token_weights import TokenFrequencies
+from cdesearch.context.vectors import to_unit
 from cdesearch.encode.load import load_encoder
 from cdesearch.errors import InputError, SourceError
 
@@ -54,7 +54,7 @@ def test_vectors_that_are_kept_are_of_one_context(tmp_path, kind, request):
     names, equal = list(map(str, range(4))), TokenFrequencies(np.zeros(encoder.config.backbone.vocabulary, int), 0)
     for number in range(2):
         sample = np.random.default_rng(number).normal(size=(4, encoder.dimension)).astype(np.float32)
-        context = encoder.bare_context(names, names, sample, equal, seed=0)
+        context = encoder.make_sample(names, names, sample, equal, seed=0)
         own = encoder.encode(dataset.texts, "document", context)
         for _ in range(2):
             found = vectors_in(context, dataset, encoder, tmp_path / "work")[1]

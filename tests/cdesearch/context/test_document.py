@@ -4,7 +4,8 @@ import numpy as np
 from hypothesis import given
 from hypothesis import strategies as st
 
-from cdesearch.context.document import add_document, take_document_out, to_unit
+from cdesearch.context.document import add_document_context, subtract_document_context
+from cdesearch.context.vectors import to_unit
 
 seeds = st.integers(0, 1000)
 
@@ -22,13 +23,13 @@ def about(vectors):
 @given(st.integers(1, 30), st.floats(0, 1), seeds)
 def test_own_vectors_can_be_had_back(n, weight, seed):
     own = unit_vectors(n, seed)
-    np.testing.assert_allclose(take_document_out(add_document(own, weight), weight), own, atol=1e-4)
+    np.testing.assert_allclose(subtract_document_context(add_document_context(own, weight), weight), own, atol=1e-4)
 
 
 @given(st.integers(1, 30), st.floats(0, 2), seeds)
 def test_each_chunk_gets_the_direction_of_the_mean_as_long_as_the_weight(n, weight, seed):
     own = unit_vectors(n, seed)
-    placed = add_document(own, weight)
+    placed = add_document_context(own, weight)
     np.testing.assert_allclose(placed, own + weight * about(own), atol=1e-5)
     assert placed.dtype == np.float32
 
@@ -36,23 +37,23 @@ def test_each_chunk_gets_the_direction_of_the_mean_as_long_as_the_weight(n, weig
 @given(st.integers(1, 20), seeds, st.randoms())
 def test_the_order_of_chunks_does_not_matter(n, seed, random):
     own, order = unit_vectors(n, seed), random.sample(range(n), n)
-    np.testing.assert_allclose(add_document(own, 0.6)[order], add_document(own[order], 0.6), atol=1e-6)
+    np.testing.assert_allclose(add_document_context(own, 0.6)[order], add_document_context(own[order], 0.6), atol=1e-6)
 
 
 def test_a_document_of_one_chunk_keeps_its_direction():
     own = unit_vectors(1, 0)
-    np.testing.assert_allclose(to_unit(add_document(own, 0.6)), own, atol=1e-6)
+    np.testing.assert_allclose(to_unit(add_document_context(own, 0.6)), own, atol=1e-6)
 
 
 def test_chunks_move_towards_what_their_document_is_about():
     own = unit_vectors(5, 0)
     about = to_unit(own.mean(axis=0, keepdims=True))[0]
-    assert (to_unit(add_document(own, 0.6)) @ about > own @ about).all()
+    assert (to_unit(add_document_context(own, 0.6)) @ about > own @ about).all()
 
 
 def test_vectors_that_cancel_out_stay():
     own = np.array([[1, 0], [-1, 0]], np.float32)
-    placed = add_document(own, 0.6)
+    placed = add_document_context(own, 0.6)
     np.testing.assert_array_equal(placed, own)
     assert placed.dtype == np.float32
 
@@ -60,15 +61,15 @@ def test_vectors_that_cancel_out_stay():
 def test_a_mean_of_rounding_errors_is_no_direction_and_a_longer_one_is():
     for left, moves in ((4e-7, False), (4e-6, True)):
         own = np.array([[1, left], [-1, left]])
-        assert (add_document(own, 0.6) != own).any() == moves
-        np.testing.assert_allclose(add_document(own, 0.6), own + moves * 0.6 * np.array([0, 1]), atol=1e-6)
+        assert (add_document_context(own, 0.6) != own).any() == moves
+        np.testing.assert_allclose(add_document_context(own, 0.6), own + moves * 0.6 * np.array([0, 1]), atol=1e-6)
 
 
 def test_what_a_few_chunks_say_is_not_rounded_away_by_many():
     """In single precision the sum reaches 1000, and 0.00002 added to that is lost."""
     parts = [(0, 1), (1, 2e-5), (-1, 2e-5), (0, -1)]
     own = np.repeat(np.array(parts, np.float32), 1000, axis=0)
-    np.testing.assert_allclose(add_document(own, 0.6) - own, np.tile([0, 0.6], (4000, 1)), atol=1e-3)
+    np.testing.assert_allclose(add_document_context(own, 0.6) - own, np.tile([0, 0.6], (4000, 1)), atol=1e-3)
 
 
 @given(st.integers(1, 10), seeds, st.floats(1e-6, 1e6))

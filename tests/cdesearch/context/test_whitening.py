@@ -9,10 +9,17 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from cdesearch.context.context import TokenFrequencies
-from cdesearch.context.document import to_unit
-from cdesearch.context.whitening import idf_weights, move, whitening
+from cdesearch.context.token_weights import TokenFrequencies, idf_weights
+from cdesearch.context.vectors import to_unit
+from cdesearch.context.whitening import Whitening
 from cdesearch.models.config import NO_STATISTICS, StatisticsConfig
+
+
+def fit(points, config):
+    """Shift and projection."""
+    fitted = Whitening.fit(points, config)
+    return fitted.shift, fitted.projection
+
 
 seeds = st.integers(0, 2**32 - 1)
 
@@ -58,7 +65,7 @@ configs = st.builds(
 @given(configs, st.integers(2, 12), st.integers(2, 6), seeds)
 def test_whitening_is_the_formula(config, n, d, seed):
     points = unit_points(n, d, seed)
-    shift, projection = whitening(points, config)
+    shift, projection = fit(points, config)
     expected_shift, expected = whitening_of_the_formula(points, config)
     np.testing.assert_allclose(shift, expected_shift, atol=1e-6)
     np.testing.assert_allclose(projection, expected, rtol=1e-4, atol=1e-5)
@@ -68,7 +75,7 @@ def test_whitening_is_the_formula(config, n, d, seed):
 @given(seeds)
 def test_whitening_without_ridge_makes_the_covariance_a_multiple_of_the_identity(seed):
     points = unit_points(60, 5, seed)
-    shift, projection = whitening(points, StatisticsConfig(shift=1.0, ridge=0.0, power=0.5))
+    shift, projection = fit(points, StatisticsConfig(shift=1.0, ridge=0.0, power=0.5))
     mean, white = covariance((points.astype(np.float64) - shift) @ projection)
     np.testing.assert_allclose(mean, 0, atol=1e-5)
     before = np.trace(covariance(points.astype(np.float64))[1]) / 5
@@ -80,14 +87,14 @@ def test_a_positive_power_shrinks_the_widest_direction_and_a_negative_one_stretc
     points = unit_points(40, 4, seed)
     widest = np.linalg.eigh(covariance(points.astype(np.float64))[1])[1][:, -1]
     for power, shrinks in ((0.5, True), (-0.5, False)):
-        _, projection = whitening(points, StatisticsConfig(ridge=0.1, power=power))
+        _, projection = fit(points, StatisticsConfig(ridge=0.1, power=power))
         assert (np.linalg.norm(widest @ projection) < 1) == shrinks
 
 
 @given(seeds)
 def test_powers_add_up(seed):
     points, config = unit_points(30, 4, seed), StatisticsConfig(ridge=0.5)
-    half, whole = (whitening(points, replace(config, power=power))[1] for power in (0.25, 0.5))
+    half, whole = (fit(points, replace(config, power=power))[1] for power in (0.25, 0.5))
     np.testing.assert_allclose(half @ half, whole, rtol=1e-3, atol=1e-4)
 
 
@@ -95,39 +102,39 @@ def test_powers_add_up(seed):
 def test_whitening_does_not_depend_on_the_order_of_the_points(seed, random):
     points = unit_points(20, 4, seed)
     order = random.sample(range(20), 20)
-    for one, other in zip(*(whitening(some, StatisticsConfig()) for some in (points, points[order])), strict=True):
+    for one, other in zip(*(fit(some, StatisticsConfig()) for some in (points, points[order])), strict=True):
         np.testing.assert_allclose(one, other, atol=1e-6)
 
 
 @pytest.mark.parametrize("n", [0, 1])
 def test_fewer_than_two_points_leave_vectors_as_they_are(n):
-    shift, projection = whitening(unit_points(n, 3, 0), StatisticsConfig())
+    shift, projection = fit(unit_points(n, 3, 0), StatisticsConfig())
     assert shift.dtype == projection.dtype == np.float32
     assert shift.tolist() == [0, 0, 0] and projection.tolist() == np.eye(3).tolist()
 
 
 def test_two_points_are_measured():
-    shift, projection = whitening(unit_points(2, 3, 0), StatisticsConfig())
+    shift, projection = fit(unit_points(2, 3, 0), StatisticsConfig())
     assert (shift != 0).all() and not np.allclose(projection, np.eye(3))
 
 
 def test_a_head_that_is_off_leaves_vectors_exactly_as_they_are():
-    shift, projection = whitening(unit_points(9, 3, 0), NO_STATISTICS)
+    shift, projection = fit(unit_points(9, 3, 0), NO_STATISTICS)
     assert shift.tolist() == [0, 0, 0] and projection.tolist() == np.eye(3).tolist()
 
 
 def test_shift_and_power_work_without_one_another():
     points = unit_points(9, 3, 0)
-    shift, projection = whitening(points, StatisticsConfig(shift=0.5, power=0.0))
+    shift, projection = fit(points, StatisticsConfig(shift=0.5, power=0.0))
     np.testing.assert_allclose(shift, points.mean(axis=0) / 2, atol=1e-6)
     np.testing.assert_allclose(projection, np.eye(3), atol=1e-6)
-    shift, projection = whitening(points, StatisticsConfig(shift=0.0, power=0.5))
+    shift, projection = fit(points, StatisticsConfig(shift=0.0, power=0.5))
     assert shift.tolist() == [0, 0, 0] and not np.allclose(projection, np.eye(3))
 
 
 def test_equal_points_have_no_direction_to_shrink():
     points = np.repeat(unit_points(1, 3, 0), 5, axis=0)
-    _, projection = whitening(points, StatisticsConfig(ridge=1.0, power=0.5))
+    _, projection = fit(points, StatisticsConfig(ridge=1.0, power=0.5))
     np.testing.assert_allclose(projection, np.eye(3), atol=1e-3)
 
 
@@ -135,22 +142,22 @@ def test_points_of_fewer_dimensions_than_the_space_give_finite_numbers():
     points = np.zeros((50, 8), np.float32)
     points[:, :3] = unit_points(50, 3, 0)
     points = to_unit(points @ np.linalg.qr(np.random.default_rng(1).standard_normal((8, 8)))[0].astype(np.float32))
-    assert np.isfinite(whitening(points, StatisticsConfig(ridge=1e-30))[1]).all()
+    assert np.isfinite(fit(points, StatisticsConfig(ridge=1e-30))[1]).all()
 
 
 @given(st.integers(1, 6), st.integers(1, 5), seeds)
-def test_moved_vectors_are_unit_vectors_of_the_shifted_and_projected_ones(n, d, seed):
+def test_whitened_vectors_are_unit_vectors_of_the_shifted_and_projected_ones(n, d, seed):
     random = np.random.default_rng(seed)
     vectors, shift, projection = (random.standard_normal(shape).astype(np.float32) for shape in ((n, d), d, (d, d)))
-    moved = move(vectors, shift, projection)
-    for vector, found in zip(vectors, moved, strict=True):
+    whitened = Whitening(shift, projection).apply(vectors)
+    for vector, found in zip(vectors, whitened, strict=True):
         expected = [math.fsum((vector[i] - shift[i]) * projection[i, j] for i in range(d)) for j in range(d)]
         np.testing.assert_allclose(found, np.array(expected) / math.hypot(*expected), atol=1e-3)
-    assert moved.dtype == np.float32
+    assert whitened.dtype == np.float32
 
 
-def test_moved_vectors_take_half_the_memory_of_what_moves_them():
-    assert move(np.eye(2, dtype=np.float32), np.zeros(2, np.float64), np.eye(2)).dtype == np.float32
+def test_whitened_vectors_take_half_the_memory_of_what_moves_them():
+    assert Whitening(np.zeros(2, np.float64), np.eye(2)).apply(np.eye(2, dtype=np.float32)).dtype == np.float32
 
 
 frequencies = st.integers(1, 12).flatmap(

@@ -10,7 +10,7 @@ TEXTS = ["the cat", "the dog and the moon", "water in the river", "bread"]
 def test_vectors_are_those_of_the_encoder_in_the_same_context(tiny_checkpoint, tiny_encoder):
     embedder = Embedder(tiny_checkpoint)
     context = embedder.sample_context(TEXTS, size=3)
-    assert len(context.chunk_ids) == 3
+    assert len(context.sampled.chunk_ids) == 3
     found = embedder.encode(TEXTS, dataset_embeddings=context)
     np.testing.assert_allclose(found, tiny_encoder.encode(TEXTS, "document", context), atol=1e-6)
     one = embedder.encode("the cat", prompt_name="query", dataset_embeddings=context)

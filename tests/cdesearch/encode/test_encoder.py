@@ -14,7 +14,7 @@ TEXTS = ["the cat and the dog", "water in the river", "moon light", "bread", "en
 
 def context_of(encoder, texts=TEXTS):
     hashes = [str(number) for number in range(len(texts))]
-    return encoder.make_context(hashes, hashes, texts, encoder.first_stage(texts), encoder.count_tokens(texts), seed=3)
+    return encoder.make_context(hashes, hashes, texts, encoder.count_tokens(texts), seed=3)
 
 
 @pytest.mark.parametrize("name", ["tiny_checkpoint", "one_softmax_checkpoint", "closed_checkpoint"])
@@ -27,7 +27,7 @@ def test_onnx_and_torch_give_the_same_vectors(name, request, tmp_path):
     assert onnx.fingerprint == torch.fingerprint
     ours, theirs = context_of(onnx), context_of(torch)
     np.testing.assert_allclose(onnx.first_stage(TEXTS), torch.first_stage(TEXTS), atol=1e-4)
-    np.testing.assert_allclose(ours.projection, theirs.projection, atol=1e-3)
+    np.testing.assert_allclose(ours.whitening.projection, theirs.whitening.projection, atol=1e-3)
     for context in (ours, None):
         np.testing.assert_allclose(
             onnx.encode(TEXTS, "query", context), torch.encode(TEXTS, "query", context), atol=1e-4
@@ -70,8 +70,8 @@ def test_a_context_survives_the_disk(tiny_encoder, tmp_path):
     context = context_of(tiny_encoder)
     context.save(tmp_path / "context.safetensors")
     loaded = Context.load(tmp_path / "context.safetensors")
-    assert loaded.fingerprint == context.fingerprint and loaded.chunk_ids == context.chunk_ids
-    np.testing.assert_array_equal(loaded.keys, context.keys)
+    assert loaded.fingerprint == context.fingerprint and loaded.sampled == context.sampled
+    np.testing.assert_array_equal(loaded.inputs.keys, context.inputs.keys)
     (tmp_path / "context.safetensors").write_bytes(b"nothing")
     with pytest.raises(IndexDamagedError):
         Context.load(tmp_path / "context.safetensors")
@@ -85,7 +85,7 @@ def test_a_corpus_may_be_smaller_than_the_context(tiny_encoder, n_texts):
 
 def test_rare_tokens_weigh_more(tiny_encoder):
     texts = ["the cat", "the dog", "the moon"]
-    weights = context_of(tiny_encoder, texts).token_weights
+    weights = context_of(tiny_encoder, texts).inputs.token_weights
     vocabulary = make_tokenizer().get_vocab()
     assert weights[vocabulary["moon"]] > weights[vocabulary["the"]]
 

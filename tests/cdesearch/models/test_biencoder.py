@@ -40,7 +40,7 @@ def test_vectors_of_a_released_folder_are_those_of_the_networks_called_directly(
     folder, model = released_folder(tmp_path / "released", variant)
     embedder = Embedder(folder)
     context = embedder.sample_context(CORPUS, size)
-    sampled = [CORPUS[int(chunk)] for chunk in context.chunk_ids]
+    sampled = [CORPUS[int(chunk)] for chunk in context.sampled.chunk_ids]
     vectors = model.first_stage(*tokens(sampled, "search_document: "))
     np.testing.assert_allclose(context.vectors, vectors, atol=1e-5)
     repeated = vectors[torch.arange(12) % size]  # a corpus of fewer texts than the model wants: they come again
@@ -49,7 +49,8 @@ def test_vectors_of_a_released_folder_are_those_of_the_networks_called_directly(
             wanted = functional.normalize(model.second_stage(*tokens(TEXTS, prefix), rows), dim=-1)
             np.testing.assert_allclose(embedder.encode(TEXTS, role, given), wanted, atol=1e-5)
     assert embedder.encoder.config.document_weight == 0
-    assert (context.projection == np.eye(64)).all() and not context.shift.any() and (context.token_weights == 1).all()
+    assert (context.whitening.projection == np.eye(64)).all() and not context.whitening.shift.any()
+    assert (context.inputs.token_weights == 1).all()
 
 
 @pytest.fixture

@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 import cdesearch
-from cdesearch.context.document import to_unit
+from cdesearch.context.vectors import to_unit
 from cdesearch.errors import IndexDamagedError, IndexMismatchError, QueryError
 from cdesearch.search.fusion import DEFAULT_FUSION, FUSIONS, Candidates
 from cdesearch.search.searcher import Searcher

@@ -9,9 +9,10 @@ import torch
 from hypothesis import given
 from hypothesis import strategies as st
 
-from cdesearch.context.context import TokenFrequencies
-from cdesearch.context.document import add_document, to_unit
-from cdesearch.context.whitening import idf_weights, whitening
+from cdesearch.context.document import add_document_context
+from cdesearch.context.token_weights import TokenFrequencies, idf_weights
+from cdesearch.context.vectors import to_unit
+from cdesearch.context.whitening import Whitening
 from cdesearch.errors import InputError, SourceError
 from cdesearch.models.config import StatisticsConfig
 from trainer.data.batch import Tokens, choose_context, siblings_of
@@ -99,7 +100,7 @@ def test_chunks_are_placed_in_their_document_as_the_index_does(n, weight, seed):
     placed = in_document(torch.from_numpy(own), torch.from_numpy(siblings), weight).numpy()
     for number in set(siblings.tolist()):
         mine = siblings == number
-        np.testing.assert_allclose(placed[mine], to_unit(add_document(own[mine], weight)), atol=1e-5)
+        np.testing.assert_allclose(placed[mine], to_unit(add_document_context(own[mine], weight)), atol=1e-5)
 
 
 def test_doubles_empty_texts_and_leaks_are_dropped_and_counted(tmp_path):
@@ -156,7 +157,8 @@ def test_the_learning_head_is_the_head_of_inference():
     context = random.standard_normal((40, 8)).astype(np.float32)
     config = StatisticsConfig()
     unit = context / np.linalg.norm(context, axis=1, keepdims=True)
-    shift, projection = whitening(unit, config)
+    fitted = Whitening.fit(unit, config)
+    shift, projection = fitted.shift, fitted.projection
     expected = (unit - shift) @ projection
     expected /= np.linalg.norm(expected, axis=1, keepdims=True)
     head = StatisticsHead(config)

@@ -1,0 +1,251 @@
+"""One build: from a plan to the next generation of an index, top to bottom."""
+
+from collections.abc import Callable
+from dataclasses import asdict, dataclass, replace
+from pathlib import Path
+from typing import Any, Protocol, Self, TypeVar
+
+import numpy as np
+
+from cdesearch import __version__
+from cdesearch.context.context import Context, ContextSample, FittedContext
+from cdesearch.context.vectors import to_unit
+from cdesearch.context.whitening import Whitening
+from cdesearch.encode.encoder import Encoder
+from cdesearch.errors import SourceError
+from cdesearch.store.checksums import MANIFEST, write_checksums
+from cdesearch.store.file_account import FILES, FileRecord, Outcome, write_files
+from cdesearch.store.index import CONTEXT, Index
+from cdesearch.store.manifest import Manifest
+from cdesearch.store.schema import chunk_schema
+from indexer.embedding.context import draw_sample, fit_whitening
+from indexer.embedding.embedding_cache import TABLE, EmbeddingCache, cache_schema
+from indexer.embedding.fill import Filling
+from indexer.embedding.spool import Spool
+from indexer.generations.generation import discard, open_building, swap_in
+from indexer.generations.tables import Tables
+from indexer.plan import Plan, Record
+from indexer.progress import Progress
+from indexer.settings import Settings
+from indexer.workers.limits import Limits
+from indexer.workers.pool import Batch, Begun, Pool, Reading
+
+LIMITS = Limits()
+SPOOL = "spool.arrow"
+SAMPLE = "context.sample.safetensors"  # stages of a context that is being made: a build that was stopped goes on
+FITTED = "context.fitted.safetensors"
+
+
+@dataclass(frozen=True, slots=True)
+class BuildJob:
+    """What one build works with. Each step is a method; `run` calls them in order."""
+
+    folder: Path  # of the index
+    base: Index | None  # the live generation, where there is one
+    new_context: bool  # else the context of `base` is kept, and so are its vectors of what has not changed
+    settings: Settings
+    plan: Plan
+    encoder: Encoder
+    started: float  # seconds since the epoch
+    progress: Progress
+
+    def run(self, pool: Pool) -> int | None:
+        """Make the next generation and swap it in; returns how many texts went through the model.
+
+        None: no document has changed, though other files may have been seen.
+        """
+        building = self._open_building()
+        (building / SPOOL).unlink(missing_ok=True)  # never opened for writing: it may have a second name elsewhere
+        spool = Spool(building / SPOOL)
+        fresh = self._read_all(spool, pool)
+        pool.close()
+        if self._kept_base is not None and not fresh and not self.plan.gone:
+            self._finish_unchanged(building, self._kept_base)
+            return None
+        records = self.plan.kept + fresh
+        if not any(record["n_chunks"] for record in records):
+            discard(self.folder, building)
+            raise SourceError(f"Nothing readable in {', '.join(map(str, self.settings.sources))}.", _why(self.plan))
+        tables = Tables(building, self.encoder.dimension)
+        embedded = self._fill(building, tables, spool)
+        self.progress.stage("Indexing words", None)
+        tables.write_documents(records)
+        manifest = self._manifest(Context.load(building / CONTEXT), records)
+        records.clear()  # a million of them are a gigabyte, and the indexes need memory now
+        tables.finish()
+        self._finish(building, manifest)
+        return embedded
+
+    @property
+    def _kept_base(self) -> Index | None:
+        """The generation whose vectors are valid in the next one as well."""
+        return None if self.new_context else self.base
+
+    def _open_building(self) -> Path:
+        """The generation's folder: an unfinished one of the same key is continued."""
+        key: dict[str, Any] = {
+            "model": self.encoder.fingerprint,
+            "base": self.base.generation.name if self.base else None,
+        }
+        if self._kept_base is None:  # whatever makes the context
+            key |= {
+                "seed": self.settings.seed,
+                "context_size": self.settings.context_size,
+                "sources": sorted(map(str, self.settings.sources)),
+            }
+        dimension = self.encoder.dimension
+        columns = {"chunks": chunk_schema(dimension), TABLE: cache_schema(dimension)}
+        return open_building(self.folder, self._kept_base.generation if self._kept_base else None, key, columns)
+
+    def _read_all(self, spool: Spool, pool: Pool) -> list[Record]:
+        """Read and chunk what the plan says, into the spool; returns the records of what was read.
+
+        The plan's files are given their outcomes.
+        """
+        settings, plan = self.settings, self.plan
+        encoder = self.encoder
+        reading = Reading(
+            encoder.tokenizer.to_str(), encoder.max_chunk_tokens, settings.columns, settings.max_file_bytes, LIMITS
+        )
+        advance = self.progress.stage("Reading", len(plan.to_read))
+        records: list[Record] = []
+        first, file_hash = 0, None
+        for event in pool.read(plan.to_read, reading):
+            source = event.source
+            if isinstance(event, Begun):
+                file_hash = event.file_hash
+            elif isinstance(event, Batch):
+                spool.add(event.chunks)
+                # Size and time are from before the reading: a change in between shows next time.
+                stamp = {"path": source.path, "size": source.size, "mtime_ns": source.mtime_ns, "file_hash": file_hash}
+                records += [document | stamp for document in event.documents]
+            else:
+                outcome: Outcome = "indexed" if event.reason is None else "skipped"
+                if event.reason is not None:
+                    spool.drop(source.path)
+                    del records[first:]
+                plan.files[source.path] = FileRecord(
+                    source.path, outcome, event.reason or "", source.size, source.mtime_ns, file_hash
+                )
+                first, file_hash = len(records), None
+                advance(1)
+        spool.close()
+        return records
+
+    def _fill(self, building: Path, tables: Tables, spool: Spool) -> int:
+        """Chunks, vectors and the context; returns how many texts went through the model."""
+        encoder, base = self.encoder, self._kept_base
+        cache = EmbeddingCache(building, encoder.dimension, base, encoder.config.document_weight)
+        filling = Filling(tables, spool, cache, encoder, self.progress)
+        if base is not None:
+            filling.in_context_of(base, {record["path"] for record in self.plan.kept})
+            return cache.embedded
+        sample = _load_or_make(building / SAMPLE, ContextSample, lambda: self._draw_sample(spool))
+
+        def fitted() -> FittedContext:
+            return _load_or_make(building / FITTED, FittedContext, lambda: fit_whitening(sample, spool, cache, encoder))
+
+        def fit() -> Whitening:
+            return fitted().whitening
+
+        filling.in_new_context(sample, fit)
+        found = tables.vectors_of(sample.sampled.chunk_ids)
+        # As the table holds them: a query's cosines are compared with these. A build that was stopped may lack some.
+        vectors = [found[chunk] for chunk in sample.sampled.chunk_ids if chunk in found]
+        sample_vectors = np.stack(vectors) if vectors else np.empty((0, encoder.dimension), np.float32)
+        _save(Context.of(fitted(), to_unit(sample_vectors)), building / CONTEXT)
+        return cache.embedded
+
+    def _draw_sample(self, spool: Spool) -> ContextSample:
+        size = self.settings.context_size or self.encoder.context_size
+        known = self.base.context if self.base else None
+        return draw_sample(spool, self.encoder, size, self.settings.seed, known, self.progress)
+
+    def _manifest(self, context: Context, records: list[Record]) -> Manifest:
+        settings, encoder = self.settings, self.encoder
+        root = settings.root
+        return Manifest(
+            cdesearch=__version__,
+            model=settings.model_name,
+            model_fingerprint=encoder.fingerprint,
+            context_fingerprint=context.fingerprint,
+            context_size=len(context.sampled.chunk_ids),
+            context_limit=settings.context_size or encoder.context_size,
+            seed=context.sampled.seed,
+            dimension=encoder.dimension,
+            max_tokens=encoder.max_tokens,
+            root=_stored_root(self.folder, root),
+            sources=tuple(source.relative_to(root).as_posix() for source in settings.sources),
+            columns=asdict(settings.columns),
+            max_file_bytes=settings.max_file_bytes,
+            n_documents=len(records),
+            n_chunks=sum(record["n_chunks"] for record in records),
+            has_parts=any(record["n_records"] > 1 for record in records),
+            created=self.base.manifest.created if self.base else self.started,
+            updated=self.started,
+            files=self.plan.counts,
+        )
+
+    def _finish_unchanged(self, building: Path, base: Index) -> None:
+        """The same documents as `base`: a new generation only where more is known of other files."""
+        if not self.plan.has_news:
+            discard(self.folder, building)
+            return
+        settings = self.settings
+        manifest = replace(
+            base.manifest,
+            sources=tuple(source.relative_to(settings.root).as_posix() for source in settings.sources),
+            columns=asdict(settings.columns),
+            max_file_bytes=settings.max_file_bytes,
+            updated=self.started,
+            files=self.plan.counts,
+        )
+        self._finish(building, manifest)
+
+    def _finish(self, building: Path, manifest: Manifest) -> None:
+        """Write what describes the generation, and make it the live one."""
+        (building / FILES).unlink(missing_ok=True)  # a link to the last generation's
+        write_files(list(self.plan.files.values()), building / FILES)
+        manifest.save(building / MANIFEST)
+        for name in (SPOOL, SAMPLE, FITTED):
+            (building / name).unlink(missing_ok=True)
+        write_checksums(building, self._kept_base.generation if self._kept_base else None)
+        swap_in(self.folder, building)
+
+
+class _Storable(Protocol):
+    def save(self, path: Path) -> None: ...
+    @classmethod
+    def load(cls, path: Path) -> Self: ...
+
+
+Stage = TypeVar("Stage", bound=_Storable)
+
+
+def _load_or_make(file: Path, stage: type[Stage], make: Callable[[], Stage]) -> Stage:
+    """A stage of the context, from a build that was stopped or made now: chunks may depend on it already."""
+    if not file.is_file():
+        _save(make(), file)
+    return stage.load(file)
+
+
+def _save(stage: _Storable, file: Path) -> None:
+    fresh = file.with_suffix(".new")
+    fresh.unlink(missing_ok=True)
+    stage.save(fresh)
+    fresh.replace(file)
+
+
+def _stored_root(folder: Path, root: Path) -> str:
+    """Relative where it lies in the index's parent, so that both can be moved together."""
+    return Path("..", root.relative_to(folder.parent)).as_posix() if root.is_relative_to(folder.parent) else str(root)
+
+
+def _why(plan: Plan) -> str:
+    if plan.skipped:
+        first = plan.skipped[0]
+        return f"{len(plan.skipped)} skipped, the first: {first.path} ({first.reason})."
+    ignored = next((file for file in plan.files.values() if file.outcome == "ignored"), None)
+    if ignored is not None:
+        return f"{plan.counts['ignored']} ignored, the first: {ignored.path} ({ignored.reason})."
+    return "Its files hold no text." if plan.files else "There is no file in it."
