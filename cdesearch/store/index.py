@@ -110,8 +110,13 @@ class Index:
 
     @classmethod
     def open(cls, folder: Path | None = None) -> "Index":
-        """Open the index that `folder` means (`chosen_folder`); None looks upward from here."""
-        return cls(find_index(Path.cwd()) if folder is None else chosen_folder(folder))
+        """Open the index that `folder` means (`chosen_folder`); None looks upward from here. Raises IndexStateError.
+
+        A file means the index that was made of it, which is beside it.
+        """
+        if folder is None:
+            return cls(find_index(Path.cwd()))
+        return cls(folder.parent / FOLDER if folder.is_file() else chosen_folder(folder))
 
     @property
     def root(self) -> Path:
@@ -125,7 +130,7 @@ class Index:
 
     @cached_property
     def context(self) -> Context:
-        """The stored context; raises IndexDamagedError."""
+        """The stored context; raises IndexDamagedError, or IndexMismatchError where the manifest names another one."""
         self.checks.require(CONTEXT)
         context = Context.load(self.generation / CONTEXT)
         if (len(context.sampled.chunk_ids), len(context.whitening.shift)) != (
