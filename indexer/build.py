@@ -19,7 +19,7 @@ from cdesearch.encode.encoder import Encoder, check_model, load_encoder
 from cdesearch.errors import IndexNotFoundError, InputError, SourceError
 from cdesearch.store.checksums import MANIFEST, write_checksums
 from cdesearch.store.file_account import FILES, FileRecord, Outcome, write_files
-from cdesearch.store.folder import CURRENT, absolute
+from cdesearch.store.folder import CURRENT, absolute, check_nothing_lost
 from cdesearch.store.index import CONTEXT, Index
 from cdesearch.store.manifest import Manifest
 from cdesearch.store.schema import chunk_schema
@@ -33,7 +33,6 @@ from indexer.formats.records import Columns
 from indexer.generations.generation import discard, open_building, swap_in
 from indexer.generations.lock import locked
 from indexer.generations.tables import Tables
-from indexer.health.doctor import check_nothing_lost
 from indexer.plan import Plan, Record, make_plan
 from indexer.progress import Progress
 from indexer.settings import Options, Settings, index_folder, settle
@@ -53,6 +52,8 @@ class Report:
     n_chunks: int
     embedded: int
     skipped: tuple[Skipped, ...]
+    in_part: tuple[Skipped, ...]  # indexed without the lines that could not be read
+    dropped: tuple[Skipped, ...]  # still there, but no longer in the index
     n_files: dict[str, int]  # that were indexed, ignored and skipped
     seconds: float
     size_bytes: int
@@ -69,6 +70,7 @@ def build(paths: Sequence[Path], options: Options, progress: Progress) -> Report
     paths = [_existing(absolute(path)) for path in paths]
     folder = index_folder(paths, options)
     if not paths and not os.path.lexists(folder / CURRENT):
+        check_nothing_lost(folder)
         raise IndexNotFoundError(f"There is no index in {folder} yet.", "Name what is to be indexed as well.")
     with locked(folder, options.wait):
         stored = _stored(folder, paths, options)
@@ -93,6 +95,8 @@ def build(paths: Sequence[Path], options: Options, progress: Progress) -> Report
             n_chunks=index.manifest.n_chunks,
             embedded=embedded or 0,
             skipped=plan.skipped,
+            in_part=plan.in_part,
+            dropped=plan.dropped,
             n_files=plan.counts,
             seconds=time.time() - started,
             size_bytes=index.size_bytes(),
@@ -245,7 +249,7 @@ def _read_all(plan: Plan, spool: Spool, pool: Pool, reading: Reading, progress: 
                 spool.drop(source.path)
                 del records[first:]
             plan.files[source.path] = FileRecord(
-                source.path, outcome, event.reason or "", source.size, source.mtime_ns, file_hash
+                source.path, outcome, event.reason or event.note, source.size, source.mtime_ns, file_hash
             )
             first, file_hash = len(records), None
             advance(1)
