@@ -10,13 +10,12 @@ from pathlib import Path
 
 from cdesearch.encode.load import check_model, load_encoder
 from cdesearch.errors import IndexNotFoundError, InputError, SourceError
-from cdesearch.store.folder import CURRENT, absolute
+from cdesearch.store.folder import CURRENT, absolute, check_nothing_lost
 from cdesearch.store.index import Index
 from cdesearch.store.trust import Asked, confirm
 from indexer.files.walk import Skipped, find_sources
 from indexer.formats.records import Columns
 from indexer.generations.lock import locked
-from indexer.health.doctor import check_nothing_lost
 from indexer.job import BuildJob
 from indexer.plan import Plan, make_plan
 from indexer.progress import Progress
@@ -33,6 +32,8 @@ class Report:
     n_chunks: int
     embedded: int
     skipped: tuple[Skipped, ...]
+    in_part: tuple[Skipped, ...]  # indexed without the lines that could not be read
+    dropped: tuple[Skipped, ...]  # still there, but no longer in the index
     n_files: dict[str, int]  # that were indexed, ignored and skipped
     seconds: float
     size_bytes: int
@@ -49,6 +50,7 @@ def build(paths: Sequence[Path], options: Options, progress: Progress) -> Report
     paths = [_existing(absolute(path)) for path in paths]
     folder = index_folder(paths, options)
     if not paths and not os.path.lexists(folder / CURRENT):
+        check_nothing_lost(folder)
         raise IndexNotFoundError(f"There is no index in {folder} yet.", "Name what is to be indexed as well.")
     with locked(folder, options.wait):
         stored = _stored(folder, paths, options)
@@ -83,6 +85,8 @@ def build(paths: Sequence[Path], options: Options, progress: Progress) -> Report
             n_chunks=index.manifest.n_chunks,
             embedded=embedded or 0,
             skipped=plan.skipped,
+            in_part=plan.in_part,
+            dropped=plan.dropped,
             n_files=plan.counts,
             seconds=time.time() - started,
             size_bytes=index.size_bytes(),

@@ -125,7 +125,7 @@ class BuildJob:
                     spool.drop(source.path)
                     del records[first:]
                 plan.files[source.path] = FileRecord(
-                    source.path, outcome, event.reason or "", source.size, source.mtime_ns, file_hash
+                    source.path, outcome, event.reason or event.note, source.size, source.mtime_ns, file_hash
                 )
                 first, file_hash = len(records), None
                 advance(1)

@@ -24,11 +24,15 @@ from cdesearch.context.token_weights import TokenFrequencies, idf_weights
 from cdesearch.context.vectors import Floats
 from cdesearch.context.whitening import Whitening
 from cdesearch.encode.batches import Integers, Limits, make_batches
+from cdesearch.errors import ModelError
+from cdesearch.models.checkpoint_files import AGAIN
 from cdesearch.models.config import ModelConfig
 
 Role = Literal["query", "document"]
 Output = TypeVar("Output")
 Advance = Callable[[int], None]
+
+LEAST_ROOM = 4  # tokens beside a prefix: two special ones, and some text
 
 
 class Runtime(Protocol):
@@ -71,6 +75,7 @@ class Encoder:
         self.context_size = config.context_size  # J that the model was made for; fewer will do
         self.reads_context = runtime.reads_context
         self._runtime = runtime
+        self._check_room(max(len(prefix.ids), len(tokenizer.encode(config.query_prefix, add_special_tokens=False).ids)))
         self._null = self._null_context()
 
     def cut_at(self, max_tokens: int) -> "Encoder":
@@ -81,15 +86,15 @@ class Encoder:
     def count_tokens(self, texts: Sequence[str]) -> TokenFrequencies:
         """Document frequency of every token over `texts`."""
         counts = np.zeros(self.config.backbone.vocabulary, np.int64)
-        for encoding in self.tokenizer.encode_batch_fast(list(texts)):
-            counts[np.unique(encoding.ids)] += 1
+        for ids in self._ids(list(texts)):
+            counts[np.unique(ids)] += 1
         return TokenFrequencies(counts, len(texts))
 
     def first_stage(self, texts: Sequence[str], advance: Advance = _unseen) -> Floats:
         """(n, d) first-stage vectors, not normalised; `advance` is told how many more are done."""
         vectors = np.empty((len(texts), self.dimension), np.float32)
         for places, batch in self._run(texts, self.config.document_prefix, self._runtime.first_stage):
-            vectors[places] = batch
+            vectors[places] = self._checked(batch, len(places))
             advance(len(places))
         return vectors
 
@@ -167,7 +172,7 @@ class Encoder:
         stop: in a quantised model a vector depends a little on what else is in its batch.
         """
         for places, (_, vectors) in self._second_stage(texts, self._prefix(role), context or self._null):
-            yield places, vectors
+            yield places, self._checked(vectors, len(places))
 
     def _prefix(self, role: Role) -> str:
         return self.config.query_prefix if role == "query" else self.config.document_prefix
@@ -185,9 +190,8 @@ class Encoder:
         """Places and outputs of every batch, in order; as many batches at once as the runtime has workers."""
         runtime = self._runtime
         limits = Limits(self.max_tokens, self.config.span_tokens, runtime.tokens_per_batch, runtime.pads, rows_before)
-        encodings = self.tokenizer.encode_batch_fast([prefix + text for text in texts])
         n_opening = 1 + len(self.tokenizer.encode(prefix, add_special_tokens=False).ids)
-        batches = make_batches([encoding.ids for encoding in encodings], n_opening, limits)
+        batches = make_batches(self._ids([prefix + text for text in texts]), n_opening, limits)
         if runtime.workers == 1 or len(batches) == 1:
             for batch in batches:
                 yield batch.places, network(batch.ids, batch.mask)
@@ -200,6 +204,36 @@ class Encoder:
                 yield places, output.result()
         finally:
             pool.shutdown(cancel_futures=True)
+
+    def _ids(self, texts: list[str]) -> list[list[int]]:
+        """Token ids of every text; raises ModelError for an id that the model does not have."""
+        try:
+            found = [encoding.ids for encoding in self.tokenizer.encode_batch_fast(texts)]
+        except Exception as error:  # the tokenizers library raises bare Exception
+            raise ModelError(f"The model's tokenizer fails ({error!s:.200}).", AGAIN) from None
+        highest = max((max(ids, default=0) for ids in found), default=0)
+        if highest >= self.config.backbone.vocabulary:
+            raise ModelError(
+                f"The model's tokenizer belongs to another model: it makes token {highest}, and the model knows"
+                f" {self.config.backbone.vocabulary}.",
+                AGAIN,
+            )
+        return found
+
+    def _checked(self, vectors: Floats, n_texts: int) -> Floats:
+        """The same vectors; raises ModelError where a broken model returns others than (n_texts, d) numbers."""
+        if vectors.shape != (n_texts, self.dimension) or not np.isfinite(vectors).all():
+            raise ModelError(
+                f"The model returns vectors that are not {self.dimension} finite numbers: its weights are broken.",
+                AGAIN,
+            )
+        return vectors
+
+    def _check_room(self, longest_prefix: int) -> None:
+        """Raise ModelError where a prefix leaves no room for a text."""
+        limit = min(self.config.max_tokens, self.config.span_tokens or self.config.max_tokens)
+        if longest_prefix + LEAST_ROOM > limit:
+            raise ModelError(f"The model's prefixes leave no room for texts in {limit} tokens.", AGAIN)
 
     def _null_context(self) -> NullContext:
         """The learned null vector in every slot, equal token weights, no whitening."""

@@ -8,6 +8,7 @@ from tokenizers import Tokenizer
 
 from cdesearch.encode.encoder import Encoder, Runtime
 from cdesearch.errors import ModelError
+from cdesearch.models.checkpoint_files import MAX_TOKENIZER_BYTES, check_plain
 from cdesearch.models.contextual.family import DEFAULT_MODEL
 from cdesearch.models.family import LoadedModel
 from cdesearch.models.hub import checkpoint_folder
@@ -54,6 +55,7 @@ def _check_vocabulary(folder: Path, loaded: LoadedModel, tokenizer: Tokenizer) -
 
 def load_tokenizer(file: Path) -> Tokenizer:
     """A tokenizer that neither truncates nor pads; raises ModelError."""
+    check_plain(file, MAX_TOKENIZER_BYTES)
     try:
         tokenizer = Tokenizer.from_file(str(file))
     except Exception as error:  # the tokenizers library raises bare Exception
@@ -67,7 +69,7 @@ def _open_runtime(folder: Path, loaded: LoadedModel, device: Device) -> Runtime:
     if device in ("auto", "cpu") and loaded.onnx is not None:
         from cdesearch.encode.backends.onnx import OnnxRuntime
 
-        return OnnxRuntime(loaded.onnx)
+        return OnnxRuntime(loaded.onnx, loaded.config.backbone.dimension)
     try:
         from cdesearch.encode.backends.torch import TorchRuntime, pick_device
     except ImportError:

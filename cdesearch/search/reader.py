@@ -149,7 +149,10 @@ class GenerationReader:
         """Other columns of a hundred candidates would cost more than the search: they are read for the hits alone."""
         if condition:
             search = search.where(condition)
-        return self._read(search.limit(limit).select(columns).with_row_id())
+        found = self._read(search.limit(limit).select(columns).with_row_id())
+        if "vector" in columns and not np.isfinite(found["vector"].combine_chunks().flatten().to_numpy()).all():
+            raise IndexDamagedError(f"{self.index.folder} holds vectors that are not numbers.", REBUILD)
+        return found
 
     def _hits(self, ranking: _Ranking) -> tuple[Hit, ...]:
         if not len(ranking.rows):

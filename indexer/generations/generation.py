@@ -11,8 +11,8 @@ from uuid import uuid4
 import pyarrow as pa
 
 from cdesearch.errors import IndexStateError
-from cdesearch.store.checksums import MANIFEST, PLAN
-from cdesearch.store.folder import CURRENT, GENERATIONS, current_name, read_small, replace_file, write_new
+from cdesearch.store.checksums import MANIFEST
+from cdesearch.store.folder import CURRENT, GENERATIONS, PLAN, current_name, read_small, replace_file, write_new
 from cdesearch.store.index import CONTEXT, connect
 from cdesearch.store.lance_manifest import TABLES
 from indexer.generations.ledger import ours, remove, write_down

@@ -10,9 +10,9 @@ from typing import Any
 import pyarrow as pa
 
 from cdesearch.errors import IndexDamagedError
-from cdesearch.store.checksums import MANIFEST, PLAN, write_checksums
+from cdesearch.store.checksums import MANIFEST, write_checksums
 from cdesearch.store.file_account import FILES, read_files, write_files
-from cdesearch.store.folder import REBUILD, write_new
+from cdesearch.store.folder import PLAN, REBUILD, write_new
 from cdesearch.store.index import CONTEXT, connect
 from cdesearch.store.lance_manifest import NAMES
 from indexer.build import Report, build

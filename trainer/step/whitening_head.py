@@ -10,7 +10,7 @@ from cdesearch.models.config import StatisticsConfig
 
 
 class StatisticsHead(nn.Module):
-    """`cdesearch.context.whitening` with gradients to shift, ridge, power and idf exponent; statistics are detached."""
+    """`Whitening` with gradients to shift, ridge, power and idf exponent; the statistics are detached."""
 
     def __init__(self, config: StatisticsConfig) -> None:
         super().__init__()

@@ -8,8 +8,8 @@ from pathlib import Path
 import pytest
 
 from cdesearch.errors import IndexBusyError, StorageError
-from cdesearch.store.checksums import MANIFEST, PLAN
-from cdesearch.store.folder import CURRENT, GENERATIONS, MARK, MARKER, write_new
+from cdesearch.store.checksums import MANIFEST
+from cdesearch.store.folder import CURRENT, GENERATIONS, MARK, MARKER, PLAN, write_new
 from indexer.generations import generation
 from indexer.generations.generation import open_building, swap_in
 from indexer.generations.lock import locked
