@@ -34,7 +34,7 @@ def user(tmp_path):
 def watch(command, user):
     """Run `command` to its end; returns its system calls of the network, those of its children too."""
     trace = user["cwd"] / "trace"
-    watched = ["strace", "-f", "-qq", "-e", "trace=network", "-o", str(trace), *command]
+    watched = ["strace", "-f", "-qq", "--seccomp-bpf", "-e", "trace=network", "-o", str(trace), *command]
     done = subprocess.run(watched, **user, capture_output=True, text=True, check=False)
     assert done.returncode == 0, done.stderr
     return trace.read_text()
