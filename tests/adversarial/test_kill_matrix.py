@@ -10,7 +10,7 @@ from typing import Any
 
 import pytest
 from built import assert_same, contents, write_documents
-from command import picture
+from command import SHORTENED, picture
 
 from cdesearch.errors import IndexNotFoundError
 from cdesearch.index import Index
@@ -79,13 +79,14 @@ def indexed(undisturbed, tmp_path):
     return docs
 
 
-def command(docs, model):
-    return [sys.executable, "-m", "cdesearch", "index", str(docs), "--model", str(model), "--context-size", "4"]
+def command(docs, model, program=("-c", SHORTENED)):
+    return [sys.executable, *program, "index", str(docs), "--model", str(model), "--context-size", "4"]
 
 
 def kill_at(stage, docs, model):
-    """Kill a run when it says that the stage begins."""
-    with subprocess.Popen(command(docs, model), stderr=subprocess.PIPE, text=True) as process:
+    """Kill a run when it says that the stage begins; once a run of the command as a user starts it."""
+    run = command(docs, model, ("-m", "cdesearch")) if stage == FIRST[3] else command(docs, model)
+    with subprocess.Popen(run, stderr=subprocess.PIPE, text=True) as process:
         for line in process.stderr:
             if line.rstrip().rpartition(":")[0] == stage or line.rstrip() == stage:
                 process.kill()
@@ -122,8 +123,21 @@ def test_an_update_killed_at(stage, indexed, undisturbed, tiny_checkpoint):
 @pytest.mark.parametrize("call", ["rename", "mkdir"])
 @pytest.mark.parametrize("number", [1, 2, 3])
 def test_an_update_killed_in_a_system_call(call, number, indexed, undisturbed, tiny_checkpoint):
-    killed = ["strace", "-f", "-o", os.devnull, "-e", f"trace={call}", "-e", f"inject={call}:signal=KILL:when={number}"]
-    run = subprocess.run([*killed, *command(indexed, tiny_checkpoint)], capture_output=True, check=False, timeout=300)
+    killed = [
+        "strace",
+        "-f",
+        "--seccomp-bpf",
+        "-o",
+        os.devnull,
+        "-e",
+        f"trace={call}",
+        "-e",
+        f"inject={call}:signal=KILL:when={number}",
+    ]
+    environment = os.environ | {"PYTHONDONTWRITEBYTECODE": "1"}  # whose files are renamed too
+    run = subprocess.run(
+        [*killed, *command(indexed, tiny_checkpoint)], capture_output=True, check=False, timeout=300, env=environment
+    )
     assert run.returncode in (-9, 137, 0), run.stderr
     assert Searcher(Index.open(indexed), model=tiny_checkpoint).search("moon")
     update(indexed, tiny_checkpoint)

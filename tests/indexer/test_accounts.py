@@ -1,10 +1,9 @@
 import json
-import subprocess
-import sys
 
 import numpy as np
 import pytest
 from built import contents
+from command import run_here
 
 from cdesearch.errors import IndexDamagedError
 from cdesearch.files import FILES, read_files
@@ -15,8 +14,7 @@ from indexer.walk import Skipped
 
 
 def cdesearch(*arguments):
-    call = [sys.executable, "-m", "cdesearch", *map(str, arguments)]
-    return subprocess.run(call, capture_output=True, text=True, timeout=120, check=False)
+    return run_here(arguments, ".")
 
 
 def outcomes(docs):
