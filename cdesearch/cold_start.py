@@ -1,4 +1,4 @@
-"""A process that answers one query lives for a second: imports that it never uses are left out."""
+"""Imports that the processes of the command line never use, and that would take most of their time."""
 
 import sys
 from importlib.abc import Loader, MetaPathFinder
@@ -10,15 +10,27 @@ REST_CLIENT = "lance_namespace_urllib3_client"
 
 
 def shorten_cold_start(model: str | None) -> None:
-    """Spare this process the imports of LanceDB's REST client, a second, and of pandas, a quarter of one.
+    """Leave out LanceDB's REST client, and pandas where the index that is read names the model that ships.
 
-    For the command line alone: a program that imports `cdesearch` may itself want them. `model` is the one that the
-    index names. pandas is left out only for the model that ships, for torch's own imports look for pandas; the folder
-    of another model is not looked at here, as its user may not have confirmed it.
+    torch, which other models may need, looks for pandas. The folder of another model is not looked at here, because its
+    user may not have confirmed it.
+    """
+    leave_out_rest_client()
+    if model is None:
+        leave_out_pandas()
+
+
+def leave_out_rest_client() -> None:
+    """Save the second that LanceDB takes to import its REST client.
+
+    For processes of the command line alone: a program that imports `cdesearch` may want the client itself.
     """
     sys.meta_path.insert(0, _EmptyRestClient())
-    if model is None:
-        sys.meta_path.insert(0, _NoPandas())
+
+
+def leave_out_pandas() -> None:
+    """Save the third of a second that pyarrow takes to import pandas; also for processes of the command line alone."""
+    sys.meta_path.insert(0, _NoPandas())
 
 
 class _EmptyRestClient(MetaPathFinder, Loader):

@@ -55,7 +55,10 @@ def index(
     as_json: Annotated[bool, typer.Option("--json", help="One JSON object on stdout.")] = False,
 ) -> None:
     """Index folders and files, or bring their index up to date."""
+    from cdesearch.cold_start import leave_out_rest_client
     from cdesearch.terminal import print_json
+
+    leave_out_rest_client()
     from indexer.build import build
     from indexer.formats.records import Columns
     from indexer.progress import shown_on_stderr

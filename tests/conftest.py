@@ -1,5 +1,4 @@
 import os
-import sys
 from dataclasses import replace
 from pathlib import Path
 
@@ -11,7 +10,6 @@ from tokenizers import Tokenizer, models, normalizers, pre_tokenizers, processor
 from cdesearch.encoder import Encoder, load_encoder
 from cdesearch.model.config import BackboneConfig, ModelConfig
 from cdesearch.model.contextual import ContextualModel
-from indexer.reading import process
 from trainer.export import export
 
 # For `make mutants`: the same examples every time; no search for a simpler one, since a failure is all that counts.
@@ -65,12 +63,6 @@ def _own_configuration(tmp_path_factory: pytest.TempPathFactory) -> None:
     """What tests confirm is kept away from the configuration of whoever runs them; their processes inherit it."""
     folder = str(tmp_path_factory.mktemp("config"))
     os.environ["XDG_CONFIG_HOME"] = os.environ["APPDATA"] = folder
-
-
-@pytest.fixture(scope="session", autouse=True)
-def _workers_without_pandas() -> None:
-    """Builds in the test's own process start workers that cost a third; those of a command's process are unchanged."""
-    process.COMMAND = (sys.executable, "-P", str(Path(__file__).with_name("worker_without_pandas.py")))
 
 
 @pytest.fixture(scope="session", autouse=True)

@@ -17,6 +17,7 @@ from typing import Any, BinaryIO
 import pyarrow as pa
 from tokenizers import Tokenizer
 
+from cdesearch.cold_start import leave_out_pandas
 from cdesearch.errors import CdesearchError
 from cdesearch.schema import Chunk, chunk_to_row
 from indexer.chunk import Chunker
@@ -36,6 +37,7 @@ RETIRE_AT = 4  # a worker that still holds a quarter of its memory limit after a
 
 def main() -> None:
     """Serve until the parent has no more tasks."""
+    leave_out_pandas()
     signal.signal(signal.SIGINT, signal.SIG_IGN)  # the parent decides what Ctrl-C stops
     die_with(int(sys.argv[1]))
     answers = _answers()

@@ -16,18 +16,6 @@ from cdesearch import cli
 
 STAGE = re.compile(r"(Looking for files|Reading|Counting words|Embedding|Writing|Indexing words).{0,20}")
 
-WORKER = Path(__file__).parent.parent / "worker_without_pandas.py"
-# For `python -c`: the command line without the imports of two libraries that no index of files uses. They are most of
-# what an index of a few files costs.
-SHORTENED = f"""
-import sys
-from cdesearch.cold_start import shorten_cold_start
-from indexer.reading import process
-shorten_cold_start(None)
-process.COMMAND = (sys.executable, "-P", {str(WORKER)!r})
-from cdesearch.__main__ import main
-main()
-"""
 SEVERAL = """
 import json, sys
 from command import run_here
@@ -97,7 +85,8 @@ def run_here(arguments, cwd):
         for name, stream in streams.items():
             patched.setattr(sys, name, stream)
         patched.setattr(cli.app, "registered_commands", [*cli.app.registered_commands])
-        patched.setattr(cli, "shorten_cold_start", lambda _: None)  # what it leaves out, tests after this one may need
+        for name in ("leave_out_rest_client", "leave_out_pandas"):  # tests after this one may need what they leave out
+            patched.setattr(f"cdesearch.cold_start.{name}", lambda: None)
         with pytest.raises(SystemExit) as ended:
             cli.main()
     written = {name: stream.buffer.getvalue().decode("utf-8") for name, stream in streams.items()}

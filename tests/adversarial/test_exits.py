@@ -6,7 +6,6 @@ import subprocess
 import sys
 
 import pytest
-from command import SHORTENED
 from process import clean_environment, run_cdesearch
 
 
@@ -122,8 +121,7 @@ def test_nothing_at_all_shows_the_help(indexed):
 @pytest.mark.parametrize("arguments", [["query", "food"], ["status"], ["--help"], ["index"]])
 @pytest.mark.parametrize("closed", [0, 1, 2])
 def test_a_stream_that_the_caller_has_closed_is_no_defect(indexed, arguments, closed):
-    command = [sys.executable, *(["-c", SHORTENED] if arguments == ["index"] else ["-m", "cdesearch"]), *arguments]
-    program = f"{shlex.join(command)} {closed}>&-"
+    program = f"{shlex.join([sys.executable, '-m', 'cdesearch', *arguments])} {closed}>&-"
     run = subprocess.run(program, shell=True, capture_output=True, text=True, check=False, **indexed)
     assert run.returncode == 0 and "error" not in run.stderr
 

@@ -10,7 +10,7 @@ import time
 from pathlib import Path
 
 import pytest
-from command import SHORTENED, run_here
+from command import run_here
 
 from cdesearch.errors import CdesearchError
 from cdesearch.index import Index
@@ -29,7 +29,7 @@ def looked_at(root, *paths):
     return {item.path: item.reason if isinstance(item, Skipped) else getattr(item, "rule", None) for item in items}
 
 
-def command(*arguments, prefix=(), program=("-c", SHORTENED)):
+def command(*arguments, prefix=(), program=("-m", "cdesearch")):
     """Run the command line within this process, or where it needs a `prefix`, as a process."""
     if not prefix:
         return run_here(arguments, ".")
@@ -256,7 +256,7 @@ def test_odd_names_are_printed_safely_everywhere(odd, tiny_checkpoint):
         assert done.returncode == 0, done.stderr
         printed = done.stdout + done.stderr
         assert not set(printed) & {"\x1b", "\x07", "\u202e"} and "\udcff" not in printed
-    status = command("status", "--index", odd / ".cdesearch", "--files", prefix=["env"], program=["-m", "cdesearch"])
+    status = command("status", "--index", odd / ".cdesearch", "--files", prefix=["env"])
     listed = status.stdout.splitlines()
     assert r"indexed  new\x0aline.md" in listed and r"indexed  inv\xffalid.md" in listed
     assert r"skipped  bell\x07.epub  (unknown format .epub)" in listed

@@ -10,7 +10,7 @@ from typing import Any
 
 import pytest
 from built import assert_same, contents, write_documents
-from command import SHORTENED, picture
+from command import picture
 
 from cdesearch.errors import IndexNotFoundError
 from cdesearch.index import Index
@@ -79,14 +79,13 @@ def indexed(undisturbed, tmp_path):
     return docs
 
 
-def command(docs, model, program=("-c", SHORTENED)):
-    return [sys.executable, *program, "index", str(docs), "--model", str(model), "--context-size", "4"]
+def command(docs, model):
+    return [sys.executable, "-m", "cdesearch", "index", str(docs), "--model", str(model), "--context-size", "4"]
 
 
 def kill_at(stage, docs, model):
-    """Kill a run when it says that the stage begins; once a run of the command as a user starts it."""
-    run = command(docs, model, ("-m", "cdesearch")) if stage == FIRST[3] else command(docs, model)
-    with subprocess.Popen(run, stderr=subprocess.PIPE, text=True) as process:
+    """Kill a run when it says that the stage begins."""
+    with subprocess.Popen(command(docs, model), stderr=subprocess.PIPE, text=True) as process:
         for line in process.stderr:
             if line.rstrip().rpartition(":")[0] == stage or line.rstrip() == stage:
                 process.kill()
