@@ -139,9 +139,12 @@ def _is_possible(name: str, kind: Any, value: Any) -> bool:
         return True  # parsed before
     if name in RANGES:
         if value is None:
-            return kind == int | None
-        is_number = isinstance(value, int | float if kind is float else int) and not isinstance(value, bool)
-        return is_number and bool(RANGES[name][0] <= value <= RANGES[name][1])
+            return bool(kind == int | None)
+        least, most = RANGES[name]
+        if isinstance(value, bool) or not isinstance(value, int | float if kind is float else int):
+            return False
+        number: float = value
+        return least <= number <= most
     if not isinstance(value, str) or not _is_utf8(value):
         return False
     return kind is str or value in get_args(kind)
