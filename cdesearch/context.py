@@ -66,8 +66,11 @@ class Context:
                 _check_shapes(file, len(described["chunk_ids"]))
                 arrays: dict[str, Any] = {name: file.get_tensor(name) for name in file.keys()}  # noqa: SIM118 (no iterator)
             _check_values(arrays)
+            n_chunks = len(described["chunk_ids"])
             for name in ("chunk_ids", "content_hashes"):
-                described[name] = _checked_texts(described[name])
+                described[name] = _checked_texts(described[name], n_chunks)
+            if type(described["seed"]) is not int:
+                raise ValueError("its seed is no number")
             values: dict[str, Any] = described | {name: arrays.get(name) for name in _ARRAYS}
             return cls(**values)
         except (OSError, SafetensorError, KeyError, TypeError, ValueError, RecursionError) as error:
@@ -101,8 +104,8 @@ def _check_values(arrays: dict[str, Any]) -> None:
         raise ValueError("its arrays hold values that cannot be")
 
 
-def _checked_texts(texts: Any) -> tuple[str, ...]:
-    """Raises ValueError."""
-    if not isinstance(texts, list) or not all(isinstance(text, str) for text in texts):
-        raise ValueError("its lists hold no texts")
+def _checked_texts(texts: Any, count: int) -> tuple[str, ...]:
+    """Raises ValueError where these are not so many texts."""
+    if not isinstance(texts, list) or len(texts) != count or not all(isinstance(text, str) for text in texts):
+        raise ValueError("its lists do not hold a text for each chunk")
     return tuple(texts)
