@@ -14,11 +14,9 @@ from pathlib import Path
 from threading import RLock
 
 from cdesearch.errors import CdesearchError, IndexDamagedError, IndexStateError
-from cdesearch.index_folder import read_small
+from cdesearch.index_folder import CHECKSUMS, PLAN, read_small
 
-CHECKSUMS = "checksums.json"
 MANIFEST = "manifest.json"
-PLAN = "plan.json"  # of a build; it is removed after the checksums have been written
 VERSIONS = "_versions"  # LanceDB opens the newest file that it finds in this folder
 
 # The smallest files, up to so many bytes in all, are hashed whenever an index is opened: 64 MB take some 60 ms of one

@@ -19,6 +19,7 @@ from cdesearch.errors import ModelError
 from cdesearch.family import family_of
 from cdesearch.hub import checkpoint_folder
 from cdesearch.model.config import ModelConfig
+from cdesearch.model.files import AGAIN, check_plain
 from cdesearch.statistics import idf_weights, move, whitening
 
 Role = Literal["query", "document"]
@@ -26,6 +27,8 @@ Device = Literal["auto", "cpu", "cuda", "mps"]
 Output = TypeVar("Output")
 Advance = Callable[[int], None]
 
+MOST_BYTES_OF_TOKENIZER = 100_000_000  # the largest published ones have some 35 million
+ROOM = 4  # tokens: two special ones, and some text
 DEFAULT_MODEL = Path(__file__).parent / "default_model"
 
 
@@ -69,6 +72,7 @@ class Encoder:
         self.context_size = config.context_size  # J that the model was made for; fewer will do
         self.reads_context = runtime.reads_context
         self._runtime = runtime
+        self._check_room(max(len(prefix.ids), len(tokenizer.encode(config.query_prefix, add_special_tokens=False).ids)))
         self._null = self._null_context()
 
     def cut_at(self, max_tokens: int) -> "Encoder":
@@ -79,15 +83,15 @@ class Encoder:
     def count_tokens(self, texts: Sequence[str]) -> TokenFrequencies:
         """Document frequency of every token over `texts`."""
         counts = np.zeros(self.config.backbone.vocabulary, np.int64)
-        for encoding in self.tokenizer.encode_batch_fast(list(texts)):
-            counts[np.unique(encoding.ids)] += 1
+        for ids in self._ids(list(texts)):
+            counts[np.unique(ids)] += 1
         return TokenFrequencies(counts, len(texts))
 
     def first_stage(self, texts: Sequence[str], advance: Advance = _unseen) -> Floats:
         """(n, d) first-stage vectors, not normalised; `advance` is told how many more are done."""
         vectors = np.empty((len(texts), self.dimension), np.float32)
         for places, batch in self._run(texts, self.config.document_prefix, self._runtime.first_stage):
-            vectors[places] = batch
+            vectors[places] = self._sound(batch, len(places))
             advance(len(places))
         return vectors
 
@@ -162,7 +166,7 @@ class Encoder:
         """
         prefix = self.config.query_prefix if role == "query" else self.config.document_prefix
         for places, (_, vectors) in self._second_stage(texts, prefix, context or self._null):
-            yield places, vectors
+            yield places, self._sound(vectors, len(places))
 
     def _second_stage(
         self, texts: Sequence[str], prefix: str, context: Context
@@ -177,9 +181,8 @@ class Encoder:
         """Places and outputs of every batch, in order; as many batches at once as the runtime has workers."""
         runtime = self._runtime
         limits = Limits(self.max_tokens, self.config.span_tokens, runtime.tokens_per_batch, runtime.pads, rows_before)
-        encodings = self.tokenizer.encode_batch_fast([prefix + text for text in texts])
         n_opening = 1 + len(self.tokenizer.encode(prefix, add_special_tokens=False).ids)
-        batches = make_batches([encoding.ids for encoding in encodings], n_opening, limits)
+        batches = make_batches(self._ids([prefix + text for text in texts]), n_opening, limits)
         if runtime.workers == 1 or len(batches) == 1:
             for batch in batches:
                 yield batch.places, network(batch.ids, batch.mask)
@@ -192,6 +195,35 @@ class Encoder:
                 yield places, output.result()
         finally:
             pool.shutdown(cancel_futures=True)
+
+    def _ids(self, texts: list[str]) -> list[list[int]]:
+        """Token ids of every text; raises ModelError where the model knows none of that number."""
+        try:
+            found = [encoding.ids for encoding in self.tokenizer.encode_batch_fast(texts)]
+        except Exception as error:  # the tokenizers library raises bare Exception
+            raise ModelError(f"The model's tokenizer fails ({error!s:.200}).", AGAIN) from None
+        highest = max((max(ids, default=0) for ids in found), default=0)
+        if highest >= self.config.backbone.vocabulary:
+            raise ModelError(
+                f"The model's tokenizer is of another model: it makes token {highest}, and the model knows"
+                f" {self.config.backbone.vocabulary}.",
+                AGAIN,
+            )
+        return found
+
+    def _sound(self, vectors: Floats, n_texts: int) -> Floats:
+        """The same vectors; raises ModelError where a broken model gives others than (n_texts, d) numbers."""
+        if vectors.shape != (n_texts, self.dimension) or not np.isfinite(vectors).all():
+            raise ModelError(
+                f"The model gives vectors that are not {self.dimension} finite numbers: its weights are broken.", AGAIN
+            )
+        return vectors
+
+    def _check_room(self, longest_prefix: int) -> None:
+        """Raise ModelError where a prefix leaves no room for a text."""
+        limit = min(self.config.max_tokens, self.config.span_tokens or self.config.max_tokens)
+        if longest_prefix + ROOM > limit:
+            raise ModelError(f"The model's prefixes leave no room for texts in {limit} tokens.", AGAIN)
 
     def _null_context(self) -> Context:
         """The learned null vector in every slot, equal token weights, an identity head."""
@@ -240,11 +272,12 @@ def load_encoder(model: Path | None = None, device: Device = "auto", *, fetch: b
     tokenizer = load_tokenizer(tokenizer_file)
     digest = hashlib.blake2b((folder / "config.json").read_bytes(), digest_size=16)
     digest.update(tokenizer_file.read_bytes())
-    return Encoder(config, tokenizer, _open_runtime(folder, device), digest.hexdigest())
+    return Encoder(config, tokenizer, _open_runtime(folder, config.backbone.dimension, device), digest.hexdigest())
 
 
 def load_tokenizer(file: Path) -> Tokenizer:
     """A tokenizer that neither cuts nor pads; raises ModelError."""
+    check_plain(file, MOST_BYTES_OF_TOKENIZER)
     try:
         tokenizer = Tokenizer.from_file(str(file))
     except Exception as error:  # the tokenizers library raises bare Exception
@@ -254,11 +287,11 @@ def load_tokenizer(file: Path) -> Tokenizer:
     return tokenizer
 
 
-def _open_runtime(folder: Path, device: Device) -> Runtime:
+def _open_runtime(folder: Path, dimension: int, device: Device) -> Runtime:
     if device in ("auto", "cpu") and (folder / "onnx" / "second_stage.onnx").exists():
         from cdesearch.onnx_runtime import OnnxRuntime
 
-        return OnnxRuntime(folder / "onnx")
+        return OnnxRuntime(folder / "onnx", dimension)
     try:
         from cdesearch.torch_runtime import TorchRuntime
     except ImportError:

@@ -17,6 +17,7 @@ from cdesearch.index_folder import (
     absolute,
     check_marker,
     check_not_linked,
+    check_nothing_lost,
     check_path,
     check_tree,
     chosen_folder,
@@ -50,6 +51,7 @@ def current_generation(folder: Path) -> Path:
     check_marker(folder)
     name = current_name(folder)
     if name is None:
+        check_nothing_lost(folder)
         raise IndexNotFoundError(f"{folder} holds no finished index.", "Run `cdesearch index FOLDER`.")
     check_not_linked(folder / GENERATIONS)
     generation = folder / GENERATIONS / name

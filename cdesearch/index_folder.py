@@ -6,6 +6,7 @@ read, written or removed through a symbolic link, and nothing is written where o
 
 import os
 import re
+import shlex
 import stat
 from collections.abc import Iterator
 from pathlib import Path
@@ -21,6 +22,8 @@ from cdesearch.errors import (
 FOLDER = ".cdesearch"
 CURRENT = "CURRENT"  # the file that names the live generation
 GENERATIONS = "generations"
+CHECKSUMS = "checksums.json"  # of a generation; written last
+PLAN = "plan.json"  # of a build; it is removed after the checksums have been written
 MARKER = "INDEX"  # written first; a folder without it is never written to
 FORMAT = 5
 MARK = f"cdesearch index\nformat {FORMAT}\n"
@@ -73,12 +76,39 @@ def _is_index(path: Path) -> bool:
 
 
 def find_index(start: Path) -> Path:
-    """The index folder in `start` or the nearest folder above it; raises IndexNotFoundError."""
+    """The index folder in `start` or the nearest folder above it; raises IndexNotFoundError.
+
+    One whose CURRENT is lost is an index too: whoever opens it says what is wrong.
+    """
     start = start.resolve()
     for folder in [start, *start.parents]:
-        if os.path.lexists(folder / FOLDER / CURRENT):
+        if os.path.lexists(folder / FOLDER / CURRENT) or finished_generations(folder / FOLDER):
             return folder / FOLDER
     raise IndexNotFoundError(f"There is no index in {start} or above it.", "Make one with `cdesearch index FOLDER`.")
+
+
+def finished_generations(folder: Path) -> list[Path]:
+    """Those that a build has completed; none where they cannot be listed."""
+    try:
+        return sorted(
+            generation
+            for generation in (folder / GENERATIONS).iterdir()
+            if is_generation_name(generation.name)
+            and not generation.is_symlink()
+            and (generation / CHECKSUMS).exists()
+            and not (generation / PLAN).exists()
+        )
+    except OSError:
+        return []
+
+
+def check_nothing_lost(folder: Path) -> None:
+    """Raise IndexDamagedError where CURRENT is gone from an index that had been built: a new build would replace it."""
+    if finished_generations(folder):
+        raise IndexDamagedError(
+            f"{folder / CURRENT}, which names the live generation, is missing.",
+            f"Run `cdesearch doctor --repair --index {shlex.quote(str(folder))}`.",
+        )
 
 
 def check_path(folder: Path) -> None:

@@ -19,6 +19,7 @@ MOST = {  # of numbers that others are computed with
     "context_limit": 1 << 40,
     "dimension": 65_536,
     "max_tokens": 10_000_000,
+    "max_file_bytes": 1 << 50,
     "n_documents": 1 << 40,
     "n_chunks": 1 << 40,
     "created": 1e11,

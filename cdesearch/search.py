@@ -174,7 +174,10 @@ class Searcher:
         """Other columns of a hundred candidates would cost more than the search: they are read for the hits alone."""
         if condition:
             search = search.where(condition)
-        return self._read(search.limit(limit).select(columns).with_row_id())
+        found = self._read(search.limit(limit).select(columns).with_row_id())
+        if "vector" in columns and not np.isfinite(found["vector"].combine_chunks().flatten().to_numpy()).all():
+            raise IndexDamagedError(f"{self.index.folder} holds vectors that are no numbers.", REBUILD)
+        return found
 
     def _hits(self, ranking: _Ranking) -> list[Hit]:
         if not len(ranking.rows):

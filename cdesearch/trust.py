@@ -84,19 +84,27 @@ def check_confirmed(folder: Path, asked: Asked) -> None:
 def confirm(folder: Path, asked: Asked) -> None:
     """Record that this user wants the index in `folder` to have `asked`, and nothing else.
 
-    Writes only where that changes something. Raises InputError for a file that cannot be read, OSError where it cannot
-    be written.
+    Writes only where that changes something, one process at a time. Raises InputError for a file that cannot be read,
+    OSError where it cannot be written.
     """
-    entries = _entries()
     key = str(real(folder))
-    if entries.get(key, Asked()) == asked:
+    if _entries().get(key, Asked()) == asked:
         return
-    if asked.is_nothing:
-        del entries[key]
-    else:
-        entries[key] = asked
+    from filelock import FileLock  # most commands confirm nothing
+
     file = real(trust_file())
     file.parent.mkdir(parents=True, exist_ok=True)
+    with FileLock(file.with_suffix(".lock")):
+        _record(file, key, asked)
+
+
+def _record(file: Path, key: str, asked: Asked) -> None:
+    """Write the entry `key` of the file, which is locked."""
+    entries = _entries()
+    if asked.is_nothing:
+        entries.pop(key, None)
+    else:
+        entries[key] = asked
     stored = {name: {"model": one.model, "folders": list(one.folders)} for name, one in sorted(entries.items())}
     replace_file(file, json.dumps(stored, indent=2) + "\n")
 

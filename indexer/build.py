@@ -20,12 +20,11 @@ from cdesearch.encoder import Encoder, check_model, load_encoder
 from cdesearch.errors import IndexNotFoundError, InputError, SourceError
 from cdesearch.files import FILES, FileRecord, Outcome, write_files
 from cdesearch.index import CONTEXT, Index
-from cdesearch.index_folder import CURRENT, absolute
+from cdesearch.index_folder import CURRENT, absolute, check_nothing_lost
 from cdesearch.manifest import Manifest
 from cdesearch.schema import chunk_schema
 from cdesearch.trust import Asked, confirm
 from indexer.context import make_context, measure
-from indexer.doctor import check_nothing_lost
 from indexer.fill import fill
 from indexer.formats.records import Columns
 from indexer.generation import discard, open_building, swap_in
@@ -69,6 +68,7 @@ def build(paths: Sequence[Path], options: Options, progress: Progress) -> Report
     paths = [_existing(absolute(path)) for path in paths]
     folder = index_folder(paths, options)
     if not paths and not os.path.lexists(folder / CURRENT):
+        check_nothing_lost(folder)
         raise IndexNotFoundError(f"There is no index in {folder} yet.", "Name what is to be indexed as well.")
     with locked(folder, options.wait):
         stored = _stored(folder, paths, options)

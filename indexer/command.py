@@ -104,7 +104,7 @@ def _bytes(size: str) -> int:
     unit = number[-1:] if number[-1:].isalpha() else ""
     try:
         return int(float(number.removesuffix(unit)) * UNITS[unit])
-    except (ValueError, KeyError):
+    except (ValueError, KeyError, OverflowError):
         raise InputError(f"{size} is no file size.", "Write one such as 20MB.") from None
 
 

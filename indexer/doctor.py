@@ -1,13 +1,12 @@
 """Is an index sound? Every file against its checksum, every table against the manifest, every search by trying it."""
 
-import shlex
 from collections.abc import Iterator
 from dataclasses import dataclass
 from functools import cached_property
 from pathlib import Path
 from typing import Any
 
-from cdesearch.checksums import CHECKSUMS, MANIFEST, PLAN, ChecksumsError, Damage, find_damage, is_panic, read_checksums
+from cdesearch.checksums import MANIFEST, ChecksumsError, Damage, find_damage, is_panic, read_checksums
 from cdesearch.context import Context
 from cdesearch.errors import (
     CdesearchError,
@@ -18,14 +17,14 @@ from cdesearch.errors import (
 )
 from cdesearch.index import CONTEXT, Index, current_generation
 from cdesearch.index_folder import (
-    CURRENT,
+    CHECKSUMS,
     FOLDER,
     GENERATIONS,
     absolute,
     check_not_linked,
     check_tree,
     current_name,
-    is_generation_name,
+    finished_generations,
 )
 from cdesearch.lance_manifest import TABLES, check_tables
 from cdesearch.manifest import Manifest
@@ -84,29 +83,6 @@ def locate(path: Path | None) -> Path:
             return folder
     where = f"{start}" if path else f"{start} or above it"
     raise IndexNotFoundError(f"There is no index in {where}.", "Make one with `cdesearch index FOLDER`.")
-
-
-def finished_generations(folder: Path) -> list[Path]:
-    """Those that a build has completed."""
-    if not (folder / GENERATIONS).is_dir():
-        return []
-    return sorted(
-        generation
-        for generation in (folder / GENERATIONS).iterdir()
-        if is_generation_name(generation.name)
-        and not generation.is_symlink()
-        and (generation / CHECKSUMS).exists()
-        and not (generation / PLAN).exists()
-    )
-
-
-def check_nothing_lost(folder: Path) -> None:
-    """Raise IndexDamagedError where CURRENT is gone from an index that had been built: a new build would replace it."""
-    if finished_generations(folder):
-        raise IndexDamagedError(
-            f"{folder / CURRENT}, which names the live generation, is missing.",
-            f"Run `cdesearch doctor --repair --index {shlex.quote(str(folder))}`.",
-        )
 
 
 def diagnose(folder: Path) -> Diagnosis:

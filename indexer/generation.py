@@ -10,10 +10,10 @@ from uuid import uuid4
 
 import pyarrow as pa
 
-from cdesearch.checksums import MANIFEST, PLAN
+from cdesearch.checksums import MANIFEST
 from cdesearch.errors import IndexStateError
 from cdesearch.index import CONTEXT, connect
-from cdesearch.index_folder import CURRENT, GENERATIONS, current_name, read_small, replace_file, write_new
+from cdesearch.index_folder import CURRENT, GENERATIONS, PLAN, current_name, read_small, replace_file, write_new
 from cdesearch.lance_manifest import TABLES
 from indexer.ledger import ours, remove, write_down
 

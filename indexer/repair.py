@@ -9,11 +9,11 @@ from typing import Any
 
 import pyarrow as pa
 
-from cdesearch.checksums import MANIFEST, PLAN, write_checksums
+from cdesearch.checksums import MANIFEST, write_checksums
 from cdesearch.errors import IndexDamagedError
 from cdesearch.files import FILES, read_files, write_files
 from cdesearch.index import CONTEXT, connect
-from cdesearch.index_folder import REBUILD, write_new
+from cdesearch.index_folder import PLAN, REBUILD, write_new
 from cdesearch.lance_manifest import NAMES
 from indexer.build import Report, build
 from indexer.doctor import Diagnosis, Examined, diagnose

@@ -10,6 +10,7 @@ from cdesearch.errors import IndexUntrustedError, InputError, SourceError
 from cdesearch.hub import is_id, stored_model
 from cdesearch.index import Index
 from cdesearch.index_folder import FOLDER, absolute, chosen_folder, find_index
+from cdesearch.manifest import MOST
 from cdesearch.trust import Asked, check_confirmed, outside
 from indexer.formats.records import Columns
 
@@ -85,6 +86,8 @@ def settle(paths: Sequence[Path], options: Options, stored: Index | None, folder
     brings the whole index up to date. Only a rebuild forgets. What is typed is confirmed by that; what only the stored
     index names must have been confirmed before, and is not looked at otherwise.
     """
+    _check_number("context size", options.context_size, MOST["context_limit"])
+    _check_number("largest file size", options.max_file_bytes, MOST["max_file_bytes"])
     sources = _sources(paths, stored)
     model_name = _model_name(options.model) if options.model or stored is None else stored.manifest.model
     untyped = [source for source in sources if not any(source.is_relative_to(path) for path in paths)]
@@ -111,6 +114,12 @@ def settle(paths: Sequence[Path], options: Options, stored: Index | None, folder
         context_size=manifest.context_limit if options.context_size is None else options.context_size,
         seed=manifest.seed if options.seed is None else options.seed,
     )
+
+
+def _check_number(name: str, value: int | None, most: float) -> None:
+    """Raise InputError for a number with which the index could be written and not be read."""
+    if value is not None and not 1 <= value <= most:
+        raise InputError(f"{value} cannot be the {name}.", f"Choose one from 1 to {most:,}.")
 
 
 def _check_existing(sources: Sequence[Path], typed: Sequence[Path]) -> None:

@@ -11,7 +11,7 @@ from cdesearch.model.backbone import Backbone, bert_state, mean_pool
 from cdesearch.model.config import BackboneConfig
 from cdesearch.model.modern_bert import ModernBert, ModernBertConfig
 from cdesearch.model.nomic_bert import MAX_POSITIONS, NomicBert, NomicBertConfig
-from cdesearch.model.published_fields import REMEDY, check_heads, number, refuse_unsupported, whole_number
+from cdesearch.model.published_fields import MOST_LAYERS, REMEDY, check_heads, number, refuse_unsupported, whole_number
 from cdesearch.model.released_state import check_state, with_rounded_width
 
 Pooling = Literal["mean", "cls"]
@@ -69,9 +69,9 @@ def load_backbone(fields: Mapping[str, Any], state: State) -> tuple[nn.Module, B
     Raises ModelError, naming what is not supported, missing or unknown.
     """
     kind = fields.get("model_type")
-    if kind not in _BUILDERS:
+    if not isinstance(kind, str) or kind not in _BUILDERS:
         raise ModelError(
-            f"model_type is {kind!r}, which is not supported.", f"Take a model of type {', '.join(_BUILDERS)}."
+            f"model_type is {kind!r:.40}, which is not supported.", f"Take a model of type {', '.join(_BUILDERS)}."
         )
     names = {name: name.removeprefix("bert.").removeprefix("model.") for name in state}
     needed = {short: state[name].float() for name, short in names.items() if not short.startswith(_HEADS)}
@@ -86,6 +86,7 @@ def _bert(fields: Mapping[str, Any], state: State) -> Built:
     if missing := [name for name in _BERT_SIZES.values() if fields.get(name) is None]:
         raise ModelError(f"The config of the BERT backbone lacks {', '.join(missing)}.", REMEDY)
     sizes = {ours: whole_number(fields, theirs, 1) for ours, theirs in _BERT_SIZES.items()}
+    whole_number(fields, _BERT_SIZES["n_layers"], 1, MOST_LAYERS)
     config = BackboneConfig(**sizes, norm_eps=number(fields, "layer_norm_eps", 1e-12))
     check_heads(config.dimension, config.n_heads, ("hidden_size", "num_attention_heads"))
     try:

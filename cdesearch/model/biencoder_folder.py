@@ -7,6 +7,7 @@ from typing import Any
 from cdesearch.errors import ModelError
 from cdesearch.model.biencoder import Biencoder, Pooling, load_backbone
 from cdesearch.model.config import NO_STATISTICS, ModelConfig
+from cdesearch.model.files import read_fields_text
 from cdesearch.model.published_fields import AGAIN, read_fields, refuse_unsupported, whole_number
 from cdesearch.model.published_weights import read_weights
 
@@ -51,9 +52,11 @@ def _modules(folder: Path) -> dict[str, str]:
     if not file.is_file():
         return {}  # a backbone as published: sentence-transformers takes the mean of its states
     try:
-        modules = {_kind(str(part["type"])): str(part["path"]) for part in json.loads(file.read_text())}
-    except (OSError, ValueError, KeyError, TypeError) as error:
-        raise ModelError(f"{file} cannot be read ({error!r}).", AGAIN) from None
+        modules = {_kind(str(part["type"])): str(part["path"]) for part in json.loads(read_fields_text(file))}
+    except (OSError, ValueError, KeyError, TypeError, RecursionError) as error:
+        raise ModelError(f"{file} cannot be read ({error!r:.200}).", AGAIN) from None
+    if any(Path(path).is_absolute() or ".." in Path(path).parts for path in modules.values()):
+        raise ModelError(f"{file} names a folder outside of its own.", AGAIN)
     if unknown := [kind for kind in modules if kind not in ("Transformer", "Pooling", "Normalize")]:
         raise ModelError(f"{file} names what is not supported: {', '.join(unknown)}.", _OTHER)
     return modules

@@ -4,13 +4,14 @@ import hashlib
 from pathlib import Path
 
 import torch
-from safetensors import SafetensorError
+from safetensors import SafetensorError, safe_open
 from safetensors.torch import load_file, save_file
 from torch import Tensor, nn
 
 from cdesearch.errors import ModelError
 from cdesearch.model.backbone import Backbone, mean_pool
 from cdesearch.model.config import ModelConfig
+from cdesearch.model.files import AGAIN, check_plain
 from cdesearch.model.joint import Shared
 from cdesearch.model.second_stage import SecondStage, statistics_head
 
@@ -100,17 +101,24 @@ def save_checkpoint(model: ContextualModel, folder: Path, dtype: torch.dtype = t
 
 def load_checkpoint(folder: Path) -> ContextualModel:
     """Read a checkpoint folder into fp32; raises ModelError. Nothing is downloaded and no code of the folder runs."""
-    model = ContextualModel(ModelConfig.load(folder))
+    config = ModelConfig.load(folder)
+    with torch.device("meta"):  # nothing is reserved before the file turns out to hold as much
+        shapes = {name: list(tensor.shape) for name, tensor in ContextualModel(config).state_dict().items()}
     file = folder / "model.safetensors"
+    check_plain(file)
     try:
+        with safe_open(file, framework="pt") as opened:
+            held = set(opened.keys())
+            wrong = sorted(held ^ set(shapes)) or [
+                name for name in shapes if opened.get_slice(name).get_shape() != shapes[name]
+            ]
+        if wrong:
+            raise ModelError(f"{file} does not fit its config.json: {', '.join(wrong[:5]):.300}.", AGAIN)
         state = {name: tensor.float() for name, tensor in load_file(file).items()}
     except FileNotFoundError:
-        raise ModelError(f"{folder} has no model.safetensors.", "Copy the checkpoint again.") from None
+        raise ModelError(f"{folder} has no model.safetensors.", AGAIN) from None
     except (OSError, SafetensorError) as error:
-        raise ModelError(f"{file} is damaged ({error}).", "Copy the checkpoint again.") from None
-    expected = model.state_dict()
-    wrong = sorted(set(state) ^ set(expected)) or [n for n in state if state[n].shape != expected[n].shape]
-    if wrong:
-        raise ModelError(f"{file} does not fit its config.json: {', '.join(wrong[:5])}.", "Copy the checkpoint again.")
+        raise ModelError(f"{file} is damaged ({error}).", AGAIN) from None
+    model = ContextualModel(config)
     model.load_state_dict(state)
     return model.eval()

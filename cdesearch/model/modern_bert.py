@@ -13,6 +13,7 @@ from cdesearch.model.attention import Projected, project
 from cdesearch.model.backbone import additive_mask
 from cdesearch.model.joint import JointLayer, Step, through
 from cdesearch.model.published_fields import (
+    MOST_LAYERS,
     REMEDY,
     check_heads,
     number,
@@ -52,7 +53,7 @@ class ModernBertConfig:
         dimension = whole_number(fields, "hidden_size", cls().dimension)
         n_heads = whole_number(fields, "num_attention_heads", cls().n_heads)
         check_heads(dimension, n_heads, ("hidden_size", "num_attention_heads"))
-        depth = whole_number(fields, "num_hidden_layers", cls().n_layers)
+        depth = whole_number(fields, "num_hidden_layers", cls().n_layers, MOST_LAYERS)
         global_theta = number(fields, "global_rope_theta", cls().global_theta)
         # A null here is no absence: transformers takes it as "the same as the global layers'".
         local_theta = global_theta if "local_rope_theta" in fields else cls().local_theta

@@ -11,7 +11,7 @@ from torch.nn import functional
 from cdesearch.model.attention import Projected, project
 from cdesearch.model.backbone import additive_mask
 from cdesearch.model.joint import JointLayer, Step, through
-from cdesearch.model.published_fields import check_heads, number, refuse_unsupported, whole_number
+from cdesearch.model.published_fields import MOST_LAYERS, check_heads, number, refuse_unsupported, whole_number
 from cdesearch.model.rotary import Rotation, attend_rotated, rotation
 
 MAX_POSITIONS = 2048  # beyond them a rotary_scaling_factor, or the rope type "dynamic", acts
@@ -64,7 +64,7 @@ class NomicBertConfig:
         dimension = whole_number(fields, "n_embd", cls().dimension)
         n_heads = whole_number(fields, "n_head", cls().n_heads)
         check_heads(dimension, n_heads, ("n_embd", "n_head"))
-        depth = whole_number(fields, "n_layer", cls().n_layers)
+        depth = whole_number(fields, "n_layer", cls().n_layers, MOST_LAYERS)
         multiple = whole_number(fields, "pad_vocab_size_multiple", 1)  # published tables are padded to a multiple
         return cls(
             vocabulary=-(-whole_number(fields, "vocab_size", cls().vocabulary) // multiple) * multiple,

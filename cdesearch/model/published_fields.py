@@ -6,31 +6,35 @@ from pathlib import Path
 from typing import Any
 
 from cdesearch.errors import ModelError
+from cdesearch.model.files import read_fields_text
 
 AGAIN = "Download it again."
+MOST = 100_000_000  # of anything that a network counts: tokens, dimensions, positions
+MOST_LAYERS = 1_000  # a network is put together layer by layer
+_LARGEST = 1e30
 REMEDY = "Take the config.json that was published with the weights."
 
 
 def read_fields(file: Path) -> dict[str, Any]:
     """A JSON object; of a file that is not there, an empty one. Raises ModelError."""
     try:
-        fields = json.loads(file.read_text(encoding="utf-8"))
+        fields = json.loads(read_fields_text(file))
     except FileNotFoundError:
         return {}
-    except (OSError, ValueError) as error:
+    except (OSError, ValueError, RecursionError) as error:
         raise ModelError(f"{file} cannot be read ({error}).", AGAIN) from None
     if not isinstance(fields, dict):
         raise ModelError(f"{file} holds no fields.", AGAIN)
     return fields
 
 
-def whole_number(fields: Mapping[str, Any], name: str, default: int) -> int:
-    """A positive whole number, `default` where the field is absent or null; raises ModelError."""
+def whole_number(fields: Mapping[str, Any], name: str, default: int, most: int = MOST) -> int:
+    """A positive whole number up to `most`, `default` where the field is absent or null; raises ModelError."""
     value = fields.get(name)
     if value is None:
         return default
-    if isinstance(value, bool) or not isinstance(value, int) or value < 1:
-        raise ModelError(f"{name} is {value!r} and has to be a positive whole number.", REMEDY)
+    if isinstance(value, bool) or not isinstance(value, int) or not 1 <= value <= most:
+        raise ModelError(f"{name} is {value!r:.40} and has to be a positive whole number up to {most:,}.", REMEDY)
     return value
 
 
@@ -39,17 +43,19 @@ def number(fields: Mapping[str, Any], name: str, default: float, *, least: float
     value = fields.get(name)
     if value is None:
         return default
-    is_number = isinstance(value, int | float) and not isinstance(value, bool)
+    is_number = isinstance(value, int | float) and not isinstance(value, bool) and abs(value) <= _LARGEST
     if not is_number or not (value > 0 if least is None else value >= least):
         bound = "above 0" if least is None else f"of {least:g} or more"
-        raise ModelError(f"{name} is {value!r} and has to be a number {bound}.", REMEDY)
+        raise ModelError(f"{name} is {value!r:.40} and has to be a number {bound}.", REMEDY)
     return float(value)
 
 
 def refuse_unsupported(fields: Mapping[str, Any], supported: Mapping[str, tuple[Any, ...]], whose: str) -> None:
     """Raise ModelError, naming every field that changes the result and holds a value we do not compute."""
     wrong = [
-        f"{name} = {fields[name]!r}" for name in sorted(supported) if fields.get(name) not in (None, *supported[name])
+        f"{name} = {fields[name]!r:.100}"
+        for name in sorted(supported)
+        if fields.get(name) not in (None, *supported[name])
     ]
     if wrong:
         raise ModelError(

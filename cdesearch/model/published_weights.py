@@ -7,11 +7,13 @@ from safetensors.torch import load_file
 from torch import Tensor
 
 from cdesearch.errors import ModelError
+from cdesearch.model.files import check_plain
 
 
 def read_weights(folder: Path) -> dict[str, Tensor]:
     """The tensors of `model.safetensors` by name; raises ModelError where it is missing or not whole."""
     file = folder / "model.safetensors"
+    check_plain(file)
     try:
         with file.open("rb") as opened:
             is_pointer = opened.read(24) == b"version https://git-lfs."

@@ -326,3 +326,19 @@ def test_threads_that_share_a_searcher_move_on_with_the_index(sound):
     for thread in threads:
         thread.join()
     assert not failures
+
+
+def test_the_doctor_is_named_wherever_current_is_missing(sound, monkeypatch):
+    """In the folder, below it, named with --index, and by an update of the nearest index."""
+    (sound.index / "CURRENT").unlink()
+    below = sound.docs / "below"
+    below.mkdir()
+    for opened in (None, sound.docs, sound.index):
+        monkeypatch.chdir(below if opened is None else sound.docs)
+        with pytest.raises(IndexDamagedError, match=r"CURRENT.* is missing.*cdesearch doctor --repair"):
+            Index.open(opened)
+    with pytest.raises(IndexDamagedError, match=r"CURRENT.* is missing.*cdesearch doctor --repair"):
+        build([], Options(), Silent())
+    below.rmdir()
+    repair(sound.index, False, Silent(), lambda _: None)
+    assert sound.is_right()

@@ -5,10 +5,13 @@ import os
 import shutil
 
 import lancedb
+import numpy as np
 import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
 from command import cdesearch
+from safetensors import safe_open
+from safetensors.numpy import save_file
 
 import cdesearch as package
 from cdesearch.checksums import Entry, _serialised, read_checksums, write_checksums
@@ -53,7 +56,8 @@ def forge_rows(docs, name, change):
     rows = table.to_arrow().to_pylist()
     for row in rows:
         change(row)
-    database.create_table(name, pa.Table.from_pylist(rows, schema=table.schema), mode="overwrite")
+    forged = pa.Table.from_pylist(rows, schema=table.schema)
+    database.create_table(name, forged, mode="overwrite", on_bad_vectors="fill", fill_value=float("nan"))
     if name == "chunks":
         database.open_table(name).create_index("text", config=lancedb.index.FTS(with_position=False), name="text_idx")
     write_checksums(generation_of(docs), None)
@@ -61,6 +65,16 @@ def forge_rows(docs, name, change):
 
 def forge_place(docs, **values):
     forge_rows(docs, "chunks", lambda row: row.update(place=json.dumps(json.loads(row["place"]) | values)))
+
+
+def forge_context(docs, change):
+    file = generation_of(docs) / "context.safetensors"
+    with safe_open(file, framework="numpy") as opened:
+        described = json.loads(opened.metadata()["context"])
+        arrays = {name: opened.get_tensor(name) for name in opened.keys()}  # noqa: SIM118 (no iterator)
+    change(arrays, described)
+    save_file(arrays, file, {"context": json.dumps(described)})
+    write_checksums(generation_of(docs), None)
 
 
 def forge_checksums(docs, entries):
@@ -263,6 +277,37 @@ def test_a_path_that_no_system_call_takes_is_damage(docs, values):
     write_checksums(file.parent, None)
     with pytest.raises(IndexDamagedError, match=r"manifest\.json cannot be read"):
         Manifest.load(file)
+
+
+@pytest.mark.parametrize("number", [float("nan"), float("inf")])
+def test_vectors_that_are_no_numbers_are_damage(docs, number):
+    forge_rows(docs, "chunks", lambda row: row.update(vector=[number] * len(row["vector"])))
+    with pytest.raises(IndexDamagedError, match="no numbers"):
+        package.open(docs).search("cat")
+    assert package.open(docs).search("cat", mode="dense") == [], "such vectors are near to nothing"
+
+
+@pytest.mark.parametrize("name", ["token_weights", "projection", "sample_vectors", "shift", "vectors"])
+@pytest.mark.parametrize("number", [float("nan"), float("inf")])
+def test_a_context_that_is_not_of_numbers_is_damage(docs, name, number):
+    forge_context(docs, lambda arrays, _: arrays.update({name: np.full_like(arrays[name], number)}))
+    with pytest.raises(IndexDamagedError, match="cannot be read"):
+        package.open(docs).search("cat")
+
+
+def test_a_context_with_negative_weights_of_tokens_is_damage(docs):
+    forge_context(docs, lambda arrays, _: arrays["token_weights"].fill(-1))
+    with pytest.raises(IndexDamagedError, match="cannot be read"):
+        package.open(docs).search("cat")
+
+
+@pytest.mark.parametrize(
+    "values", [{"chunk_ids": "xx"}, {"content_hashes": [1, 2]}, {"content_hashes": []}, {"seed": "x"}]
+)
+def test_a_context_of_other_values_than_were_written_is_damage(docs, values):
+    forge_context(docs, lambda _, described: described.update(values))
+    with pytest.raises(IndexDamagedError, match="cannot be read"):
+        package.open(docs).search("cat")
 
 
 # The list of files.

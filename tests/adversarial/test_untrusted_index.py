@@ -1,6 +1,7 @@
 """An index from elsewhere is data: it chooses neither the model nor what is read, and nothing is fetched for it."""
 
 import json
+import multiprocessing
 import os
 import shutil
 import threading
@@ -19,7 +20,7 @@ from cdesearch.errors import CdesearchError, IndexDamagedError, IndexUntrustedEr
 from cdesearch.index import Index
 from cdesearch.search import Searcher
 from cdesearch.status import read_status
-from cdesearch.trust import trust_file
+from cdesearch.trust import Asked, check_confirmed, confirm, trust_file
 from indexer.build import build
 from indexer.progress import Silent
 from indexer.settings import Options
@@ -436,3 +437,22 @@ def test_a_table_that_is_none_of_ours_is_refused(plain):
     (Index.open(plain).generation / "tables" / "__manifest.lance").mkdir()
     with pytest.raises(IndexUntrustedError, match="not a table of an index"):
         Index.open(plain)
+
+
+def confirm_some(place, first):
+    for number in range(first, first + 10):
+        confirm(place / str(number), Asked("/some/model"))
+
+
+def test_nothing_is_lost_where_several_processes_confirm_at_once(tmp_path):
+    processes = [
+        multiprocessing.get_context("spawn").Process(target=confirm_some, args=(tmp_path, first))
+        for first in range(0, 60, 10)
+    ]
+    for process in processes:
+        process.start()
+    for process in processes:
+        process.join()
+    assert [process.exitcode for process in processes] == [0] * 6
+    for number in range(60):
+        check_confirmed(tmp_path / str(number), Asked("/some/model"))

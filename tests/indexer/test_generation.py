@@ -7,9 +7,9 @@ from pathlib import Path
 
 import pytest
 
-from cdesearch.checksums import MANIFEST, PLAN
+from cdesearch.checksums import MANIFEST
 from cdesearch.errors import IndexBusyError, StorageError
-from cdesearch.index_folder import CURRENT, GENERATIONS, MARK, MARKER, write_new
+from cdesearch.index_folder import CURRENT, GENERATIONS, MARK, MARKER, PLAN, write_new
 from indexer import generation
 from indexer.generation import open_building, swap_in
 from indexer.locked import locked
