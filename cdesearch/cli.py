@@ -40,8 +40,10 @@ def query(
     model: Annotated[
         Path | None, typer.Option(help="The model that built the index, where an index from elsewhere names another.")
     ] = None,
-    context_off: Annotated[bool, typer.Option(help="Encode the query without context, to compare.")] = False,
-    full: Annotated[bool, typer.Option(help="Show whole chunks.")] = False,
+    context_off: Annotated[
+        bool, typer.Option("--context-off", help="Encode the query without context, to compare.")
+    ] = False,
+    full: Annotated[bool, typer.Option("--full", help="Show whole chunks.")] = False,
     as_json: Annotated[bool, typer.Option("--json", help="One JSON object.")] = False,
 ) -> None:
     """Answer a question from the index."""
@@ -75,8 +77,10 @@ def query(
 @app.command()
 def status(
     index: IndexOption = None,
-    files: Annotated[bool, typer.Option(help="List every file that was seen, and what became of it.")] = False,
-    skipped: Annotated[bool, typer.Option(help="With --files: only those that should have been read.")] = False,
+    files: Annotated[
+        bool, typer.Option("--files", help="List every file that was seen, and what became of it.")
+    ] = False,
+    skipped: Annotated[bool, typer.Option("--skipped", help="Only those that should have been read.")] = False,
     as_json: Annotated[bool, typer.Option("--json", help="One JSON object.")] = False,
 ) -> None:
     """Say what is indexed, with which model and context, and what has changed since."""

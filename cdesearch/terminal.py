@@ -13,10 +13,15 @@ _JOINERS = {"\u00ad", "\u200c", "\u200d", "\u2060"}
 
 
 def printable(text: str) -> str:
-    """`text` with every unsafe character written as an escape such as `\\x1b`; a tab stays a tab."""
+    """`text` with every unsafe character written as an escape such as `\\x1b`, also a tab."""
     if text.isascii() and text.isprintable():
         return text
     return "".join(_escaped(character) for character in text)
+
+
+def counted(number: int, noun: str) -> str:
+    """A number with its noun, such as "1 chunk" or "1,234 chunks"."""
+    return f"{number:,} {noun}{'' if number == 1 else 's'}"
 
 
 def print_json(value: Any) -> None:
@@ -26,7 +31,7 @@ def print_json(value: Any) -> None:
 
 
 def _escaped(character: str) -> str:
-    if character == "\t" or character in _JOINERS or unicodedata.category(character) not in _UNSAFE:
+    if character in _JOINERS or unicodedata.category(character) not in _UNSAFE:
         return character
     code = ord(character)
     if code <= 0xFF:
