@@ -1,6 +1,7 @@
 """The command line: `query`, `status`, `models`, and the commands that other packages bring."""
 
 import os
+import shlex
 import sys
 import time
 from difflib import get_close_matches
@@ -14,9 +15,10 @@ import typer
 from cdesearch import __version__
 from cdesearch.cold_start import shorten_cold_start
 from cdesearch.exits import NO_HITS, run_and_exit
-from cdesearch.terminal import print_json, printable
+from cdesearch.terminal import print_json, print_rows, print_text, printable
 from cdesearch.trust_command import trust
 
+MEANT = {"help": "--help", "search": "query"}  # what other programs call these
 IndexOption = Annotated[Path | None, typer.Option("--index", help="Index folder; default: the nearest one upward.")]
 
 app = typer.Typer(add_completion=False, no_args_is_help=True, pretty_exceptions_enable=False, rich_markup_mode=None)
@@ -97,9 +99,16 @@ def status(
     if as_json:
         print_json(report)
         return
-    width = max(map(len, report))
-    for name, value in report.items():
-        typer.echo(f"{name.replace('_', ' '):<{width}}  {printable(str(value))}")
+    missing = report.pop("missing_sources")
+    print_rows([(name.replace("_", " "), printable(str(value))) for name, value in report.items()])
+    for source in missing:
+        typer.echo(
+            printable(
+                f"{source} was indexed and is no longer there. Put it back, or name what to index in its place:"
+                f" `cdesearch index --rebuild PATH --index {shlex.quote(str(opened.folder))}`."
+            ),
+            err=True,
+        )
 
 
 @app.command()
@@ -107,14 +116,10 @@ def models() -> None:
     """List the models that are here, and those that are known to be had."""
     from cdesearch.shelf import read_shelf
 
-    rows = list(read_shelf())
-    widths = [max(len(getattr(row, column)) for row in rows) for column in ("where", "name", "what")]
-    for row in rows:
-        cells = zip((row.where, row.name, row.what), widths, strict=True)
-        typer.echo("  ".join([*(f"{cell:<{width}}" for cell, width in cells), f"{row.size:>7}"]))
-    typer.echo(
+    print_rows([(row.where, row.name, row.what, f"{row.size:>7}") for row in read_shelf()])
+    print_text(
         "\n`cdesearch index DOCS --model NAME` uses one, and fetches it where it is not here. NAME may be a checkpoint"
-        "\nfolder, or any sentence-transformers model on BERT, NomicBERT or ModernBERT. Licences: huggingface.co/NAME."
+        " folder, or any sentence-transformers model on BERT, NomicBERT or ModernBERT. Licences: huggingface.co/NAME."
     )
 
 
@@ -154,6 +159,7 @@ def _with_query(arguments: list[str], commands: set[str]) -> list[str]:
     """`cdesearch words ...` means `cdesearch query words ...`."""
     if not arguments or arguments[0].startswith("-") or arguments[0] in commands:
         return arguments
-    for command in get_close_matches(arguments[0], commands, n=1, cutoff=0.7):
-        typer.echo(f"Searching for these words. If you meant the command, run `cdesearch {command}`.", err=True)
+    meant = MEANT.get(arguments[0]) or next(iter(get_close_matches(arguments[0], commands, n=1, cutoff=0.7)), None)
+    if meant:
+        typer.echo(f"Searching for these words. If you meant the command, run `cdesearch {meant}`.", err=True)
     return ["query", *arguments]

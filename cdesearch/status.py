@@ -47,6 +47,7 @@ def _facts(index: Index) -> dict[str, Any]:
         "new_files": changes["new"],
         "modified_files": changes["modified"],
         "deleted_files": changes["deleted"],
+        "missing_sources": [str(source) for source in index.sources if not source.exists()],
         "drift": _drift(index),
     }
 

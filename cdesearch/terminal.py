@@ -3,6 +3,7 @@
 import json
 import sys
 import unicodedata
+from collections.abc import Iterable, Sequence
 from typing import Any
 
 # Control characters (Cc) steer the terminal, surrogates (Cs) cannot be encoded, and line and paragraph separators
@@ -22,6 +23,37 @@ def printable(text: str) -> str:
 def counted(number: int, noun: str) -> str:
     """A number with its noun, such as "1 chunk" or "1,234 chunks"."""
     return f"{number:,} {noun}{'' if number == 1 else 's'}"
+
+
+def print_rows(rows: Iterable[Sequence[str]]) -> None:
+    """Print cells in columns; on a terminal that is too narrow a cell goes on below itself."""
+    from rich.console import Console
+    from rich.table import Table
+    from rich.text import Text
+
+    console = Console(file=sys.stdout, highlight=False)
+    if not console.is_terminal:
+        rows = list(rows)
+        widths = [max(map(len, column)) for column in zip(*rows, strict=True)]
+        for row in rows:
+            cells = (f"{cell:<{width}}" for cell, width in zip(row, widths, strict=True))
+            sys.stdout.write("  ".join(cells).rstrip() + "\n")
+        return
+    grid = Table.grid(padding=(0, 2))
+    for row in rows:
+        grid.add_row(*map(Text, row))
+    for column in grid.columns:
+        column.overflow = "fold"
+    grid.columns[0].no_wrap = True  # the name of a row
+    console.print(grid)
+
+
+def print_text(text: str) -> None:
+    """Print one paragraph, wrapped between words on a terminal."""
+    from rich.console import Console
+
+    console = Console(file=sys.stdout, highlight=False)
+    console.print(text, markup=False, soft_wrap=not console.is_terminal)
 
 
 def print_json(value: Any) -> None:

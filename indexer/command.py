@@ -5,7 +5,7 @@ import sys
 from collections import Counter
 from collections.abc import Sequence
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Literal
+from typing import TYPE_CHECKING, Annotated, Any, Literal
 
 import typer
 from rich.console import Console
@@ -91,13 +91,14 @@ def index(
         raise typer.Exit(SKIPPED_FILES)
 
 
-def build_quietly(paths: list[Path]) -> Path:
-    """Build or update the index of `paths` without a word; returns its folder."""
+def build_quietly(paths: list[Path], *, columns: dict[str, str | None], **options: Any) -> Path:
+    """Build or update the index of `paths` silently; returns its folder. `options` are fields of Options."""
     from indexer.build import build
+    from indexer.formats.records import Columns
     from indexer.progress import Silent
     from indexer.settings import Options
 
-    return build(paths, Options(), Silent()).folder
+    return build(paths, Options(columns=Columns(**columns), **options), Silent()).folder
 
 
 def _bytes(size: str) -> int:
@@ -116,7 +117,8 @@ def _summarise(report: "Report") -> None:
     from cdesearch.index import FOLDER
     from cdesearch.terminal import counted, printable
 
-    console = Console(stderr=True, highlight=False, soft_wrap=True)
+    console = Console(stderr=True, highlight=False)
+    console.soft_wrap = not console.is_terminal  # a terminal would break lines within words
     held = f"{counted(report.n_documents, 'document')}, {counted(report.n_chunks, 'chunk')}"
     if not report.changed:
         console.print(f"Nothing has changed: {held}.")
@@ -146,7 +148,8 @@ def _summarise(report: "Report") -> None:
             f"Ignored: {report.n_files['ignored']:,}. `cdesearch status{where} --files` says by which rules.",
             markup=False,
         )
-    console.print(f'Next: cdesearch query{where} "your question"', markup=False)
+    # One line, however narrow the terminal is: it is there to be copied.
+    console.print(f'Next: cdesearch query{where} "your question"', markup=False, soft_wrap=True)
 
 
 def _dropped(files: "Sequence[Skipped]") -> str:
