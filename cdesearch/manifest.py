@@ -81,6 +81,8 @@ class Manifest:
 
 def _checked(values: dict[str, Any]) -> dict[str, Any]:
     """Exactly the fields of a manifest, each of its type and range; raises KeyError, TypeError or ValueError."""
+    for name in values.keys() - {item.name for item in fields(Manifest)}:
+        raise TypeError(f"{_shown(name)} is no field of it")
     if not isinstance(values["sources"], list):
         raise TypeError(f"sources is {_shown(values['sources'])}")
     values = values | {"sources": tuple(values["sources"])}

@@ -3,7 +3,8 @@
 import json
 import sys
 import unicodedata
-from collections.abc import Iterable, Sequence
+from collections.abc import Sequence
+from textwrap import fill
 from typing import Any
 
 # Control characters (Cc) steer the terminal, surrogates (Cs) cannot be encoded, and line and paragraph separators
@@ -11,6 +12,7 @@ from typing import Any
 _UNSAFE = {"Cc", "Cf", "Cs", "Zl", "Zp"}
 # Scripts and emoji need these format characters to join letters or to keep them apart, and a soft hyphen is harmless.
 _JOINERS = {"\u00ad", "\u200c", "\u200d", "\u2060"}
+LEAST_COLUMN = 16  # characters of the widest column of a table, where a terminal is narrow
 
 
 def printable(text: str) -> str:
@@ -25,26 +27,29 @@ def counted(number: int, noun: str) -> str:
     return f"{number:,} {noun}{'' if number == 1 else 's'}"
 
 
-def print_rows(rows: Iterable[Sequence[str]]) -> None:
-    """Print cells in columns; on a terminal that is too narrow a cell goes on below itself."""
+def print_rows(rows: Sequence[Sequence[str]]) -> None:
+    """Print cells in columns; on a narrow terminal the widest cells go on below themselves, or each row by itself."""
     from rich.console import Console
     from rich.table import Table
     from rich.text import Text
 
     console = Console(file=sys.stdout, highlight=False)
+    widths = [max(map(len, column)) for column in zip(*rows, strict=True)]
     if not console.is_terminal:
-        rows = list(rows)
-        widths = [max(map(len, column)) for column in zip(*rows, strict=True)]
         for row in rows:
             cells = (f"{cell:<{width}}" for cell, width in zip(row, widths, strict=True))
             sys.stdout.write("  ".join(cells).rstrip() + "\n")
         return
+    if sum(widths) - max(widths) + 2 * len(widths) + LEAST_COLUMN > console.width:
+        for row in rows:
+            line = "  ".join(cell.strip() for cell in row)
+            sys.stdout.write(fill(line, console.width, subsequent_indent="  ", break_on_hyphens=False) + "\n")
+        return
     grid = Table.grid(padding=(0, 2))
     for row in rows:
         grid.add_row(*map(Text, row))
-    for column in grid.columns:
-        column.overflow = "fold"
-    grid.columns[0].no_wrap = True  # the name of a row
+    for column, width in zip(grid.columns, widths, strict=True):
+        column.overflow, column.no_wrap = "fold", width < max(widths)
     console.print(grid)
 
 

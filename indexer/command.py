@@ -160,7 +160,7 @@ def _dropped(files: "Sequence[Skipped]") -> str:
     reasons = list(dict.fromkeys(file.reason.partition("; ")[0] for file in files))  # without the columns there are
     which = "" if len(reasons) == 1 else "the first: "
     line = f"{len(files):,} {are} no longer in it: {_some([file.path for file in files])} ({which}{reasons[0]})."
-    if "-column)" in reasons[0]:
+    if any("-column)" in reason for reason in reasons):
         line += (
             " The columns that are named hold for all files of an index: give these an index of their own (--index),"
             " or run `cdesearch index --rebuild PATH` with other options."
