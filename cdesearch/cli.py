@@ -14,6 +14,7 @@ import typer
 
 from cdesearch import __version__
 from cdesearch.cold_start import shorten_cold_start
+from cdesearch.errors import InputError
 from cdesearch.exits import NO_HITS, run_and_exit
 from cdesearch.terminal import print_json, print_rows, print_text, printable
 from cdesearch.trust_command import trust
@@ -85,7 +86,7 @@ def status(
     skipped: Annotated[bool, typer.Option("--skipped", help="Only those that should have been read.")] = False,
     as_json: Annotated[bool, typer.Option("--json", help="One JSON object.")] = False,
 ) -> None:
-    """Say what is indexed, with which model and context, and what has changed since."""
+    """Say what is indexed and what has changed. Also: with which model and context."""
     from cdesearch.index import Index
 
     opened = Index.open(index)
@@ -113,7 +114,7 @@ def status(
 
 @app.command()
 def models() -> None:
-    """List the models that are here, and those that are known to be had."""
+    """List models that are here or can be had."""
     from cdesearch.shelf import read_shelf
 
     print_rows([(row.where, row.name, row.what, f"{row.size:>7}") for row in read_shelf()])
@@ -139,6 +140,8 @@ def main() -> None:
 
 def _run() -> int | None:
     arguments = _with_query(sys.argv[1:], _add_commands())
+    if arguments[:1] == ["index"] and "" in arguments:  # as a path it would mean the working directory
+        raise InputError("An argument is empty.", "Name a folder or file; the working directory is `.`.")
     code: int | None = app(arguments or ["--help"], prog_name="cdesearch", standalone_mode=False)
     return code
 
@@ -156,9 +159,11 @@ def _add_commands() -> set[str]:
 
 
 def _with_query(arguments: list[str], commands: set[str]) -> list[str]:
-    """`cdesearch words ...` means `cdesearch query words ...`."""
-    if not arguments or arguments[0].startswith("-") or arguments[0] in commands:
+    """`cdesearch words ...` means `cdesearch query words ...`, also where its options come first."""
+    if not arguments or arguments[0] in {"--help", "--version"} or arguments[0] in commands:
         return arguments
+    if arguments[0].startswith("-"):
+        return arguments if commands.intersection(arguments) else ["query", *arguments]
     meant = MEANT.get(arguments[0]) or next(iter(get_close_matches(arguments[0], commands, n=1, cutoff=0.7)), None)
     if meant:
         typer.echo(f"Searching for these words. If you meant the command, run `cdesearch {meant}`.", err=True)

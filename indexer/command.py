@@ -58,7 +58,7 @@ def index(
     wait: Annotated[bool, typer.Option("--wait", help="Wait for another run on the same index.")] = False,
     as_json: Annotated[bool, typer.Option("--json", help="One JSON object on stdout.")] = False,
 ) -> None:
-    """Index folders and files, or bring their index up to date."""
+    """Index files and folders, or update an index. Only what is new, changed or gone is looked at again."""
     from cdesearch.terminal import print_json
     from indexer.build import build
     from indexer.formats.records import Columns

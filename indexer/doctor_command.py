@@ -22,7 +22,7 @@ def doctor(
     wait: Annotated[bool, typer.Option("--wait", help="Wait for another run on the same index.")] = False,
     as_json: Annotated[bool, typer.Option("--json", help="One JSON object on stdout.")] = False,
 ) -> None:
-    """Read every byte of an index and say what is damaged; exit code 2 where something is."""
+    """Say what is damaged in an index. Every byte of it is read; the exit code is 2 where something is damaged."""
     from indexer.doctor import diagnose, locate
     from indexer.progress import shown_on_stderr
     from indexer.repair import repair as mend

@@ -35,6 +35,15 @@ def test_bare_words_are_a_query(indexed):
     assert cdesearch("cat", "-k", "1", cwd=indexed).stdout.startswith(" 1 pets.md:1")
 
 
+def test_options_of_a_query_may_come_first(indexed):
+    assert cdesearch("-k", "1", "cat", cwd=indexed).stdout.startswith(" 1 pets.md:1")
+
+
+def test_every_command_but_train_fits_its_line_of_the_help(tmp_path):
+    lines = cdesearch("--help", cwd=tmp_path).stdout.partition("Commands:")[2].splitlines()
+    assert [line.split()[0] for line in lines if line.endswith("...")] in ([], ["train"])
+
+
 def test_json(indexed):
     answer = json.loads(cdesearch("query", "whale", "--json", "--mode", "text", cwd=indexed).stdout)
     assert answer["hits"][0]["text"] == "A whale sings." and answer["mode"] == "text"
@@ -66,6 +75,8 @@ def test_status(indexed):
         (["query", " "], "The query is empty."),
         (["query", "cat", "--mode", "foo"], "error: Invalid value for '--mode': 'foo' is not one of"),
         (["index", "nowhere"], "no folder or file"),
+        (["index", ""], "An argument is empty."),
+        (["-k", "3"], "Missing argument 'words'. See `cdesearch query --help`."),
         (["index", ".", "--max-file-size", "big"], "no file size"),
         (["index", ".", "--model", "nowhere"], "no checkpoint"),
         (["index", ".", "--model", "me/model"], "Where there is network, run `hf download me/model --local-dir model`"),
