@@ -4,7 +4,6 @@ import json
 import sys
 import unicodedata
 from collections.abc import Sequence
-from textwrap import fill
 from typing import Any
 
 # Control characters (Cc) steer the terminal, surrogates (Cs) cannot be encoded, and line and paragraph separators
@@ -29,6 +28,8 @@ def counted(number: int, noun: str) -> str:
 
 def print_rows(rows: Sequence[Sequence[str]]) -> None:
     """Print cells in columns; on a narrow terminal the widest cells go on below themselves, or each row by itself."""
+    from textwrap import fill
+
     from rich.console import Console
     from rich.table import Table
     from rich.text import Text
