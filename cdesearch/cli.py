@@ -1,6 +1,7 @@
 """The command line: `query`, `status`, `models`, and the commands that other packages bring."""
 
 import os
+import shlex
 import sys
 import time
 from difflib import get_close_matches
@@ -13,10 +14,12 @@ import typer
 
 from cdesearch import __version__
 from cdesearch.cold_start import shorten_cold_start
+from cdesearch.errors import InputError
 from cdesearch.exits import NO_HITS, run_and_exit
-from cdesearch.terminal import print_json, printable
+from cdesearch.terminal import print_json, print_rows, print_text, printable
 from cdesearch.trust_command import trust
 
+MEANT = {"help": "--help", "search": "query"}  # what other programs call these
 IndexOption = Annotated[Path | None, typer.Option("--index", help="Index folder; default: the nearest one upward.")]
 
 app = typer.Typer(add_completion=False, no_args_is_help=True, pretty_exceptions_enable=False, rich_markup_mode=None)
@@ -40,8 +43,10 @@ def query(
     model: Annotated[
         Path | None, typer.Option(help="The model that built the index, where an index from elsewhere names another.")
     ] = None,
-    context_off: Annotated[bool, typer.Option(help="Encode the query without context, to compare.")] = False,
-    full: Annotated[bool, typer.Option(help="Show whole chunks.")] = False,
+    context_off: Annotated[
+        bool, typer.Option("--context-off", help="Encode the query without context, to compare.")
+    ] = False,
+    full: Annotated[bool, typer.Option("--full", help="Show whole chunks.")] = False,
     as_json: Annotated[bool, typer.Option("--json", help="One JSON object.")] = False,
 ) -> None:
     """Answer a question from the index."""
@@ -75,11 +80,13 @@ def query(
 @app.command()
 def status(
     index: IndexOption = None,
-    files: Annotated[bool, typer.Option(help="List every file that was seen, and what became of it.")] = False,
-    skipped: Annotated[bool, typer.Option(help="With --files: only those that should have been read.")] = False,
+    files: Annotated[
+        bool, typer.Option("--files", help="List every file that was seen, and what became of it.")
+    ] = False,
+    skipped: Annotated[bool, typer.Option("--skipped", help="Only those that should have been read.")] = False,
     as_json: Annotated[bool, typer.Option("--json", help="One JSON object.")] = False,
 ) -> None:
-    """Say what is indexed, with which model and context, and what has changed since."""
+    """Say what is indexed and what has changed. Also: with which model and context."""
     from cdesearch.index import Index
 
     opened = Index.open(index)
@@ -93,24 +100,27 @@ def status(
     if as_json:
         print_json(report)
         return
-    width = max(map(len, report))
-    for name, value in report.items():
-        typer.echo(f"{name.replace('_', ' '):<{width}}  {printable(str(value))}")
+    missing = report.pop("missing_sources")
+    print_rows([(name.replace("_", " "), printable(str(value))) for name, value in report.items()])
+    for source in missing:
+        typer.echo(
+            printable(
+                f"{source} was indexed and is no longer there. Put it back, or name what to index in its place:"
+                f" `cdesearch index --rebuild PATH --index {shlex.quote(str(opened.folder))}`."
+            ),
+            err=True,
+        )
 
 
 @app.command()
 def models() -> None:
-    """List the models that are here, and those that are known to be had."""
+    """List models that are here or can be had."""
     from cdesearch.shelf import read_shelf
 
-    rows = list(read_shelf())
-    widths = [max(len(getattr(row, column)) for row in rows) for column in ("where", "name", "what")]
-    for row in rows:
-        cells = zip((row.where, row.name, row.what), widths, strict=True)
-        typer.echo("  ".join([*(f"{cell:<{width}}" for cell, width in cells), f"{row.size:>7}"]))
-    typer.echo(
+    print_rows([(row.where, row.name, row.what, f"{row.size:>7}") for row in read_shelf()])
+    print_text(
         "\n`cdesearch index DOCS --model NAME` uses one, and fetches it where it is not here. NAME may be a checkpoint"
-        "\nfolder, or any sentence-transformers model on BERT, NomicBERT or ModernBERT. Licences: huggingface.co/NAME."
+        " folder, or any sentence-transformers model on BERT, NomicBERT or ModernBERT. Licences: huggingface.co/NAME."
     )
 
 
@@ -130,6 +140,8 @@ def main() -> None:
 
 def _run() -> int | None:
     arguments = _with_query(sys.argv[1:], _add_commands())
+    if arguments[:1] == ["index"] and "" in arguments:  # as a path it would mean the working directory
+        raise InputError("An argument is empty.", "Name a folder or file; the working directory is `.`.")
     code: int | None = app(arguments or ["--help"], prog_name="cdesearch", standalone_mode=False)
     return code
 
@@ -147,9 +159,12 @@ def _add_commands() -> set[str]:
 
 
 def _with_query(arguments: list[str], commands: set[str]) -> list[str]:
-    """`cdesearch words ...` means `cdesearch query words ...`."""
-    if not arguments or arguments[0].startswith("-") or arguments[0] in commands:
+    """`cdesearch words ...` means `cdesearch query words ...`, also where its options come first."""
+    if not arguments or arguments[0] in {"--help", "--version"} or arguments[0] in commands:
         return arguments
-    for command in get_close_matches(arguments[0], commands, n=1, cutoff=0.7):
-        typer.echo(f"Searching for these words. If you meant the command, run `cdesearch {command}`.", err=True)
+    if arguments[0].startswith("-"):
+        return arguments if commands.intersection(arguments) else ["query", *arguments]
+    meant = MEANT.get(arguments[0]) or next(iter(get_close_matches(arguments[0], commands, n=1, cutoff=0.7)), None)
+    if meant:
+        typer.echo(f"Searching for these words. If you meant the command, run `cdesearch {meant}`.", err=True)
     return ["query", *arguments]

@@ -32,7 +32,8 @@ class Embedder:
 
         Raises InputError where there are no texts.
         """
-        if not texts:
+        _check_texts(texts)
+        if not len(texts):
             raise InputError("A context needs texts.", "Give the texts of your corpus, or a sample of some thousands.")
         n = min(size or self.encoder.context_size, len(texts))
         rows = sorted(np.random.default_rng(seed).choice(len(texts), n, replace=False).tolist())
@@ -55,6 +56,12 @@ class Embedder:
         if prompt_name not in ROLES:
             raise InputError(f"There is no prompt {prompt_name}.", "Use query or document.")
         one = isinstance(sentences, str)
+        if not one:
+            _check_texts(sentences)
+        if dataset_embeddings is not None and not isinstance(dataset_embeddings, Context):
+            raise InputError(
+                f"A context of type {type(dataset_embeddings).__name__} is none.", "Give what sample_context returns."
+            )
         texts = [sentences] if isinstance(sentences, str) else list(sentences)
         vectors = self.encoder.encode(texts, ROLES[prompt_name], dataset_embeddings)
         return vectors[0] if one else vectors
@@ -67,3 +74,9 @@ class Embedder:
     def get_sentence_embedding_dimension(self) -> int:
         """d."""
         return self.encoder.dimension
+
+
+def _check_texts(texts: Sequence[str]) -> None:
+    """Raise InputError for what is no sequence of texts: one text alone would be taken for its letters."""
+    if isinstance(texts, str) or not hasattr(texts, "__len__") or not all(isinstance(text, str) for text in texts):
+        raise InputError("What is given is no list of texts.", "Give a list of str.")

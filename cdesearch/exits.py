@@ -32,7 +32,8 @@ def run_and_exit(command: Callable[[], Any]) -> NoReturn:
         code = _say(str(error), error.exit_code)
     except _UsageError as error:
         help_command = error.ctx.command_path if error.ctx else "cdesearch"
-        code = _say(f"{error.format_message().removesuffix('.')}. See `{help_command} --help`.", BAD_INPUT)
+        message = error.format_message().replace(" Value error, ", " ").removesuffix(".")
+        code = _say(f"{message}. See `{help_command} --help`.", BAD_INPUT)
     except KeyboardInterrupt:
         code = INTERRUPTED
     except BrokenPipeError:

@@ -50,7 +50,7 @@ class FileRecord:
 
     path: str
     outcome: Outcome
-    reason: str = ""  # the rule that ignores it, or why it was skipped
+    reason: str = ""  # the rule that ignores it, why it was skipped, or what of an indexed file could not be read
     size: int | None = None  # of files that were read or should have been
     mtime_ns: int | None = None
     file_hash: str | None = None  # of what was read

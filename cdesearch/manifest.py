@@ -66,30 +66,49 @@ class Manifest:
         """
         try:
             values = json.loads(read_small(file, MAX_BYTES))
+            if not isinstance(values, dict):
+                raise TypeError("it holds no JSON object")
             version = values["format"]
             if version == FORMAT:
                 return cls(**_checked(values))
         except (IndexDamagedError, IndexUntrustedError):
             raise
         except (OSError, ValueError, KeyError, TypeError, RecursionError) as error:
-            raise IndexDamagedError(f"{file} cannot be read ({error!r:.200}).", REBUILD) from None
-        raise IndexMismatchError(f"{file} has index format {version!r:.20}; this cdesearch reads {FORMAT}.", REBUILD)
+            raise IndexDamagedError(f"{file} cannot be read ({_reason(error)}).", REBUILD) from None
+        raise IndexMismatchError(
+            f"{file} has index format {_shown(version):.20}; this cdesearch reads {FORMAT}.", REBUILD
+        )
 
 
 def _checked(values: dict[str, Any]) -> dict[str, Any]:
     """Exactly the fields of a manifest, each of its type and range; raises KeyError, TypeError or ValueError."""
+    for name in values.keys() - {item.name for item in fields(Manifest)}:
+        raise TypeError(f"{_shown(name)} is no field of it")
+    if not isinstance(values["sources"], list):
+        raise TypeError(f"sources is {_shown(values['sources'])}")
     values = values | {"sources": tuple(values["sources"])}
     for item in fields(Manifest):
         value = values[item.name]
         kind: Any = item.type if isinstance(item.type, UnionType) else get_origin(item.type) or item.type
         is_kind = isinstance(value, (int, float) if kind is float else kind)
         if not is_kind or (isinstance(value, bool) and kind is not bool):
-            raise TypeError(f"{item.name} is {value!r:.100}")
+            raise TypeError(f"{item.name} is {_shown(value)}")
         if item.name in MOST and not (math.isfinite(value) and 0 <= value <= MOST[item.name]):
-            raise ValueError(f"{item.name} is {value!r:.100}")
+            raise ValueError(f"{item.name} is {_shown(value)}")
     _check_texts(values)
     _check_places(values["root"], values["sources"])
     return values
+
+
+def _reason(error: Exception) -> str:
+    if isinstance(error, KeyError):
+        return f"{error.args[0]} is missing"
+    return (error.strerror if isinstance(error, OSError) else None) or str(error)[:200]
+
+
+def _shown(value: Any) -> str:
+    """A value as it stands in the file, cut where it is long."""
+    return json.dumps(value)[:100]
 
 
 def _check_texts(values: dict[str, Any]) -> None:
@@ -98,9 +117,9 @@ def _check_texts(values: dict[str, Any]) -> None:
     if not all(isinstance(source, str) for source in values["sources"]):
         raise TypeError("sources holds texts")
     if counts.keys() != OUTCOMES or not all(type(count) is int and count >= 0 for count in counts.values()):
-        raise ValueError(f"files is {counts!r:.100}")
+        raise ValueError(f"files is {_shown(counts)}")
     if not columns.keys() <= COLUMNS or not all(name is None or isinstance(name, str) for name in columns.values()):
-        raise ValueError(f"columns is {columns!r:.100}")
+        raise ValueError(f"columns is {_shown(columns)}")
 
 
 def _check_places(root: str, sources: tuple[str, ...]) -> None:
@@ -111,7 +130,7 @@ def _check_places(root: str, sources: tuple[str, ...]) -> None:
     below = named.parts[1:] if named.parts[:1] == ("..",) else None
     is_inside = below is not None and ".." not in below
     if "\0" in root or not (is_inside or (named.is_absolute() and ".." not in named.parts)):
-        raise ValueError(f"root is {root!r:.100}")
+        raise ValueError(f"root is {_shown(root)}")
     for source in map(PurePath, sources):
         if source.is_absolute() or source.drive or ".." in source.parts or "\0" in str(source):
-            raise ValueError(f"a source is {str(source)!r:.100}")
+            raise ValueError(f"a source is {_shown(str(source))}")

@@ -16,6 +16,7 @@ from cdesearch.terminal import printable
 
 PASSAGE_LINES = 4
 INDENT = 3
+TAB = 4  # a tab is shown as so many blanks: a raw one would break the indentation
 STEM = 4  # letters that two forms of a word must share to be marked alike
 
 
@@ -32,7 +33,7 @@ def show_hits(query: str, hits: Sequence[Hit], root: Path, *, full: bool) -> Non
         if trail:
             _indented(console, Text(printable(trail), style="dim"))
         for line in _passage(hit.chunk.body, words, full=full):
-            _indented(console, _marked(printable(line), words))
+            _indented(console, _marked(printable(line.expandtabs(TAB)), words))
         console.print()
 
 

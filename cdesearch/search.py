@@ -4,6 +4,7 @@ from collections.abc import Sequence
 from concurrent.futures import ThreadPoolExecutor
 from copy import copy
 from dataclasses import dataclass
+from numbers import Integral
 from pathlib import Path
 from typing import Any, Literal, get_args
 
@@ -108,7 +109,7 @@ class Searcher:
         Raises QueryError for a query, `k`, `mode` or `path` that has no meaning and IndexStateError for an index that
         cannot be used. Where updates have removed the generation that was open, the newest one is opened and answers.
         """
-        _check(query, k, mode)
+        _check(query, k, mode, path)
         k = min(k, max(1, self.index.manifest.n_chunks))  # LanceDB reserves memory for as many as are asked for
         reader = copy(self)  # one answer reads one generation, even where another thread moves on to a newer one
         try:
@@ -211,7 +212,11 @@ class Searcher:
             raise IndexDamagedError(f"{self.index.folder} cannot be searched ({reason}).", REBUILD) from error
 
 
-def _check(query: str, k: int, mode: str) -> None:
+def _check(query: str, k: int, mode: str, path: str | None) -> None:
+    for name, value, kind in (("query", query, str), ("path", path, str | None), ("k", k, Integral)):
+        if not isinstance(value, kind):
+            wanted = "a whole number" if name == "k" else "text"
+            raise QueryError(f"The {name} is of type {type(value).__name__}.", f"Give {wanted}.")
     if not query.strip():
         raise QueryError("The query is empty.", "Type some words.")
     if any(0xD800 <= ord(character) <= 0xDFFF for character in query):  # how Python keeps bytes that are not UTF-8

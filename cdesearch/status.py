@@ -11,7 +11,7 @@ from numpy.typing import NDArray
 
 from cdesearch.document_context import to_unit
 from cdesearch.errors import IndexDamagedError
-from cdesearch.files import OUTCOMES, read_files
+from cdesearch.files import OUTCOMES, FileRecord, read_files
 from cdesearch.index import REBUILD, Index
 from cdesearch.terminal import print_json, printable
 from cdesearch.trust import require_trust
@@ -47,13 +47,14 @@ def _facts(index: Index) -> dict[str, Any]:
         "new_files": changes["new"],
         "modified_files": changes["modified"],
         "deleted_files": changes["deleted"],
+        "missing_sources": [str(source) for source in index.sources if not source.exists()],
         "drift": _drift(index),
     }
 
 
 def show_files(index: Index, *, only_skipped: bool, as_json: bool) -> None:
     """Print what became of every file: a line each, or one JSON object."""
-    records = (file for file in read_files(index.generation) if file.outcome == "skipped" or not only_skipped)
+    records = (file for file in read_files(index.generation) if not only_skipped or _is_lost(file))
     if as_json:
         rows = [{"path": file.path, "outcome": file.outcome, "reason": file.reason} for file in records]
         print_json({"root": str(index.root), "files": rows})
@@ -61,6 +62,11 @@ def show_files(index: Index, *, only_skipped: bool, as_json: bool) -> None:
     for file in records:
         reason = f"  ({file.reason})" if file.reason else ""
         sys.stdout.write(printable(f"{file.outcome}  {file.path}{reason}") + "\n")
+
+
+def _is_lost(file: FileRecord) -> bool:
+    """Whether something that should have been read was not: the whole file, or lines of one that is indexed."""
+    return file.outcome == "skipped" or (file.outcome == "indexed" and bool(file.reason))
 
 
 def _changes(index: Index) -> dict[str, int]:

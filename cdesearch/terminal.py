@@ -3,6 +3,7 @@
 import json
 import sys
 import unicodedata
+from collections.abc import Sequence
 from typing import Any
 
 # Control characters (Cc) steer the terminal, surrogates (Cs) cannot be encoded, and line and paragraph separators
@@ -10,13 +11,55 @@ from typing import Any
 _UNSAFE = {"Cc", "Cf", "Cs", "Zl", "Zp"}
 # Scripts and emoji need these format characters to join letters or to keep them apart, and a soft hyphen is harmless.
 _JOINERS = {"\u00ad", "\u200c", "\u200d", "\u2060"}
+LEAST_COLUMN = 16  # characters of the widest column of a table, where a terminal is narrow
 
 
 def printable(text: str) -> str:
-    """`text` with every unsafe character written as an escape such as `\\x1b`; a tab stays a tab."""
+    """`text` with every unsafe character written as an escape such as `\\x1b`, also a tab."""
     if text.isascii() and text.isprintable():
         return text
     return "".join(_escaped(character) for character in text)
+
+
+def counted(number: int, noun: str) -> str:
+    """A number with its noun, such as "1 chunk" or "1,234 chunks"."""
+    return f"{number:,} {noun}{'' if number == 1 else 's'}"
+
+
+def print_rows(rows: Sequence[Sequence[str]]) -> None:
+    """Print cells in columns; on a narrow terminal the widest cells go on below themselves, or each row by itself."""
+    from textwrap import fill
+
+    from rich.console import Console
+    from rich.table import Table
+    from rich.text import Text
+
+    console = Console(file=sys.stdout, highlight=False)
+    widths = [max(map(len, column)) for column in zip(*rows, strict=True)]
+    if not console.is_terminal:
+        for row in rows:
+            cells = (f"{cell:<{width}}" for cell, width in zip(row, widths, strict=True))
+            sys.stdout.write("  ".join(cells).rstrip() + "\n")
+        return
+    if sum(widths) - max(widths) + 2 * len(widths) + LEAST_COLUMN > console.width:
+        for row in rows:
+            line = "  ".join(cell.strip() for cell in row)
+            sys.stdout.write(fill(line, console.width, subsequent_indent="  ", break_on_hyphens=False) + "\n")
+        return
+    grid = Table.grid(padding=(0, 2))
+    for row in rows:
+        grid.add_row(*map(Text, row))
+    for column, width in zip(grid.columns, widths, strict=True):
+        column.overflow, column.no_wrap = "fold", width < max(widths)
+    console.print(grid)
+
+
+def print_text(text: str) -> None:
+    """Print one paragraph, wrapped between words on a terminal."""
+    from rich.console import Console
+
+    console = Console(file=sys.stdout, highlight=False)
+    console.print(text, markup=False, soft_wrap=not console.is_terminal)
 
 
 def print_json(value: Any) -> None:
@@ -26,7 +69,7 @@ def print_json(value: Any) -> None:
 
 
 def _escaped(character: str) -> str:
-    if character == "\t" or character in _JOINERS or unicodedata.category(character) not in _UNSAFE:
+    if character in _JOINERS or unicodedata.category(character) not in _UNSAFE:
         return character
     code = ord(character)
     if code <= 0xFF:

@@ -136,8 +136,12 @@ def _entries() -> dict[str, Asked]:
         return {name: _entry(one) for name, one in json.loads(text).items()}
     except (ValueError, AttributeError, KeyError, TypeError, RecursionError) as error:
         raise InputError(
-            f"{trust_file()} cannot be read ({error!r:.100}).", "Mend or remove it: it holds what you have confirmed."
+            f"{trust_file()} cannot be read ({_reason(error)}).", "Mend or remove it: it holds what you have confirmed."
         ) from None
+
+
+def _reason(error: Exception) -> str:
+    return f"{error.args[0]} is missing" if isinstance(error, KeyError) else str(error)[:100]
 
 
 def _entry(values: dict[str, Any]) -> Asked:

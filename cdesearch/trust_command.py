@@ -14,7 +14,7 @@ def trust(
     index: Annotated[Path | None, typer.Argument(help="Index folder; default: the nearest one upward.")] = None,
     yes: Annotated[bool, typer.Option("--yes", help="Confirm without asking.")] = False,
 ) -> None:
-    """Show which model and folders an index asks for, and confirm them on this computer after asking."""
+    """Confirm what an index asks for. Shows its model and folders, and confirms them on this computer after asking."""
     from cdesearch.index import Index
     from cdesearch.trust import asked_by, confirm, trust_file
 

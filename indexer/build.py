@@ -52,6 +52,8 @@ class Report:
     n_chunks: int
     embedded: int
     skipped: tuple[Skipped, ...]
+    in_part: tuple[Skipped, ...]  # indexed without the lines that could not be read
+    dropped: tuple[Skipped, ...]  # still there, but no longer in the index
     n_files: dict[str, int]  # that were indexed, ignored and skipped
     seconds: float
     size_bytes: int
@@ -93,6 +95,8 @@ def build(paths: Sequence[Path], options: Options, progress: Progress) -> Report
             n_chunks=index.manifest.n_chunks,
             embedded=embedded or 0,
             skipped=plan.skipped,
+            in_part=plan.in_part,
+            dropped=plan.dropped,
             n_files=plan.counts,
             seconds=time.time() - started,
             size_bytes=index.size_bytes(),
@@ -245,7 +249,7 @@ def _read_all(plan: Plan, spool: Spool, pool: Pool, reading: Reading, progress: 
                 spool.drop(source.path)
                 del records[first:]
             plan.files[source.path] = FileRecord(
-                source.path, outcome, event.reason or "", source.size, source.mtime_ns, file_hash
+                source.path, outcome, event.reason or event.note, source.size, source.mtime_ns, file_hash
             )
             first, file_hash = len(records), None
             advance(1)

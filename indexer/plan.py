@@ -44,6 +44,19 @@ class Plan:
         return tuple(Skipped(file.path, file.reason) for file in self.files.values() if file.outcome == "skipped")
 
     @property
+    def in_part(self) -> tuple[Skipped, ...]:
+        """Files that are indexed without what could not be read of them."""
+        files = self.files.values()
+        return tuple(Skipped(file.path, file.reason) for file in files if file.outcome == "indexed" and file.reason)
+
+    @property
+    def dropped(self) -> tuple[Skipped, ...]:
+        """Files that are still there, and were indexed before but no longer are."""
+        indexed = {path for path, file in self.before.items() if file.outcome == "indexed"}
+        files = (file for path, file in self.files.items() if path in indexed and file.outcome != "indexed")
+        return tuple(Skipped(file.path, file.reason) for file in files)
+
+    @property
     def counts(self) -> dict[str, int]:
         """How many files ended in which way."""
         ends = Counter(file.outcome for file in self.files.values())

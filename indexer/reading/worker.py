@@ -22,7 +22,7 @@ from cdesearch.errors import CdesearchError
 from cdesearch.schema import Chunk, chunk_to_row
 from indexer.chunk import Chunker
 from indexer.formats import RECORDS, suffix_of
-from indexer.formats.records import Columns
+from indexer.formats.records import Columns, LeftOut
 from indexer.formats.unreadable import UnreadableError
 from indexer.opening import open_regular
 from indexer.read import hash_contents, read
@@ -91,9 +91,10 @@ class Reader:
         source = Source(Path(task["file"]), task["path"], task["size"], task["mtime_ns"], top)
         outbox = _Outbox(self._answers)
         reason: str | None = None
+        left_out = LeftOut()
         retire = False
         try:
-            self._read(source, outbox)
+            self._read(source, outbox, left_out)
             outbox.flush()
         except UnreadableError as error:
             reason = str(error)
@@ -107,10 +108,10 @@ class Reader:
         except BaseException as error:
             reason = f"could not be read: its parser failed ({type(error).__name__})"
         # Messages in the outbox are of a file that failed, or are sent: either way they are not needed any more.
-        send(self._answers, Message({"kind": "done", "reason": reason}))
+        send(self._answers, Message({"kind": "done", "reason": reason, "note": str(left_out)}))
         return retire
 
-    def _read(self, source: Source, outbox: "_Outbox") -> None:
+    def _read(self, source: Source, outbox: "_Outbox", left_out: LeftOut) -> None:
         is_records = suffix_of(source.path) in RECORDS
         with open_regular(source.file, source.top, outbox.progress if is_records else lambda: None) as file:
             stream: Any = file
@@ -122,7 +123,7 @@ class Reader:
                 stream = io.BytesIO(data)
             outbox.begin(hash_contents(stream))
             seen: set[str] = set()
-            for document in read(source, stream, self._columns):
+            for document in read(source, stream, self._columns, left_out):
                 if len(document.text) > self.limits.characters:
                     raise UnreadableError(f"holds more than {self.limits.characters:,} characters of text")
                 before = len(seen)

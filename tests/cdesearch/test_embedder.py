@@ -25,3 +25,10 @@ def test_bad_input_is_said(tiny_checkpoint):
         embedder.encode("the cat", prompt_name="passage")
     with pytest.raises(InputError, match="needs texts"):
         embedder.sample_context([])
+    with pytest.raises(InputError, match="no list of texts"):
+        embedder.sample_context("the cat")
+    for sentences in (None, ["the cat", None], 3):
+        with pytest.raises(InputError, match="no list of texts"):
+            embedder.encode(sentences)
+    with pytest.raises(InputError, match="Give what sample_context returns"):
+        embedder.encode("the cat", dataset_embeddings=np.ones((3, 16)))
