@@ -104,7 +104,7 @@ def _check_shape(choice: ModelChoice, config: ModelConfig) -> None:
         "n_layers": config.backbone.n_layers,
     }
     for key, value in shape.items():
-        if key in choice.model_fields_set and getattr(choice, key) not in (None, value):
+        if key in choice.set_keys and getattr(choice, key) not in (None, value):
             raise InputError(
                 f"model.{key} is {getattr(choice, key)}, but {choice.start} was made with {value}.",
                 "Leave the key out, or start from a published biencoder.",

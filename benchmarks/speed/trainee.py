@@ -14,6 +14,7 @@ from trainer.data.batch import Batch, tokenize
 from trainer.data.pairs import prepare
 from trainer.recipe import ModelChoice
 from trainer.run.watch import embed, embed_context
+from trainer.schema import parse
 from trainer.step.gradcache import GradCache
 from trainer.step.loss import Verdict, contrastive
 from trainer.step.whitening_head import StatisticsHead
@@ -40,7 +41,7 @@ class Trainee:
         precision: torch.dtype = torch.float32,
     ) -> None:
         choice = {"start": start, "contextual": contextual, "context_attention": attention}
-        self.model = starting_model(ModelChoice.model_validate({**choice, "freeze_first_stage": frozen})).to(device)
+        self.model = starting_model(parse(ModelChoice, {**choice, "freeze_first_stage": frozen})).to(device)
         self.head = StatisticsHead(self.model.config.statistics).to(device)
         trained = [parameter for parameter in self.model.parameters() if parameter.requires_grad]
         self._optimizer = torch.optim.AdamW(trained, RATE)

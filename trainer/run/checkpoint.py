@@ -9,7 +9,7 @@ import torch
 from torch import nn
 
 from cdesearch.errors import InputError, StorageError
-from trainer.recipe import Recipe, differences
+from trainer.recipe import Recipe, differences, recipe_from_json, recipe_to_json
 
 STATE = "state.pt"
 
@@ -30,7 +30,7 @@ def save_state(
     Raises StorageError.
     """
     state = {
-        "recipe": recipe.model_dump_json(),
+        "recipe": recipe_to_json(recipe),
         "step": progress.step,
         "seconds": progress.seconds,
         "optimizer": optimizer.state_dict(),
@@ -61,7 +61,7 @@ def load_state(
     if not (folder / STATE).is_file():
         raise InputError(f"{folder} has no {STATE} to resume.", "Leave --resume out.")
     state: dict[str, Any] = torch.load(folder / STATE, map_location="cpu", weights_only=True)
-    if changed := differences(Recipe.model_validate_json(state["recipe"]), recipe):
+    if changed := differences(recipe_from_json(state["recipe"]), recipe):
         raise InputError(
             f"{folder} was begun with another recipe: {'; '.join(changed)}.",
             "Resume with the same, or name another out.",
