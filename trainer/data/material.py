@@ -9,13 +9,13 @@ from tokenizers import Tokenizer
 from cdesearch.context.vectors import Floats
 from cdesearch.encode.backends.torch import TorchRuntime
 from cdesearch.encode.encoder import Encoder, Role
-from cdesearch.encode.load import load_encoder
 from cdesearch.models.contextual.model import ContextualModel
 from trainer.data.batch import Batch
 from trainer.data.cluster import Clusters, cluster_documents, kept_clusters, sparse_vectors
 from trainer.data.pairs import Domain, domain_files, prepare
 from trainer.data.stream import BatchStream, split, unclustered
 from trainer.data.surrogate import LexicalScores, Surrogate, surrogate_vectors
+from trainer.data.surrogate_model import open_surrogate
 from trainer.recipe import Recipe
 from trainer.run.display import Display
 from trainer.run.watch import without_dropout
@@ -131,7 +131,7 @@ def _surrogate_encoder(recipe: Recipe, model: ContextualModel, tokenizer: Tokeni
     """The frozen surrogate: any model that `load_encoder` opens, or the start, in no context."""
     folder, limit = recipe.run.surrogate, recipe.batches.max_tokens
     if folder is not None:
-        return load_encoder(folder).cut_at(limit)
+        return open_surrogate(folder, next(model.parameters()).device).cut_at(limit)
     frozen = start_model(recipe.model.start) if is_published(recipe.model.start) else model
     device = next(model.parameters()).device
     config = replace(frozen.config, max_tokens=limit)
