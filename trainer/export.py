@@ -3,6 +3,7 @@
 import shutil
 import warnings
 from dataclasses import replace
+from importlib.util import find_spec
 from pathlib import Path
 from tempfile import TemporaryDirectory
 from typing import Literal
@@ -63,7 +64,8 @@ def export(
     precision: Precision = "fp32",
     dtype: torch.dtype = torch.float32,
 ) -> None:
-    """Write the whole checkpoint folder. Joint models get no ONNX graphs: they run on torch.
+    """Write the whole checkpoint folder. Joint models get no ONNX graphs, and none gets any where onnx is not
+    installed: they run on torch.
 
     Closed gates leave the context rows out of the graph; a shared first stage needs no graph of its own then.
     """
@@ -73,7 +75,7 @@ def export(
     save_checkpoint(model, folder, dtype)
     if tokenizer.resolve() != (folder / "tokenizer.json").resolve():
         shutil.copyfile(tokenizer, folder / "tokenizer.json")
-    if model.second_stage.joint:
+    if model.second_stage.joint or find_spec("onnx") is None:
         return
     (folder / "onnx").mkdir(exist_ok=True)
     _export_second_stage(model, folder / "onnx" / "second_stage.onnx", precision)

@@ -21,12 +21,14 @@ from cdesearch.models.contextual.model import ContextualModel, load_checkpoint
 from trainer.data.batch import Batch
 from trainer.data.material import Material, prepare_material
 from trainer.export import export
+from trainer.missing import missing_libraries
 from trainer.recipe import ModelChoice, Recipe
 from trainer.run.checkpoint import Progress, load_state, save_state
 from trainer.run.display import Display, Silent
 from trainer.run.distributed import first_goes_ahead, is_first, joined
 from trainer.run.evaluate import evaluate
 from trainer.run.log import Log
+from trainer.run.time_limit import NO_LIMIT, LimitedDisplay, OutOfTime, TimeLimit
 from trainer.run.watch import held_out_losses
 from trainer.start import is_published, start_model
 from trainer.step.document import in_document
@@ -36,13 +38,17 @@ from trainer.step.token_weights import TokenWeights
 from trainer.step.whitening_head import StatisticsHead
 
 
-def train(recipe: Recipe, display: Display, *, resume: bool = False) -> Path:
+def train(recipe: Recipe, display: Display, *, resume: bool = False, limit: TimeLimit = NO_LIMIT) -> Path:
     """Run a recipe; returns the checkpoint folder. Raises CdesearchError; Ctrl-C and kills lose minutes at most.
+
+    Raises OutOfTime where `limit` ends the run early; its state is saved then.
 
     Under torchrun every process runs this; the first one alone writes and speaks.
     """
     with joined() as device:
         display = display if is_first() else Silent()
+        for line in missing_libraries(recipe, device):
+            display.note(line)
         out = recipe.run.out
         out.mkdir(parents=True, exist_ok=True)
         torch.manual_seed(recipe.run.seed)
@@ -52,14 +58,14 @@ def train(recipe: Recipe, display: Display, *, resume: bool = False) -> Path:
         tokenizer = load_tokenizer(recipe.model.start / "tokenizer.json")
         head = StatisticsHead(model.config.statistics).to(device)
         with first_goes_ahead():
-            material = prepare_material(recipe, model, tokenizer, display)
+            material = prepare_material(recipe, model, tokenizer, LimitedDisplay(display, limit))
         optimizer = _optimizer(recipe, model, head)
         modules: dict[str, nn.Module] = {"model": model, "head": head}
         progress = load_state(out, recipe, modules, optimizer) if resume else Progress()
         run = _Run(recipe, model, head, tokenizer, optimizer, material, progress, display)
         if not progress.step:
             run.evaluate()
-        run.go()
+        run.go(limit)
         run.evaluate()
         return run.finish()
 
@@ -148,7 +154,7 @@ class _Run:
         steps = recipe.learning.steps
         self.n_steps = recipe.learning.epochs * material.stream.steps_per_epoch if steps is None else steps
 
-    def go(self) -> None:
+    def go(self, limit: TimeLimit) -> None:
         """Step by step to the end, a checkpoint every few minutes."""
         recipe, progress = self._recipe, self._progress
         advance = self._display.stage("Training", self.n_steps)
@@ -167,7 +173,8 @@ class _Run:
                 every = recipe.run.evaluate_every
                 if every and progress.step % every == 0 and progress.step < self.n_steps:
                     self.evaluate()
-        except KeyboardInterrupt:
+                limit.check()
+        except (KeyboardInterrupt, OutOfTime):
             self._save()
             raise
         self._watch()

@@ -2,10 +2,11 @@
 
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
-from typing import Protocol
+from typing import TYPE_CHECKING, Protocol
 
-from rich.console import Console
-from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeRemainingColumn
+if TYPE_CHECKING:  # a training machine may have no rich
+    from rich.console import Console
+    from rich.progress import Progress
 
 LINES_EVERY = 20  # steps, where nobody watches a bar
 
@@ -38,7 +39,7 @@ class Silent:
 
 
 class _Shown:
-    def __init__(self, console: Console, bars: Progress) -> None:
+    def __init__(self, console: "Console", bars: "Progress") -> None:
         self._console = console
         self._bars = bars
         self._steps = 0
@@ -69,6 +70,9 @@ class _Shown:
 @contextmanager
 def shown_on_stderr() -> Iterator[Display]:
     """For a person."""
+    from rich.console import Console
+    from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeRemainingColumn
+
     console = Console(stderr=True, highlight=False, soft_wrap=True)
     columns = (
         TextColumn("{task.description}"),
