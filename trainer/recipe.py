@@ -95,6 +95,7 @@ class Run:
     work: Path | None = None  # what is made of the pairs, shared by runs of the same data; None: out/data
     surrogate: Path | None = None  # what `cdesearch index --model` takes; None: the start
     checkpoint_minutes: float = 5.0
+    small_state: bool = False  # true: the state in fp16, half as large, from which training continues almost alike
     watch_every: int = 100  # steps between the held-out losses with true, random and null context
     evaluate: list[Path] = field(default_factory=list)  # BEIR folders
     evaluate_every: int | None = None  # steps; None: before and after

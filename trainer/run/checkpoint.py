@@ -1,15 +1,17 @@
 """A run's state on disk: everything that the next step hangs on."""
 
-import os
 from dataclasses import dataclass
+from io import BytesIO
 from pathlib import Path
 from typing import Any
 
 import torch
-from torch import nn
+from torch import Tensor, nn
 
 from cdesearch.errors import InputError, StorageError
 from trainer.recipe import Recipe, differences, recipe_from_json, recipe_to_json
+from trainer.run.parts import read_parts, write_parts
+from trainer.run.small_state import from_small, to_small
 
 STATE = "state.pt"
 
@@ -27,7 +29,7 @@ def save_state(
 ) -> None:
     """Write the state beside the old one, then in its place: a full disk or a kill leaves the old one.
 
-    Raises StorageError.
+    The state holds the trained tensors alone, in files of at most PART bytes. Raises StorageError.
     """
     state = {
         "recipe": recipe_to_json(recipe),
@@ -36,22 +38,27 @@ def save_state(
         "optimizer": optimizer.state_dict(),
         "random": torch.get_rng_state(),
         "cuda": torch.cuda.get_rng_state_all() if torch.cuda.is_available() else [],
-        **{name: module.state_dict() for name, module in modules.items()},
+        **{name: _trained(module) for name, module in modules.items()},
     }
-    fresh = folder / f"{STATE}.new"
+    content = BytesIO()
+    torch.save(to_small(state) if recipe.run.small_state else state, content)
     try:
-        with fresh.open("wb") as file:
-            torch.save(state, file)
-            file.flush()
-            os.fsync(file.fileno())
-    except (OSError, RuntimeError) as error:  # torch's writer hides the system's reason in a RuntimeError
-        fresh.unlink(missing_ok=True)
-        reason = error.strerror if isinstance(error, OSError) else "its disk may be full"
+        write_parts(folder / STATE, content.getbuffer())
+    except OSError as error:
         raise StorageError(
-            f"The state cannot be written to {folder} ({reason}); the one before is kept.",
+            f"The state cannot be written to {folder} ({error.strerror}); the one before is kept.",
             "Make room and run again with --resume.",
         ) from error
-    fresh.replace(folder / STATE)
+
+
+def _trained(module: nn.Module) -> dict[str, Tensor]:
+    """Everything that training changes; frozen parameters are those of the start."""
+    frozen = _frozen(module)
+    return {name: tensor for name, tensor in module.state_dict().items() if name not in frozen}
+
+
+def _frozen(module: nn.Module) -> set[str]:
+    return {name for name, parameter in module.named_parameters() if not parameter.requires_grad}
 
 
 def load_state(
@@ -60,14 +67,17 @@ def load_state(
     """Put a stored state back; raises InputError where it belongs to another recipe."""
     if not (folder / STATE).is_file():
         raise InputError(f"{folder} has no {STATE} to resume.", "Leave --resume out.")
-    state: dict[str, Any] = torch.load(folder / STATE, map_location="cpu", weights_only=True)
+    content = BytesIO(read_parts(folder / STATE))
+    state: dict[str, Any] = from_small(torch.load(content, map_location="cpu", weights_only=True))
     if changed := differences(recipe_from_json(state["recipe"]), recipe):
         raise InputError(
             f"{folder} was begun with another recipe: {'; '.join(changed)}.",
             "Resume with the same, or name another out.",
         )
     for name, module in modules.items():
-        module.load_state_dict(state[name])
+        found = module.load_state_dict(state[name], strict=False)
+        if wrong := {*found.unexpected_keys, *found.missing_keys} - _frozen(module):
+            raise InputError(f"{folder} has the state of another model ({min(wrong)}).", "Run without --resume.")
     optimizer.load_state_dict(state["optimizer"])
     torch.set_rng_state(state["random"])
     if torch.cuda.is_available() and state["cuda"]:
