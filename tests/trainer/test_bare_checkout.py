@@ -162,3 +162,27 @@ def test_a_defect_has_exit_code_70_and_ctrl_c_130(recipe_file, capsys, monkeypat
         assert main([str(recipe_file)]) == code
         (line,) = capsys.readouterr().err.splitlines()
     assert line == f"Stopped. To continue: python -m trainer {recipe_file} --resume"
+
+
+def test_the_gpu_recipe_trains_at_tiny_size(recipe_file, tmp_path, tiny_checkpoint):
+    smaller = {
+        "data.pairs": f'["{tmp_path}/pairs.jsonl"]',
+        "data.keep_out": "[]",
+        "data.held_out": "0.2",
+        "model.start": str(tiny_checkpoint),
+        "batches.size": "8",
+        "batches.cluster_size": "8",
+        "learning.steps": "1",
+        "run.out": str(tmp_path / "gpu"),
+    }
+    recipe = load_recipe(ROOT / "trainer" / "recipes" / "gpu.toml", smaller)
+    batches, learning = recipe.batches, recipe.learning
+    assert (batches.context_size, batches.max_tokens, learning.precision, learning.micro_batch) == (
+        512,
+        128,
+        "bf16",
+        256,
+    )
+    assert recipe.model.gate == 0 and recipe.model.contextual and recipe.model.doors
+    train(recipe, Silent())
+    assert steps_of(recipe.run.out) == [1]
