@@ -183,6 +183,6 @@ def test_the_gpu_recipe_trains_at_tiny_size(recipe_file, tmp_path, tiny_checkpoi
         "bf16",
         256,
     )
-    assert recipe.model.gate == 0 and recipe.model.contextual and recipe.model.doors
+    assert recipe.model.gate == 0 and recipe.model.contextual
     train(recipe, Silent())
     assert steps_of(recipe.run.out) == [1]
