@@ -61,7 +61,14 @@ def repair(folder: Path, wait: bool, progress: Progress, say: Callable[[str], No
         else:
             raise _lost(found)
     if needs_update:
-        say(_told(build([], options, progress)))
+        try:
+            report = build([], options, progress)
+        except IndexDamagedError:
+            if options.rebuild:
+                raise
+            say("That generation cannot be updated. The index is built again from its sources, with its settings.")
+            report = build([], replace(options, rebuild=True), progress)
+        say(_told(report))
 
 
 def _has_sound_chunks(live: Examined) -> bool:

@@ -284,7 +284,7 @@ def test_vectors_that_are_no_numbers_are_damage(docs, number):
     forge_rows(docs, "chunks", lambda row: row.update(vector=[number] * len(row["vector"])))
     with pytest.raises(IndexDamagedError, match="not numbers"):
         package.open(docs).search("cat")
-    assert package.open(docs).search("cat", mode="dense") .hits == (), "such vectors are near to nothing"
+    assert package.open(docs).search("cat", mode="dense").hits == (), "such vectors are near to nothing"
 
 
 @pytest.mark.parametrize("name", ["token_weights", "projection", "sample_vectors", "shift", "vectors"])
@@ -419,3 +419,19 @@ def test_a_planted_unfinished_generation_does_not_block_updates(docs, name, is_r
     assert build([docs], Options(), Silent()).changed
     assert package.open(docs).search("new cat", mode="text")
     assert not planted.exists()
+
+
+@pytest.mark.parametrize(
+    ("table", "values"),
+    [("documents", {"n_chunks": -1}), ("documents", {"n_chunks": 2**31 - 1}), ("chunks", {"id": "zz"})],
+)
+def test_an_update_of_documents_that_are_not_those_of_the_chunks_is_refused_and_can_be_repaired(docs, table, values):
+    forge_rows(docs, table, lambda row: row.update(values))
+    before = generation_of(docs)
+    (docs / "a.md").write_text("the cat is elsewhere")
+    with pytest.raises(IndexDamagedError, match="not those of its chunks"):
+        build([docs], Options(), Silent())
+    assert generation_of(docs) == before
+    (before / "files.parquet").write_bytes(b"x")  # the repair now has a reason to begin
+    repair(docs / ".cdesearch", False, Silent(), print)
+    assert diagnose(docs / ".cdesearch").is_sound and package.open(docs).search("elsewhere")
