@@ -1,1 +1,1 @@
-"""Which networks are there, and where do their checkpoints come from?"""
+"""Which kinds of models can be used, and where are their checkpoints?"""

@@ -1,1 +1,1 @@
-"""Which transformer encoders are under the models?"""
+"""Which transformer encoders do the models use?"""

@@ -1,1 +1,1 @@
-"""What does a sentence-transformers folder compute?"""
+"""What does a biencoder in a sentence-transformers folder compute?"""

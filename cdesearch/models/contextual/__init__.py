@@ -1,1 +1,1 @@
-"""What does the contextual model of this project compute? Training and inference share it."""
+"""What does the contextual model of this project compute? Training and inference use the same code."""
