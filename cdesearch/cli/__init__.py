@@ -1,1 +1,1 @@
-"""How do people ask on the command line, and how does a process begin and end?"""
+"""How does the command line read arguments, print results and end the process?"""

@@ -1,1 +1,1 @@
-"""What is an index on disk, and may it be believed?"""
+"""What does an index look like on disk, and how is it checked before it is read?"""
