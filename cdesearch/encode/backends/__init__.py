@@ -1,1 +1,1 @@
-"""On what do the networks run?"""
+"""Which library computes the networks, and on which device?"""
