@@ -1,1 +1,1 @@
-"""What is known of a corpus, and how is it computed?"""
+"""What does a model use from the rest of the corpus, and how is it computed?"""

@@ -1,1 +1,1 @@
-"""How does a query become hits?"""
+"""How does a query become a ranked list of hits?"""
