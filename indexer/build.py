@@ -12,7 +12,7 @@ from cdesearch.encode.load import check_model, load_encoder
 from cdesearch.errors import IndexNotFoundError, InputError, SourceError
 from cdesearch.store.folder import CURRENT, absolute, check_nothing_lost
 from cdesearch.store.index import Index
-from cdesearch.store.trust import Asked, confirm
+from cdesearch.store.trust import TrustRequest, confirm
 from indexer.files.walk import Skipped, find_sources
 from indexer.formats.records import Columns
 from indexer.generations.lock import locked
@@ -59,7 +59,7 @@ def build(paths: Sequence[Path], options: Options, progress: Progress) -> Report
         check_model(settings.model)
         if base is not None:
             base.checks.require_all_changed()
-        with base.checks.explaining() if base else nullcontext():
+        with base.checks.reporting_damage() if base else nullcontext():
             plan = _plan(settings, None if options.refresh_context else base, progress)
             with Pool(worker_count(plan.to_read)) as pool:  # its processes start while the model loads
                 encoder = load_encoder(settings.model, options.device)
@@ -105,9 +105,9 @@ def _existing(path: Path) -> Path:
     return path
 
 
-def _confirmed(folder: Path, asked: Asked) -> str | None:
+def _confirmed(folder: Path, asked: TrustRequest) -> str | None:
     """Record what was typed in this run, or confirmed before; returns what to say where that is not possible."""
-    if asked.is_nothing:
+    if asked.is_empty:
         return None
     try:
         confirm(folder, asked)

@@ -117,7 +117,7 @@ def _bytes(size: str) -> int:
 
 
 def _summarise(report: "Report") -> None:
-    from cdesearch.store.index import FOLDER
+    from cdesearch.store.folder import FOLDER
     from cdesearch.terminal import counted, printable
 
     console = Console(stderr=True, highlight=False)

@@ -14,7 +14,8 @@ from cdesearch.errors import (
     IndexStateError,
     IndexUntrustedError,
 )
-from cdesearch.store.checksums import MANIFEST, ChecksumsError, Damage, find_damage, is_panic, read_checksums
+from cdesearch.store.checksums import MANIFEST, ChecksumsError, read_checksums
+from cdesearch.store.damage import Damage, find_damage, is_panic
 from cdesearch.store.folder import (
     CHECKSUMS,
     FOLDER,

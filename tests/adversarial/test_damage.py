@@ -213,8 +213,8 @@ def test_damage_below_an_open_index_is_named_and_no_crash(sound, monkeypatch):
 def test_an_update_takes_over_checksums_of_large_files_only(sound, monkeypatch):
     monkeypatch.setattr(checksums, "SMALL", 0)
     hashed = []
-    real = checksums._sha256
-    monkeypatch.setattr(checksums, "_sha256", lambda file: hashed.append(file.name) or real(file))
+    real = checksums.sha256_of
+    monkeypatch.setattr(checksums, "sha256_of", lambda file: hashed.append(file.name) or real(file))
     generation = sound.index / "generations" / sound.live
     before = (generation / checksums.CHECKSUMS).read_bytes()
     checksums.write_checksums(generation, generation)

@@ -150,7 +150,7 @@ def test_a_kept_generation_that_names_data_elsewhere_is_not_made_live(cloned):
 def test_a_path_of_the_checksums_that_leads_elsewhere_is_never_opened(docs, tmp_path, monkeypatch, name):
     (tmp_path / "foreign.txt").write_text("private")
     forge_checksums(docs, {name: Entry(7, 1, "0" * 64)})
-    monkeypatch.setattr("cdesearch.store.checksums.find_damage", None)  # looks at files
+    monkeypatch.setattr("cdesearch.store.damage.find_damage", None)  # looks at files
     with pytest.raises(IndexDamagedError, match=r"checksums\.json has other content"):
         package.open(docs)
     found = diagnose(docs / ".cdesearch")

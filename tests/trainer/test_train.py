@@ -133,7 +133,7 @@ def test_the_surrogate_is_the_model_that_the_recipe_names(recipe_file, tmp_path,
     prepare_material(recipe, starting_model(recipe.model), make_tokenizer(), Silent())
     (file,) = (recipe.run.out / "data" / "surrogate").glob("pairs-query-*.npy")
     rows = (json.loads(line) for line in recipe.data.pairs[0].read_text().splitlines())
-    own = load_encoder(surrogate).cut_at(20).encode([row["query"] for row in rows], "query", None)
+    own = load_encoder(surrogate).truncated_to(20).encode([row["query"] for row in rows], "query", None)
     np.testing.assert_allclose(np.load(file), own, atol=1e-5)
 
 

@@ -59,7 +59,7 @@ class GradCache:
         self._precision = precision
         self._device = next(model.parameters()).device
         stage = model.second_stage
-        self._reads_context = stage.joint or not stage.gates_closed or any(gate.requires_grad for gate in stage.gates)
+        self._reads_context = stage.joint or not stage.gates_are_zero or any(gate.requires_grad for gate in stage.gates)
         # Rows that hold the context beside each text differ in length by a short tail alone: they need no packing.
         self._packs = stage.can_pack and has_kernel(torch.empty(0, dtype=precision, device=self._device))
 

@@ -4,7 +4,7 @@ bert         BERT
 nomic_bert   NomicBERT
 modern_bert  ModernBERT
 attention    attention over text, and gated cross-attention to the context
-joint        attention of text and context rows together
+joint        attention over context and text in one sequence
 packed       texts end to end without padding
 rotary       rotary positions
 """

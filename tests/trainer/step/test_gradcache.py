@@ -361,7 +361,7 @@ def test_summed_gradients_are_zero_where_the_batch_touched_nothing():
 def test_everything_stays_on_the_device_of_the_model(attention, is_null, monkeypatch):
     """The meta device holds no numbers and refuses to be mixed with another, as a GPU does."""
     asked = []
-    monkeypatch.setattr(SecondStage, "gates_closed", False)  # this asks for numbers
+    monkeypatch.setattr(SecondStage, "gates_are_zero", False)  # this asks for numbers
     monkeypatch.setattr(gradcache, "has_kernel", lambda tensor: asked.append(tensor.device.type) or False)
     monkeypatch.setattr(gradcache, "give_back", lambda: pytest.fail("it is the processor's memory alone"))
     model, head = (module.to("meta") for module in make_student(replace(TINY, context_attention=attention)))
