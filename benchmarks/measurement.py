@@ -18,7 +18,7 @@ RESULTS = Path(__file__).parent / "results"
 
 
 @dataclass(frozen=True, slots=True)
-class Figure:
+class Measurement:
     """One measured number and the bar it has to pass."""
 
     name: str
@@ -43,20 +43,28 @@ class Figure:
         )
 
 
-def measure(kind: str, suites: Mapping[str, Callable[[], list[Figure]]], settings: dict[str, Any], out: Path) -> None:
-    """Run every suite, show its figures, and keep them as JSON named by suite, date and commit."""
+def measure(
+    kind: str, suites: Mapping[str, Callable[[], list[Measurement]]], settings: dict[str, Any], out: Path
+) -> None:
+    """Run every suite, show its measurements, and keep them as JSON named by suite, date and commit."""
     machine = describe()
     out.mkdir(parents=True, exist_ok=True)
     for name, suite in suites.items():
-        figures = suite()
-        _show(figures)
-        record = {"machine": machine, "settings": settings, "figures": [asdict(figure) for figure in figures]}
+        measurements = suite()
+        _show(measurements)
+        record = {
+            "machine": machine,
+            "settings": settings,
+            "figures": [asdict(measurement) for measurement in measurements],
+        }
         file = out / f"{kind}-{name}-{machine['date']}-{machine['commit']}.json"
         file.write_text(json.dumps(record, indent=2) + "\n", encoding="utf-8")
         print(f"Written to {file}")
 
 
-def chosen(suites: Mapping[str, Callable[[], list[Figure]]], only: str) -> dict[str, Callable[[], list[Figure]]]:
+def chosen(
+    suites: Mapping[str, Callable[[], list[Measurement]]], only: str
+) -> dict[str, Callable[[], list[Measurement]]]:
     """The suites that `only` names, between commas; raises InputError."""
     names = only.split(",")
     if unknown := [name for name in names if name not in suites]:
@@ -64,11 +72,11 @@ def chosen(suites: Mapping[str, Callable[[], list[Figure]]], only: str) -> dict[
     return {name: suites[name] for name in names}
 
 
-def _show(figures: list[Figure]) -> None:
+def _show(measurements: list[Measurement]) -> None:
     table = Table("what", "value", "unit", "bar", "")
-    for figure in figures:
-        verdict = "" if not figure.bar else "passes" if figure.passes else "misses"
-        table.add_row(figure.name, f"{figure.value:,.3g}", figure.unit, figure.bar, verdict)
+    for measurement in measurements:
+        verdict = "" if not measurement.bar else "passes" if measurement.passes else "misses"
+        table.add_row(measurement.name, f"{measurement.value:,.3g}", measurement.unit, measurement.bar, verdict)
     show(table)
 
 

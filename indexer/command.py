@@ -55,10 +55,10 @@ def index(
     as_json: Annotated[bool, typer.Option("--json", help="One JSON object on stdout.")] = False,
 ) -> None:
     """Index folders and files, or bring their index up to date."""
+    from cdesearch.progress import shown_on_stderr
     from cdesearch.terminal import print_json
     from indexer.build import build
     from indexer.formats.records import Columns
-    from indexer.progress import shown_on_stderr
     from indexer.settings import Options
 
     options = Options(
@@ -89,8 +89,8 @@ def index(
 
 def build_quietly(paths: list[Path]) -> Path:
     """Build or update the index of `paths` without a word; returns its folder."""
+    from cdesearch.progress import Silent
     from indexer.build import build
-    from indexer.progress import Silent
     from indexer.settings import Options
 
     return build(paths, Options(), Silent()).folder

@@ -18,8 +18,8 @@ def train(
     plot: Annotated[bool, typer.Option(help="Draw the run into run.svg in the end.")] = False,
 ) -> None:
     """Train a contextual model from pairs of query and document."""
+    from cdesearch.progress import shown_on_stderr
     from trainer.recipe import load_recipe
-    from trainer.run.display import shown_on_stderr
     from trainer.run.plot import draw_run
     from trainer.train import train as run
 

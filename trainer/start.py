@@ -64,7 +64,7 @@ def is_published(folder: Path) -> bool:
 
 
 def _read_bert(source: Path, n_layers: int | None) -> tuple[nn.Module, BackboneConfig]:
-    """The backbone, cut to its first `n_layers`; raises ModelError where it is not a BERT that this project computes."""
+    """The first `n_layers` of the backbone; raises ModelError where it is not a BERT that this project computes."""
     fields = read_fields(source / "config.json")
     try:
         if fields.get("model_type") != "bert":

@@ -92,7 +92,7 @@ def _arms(
 
 def _arm(name: str, recipe: Recipe, planned: dict[str, Any], data: Path) -> Arm:
     """Train unless that is done, measure unless that is done."""
-    from trainer.run.display import shown_on_stderr
+    from cdesearch.progress import shown_on_stderr
     from trainer.train import train
 
     out = recipe.run.out

@@ -7,7 +7,7 @@ from typing import Annotated
 
 import typer
 
-from benchmarks.measurement import RESULTS, Figure, chosen, measure
+from benchmarks.measurement import RESULTS, Measurement, chosen, measure
 
 
 def speed(
@@ -21,16 +21,16 @@ def speed(
     out: Annotated[Path, typer.Option(help="Folder for the JSON.")] = RESULTS,
 ) -> None:
     """Measure indexing, context, search, memory and disk against their bars."""
-    from benchmarks.speed.indexing import index_figures, memory_figures
-    from benchmarks.speed.searching import context_figures, search_figures
+    from benchmarks.speed.indexing import index_measurements, memory_measurements
+    from benchmarks.speed.searching import context_measurements, search_measurements
 
     with tempfile.TemporaryDirectory() as name:
         work = Path(name)
-        suites: dict[str, Callable[[], list[Figure]]] = {
-            "index": lambda: index_figures(corpus, biencoder or installed_minilm(), work, documents, rounds),
-            "context": lambda: context_figures(corpus, biencoder or installed_minilm(), work, rounds),
-            "search": lambda: search_figures(corpus, work, [int(size) for size in sizes.split(",")]),
-            "memory": lambda: memory_figures(corpus, work, memory_chunks),
+        suites: dict[str, Callable[[], list[Measurement]]] = {
+            "index": lambda: index_measurements(corpus, biencoder or installed_minilm(), work, documents, rounds),
+            "context": lambda: context_measurements(corpus, biencoder or installed_minilm(), work, rounds),
+            "search": lambda: search_measurements(corpus, work, [int(size) for size in sizes.split(",")]),
+            "memory": lambda: memory_measurements(corpus, work, memory_chunks),
         }
         settings = {"corpus": corpus.name, "documents": documents, "rounds": rounds, "memory_chunks": memory_chunks}
         measure("speed", chosen(suites, only), settings, out)

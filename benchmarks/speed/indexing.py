@@ -10,9 +10,9 @@ from statistics import median
 from typing import Any
 
 from benchmarks.machine import gemm_rate
-from benchmarks.measurement import Figure
+from benchmarks.measurement import Measurement
 from benchmarks.speed.operations import forward_operations
-from cdesearch.encode.batches import spans_of
+from cdesearch.encode.length_batches import spans_of
 from cdesearch.encode.load import load_encoder
 from cdesearch.store.index import Index
 from indexer.build import build
@@ -27,14 +27,14 @@ _PEAK = (
     "from pathlib import Path\n"
     "from benchmarks.machine import peak_memory\n"
     "from indexer.build import build\n"
-    "from indexer.progress import Silent\n"
+    "from cdesearch.progress import Silent\n"
     "from indexer.settings import Options\n"
     "report = build([Path(sys.argv[1])], Options(index=Path(sys.argv[2]), max_file_bytes=10**10), Silent())\n"
     "print(json.dumps([peak_memory(), report.seconds, report.size_bytes]))\n"
 )
 
 
-def index_figures(corpus: Path, biencoder: Path, work: Path, documents: int, rounds: int) -> list[Figure]:
+def index_measurements(corpus: Path, biencoder: Path, work: Path, documents: int, rounds: int) -> list[Measurement]:
     """The whole of `cdesearch index`, in turns with sentence-transformers encoding the chunks it made."""
     from sentence_transformers import SentenceTransformer
 
@@ -59,15 +59,15 @@ def index_figures(corpus: Path, biencoder: Path, work: Path, documents: int, rou
         theirs.append(time.perf_counter() - started)
     detail = {"chunks": len(texts), "seconds": ours, "sentence_transformers_seconds": theirs}
     return [
-        Figure("index, whole run", len(texts) / median(ours), "chunks/s", detail=detail),
-        Figure("sentence-transformers fp32, the same chunks", len(texts) / median(theirs), "chunks/s"),
-        Figure("index against sentence-transformers", median(theirs) / median(ours), "times", at_least=2.0),
-        Figure("time outside the model", 100 * median(outside), "%", at_most=15),
+        Measurement("index, whole run", len(texts) / median(ours), "chunks/s", detail=detail),
+        Measurement("sentence-transformers fp32, the same chunks", len(texts) / median(theirs), "chunks/s"),
+        Measurement("index against sentence-transformers", median(theirs) / median(ours), "times", at_least=2.0),
+        Measurement("time outside the model", 100 * median(outside), "%", at_most=15),
         _share_of_gemm(texts, median(ours)),
     ]
 
 
-def _share_of_gemm(texts: list[str], seconds: float) -> Figure:
+def _share_of_gemm(texts: list[str], seconds: float) -> Measurement:
     """How much of what this machine multiplies in float32 the whole run reached; int8 may go beyond it."""
     encoder = load_encoder()
     lengths = [min(len(text.ids), encoder.max_tokens) for text in encoder.tokenizer.encode_batch_fast(texts)]
@@ -75,10 +75,10 @@ def _share_of_gemm(texts: list[str], seconds: float) -> Figure:
     operations = forward_operations(encoder.config.backbone, [len(span) for span in spans])
     reached, rate = operations / seconds / 1e9, gemm_rate()
     detail = {"gflops": reached, "gemm_gflops": rate, "tokens": sum(lengths)}
-    return Figure("rate of products, against float32 matrices", 100 * reached / rate, "%", detail=detail)
+    return Measurement("rate of products, against float32 matrices", 100 * reached / rate, "%", detail=detail)
 
 
-def memory_figures(corpus: Path, work: Path, n_chunks: int) -> list[Figure]:
+def memory_measurements(corpus: Path, work: Path, n_chunks: int) -> list[Measurement]:
     """Peak memory of the indexing process, and bytes on disk, for `n_chunks` short records."""
     source = work / "many.jsonl"
     text_bytes = _short_records(corpus, source, n_chunks)
@@ -91,8 +91,8 @@ def memory_figures(corpus: Path, work: Path, n_chunks: int) -> list[Figure]:
     payload = index.manifest.n_chunks * dimension * 4 + text_bytes
     detail = {"chunks": index.manifest.n_chunks, "seconds": seconds, "bytes": size, "text_bytes": text_bytes}
     return [
-        Figure("peak memory while indexing", peak / 1e9, "GB", at_most=1.5, detail=detail),
-        Figure("disk against vectors and text", size / payload, "times", at_most=1.6),
+        Measurement("peak memory while indexing", peak / 1e9, "GB", at_most=1.5, detail=detail),
+        Measurement("disk against vectors and text", size / payload, "times", at_most=1.6),
     ]
 
 

@@ -65,7 +65,7 @@ def _released(config: "ReleasedConfig", ids: "Tensor", context: "Tensor") -> Run
     stage = ReleasedModel(config).eval().second_stage_model
     ones, n_before = torch.ones_like(ids), len(context) + len(stage.soft_prompts)
     mask = torch.cat([ones.new_ones(len(ids), n_before), ones], dim=1)
-    shared = stage.share(context)
+    prefix = stage.context_prefix(context)
 
     def plain() -> "Tensor":
         before = torch.cat([context, stage.soft_prompts]).expand(len(ids), -1, -1)
@@ -73,7 +73,7 @@ def _released(config: "ReleasedConfig", ids: "Tensor", context: "Tensor") -> Run
         return through(stage.steps(mask, len(context)), rows)[:, n_before:]
 
     def once() -> "Tensor":
-        return text_states(shared, stage.enter(stage.backbone.embed(ids)), stage.steps(mask, len(context)))
+        return text_states(prefix, stage.enter(stage.backbone.embed(ids)), stage.steps(mask, len(context)))
 
     return {"plain": plain, "once": once, "no context": lambda: stage.backbone(ids, ones)}
 
@@ -85,16 +85,16 @@ def _ours(config: "ModelConfig", ids: "Tensor", context: "Tensor") -> Runs:
 
     stage = ContextualModel(config).eval().second_stage
     ones, is_null = torch.ones_like(ids), torch.zeros(len(context), dtype=torch.bool)
-    shared = stage.share(context, is_null)
+    prefix = stage.context_prefix(context, is_null)
 
     def plain() -> "Tensor":
-        rows = torch.cat([shared.rows.expand(len(ids), -1, -1), stage.backbone.embed(ids)], dim=1)
+        rows = torch.cat([prefix.rows.expand(len(ids), -1, -1), stage.backbone.embed(ids)], dim=1)
         for block, _ in stage.layers:
             rows = block(rows, None)
         return rows[:, len(context) :]
 
     return {
         "plain": plain,
-        "once": lambda: stage.states_after(ids, ones, shared),
+        "once": lambda: stage.states_after(ids, ones, prefix),
         "no context": lambda: stage.states(ids, ones, None, None),
     }

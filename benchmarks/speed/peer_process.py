@@ -45,8 +45,8 @@ class Cdesearch:
 
     def build(self, texts: Path, folder: Path) -> None:
         """As `cdesearch index` does."""
+        from cdesearch.progress import Silent
         from indexer.build import build
-        from indexer.progress import Silent
         from indexer.settings import Options
 
         build([texts], Options(index=folder), Silent())

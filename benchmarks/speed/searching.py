@@ -11,7 +11,7 @@ from pathlib import Path
 from statistics import median, quantiles
 from typing import Any
 
-from benchmarks.measurement import Figure
+from benchmarks.measurement import Measurement
 from benchmarks.speed.indexing import corpus_file
 from benchmarks.speed.synthetic import SOURCE_DOCUMENTS, draw, grow, source_index
 from benchmarks.speed.turns import in_turns
@@ -26,22 +26,22 @@ CONTEXT_SIZE = 512
 COLD_RUNS = 9
 
 
-def search_figures(corpus: Path, work: Path, sizes: Sequence[int]) -> list[Figure]:
+def search_measurements(corpus: Path, work: Path, sizes: Sequence[int]) -> list[Measurement]:
     """Warm p50 and p95 at each size, hybrid with query encoding, and a cold `cdesearch query` on the largest."""
     lines = corpus_file(corpus).read_text(encoding="utf-8").splitlines()[:SOURCE_DOCUMENTS]
     source = source_index(corpus, work / "search")
     queries = _queries(corpus, lines)
-    figures = []
+    measurements = []
     for size in sizes:
         index = grow(source, work / f"grown-{size}", draw(source, size))
-        figures += _warm(index, size, queries)
+        measurements += _warm(index, size, queries)
     largest = work / f"grown-{sizes[-1]}"
     command = [sys.executable, "-m", "cdesearch", "query", "--index", str(largest), queries[0]]
-    figures.append(Figure(f"cold query at {sizes[-1]:,} chunks", _cold(command), "s", at_most=1.5))
-    return figures
+    measurements.append(Measurement(f"cold query at {sizes[-1]:,} chunks", _cold(command), "s", at_most=1.5))
+    return measurements
 
 
-def _warm(index: Index, size: int, queries: Sequence[str]) -> list[Figure]:
+def _warm(index: Index, size: int, queries: Sequence[str]) -> list[Measurement]:
     searcher = Searcher(index)
     for query in queries[:10]:
         searcher.search(query)
@@ -56,8 +56,10 @@ def _warm(index: Index, size: int, queries: Sequence[str]) -> list[Figure]:
         mode: {"p50": median(times), "p95": quantiles(times, n=20)[-1]} for mode, times in took.items()
     }
     return [
-        Figure(f"warm hybrid search p50 at {size:,} chunks", detail["hybrid"]["p50"], "ms", at_most=bar, detail=detail),
-        Figure(f"warm hybrid search p95 at {size:,} chunks", detail["hybrid"]["p95"], "ms"),
+        Measurement(
+            f"warm hybrid search p50 at {size:,} chunks", detail["hybrid"]["p50"], "ms", at_most=bar, detail=detail
+        ),
+        Measurement(f"warm hybrid search p95 at {size:,} chunks", detail["hybrid"]["p95"], "ms"),
     ]
 
 
@@ -78,7 +80,7 @@ def _queries(corpus: Path, lines: Sequence[str]) -> list[str]:
     return [" ".join(json.loads(line)["text"].split()[:8]) for line in lines][:210]
 
 
-def context_figures(corpus: Path, biencoder: Path, work: Path, rounds: int) -> list[Figure]:
+def context_measurements(corpus: Path, biencoder: Path, work: Path, rounds: int) -> list[Measurement]:
     """The same texts with 512 context chunks and without, gates open; joint attention for comparison, on torch."""
     texts = [json.loads(line)["text"][:700] for line in corpus_file(corpus).open(encoding="utf-8")][:CONTEXT_SIZE]
     closed, opened, joint = (_variant(biencoder, work / name, name) for name in ("closed", "opened", "joint"))
@@ -104,9 +106,9 @@ def context_figures(corpus: Path, biencoder: Path, work: Path, rounds: int) -> l
     )
     detail = {"texts": len(some), "seconds": took, "joint_texts": len(few), "joint_seconds": slow}
     return [
-        Figure("cached context, gates open", took["cached"] / took["none"], "times", at_most=1.35, detail=detail),
-        Figure("corpus statistics alone", took["statistics"] / took["none"], "times", at_most=1.35),
-        Figure("joint context (torch)", slow["joint"] / slow["none"], "times"),
+        Measurement("cached context, gates open", took["cached"] / took["none"], "times", at_most=1.35, detail=detail),
+        Measurement("corpus statistics alone", took["statistics"] / took["none"], "times", at_most=1.35),
+        Measurement("joint context (torch)", slow["joint"] / slow["none"], "times"),
     ]
 
 

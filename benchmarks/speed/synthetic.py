@@ -10,6 +10,7 @@ import pyarrow as pa
 from benchmarks.speed.indexing import corpus_file
 from cdesearch import __version__
 from cdesearch.context.vectors import Floats
+from cdesearch.progress import Silent
 from cdesearch.store.checksums import MANIFEST, write_checksums
 from cdesearch.store.file_account import OUTCOMES
 from cdesearch.store.index import Index
@@ -19,7 +20,6 @@ from indexer.build import build
 from indexer.generations.generation import open_building, swap_in
 from indexer.generations.lock import locked
 from indexer.generations.tables import Tables
-from indexer.progress import Silent
 from indexer.settings import Options
 
 SPREAD = 0.6  # noise beside a real vector of length 1: neighbours at cosine about .85, as real near-duplicates are

@@ -6,7 +6,7 @@ from pathlib import Path
 
 import torch
 
-from benchmarks.measurement import Figure
+from benchmarks.measurement import Measurement
 from benchmarks.speed.operations import forward_operations
 from benchmarks.speed.trainee import Trainee, read_batch
 from benchmarks.speed.turns import in_turns
@@ -14,7 +14,9 @@ from benchmarks.speed.turns import in_turns
 SHORTEST_TIMED = 0.01  # seconds
 
 
-def rate_figures(pairs: Path, model: Path, size: int, context_size: int, micro_batch: int, rounds: int) -> list[Figure]:
+def rate_measurements(
+    pairs: Path, model: Path, size: int, context_size: int, micro_batch: int, rounds: int
+) -> list[Measurement]:
     """Steps of the gradient cache in bf16, without and with cached context.
 
     A step is counted as three forward passes, one of them forward and two backward; the cache's own first pass is
@@ -33,10 +35,10 @@ def rate_figures(pairs: Path, model: Path, size: int, context_size: int, micro_b
     rate = _bf16_rate(device)
     detail = {"device": _name(device), "size": size, "micro_batch": micro_batch, "seconds": took}
     return [
-        Figure("biencoder step in bf16", size / took["biencoder"], "pairs/s", detail=detail),
-        Figure("cached context, first stage trained", size / took["cached"], "pairs/s"),
-        Figure("product of bf16 matrices", rate, "GFLOP/s"),
-        Figure("share that the biencoder's step reaches", 100 * reached / rate, "%", detail={"gflops": reached}),
+        Measurement("biencoder step in bf16", size / took["biencoder"], "pairs/s", detail=detail),
+        Measurement("cached context, first stage trained", size / took["cached"], "pairs/s"),
+        Measurement("product of bf16 matrices", rate, "GFLOP/s"),
+        Measurement("share that the biencoder's step reaches", 100 * reached / rate, "%", detail={"gflops": reached}),
     ]
 
 

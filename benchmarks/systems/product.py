@@ -6,10 +6,10 @@ from typing import Literal
 from benchmarks.datasets.dataset import Dataset
 from benchmarks.quality.measures import Run
 from benchmarks.systems.system import DEPTH
+from cdesearch.progress import Silent
 from cdesearch.search.searcher import Searcher
 from cdesearch.store.index import Index
 from indexer.build import build
-from indexer.progress import Silent
 from indexer.settings import Options
 
 CHUNKS = 3 * DEPTH  # hits to ask for: several may be chunks of one document

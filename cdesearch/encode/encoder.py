@@ -23,7 +23,7 @@ from cdesearch.context.context import (
 from cdesearch.context.token_weights import TokenFrequencies, idf_weights
 from cdesearch.context.vectors import Floats
 from cdesearch.context.whitening import Whitening
-from cdesearch.encode.batches import Integers, Limits, make_batches
+from cdesearch.encode.length_batches import Integers, Limits, make_batches
 from cdesearch.models.config import ModelConfig
 
 Role = Literal["query", "document"]
@@ -41,7 +41,7 @@ class Runtime(Protocol):
     tokens_per_batch: int
     pads: bool  # whether a batch may hold texts of different lengths
     reads_context: bool  # whether any gate is open; else first-stage vectors change nothing
-    context_rows: int  # rows that stand before each text in a joint second stage
+    prefix_rows: int  # how many rows precede each text in a joint second stage
 
     def first_stage(self, input_ids: Integers, mask: Integers) -> Floats:
         """(B, d) first-stage vectors, not normalised."""
@@ -176,15 +176,15 @@ class Encoder:
         self, texts: Sequence[str], prefix: str, context: EncodingContext
     ) -> Iterator[tuple[Integers, tuple[Floats, Floats]]]:
         return self._run(
-            texts, prefix, lambda ids, mask: self._runtime.second_stage(ids, mask, context), self._runtime.context_rows
+            texts, prefix, lambda ids, mask: self._runtime.second_stage(ids, mask, context), self._runtime.prefix_rows
         )
 
     def _run(
-        self, texts: Sequence[str], prefix: str, network: Callable[[Integers, Integers], Output], rows_before: int = 0
+        self, texts: Sequence[str], prefix: str, network: Callable[[Integers, Integers], Output], prefix_rows: int = 0
     ) -> Iterator[tuple[Integers, Output]]:
         """Places and outputs of every batch, in order; as many batches at once as the runtime has workers."""
         runtime = self._runtime
-        limits = Limits(self.max_tokens, self.config.span_tokens, runtime.tokens_per_batch, runtime.pads, rows_before)
+        limits = Limits(self.max_tokens, self.config.span_tokens, runtime.tokens_per_batch, runtime.pads, prefix_rows)
         encodings = self.tokenizer.encode_batch_fast([prefix + text for text in texts])
         n_opening = 1 + len(self.tokenizer.encode(prefix, add_special_tokens=False).ids)
         batches = make_batches([encoding.ids for encoding in encodings], n_opening, limits)

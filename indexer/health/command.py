@@ -23,9 +23,9 @@ def doctor(
     as_json: Annotated[bool, typer.Option("--json", help="One JSON object on stdout.")] = False,
 ) -> None:
     """Read every byte of an index and say what is damaged; exit code 2 where something is."""
+    from cdesearch.progress import shown_on_stderr
     from indexer.health.doctor import diagnose, locate
     from indexer.health.repair import repair as mend
-    from indexer.progress import shown_on_stderr
 
     folder = locate(folder)
     steps: list[str] = []

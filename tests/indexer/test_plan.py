@@ -7,12 +7,12 @@ from pathlib import Path
 
 import pytest
 
+from cdesearch.progress import Silent
 from cdesearch.store.file_account import FileRecord
 from cdesearch.store.index import Index
 from indexer.build import build
 from indexer.files.walk import Skipped, Source
 from indexer.plan import STAMP_NS, count_changes, make_plan
-from indexer.progress import Silent
 from indexer.settings import Options
 
 SECOND = 10**9

@@ -15,10 +15,10 @@ from conftest import make_tokenizer
 
 from cdesearch.encode.load import load_encoder
 from cdesearch.errors import InputError, SourceError, StorageError, TrainingError
+from cdesearch.progress import Silent
 from trainer.data.material import prepare_material
 from trainer.recipe import load_recipe
 from trainer.run.checkpoint import Progress, load_state, save_state
-from trainer.run.display import Silent
 from trainer.run.evaluate import EvaluationSet
 from trainer.run.log import read_log
 from trainer.run.plot import draw_run
@@ -99,7 +99,7 @@ def test_killed_and_resumed_it_ends_like_undisturbed(recipe_file, tmp_path):
     whole = load_recipe(recipe_file, {**changes, "run.out": str(tmp_path / "whole")})
     train(whole, Silent())
     program = (
-        "import sys; from pathlib import Path; from trainer.run.display import Silent\n"
+        "import sys; from pathlib import Path; from cdesearch.progress import Silent\n"
         "from trainer.recipe import load_recipe; from trainer.train import train\n"
         f"recipe = load_recipe(Path({str(recipe_file)!r}), {{**{changes!r}, 'run.out': sys.argv[1]}})\n"
         "train(recipe, Silent(), resume=len(sys.argv) > 2)"
@@ -237,3 +237,17 @@ def test_chunks_of_one_document_train_side_by_side(recipe_file, tmp_path):
     train(recipe, Silent())
     log = read_log(recipe.run.out)
     assert sum("loss" in row for row in log) == 3 and sum("held_out" in row for row in log) == 2
+
+
+@pytest.mark.parametrize("training", [True, False])
+def test_preparing_data_leaves_the_model_in_its_mode(recipe_file, tmp_path, training):
+    recipe = load_recipe(recipe_file, {"run.out": str(tmp_path / "out")})
+    model = starting_model(recipe.model).train(training)
+    model.second_stage.backbone.blocks[0].train(not training)
+    before = {name: module.training for name, module in model.named_modules()}
+    prepare_material(recipe, model, make_tokenizer(), Silent())
+    assert {name: module.training for name, module in model.named_modules()} == before
+
+
+def test_a_starting_model_is_ready_to_train(recipe_file):
+    assert all(module.training for module in starting_model(load_recipe(recipe_file).model).modules())

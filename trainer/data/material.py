@@ -11,28 +11,30 @@ from cdesearch.encode.backends.torch import TorchRuntime
 from cdesearch.encode.encoder import Encoder, Role
 from cdesearch.encode.load import load_encoder
 from cdesearch.models.contextual.model import ContextualModel
-from trainer.data.batch import Batch
+from cdesearch.progress import Display
 from trainer.data.cluster import Clusters, cluster_documents, kept_clusters, sparse_vectors
 from trainer.data.pairs import Domain, domain_files, prepare
+from trainer.data.random_stream import random_stream
 from trainer.data.stream import BatchStream, split, unclustered
 from trainer.data.surrogate import LexicalScores, Surrogate, surrogate_vectors
+from trainer.data.training_batch import Batch
 from trainer.recipe import Recipe
-from trainer.run.display import Display
+from trainer.run.evaluation_mode import evaluation_mode
 from trainer.run.watch import without_dropout
 from trainer.start import is_published, start_model
 
 WATCHED_BATCHES = 16
-STRANGE_TEXTS = 2000  # training documents that stand in for another corpus
+OUT_OF_DOMAIN_TEXTS = 2000  # training documents that stand in for another corpus
 SPARSE_COMPONENTS = 128
 
 
 @dataclass(frozen=True, slots=True)
 class Material:
-    """Batches to train on, batches held out, and texts for a strange context."""
+    """Batches to train on, batches held out, and texts of another corpus."""
 
     stream: BatchStream
     held_out: list[Batch]
-    strange: list[str]
+    out_of_domain_texts: list[str]
 
 
 def prepare_material(recipe: Recipe, model: ContextualModel, tokenizer: Tokenizer, display: Display) -> Material:
@@ -49,7 +51,8 @@ def prepare_material(recipe: Recipe, model: ContextualModel, tokenizer: Tokenize
             domains[domain.name] = _capped(domain, recipe)
         if dropped:
             display.note(f"{domain.name}: left out {dropped}.")
-    surrogates = _surrogates(recipe, model, tokenizer, domains, display)
+    with evaluation_mode(model):
+        surrogates = _surrogates(recipe, model, tokenizer, domains, display)
     training: dict[str, Clusters] = {}
     watched: dict[str, Clusters] = {}
     rows = {name: split(domain, recipe.data.held_out, recipe.run.seed) for name, domain in domains.items()}
@@ -71,8 +74,8 @@ def prepare_material(recipe: Recipe, model: ContextualModel, tokenizer: Tokenize
         held_out = without_dropout([other.batch(step) for step in range(min(WATCHED_BATCHES, other.steps_per_epoch))])
     elif recipe.data.held_out:
         display.note(f"No losses are watched: of no domain does data.held_out leave a batch of {recipe.batches.size}.")
-    texts = [text for domain, _ in parts.values() for text in domain.column("document")[:STRANGE_TEXTS]]
-    return Material(stream, held_out, texts[:: max(1, len(texts) // STRANGE_TEXTS)][:STRANGE_TEXTS])
+    texts = [text for domain, _ in parts.values() for text in domain.column("document")[:OUT_OF_DOMAIN_TEXTS]]
+    return Material(stream, held_out, texts[:: max(1, len(texts) // OUT_OF_DOMAIN_TEXTS)][:OUT_OF_DOMAIN_TEXTS])
 
 
 def _work(recipe: Recipe) -> Path:
@@ -82,7 +85,7 @@ def _work(recipe: Recipe) -> Path:
 def _capped(domain: Domain, recipe: Recipe) -> Domain:
     if recipe.data.cap is None or len(domain) <= recipe.data.cap:
         return domain
-    drawn = domain.shuffled(np.random.default_rng([recipe.run.seed, 13]))[: recipe.data.cap]
+    drawn = domain.shuffled(random_stream(recipe.run.seed, "cap"))[: recipe.data.cap]
     return replace(domain, pairs=domain.pairs.take(sorted(drawn)))
 
 
@@ -135,7 +138,7 @@ def _surrogate_encoder(recipe: Recipe, model: ContextualModel, tokenizer: Tokeni
     frozen = start_model(recipe.model.start) if is_published(recipe.model.start) else model
     device = next(model.parameters()).device
     config = replace(frozen.config, max_tokens=limit)
-    return Encoder(config, tokenizer, TorchRuntime(frozen.eval(), device), f"{frozen.weights_hash()} {limit}")
+    return Encoder(config, tokenizer, TorchRuntime(frozen, device), f"{frozen.weights_hash()} {limit}")
 
 
 def _clusters(recipe: Recipe, domain: Domain, known: Surrogate) -> Clusters:

@@ -9,6 +9,7 @@ from numpy.typing import NDArray
 
 from cdesearch.context.vectors import Floats
 from trainer.data.cluster import Clusters
+from trainer.data.random_stream import random_stream
 
 Order = Literal["random", "tour"]
 Rows = NDArray[np.int64]
@@ -31,12 +32,12 @@ def pack(clusters: Mapping[str, Clusters], batch_size: int, order: Order, seed: 
     """
     batches = []
     for number, (domain, found) in enumerate(sorted(clusters.items())):
-        random = np.random.default_rng([seed, epoch, number])
+        random = random_stream(seed, "pairs of an epoch", epoch, number)
         row = _row(found, order, random)
         row = np.roll(row, -int(random.integers(len(row)))) if len(row) else row
         whole = len(row) // batch_size * batch_size
         batches += [Packed(domain, rows) for rows in row[:whole].reshape(-1, batch_size)]
-    random = np.random.default_rng([seed, epoch])
+    random = random_stream(seed, "batches of an epoch", epoch)
     return [batches[place] for place in random.permutation(len(batches))]
 
 

@@ -10,12 +10,13 @@ from tokenizers import Tokenizer
 from torch import Tensor
 
 from cdesearch.errors import InputError
-from trainer.data.batch import Batch, choose_context, documents_of, siblings_of, tokenize
 from trainer.data.cluster import Clusters
 from trainer.data.false_negatives import Mask, false_negatives
 from trainer.data.pack import Packed, pack
 from trainer.data.pairs import Domain, Pair
+from trainer.data.random_stream import random_stream
 from trainer.data.surrogate import Surrogate
+from trainer.data.training_batch import Batch, choose_context, documents_of, siblings_of, tokenize
 from trainer.recipe import Recipe
 
 ROWS = 512  # of a batch whose scores are held at once
@@ -61,7 +62,7 @@ class BatchStream:
         """The batch of `step`, counted from 0 over all epochs."""
         epoch, place = divmod(step, self.steps_per_epoch)
         packed = self._pack(epoch)[place]
-        return self.make(packed, np.random.default_rng([self._recipe.run.seed, 7, step]))
+        return self.make(packed, random_stream(self._recipe.run.seed, "context of a step", step))
 
     def make(self, packed: Packed, random: np.random.Generator) -> Batch:
         """Tokens, context and mask of one packed batch."""
@@ -118,5 +119,5 @@ def unclustered(n_pairs: int) -> Clusters:
 def split(domain: Domain, share: float, seed: int) -> tuple[Sequence[int], Sequence[int]]:
     """Rows to train on and rows held out."""
     n_held = int(len(domain) * share)
-    order = domain.shuffled(np.random.default_rng([seed, 11]))
+    order = domain.shuffled(random_stream(seed, "held out"))
     return sorted(order[n_held:]), sorted(order[:n_held])

@@ -49,8 +49,8 @@ def first_goes_ahead() -> Iterator[None]:
         dist.barrier()
 
 
-def share(n: int) -> slice:
-    """The rows of `n` that this process works on."""
+def rows_of_process(n: int) -> slice:
+    """Which of `n` rows this process computes."""
     rank = dist.get_rank() if dist.is_initialized() else 0
     return slice(n * rank // world(), n * (rank + 1) // world())
 

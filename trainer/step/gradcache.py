@@ -19,15 +19,15 @@ from torch import Tensor
 from cdesearch.models.backbones.bert import mean_pool
 from cdesearch.models.backbones.packed import has_kernel, pack_texts, packed_mean
 from cdesearch.models.contextual.model import ContextualModel
-from trainer.data.batch import Batch, Tokens
-from trainer.run.distributed import gather, same_seed, share, total, world
-from trainer.step.loss import Verdict
+from trainer.data.training_batch import Batch, Tokens
+from trainer.run.distributed import gather, rows_of_process, same_seed, total, world
+from trainer.step.loss import LossOutput
 from trainer.step.memory import give_back
-from trainer.step.whitening_head import StatisticsHead
+from trainer.step.whitening_head import WhiteningHead
 
 TIDY_EVERY = 4  # micro-batches; each leaves holes of its own length where it was
 
-Judge = Callable[[Tensor, Tensor, Tensor], Verdict]  # pooled queries, documents and context to the loss
+LossFn = Callable[[Tensor, Tensor, Tensor], LossOutput]  # pooled queries, documents and context to the loss
 
 
 @dataclass(frozen=True, slots=True)
@@ -46,7 +46,7 @@ class GradCache:
     def __init__(
         self,
         model: ContextualModel,
-        head: StatisticsHead,
+        head: WhiteningHead,
         micro_batch: int,
         *,
         freeze_first_stage: bool = False,
@@ -63,7 +63,7 @@ class GradCache:
         # Rows that hold the context beside each text differ in length by a short tail alone: they need no packing.
         self._packs = stage.can_pack and has_kernel(torch.empty(0, dtype=precision, device=self._device))
 
-    def step(self, batch: Batch, token_weights: Callable[[], Tensor], judge: Judge) -> Verdict:
+    def step(self, batch: Batch, token_weights: Callable[[], Tensor], loss_fn: LossFn) -> LossOutput:
         """Add the batch's gradient to `.grad`; returns the loss. `token_weights` gives (V,) from the head, anew."""
         vectors, context_seen = self._first_stage(batch)  # (a)
         leaf = vectors.requires_grad_()
@@ -75,8 +75,8 @@ class GradCache:
         queries, queries_seen = self._run(batch.queries, second_stage, keep=False)  # (b)
         documents, documents_seen = self._run(batch.documents, second_stage, keep=True)
         queries, documents = queries.requires_grad_(), documents.requires_grad_()
-        verdict = judge(queries, documents, documents[batch.context])  # (c)
-        (verdict.loss / world()).backward()
+        output = loss_fn(queries, documents, documents[batch.context])  # (c)
+        (output.loss / world()).backward()
         self._tidy()
         for whole, pieces in ((documents, documents_seen), (queries, queries_seen)):  # (d)
             assert whole.grad is not None
@@ -84,7 +84,7 @@ class GradCache:
         held.backward()
         if leaf.grad is not None and not self._freeze_first_stage:  # (e)
             self._replay(context_seen, total(leaf.grad), self._first_stage_vectors)
-        return verdict
+        return output
 
     def sum_gradients(self) -> None:
         """Add up what every process has found; afterwards all hold the gradient of the whole batch.
@@ -113,7 +113,7 @@ class GradCache:
 
     def _run(self, texts: Tokens, network: Callable[[Tokens], Tensor], *, keep: bool) -> tuple[Tensor, list[_Piece]]:
         """All processes' vectors (n, d) without gradient; with `keep`, the graph of the longest piece waits."""
-        mine = share(len(texts))
+        mine = rows_of_process(len(texts))
         vectors = torch.empty(mine.stop - mine.start, self._model.config.backbone.dimension, device=self._device)
         parts = texts.micro_batches(mine, self._micro_batch)
         # All that outlives a micro-batch has its place before the first: small blocks between freed ones pin the heap.
@@ -135,7 +135,7 @@ class GradCache:
 
     def _replay(self, pieces: Sequence[_Piece], gradient: Tensor, network: Callable[[Tokens], Tensor]) -> None:
         """Backward through every piece, from the gradient (n, d) at all processes' vectors."""
-        mine = gradient[share(len(gradient))]
+        mine = gradient[rows_of_process(len(gradient))]
         for number, piece in enumerate(pieces):
             made = piece.graph
             if made is None:

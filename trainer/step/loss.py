@@ -12,7 +12,7 @@ EXCLUDED = -1e4  # as a logit: no probability, and no nan where a whole row is e
 
 
 @dataclass(frozen=True, slots=True)
-class Verdict:
+class LossOutput:
     """A batch's loss and how often the own document came first."""
 
     loss: Tensor  # ()
@@ -26,7 +26,7 @@ def contrastive(
     temperature: float,
     teacher: Tensor | None = None,
     teacher_weight: float = 0.0,
-) -> Verdict:
+) -> LossOutput:
     """InfoNCE, query to document, over unit vectors (B, d) and (D, d); document i < B is query i's own.
 
     `excluded` (B, D) marks false negatives. `teacher` (B, D) are logits whose softmax the student's is drawn to by
@@ -48,7 +48,7 @@ def contrastive(
         loss += summed.detach()
     if learns:
         loss = _Known.apply(queries, documents, loss, to_queries, to_documents)  # type: ignore[no-untyped-call] # torch's
-    return Verdict(loss / len(own), hits.float().mean())
+    return LossOutput(loss / len(own), hits.float().mean())
 
 
 class _Known(torch.autograd.Function):

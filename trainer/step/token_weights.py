@@ -5,8 +5,8 @@ from collections.abc import Callable
 import torch
 from torch import Tensor
 
-from trainer.data.batch import Batch, Tokens
-from trainer.step.whitening_head import StatisticsHead
+from trainer.data.training_batch import Batch, Tokens
+from trainer.step.whitening_head import WhiteningHead
 
 
 def document_frequencies(documents: Tokens, vocabulary: int) -> Tensor:
@@ -25,7 +25,7 @@ class TokenWeights:
         self._special = torch.tensor(sorted(special), device=device)
         self._device = device
 
-    def of(self, batch: Batch, head: StatisticsHead) -> Callable[[], Tensor]:
+    def of(self, batch: Batch, head: WhiteningHead) -> Callable[[], Tensor]:
         """Makes the table anew from the head, by the document frequencies in the batch; equal without context."""
         if not batch.is_contextual:
             return self.equal

@@ -9,7 +9,7 @@ from torch.nn import functional
 from cdesearch.models.config import StatisticsConfig
 
 
-class StatisticsHead(nn.Module):
+class WhiteningHead(nn.Module):
     """`cdesearch.context.whitening` with gradients to shift, ridge, power and idf exponent; statistics are detached."""
 
     def __init__(self, config: StatisticsConfig) -> None:

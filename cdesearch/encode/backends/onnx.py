@@ -17,7 +17,7 @@ class OnnxRuntime:
     """Graphs of one export folder: `second_stage`, and where the export needs them `first_stage` and `cache`."""
 
     tokens_per_batch = 1024  # what stays in a core's cache
-    context_rows = 0  # joint models run on torch
+    prefix_rows = 0  # joint models run on torch
     pads = False  # attention without a mask is faster, and a batch of one length wastes nothing
 
     def __init__(self, folder: Path) -> None:

@@ -38,7 +38,7 @@ class TorchRuntime:
         self._network: Any = network.to(device)  # type: ignore[attr-defined] # a module, which a protocol cannot say
         self._latest: _OnDevice | None = None
         self.reads_context = network.reads_context
-        self.context_rows = network.context_rows
+        self.prefix_rows = network.prefix_rows
         self.tokens_per_batch = 4096 if self._device.type == "cpu" else 32768
 
     @torch.inference_mode()

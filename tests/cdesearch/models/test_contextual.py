@@ -47,7 +47,7 @@ def test_cached_keys_equal_the_same_layers_run_with_context_and_text_together():
     ids, mask, weights, shift, projection = inputs()
     stage = model.second_stage
     text = stage.backbone.embed(ids)
-    rows = stage.context_rows(context, torch.zeros(7, dtype=torch.bool)).expand(len(ids), -1, -1)
+    rows = stage.project_context(context, torch.zeros(7, dtype=torch.bool)).expand(len(ids), -1, -1)
     text_mask = (1.0 - mask[:, None, None, :].float()) * torch.finfo(torch.float32).min
     for block, door in stage.layers:
         q, k, v = block.attention.qkv(text).chunk(3, dim=-1)
@@ -130,7 +130,7 @@ def test_joint_rows_computed_once_are_those_of_every_layer_run_on_all_rows(n_lay
     model = make_model(replace(JOINT, backbone=replace(JOINT.backbone, n_layers=n_layers)))
     stage, context, (ids, mask, *_) = model.second_stage, torch.randn(12, D), inputs()
     null = torch.arange(12) == 3
-    rows = stage.context_rows(context, null).expand(len(ids), -1, -1)
+    rows = stage.project_context(context, null).expand(len(ids), -1, -1)
     rows = torch.cat([rows, stage.backbone.embed(ids)], dim=1)
     mask_of_all = additive_mask(torch.cat([mask.new_ones(len(ids), 12), mask], dim=1), rows.dtype)
     for block, _ in stage.layers:

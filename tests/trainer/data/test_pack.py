@@ -8,6 +8,7 @@ from hypothesis import strategies as st
 from trainer.data import cluster
 from trainer.data.cluster import Clusters, cluster_pairs, kept_clusters, sparse_vectors
 from trainer.data.pack import _row, _tour, pack
+from trainer.data.random_stream import random_stream
 
 sizes = st.lists(st.integers(0, 90), min_size=1, max_size=4)
 
@@ -110,7 +111,7 @@ def test_a_row_begins_at_any_place_of_its_clusters(order):
 @pytest.mark.parametrize("order", ["random", "tour"])
 def test_batches_are_cut_from_a_drawn_place_on_and_round_to_it(order):
     found = clusters_of(50, 5)
-    random = np.random.default_rng([1, 2, 0])
+    random = random_stream(1, "pairs of an epoch", 2, 0)
     row = _row(found, order, random).tolist()
     start = int(random.integers(50))
     row = row[start:] + row[:start]

@@ -15,13 +15,13 @@ from cdesearch.context.vectors import to_unit
 from cdesearch.context.whitening import Whitening
 from cdesearch.errors import InputError, SourceError
 from cdesearch.models.config import StatisticsConfig
-from trainer.data.batch import Tokens, choose_context, siblings_of
 from trainer.data.pairs import Pair, domain_files, prepare, read_pairs
 from trainer.data.surrogate import LexicalScores, Surrogate
+from trainer.data.training_batch import Tokens, choose_context, siblings_of
 from trainer.recipe import differences, load_recipe
 from trainer.step.document import in_document
 from trainer.step.token_weights import document_frequencies
-from trainer.step.whitening_head import StatisticsHead
+from trainer.step.whitening_head import WhiteningHead
 
 RECIPE = '[data]\npairs = ["p"]\n[model]\nstart = "m"\n[run]\nout = "o"\n'
 
@@ -161,7 +161,7 @@ def test_the_learning_head_is_the_head_of_inference():
     shift, projection = fitted.shift, fitted.projection
     expected = (unit - shift) @ projection
     expected /= np.linalg.norm(expected, axis=1, keepdims=True)
-    head = StatisticsHead(config)
+    head = WhiteningHead(config)
     found = head(torch.tensor(context), torch.tensor(context))
     np.testing.assert_allclose(found.detach(), expected, atol=1e-5)
     found[:, 0].sum().backward()

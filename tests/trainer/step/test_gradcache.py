@@ -6,7 +6,7 @@ from pathlib import Path
 
 import pytest
 import torch
-from batches import gradients, judge_of, make_batch, make_student, weights_of
+from batches import gradients, loss_fn_of, make_batch, make_student, weights_of
 from conftest import TINY
 
 import trainer
@@ -16,7 +16,7 @@ from trainer.step import gradcache
 from trainer.step.gradcache import TIDY_EVERY, GradCache
 from trainer.step.loss import contrastive
 
-HERE = Path(__file__).parent
+TESTS = Path(__file__).parents[2]
 
 
 def full_graph(model, head, batch, micro_batch, precision=torch.float32):
@@ -44,14 +44,16 @@ def full_graph(model, head, batch, micro_batch, precision=torch.float32):
         return mean_pool(states.float(), weights[part.ids] * part.mask)
 
     pooled = [embed(tokens, second_stage) for tokens in (batch.queries, batch.documents)]
-    verdict = judge_of(head, batch)(pooled[0], pooled[1], pooled[1][batch.context])
-    verdict.loss.backward()
-    return verdict.loss.item(), gradients(model, head)
+    output = loss_fn_of(head, batch)(pooled[0], pooled[1], pooled[1][batch.context])
+    output.loss.backward()
+    return output.loss.item(), gradients(model, head)
 
 
 def cached(model, head, batch, micro_batch, **options):
-    verdict = GradCache(model, head, micro_batch, **options).step(batch, weights_of(head, batch), judge_of(head, batch))
-    return verdict.loss.item(), gradients(model, head)
+    output = GradCache(model, head, micro_batch, **options).step(
+        batch, weights_of(head, batch), loss_fn_of(head, batch)
+    )
+    return output.loss.item(), gradients(model, head)
 
 
 def assert_same(one, other, atol=1e-5, rtol=1e-4):
@@ -110,18 +112,25 @@ def test_a_frozen_first_stage_gets_no_gradient():
 def test_two_processes_find_the_gradient_of_one(attention, tmp_path):
     model, head = make_student(replace(TINY, context_attention=attention))
     batch, cache = make_batch(), GradCache(model, head, 4)
-    loss = cache.step(batch, weights_of(head, batch), judge_of(head, batch)).loss.item()
+    loss = cache.step(batch, weights_of(head, batch), loss_fn_of(head, batch)).loss.item()
     cache.sum_gradients()
     alone = loss, gradients(model, head)
     places = [
-        HERE,
-        HERE.parent,
+        TESTS,
+        TESTS / "trainer",
         Path(trainer.__file__).parents[1],
     ]  # the package that is tested here, not an installed one
     environment = os.environ | {"PYTHONPATH": os.pathsep.join(map(str, places))}
     processes = [
         subprocess.Popen(
-            [sys.executable, HERE / "two_processes.py", str(rank), tmp_path / "store", attention, tmp_path / "out"],
+            [
+                sys.executable,
+                TESTS / "trainer" / "two_processes.py",
+                str(rank),
+                tmp_path / "store",
+                attention,
+                tmp_path / "out",
+            ],
             env=environment,
         )
         for rank in range(2)
@@ -243,12 +252,12 @@ def test_the_verdict_is_the_judges():
     batch = make_batch()
     given = []
 
-    def judge(queries, documents, context):
+    def loss_fn(queries, documents, context):
         assert torch.equal(context, documents[batch.context])
-        given.append(judge_of(head, batch)(queries, documents, context))
+        given.append(loss_fn_of(head, batch)(queries, documents, context))
         return given[0]
 
-    assert GradCache(model, head, 5).step(batch, weights_of(head, batch), judge) is given[0]
+    assert GradCache(model, head, 5).step(batch, weights_of(head, batch), loss_fn) is given[0]
 
 
 def test_doors_that_are_shut_but_may_open_read_the_context():
@@ -301,7 +310,7 @@ def test_summed_gradients_are_zero_where_the_batch_touched_nothing():
     batch = replace(batch, is_null=torch.ones_like(batch.is_null))
     model.second_stage.backbone.requires_grad_(False)
     cache = GradCache(model, head, 5)
-    cache.step(batch, weights_of(head, batch), judge_of(head, batch))
+    cache.step(batch, weights_of(head, batch), loss_fn_of(head, batch))
     before = gradients(model, head)
     cache.sum_gradients()
     after = gradients(model, head)
@@ -329,11 +338,11 @@ def test_everything_stays_on_the_device_of_the_model(attention, is_null, monkeyp
     batch = replace(batch, is_null=batch.is_null | is_null)
     excluded = batch.excluded.to("meta")
 
-    def judge(queries, documents, context):
+    def loss_fn(queries, documents, context):
         assert {part.device.type for part in (queries, documents, context)} == {"meta"}
         return contrastive(queries, documents, excluded, 0.05)
 
-    GradCache(model, head, 5).step(batch, lambda: torch.ones(TINY.backbone.vocabulary, device="meta"), judge)
+    GradCache(model, head, 5).step(batch, lambda: torch.ones(TINY.backbone.vocabulary, device="meta"), loss_fn)
     assert asked == ["meta"] * (attention == "cached")
     assert all(parameter.grad.device.type == "meta" for parameter in model.second_stage.parameters())
     assert all((parameter.grad is None) == is_null for parameter in model.own_first_stage.parameters())
