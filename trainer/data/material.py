@@ -13,10 +13,11 @@ from cdesearch.encode.load import load_encoder
 from cdesearch.models.contextual.model import ContextualModel
 from cdesearch.progress import Display
 from trainer.data.cluster import Clusters, cluster_documents, kept_clusters, sparse_vectors
+from trainer.data.lexical import LexicalScores
 from trainer.data.pairs import Domain, domain_files, prepare
 from trainer.data.random_stream import random_stream
 from trainer.data.stream import BatchStream, split, unclustered
-from trainer.data.surrogate import LexicalScores, Surrogate, surrogate_vectors
+from trainer.data.surrogate import Surrogate, surrogate_vectors
 from trainer.data.training_batch import Batch
 from trainer.recipe import Recipe
 from trainer.run.evaluation_mode import evaluation_mode
@@ -118,13 +119,18 @@ def _surrogates(
     def vectors(name: str, texts: list[str], role: Role) -> Floats:
         return surrogate_vectors(name, texts, role, encoder, cache, advance)
 
+    def lexical(name: str, domain: Domain) -> LexicalScores | None:
+        if recipe.batches.filter not in ("text", "fused") and not recipe.learning.teacher_weight:
+            return None
+        return LexicalScores.fit([*domain.column("document"), *(text for row in negatives[name] for text in row)])
+
     return {
         name: Surrogate(
             queries=vectors(name, domain.column("query"), "query"),
             documents=vectors(name, domain.column("document"), "document"),
             negatives=vectors(name, [text for row in negatives[name] for text in row], "document"),
             first_negative=np.cumsum([0, *map(len, negatives[name])])[:-1],
-            lexical=LexicalScores.fit(domain.column("document")),
+            lexical=lexical(name, domain),
         )
         for name, domain in domains.items()
     }

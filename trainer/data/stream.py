@@ -92,7 +92,7 @@ class BatchStream:
         """Which documents are no negatives, and the teacher's logits where the recipe asks for one; row by row."""
         batches, learning = self._recipe.batches, self._recipe.learning
         queries = [pair.query for pair in pairs]
-        view = self._surrogates[packed.domain].view(packed.rows, pairs, documents)
+        view = self._surrogates[packed.domain].view(packed.rows, pairs)
         excluded = np.empty((len(queries), len(documents)), np.bool_)
         teacher = np.empty(excluded.shape, np.float32) if learning.teacher_weight else None
         for first in range(0, len(queries), ROWS):

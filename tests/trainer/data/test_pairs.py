@@ -16,7 +16,6 @@ from cdesearch.context.whitening import Whitening
 from cdesearch.errors import InputError, SourceError
 from cdesearch.models.config import StatisticsConfig
 from trainer.data.pairs import Pair, domain_files, prepare, read_pairs
-from trainer.data.surrogate import LexicalScores, Surrogate
 from trainer.data.training_batch import Tokens, choose_context, siblings_of
 from trainer.recipe import differences, load_recipe
 from trainer.step.document import in_document
@@ -181,12 +180,6 @@ def test_the_context_is_shared_and_sometimes_absent():
     assert choose_context(100, 32, 0.0, 1.0, random)[1].all()
 
 
-def test_rare_words_score_higher():
-    lexical = LexicalScores.fit(["the cat", "the dog", "the moon"])
-    scores = lexical.over(["the cat", "the moon"]).scores(["the moon"])
-    assert scores[0, 1] > scores[0, 0] > 0
-
-
 @pytest.mark.parametrize(
     ("text", "said"),
     [
@@ -212,18 +205,3 @@ def test_recipes_in_the_repository_parse_and_can_be_overridden(tmp_path):
         assert recipe.batches.size == 7 and str(recipe.run.out) == "here"
         other = load_recipe(file, {"batches.size": "8", "run.out": "here"})
         assert differences(recipe, other) == ["batches.size: 7 -> 8"]
-
-
-def test_hard_negatives_have_surrogate_scores_of_their_own():
-    random = np.random.default_rng(0)
-    queries, documents, negatives = (random.normal(size=(n, 4)).astype(np.float32) for n in (5, 5, 6))
-    counts = [2, 0, 1, 0, 3]
-    known = Surrogate(queries, documents, negatives, np.cumsum([0, *counts])[:-1], LexicalScores.fit(["a"]))
-    rows = np.array([4, 0, 1])
-    pairs = [Pair("q", "d", ("n",) * used) for used in (2, 2, 0)]  # of the fifth pair's three, two are used
-    wanted = queries[rows] @ np.concatenate([documents[rows], negatives[[3, 4, 0, 1]]]).T
-    view = known.view(rows, pairs, ["d"] * 3 + ["n"] * 4)
-    np.testing.assert_allclose(view.scores("dense", slice(None)), wanted, rtol=1e-5)
-    np.testing.assert_array_equal(view.scores("fused", slice(1, 3)), view.scores("fused", slice(None))[1:])
-    part = known.take([0, 4]).view(np.array([1]), [Pair("q", "d", ("n",))], ["d", "n"])
-    np.testing.assert_allclose(part.scores("dense", slice(None)), wanted[:1, [0, 3]], rtol=1e-5)
