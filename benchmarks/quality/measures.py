@@ -7,7 +7,7 @@ import ir_measures
 import numpy as np
 from numpy.typing import NDArray
 
-from benchmarks.datasets.dataset import Judgements
+from trainer.data.beir import Judgements
 
 Run = Mapping[str, Sequence[str]]  # query to documents, best first
 MEASURES = ("nDCG@10", "R@100", "RR@10", "AP")

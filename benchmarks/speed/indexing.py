@@ -18,6 +18,7 @@ from cdesearch.store.index import Index
 from indexer.build import build
 from indexer.embedding.embedding_cache import EmbeddingCache
 from indexer.settings import Options
+from trainer.data.beir import read_texts
 
 MODEL_STAGES = ("Embedding the context", "Embedding")
 
@@ -38,7 +39,7 @@ def index_measurements(corpus: Path, biencoder: Path, work: Path, documents: int
     """The whole of `cdesearch index`, in turns with sentence-transformers encoding the chunks it made."""
     from sentence_transformers import SentenceTransformer
 
-    source = _first_lines(corpus, work / "speed.jsonl", documents)
+    source = write_first_lines(corpus, work / "speed.jsonl", documents)
     peer = SentenceTransformer(str(biencoder), device="cpu")
     peer.max_seq_length = load_encoder().max_tokens  # the same tokens: by itself it would cut at 256
     ours: list[float] = []
@@ -134,7 +135,8 @@ def corpus_file(corpus: Path) -> Path:
     return corpus / "corpus.jsonl" if corpus.is_dir() else corpus
 
 
-def _first_lines(corpus: Path, out: Path, n: int) -> Path:
+def write_first_lines(corpus: Path, out: Path, n: int) -> Path:
+    """A JSONL file of the first `n` rows of a corpus."""
     with corpus_file(corpus).open(encoding="utf-8") as lines, out.open("w", encoding="utf-8") as file:
         for _, line in zip(range(n), lines, strict=False):
             file.write(line)
@@ -143,8 +145,8 @@ def _first_lines(corpus: Path, out: Path, n: int) -> Path:
 
 def _short_records(corpus: Path, out: Path, n: int) -> int:
     """`n` records of one sentence each, no two alike; returns the bytes of their texts."""
-    rows = [json.loads(line) for line in corpus_file(corpus).open(encoding="utf-8")]
-    sentences = [part[:80] for row in rows for part in row["text"].split(". ") if part.strip()]
+    texts = read_texts(corpus_file(corpus)).values()
+    sentences = [part[:80] for text in texts for part in text.split(". ") if part.strip()]
     size = 0
     with out.open("w", encoding="utf-8") as file:
         for number in range(n):

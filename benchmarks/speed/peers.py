@@ -20,6 +20,7 @@ from benchmarks.speed.peer_process import PEERS
 from benchmarks.speed.synthetic import SOURCE_INDEX, source_index, write_drawn
 from cdesearch.errors import InputError
 from cdesearch.store.index import Index
+from trainer.data.beir import read_queries, read_texts
 
 COLUMNS = ("index_s", "index_gb", "disk_mb", "p50_ms", "p95_ms", "search_gb", "cold_s")
 DRAWN = {
@@ -51,8 +52,7 @@ def peers(
     with tempfile.TemporaryDirectory() as name:
         work = Path(name)
         queries = work / "queries.json"
-        asked = (corpus / "queries.jsonl").read_text(encoding="utf-8").splitlines()[:QUERIES]
-        queries.write_text(json.dumps([json.loads(line)["text"] for line in asked]), encoding="utf-8")
+        queries.write_text(json.dumps(list(read_queries(corpus).values())[:QUERIES]), encoding="utf-8")
         for size in map(int, sizes.split(",")):
             texts = _drawn(corpus, work, size) if vectors == "drawn" else _texts(corpus, work / f"{size}.jsonl", size)
             for peer in chosen:
@@ -78,12 +78,11 @@ def _drawn(corpus: Path, work: Path, n: int) -> Path:
 
 def _texts(corpus: Path, out: Path, n: int) -> Path:
     """`n` texts of the corpus, from the beginning again with a number where it has fewer."""
-    lines = corpus_file(corpus).read_text(encoding="utf-8").splitlines()
+    texts = list(read_texts(corpus_file(corpus)).values())
     with out.open("w", encoding="utf-8") as file:
         for number in range(n):
-            row = json.loads(lines[number % len(lines)])
-            again = f" {number // len(lines)}" if number >= len(lines) else ""
-            words = f"{row.get('title', '')} {row['text']}".split()[:WORDS]
+            again = f" {number // len(texts)}" if number >= len(texts) else ""
+            words = texts[number % len(texts)].split()[:WORDS]
             file.write(json.dumps({"_id": str(number), "text": " ".join(words) + again}) + "\n")
     return out
 

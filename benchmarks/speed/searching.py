@@ -1,6 +1,5 @@
 """Searching: warm queries over growing indexes, a cold process, and what the context costs the model."""
 
-import json
 import os
 import subprocess
 import sys
@@ -13,24 +12,25 @@ from typing import Any
 
 from benchmarks.measurement import Measurement
 from benchmarks.speed.indexing import corpus_file
-from benchmarks.speed.synthetic import SOURCE_DOCUMENTS, draw, grow, source_index
+from benchmarks.speed.synthetic import draw, grow, source_index
 from benchmarks.speed.turns import in_turns
 from cdesearch.encode.encoder import Encoder
 from cdesearch.encode.load import load_encoder
 from cdesearch.search.reader import Mode
 from cdesearch.search.searcher import Searcher
 from cdesearch.store.index import Index
+from trainer.data.beir import read_queries, read_texts
 
 OPEN_GATE = 0.5
 CONTEXT_SIZE = 512
 COLD_RUNS = 9
+QUERIES = 210
 
 
 def search_measurements(corpus: Path, work: Path, sizes: Sequence[int]) -> list[Measurement]:
     """Warm p50 and p95 at each size, hybrid with query encoding, and a cold `cdesearch query` on the largest."""
-    lines = corpus_file(corpus).read_text(encoding="utf-8").splitlines()[:SOURCE_DOCUMENTS]
     source = source_index(corpus, work / "search")
-    queries = _queries(corpus, lines)
+    queries = _queries(corpus)
     measurements = []
     for size in sizes:
         index = grow(source, work / f"grown-{size}", draw(source, size))
@@ -73,16 +73,16 @@ def _cold(command: list[str]) -> float:
     return median(seconds)
 
 
-def _queries(corpus: Path, lines: Sequence[str]) -> list[str]:
-    file = corpus / "queries.jsonl"
-    if file.is_file():
-        return [json.loads(line)["text"] for line in file.open(encoding="utf-8")][:210]
-    return [" ".join(json.loads(line)["text"].split()[:8]) for line in lines][:210]
+def _queries(corpus: Path) -> list[str]:
+    """The queries of the folder, or the first words of the texts of a corpus without any."""
+    if (corpus / "queries.jsonl").is_file():
+        return list(read_queries(corpus).values())[:QUERIES]
+    return [" ".join(text.split()[:8]) for text in read_texts(corpus_file(corpus)).values()][:QUERIES]
 
 
 def context_measurements(corpus: Path, biencoder: Path, work: Path, rounds: int) -> list[Measurement]:
     """The same texts with 512 context chunks and without, gates open; joint attention for comparison, on torch."""
-    texts = [json.loads(line)["text"][:700] for line in corpus_file(corpus).open(encoding="utf-8")][:CONTEXT_SIZE]
+    texts = [text[:700] for text in read_texts(corpus_file(corpus)).values()][:CONTEXT_SIZE]
     closed, opened, joint = (_variant(biencoder, work / name, name) for name in ("closed", "opened", "joint"))
     contexts = {name: _context(encoder, texts) for name, encoder in (("closed", closed), ("opened", opened))}
     some = texts[:192]

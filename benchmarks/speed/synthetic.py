@@ -7,7 +7,7 @@ from pathlib import Path
 import numpy as np
 import pyarrow as pa
 
-from benchmarks.speed.indexing import corpus_file
+from benchmarks.speed.indexing import write_first_lines
 from cdesearch import __version__
 from cdesearch.context.vectors import Floats
 from cdesearch.progress import Silent
@@ -33,9 +33,7 @@ Batch = tuple[list[str], Floats]  # texts and their unit vectors (n, d)
 def source_index(corpus: Path, folder: Path) -> Index:
     """A real index of the first documents of a BEIR folder, to draw from."""
     folder.mkdir(parents=True)
-    lines = corpus_file(corpus).read_text(encoding="utf-8").splitlines()[:SOURCE_DOCUMENTS]
-    first = folder / "corpus.jsonl"
-    first.write_text("\n".join(lines), encoding="utf-8")
+    first = write_first_lines(corpus, folder / "corpus.jsonl", SOURCE_DOCUMENTS)
     build([first], Options(index=folder / SOURCE_INDEX), Silent())
     return Index(folder / SOURCE_INDEX)
 

@@ -16,10 +16,10 @@ from conftest import make_tokenizer
 from cdesearch.encode.load import load_encoder
 from cdesearch.errors import InputError, SourceError, StorageError, TrainingError
 from cdesearch.progress import Silent
+from trainer.data.beir import read_beir
 from trainer.data.material import prepare_material
 from trainer.recipe import load_recipe
 from trainer.run.checkpoint import Progress, load_state, save_state
-from trainer.run.evaluate import EvaluationSet
 from trainer.run.log import read_log
 from trainer.run.plot import draw_run
 from trainer.train import starting_model, train
@@ -145,14 +145,20 @@ def test_a_checkpoint_of_another_shape_than_the_recipe_says_is_refused(recipe_fi
 
 
 @pytest.mark.parametrize(
-    ("file", "text"),
-    [("corpus.jsonl", '{"id": "d", "text": "the cat"}'), ("qrels/test.tsv", "header\nq d 1"), ("queries.jsonl", "[]")],
+    ("file", "text", "named"),
+    [
+        ("corpus.jsonl", '{"id": "d", "text": "the cat"}', r"corpus\.jsonl:1 has no '_id'"),
+        ("corpus.jsonl", '{"_id": "d", "text": ["the cat"]}', r"corpus\.jsonl:1 .* not a string"),
+        ("qrels/test.tsv", "header\nq d 1", r"test\.tsv begins with 'header'"),
+        ("queries.jsonl", "[]", r"queries\.jsonl:1 is not a JSON object"),
+        ("queries.jsonl", "{oops", r"queries\.jsonl:1 cannot be read"),
+    ],
 )
-def test_a_broken_evaluation_set_is_refused(recipe_file, tmp_path, file, text):
+def test_a_broken_evaluation_set_is_refused(recipe_file, tmp_path, file, text, named):
     folder = shutil.copytree(recipe_file.parent / "beir", tmp_path / "beir")
     (folder / file).write_text(text)
-    with pytest.raises(SourceError, match="is no BEIR folder"):
-        EvaluationSet(folder)
+    with pytest.raises(SourceError, match=named):
+        read_beir(folder)
 
 
 def test_a_joint_model_is_made_for_the_rows_that_it_was_trained_with(recipe_file, tmp_path, joint_checkpoint):

@@ -19,6 +19,7 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 
 from cdesearch.errors import SourceError
+from trainer.data.beir import read_queries, read_texts
 from trainer.run.atomic_file import write_whole
 
 ROWS = 4096  # a write; bounds memory
@@ -197,21 +198,16 @@ def _unusable(pair: Pair, seen: set[bytes], leaks: "_Leaks") -> str | None:
 
 
 class _Leaks:
-    """What evaluation sets hold."""
+    """The queries and texts of evaluation sets, which no pair may contain."""
 
     def __init__(self, folders: Sequence[Path]) -> None:
         self._queries: set[str] = set()
         self._shingles: set[int] = set()
         for folder in folders:
-            for name in ("queries.jsonl", "corpus.jsonl"):
-                if not (folder / name).is_file():
-                    raise SourceError(
-                        f"{folder} is no BEIR folder: it has no {name}.", "Check the recipe's `keep_out`."
-                    )
-            for row in _rows(folder / "queries.jsonl"):
-                self._queries.add(" ".join(_words(row["text"])))
-            for row in _rows(folder / "corpus.jsonl"):
-                self._shingles |= _shingles(f"{row.get('title', '')} {row['text']}")
+            for text in read_queries(folder).values():
+                self._queries.add(" ".join(_words(text)))
+            for text in read_texts(folder / "corpus.jsonl").values():
+                self._shingles |= _shingles(text)
 
     def holds(self, pair: Pair) -> bool:
         """Whether training on this pair would be training on a test."""

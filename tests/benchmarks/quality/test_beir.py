@@ -67,8 +67,8 @@ def test_vectors_that_are_kept_are_of_one_context(tmp_path, kind, request):
     [
         ({"corpus": [{"_id": "a", "text": "x"}, {"_id": "a", "text": "y"}]}, "corpus.jsonl:2 has the id a a second"),
         ({"corpus": [{"_id": "a"}]}, "corpus.jsonl:1 has no 'text'"),
-        ({"judged": ["q0\td0\t0"]}, "judges nothing relevant"),
-        ({"judged": ["q0\td0"]}, "test.tsv:2 has no three columns"),
+        ({"judged": ["q0\td0\t0"]}, "has no judgement above 0"),
+        ({"judged": ["q0\td0"]}, "test.tsv:2 does not have three columns"),
         ({"judged": ["q0\tzzz\t1", "q0\td0\t1"]}, "1 of 2 judgements"),
         ({"header": "a\tb"}, "begins with"),
     ],
