@@ -122,10 +122,8 @@ def _measured(encoder: Encoder, sets: list[Dataset], seed: int) -> dict[str, dic
     table = {}
     with TemporaryDirectory() as name:
         for place, dataset in enumerate(sets):
-            strange = sets[(place + 1) % len(sets)]
-            systems: dict[str, System] = {
-                kind: Contextual(encoder, Path(name), kind, strange, seed) for kind in CONTEXTS
-            }
+            other = sets[(place + 1) % len(sets)]
+            systems: dict[str, System] = {kind: Contextual(encoder, Path(name), kind, other, seed) for kind in CONTEXTS}
             systems["fused"] = Fused(Contextual(encoder, Path(name), "document", seed=seed))
             runs = {kind: system.retrieve(dataset) for kind, system in systems.items()}
             figures = {kind: measure_run(dataset.judgements, run)["nDCG@10"].mean() for kind, run in runs.items()}

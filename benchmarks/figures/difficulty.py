@@ -5,7 +5,7 @@ from pathlib import Path
 import numpy as np
 
 from benchmarks.figures.figure import Drawing
-from benchmarks.systems.vectors import kept
+from benchmarks.systems.contextual import embed_in
 from cdesearch.context.vectors import Floats
 from cdesearch.encode.encoder import Encoder
 from trainer.data.cluster import Clusters, cluster_pairs
@@ -25,7 +25,7 @@ def batch_difficulty(pairs: Path, encoder: Encoder, work: Path) -> Drawing:
         rows = np.sort(np.random.default_rng(0).permutation(len(domain))[:PAIRS])
         taken = domain.take(rows.tolist())
         queries, documents = (
-            kept(work, encoder.fingerprint, texts, lambda new: encoder.encode(new, "document", None))
+            embed_in(None, texts, "document", encoder, work)
             for texts in ([pair.query for pair in taken], [pair.document for pair in taken])
         )
         points = [(float(len(taken)), _hardest(unclustered(len(taken)), queries, documents))]

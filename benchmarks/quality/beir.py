@@ -106,7 +106,7 @@ def _chosen(
     plain = made_by(folder, work / "vectors", None if biencoder else "all-MiniLM-L6-v2")
 
     def contextual(kind: str, seed: int = 0) -> Callable[[int], System]:
-        # The next data set's context is the strange one.
+        # The random context is that of the next data set.
         return lambda place: Contextual(
             load_encoder(model), work / "vectors", kind, datasets[(place + 1) % len(datasets)], seed
         )

@@ -43,6 +43,10 @@ class Runtime(Protocol):
     reads_context: bool  # whether any gate is open; else first-stage vectors change nothing
     prefix_rows: int  # how many rows precede each text in a joint second stage
 
+    @property
+    def precision(self) -> str:
+        """The number format of the matrix products, `fp32` or `int8`: exports of both have one fingerprint."""
+
     def first_stage(self, input_ids: Integers, mask: Integers) -> Floats:
         """(B, d) first-stage vectors, not normalised."""
 
@@ -72,6 +76,11 @@ class Encoder:
         self.reads_context = runtime.reads_context
         self._runtime = runtime
         self._null = self._null_context()
+
+    @property
+    def precision(self) -> str:
+        """`fp32` or `int8`: two exports of one model have the same fingerprint and different vectors."""
+        return self._runtime.precision
 
     def cut_at(self, max_tokens: int) -> "Encoder":
         """The same model, cutting texts to so many tokens if it reads more, prefix and special tokens included."""

@@ -21,12 +21,19 @@ class OnnxRuntime:
     pads = False  # attention without a mask is faster, and a batch of one length wastes nothing
 
     def __init__(self, folder: Path) -> None:
+        self._folder = folder
         # A batch a core is faster than all cores on one batch: nothing waits.
         self.workers = len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1
         self._second = _open(folder / "second_stage.onnx")
         self._first = _open(folder / "first_stage.onnx") if (folder / "first_stage.onnx").exists() else self._second
         self.reads_context = any(value.name == "keys" for value in self._second.get_inputs())
         self._cache = _open(folder / "cache.onnx") if self.reads_context else None
+
+    @property
+    def precision(self) -> str:
+        """`int8` where the graph multiplies quantised matrices, else `fp32`; reads the file of the graph."""
+        graph = (self._folder / "second_stage.onnx").read_bytes()
+        return "int8" if b"MatMulInteger" in graph else "fp32"
 
     def first_stage(self, input_ids: NDArray[np.int64], mask: NDArray[np.int64]) -> Floats:
         """(B, d) first-stage vectors of ids (B, S, T), not normalised."""

@@ -32,6 +32,7 @@ class TorchRuntime:
 
     workers = 1  # torch uses all cores, or the whole GPU, for one batch
     pads = True
+    precision = "fp32"
 
     def __init__(self, network: Network, device: torch.device) -> None:
         self._device = device
