@@ -9,6 +9,7 @@ from torch.nn import functional
 from cdesearch.models.backbones.attention import ContextAttention, Mask
 from cdesearch.models.backbones.bert import Backbone, Block, additive_mask, mean_pool, pool_spans
 from cdesearch.models.backbones.joint import ContextPrefix, Step, make_prefix, text_states
+from cdesearch.models.backbones.joint_softmax import JointSoftmaxAttention
 from cdesearch.models.backbones.packed import Packing
 from cdesearch.models.config import ModelConfig
 
@@ -30,8 +31,8 @@ class SecondStage(nn.Module):
         self.context_norm = nn.LayerNorm(d, config.backbone.norm_eps)
         self._context_from = config.backbone.n_layers if self.joint else config.context_from
         doors = range(self._context_from, config.backbone.n_layers)
-        one_softmax = config.context_attention == "one_softmax"
-        self.doors = nn.ModuleList(ContextAttention(d, n_heads, one_softmax=one_softmax) for _ in doors)
+        kind = JointSoftmaxAttention if config.context_attention == "one_softmax" else ContextAttention
+        self.doors = nn.ModuleList(kind(d, n_heads) for _ in doors)  # the name is part of the checkpoint format
         self.can_pack = config.context_attention == "cached"  # the packed kernels know a text's own rows alone
 
     @property

@@ -5,8 +5,9 @@ import torch
 from conftest import TINY, make_model
 from torch.nn import functional
 
-from cdesearch.models.backbones.attention import ContextAttention, SelfAttention, attend
+from cdesearch.models.backbones.attention import SelfAttention, attend
 from cdesearch.models.backbones.bert import additive_mask, mean_pool
+from cdesearch.models.backbones.joint_softmax import JointSoftmaxAttention
 from cdesearch.models.backbones.packed import pack_texts, packed_mean
 
 D = TINY.backbone.dimension
@@ -97,7 +98,7 @@ def test_any_context_size(config, size):
 @torch.no_grad()
 def test_one_softmax_is_the_mean_over_text_and_context_by_their_exponentials():
     torch.manual_seed(0)
-    attention, door = SelfAttention(8, 2), ContextAttention(8, 2, one_softmax=True)
+    attention, door = SelfAttention(8, 2), JointSoftmaxAttention(8, 2)
     door.gate.fill_(0.3)
     rows, keys, values = torch.randn(3, 5, 8), torch.randn(4, 8), torch.randn(4, 8)
     mask = torch.ones(3, 5)
