@@ -1,4 +1,4 @@
-"""What was measured, against which bar, and where it is kept."""
+"""Measured numbers, the targets they have to meet, and the files they are kept in."""
 
 import json
 import sys
@@ -19,7 +19,7 @@ RESULTS = Path(__file__).parent / "results"
 
 @dataclass(frozen=True, slots=True)
 class Measurement:
-    """One measured number and the bar it has to pass."""
+    """One measured number and the target that it has to meet."""
 
     name: str
     value: float
@@ -30,14 +30,14 @@ class Measurement:
 
     @property
     def bar(self) -> str:
-        """What was asked."""
+        """The target as text, or empty."""
         if self.at_least is not None:
             return f">= {self.at_least:g}"
         return "" if self.at_most is None else f"<= {self.at_most:g}"
 
     @property
     def passes(self) -> bool:
-        """Whether the bar is met; without one, yes."""
+        """Whether the target is met, or there is none."""
         return (self.at_least is None or self.value >= self.at_least) and (
             self.at_most is None or self.value <= self.at_most
         )
@@ -65,7 +65,7 @@ def measure(
 def chosen(
     suites: Mapping[str, Callable[[], list[Measurement]]], only: str
 ) -> dict[str, Callable[[], list[Measurement]]]:
-    """The suites that `only` names, between commas; raises InputError."""
+    """The suites that `only` names, separated by commas; raises InputError."""
     names = only.split(",")
     if unknown := [name for name in names if name not in suites]:
         raise InputError(f"There is no suite {', '.join(unknown)}.", f"Name some of {', '.join(suites)}.")
@@ -73,13 +73,13 @@ def chosen(
 
 
 def _show(measurements: list[Measurement]) -> None:
-    table = Table("what", "value", "unit", "bar", "")
+    table = Table("measurement", "value", "unit", "target", "")
     for measurement in measurements:
-        verdict = "" if not measurement.bar else "passes" if measurement.passes else "misses"
-        table.add_row(measurement.name, f"{measurement.value:,.3g}", measurement.unit, measurement.bar, verdict)
+        result = "" if not measurement.bar else "met" if measurement.passes else "missed"
+        table.add_row(measurement.name, f"{measurement.value:,.3g}", measurement.unit, measurement.bar, result)
     show(table)
 
 
 def show(table: Table) -> None:
-    """Print a table whole where nobody has set a width: in a file or a pipe."""
+    """Print a table; in a file or a pipe at a width that holds all columns."""
     Console(width=None if sys.stdout.isatty() else WIDE).print(table)

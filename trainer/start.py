@@ -1,8 +1,8 @@
-"""The start checkpoint: a published biencoder as both stages, context doors closed, the statistics head on top.
+"""The start checkpoint: a published biencoder as both stages, every gate zero, whitening on top.
 
     python -m trainer.start MINILM_FOLDER OUT [--precision int8|fp32] [--half]
 
-The result embeds as the biencoder does, moved by its corpus' statistics; training opens the doors.
+The result has the vectors of the biencoder, whitened by the statistics of a corpus; training moves the gates.
 """
 
 import argparse
@@ -29,7 +29,7 @@ def start_model(
     context_attention: Literal["cached", "one_softmax", "joint"] = "cached",
     n_layers: int | None = None,
 ) -> ContextualModel:
-    """The start model from a BERT sentence-transformers folder; raises ModelError. Fewer layers: its first ones."""
+    """The start model from a BERT sentence-transformers folder; raises ModelError. With `n_layers`, its first ones."""
     backbone, shapes = _read_bert(source, n_layers)
     config = ModelConfig(
         shapes,
@@ -45,22 +45,22 @@ def start_model(
         model.own_first_stage.load_state_dict(backbone.state_dict())
     d = shapes.dimension
     with torch.no_grad():
-        # Doors start as copies of the text's own keys and values: an opened gate sees something sensible at once.
-        for block, door in stage.layers:
-            if door is not None:
-                door.key_value.weight.copy_(block.attention.qkv.weight[d:])
-                door.key_value.bias.copy_(block.attention.qkv.bias[d:])
+        # The cross-attention starts as a copy of the text's own keys and values, so that a gate has something to pass.
+        for block, cross_attention in stage.layers:
+            if cross_attention is not None:
+                cross_attention.key_value.weight.copy_(block.attention.qkv.weight[d:])
+                cross_attention.key_value.bias.copy_(block.attention.qkv.bias[d:])
         stage.context_projection.weight.copy_(torch.eye(d))
         stage.context_projection.bias.zero_()
     return model.eval()
 
 
 def is_published(folder: Path) -> bool:
-    """Whether a folder is a published biencoder and no checkpoint of ours; raises ModelError where it is neither."""
+    """Whether a folder is a published biencoder rather than a checkpoint of cdesearch; raises ModelError."""
     try:
         return "backbone" not in json.loads((folder / "config.json").read_text(encoding="utf-8"))
     except (OSError, ValueError) as error:
-        raise ModelError(f"{folder} is no checkpoint ({error}).", "Name a checkpoint folder.") from None
+        raise ModelError(f"{folder} is not a checkpoint ({error}).", "Name a checkpoint folder.") from None
 
 
 def _read_bert(source: Path, n_layers: int | None) -> tuple[nn.Module, BackboneConfig]:
@@ -80,7 +80,7 @@ def _read_bert(source: Path, n_layers: int | None) -> tuple[nn.Module, BackboneC
 
 
 def _span_tokens(source: Path) -> int | None:
-    """What the biencoder was published to read; its positions beyond that have hardly been trained."""
+    """The text length that the biencoder was published for; its positions beyond that have hardly been trained."""
     limit = read_fields(source / "sentence_bert_config.json").get("max_seq_length")
     return limit if isinstance(limit, int) else None
 

@@ -1,4 +1,4 @@
-"""The loop: recipe to checkpoint, top to bottom."""
+"""A training run, from the recipe to the checkpoint."""
 
 import math
 import shutil
@@ -36,9 +36,9 @@ from trainer.step.whitening_head import WhiteningHead
 
 
 def train(recipe: Recipe, display: Display, *, resume: bool = False) -> Path:
-    """Run a recipe; returns the checkpoint folder. Raises CdesearchError; Ctrl-C and kills lose minutes at most.
+    """Run a recipe; returns the checkpoint folder. Raises CdesearchError. After Ctrl-C or a kill, `resume` continues.
 
-    Under torchrun every process runs this; the first one alone writes and speaks.
+    Under torchrun every process runs this function, and only the first one writes files and reports progress.
     """
     with joined() as device:
         display = display if is_first() else Silent()
@@ -46,7 +46,7 @@ def train(recipe: Recipe, display: Display, *, resume: bool = False) -> Path:
         out.mkdir(parents=True, exist_ok=True)
         torch.manual_seed(recipe.run.seed)
         model = starting_model(recipe.model).to(device)
-        if model.second_stage.joint:  # how many rows stand before a text is part of what it learns
+        if model.second_stage.joint:  # the model learns with this number of rows before each text
             model.config = replace(model.config, context_size=recipe.batches.context_size)
         tokenizer = load_tokenizer(recipe.model.start / "tokenizer.json")
         head = WhiteningHead(model.config.statistics).to(device)
@@ -64,8 +64,8 @@ def train(recipe: Recipe, display: Display, *, resume: bool = False) -> Path:
 
 
 def starting_model(choice: ModelChoice) -> ContextualModel:
-    """The recipe's start with its doors as far open as the recipe says; raises ModelError, InputError."""
-    reads_context = choice.contextual and choice.doors
+    """The start of a recipe in training mode, its gates as the recipe says; raises ModelError, InputError."""
+    reads_context = choice.contextual and choice.gated_attention
     if is_published(choice.start):
         model = start_model(
             choice.start,
@@ -111,7 +111,7 @@ def _check_shape(choice: ModelChoice, config: ModelConfig) -> None:
 
 
 class _Run:
-    """One run of the loop, and what it tells."""
+    """The state of one run: its model, data, optimizer and log."""
 
     def __init__(
         self,
@@ -150,7 +150,7 @@ class _Run:
         self.n_steps = learning.epochs * material.stream.steps_per_epoch if steps is None else steps
 
     def go(self) -> None:
-        """Step by step to the end, a checkpoint every few minutes."""
+        """Take all remaining steps; the state is saved every few minutes and on Ctrl-C."""
         recipe, progress = self._recipe, self._progress
         advance = self._display.stage("Training", self.n_steps)
         advance(progress.step)
@@ -174,7 +174,7 @@ class _Run:
         self._save()
 
     def evaluate(self) -> None:
-        """nDCG@10 on the recipe's BEIR folders."""
+        """Log nDCG@10 on the BEIR folders of the recipe."""
         if not self._recipe.run.evaluate or not is_first():
             return
         runtime = TorchRuntime(self._model, next(self._model.parameters()).device)
@@ -184,12 +184,12 @@ class _Run:
                 encoder, self._recipe.run.evaluate, self._material.out_of_domain_texts, self._recipe.run.seed
             )
         for name, row in table.items():
-            self._tell({"evaluation": name, **{f"ndcg_{kind}": 100 * value for kind, value in row.items()}})
+            self._write_log({"evaluation": name, **{f"ndcg_{kind}": 100 * value for kind, value in row.items()}})
             figures = ", ".join(f"{kind} context {100 * value:.2f}" for kind, value in row.items())
             self._display.note(f"step {self._progress.step}: {name} nDCG@10 {figures}")
 
     def finish(self) -> Path:
-        """Export the model with its learned statistics; the folder is there whole or not at all."""
+        """Export the model with its learned whitening; the folder appears whole or not at all."""
         folder = self._recipe.run.out / "checkpoint"
         if not is_first():
             return folder
@@ -203,7 +203,7 @@ class _Run:
         return folder
 
     def _learned_config(self) -> ModelConfig:
-        """With the statistics as learned; texts as long as those of training are read in one span."""
+        """The configuration with the learned whitening, and spans at least as long as the texts of training."""
         config = self._model.config
         spans = config.span_tokens and max(config.span_tokens, self._recipe.batches.max_tokens)
         return replace(config, statistics=self._head.config(), span_tokens=spans)
@@ -228,7 +228,7 @@ class _Run:
         self._progress.seconds += seconds
         speed = len(batch.queries) / seconds
         figures = {"loss": loss, "accuracy": output.accuracy.item(), "norm": norm, "pairs_per_second": speed}
-        self._tell(figures)
+        self._write_log(figures)
         self._display.detail(
             f"step {self._progress.step}  loss {loss:.3f}  accuracy {output.accuracy.item():.2f}  {speed:.0f} pairs/s"
         )
@@ -239,7 +239,7 @@ class _Run:
         )
 
     def _set_rates(self) -> None:
-        """Linear warmup, then linear decay to zero."""
+        """Set the learning rates: linear warmup, then linear decay to zero."""
         step, warmup = self._progress.step, self._recipe.learning.warmup
         factor = (step + 1) / warmup if step < warmup else (self.n_steps - step) / max(1, self.n_steps - warmup)
         for group in self._optimizer.param_groups:
@@ -251,7 +251,7 @@ class _Run:
         loss = replace(self._loss, teacher_weight=0.0)
         micro_batch = self._recipe.learning.micro_batch
         losses = held_out_losses(self._model, loss, self._weights, self._material.held_out, micro_batch)
-        self._tell({"held_out": losses, "head": self._head.numbers()})
+        self._write_log({"held_out": losses, "head": self._head.numbers()})
         figures = ", ".join(f"{name} {value:.4f}" for name, value in losses.items())
         self._display.note(f"step {self._progress.step}: held-out loss with context {figures}")
 
@@ -260,13 +260,13 @@ class _Run:
         if is_first():
             save_state(self._recipe.run.out, self._recipe, self._progress, modules, self._optimizer)
 
-    def _tell(self, figures: dict[str, Any]) -> None:
+    def _write_log(self, figures: dict[str, Any]) -> None:
         if self._log is not None:
             self._log.write(self._progress.step, self._progress.seconds, figures)
 
 
 def _optimizer(recipe: Recipe, model: ContextualModel, head: WhiteningHead) -> torch.optim.Optimizer:
-    """AdamW with three rates: what was pre-trained, what reads the context, the head's four numbers."""
+    """AdamW with three rates: for pre-trained parameters, for those that read the context, and for the whitening."""
     learning = recipe.learning
     fresh = ("second_stage.doors", "second_stage.context_", "second_stage.null")
     groups: dict[tuple[float, float], list[nn.Parameter]] = {}

@@ -1,1 +1,1 @@
-"""On which data is it measured?"""
+"""Which data sets are there?"""

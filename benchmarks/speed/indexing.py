@@ -1,4 +1,4 @@
-"""Indexing: against sentence-transformers on the same chunks, time outside the model, memory and disk."""
+"""Indexing: speed compared with sentence-transformers, time outside the model, memory and disk."""
 
 import json
 import subprocess
@@ -36,14 +36,14 @@ _PEAK = (
 
 
 def index_measurements(corpus: Path, biencoder: Path, work: Path, documents: int, rounds: int) -> list[Measurement]:
-    """The whole of `cdesearch index`, in turns with sentence-transformers encoding the chunks it made."""
+    """A whole `cdesearch index`, in turns with sentence-transformers encoding the same chunks."""
     from sentence_transformers import SentenceTransformer
 
     source = write_first_lines(corpus, work / "speed.jsonl", documents)
     peer = SentenceTransformer(str(biencoder), device="cpu")
-    peer.max_seq_length = load_encoder().max_tokens  # the same tokens: by itself it would cut at 256
-    ours: list[float] = []
-    theirs: list[float] = []
+    peer.max_seq_length = load_encoder().max_tokens  # the same tokens: its own limit is 256
+    own_seconds: list[float] = []
+    peer_seconds: list[float] = []
     outside: list[float] = []
     texts: list[str] = []
     for number in range(rounds):
@@ -51,25 +51,27 @@ def index_measurements(corpus: Path, biencoder: Path, work: Path, documents: int
         timeline = _Timeline()
         started = time.perf_counter()
         build([source], Options(index=folder), timeline)
-        ours.append(time.perf_counter() - started)
-        outside.append(1 - timeline.in_model() / ours[-1])
+        own_seconds.append(time.perf_counter() - started)
+        outside.append(1 - timeline.in_model() / own_seconds[-1])
         chunks = Index(folder).chunks
         texts = chunks.search().select(["text"]).limit(chunks.count_rows()).to_arrow()["text"].to_pylist()
         started = time.perf_counter()
         peer.encode(texts, batch_size=32, show_progress_bar=False)
-        theirs.append(time.perf_counter() - started)
-    detail = {"chunks": len(texts), "seconds": ours, "sentence_transformers_seconds": theirs}
+        peer_seconds.append(time.perf_counter() - started)
+    detail = {"chunks": len(texts), "seconds": own_seconds, "sentence_transformers_seconds": peer_seconds}
     return [
-        Measurement("index, whole run", len(texts) / median(ours), "chunks/s", detail=detail),
-        Measurement("sentence-transformers fp32, the same chunks", len(texts) / median(theirs), "chunks/s"),
-        Measurement("index against sentence-transformers", median(theirs) / median(ours), "times", at_least=2.0),
+        Measurement("index, whole run", len(texts) / median(own_seconds), "chunks/s", detail=detail),
+        Measurement("sentence-transformers fp32, the same chunks", len(texts) / median(peer_seconds), "chunks/s"),
+        Measurement(
+            "index against sentence-transformers", median(peer_seconds) / median(own_seconds), "times", at_least=2.0
+        ),
         Measurement("time outside the model", 100 * median(outside), "%", at_most=15),
-        _share_of_gemm(texts, median(ours)),
+        _share_of_gemm(texts, median(own_seconds)),
     ]
 
 
 def _share_of_gemm(texts: list[str], seconds: float) -> Measurement:
-    """How much of what this machine multiplies in float32 the whole run reached; int8 may go beyond it."""
+    """The operations of the run as a share of the float32 matrix products of this machine; int8 can exceed 100%."""
     encoder = load_encoder()
     lengths = [min(len(text.ids), encoder.max_tokens) for text in encoder.tokenizer.encode_batch_fast(texts)]
     spans = [span for length in lengths for span in spans_of(range(length), 1, encoder.config.span_tokens)]
@@ -98,7 +100,7 @@ def memory_measurements(corpus: Path, work: Path, n_chunks: int) -> list[Measure
 
 
 class _Timeline:
-    """How long each stage of a build takes; writes inside the embedding stage count as outside the model."""
+    """The time of each stage of a build; writes during the embedding stage count as outside the model."""
 
     def __init__(self) -> None:
         self._stages: list[tuple[str, float]] = []
@@ -106,16 +108,16 @@ class _Timeline:
         self._add = EmbeddingCache.add
 
     def stage(self, name: str, total: int | None) -> Callable[[int], None]:  # noqa: ARG002 (the protocol has it)
-        """Note when a stage begins."""
+        """Record the beginning of a stage."""
         self._stages.append((name, time.perf_counter()))
         if name == "Embedding":
-            EmbeddingCache.add = self._timed_add  # type: ignore[method-assign] # the clock stands round the real one
+            EmbeddingCache.add = self._timed_add  # type: ignore[method-assign] # the real one, timed
         elif EmbeddingCache.add is not self._add:
             EmbeddingCache.add = self._add  # type: ignore[method-assign] # the real one again
         return lambda _: None
 
     def in_model(self) -> float:
-        """Seconds in the stages that run the model, less the writing in them."""
+        """Seconds in the stages that run the model, without the writes in them."""
         ends = [started for _, started in self._stages[1:]] + [time.perf_counter()]
         spent = [end - started for (_, started), end in zip(self._stages, ends, strict=True)]
         return sum(s for (name, _), s in zip(self._stages, spent, strict=True) if name in MODEL_STAGES) - self._writing
@@ -144,7 +146,7 @@ def write_first_lines(corpus: Path, out: Path, n: int) -> Path:
 
 
 def _short_records(corpus: Path, out: Path, n: int) -> int:
-    """`n` records of one sentence each, no two alike; returns the bytes of their texts."""
+    """Write `n` different records of one sentence each; returns the bytes of their texts."""
     texts = read_texts(corpus_file(corpus)).values()
     sentences = [part[:80] for text in texts for part in text.split(". ") if part.strip()]
     size = 0

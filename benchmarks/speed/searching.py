@@ -1,4 +1,4 @@
-"""Searching: warm queries over growing indexes, a cold process, and what the context costs the model."""
+"""Searching: warm queries over growing indexes, a cold process, and the cost of a context in the model."""
 
 import os
 import subprocess
@@ -21,14 +21,14 @@ from cdesearch.search.searcher import Searcher
 from cdesearch.store.index import Index
 from trainer.data.beir import read_queries, read_texts
 
-OPEN_GATE = 0.5
+GATE = 0.5
 CONTEXT_SIZE = 512
 COLD_RUNS = 9
 QUERIES = 210
 
 
 def search_measurements(corpus: Path, work: Path, sizes: Sequence[int]) -> list[Measurement]:
-    """Warm p50 and p95 at each size, hybrid with query encoding, and a cold `cdesearch query` on the largest."""
+    """Warm hybrid queries at each size, p50 and p95 with query encoding, and a cold query on the largest index."""
     source = source_index(corpus, work / "search")
     queries = _queries(corpus)
     measurements = []
@@ -64,7 +64,7 @@ def _warm(index: Index, size: int, queries: Sequence[str]) -> list[Measurement]:
 
 
 def _cold(command: list[str]) -> float:
-    """Median seconds of a whole process; the files of the index are in the page cache."""
+    """The median seconds of a whole process; the files of the index are in the page cache."""
     seconds = []
     for _ in range(COLD_RUNS):
         started = time.perf_counter()
@@ -81,39 +81,41 @@ def _queries(corpus: Path) -> list[str]:
 
 
 def context_measurements(corpus: Path, biencoder: Path, work: Path, rounds: int) -> list[Measurement]:
-    """The same texts with 512 context chunks and without, gates open; joint attention for comparison, on torch."""
+    """The same texts with 512 context chunks and without, gates not zero; joint attention on torch, to compare."""
     texts = [text[:700] for text in read_texts(corpus_file(corpus)).values()][:CONTEXT_SIZE]
-    closed, opened, joint = (_variant(biencoder, work / name, name) for name in ("closed", "opened", "joint"))
-    contexts = {name: _context(encoder, texts) for name, encoder in (("closed", closed), ("opened", opened))}
+    plain, gated, joint = (_variant(biencoder, work / name, name) for name in ("plain", "gated", "joint"))
+    contexts = {name: _context(encoder, texts) for name, encoder in (("plain", plain), ("gated", gated))}
     some = texts[:192]
     took = in_turns(
         {
-            "none": lambda: closed.encode(some, "document", None),
-            "statistics": lambda: closed.encode(some, "document", contexts["closed"]),
-            "cached": lambda: opened.encode(some, "document", contexts["opened"]),
+            "none": lambda: plain.encode(some, "document", None),
+            "statistics": lambda: plain.encode(some, "document", contexts["plain"]),
+            "cached": lambda: gated.encode(some, "document", contexts["gated"]),
         },
         rounds,
     )
-    plain = load_encoder(work / "closed-torch", "cpu")
+    on_torch = load_encoder(work / "plain-torch", "cpu")
     few = texts[:16]
-    joint_context = replace(contexts["opened"], keys=None, values=None)
+    joint_context = replace(contexts["gated"], keys=None, values=None)
     slow = in_turns(
         {
-            "none": lambda: plain.encode(few, "document", None),
+            "none": lambda: on_torch.encode(few, "document", None),
             "joint": lambda: joint.encode(few, "document", joint_context),
         },
         rounds,
     )
     detail = {"texts": len(some), "seconds": took, "joint_texts": len(few), "joint_seconds": slow}
     return [
-        Measurement("cached context, gates open", took["cached"] / took["none"], "times", at_most=1.35, detail=detail),
-        Measurement("corpus statistics alone", took["statistics"] / took["none"], "times", at_most=1.35),
+        Measurement(
+            "cached context, gates not zero", took["cached"] / took["none"], "times", at_most=1.35, detail=detail
+        ),
+        Measurement("whitening alone", took["statistics"] / took["none"], "times", at_most=1.35),
         Measurement("joint context (torch)", slow["joint"] / slow["none"], "times"),
     ]
 
 
 def _variant(biencoder: Path, folder: Path, name: str) -> Encoder:
-    """The start model with gates closed or open on ONNX int8, or joint on torch."""
+    """The start model with gates zero or not on ONNX int8, or joint on torch."""
     import shutil
 
     import torch
@@ -122,14 +124,14 @@ def _variant(biencoder: Path, folder: Path, name: str) -> Encoder:
     from trainer.start import start_model
 
     model = start_model(biencoder, context_attention="joint" if name == "joint" else "cached")
-    if name == "opened":
+    if name == "gated":
         with torch.no_grad():
             for gate in model.second_stage.gates:
-                gate.fill_(OPEN_GATE)
+                gate.fill_(GATE)
     export(model, biencoder / "tokenizer.json", folder, "int8")
-    if name == "closed":
+    if name == "plain":
         ignore = shutil.ignore_patterns("onnx")
-        shutil.copytree(folder, folder.with_name("closed-torch"), ignore=ignore)
+        shutil.copytree(folder, folder.with_name("plain-torch"), ignore=ignore)
     return load_encoder(folder, "cpu")
 
 

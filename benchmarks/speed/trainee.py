@@ -1,4 +1,4 @@
-"""One step of training, without recipe, log and packing."""
+"""Single training steps, without recipe, log and packing."""
 
 import tempfile
 from dataclasses import replace
@@ -23,7 +23,7 @@ RATE = 2e-5
 
 
 class Trainee:
-    """A start model with its optimizer, and one step of it."""
+    """A start model with its optimizer."""
 
     def __init__(
         self,
@@ -47,14 +47,14 @@ class Trainee:
         self._weights = torch.ones(self.model.config.backbone.vocabulary, device=device)
 
     def step(self, batch: Batch) -> None:
-        """By the gradient cache."""
+        """Take a step with the gradient cache."""
         batch = self._own(batch)
         self._optimizer.zero_grad(set_to_none=True)
         self._cache.step(batch, lambda: self._weights, self._loss_fn(batch))
         self._optimizer.step()
 
     def plain_step(self, batch: Batch) -> None:
-        """The whole graph at once."""
+        """Take a step with the whole graph in memory."""
         batch = self._own(batch)
         self._optimizer.zero_grad(set_to_none=True)
         context = batch.documents.take(batch.context) if batch.is_contextual else None
@@ -67,7 +67,7 @@ class Trainee:
         self._optimizer.step()
 
     def _own(self, batch: Batch) -> Batch:
-        """Without context, every slot is null."""
+        """The batch with every context slot null where the model does not use context."""
         return batch if self._contextual else replace(batch, is_null=batch.is_null | True)
 
     def _loss_fn(self, batch: Batch) -> LossFn:

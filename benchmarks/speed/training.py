@@ -1,4 +1,4 @@
-"""What does training cost? Steps against each other, memory, a peer's loop, clustering; side by side in one run."""
+"""The command that measures training steps, their memory, a step of sentence-transformers, and clustering."""
 
 import pickle
 import subprocess
@@ -52,14 +52,14 @@ _CLUSTERING = (
 def train_speed(
     pairs: Annotated[Path, typer.Argument(help="Pair file to take batches from.")],
     biencoder: Annotated[Path | None, typer.Option(help="all-MiniLM-L6-v2 folder; default: the installed one.")] = None,
-    size: Annotated[int, typer.Option(help="Pairs of a batch; as in recipes/small.toml.")] = 256,
+    size: Annotated[int, typer.Option(help="Pairs in a batch, as in recipes/small.toml.")] = 256,
     context_size: Annotated[int, typer.Option(help="Documents of context in a step.")] = 64,
-    rounds: Annotated[int, typer.Option(help="Steps of each, in turns; medians count.")] = 3,
-    micro_batch: Annotated[int, typer.Option(help="Texts at once in `rate`; a GPU takes more.")] = 32,
+    rounds: Annotated[int, typer.Option(help="Steps of each kind, in turns; the result is their median.")] = 3,
+    micro_batch: Annotated[int, typer.Option(help="Texts in a micro-batch of `rate`; a GPU has room for more.")] = 32,
     only: Annotated[str, typer.Option(help="Of: steps, memory, clustering, rate.")] = "steps,memory,clustering",
     out: Annotated[Path, typer.Option(help="Folder for the JSON.")] = RESULTS,
 ) -> None:
-    """Measure training steps, their memory and the clustering against their bars, and the rate in bf16."""
+    """Measure training steps, their memory and the clustering against their targets, and the rate in bf16."""
     from benchmarks.speed.train_rate import rate_measurements
     from benchmarks.speed.trainee import MAX_TOKENS
 
@@ -114,8 +114,8 @@ def _step_measurements(pairs: Path, model: Path, size: int, context_size: int, r
 def _memory_measurements(pairs: Path, model: Path) -> list[Measurement]:
     """Peak memory of a step by batch size.
 
-    A pair brings 6 kB of vectors and gradients, 12 for the moment of the loss; the batch itself brings 3 kB a pair of
-    tokens and, at 4096, 4 of false negatives' mask.
+    A pair needs 6 kB for vectors and gradients, 12 kB during the loss, and 3 kB for tokens; in a batch of 4096 also
+    4 kB for the mask of false negatives.
     """
     peaks = {size: _peak(pairs, model, size) for size in (256, 1024, 4096)}
     growth = 1000 * (peaks[4096] - peaks[256]) / (4096 - 256)
@@ -150,7 +150,7 @@ def _clustering_measurements() -> list[Measurement]:
 
 
 def _peer(pairs: Path, model: Path, size: int) -> Callable[[], None]:
-    """A step of sentence-transformers' cached loss on the same texts, cut alike."""
+    """A step of the cached loss of sentence-transformers on the same texts, cut to the same length."""
     import torch
     from sentence_transformers import SentenceTransformer
     from sentence_transformers.losses import CachedMultipleNegativesRankingLoss
@@ -159,7 +159,7 @@ def _peer(pairs: Path, model: Path, size: int) -> Callable[[], None]:
 
     student: Any = SentenceTransformer(str(model), device="cpu")
     student.max_seq_length = MAX_TOKENS
-    student[0].auto_model.embeddings.word_embeddings.requires_grad_(False)  # as ours
+    student[0].auto_model.embeddings.word_embeddings.requires_grad_(False)  # as in this project
     loss = CachedMultipleNegativesRankingLoss(student, mini_batch_size=MICRO_BATCH)
     optimizer = torch.optim.AdamW([p for p in student.parameters() if p.requires_grad], RATE)
     rows = first_pairs(pairs, size)

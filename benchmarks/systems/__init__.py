@@ -1,1 +1,1 @@
-"""What is compared. Each system answers all queries of a data set."""
+"""Which systems are compared? Each answers all queries of a data set."""

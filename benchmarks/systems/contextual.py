@@ -18,10 +18,10 @@ from cdesearch.encode.encoder import Encoder, Role
 
 
 class Contextual:
-    """Every text whole, one vector each, all compared: no chunks, no index."""
+    """One vector for each whole text, without chunks and index."""
 
     def __init__(self, encoder: Encoder, work: Path, kind: str, other: Dataset | None = None, seed: int = 0) -> None:
-        """`kind` of context: true, random (that of `other`), null, or document (true, and each chunk's document)."""
+        """`kind` of context: true, random (that of `other`), null, or document (true, with document context)."""
         self.name = f"cdesearch dense, {kind} context" + (f", seed {seed}" if seed else "")
         self._encoder = encoder
         self._work = work
@@ -30,7 +30,7 @@ class Contextual:
         self._seed = seed
 
     def retrieve(self, dataset: Dataset) -> Run:
-        """The nearest documents by cosine."""
+        """Rank the documents by cosine."""
         return nearest(dataset, *self.vectors(dataset))
 
     def vectors(self, dataset: Dataset) -> tuple[Floats, Floats]:
@@ -52,8 +52,8 @@ def vectors_in(
     queries = embed_in(context, list(dataset.queries.values()), "query", encoder, work)
     documents = embed_in(context, dataset.texts, "document", encoder, work)
     if document_weight:
-        for places in dataset.documents:
-            documents[places] = add_document_context(documents[places], document_weight)
+        for rows in dataset.documents:
+            documents[rows] = add_document_context(documents[rows], document_weight)
     return queries, to_unit(documents)
 
 
@@ -64,7 +64,7 @@ def corpus_context(encoder: Encoder, source: Dataset, seed: int, work: Path) -> 
     sample = encoder.make_sample(names, names, encoder.context_vectors(texts), frequencies, seed)
     measured = np.sort(np.random.default_rng(seed).permutation(len(source.texts))[:FITTED_TEXTS])
     vectors = _embed_bare(sample, source.texts, "document", encoder, work)[measured]
-    return encoder.fit(sample, [source.ids[place] for place in measured], vectors)
+    return encoder.fit(sample, [source.ids[row] for row in measured], vectors)
 
 
 def sample_context(

@@ -29,7 +29,7 @@ TOPICS = ["cat", "dog", "water", "moon", "engine", "bread", "river", "stone"]
 
 @pytest.fixture(scope="module")
 def recipe_file(tmp_path_factory, tiny_checkpoint):
-    """Queries name a number, documents hold it among words that all share."""
+    """Each query is a code; its document contains the code among words of all documents."""
     folder = tmp_path_factory.mktemp("training")
     random = np.random.default_rng(0)
     rows, corpus, queries, judged = [], [], [], ["query-id\tcorpus-id\tscore"]
@@ -125,6 +125,19 @@ def test_a_resume_with_another_recipe_names_the_difference(recipe_file, tmp_path
         train(load_recipe(recipe_file, {**changes, "learning.rate": "0.1"}), Silent(), resume=True)
 
 
+def test_a_resume_of_another_version_is_refused(recipe_file, tmp_path):
+    recipe = load_recipe(recipe_file, {"run.out": str(tmp_path)})
+    modules = dict(zip(("model", "head"), make_student(), strict=True))
+    optimizer = torch.optim.AdamW(modules["model"].parameters())
+    save_state(tmp_path, recipe, Progress(step=3), modules, optimizer)
+    state = torch.load(tmp_path / "state.pt")
+    values = json.loads(state["recipe"])
+    values["model"]["doors"] = values["model"].pop("gated_attention")
+    torch.save(state | {"recipe": json.dumps(values)}, tmp_path / "state.pt")
+    with pytest.raises(InputError, match=r"another version of cdesearch, with other settings \(model\.doors\)"):
+        load_state(tmp_path, recipe, modules, optimizer)
+
+
 @pytest.mark.parametrize("kind", ["closed_checkpoint", "joint_checkpoint"])
 def test_the_surrogate_is_the_model_that_the_recipe_names(recipe_file, tmp_path, kind, request):
     surrogate = request.getfixturevalue(kind)
@@ -141,7 +154,7 @@ def test_a_checkpoint_of_another_shape_than_the_recipe_says_is_refused(recipe_fi
     joint = {"model.context_attention": "joint", "run.out": str(tmp_path / "out")}
     with pytest.raises(InputError, match="context_attention is joint, but"):
         train(load_recipe(recipe_file, joint), Silent())
-    train(load_recipe(recipe_file, {**joint, "model.doors": "false", "learning.steps": "1"}), Silent())
+    train(load_recipe(recipe_file, {**joint, "model.gated_attention": "false", "learning.steps": "1"}), Silent())
 
 
 @pytest.mark.parametrize(
@@ -173,19 +186,19 @@ def test_a_loss_that_is_no_number_stops_the_run(recipe_file, tmp_path):
         train(load_recipe(recipe_file, changes), Silent())
 
 
-def test_a_domain_smaller_than_a_batch_is_said(recipe_file, tmp_path):
+def test_a_domain_smaller_than_a_batch_is_named(recipe_file, tmp_path):
     changes = {"run.out": str(tmp_path / "out"), "batches.size": "1000"}
     with pytest.raises(InputError, match="No domain has the 1000 pairs"):
         train(load_recipe(recipe_file, changes), Silent())
 
 
-def test_held_out_pairs_that_make_no_batch_are_said(recipe_file, tmp_path):
+def test_held_out_pairs_that_make_no_batch_are_noted(recipe_file, tmp_path):
     notes = []
     display = Silent()
     display.note = notes.append
     recipe = load_recipe(recipe_file, {"run.out": str(tmp_path / "out"), "data.held_out": "0.05"})
     prepare_material(recipe, starting_model(recipe.model), make_tokenizer(), display)
-    assert notes[-1].startswith("No losses are watched")
+    assert notes[-1].startswith("There are no held-out losses")
 
 
 def test_a_full_disk_keeps_the_last_state(recipe_file, tmp_path):
@@ -196,7 +209,7 @@ def test_a_full_disk_keeps_the_last_state(recipe_file, tmp_path):
     soft, hard = resource.getrlimit(resource.RLIMIT_FSIZE)
     resource.setrlimit(resource.RLIMIT_FSIZE, (10_000, hard))
     try:
-        with pytest.raises(StorageError, match="the one before is kept"):
+        with pytest.raises(StorageError, match="the previous state is kept"):
             save_state(tmp_path, recipe, Progress(step=4), modules, optimizer)
     finally:
         resource.setrlimit(resource.RLIMIT_FSIZE, (soft, hard))

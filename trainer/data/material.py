@@ -1,4 +1,4 @@
-"""What the loop consumes: pairs, what the surrogate thinks of them, clusters; each kept on disk for the next run."""
+"""Preparing the data of a run: pairs, surrogate scores and clusters, each stored for the next run."""
 
 from dataclasses import dataclass, replace
 from pathlib import Path
@@ -25,13 +25,13 @@ from trainer.run.watch import without_dropout
 from trainer.start import is_published, start_model
 
 WATCHED_BATCHES = 16
-OUT_OF_DOMAIN_TEXTS = 2000  # training documents that stand in for another corpus
+OUT_OF_DOMAIN_TEXTS = 2000  # training documents that serve as another corpus
 SPARSE_COMPONENTS = 128
 
 
 @dataclass(frozen=True, slots=True)
 class Material:
-    """Batches to train on, batches held out, and texts of another corpus."""
+    """Training batches, held-out batches, and texts of another corpus."""
 
     stream: BatchStream
     held_out: list[Batch]
@@ -39,7 +39,7 @@ class Material:
 
 
 def prepare_material(recipe: Recipe, model: ContextualModel, tokenizer: Tokenizer, display: Display) -> Material:
-    """Pairs, surrogate, clusters: each kept on disk, so that another run finds them."""
+    """Read pairs, compute surrogate vectors and cluster; the results are stored for runs with the same `run.work`."""
     files = [file for file in domain_files(recipe.data.pairs) if file.name.split(".")[0] not in recipe.data.leave_out]
     advance = display.stage("Reading pairs", len(files))
     domains: dict[str, Domain] = {}
@@ -47,7 +47,7 @@ def prepare_material(recipe: Recipe, model: ContextualModel, tokenizer: Tokenize
         advance(1)
         dropped = ", ".join(f"{count:,} {reason}" for reason, count in domain.dropped.items())
         if len(domain) < recipe.batches.size:
-            display.note(f"{domain.name} is left out: {len(domain)} pairs are less than a batch.")
+            display.note(f"{domain.name} is left out: {len(domain)} pairs are fewer than a batch.")
         else:
             domains[domain.name] = _capped(domain, recipe)
         if dropped:
@@ -74,7 +74,7 @@ def prepare_material(recipe: Recipe, model: ContextualModel, tokenizer: Tokenize
         other = _stream(recipe, held, watched, tokenizer, prefixes)
         held_out = without_dropout([other.batch(step) for step in range(min(WATCHED_BATCHES, other.steps_per_epoch))])
     elif recipe.data.held_out:
-        display.note(f"No losses are watched: of no domain does data.held_out leave a batch of {recipe.batches.size}.")
+        display.note(f"There are no held-out losses: no domain holds out a batch of {recipe.batches.size} pairs.")
     texts = [text for domain, _ in parts.values() for text in domain.column("document")[:OUT_OF_DOMAIN_TEXTS]]
     return Material(stream, held_out, texts[:: max(1, len(texts) // OUT_OF_DOMAIN_TEXTS)][:OUT_OF_DOMAIN_TEXTS])
 
@@ -107,7 +107,7 @@ def _surrogates(
 ) -> dict[str, Surrogate]:
     own = recipe.run.surrogate is None
     if own and recipe.batches.filter == "dense" and recipe.batches.eps == 0:
-        display.note("The start is its own surrogate and eps is 0: every document it ranks wrongly is masked.")
+        display.note("The surrogate is the start itself and eps is 0: every document that it ranks wrongly is masked.")
     encoder = _surrogate_encoder(recipe, model, tokenizer)
     cache = _work(recipe) / "surrogate"
     negatives = {
@@ -137,7 +137,7 @@ def _surrogates(
 
 
 def _surrogate_encoder(recipe: Recipe, model: ContextualModel, tokenizer: Tokenizer) -> Encoder:
-    """The frozen surrogate: any model that `load_encoder` opens, or the start, in no context."""
+    """The frozen surrogate: any model that `load_encoder` opens, or the start."""
     folder, limit = recipe.run.surrogate, recipe.batches.max_tokens
     if folder is not None:
         return load_encoder(folder).cut_at(limit)

@@ -17,16 +17,16 @@ from trainer.data.pairs import Pair
 from trainer.recipe import Filter
 from trainer.run.atomic_file import write_whole
 
-SHARD = 2048  # texts between two flushes
+SHARD = 2048  # texts embedded between two writes
 NO_NULL = np.empty(0)  # z-scores need no null distribution
 
 
 def surrogate_vectors(
     name: str, texts: Sequence[str], role: Role, encoder: Encoder, folder: Path, advance: Callable[[int], None]
 ) -> Floats:
-    """(n, d) unit vectors of `texts` in null context, memory-mapped.
+    """(n, d) unit vectors of `texts` in the null context, memory-mapped.
 
-    Cached by contents and model; a run that was stopped goes on after the last flush.
+    Stored by contents and model; after an interruption the next run continues behind the last write.
     """
     if not texts:
         return np.empty((0, encoder.dimension), np.float32)

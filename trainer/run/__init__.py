@@ -1,1 +1,1 @@
-"""How does a run start, continue and report?"""
+"""How does a run continue, report and measure itself?"""

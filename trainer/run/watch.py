@@ -1,4 +1,4 @@
-"""Is the context used? Losses of held-out batches with their own context, another batch's, and none."""
+"""Is the context used? Losses of held-out batches with their own context, that of another batch, and none."""
 
 from collections.abc import Sequence
 from dataclasses import replace
@@ -74,5 +74,5 @@ def _parts(tokens: Tokens, micro_batch: int, device: torch.device) -> list[Token
 
 
 def without_dropout(batches: Sequence[Batch]) -> list[Batch]:
-    """The same batches with every context slot filled."""
+    """The batches with every context slot filled."""
     return [replace(batch, is_null=torch.zeros_like(batch.is_null)) for batch in batches]

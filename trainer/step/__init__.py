@@ -1,1 +1,1 @@
-"""What does one step teach, in bounded memory?"""
+"""How is the gradient of one step computed, in bounded memory?"""

@@ -61,7 +61,7 @@ def test_a_long_document_is_a_pair_a_question(tmp_path):
         {"chunks": None},
         {"questions": 3},
     ):
-        with pytest.raises(SourceError, match="1 is no long document"):
+        with pytest.raises(SourceError, match="1 is not a long document"):
             list(read_pairs(write(file, [book | wrong])))
 
 
@@ -102,7 +102,7 @@ def test_chunks_are_placed_in_their_document_as_the_index_does(n, weight, seed):
         np.testing.assert_allclose(placed[mine], to_unit(add_document_context(own[mine], weight)), atol=1e-5)
 
 
-def test_doubles_empty_texts_and_leaks_are_dropped_and_counted(tmp_path):
+def test_duplicates_empty_texts_and_leaks_are_dropped_and_counted(tmp_path):
     beir = tmp_path / "beir"
     beir.mkdir()
     secret = " ".join(f"word{number}" for number in range(40))
@@ -125,12 +125,12 @@ def test_doubles_empty_texts_and_leaks_are_dropped_and_counted(tmp_path):
 
 
 @pytest.mark.parametrize(
-    ("line", "said"), [("{oops", "not JSON"), ('{"query": 1}', "no text"), ("[]", "not a JSON object")]
+    ("line", "named"), [("{oops", "not JSON"), ('{"query": 1}', "no text"), ("[]", "not a JSON object")]
 )
-def test_a_bad_line_is_named(tmp_path, line, said):
+def test_a_bad_line_is_named(tmp_path, line, named):
     file = tmp_path / "d.jsonl"
     file.write_text('{"query": "q", "document": "d"}\n' + line)
-    with pytest.raises(SourceError, match=rf"d.jsonl:2 .*{said}"):
+    with pytest.raises(SourceError, match=rf"d.jsonl:2 .*{named}"):
         list(read_pairs(file))
 
 
@@ -181,17 +181,17 @@ def test_the_context_is_shared_and_sometimes_absent():
 
 
 @pytest.mark.parametrize(
-    ("text", "said"),
+    ("text", "named"),
     [
         (RECIPE + "[batches]\nsise = 3\n", "did you mean size"),
         (RECIPE.replace("[run]", "[rum]"), "did you mean run"),
         (RECIPE + "[batches]\nsize = 'many'\n", "batches.size"),
-        ("[data", "no recipe"),
+        ("[data", "is not a recipe"),
     ],
 )
-def test_a_typo_in_a_recipe_is_named(tmp_path, text, said):
+def test_a_typo_in_a_recipe_is_named(tmp_path, text, named):
     (tmp_path / "r.toml").write_text(text)
-    with pytest.raises(InputError, match=said):
+    with pytest.raises(InputError, match=named):
         load_recipe(tmp_path / "r.toml")
 
 

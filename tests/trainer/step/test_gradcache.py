@@ -88,7 +88,7 @@ def test_a_batch_without_context_trains_the_null_vector_and_not_the_first_stage(
     assert not any(name.startswith("0.own_first_stage") for name in found)
 
 
-def test_with_shut_doors_the_gradient_is_the_plain_biencoders_and_the_head_still_learns():
+def test_with_every_gate_zero_the_gradient_is_the_plain_biencoders_and_the_whitening_still_learns():
     batch = make_batch()
     results = []
     for run in (full_graph, cached):
@@ -157,7 +157,7 @@ def test_in_half_precision_too_the_gradient_is_the_full_graphs(attention, dropou
 
 @pytest.mark.parametrize("precision", [torch.float32, torch.bfloat16])
 @pytest.mark.parametrize("attention", ["cached", "joint"])
-def test_both_stages_and_the_context_pass_run_in_the_precision_asked_for(attention, precision):
+def test_both_stages_and_the_context_pass_run_in_the_given_precision(attention, precision):
     model, head = make_student(replace(TINY, context_attention=attention))
     seen = {}
     for name, module in model.named_modules():
@@ -174,13 +174,13 @@ def test_packed_texts_give_the_gradient_of_padded_ones(first_stage, monkeypatch)
     """Without a kernel for it, packed attention runs text by text, on any machine."""
 
     def run(kernel):
-        asked, positions = [], []
-        monkeypatch.setattr(gradcache, "has_kernel", lambda tensor: asked.append(tensor) or kernel)
+        tensors, positions = [], []
+        monkeypatch.setattr(gradcache, "has_kernel", lambda tensor: tensors.append(tensor) or kernel)
         model, head = make_student(replace(TINY, first_stage=first_stage))
         embed = model.second_stage.backbone.embed
         model.second_stage.backbone.embed = lambda ids, places=None: positions.append(places) or embed(ids, places)
         result = cached(model, head, make_batch(), 5)
-        assert [(tensor.dtype, tensor.device.type) for tensor in asked] == [(torch.float32, "cpu")]
+        assert [(tensor.dtype, tensor.device.type) for tensor in tensors] == [(torch.float32, "cpu")]
         assert any(places is not None for places in positions) == kernel
         return result
 
@@ -197,11 +197,11 @@ def test_texts_that_see_the_context_in_their_own_rows_are_never_packed(attention
     assert_same(*results)
 
 
-def test_a_packed_kernel_is_asked_about_in_the_precision_of_the_run(monkeypatch):
-    asked = []
-    monkeypatch.setattr(gradcache, "has_kernel", lambda tensor: asked.append(tensor.dtype) or False)
+def test_the_packed_kernel_is_chosen_by_the_precision_of_the_run(monkeypatch):
+    tensors = []
+    monkeypatch.setattr(gradcache, "has_kernel", lambda tensor: tensors.append(tensor.dtype) or False)
     GradCache(*make_student(), 4, precision=torch.bfloat16)
-    assert asked == [torch.bfloat16]
+    assert tensors == [torch.bfloat16]
 
 
 @pytest.mark.parametrize("micro_batch", [1, 5, 64])
@@ -225,10 +225,10 @@ def test_the_longest_micro_batch_of_context_and_documents_is_not_repeated(micro_
     assert [shape for stage, shape in calls if stage == "second"] == queries + documents + documents[1:] + queries
 
 
-def test_memory_is_given_back_after_every_few_micro_batches(monkeypatch):
+def test_freed_memory_is_released_after_every_few_micro_batches(monkeypatch):
     order = []
-    real = gradcache.give_back
-    monkeypatch.setattr(gradcache, "give_back", lambda: order.append("tidy") or real())
+    real = gradcache.release_freed_memory
+    monkeypatch.setattr(gradcache, "release_freed_memory", lambda: order.append("tidy") or real())
     model, head = make_student()
     model.own_first_stage.register_forward_hook(lambda *_: order.append("text"))
     cached(model, head, make_batch(), 1)
@@ -247,7 +247,7 @@ def test_a_second_step_adds_its_gradient_to_the_firsts():
     assert_same((loss, {name: 2 * gradient for name, gradient in once.items()}), (again, twice))
 
 
-def test_the_verdict_is_the_judges():
+def test_the_step_returns_the_output_of_the_loss_function():
     model, head = make_student()
     batch = make_batch()
     given = []
@@ -260,7 +260,7 @@ def test_the_verdict_is_the_judges():
     assert GradCache(model, head, 5).step(batch, weights_of(head, batch), loss_fn) is given[0]
 
 
-def test_doors_that_are_shut_but_may_open_read_the_context():
+def test_gates_that_are_zero_and_trained_read_the_context():
     model, head = make_student()
     with torch.no_grad():
         for gate in model.second_stage.gates:
@@ -269,7 +269,7 @@ def test_doors_that_are_shut_but_may_open_read_the_context():
     assert all(found[f"0.second_stage.doors.{n}.gate"].abs().sum() > 0 for n in range(len(model.second_stage.doors)))
 
 
-def test_doors_that_are_open_and_frozen_read_the_context():
+def test_gates_that_are_not_zero_and_frozen_read_the_context():
     results = []
     for run in (full_graph, cached):
         model, head = make_student()
@@ -280,12 +280,12 @@ def test_doors_that_are_open_and_frozen_read_the_context():
     assert any("own_first_stage" in name for name in results[1][1])
 
 
-@pytest.mark.parametrize("why", ["null", "shut"])
-def test_the_first_stage_rests_where_nothing_of_it_is_seen(why):
+@pytest.mark.parametrize("why", ["null context", "zero gates"])
+def test_the_first_stage_does_not_run_where_nothing_reads_it(why):
     batch, (model, head) = make_batch(), make_student()
     calls = []
     model.own_first_stage.register_forward_hook(lambda *_: calls.append("first stage"))
-    if why == "null":
+    if why == "null context":
         batch = replace(batch, is_null=torch.ones_like(batch.is_null))
     else:
         for gate in model.second_stage.gates:
@@ -329,10 +329,10 @@ def test_summed_gradients_are_zero_where_the_batch_touched_nothing():
 @pytest.mark.parametrize("is_null", [False, True])
 def test_everything_stays_on_the_device_of_the_model(attention, is_null, monkeypatch):
     """The meta device holds no numbers and refuses to be mixed with another, as a GPU does."""
-    asked = []
+    tensors = []
     monkeypatch.setattr(SecondStage, "gates_closed", False)  # this asks for numbers
-    monkeypatch.setattr(gradcache, "has_kernel", lambda tensor: asked.append(tensor.device.type) or False)
-    monkeypatch.setattr(gradcache, "give_back", lambda: pytest.fail("it is the processor's memory alone"))
+    monkeypatch.setattr(gradcache, "has_kernel", lambda tensor: tensors.append(tensor.device.type) or False)
+    monkeypatch.setattr(gradcache, "release_freed_memory", lambda: pytest.fail("it is the processor's memory alone"))
     model, head = (module.to("meta") for module in make_student(replace(TINY, context_attention=attention)))
     batch = make_batch()
     batch = replace(batch, is_null=batch.is_null | is_null)
@@ -343,7 +343,7 @@ def test_everything_stays_on_the_device_of_the_model(attention, is_null, monkeyp
         return contrastive(queries, documents, excluded, 0.05)
 
     GradCache(model, head, 5).step(batch, lambda: torch.ones(TINY.backbone.vocabulary, device="meta"), loss_fn)
-    assert asked == ["meta"] * (attention == "cached")
+    assert tensors == ["meta"] * (attention == "cached")
     assert all(parameter.grad.device.type == "meta" for parameter in model.second_stage.parameters())
     assert all((parameter.grad is None) == is_null for parameter in model.own_first_stage.parameters())
 

@@ -59,7 +59,7 @@ def test_loss_gradient_and_accuracy_are_those_of_the_formula(rows, taught, weigh
         torch.testing.assert_close(one.grad, other.grad, rtol=1e-4, atol=1e-5)
 
 
-def test_more_queries_than_a_block_holds_are_all_judged():
+def test_more_queries_than_a_block_holds_all_count():
     n = loss.ROWS + 3
     queries, documents = unit_vectors(n, 0), unit_vectors(n, 1)
     excluded = torch.zeros(n, n, dtype=torch.bool)
@@ -80,7 +80,7 @@ def test_without_gradients_the_loss_is_the_same_and_asks_for_none():
     assert still.accuracy == learning.accuracy
 
 
-def test_half_precision_is_judged_in_single_precision():
+def test_the_loss_of_half_precision_is_computed_in_single_precision():
     excluded, _ = excluded_and_teacher()
     halves = [unit_vectors(n, seed, torch.bfloat16).requires_grad_() for n, seed in ((B, 0), (D, 1))]
     output = contrastive(*halves, excluded, 0.1)
