@@ -157,12 +157,12 @@ def _value(text: str) -> Any:
 
 
 def _explained(error: Any) -> str:
-    place = ".".join(map(str, error["loc"]))
+    key = ".".join(map(str, error["loc"]))
     if error["type"] != "extra_forbidden":
-        return f"{place}: {error['msg'].lower()}"
+        return f"{key}: {error['msg'].lower()}"
     known = _keys(error["loc"][0]) if len(error["loc"]) > 1 else list(Recipe.model_fields)
     nearest = get_close_matches(str(error["loc"][-1]), known, n=1, cutoff=0.5)
-    return f"there is no {place}" + (f", did you mean {nearest[0]}" if nearest else "")
+    return f"there is no {key}" + (f", did you mean {nearest[0]}" if nearest else "")
 
 
 def _keys(section: str) -> list[str]:

@@ -50,8 +50,8 @@ def weights_of(head, batch):
 
 def gradients(*modules):
     return {
-        f"{place}.{name}": parameter.grad.clone()
-        for place, module in enumerate(modules)
+        f"{number}.{name}": parameter.grad.clone()
+        for number, module in enumerate(modules)
         for name, parameter in module.named_parameters()
         if parameter.grad is not None
     }

@@ -29,10 +29,17 @@ class BeirFolder:
 
 def read_beir(folder: Path) -> BeirFolder:
     """Read and check a folder; raises SourceError that names the file and the line."""
-    corpus, asked = read_texts(folder / "corpus.jsonl"), read_queries(folder)
-    judged, n_stray, n_lines = _read_judgements(folder / "qrels" / "test.tsv", corpus, asked)
-    queries = {name: asked[name] for name in judged}
-    return BeirFolder(folder.name, tuple(corpus), tuple(corpus.values()), queries, judged, n_lines, n_stray)
+    corpus, queries = read_texts(folder / "corpus.jsonl"), read_queries(folder)
+    judged, n_stray, n_lines = _read_judgements(folder / "qrels" / "test.tsv", corpus, queries)
+    return BeirFolder(
+        folder.name,
+        tuple(corpus),
+        tuple(corpus.values()),
+        {name: queries[name] for name in judged},
+        judged,
+        n_lines,
+        n_stray,
+    )
 
 
 def read_texts(corpus: Path) -> dict[str, str]:
@@ -80,7 +87,7 @@ def _checked(row: Any, location: str) -> dict[str, Any]:
 
 
 def _read_judgements(
-    file: Path, corpus: Mapping[str, Any], asked: Mapping[str, Any]
+    file: Path, corpus: Mapping[str, Any], queries: Mapping[str, Any]
 ) -> tuple[dict[str, dict[str, int]], int, int]:
     """Relevant documents by query, how many judgements name unknown ids, and how many judgements there are."""
     try:
@@ -99,7 +106,7 @@ def _read_judgements(
             raise SourceError(
                 f"{file}:{number} does not have three columns of which the last is a number.", "Correct the line."
             ) from None
-        if query not in asked or document not in corpus:
+        if query not in queries or document not in corpus:
             n_stray += 1
         elif relevance > 0:
             judged.setdefault(query, {})[document] = relevance

@@ -49,6 +49,6 @@ class LexicalScores:
         starts = np.cumsum([0, *map(len, found)])
         indices = np.concatenate([*found, np.empty(0, np.int64)])
         shape = len(queries), self.weights.shape[1]
-        asked = csr_array((np.ones(len(indices), np.float32), indices, starts), shape=shape)
-        scores: Floats = (asked @ self.weights.T).toarray()
+        counts = csr_array((np.ones(len(indices), np.float32), indices, starts), shape=shape)
+        scores: Floats = (counts @ self.weights.T).toarray()
         return scores

@@ -102,7 +102,8 @@ class BatchStream:
             scores = view.scores(batches.filter, rows)
             excluded[rows] = false_negatives(scores, queries, documents, batches.eps, first)
             if teacher is not None:
-                teacher[rows] = view.scores("fused", rows) * (0.1 / learning.teacher_temperature)
+                fused = scores if batches.filter == "fused" else view.scores("fused", rows)
+                teacher[rows] = fused * (0.1 / learning.teacher_temperature)
         return excluded, None if teacher is None else torch.from_numpy(teacher)
 
     def _pack(self, epoch: int) -> list[Packed]:

@@ -52,7 +52,7 @@ def surrogate_vectors(
 
 @dataclass(frozen=True, slots=True)
 class Surrogate:
-    """What a frozen model and BM25 know of N pairs of a domain."""
+    """The vectors and BM25 scores of N pairs of a domain."""
 
     queries: Floats  # (N, d) unit vectors
     documents: Floats  # (N, d)
@@ -73,18 +73,18 @@ class Surrogate:
 
     def view(self, rows: NDArray[np.int64], pairs: Sequence[Pair]) -> "BatchView":
         """The scores of one batch: the `pairs` at `rows`, their documents, then the hard negatives of all."""
-        places = [
+        indices = [
             first + number
             for first, pair in zip(self.first_negative[rows], pairs, strict=True)
             for number in range(len(pair.negatives))
         ]
         own = self.documents[rows]
-        vectors = np.concatenate([own, self.negatives[places]]) if places else own
+        vectors = np.concatenate([own, self.negatives[indices]]) if indices else own
         lexical = None
         if self.lexical is not None:
             n_documents = self.lexical.weights.shape[0] - len(self.negatives)
             in_domain = rows if self.rows is None else self.rows[rows]
-            lexical = self.lexical.take(np.concatenate([in_domain, n_documents + np.array(places, np.int64)]))
+            lexical = self.lexical.take(np.concatenate([in_domain, n_documents + np.array(indices, np.int64)]))
         return BatchView(self.queries[rows], vectors, [pair.query for pair in pairs], lexical)
 
 

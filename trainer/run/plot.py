@@ -14,7 +14,7 @@ def draw_run(folder: Path) -> Path:
 
     lines = read_log(folder)
     figure = Figure(figsize=(12, 3.6), layout="constrained")
-    training, watched, judged = figure.subplots(1, 3)
+    training, watched, evaluated = figure.subplots(1, 3)
     _curve(training, "loss", _series(lines, "loss"), smooth=True)
     _curve(training, "accuracy", _series(lines, "accuracy"), smooth=True)
     training.set(title="Training batches", xlabel="step")
@@ -25,9 +25,9 @@ def draw_run(folder: Path) -> Path:
     for name in sorted({line["evaluation"] for line in lines if "evaluation" in line}):
         for kind in ("true", "random", "null"):
             rows = [line for line in lines if line.get("evaluation") == name]
-            _curve(judged, f"{name}, {kind} context", [(row["step"], row[f"ndcg_{kind}"]) for row in rows])
-    judged.set(title="nDCG@10", xlabel="step")
-    for panel in (training, watched, judged):
+            _curve(evaluated, f"{name}, {kind} context", [(row["step"], row[f"ndcg_{kind}"]) for row in rows])
+    evaluated.set(title="nDCG@10", xlabel="step")
+    for panel in (training, watched, evaluated):
         if panel.lines:
             panel.legend(fontsize="small")
     file = folder / "run.svg"

@@ -46,8 +46,8 @@ def greedy_tour(centroids, first):
     """Always on to the nearest that is left, by dot products one at a time."""
     tour = [first]
     while len(tour) < len(centroids):
-        left = [place for place in range(len(centroids)) if place not in tour]
-        tour.append(max(left, key=lambda place: float(np.dot(centroids[place], centroids[tour[-1]]))))
+        left = [number for number in range(len(centroids)) if number not in tour]
+        tour.append(max(left, key=lambda number: float(np.dot(centroids[number], centroids[tour[-1]]))))
     return tour
 
 
@@ -72,7 +72,7 @@ def test_a_row_holds_shuffled_pairs_cluster_after_cluster(order):
     random = np.random.default_rng(5)
     shuffled = random.permutation(2000).tolist()
     clusters = _tour(found.centroids, random) if order == "tour" else random.permutation(7)
-    rank = {int(cluster): place for place, cluster in enumerate(clusters)}
+    rank = {int(cluster): number for number, cluster in enumerate(clusters)}
     assert row.tolist() == sorted(shuffled, key=lambda pair: rank[int(found.assignment[pair])])
 
 

@@ -79,8 +79,8 @@ def test_a_part_of_a_domain_holds_whole_documents(tmp_path):
 def test_a_token_counts_once_a_document(rows):
     ids = torch.zeros(len(rows), 9, dtype=torch.long)
     mask = torch.zeros_like(ids)
-    for place, row in enumerate(rows):
-        ids[place, : len(row)], mask[place, : len(row)] = torch.tensor(row), 1
+    for number, row in enumerate(rows):
+        ids[number, : len(row)], mask[number, : len(row)] = torch.tensor(row), 1
     expected = [sum(token in row for row in rows) for token in range(21)]
     assert document_frequencies(Tokens(ids, mask), 21).tolist() == expected
 
@@ -174,8 +174,8 @@ def test_the_learning_head_is_the_head_of_inference():
 
 def test_the_context_is_shared_and_sometimes_absent():
     random = np.random.default_rng(0)
-    places, is_null = choose_context(100, 32, slot_dropout=0.0, null_share=0.0, random=random)
-    assert len(set(places.tolist())) == 32 and not is_null.any()
+    indices, is_null = choose_context(100, 32, slot_dropout=0.0, null_share=0.0, random=random)
+    assert len(set(indices.tolist())) == 32 and not is_null.any()
     assert choose_context(3, 32, 0.0, 0.0, random)[0].tolist() == [0, 1, 2]
     assert choose_context(100, 32, 0.0, 1.0, random)[1].all()
 

@@ -25,8 +25,8 @@ def full_graph(model, head, batch, micro_batch, precision=torch.float32):
 
     def embed(tokens, network):
         parts = tokens.micro_batches(slice(0, len(tokens)), micro_batch)
-        places = torch.cat([places for places, _ in parts])
-        return torch.cat([network(part) for _, part in parts])[places.argsort()]
+        order = torch.cat([indices for indices, _ in parts])
+        return torch.cat([network(part) for _, part in parts])[order.argsort()]
 
     stage, make_weights = model.second_stage, weights_of(head, batch)
     context = batch.documents.take(batch.context)
@@ -115,12 +115,12 @@ def test_two_processes_find_the_gradient_of_one(attention, tmp_path):
     loss = cache.step(batch, weights_of(head, batch), loss_fn_of(head, batch)).loss.item()
     cache.sum_gradients()
     alone = loss, gradients(model, head)
-    places = [
+    paths = [
         TESTS,
         TESTS / "trainer",
         Path(trainer.__file__).parents[1],
     ]  # the package that is tested here, not an installed one
-    environment = os.environ | {"PYTHONPATH": os.pathsep.join(map(str, places))}
+    environment = os.environ | {"PYTHONPATH": os.pathsep.join(map(str, paths))}
     processes = [
         subprocess.Popen(
             [
@@ -315,8 +315,8 @@ def test_summed_gradients_are_zero_where_the_batch_touched_nothing():
     cache.sum_gradients()
     after = gradients(model, head)
     learning = {
-        f"{place}.{name}": parameter
-        for place, module in enumerate((model, head))
+        f"{number}.{name}": parameter
+        for number, module in enumerate((model, head))
         for name, parameter in module.named_parameters()
         if parameter.requires_grad
     }
@@ -351,8 +351,8 @@ def test_everything_stays_on_the_device_of_the_model(attention, is_null, monkeyp
 def test_micro_batches_hold_every_text_once_and_no_padding_to_spare():
     tokens = make_batch().documents
     parts = tokens.micro_batches(slice(2, 11), 4)
-    assert sorted(torch.cat([places for places, _ in parts]).tolist()) == list(range(9))
-    for places, part in parts:
+    assert sorted(torch.cat([indices for indices, _ in parts]).tolist()) == list(range(9))
+    for indices, part in parts:
         longest = part.ids.shape[1]
         assert part.mask.sum(1).max() == longest
-        torch.testing.assert_close(part.ids, tokens.ids[2:11][places][:, :longest])
+        torch.testing.assert_close(part.ids, tokens.ids[2:11][indices][:, :longest])

@@ -97,8 +97,8 @@ def test_everything_stays_on_the_device_of_the_vectors():
     queries, documents = (unit_vectors(n, 0).to("meta").requires_grad_() for n in (B, D))
     output = contrastive(queries, documents, excluded, 0.1, teacher, 0.3)
     output.loss.backward()
-    places = {output.loss.device, output.accuracy.device, queries.grad.device, documents.grad.device}
-    assert places == {torch.device("meta")}
+    devices = {output.loss.device, output.accuracy.device, queries.grad.device, documents.grad.device}
+    assert devices == {torch.device("meta")}
 
 
 def test_a_teacher_without_weight_is_not_read_and_a_weight_without_teacher_is_none():
