@@ -14,6 +14,7 @@ from benchmarks.measurement import Measurement
 from benchmarks.speed.indexing import corpus_file
 from benchmarks.speed.synthetic import draw, grow, source_index
 from benchmarks.speed.turns import in_turns
+from cdesearch.context.context import Context
 from cdesearch.encode.encoder import Encoder
 from cdesearch.encode.load import load_encoder
 from cdesearch.search.reader import Mode
@@ -96,7 +97,8 @@ def context_measurements(corpus: Path, biencoder: Path, work: Path, rounds: int)
     )
     on_torch = load_encoder(work / "plain-torch", "cpu")
     few = texts[:16]
-    joint_context = replace(contexts["gated"], keys=None, values=None)
+    gated_context = contexts["gated"]
+    joint_context = replace(gated_context, inputs=replace(gated_context.inputs, keys=None, values=None))
     slow = in_turns(
         {
             "none": lambda: on_torch.encode(few, "document", None),
@@ -135,6 +137,6 @@ def _variant(biencoder: Path, folder: Path, name: str) -> Encoder:
     return load_encoder(folder, "cpu")
 
 
-def _context(encoder: Encoder, texts: Sequence[str]) -> Any:
+def _context(encoder: Encoder, texts: Sequence[str]) -> Context:
     names = [str(number) for number in range(len(texts))]
     return encoder.make_context(names, names, texts, encoder.count_tokens(texts), seed=0)
