@@ -10,6 +10,7 @@ from pathlib import Path
 
 from cdesearch.encode.load import check_model, load_encoder
 from cdesearch.errors import IndexNotFoundError, InputError, SourceError
+from cdesearch.progress import Progress
 from cdesearch.store.folder import CURRENT, absolute, check_nothing_lost
 from cdesearch.store.index import Index
 from cdesearch.store.trust import TrustRequest, confirm
@@ -18,7 +19,6 @@ from indexer.formats.records import Columns
 from indexer.generations.lock import locked
 from indexer.job import BuildJob
 from indexer.plan import Plan, make_plan
-from indexer.progress import Progress
 from indexer.settings import Options, Settings, index_folder, settle
 from indexer.workers.pool import Pool, worker_count
 

@@ -13,6 +13,7 @@ from cdesearch.context.vectors import to_unit
 from cdesearch.context.whitening import Whitening
 from cdesearch.encode.encoder import Encoder
 from cdesearch.errors import IndexDamagedError, SourceError
+from cdesearch.progress import Progress
 from cdesearch.store.checksums import MANIFEST, write_checksums
 from cdesearch.store.file_account import FILES, FileRecord, Outcome, write_files
 from cdesearch.store.folder import REBUILD
@@ -26,7 +27,6 @@ from indexer.embedding.spool import Spool
 from indexer.generations.generation import discard, open_building, swap_in
 from indexer.generations.tables import Tables
 from indexer.plan import Plan, Record
-from indexer.progress import Progress
 from indexer.settings import Settings
 from indexer.workers.limits import Limits
 from indexer.workers.pool import Batch, Begun, Pool, Reading

@@ -6,9 +6,9 @@ from cdesearch.context.context import Context, ContextSample, FittedContext
 from cdesearch.context.sample import COUNTED_TEXTS, FITTED_TEXTS, sample_context
 from cdesearch.context.token_weights import TokenFrequencies
 from cdesearch.encode.encoder import Encoder
+from cdesearch.progress import Progress
 from indexer.embedding.embedding_cache import EmbeddingCache
 from indexer.embedding.spool import Spool
-from indexer.progress import Progress
 
 
 def draw_sample(

@@ -9,13 +9,13 @@ from typing import Any
 from cdesearch.context.context import ContextSample, EncodingContext
 from cdesearch.context.whitening import Whitening
 from cdesearch.encode.encoder import Encoder
+from cdesearch.progress import Progress
 from cdesearch.store.index import Index
 from indexer.embedding.document_vectors import encoded_documents
 from indexer.embedding.embed import embed_spool
 from indexer.embedding.embedding_cache import EmbeddingCache
 from indexer.embedding.spool import Spool
 from indexer.generations.tables import Tables, identities
-from indexer.progress import Progress
 
 Row = tuple[str, str]  # chunk id, document id
 

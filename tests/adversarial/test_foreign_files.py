@@ -11,11 +11,11 @@ from command import cdesearch, cdesearch_process, picture
 
 from cdesearch.cli.status import read_status
 from cdesearch.errors import IndexMismatchError, IndexUntrustedError, InputError
+from cdesearch.progress import Silent
 from cdesearch.search.searcher import Searcher
 from cdesearch.store.folder import MARK, MARKER, chosen_folder
 from cdesearch.store.index import Index
 from indexer.build import build
-from indexer.progress import Silent
 from indexer.settings import Options
 
 

@@ -16,6 +16,7 @@ from safetensors.numpy import save_file
 import cdesearch as package
 from cdesearch.cli.status import read_status
 from cdesearch.errors import IndexDamagedError, IndexUntrustedError
+from cdesearch.progress import Silent
 from cdesearch.store.checksums import Entry, _serialised, read_checksums, write_checksums
 from cdesearch.store.file_account import SCHEMA, FileRecord, read_files, write_files
 from cdesearch.store.index import Index, connect
@@ -25,7 +26,6 @@ from cdesearch.store.schema import chunk_from_row
 from indexer.build import build
 from indexer.health.doctor import diagnose
 from indexer.health.repair import repair
-from indexer.progress import Silent
 from indexer.settings import Options
 
 
