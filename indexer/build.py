@@ -14,7 +14,7 @@ from cdesearch.store.folder import CURRENT, absolute, check_nothing_lost
 from cdesearch.store.index import Index
 from cdesearch.store.trust import Asked, confirm
 from indexer.files.walk import Skipped, find_sources
-from indexer.formats.records import Columns
+from indexer.formats.format import Columns
 from indexer.generations.lock import locked
 from indexer.job import BuildJob
 from indexer.plan import Plan, make_plan

@@ -7,8 +7,8 @@ from itertools import pairwise
 from tokenizers import Tokenizer
 
 from cdesearch.store.schema import Chunk, text_hash
-from indexer.documents.read import Document
 from indexer.documents.splitters import SplitterOf, splitter_for
+from indexer.formats.format import Document
 from indexer.formats.unreadable import UnreadableError
 
 CHUNK_TOKENS = 256  # of a longer document's chunks

@@ -3,6 +3,7 @@
 Where a folder was walked, a file in it is opened without following a link, for one may have taken its place since.
 """
 
+import hashlib
 import io
 import os
 import stat
@@ -70,6 +71,14 @@ class RegularFile(io.RawIOBase):
 def open_regular(file: Path, top: Path | None = None, progress: Callable[[], None] = lambda: None) -> io.BufferedReader:
     """`file` for reading, buffered; see RegularFile."""
     return io.BufferedReader(RegularFile(file, top, progress), 1 << 18)
+
+
+def hash_contents(stream: io.BufferedIOBase) -> str:
+    """The hash of the contents of a file, as 32 hexadecimal digits; leaves the stream at its start."""
+    stream.seek(0)
+    digest = hashlib.file_digest(stream, lambda: hashlib.blake2b(digest_size=16)).hexdigest()
+    stream.seek(0)
+    return digest
 
 
 def _open_below(file: Path, top: Path) -> int:

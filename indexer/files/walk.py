@@ -10,9 +10,12 @@ from cdesearch.errors import SourceError
 from indexer.files.ignore import RuleSet
 from indexer.files.ignore_chain import OWN_KINDS, Level, deeper, repository_parents, users_excludes
 from indexer.files.opening import NOT_REGULAR, open_regular
-from indexer.formats import NO_TEXT, RECORDS, UNKNOWN_FORMAT, is_known, suffix_of
+from indexer.formats.format import suffix_of
+from indexer.formats.registry import format_of, is_known
+from indexer.formats.without_text import WITHOUT_TEXT
 
 INDEX_FOLDER = ".cdesearch"
+UNKNOWN_FORMAT = "unknown format"
 SNIFFED = 4096  # bytes of a file without suffix that tell text from binary
 
 
@@ -90,7 +93,7 @@ def _look_at(path: Path, root: Path, max_bytes: int) -> Iterator[tuple[str, Foun
 def _file(file: Path, path: str, found: os.stat_result, max_bytes: int, top: Path | None = None) -> Source | Skipped:
     if not stat.S_ISREG(found.st_mode):
         return Skipped(path, NOT_REGULAR)
-    if found.st_size > max_bytes and suffix_of(file.name) not in RECORDS:  # records are read one by one
+    if found.st_size > max_bytes and not format_of(file.name).streams:
         return Skipped(path, f"larger than {max_bytes / 1e6:g} MB (--max-file-size)")
     return Source(file, path, found.st_size, found.st_mtime_ns, top)
 
@@ -267,8 +270,8 @@ def _furniture(names: frozenset[str], name: str) -> str | None:
 def _unknown(name: str, shown: str, size: int, file: Path, top: Path) -> Found | None:
     """What becomes of a file whose name says nothing to us; None: it has no suffix, and is text."""
     suffix = suffix_of(name)
-    if suffix in NO_TEXT:
-        return Ignored(shown, f"{NO_TEXT[suffix]} ({suffix})")
+    if suffix in WITHOUT_TEXT:
+        return Ignored(shown, f"{WITHOUT_TEXT[suffix]} ({suffix})")
     if suffix:
         return Skipped(shown, f"{UNKNOWN_FORMAT} {_speakable(suffix)}")
     if not size:

@@ -11,8 +11,9 @@ from conftest import make_tokenizer
 from hypothesis import strategies as st
 
 from indexer.documents.chunk import Chunker
-from indexer.documents.read import Columns, read
+from indexer.documents.read import read
 from indexer.files.walk import Source
+from indexer.formats.format import Columns
 from indexer.formats.unreadable import UnreadableError
 
 SECONDS = 10.0  # of the processor, for a file of some kilobytes
