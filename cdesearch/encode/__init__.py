@@ -1,1 +1,8 @@
-"""How do texts become vectors?"""
+"""How do texts become vectors?
+
+load            a checkpoint to an encoder
+encoder         prefixes, batches, contexts
+batches         token ids to batches of similar length
+corpus_context  the context of texts in memory
+embedder        the model for programs that store vectors elsewhere
+"""

@@ -90,13 +90,12 @@ def _fits(generation: Path, columns: Mapping[str, pa.Schema]) -> bool:
         return False
 
 
-def link_or_copy(source: str | Path, target: str | Path) -> str:
-    """Give a file a second name, or copy it where the file system has no links; returns `target`."""
+def link_or_copy(source: str | Path, target: str | Path) -> None:
+    """Give a file a second name, or copy it where the file system has no links."""
     try:
         os.link(source, target)
     except OSError:  # a file system without links
         shutil.copy2(source, target)
-    return str(target)
 
 
 def _flush(folder: Path) -> None:

@@ -192,7 +192,7 @@ class _Held:
         if self._made is None:
             return
         leaves = [leaf for leaf in (self.keys, self.values) if leaf is not None]
-        collected = [torch.zeros_like(leaf) if leaf.grad is None else leaf.grad.to(leaf.dtype) for leaf in leaves]
+        collected = [torch.zeros_like(leaf) if leaf.grad is None else leaf.grad for leaf in leaves]
         torch.autograd.backward(list(self._made), collected)
 
 

@@ -1,1 +1,6 @@
-"""On what do the networks run?"""
+"""On what do the networks run?
+
+onnx         ONNX Runtime on a CPU
+onnx_import  the one import of onnxruntime, without its telemetry
+torch        torch on a GPU or a CPU
+"""

@@ -1,1 +1,10 @@
-"""Which transformer encoders are under the models?"""
+"""Which transformer encoders do the models contain?
+
+bert         BERT
+nomic_bert   NomicBERT
+modern_bert  ModernBERT
+attention    attention over text, and gated cross-attention to the context
+joint        attention of text and context rows together
+packed       texts end to end without padding
+rotary       rotary positions
+"""

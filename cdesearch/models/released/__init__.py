@@ -1,1 +1,7 @@
-"""What do the released CDE checkpoints compute?"""
+"""What do the released CDE checkpoints compute?
+
+family  how they are detected and opened
+folder  their files
+model   their two stages
+state   their weights by published name
+"""
