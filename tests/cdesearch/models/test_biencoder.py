@@ -42,7 +42,7 @@ def test_vectors_of_a_released_folder_are_those_of_the_networks_called_directly(
     context = embedder.sample_context(CORPUS, size)
     sampled = [CORPUS[int(chunk)] for chunk in context.sampled.chunk_ids]
     vectors = model.first_stage(*tokens(sampled, "search_document: "))
-    np.testing.assert_allclose(context.vectors, vectors, atol=1e-5)
+    np.testing.assert_allclose(context.inputs.vectors, vectors, atol=1e-5)
     repeated = vectors[torch.arange(12) % size]  # a corpus of fewer texts than the model wants: they come again
     for role, prefix in {"query": "search_query: ", "document": "search_document: "}.items():
         for rows, given in ((repeated, context), (None, None)):

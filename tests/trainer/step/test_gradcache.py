@@ -17,7 +17,7 @@ from trainer.step import gradcache
 from trainer.step.gradcache import TIDY_EVERY, GradCache
 from trainer.step.loss import contrastive
 
-HERE = Path(__file__).parent
+HERE = Path(__file__).parents[1]
 
 
 def full_graph(model, head, batch, micro_batch, precision=torch.float32):
