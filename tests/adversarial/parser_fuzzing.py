@@ -127,7 +127,7 @@ def check(name: str, data: bytes) -> bool:
         is_read = True
     except UnreadableError as error:
         reason = str(error)
-        assert "failed" not in reason and "cannot be cut" not in reason, f"a parser stumbled: {reason}"
+        assert "failed" not in reason and "cannot be split" not in reason, f"a parser stumbled: {reason}"
         assert reason and "\n" not in reason and len(reason) < 500
         reason.encode()
         is_read = False
