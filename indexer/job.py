@@ -21,7 +21,7 @@ from indexer.embedding.context import draw_sample, fit_whitening
 from indexer.embedding.embedding_cache import TABLE, EmbeddingCache, cache_schema
 from indexer.embedding.fill import Filling
 from indexer.embedding.spool import Spool
-from indexer.generations.generation import discard, open_building, swap_in
+from indexer.generations.generation import SAMPLE, discard, open_building, swap_in
 from indexer.generations.tables import Tables
 from indexer.plan import Plan, Record
 from indexer.progress import Progress
@@ -31,8 +31,7 @@ from indexer.workers.pool import Batch, Begun, Pool, Reading
 
 LIMITS = Limits()
 SPOOL = "spool.arrow"
-SAMPLE = "context.sample.safetensors"  # stages of an unfinished context, with which a stopped build continues
-FITTED = "context.fitted.safetensors"
+FITTED = "context.fitted.safetensors"  # in an unfinished generation: the second stage of its context
 
 
 @dataclass(frozen=True, slots=True)

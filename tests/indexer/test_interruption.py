@@ -49,6 +49,28 @@ def test_ctrl_c_keeps_what_is_embedded_and_the_next_run_continues(docs, run, mon
     assert_same(undisturbed, contents(docs))
 
 
+class Stopped(Silent):
+    """Stops a run, as Ctrl-C does, where it begins to embed chunks; keeps how much the stages before had to do."""
+
+    def __init__(self):
+        self.totals = {}
+
+    def stage(self, name, total):
+        self.totals[name] = total
+        if name == "Embedding":
+            raise KeyboardInterrupt
+        return super().stage(name, total)
+
+
+def test_a_first_build_stopped_before_its_first_chunk_keeps_the_vectors_of_its_context(docs, tiny_checkpoint):
+    first, second = Stopped(), Stopped()
+    for stopped in (first, second):
+        with pytest.raises(KeyboardInterrupt):
+            build([docs], Options(model=tiny_checkpoint), stopped)
+    assert first.totals["Embedding the context"] > 0
+    assert second.totals.keys() == {"Looking for files", "Reading", "Embedding"}, "the context is not made twice"
+
+
 def test_a_build_stopped_while_it_writes_goes_on_with_the_same_statistics(docs, run, monkeypatch):
     monkeypatch.setattr(spool, "WINDOW", 8)
     run()
