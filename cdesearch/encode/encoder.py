@@ -22,7 +22,7 @@ from cdesearch.context.context import (
 )
 from cdesearch.context.token_weights import TokenFrequencies, idf_weights
 from cdesearch.context.vectors import Floats
-from cdesearch.context.whitening import Whitening
+from cdesearch.context.whitening import Whitening, soft_whitening
 from cdesearch.encode.length_batches import Integers, Limits, make_batches
 from cdesearch.errors import ModelError
 from cdesearch.models.checkpoint_files import AGAIN
@@ -152,7 +152,7 @@ class Encoder:
         `content_hashes` (n) are those of the encoded texts.
         """
         digest = hashlib.blake2b(" ".join([sample.fingerprint, *content_hashes]).encode(), digest_size=16)
-        whitening = Whitening.fit(vectors, self.config.statistics)
+        whitening = soft_whitening(vectors, self.config.statistics)
         return FittedContext(sample.sampled, digest.hexdigest(), sample.inputs, whitening)
 
     def fits(self, context: EncodingContext) -> bool:

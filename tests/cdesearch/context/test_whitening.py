@@ -11,13 +11,13 @@ from hypothesis import strategies as st
 
 from cdesearch.context.token_weights import TokenFrequencies, idf_weights
 from cdesearch.context.vectors import to_unit
-from cdesearch.context.whitening import Whitening
+from cdesearch.context.whitening import Whitening, soft_whitening
 from cdesearch.models.config import NO_STATISTICS, StatisticsConfig
 
 
 def fit(points, config):
     """Shift and projection."""
-    fitted = Whitening.fit(points, config)
+    fitted = soft_whitening(points, config)
     return fitted.shift, fitted.projection
 
 

@@ -12,7 +12,7 @@ from hypothesis import strategies as st
 from cdesearch.context.document import add_document_context
 from cdesearch.context.token_weights import TokenFrequencies, idf_weights
 from cdesearch.context.vectors import to_unit
-from cdesearch.context.whitening import Whitening
+from cdesearch.context.whitening import soft_whitening
 from cdesearch.errors import InputError, SourceError
 from cdesearch.models.config import StatisticsConfig
 from trainer.data.pairs import Pair, domain_files, prepare, read_pairs
@@ -156,7 +156,7 @@ def test_the_learning_head_is_the_head_of_inference():
     context = random.standard_normal((40, 8)).astype(np.float32)
     config = StatisticsConfig()
     unit = context / np.linalg.norm(context, axis=1, keepdims=True)
-    fitted = Whitening.fit(unit, config)
+    fitted = soft_whitening(unit, config)
     shift, projection = fitted.shift, fitted.projection
     expected = (unit - shift) @ projection
     expected /= np.linalg.norm(expected, axis=1, keepdims=True)
