@@ -11,7 +11,6 @@ import typer
 from rich.console import Console
 
 from cdesearch.errors import InputError
-from indexer.formats import UNKNOWN_FORMAT
 
 if TYPE_CHECKING:
     from indexer.build import Report
@@ -60,12 +59,12 @@ def index(
 ) -> None:
     """Index files and folders, or update an index. Only what is new, changed or gone is looked at again."""
     from cdesearch.cli.slim_imports import leave_out_rest_client
+    from cdesearch.progress import shown_on_stderr
     from cdesearch.terminal import print_json
 
     leave_out_rest_client()
     from indexer.build import build
-    from indexer.formats.records import Columns
-    from indexer.progress import shown_on_stderr
+    from indexer.formats.format import Columns
     from indexer.settings import Options
 
     options = Options(
@@ -96,9 +95,9 @@ def index(
 
 def build_quietly(paths: list[Path], *, columns: dict[str, str | None], **options: Any) -> Path:
     """Build or update the index of `paths` silently; returns its folder. `options` are fields of Options."""
+    from cdesearch.progress import Silent
     from indexer.build import build
-    from indexer.formats.records import Columns
-    from indexer.progress import Silent
+    from indexer.formats.format import Columns
     from indexer.settings import Options
 
     return build(paths, Options(columns=Columns(**columns), **options), Silent()).folder
@@ -174,6 +173,7 @@ def _dropped(files: "Sequence[Skipped]") -> str:
 def _reasons(skipped: "Sequence[Skipped]") -> list[str]:
     """A line for each reason, the most frequent first."""
     from cdesearch.terminal import printable
+    from indexer.files.walk import UNKNOWN_FORMAT
 
     by_reason: dict[str, list[str]] = {}
     formats: Counter[str] = Counter()

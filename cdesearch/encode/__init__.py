@@ -2,7 +2,7 @@
 
 load            loads a checkpoint as an encoder
 encoder         prefixes, batches, contexts
-batches         groups texts into batches of similar length
 corpus_context  the context of texts in memory
 embedder        the model without an index, for programs that store vectors themselves
+length_batches  token ids to batches of similar length
 """

@@ -23,7 +23,7 @@ from cdesearch.context.context import (
 from cdesearch.context.token_weights import TokenFrequencies, idf_weights
 from cdesearch.context.vectors import Floats
 from cdesearch.context.whitening import Whitening
-from cdesearch.encode.batches import Integers, Limits, make_batches
+from cdesearch.encode.length_batches import Integers, Limits, make_batches
 from cdesearch.errors import ModelError
 from cdesearch.models.checkpoint_files import AGAIN
 from cdesearch.models.config import ModelConfig
@@ -46,7 +46,11 @@ class Runtime(Protocol):
     tokens_per_batch: int
     pads: bool  # whether a batch may hold texts of different lengths
     reads_context: bool  # whether first-stage vectors change the result: false if every gate is zero
-    context_rows: int  # rows that stand before each text in a joint second stage
+    prefix_rows: int  # how many rows precede each text in a joint second stage
+
+    @property
+    def precision(self) -> str:
+        """The number format of the matrix products, `fp32` or `int8`: exports of both have one fingerprint."""
 
     def first_stage(self, input_ids: Integers, mask: Integers) -> Floats:
         """(B, d) first-stage vectors, not normalised."""
@@ -78,6 +82,11 @@ class Encoder:
         self._runtime = runtime
         self._check_room(max(len(prefix.ids), len(tokenizer.encode(config.query_prefix, add_special_tokens=False).ids)))
         self._null = self._null_context()
+
+    @property
+    def precision(self) -> str:
+        """`fp32` or `int8`: two exports of one model have the same fingerprint and different vectors."""
+        return self._runtime.precision
 
     def truncated_to(self, max_tokens: int) -> "Encoder":
         """This model with texts truncated to at most `max_tokens`, prefix and special tokens included."""
@@ -185,15 +194,15 @@ class Encoder:
         self, texts: Sequence[str], prefix: str, context: EncodingContext
     ) -> Iterator[tuple[Integers, tuple[Floats, Floats]]]:
         return self._run(
-            texts, prefix, lambda ids, mask: self._runtime.second_stage(ids, mask, context), self._runtime.context_rows
+            texts, prefix, lambda ids, mask: self._runtime.second_stage(ids, mask, context), self._runtime.prefix_rows
         )
 
     def _run(
-        self, texts: Sequence[str], prefix: str, network: Callable[[Integers, Integers], Output], rows_before: int = 0
+        self, texts: Sequence[str], prefix: str, network: Callable[[Integers, Integers], Output], prefix_rows: int = 0
     ) -> Iterator[tuple[Integers, Output]]:
         """Text indices and output of every batch, in order; the runtime's `workers` compute batches in parallel."""
         runtime = self._runtime
-        limits = Limits(self.max_tokens, self.config.span_tokens, runtime.tokens_per_batch, runtime.pads, rows_before)
+        limits = Limits(self.max_tokens, self.config.span_tokens, runtime.tokens_per_batch, runtime.pads, prefix_rows)
         n_opening = 1 + len(self.tokenizer.encode(prefix, add_special_tokens=False).ids)
         batches = make_batches(self._ids([prefix + text for text in texts]), n_opening, limits)
         if runtime.workers == 1 or len(batches) == 1:

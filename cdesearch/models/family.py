@@ -25,7 +25,7 @@ class Network(Protocol):
         """Whether first-stage vectors change the second stage's."""
 
     @property
-    def context_rows(self) -> int:
+    def prefix_rows(self) -> int:
         """Rows that precede each text in the second stage."""
 
     def first_stage(self, input_ids: "Tensor", attention_mask: "Tensor") -> "Tensor":

@@ -22,10 +22,10 @@ def doctor(
     wait: Annotated[bool, typer.Option("--wait", help="Wait for another run on the same index.")] = False,
     as_json: Annotated[bool, typer.Option("--json", help="One JSON object on stdout.")] = False,
 ) -> None:
-    """Say what is damaged in an index. Every byte of it is read; the exit code is 2 where something is damaged."""
+    """Read every byte of an index and say what is damaged; the exit code is 2 where something is."""
+    from cdesearch.progress import shown_on_stderr
     from indexer.health.doctor import diagnose, locate
     from indexer.health.repair import repair as mend
-    from indexer.progress import shown_on_stderr
 
     folder = locate(folder)
     steps: list[str] = []

@@ -10,6 +10,7 @@ from typing import Any
 import pyarrow as pa
 
 from cdesearch.errors import IndexDamagedError
+from cdesearch.progress import Progress
 from cdesearch.store.checksums import MANIFEST, write_checksums
 from cdesearch.store.file_account import FILES, read_files, write_files
 from cdesearch.store.folder import PLAN, REBUILD, write_new
@@ -21,7 +22,6 @@ from indexer.generations.lock import locked
 from indexer.generations.tables import Tables
 from indexer.health.doctor import Diagnosis, Examined, diagnose
 from indexer.plan import Record
-from indexer.progress import Progress
 from indexer.settings import Options
 
 # What is made from the rows of the chunks table, or is not needed to read them.
@@ -61,7 +61,14 @@ def repair(folder: Path, wait: bool, progress: Progress, say: Callable[[str], No
         else:
             raise _lost(found)
     if needs_update:
-        say(_told(build([], options, progress)))
+        try:
+            report = build([], options, progress)
+        except IndexDamagedError:
+            if options.rebuild:
+                raise
+            say("That generation cannot be updated. The index is built again from its sources, with its settings.")
+            report = build([], replace(options, rebuild=True), progress)
+        say(_told(report))
 
 
 def _has_sound_chunks(live: Examined) -> bool:

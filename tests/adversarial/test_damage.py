@@ -12,6 +12,7 @@ from typer.testing import CliRunner
 
 from cdesearch.cli.status import read_status
 from cdesearch.errors import CdesearchError, IndexDamagedError, IndexUntrustedError
+from cdesearch.progress import Silent
 from cdesearch.search.searcher import Searcher
 from cdesearch.store import checksums
 from cdesearch.store.index import Index
@@ -20,7 +21,6 @@ from indexer.generations import tables as write
 from indexer.health.command import doctor
 from indexer.health.doctor import diagnose
 from indexer.health.repair import repair
-from indexer.progress import Silent
 from indexer.settings import Options
 
 WORDS = ["cat", "dog", "water", "moon", "engine", "bread", "river", "stone", "light"]

@@ -17,12 +17,12 @@ import cdesearch as package
 from cdesearch.cli.status import read_status
 from cdesearch.context.context import Context
 from cdesearch.errors import CdesearchError, IndexDamagedError, IndexUntrustedError, ModelError
+from cdesearch.progress import Silent
 from cdesearch.search.searcher import Searcher
 from cdesearch.store.checksums import write_checksums
 from cdesearch.store.index import Index
 from cdesearch.store.trust import TrustRequest, check_confirmed, confirm, trust_file
 from indexer.build import build
-from indexer.progress import Silent
 from indexer.settings import Options
 
 

@@ -11,13 +11,13 @@ from cdesearch.context.vectors import to_unit
 from cdesearch.context.whitening import Whitening
 from cdesearch.encode.load import load_encoder
 from cdesearch.errors import IndexMismatchError, SourceError
+from cdesearch.progress import Silent
 from cdesearch.search.searcher import Searcher
 from cdesearch.store.index import Index
 from indexer.build import build
 from indexer.embedding import spool
-from indexer.formats.records import Columns
+from indexer.formats.format import Columns
 from indexer.generations import tables as write
-from indexer.progress import Silent
 from indexer.settings import Options
 
 

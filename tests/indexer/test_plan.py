@@ -8,6 +8,7 @@ from pathlib import Path
 
 import pytest
 
+from cdesearch.progress import Silent
 from cdesearch.store.checksums import write_checksums
 from cdesearch.store.file_account import FILES, FileRecord, read_files, write_files
 from cdesearch.store.folder import FOLDER
@@ -15,7 +16,6 @@ from cdesearch.store.index import Index, current_generation
 from indexer.build import build
 from indexer.files.walk import Ignored, Skipped, Source
 from indexer.plan import STAMP_NS, count_changes, make_plan
-from indexer.progress import Silent
 from indexer.settings import Options
 
 SECOND = 10**9

@@ -5,7 +5,10 @@ surrogate        vectors and BM25 scores of a frozen model
 cluster          similar pairs by k-means
 pack             clusters to equal batches
 false_negatives  documents that must not count as wrong
-batch            tokens and masks of one step
 stream           the batches of a run in order
 material         all of it, prepared once
+training_batch   tokens and masks of one step
+lexical          BM25 scores of a batch
+beir             folders in the format of BEIR
+random_stream    random numbers by purpose
 """

@@ -1,4 +1,4 @@
-"""A run's state on disk: everything that the next step hangs on."""
+"""The state of a run on disk: everything that the next step depends on."""
 
 import os
 from dataclasses import dataclass
@@ -6,6 +6,7 @@ from pathlib import Path
 from typing import Any
 
 import torch
+from pydantic import ValidationError
 from torch import nn
 
 from cdesearch.errors import InputError, StorageError
@@ -16,7 +17,7 @@ STATE = "state.pt"
 
 @dataclass(slots=True)
 class Progress:
-    """How far a run has come."""
+    """The steps taken, and the seconds that they took."""
 
     step: int = 0
     seconds: float = 0.0
@@ -25,7 +26,7 @@ class Progress:
 def save_state(
     folder: Path, recipe: Recipe, progress: Progress, modules: dict[str, nn.Module], optimizer: torch.optim.Optimizer
 ) -> None:
-    """Write the state beside the old one, then in its place: a full disk or a kill leaves the old one.
+    """Write the state to a temporary file, then replace the old one, which a full disk or a kill leaves intact.
 
     Raises StorageError.
     """
@@ -44,12 +45,12 @@ def save_state(
             torch.save(state, file)
             file.flush()
             os.fsync(file.fileno())
-    except (OSError, RuntimeError) as error:  # torch's writer hides the system's reason in a RuntimeError
+    except (OSError, RuntimeError) as error:  # torch reports a failed write as a RuntimeError
         fresh.unlink(missing_ok=True)
         reason = error.strerror if isinstance(error, OSError) else "its disk may be full"
         raise StorageError(
-            f"The state cannot be written to {folder} ({reason}); the one before is kept.",
-            "Make room and run again with --resume.",
+            f"The state cannot be written to {folder} ({reason}); the previous state is kept.",
+            "Free some space and run again with --resume.",
         ) from error
     fresh.replace(folder / STATE)
 
@@ -57,14 +58,22 @@ def save_state(
 def load_state(
     folder: Path, recipe: Recipe, modules: dict[str, nn.Module], optimizer: torch.optim.Optimizer
 ) -> Progress:
-    """Put a stored state back; raises InputError where it belongs to another recipe."""
+    """Restore a stored state; raises InputError where it belongs to another recipe."""
     if not (folder / STATE).is_file():
-        raise InputError(f"{folder} has no {STATE} to resume.", "Leave --resume out.")
+        raise InputError(f"{folder} has no {STATE} to resume.", "Run without --resume.")
     state: dict[str, Any] = torch.load(folder / STATE, map_location="cpu", weights_only=True)
-    if changed := differences(Recipe.model_validate_json(state["recipe"]), recipe):
+    try:
+        changed = differences(Recipe.model_validate_json(state["recipe"]), recipe)
+    except ValidationError as error:
+        wrong = ", ".join(".".join(map(str, found["loc"])) for found in error.errors())
         raise InputError(
-            f"{folder} was begun with another recipe: {'; '.join(changed)}.",
-            "Resume with the same, or name another out.",
+            f"{folder} was started by another version of cdesearch, with other settings ({wrong}).",
+            "Resume with that version, or set another run.out.",
+        ) from None
+    if changed:
+        raise InputError(
+            f"{folder} was started with another recipe: {'; '.join(changed)}.",
+            "Resume with the same recipe, or set another run.out.",
         )
     for name, module in modules.items():
         module.load_state_dict(state[name])

@@ -6,4 +6,5 @@ whitening_head  the statistics head as parameters
 document        document context with gradients
 token_weights   idf pooling with gradients
 memory          freed memory returned to the system
+batch_loss      the loss of a batch from its pooled vectors
 """

@@ -18,10 +18,11 @@ class OnnxRuntime:
     """The graphs of one export folder: `second_stage`, and if the model needs them `first_stage` and `cache`."""
 
     tokens_per_batch = 1024  # as much as fits into the cache of a core
-    context_rows = 0  # joint models run on torch
+    prefix_rows = 0  # joint models run on torch
     pads = False  # attention without a mask is faster, and no computation is spent on padding
 
     def __init__(self, folder: Path, dimension: int) -> None:
+        self._folder = folder
         # One batch for each core is faster than all cores on one batch: no core waits for another.
         self.workers = len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1
         self._second = _open(folder / "second_stage.onnx")
@@ -32,6 +33,12 @@ class OnnxRuntime:
             raise ModelError(f"{folder} is not the ONNX export of a model of {dimension} dimensions.", AGAIN)
         if self.reads_context and self._first is self._second:
             raise ModelError(f"{folder} has no first_stage.onnx, which its second stage needs.", AGAIN)
+
+    @property
+    def precision(self) -> str:
+        """`int8` where the graph multiplies quantised matrices, else `fp32`; reads the file of the graph."""
+        graph = (self._folder / "second_stage.onnx").read_bytes()
+        return "int8" if b"MatMulInteger" in graph else "fp32"
 
     def first_stage(self, input_ids: NDArray[np.int64], mask: NDArray[np.int64]) -> Floats:
         """(B, d) first-stage vectors of ids (B, S, T), not normalised."""

@@ -32,13 +32,14 @@ class TorchRuntime:
 
     workers = 1  # torch uses all cores, or the whole GPU, for one batch
     pads = True
+    precision = "fp32"
 
     def __init__(self, network: Network, device: torch.device) -> None:
         self._device = device
         self._network: Any = network.to(device)  # type: ignore[attr-defined] # a module, which a protocol cannot state
         self._latest: _OnDevice | None = None
         self.reads_context = network.reads_context
-        self.context_rows = network.context_rows
+        self.prefix_rows = network.prefix_rows
         self.tokens_per_batch = 4096 if self._device.type == "cpu" else 32768
 
     @torch.inference_mode()

@@ -6,7 +6,7 @@ import torch
 from torch import Tensor, nn
 from torch.nn import functional
 
-from cdesearch.models.backbones.attention import Doorway, Mask, Projected, SelfAttention, attend, project
+from cdesearch.models.backbones.attention import LayerContext, Mask, Projected, SelfAttention, attend, project
 from cdesearch.models.backbones.rotary import Rotation
 from cdesearch.models.config import BackboneConfig
 
@@ -23,7 +23,7 @@ class Block(nn.Module):
         self.norm = nn.LayerNorm(config.dimension, config.norm_eps)
         self.dropout = nn.Dropout(config.dropout)
 
-    def forward(self, rows: Tensor, mask: Mask, context: Doorway | None = None) -> Tensor:
+    def forward(self, rows: Tensor, mask: Mask, context: LayerContext | None = None) -> Tensor:
         """(B, T, d) to (B, T, d)."""
         return self._after(rows, self.attention(rows, mask, context))
 

@@ -40,7 +40,7 @@ class Biencoder(nn.Module):
     """Token ids to pooled vectors; texts are padded on the right."""
 
     reads_context = False
-    context_rows = 0
+    prefix_rows = 0
 
     def __init__(self, backbone: nn.Module, pooling: Pooling) -> None:
         super().__init__()

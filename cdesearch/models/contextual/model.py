@@ -10,7 +10,7 @@ from torch import Tensor, nn
 
 from cdesearch.errors import ModelError
 from cdesearch.models.backbones.bert import Backbone, mean_pool
-from cdesearch.models.backbones.joint import Shared
+from cdesearch.models.backbones.joint import ContextPrefix
 from cdesearch.models.checkpoint_files import AGAIN, check_plain
 from cdesearch.models.config import ModelConfig
 from cdesearch.models.contextual.second_stage import SecondStage, statistics_head
@@ -38,8 +38,8 @@ class ContextualModel(nn.Module):
         return not self.second_stage.gates_are_zero
 
     @property
-    def context_rows(self) -> int:
-        """Rows that stand before each text."""
+    def prefix_rows(self) -> int:
+        """How many rows precede each text."""
         return self.config.context_size if self.second_stage.joint else 0
 
     def cache(self, vectors: Tensor, is_null: Tensor) -> Cached | None:
@@ -48,15 +48,15 @@ class ContextualModel(nn.Module):
             return None
         return self.second_stage.cache(vectors, is_null)
 
-    def prepare_context(self, vectors: Tensor, is_null: Tensor, cached: Cached | None) -> Shared | Cached | None:
+    def prepare_context(self, vectors: Tensor, is_null: Tensor, cached: Cached | None) -> ContextPrefix | Cached | None:
         """A context (J, d), with what `cache` made of it, as `pooled` wants it for every batch."""
-        return self.second_stage.share(vectors, is_null) if self.second_stage.joint else cached
+        return self.second_stage.context_prefix(vectors, is_null) if self.second_stage.joint else cached
 
     def pooled(
-        self, input_ids: Tensor, attention_mask: Tensor, weights: Tensor, held: Shared | Cached | None
+        self, input_ids: Tensor, attention_mask: Tensor, weights: Tensor, held: ContextPrefix | Cached | None
     ) -> Tensor:
         """(B, d) before the statistics head, of texts (B, T); `weights` (B, T) of their tokens, zero on padding."""
-        if isinstance(held, Shared):
+        if isinstance(held, ContextPrefix):
             states = self.second_stage.states_after(input_ids, attention_mask, held)
         else:
             states = self.second_stage.states(input_ids, attention_mask, *(held or (None, None)))

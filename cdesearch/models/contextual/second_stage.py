@@ -8,7 +8,8 @@ from torch.nn import functional
 
 from cdesearch.models.backbones.attention import ContextAttention, Mask
 from cdesearch.models.backbones.bert import Backbone, Block, additive_mask, mean_pool, pool_spans
-from cdesearch.models.backbones.joint import Shared, Step, share, text_states
+from cdesearch.models.backbones.joint import ContextPrefix, Step, make_prefix, text_states
+from cdesearch.models.backbones.joint_softmax import JointSoftmaxAttention
 from cdesearch.models.backbones.packed import Packing
 from cdesearch.models.config import ModelConfig
 
@@ -31,9 +32,9 @@ class SecondStage(nn.Module):
         self.context_norm = nn.LayerNorm(d, config.backbone.norm_eps)
         self._context_from = config.backbone.n_layers if self.joint else config.context_from
         n_gated = config.backbone.n_layers - self._context_from
-        one_softmax = config.context_attention == "one_softmax"
+        kind = JointSoftmaxAttention if config.context_attention == "one_softmax" else ContextAttention
         # The cross-attention of each gated layer; `doors` is part of the names of weights in checkpoints.
-        self.doors = nn.ModuleList(ContextAttention(d, n_heads, one_softmax=one_softmax) for _ in range(n_gated))
+        self.doors = nn.ModuleList(kind(d, n_heads) for _ in range(n_gated))
         self.can_pack = config.context_attention == "cached"  # packed kernels attend only within a text's own rows
 
     @property
@@ -52,14 +53,14 @@ class SecondStage(nn.Module):
         """Whether every gate is zero, so that the context changes nothing; false for a joint model."""
         return not self.joint and not any(gate.any() for gate in self.gates)
 
-    def context_rows(self, vectors: Tensor, is_null: Tensor) -> Tensor:
+    def project_context(self, vectors: Tensor, is_null: Tensor) -> Tensor:
         """First-stage vectors (J, d) to context rows (J, d); slots where `is_null` (J,) hold the null vector."""
         vectors = torch.where(is_null[:, None], self.null.to(vectors.dtype), vectors)
         return self.context_norm(self.context_projection(vectors))  # type: ignore[no-any-return] # a module returns Any
 
     def cache(self, vectors: Tensor, is_null: Tensor) -> tuple[Tensor, Tensor]:
         """Keys and values (L, J, d) of the context in the gated layers, from first-stage vectors (J, d)."""
-        rows = self.context_rows(vectors, is_null)[None]
+        rows = self.project_context(vectors, is_null)[None]
         keys, values = [], []
         for block, cross in self.layers:
             if cross is not None:
@@ -91,21 +92,21 @@ class SecondStage(nn.Module):
             rows = block(rows, mask, None if of_layer is None else (cross, *of_layer))
         return rows
 
-    def share(self, vectors: Tensor, is_null: Tensor) -> Shared:
-        """The context's J rows, ready to stand before any text, from first-stage vectors (J, d). Joint alone."""
-        return share(self.context_rows(vectors, is_null), self.layers[0][0])
+    def context_prefix(self, vectors: Tensor, is_null: Tensor) -> ContextPrefix:
+        """The J rows that precede every text in a joint model, from first-stage vectors (J, d)."""
+        return make_prefix(self.project_context(vectors, is_null), self.layers[0][0])
 
     def joint_states(self, input_ids: Tensor, attention_mask: Tensor, vectors: Tensor, is_null: Tensor) -> Tensor:
         """(B, T, d) text states with the context's J rows in the same sequence."""
-        return self.states_after(input_ids, attention_mask, self.share(vectors, is_null))
+        return self.states_after(input_ids, attention_mask, self.context_prefix(vectors, is_null))
 
-    def states_after(self, input_ids: Tensor, attention_mask: Tensor, shared: Shared) -> Tensor:
-        """The same in a context that `share` has prepared for all batches."""
+    def states_after(self, input_ids: Tensor, attention_mask: Tensor, prefix: ContextPrefix) -> Tensor:
+        """(B, T, d) text states after a prefix, which `context_prefix` makes once for all batches."""
         text = self.backbone.embed(input_ids)
-        ones = attention_mask.new_ones(text.shape[0], shared.rows.shape[1])
+        ones = attention_mask.new_ones(text.shape[0], prefix.rows.shape[1])
         mask = additive_mask(torch.cat([ones, attention_mask], dim=1), text.dtype)
         steps: list[Step] = [(block, mask, None) for block, _ in self.layers]
-        return text_states(shared, text, steps)
+        return text_states(prefix, text, steps)
 
 
 def read_out(states: Tensor, weights: Tensor, shift: Tensor, projection: Tensor) -> tuple[Tensor, Tensor]:

@@ -13,7 +13,7 @@ from torch import Tensor, nn
 
 from cdesearch.errors import InputError, ModelError
 from cdesearch.models.backbones.bert import mean_pool
-from cdesearch.models.backbones.joint import Shared, Step, share, text_states
+from cdesearch.models.backbones.joint import ContextPrefix, Step, make_prefix, text_states
 from cdesearch.models.backbones.modern_bert import ModernBert, ModernBertConfig
 from cdesearch.models.backbones.nomic_bert import NomicBert, NomicBertConfig
 from cdesearch.models.released.config import ReleasedConfig, Variant
@@ -52,8 +52,8 @@ class ReleasedModel(nn.Module):
                 f"The context is of shape {tuple(context.shape)} and has to be one vector of {d} numbers or more.",
                 "Give the first stage's vectors, (J, d).",
             )
-        shared = self.second_stage_model.share(context)
-        return self.second_stage_model(input_ids, attention_mask, shared)  # type: ignore[no-any-return] # a module returns Any
+        prefix = self.second_stage_model.context_prefix(context)
+        return self.second_stage_model(input_ids, attention_mask, prefix)  # type: ignore[no-any-return] # a module returns Any
 
     @property
     def reads_context(self) -> bool:
@@ -61,22 +61,22 @@ class ReleasedModel(nn.Module):
         return True
 
     @property
-    def context_rows(self) -> int:
-        """Rows that stand before each text."""
+    def prefix_rows(self) -> int:
+        """How many rows precede each text: the context and the soft prompts."""
         return self.config.corpus_size + N_SOFT_PROMPTS
 
     def cache(self, vectors: Tensor, is_null: Tensor) -> None:
         """None: the rows of a context depend on the text in every layer, so nothing can be stored."""
 
-    def prepare_context(self, vectors: Tensor, is_null: Tensor, cached: None) -> Shared:  # noqa: ARG002 (see `cache`)
+    def prepare_context(self, vectors: Tensor, is_null: Tensor, cached: None) -> ContextPrefix:  # noqa: ARG002 (see `cache`)
         """A context (J, d), nulls where `is_null` (J,), as `pooled` wants it for every batch; raises ModelError."""
         if is_null.any():
             vectors = torch.where(is_null[:, None], self._null(), vectors)
         # The models need a full context: like the reference, repeat the texts of a corpus that has fewer.
         repeated = torch.arange(self.config.corpus_size, device=vectors.device) % len(vectors)
-        return self.second_stage_model.share(vectors[repeated])
+        return self.second_stage_model.context_prefix(vectors[repeated])
 
-    def pooled(self, input_ids: Tensor, attention_mask: Tensor, weights: Tensor, held: Shared) -> Tensor:  # noqa: ARG002 (it pools by its own rule)
+    def pooled(self, input_ids: Tensor, attention_mask: Tensor, weights: Tensor, held: ContextPrefix) -> Tensor:  # noqa: ARG002 (it pools by its own rule)
         """(B, d), not normalised, of texts (B, T) in the context that `prepare_context` has prepared."""
         return self.second_stage_model(input_ids, attention_mask, held)  # type: ignore[no-any-return] # a module returns Any
 
@@ -112,16 +112,17 @@ class _SecondStage(nn.Module):
         self.output_projection = nn.Sequential(nn.Linear(d, d), nn.ReLU(), nn.Linear(d, d))
         self.sequence_dropout_null_embedding = nn.Parameter(torch.zeros(d)) if config.has_null else None
 
-    def share(self, context: Tensor) -> Shared:
-        """The first `corpus_size` rows of a context (J, d) and the soft prompts, ready to stand before any text."""
+    def context_prefix(self, context: Tensor) -> ContextPrefix:
+        """The rows that precede every text: the first `corpus_size` of a context (J, d), then the soft prompts."""
         rows = torch.cat([context[: self.config.corpus_size].to(self.soft_prompts), self.soft_prompts])
-        return share(self.enter(rows), self.backbone.first_layer)
+        return make_prefix(self.enter(rows), self.backbone.first_layer)
 
-    def forward(self, input_ids: Tensor, attention_mask: Tensor, shared: Shared) -> Tensor:
-        n_shared = shared.rows.shape[1]
-        mask = torch.cat([attention_mask.new_ones(len(input_ids), n_shared), attention_mask], dim=1)
-        steps = self.steps(mask, n_shared - N_SOFT_PROMPTS)
-        states = self.backbone.leave(text_states(shared, self.enter(self.backbone.embed(input_ids)), steps))
+    def forward(self, input_ids: Tensor, attention_mask: Tensor, prefix: ContextPrefix) -> Tensor:
+        """(B, d) of texts (B, T) in a context."""
+        n_prefix = prefix.rows.shape[1]
+        mask = torch.cat([attention_mask.new_ones(len(input_ids), n_prefix), attention_mask], dim=1)
+        steps = self.steps(mask, n_prefix - N_SOFT_PROMPTS)
+        states = self.backbone.leave(text_states(prefix, self.enter(self.backbone.embed(input_ids)), steps))
         pooled = mean_pool(states, self._pooling_weights(input_ids, attention_mask))
         projected: Tensor = self.output_projection(pooled)
         return projected + pooled if self.config.variant == "v2" else projected

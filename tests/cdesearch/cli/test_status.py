@@ -6,9 +6,9 @@ import pytest
 from cdesearch.cli import status
 from cdesearch.cli.status import read_status
 from cdesearch.context.sample import sample_context
+from cdesearch.progress import Silent
 from cdesearch.store.index import Index
 from indexer.build import build
-from indexer.progress import Silent
 from indexer.settings import Options
 
 WORDS = ["cat", "dog", "water", "moon", "engine", "bread", "river", "stone", "light"]

@@ -17,8 +17,8 @@ from cdesearch.api import OpenIndex
 from cdesearch.encode.embedder import Embedder
 from cdesearch.encode.load import load_encoder
 from cdesearch.errors import ModelError
+from cdesearch.progress import Silent
 from indexer.build import build
-from indexer.progress import Silent
 from indexer.settings import Options
 
 TEXTS = ["the cat and the dog", "water in the river", "moon light", "bread", "engine of stone " * 40, "a: b", "stone"]

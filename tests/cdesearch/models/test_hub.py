@@ -12,8 +12,8 @@ from random_released import config_of
 from cdesearch.errors import ModelError
 from cdesearch.models.catalog import list_models
 from cdesearch.models.hub import checkpoint_folder, is_id
+from cdesearch.progress import Silent
 from indexer.build import build
-from indexer.progress import Silent
 from indexer.settings import Options
 
 NOBODY = "http://127.0.0.1:9"

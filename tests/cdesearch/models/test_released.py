@@ -149,7 +149,10 @@ def test_computing_the_prefix_once_does_not_change_the_vectors(variant, n_layers
     entered = stage.enter(torch.cat([before, stage.backbone.embed(ids)], dim=1))
     steps = stage.steps(torch.cat([mask.new_ones(len(ids), 17), mask], dim=1), 9)
     plain = through(steps, entered)[:, 17:]
-    close(text_states(stage.share(rows), stage.enter(stage.backbone.embed(ids)), steps)[mask > 0], plain[mask > 0])
+    close(
+        text_states(stage.context_prefix(rows), stage.enter(stage.backbone.embed(ids)), steps)[mask > 0],
+        plain[mask > 0],
+    )
 
 
 def is_beyond(name, n_layers):

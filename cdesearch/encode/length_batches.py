@@ -19,7 +19,7 @@ class Limits:
     span_tokens: int | None  # of a span, within which tokens attend to one another; None: a text is one span
     tokens_per_batch: int
     pads: bool  # whether a batch may contain texts of different lengths
-    rows_before: int = 0  # that a runtime puts before each span
+    prefix_rows: int = 0  # how many a runtime puts before each span
 
 
 @dataclass(frozen=True, slots=True)
@@ -71,7 +71,7 @@ def _fits(last: list[Ids], following: list[Ids], n_texts: int, limits: Limits) -
     n_spans, length = len(following), len(following[0])
     if n_spans != len(last) or (length > len(last[0]) and not limits.pads):
         return False
-    return n_texts * n_spans * (limits.rows_before + length) <= limits.tokens_per_batch
+    return n_texts * n_spans * (limits.prefix_rows + length) <= limits.tokens_per_batch
 
 
 def _padded(indices: list[int], texts: list[list[Ids]]) -> TextBatch:
