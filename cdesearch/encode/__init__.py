@@ -4,5 +4,6 @@ load            loads a checkpoint as an encoder
 encoder         prefixes, batches, contexts
 corpus_context  the context of texts in memory
 embedder        the model without an index, for programs that store vectors themselves
-length_batches  token ids to batches of similar length
+runtime         the protocol of the libraries that compute the networks
+length_batches  groups texts into batches of similar length
 """

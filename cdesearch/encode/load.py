@@ -6,7 +6,8 @@ from typing import Literal
 
 from tokenizers import Tokenizer
 
-from cdesearch.encode.encoder import Encoder, Runtime
+from cdesearch.encode.encoder import Encoder
+from cdesearch.encode.runtime import Runtime
 from cdesearch.errors import ModelError
 from cdesearch.models.checkpoint_files import MAX_TOKENIZER_BYTES, check_plain
 from cdesearch.models.contextual.family import DEFAULT_MODEL

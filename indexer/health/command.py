@@ -22,7 +22,7 @@ def doctor(
     wait: Annotated[bool, typer.Option("--wait", help="Wait for another run on the same index.")] = False,
     as_json: Annotated[bool, typer.Option("--json", help="One JSON object on stdout.")] = False,
 ) -> None:
-    """Read every byte of an index and say what is damaged; the exit code is 2 where something is."""
+    """Check every byte of an index for damage. The exit code is 2 if there is any."""
     from cdesearch.progress import shown_on_stderr
     from indexer.health.doctor import diagnose, locate
     from indexer.health.repair import repair as mend

@@ -163,7 +163,7 @@ def test_trust_shows_what_is_asked_for_and_records_exactly_that(other, tiny_chec
 def test_an_index_that_is_moved_has_to_be_confirmed_again(other, tmp_path):
     cdesearch("trust", "--yes", cwd=other)
     other.rename(tmp_path / "moved")
-    with pytest.raises(IndexUntrustedError, match="for an index at this place"):
+    with pytest.raises(IndexUntrustedError, match="for an index at this path"):
         package.open(tmp_path / "moved").search("cat")
     (tmp_path / "way").symlink_to(tmp_path / "moved")
     cdesearch("trust", "--yes", "way", cwd=tmp_path)

@@ -14,7 +14,7 @@ from cdesearch.models.backbones.bert import additive_mask
 from cdesearch.models.backbones.joint import JointLayer, Step, through
 from cdesearch.models.backbones.rotary import Rotation, attend_rotated, rotation
 from cdesearch.models.published_fields import (
-    MOST_LAYERS,
+    MAX_LAYERS,
     REMEDY,
     check_heads,
     number,
@@ -56,7 +56,7 @@ class ModernBertConfig:
         dimension = whole_number(fields, "hidden_size", cls().dimension)
         n_heads = whole_number(fields, "num_attention_heads", cls().n_heads)
         check_heads(dimension, n_heads, ("hidden_size", "num_attention_heads"))
-        depth = whole_number(fields, "num_hidden_layers", cls().n_layers, MOST_LAYERS)
+        depth = whole_number(fields, "num_hidden_layers", cls().n_layers, MAX_LAYERS)
         global_theta = number(fields, "global_rope_theta", cls().global_theta)
         # Null is not the same as absent here: transformers reads it as the value of the global layers.
         local_theta = global_theta if "local_rope_theta" in fields else cls().local_theta

@@ -12,7 +12,7 @@ from cdesearch.models.backbones.attention import Projected, project
 from cdesearch.models.backbones.bert import additive_mask
 from cdesearch.models.backbones.joint import JointLayer, Step, through
 from cdesearch.models.backbones.rotary import Rotation, attend_rotated, rotation
-from cdesearch.models.published_fields import MOST_LAYERS, check_heads, number, refuse_unsupported, whole_number
+from cdesearch.models.published_fields import MAX_LAYERS, check_heads, number, refuse_unsupported, whole_number
 
 MAX_POSITIONS = 2048  # more positions would need a rotary_scaling_factor, or the rope type "dynamic"
 
@@ -67,7 +67,7 @@ class NomicBertConfig:
         dimension = whole_number(fields, "n_embd", cls().dimension)
         n_heads = whole_number(fields, "n_head", cls().n_heads)
         check_heads(dimension, n_heads, ("n_embd", "n_head"))
-        depth = whole_number(fields, "n_layer", cls().n_layers, MOST_LAYERS)
+        depth = whole_number(fields, "n_layer", cls().n_layers, MAX_LAYERS)
         multiple = whole_number(fields, "pad_vocab_size_multiple", 1)  # published tables are padded to a multiple
         return cls(
             vocabulary=-(-whole_number(fields, "vocab_size", cls().vocabulary) // multiple) * multiple,

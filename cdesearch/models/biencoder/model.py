@@ -11,7 +11,7 @@ from cdesearch.models.backbones.bert import Backbone, bert_state, mean_pool
 from cdesearch.models.backbones.modern_bert import ModernBert, ModernBertConfig
 from cdesearch.models.backbones.nomic_bert import MAX_POSITIONS, NomicBert, NomicBertConfig
 from cdesearch.models.config import BackboneConfig
-from cdesearch.models.published_fields import MOST_LAYERS, REMEDY, check_heads, number, refuse_unsupported, whole_number
+from cdesearch.models.published_fields import MAX_LAYERS, REMEDY, check_heads, number, refuse_unsupported, whole_number
 from cdesearch.models.released.state import check_state, with_rounded_width
 
 Pooling = Literal["mean", "cls"]
@@ -86,7 +86,7 @@ def _bert(fields: Mapping[str, Any], state: State) -> Built:
     if missing := [name for name in _BERT_SIZES.values() if fields.get(name) is None]:
         raise ModelError(f"The config of the BERT backbone lacks {', '.join(missing)}.", REMEDY)
     sizes = {name: whole_number(fields, published, 1) for name, published in _BERT_SIZES.items()}
-    whole_number(fields, _BERT_SIZES["n_layers"], 1, MOST_LAYERS)
+    whole_number(fields, _BERT_SIZES["n_layers"], 1, MAX_LAYERS)
     config = BackboneConfig(**sizes, norm_eps=number(fields, "layer_norm_eps", 1e-12))
     check_heads(config.dimension, config.n_heads, ("hidden_size", "num_attention_heads"))
     try:

@@ -49,17 +49,17 @@ class ContextualModel(nn.Module):
         return self.second_stage.cache(vectors, is_null)
 
     def prepare_context(self, vectors: Tensor, is_null: Tensor, cached: Cached | None) -> ContextPrefix | Cached | None:
-        """A context (J, d), with what `cache` made of it, as `pooled` wants it for every batch."""
+        """A context (J, d), with what `cache` returned for it, in the form that `pooled` takes for every batch."""
         return self.second_stage.context_prefix(vectors, is_null) if self.second_stage.joint else cached
 
     def pooled(
-        self, input_ids: Tensor, attention_mask: Tensor, weights: Tensor, held: ContextPrefix | Cached | None
+        self, input_ids: Tensor, attention_mask: Tensor, weights: Tensor, context: ContextPrefix | Cached | None
     ) -> Tensor:
         """(B, d) before the statistics head, of texts (B, T); `weights` (B, T) of their tokens, zero on padding."""
-        if isinstance(held, ContextPrefix):
-            states = self.second_stage.states_after(input_ids, attention_mask, held)
+        if isinstance(context, ContextPrefix):
+            states = self.second_stage.states_after(input_ids, attention_mask, context)
         else:
-            states = self.second_stage.states(input_ids, attention_mask, *(held or (None, None)))
+            states = self.second_stage.states(input_ids, attention_mask, *(context or (None, None)))
         return mean_pool(states, weights)
 
     def forward(
@@ -80,8 +80,8 @@ class ContextualModel(nn.Module):
             is_null = torch.ones(slots, dtype=torch.bool, device=weights.device)
         if is_null is None:
             is_null = torch.zeros(len(context_vectors), dtype=torch.bool, device=weights.device)
-        held = self.prepare_context(context_vectors, is_null, self.cache(context_vectors, is_null))
-        pooled = self.pooled(input_ids, attention_mask, weights * attention_mask, held)
+        context = self.prepare_context(context_vectors, is_null, self.cache(context_vectors, is_null))
+        pooled = self.pooled(input_ids, attention_mask, weights * attention_mask, context)
         return pooled, statistics_head(pooled, shift, projection)
 
     def weights_hash(self) -> str:

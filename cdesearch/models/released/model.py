@@ -69,16 +69,16 @@ class ReleasedModel(nn.Module):
         """None: the rows of a context depend on the text in every layer, so nothing can be stored."""
 
     def prepare_context(self, vectors: Tensor, is_null: Tensor, cached: None) -> ContextPrefix:  # noqa: ARG002 (see `cache`)
-        """A context (J, d), nulls where `is_null` (J,), as `pooled` wants it for every batch; raises ModelError."""
+        """The prefix of a context (J, d), with the null vector where `is_null` (J,); raises ModelError."""
         if is_null.any():
             vectors = torch.where(is_null[:, None], self._null(), vectors)
         # The models need a full context: like the reference, repeat the texts of a corpus that has fewer.
         repeated = torch.arange(self.config.corpus_size, device=vectors.device) % len(vectors)
         return self.second_stage_model.context_prefix(vectors[repeated])
 
-    def pooled(self, input_ids: Tensor, attention_mask: Tensor, weights: Tensor, held: ContextPrefix) -> Tensor:  # noqa: ARG002 (it pools by its own rule)
+    def pooled(self, input_ids: Tensor, attention_mask: Tensor, weights: Tensor, context: ContextPrefix) -> Tensor:  # noqa: ARG002 (it pools by its own rule)
         """(B, d), not normalised, of texts (B, T) in the context that `prepare_context` has prepared."""
-        return self.second_stage_model(input_ids, attention_mask, held)  # type: ignore[no-any-return] # a module returns Any
+        return self.second_stage_model(input_ids, attention_mask, context)  # type: ignore[no-any-return] # a module returns Any
 
     def _null(self) -> Tensor:
         null = self.second_stage_model.sequence_dropout_null_embedding
