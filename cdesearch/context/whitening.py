@@ -29,7 +29,7 @@ class Whitening:
 def soft_whitening(pooled: Floats, config: StatisticsConfig) -> Whitening:
     """The whitening of a corpus, from pooled unit vectors (n, d) of its texts.
 
-    The identity where there are fewer than two vectors, and where the head is off, to the last digit.
+    Exactly the identity if there are fewer than two vectors, or if shift and power of the head are zero.
     """
     if len(pooled) < 2 or config.shift == config.power == 0:
         return Whitening.identity(pooled.shape[1])

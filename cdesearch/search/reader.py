@@ -22,12 +22,12 @@ from cdesearch.store.schema import CHUNK_COLUMNS, Hit, chunk_from_row
 Mode = Literal["hybrid", "dense", "text"]
 RowIds = NDArray[np.uint64]  # LanceDB's; they are valid within one generation
 
-SEARCH_WIDTH = 150  # nodes that the graph index keeps in view; recall@10 .995 at 100,000 chunks
+SEARCH_WIDTH = 150  # candidates that a search of the graph index keeps; recall@10 .995 at 100,000 chunks
 
 
 @dataclass(frozen=True, slots=True)
 class Query:
-    """What is asked of an index."""
+    """A query with its options."""
 
     text: str
     k: int = 10
@@ -90,7 +90,7 @@ class GenerationReader:
         self._fusion = fusion
 
     def search(self, query: Query) -> SearchResult:
-        """The best chunks; raises IndexStateError, ModelError, and QueryError for a glob that has no meaning."""
+        """The best chunks; raises IndexStateError, ModelError, and QueryError for an invalid glob."""
         with self.index.checks.reporting_damage():
             condition = path_condition(query.path) if query.path else None
             if query.mode == "text":
@@ -142,7 +142,9 @@ class GenerationReader:
 
     def _lexical_hits(self, query: Query, condition: str | None, columns: list[str]) -> _Found:
         """The chunks that share most with the query's words, by BM25."""
-        search = self.index.async_chunks.query().nearest_to_text(query.text, columns="text")  # words, never syntax
+        search = self.index.async_chunks.query().nearest_to_text(
+            query.text, columns="text"
+        )  # every character is text, not query syntax
         limit = self._fusion.text_depth(query.k)
         return _Found.from_table(self._select(search, columns, limit, condition), "_score")
 

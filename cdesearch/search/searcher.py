@@ -21,7 +21,7 @@ from cdesearch.store.trust import require_trust
 
 
 class Searcher:
-    """An open index and the model that built it, for any number of threads. A context manager: it ends its threads.
+    """An open index and the model that built it, for any number of threads; `close` or a `with` block ends it.
 
     The model is loaded when the first dense query needs it. `model` is the user's own name for the model that built
     the index: a folder, or an id that is in the cache. Without it the model that the index names is used, where the
@@ -72,15 +72,16 @@ class Searcher:
         started = time.perf_counter()
         _check(query, k, mode, path)
         index = self.index  # one answer reads one generation, even where another thread opens a newer one
-        asked = Query(query, min(k, max(1, index.manifest.n_chunks)), mode, path, context)  # LanceDB reserves for k
+        most = max(1, index.manifest.n_chunks)  # LanceDB reserves memory for k rows
+        request = Query(query, min(k, most), mode, path, context)
         try:
-            result = self._reader(index).search(asked)
+            result = self._reader(index).search(request)
         except IndexDamagedError:
             newest = Index(index.folder)
             if newest.generation == index.generation:
                 raise
             self.index = newest
-            result = self._reader(newest).search(asked)
+            result = self._reader(newest).search(request)
         return replace(result, seconds=time.perf_counter() - started)
 
     def _reader(self, index: Index) -> GenerationReader:
@@ -104,7 +105,7 @@ def _check(query: str, k: int, mode: str, path: str | None) -> None:
             raise QueryError(f"The {name} is of type {type(value).__name__}.", f"Give {wanted}.")
     if not query.strip():
         raise QueryError("The query is empty.", "Type some words.")
-    if any(0xD800 <= ord(character) <= 0xDFFF for character in query):  # how Python keeps bytes that are not UTF-8
+    if any(0xD800 <= ord(character) <= 0xDFFF for character in query):  # bytes that are not UTF-8
         raise QueryError("The query is not valid Unicode.", "Type it in UTF-8.")
     if k < 1:
         raise QueryError(f"{k} is not a number of hits.", "Ask for at least one.")

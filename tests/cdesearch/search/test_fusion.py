@@ -10,10 +10,10 @@ from hypothesis.extra.numpy import arrays
 from cdesearch.search import fusion
 from cdesearch.search.fusion import (
     DEFAULT_FUSION,
-    FEWEST_NULL,
-    FEWEST_RATIO,
     FUSIONS,
-    LEAST_DEVIATION,
+    MIN_DENSE_Z,
+    MIN_NULL_SIZE,
+    MIN_RATIO,
     NOISE_RANK,
     PART_WEIGHT,
     TEXT_WEIGHT,
@@ -37,7 +37,7 @@ scores = st.integers(1, 130).flatmap(lambda n: st.tuples(column(n, -1, 1), colum
 
 def fused_by_the_definition(dense, text, null, documents):
     """The definition of the fused score, one candidate at a time."""
-    null = null if len(null) >= FEWEST_NULL else dense
+    null = null if len(null) >= MIN_NULL_SIZE else dense
     constant = not null or max(null) == min(null)
     dense_z = [0.0 if constant else (cosine - fmean(null)) / pstdev(null) for cosine in dense]
     highest_first = sorted((score for score in text if score > 0), reverse=True)
@@ -45,14 +45,14 @@ def fused_by_the_definition(dense, text, null, documents):
     if len(highest_first) >= NOISE_RANK:
         noise = highest_first[NOISE_RANK - 1]
     elif highest_first:
-        noise = min(highest_first[-1], highest_first[0] / FEWEST_RATIO)
+        noise = min(highest_first[-1], highest_first[0] / MIN_RATIO)
     evidence = [math.log(score / noise) if score > noise else 0.0 for score in text]
     weight = TEXT_WEIGHT
     if documents is not None:
         best = {name: max(e for e, d in zip(evidence, documents, strict=True) if d == name) for name in documents}
         evidence = [(own + best[name]) / 2 for own, name in zip(evidence, documents, strict=True)]
         weight = PART_WEIGHT
-    query_weight = max(evidence, default=0.0) / max([LEAST_DEVIATION, *dense_z])
+    query_weight = max(evidence, default=0.0) / max([MIN_DENSE_Z, *dense_z])
     return [vector + weight * query_weight * words for vector, words in zip(dense_z, evidence, strict=True)]
 
 
@@ -72,7 +72,7 @@ def test_the_fused_scores_follow_the_definition(drawn, null, parts):
 
 
 @pytest.mark.parametrize("n", [NOISE_RANK - 1, NOISE_RANK, NOISE_RANK + 1])
-@pytest.mark.parametrize("n_null", [0, FEWEST_NULL - 1, FEWEST_NULL, FEWEST_NULL + 1])
+@pytest.mark.parametrize("n_null", [0, MIN_NULL_SIZE - 1, MIN_NULL_SIZE, MIN_NULL_SIZE + 1])
 @pytest.mark.parametrize("spread", [0.5, 3.0])  # of the logarithms of the text scores
 def test_the_definition_holds_at_the_limits_of_its_cases(n, n_null, spread):
     random = np.random.default_rng(n * n_null)
@@ -85,10 +85,10 @@ def test_the_definition_holds_at_the_limits_of_its_cases(n, n_null, spread):
 @pytest.mark.parametrize("best", [0.2, 1.0, 5.0])
 def test_the_best_dense_z_counts_as_at_least_the_least_deviation(best, monkeypatch):
     """A best dense z-score above the constant lowers the weight of text, and one below it does not raise it."""
-    monkeypatch.setattr(fusion, "LEAST_DEVIATION", 0.5)
+    monkeypatch.setattr(fusion, "MIN_DENSE_Z", 0.5)
     null = np.array([-1.0, 1.0] * 10)
     fused = fuse(np.array([best, -1.0]), np.array([math.nan, 3.0]), null)
-    evidence = math.log(FEWEST_RATIO)
+    evidence = math.log(MIN_RATIO)
     np.testing.assert_allclose(fused, [best, -1.0 + TEXT_WEIGHT * evidence**2 / max(0.5, best)])
 
 
