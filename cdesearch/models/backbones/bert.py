@@ -27,9 +27,9 @@ class Block(nn.Module):
         """(B, T, d) to (B, T, d)."""
         return self._after(rows, self.attention(rows, mask, context))
 
-    def project(self, rows: Tensor, n_asking: int | None = None) -> Projected:
+    def project(self, rows: Tensor, n_queries: int | None = None) -> Projected:
         """A joint layer's first half."""
-        return project(self.attention.qkv, rows, n_asking)
+        return project(self.attention.qkv, rows, n_queries)
 
     def complete(self, rows: Tensor, projected: Projected, mask: Tensor, by: Rotation | None = None) -> Tensor:  # noqa: ARG002 (positions are learned)
         """A joint layer's second half."""
