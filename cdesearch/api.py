@@ -1,10 +1,11 @@
-"""The Python face: build an index, open it, search it."""
+"""The Python interface: build an index, open it, search it."""
 
 from importlib.metadata import entry_points
 from os import PathLike
 from pathlib import Path
 
 from cdesearch.encode.load import Device
+from cdesearch.errors import InputError
 from cdesearch.search.reader import Mode
 from cdesearch.search.result import SearchResult
 from cdesearch.search.searcher import Searcher
@@ -12,7 +13,7 @@ from cdesearch.store.index import Index
 
 
 class OpenIndex:
-    """An index ready to answer."""
+    """An index that is open for searching."""
 
     def __init__(self, searcher: Searcher) -> None:
         self._searcher = searcher
@@ -32,17 +33,52 @@ class OpenIndex:
 def open(
     folder: str | PathLike[str] | None = None, device: Device = "auto", model: str | PathLike[str] | None = None
 ) -> OpenIndex:
-    """Open the index of `folder`; None looks upward from the working directory. Raises IndexStateError.
+    """Open the index of `folder`; None finds the nearest index upward from the working directory.
 
-    `model` names the model that built the index, where that is not the one that ships: so the caller confirms it for
-    this call. Nothing is downloaded.
+    `model` names the model that built the index, where that is not the model that ships. Naming it confirms it for this
+    call. Nothing is downloaded. Raises IndexStateError.
     """
-    index = Index.open(None if folder is None else Path(folder))
-    return OpenIndex(Searcher(index, device=device, model=None if model is None else Path(model)))
+    index = Index.open(None if folder is None else _path(folder))
+    return OpenIndex(Searcher(index, device=device, model=None if model is None else _path(model)))
 
 
-def build(*paths: str | PathLike[str]) -> OpenIndex:
-    """Index files and folders, or bring their index up to date, and open it; raises CdesearchError."""
+def build(
+    *paths: str | PathLike[str],
+    index: str | PathLike[str] | None = None,
+    model: str | PathLike[str] | None = None,
+    device: Device = "auto",
+    text_column: str | None = None,
+    id_column: str | None = None,
+    title_column: str | None = None,
+    document_column: str | None = None,
+    rebuild: bool = False,
+    wait: bool = False,
+) -> OpenIndex:
+    """Index files and folders, or bring their index up to date, and open it; raises CdesearchError.
+
+    Without paths the nearest index upward from the working directory is brought up to date. The keywords are the
+    options of `cdesearch index`.
+    """
     (builder,) = entry_points(group="cdesearch.builders", name="folder")
-    folder: Path = builder.load()([Path(path) for path in paths])
-    return open(folder)
+    folder: Path = builder.load()(
+        [_path(path) for path in paths],
+        columns={"text": text_column, "id": id_column, "title": title_column, "document": document_column},
+        index=None if index is None else _path(index),
+        model=None if model is None else _path(model),
+        device=device,
+        rebuild=rebuild,
+        wait=wait,
+    )
+    return open(folder, device, model)
+
+
+def _path(value: str | PathLike[str]) -> Path:
+    if value == "":  # it would mean the working directory
+        raise InputError("A path is empty.", 'Name a folder; the working directory is ".".')
+    try:
+        return Path(value)
+    except TypeError:
+        kind = type(value).__name__
+        raise InputError(
+            f"A path is a str or a pathlib.Path, not {kind}.", 'Give each path as its own argument: ("docs", "notes").'
+        ) from None

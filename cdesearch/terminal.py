@@ -1,32 +1,75 @@
-"""Text that comes from files, made safe to print."""
+"""Printing: text from files made safe for a terminal, tables, paragraphs and JSON."""
 
 import json
 import sys
 import unicodedata
+from collections.abc import Sequence
 from typing import Any
 
-# Control characters (Cc) steer the terminal, surrogates (Cs) cannot be encoded, and line and paragraph separators
-# (Zl, Zp) break one line into two. Format characters (Cf) may reverse the direction of a whole line or hide text.
+# Control characters (Cc) are commands to the terminal, surrogates (Cs) cannot be encoded, and line and paragraph
+# separators (Zl, Zp) break one line into two. Format characters (Cf) can reverse the direction of a line or hide text.
 _UNSAFE = {"Cc", "Cf", "Cs", "Zl", "Zp"}
 # Scripts and emoji need these format characters to join letters or to keep them apart, and a soft hyphen is harmless.
 _JOINERS = {"\u00ad", "\u200c", "\u200d", "\u2060"}
+MIN_COLUMN = 16  # characters that the widest column of a table must have; a narrower terminal gets lines instead
 
 
 def printable(text: str) -> str:
-    """`text` with every unsafe character written as an escape such as `\\x1b`; a tab stays a tab."""
+    """`text` with every unsafe character, tabs included, written as an escape such as `\\x1b`."""
     if text.isascii() and text.isprintable():
         return text
     return "".join(_escaped(character) for character in text)
 
 
+def counted(number: int, noun: str) -> str:
+    """A number with its noun, such as "1 chunk" or "1,234 chunks"."""
+    return f"{number:,} {noun}{'' if number == 1 else 's'}"
+
+
+def print_rows(rows: Sequence[Sequence[str]]) -> None:
+    """Print cells in columns. A narrow terminal wraps the widest column, a very narrow one shows each row as a line."""
+    from textwrap import fill
+
+    from rich.console import Console
+    from rich.table import Table
+    from rich.text import Text
+
+    console = Console(file=sys.stdout, highlight=False)
+    widths = [max(map(len, column)) for column in zip(*rows, strict=True)]
+    if not console.is_terminal:
+        for row in rows:
+            cells = (f"{cell:<{width}}" for cell, width in zip(row, widths, strict=True))
+            sys.stdout.write("  ".join(cells).rstrip() + "\n")
+        return
+    if sum(widths) - max(widths) + 2 * len(widths) + MIN_COLUMN > console.width:
+        for row in rows:
+            line = "  ".join(cell.strip() for cell in row)
+            sys.stdout.write(fill(line, console.width, subsequent_indent="  ", break_on_hyphens=False) + "\n")
+        return
+    grid = Table.grid(padding=(0, 2))
+    for row in rows:
+        grid.add_row(*map(Text, row))
+    for column, width in zip(grid.columns, widths, strict=True):
+        column.overflow, column.no_wrap = "fold", width < max(widths)
+    console.print(grid)
+
+
+def print_text(text: str) -> None:
+    """Print one paragraph, wrapped between words on a terminal."""
+    from rich.console import Console
+
+    console = Console(file=sys.stdout, highlight=False)
+    console.print(text, markup=False, soft_wrap=not console.is_terminal)
+
+
 def print_json(value: Any) -> None:
-    """Print one JSON value on stdout; ASCII alone on a terminal and where stdout is not UTF-8."""
+    """Print one JSON value on stdout; in pure ASCII on a terminal and where stdout is not UTF-8."""
     is_utf8 = (sys.stdout.encoding or "").lower().replace("-", "") == "utf8"
     sys.stdout.write(json.dumps(value, ensure_ascii=sys.stdout.isatty() or not is_utf8) + "\n")
 
 
 def _escaped(character: str) -> str:
-    if character == "\t" or character in _JOINERS or unicodedata.category(character) not in _UNSAFE:
+    if character in _JOINERS or unicodedata.category(character) not in _UNSAFE:
         return character
     code = ord(character)
     if code <= 0xFF:

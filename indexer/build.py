@@ -11,13 +11,12 @@ from pathlib import Path
 from cdesearch.encode.load import check_model, load_encoder
 from cdesearch.errors import IndexNotFoundError, InputError, SourceError
 from cdesearch.progress import Progress
-from cdesearch.store.folder import CURRENT, absolute
+from cdesearch.store.folder import CURRENT, absolute, check_nothing_lost
 from cdesearch.store.index import Index
-from cdesearch.store.trust import Asked, confirm
+from cdesearch.store.trust import TrustRequest, confirm
 from indexer.files.walk import Skipped, find_sources
 from indexer.formats.records import Columns
 from indexer.generations.lock import locked
-from indexer.health.doctor import check_nothing_lost
 from indexer.job import BuildJob
 from indexer.plan import Plan, make_plan
 from indexer.settings import Options, Settings, index_folder, settle
@@ -33,6 +32,8 @@ class Report:
     n_chunks: int
     embedded: int
     skipped: tuple[Skipped, ...]
+    in_part: tuple[Skipped, ...]  # indexed without the lines that could not be read
+    dropped: tuple[Skipped, ...]  # still there, but no longer in the index
     n_files: dict[str, int]  # that were indexed, ignored and skipped
     seconds: float
     size_bytes: int
@@ -49,6 +50,7 @@ def build(paths: Sequence[Path], options: Options, progress: Progress) -> Report
     paths = [_existing(absolute(path)) for path in paths]
     folder = index_folder(paths, options)
     if not paths and not os.path.lexists(folder / CURRENT):
+        check_nothing_lost(folder)
         raise IndexNotFoundError(f"There is no index in {folder} yet.", "Name what is to be indexed as well.")
     with locked(folder, options.wait):
         stored = _stored(folder, paths, options)
@@ -57,7 +59,7 @@ def build(paths: Sequence[Path], options: Options, progress: Progress) -> Report
         check_model(settings.model)
         if base is not None:
             base.checks.require_all_changed()
-        with base.checks.explaining() if base else nullcontext():
+        with base.checks.reporting_damage() if base else nullcontext():
             plan = _plan(settings, None if options.refresh_context else base, progress)
             with Pool(worker_count(plan.to_read)) as pool:  # its processes start while the model loads
                 encoder = load_encoder(settings.model, options.device)
@@ -83,6 +85,8 @@ def build(paths: Sequence[Path], options: Options, progress: Progress) -> Report
             n_chunks=index.manifest.n_chunks,
             embedded=embedded or 0,
             skipped=plan.skipped,
+            in_part=plan.in_part,
+            dropped=plan.dropped,
             n_files=plan.counts,
             seconds=time.time() - started,
             size_bytes=index.size_bytes(),
@@ -101,9 +105,9 @@ def _existing(path: Path) -> Path:
     return path
 
 
-def _confirmed(folder: Path, asked: Asked) -> str | None:
+def _confirmed(folder: Path, asked: TrustRequest) -> str | None:
     """Record what was typed in this run, or confirmed before; returns what to say where that is not possible."""
-    if asked.is_nothing:
+    if asked.is_empty:
         return None
     try:
         confirm(folder, asked)

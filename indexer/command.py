@@ -5,7 +5,7 @@ import sys
 from collections import Counter
 from collections.abc import Sequence
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Literal
+from typing import TYPE_CHECKING, Annotated, Any, Literal
 
 import typer
 from rich.console import Console
@@ -15,6 +15,7 @@ from indexer.formats import UNKNOWN_FORMAT
 
 if TYPE_CHECKING:
     from indexer.build import Report
+    from indexer.files.walk import Skipped
 
 SHOWN_REASONS = 10
 SHOWN_PATHS = 3
@@ -42,21 +43,27 @@ def index(
     max_file_size: Annotated[str | None, typer.Option(help="Skip larger files; default: 20MB.")] = None,
     context_size: Annotated[int | None, typer.Option(min=1, help="Chunks of context; default: the model's.")] = None,
     seed: Annotated[int | None, typer.Option(help="Of the context sample; default: 0.")] = None,
-    rebuild: Annotated[bool, typer.Option(help="Start from nothing.")] = False,
-    refresh_context: Annotated[bool, typer.Option(help="Sample the context anew and embed again.")] = False,
+    rebuild: Annotated[bool, typer.Option("--rebuild", help="Start from nothing.")] = False,
+    refresh_context: Annotated[
+        bool, typer.Option("--refresh-context", help="Sample the context anew and embed again.")
+    ] = False,
     strict: Annotated[
         bool,
         typer.Option(
-            help="Exit 3 where files were skipped: what is neither indexed nor ignored. Ignored are hidden files, what"
-            " ignore files name, links, and files without text such as images."
+            "--strict",
+            help="Exit 3 where files, or lines of JSONL, were skipped: what is neither indexed nor ignored. Ignored are"
+            " hidden files, what ignore files name, links, and files without text such as images.",
         ),
     ] = False,
-    wait: Annotated[bool, typer.Option(help="Wait for another run on the same index.")] = False,
+    wait: Annotated[bool, typer.Option("--wait", help="Wait for another run on the same index.")] = False,
     as_json: Annotated[bool, typer.Option("--json", help="One JSON object on stdout.")] = False,
 ) -> None:
-    """Index folders and files, or bring their index up to date."""
+    """Index files and folders, or update an index. Only what is new, changed or gone is looked at again."""
+    from cdesearch.cli.slim_imports import leave_out_rest_client
     from cdesearch.progress import shown_on_stderr
     from cdesearch.terminal import print_json
+
+    leave_out_rest_client()
     from indexer.build import build
     from indexer.formats.records import Columns
     from indexer.settings import Options
@@ -83,39 +90,45 @@ def index(
         print_json(_as_json(report))
     else:
         _summarise(report)
-    if strict and report.skipped:
+    if strict and (report.skipped or report.in_part):
         raise typer.Exit(SKIPPED_FILES)
 
 
-def build_quietly(paths: list[Path]) -> Path:
-    """Build or update the index of `paths` without a word; returns its folder."""
+def build_quietly(paths: list[Path], *, columns: dict[str, str | None], **options: Any) -> Path:
+    """Build or update the index of `paths` silently; returns its folder. `options` are fields of Options."""
     from cdesearch.progress import Silent
     from indexer.build import build
+    from indexer.formats.records import Columns
     from indexer.settings import Options
 
-    return build(paths, Options(), Silent()).folder
+    return build(paths, Options(columns=Columns(**columns), **options), Silent()).folder
 
 
 def _bytes(size: str) -> int:
     number = size.lower().removesuffix("b")
     unit = number[-1:] if number[-1:].isalpha() else ""
     try:
-        return int(float(number.removesuffix(unit)) * UNITS[unit])
-    except (ValueError, KeyError):
-        raise InputError(f"{size} is no file size.", "Write one such as 20MB.") from None
+        n_bytes = int(float(number.removesuffix(unit)) * UNITS[unit])
+    except (ValueError, KeyError, OverflowError):
+        n_bytes = 0
+    if n_bytes < 1:
+        raise InputError(f"{size} is no file size.", "Write one such as 20MB.")
+    return n_bytes
 
 
 def _summarise(report: "Report") -> None:
-    from cdesearch.store.index import FOLDER
-    from cdesearch.terminal import printable
+    from cdesearch.store.folder import FOLDER
+    from cdesearch.terminal import counted, printable
 
-    console = Console(stderr=True, highlight=False, soft_wrap=True)
+    console = Console(stderr=True, highlight=False)
+    console.soft_wrap = not console.is_terminal  # a terminal would break lines within words
+    held = f"{counted(report.n_documents, 'document')}, {counted(report.n_chunks, 'chunk')}"
     if not report.changed:
-        console.print(f"Nothing has changed: {report.n_documents:,} documents, {report.n_chunks:,} chunks.")
+        console.print(f"Nothing has changed: {held}.")
     else:
         console.print(
-            f"{report.n_documents:,} documents, {report.n_chunks:,} chunks"
-            f" ({report.embedded:,} embedded) in {report.seconds:.1f} s, {report.size_bytes / 1e6:,.1f} MB on disk."
+            f"{held} ({report.embedded:,} embedded) in {report.seconds:.1f} s,"
+            f" {report.size_bytes / 1e6:,.1f} MB on disk."
         )
     if report.note:
         console.print(printable(report.note), markup=False)
@@ -125,35 +138,55 @@ def _summarise(report: "Report") -> None:
         console.print(
             f"Skipped: {len(report.skipped):,}. `cdesearch status{where} --files --skipped` lists them.", markup=False
         )
-        for line in _reasons(report):
+        for line in _reasons(report.skipped):
             console.print(f"  {line}", markup=False)
+    if report.in_part:
+        console.print(f"Read in part: {len(report.in_part):,}. `cdesearch status{where} --files --skipped` lists them.")
+        for line in _reasons(report.in_part):
+            console.print(f"  {line}", markup=False)
+    if report.dropped:
+        console.print(_dropped(report.dropped), markup=False)
     if report.n_files["ignored"]:
         console.print(
             f"Ignored: {report.n_files['ignored']:,}. `cdesearch status{where} --files` says by which rules.",
             markup=False,
         )
-    console.print(f'Next: cdesearch query{where} "your question"', markup=False)
+    # One line, however narrow the terminal is: it is there to be copied.
+    console.print(f'Next: cdesearch query{where} "your question"', markup=False, soft_wrap=True)
 
 
-def _reasons(report: "Report") -> list[str]:
+def _dropped(files: "Sequence[Skipped]") -> str:
+    """One line on files that the index held and holds no longer, though they are still there."""
+    from cdesearch.terminal import printable
+
+    are = "file that the index held is" if len(files) == 1 else "files that the index held are"
+    reasons = list(dict.fromkeys(file.reason.partition("; ")[0] for file in files))  # without the columns there are
+    which = "" if len(reasons) == 1 else "the first: "
+    line = f"{len(files):,} {are} no longer in it: {_some([file.path for file in files])} ({which}{reasons[0]})."
+    if any("-column)" in reason for reason in reasons):
+        line += (
+            " The columns that are named hold for all files of an index: give these an index of their own (--index),"
+            " or run `cdesearch index --rebuild PATH` with other options."
+        )
+    return printable(line)
+
+
+def _reasons(skipped: "Sequence[Skipped]") -> list[str]:
     """A line for each reason, the most frequent first."""
     from cdesearch.terminal import printable
 
     by_reason: dict[str, list[str]] = {}
     formats: Counter[str] = Counter()
-    for item in report.skipped:
+    for item in skipped:
         _, is_unknown, suffix = item.reason.partition(f"{UNKNOWN_FORMAT} ")
         if is_unknown:
             formats[suffix] += 1
         else:
             by_reason.setdefault(item.reason, []).append(item.path)
-    lines = [(len(paths), f"{len(paths):,} {reason}: {_some(paths)}") for reason, paths in by_reason.items()]
+    lines = [(len(paths), f"{_some(paths)}: {reason}") for reason, paths in by_reason.items()]
     if formats:
         named = [f"{count:,} {suffix}" for suffix, count in formats.most_common()]
-        n_formats = formats.total()
-        lines.append(
-            (n_formats, f"{n_formats:,} {UNKNOWN_FORMAT}{'s' if n_formats > 1 else ''}: {_some(named, SHOWN_REASONS)}")
-        )
+        lines.append((formats.total(), f"{_some(named, SHOWN_REASONS)}: {UNKNOWN_FORMAT}"))
     lines.sort(key=lambda line: -line[0])
     shown = [printable(line) for _, line in lines[:SHOWN_REASONS]]
     if len(lines) > SHOWN_REASONS:
@@ -180,5 +213,7 @@ def _as_json(report: "Report") -> dict[str, object]:
         "changed": report.changed,
         "files": report.n_files,
         "skipped": [{"path": item.path, "reason": item.reason} for item in report.skipped],
+        "read_in_part": [{"path": item.path, "reason": item.reason} for item in report.in_part],
+        "dropped": [{"path": item.path, "reason": item.reason} for item in report.dropped],
         "skipped_by_reason": dict(reasons.most_common()),
     }

@@ -12,10 +12,11 @@ from cdesearch.context.context import Context, ContextSample, FittedContext
 from cdesearch.context.vectors import to_unit
 from cdesearch.context.whitening import Whitening
 from cdesearch.encode.encoder import Encoder
-from cdesearch.errors import SourceError
+from cdesearch.errors import IndexDamagedError, SourceError
 from cdesearch.progress import Progress
 from cdesearch.store.checksums import MANIFEST, write_checksums
 from cdesearch.store.file_account import FILES, FileRecord, Outcome, write_files
+from cdesearch.store.folder import REBUILD
 from cdesearch.store.index import CONTEXT, Index
 from cdesearch.store.manifest import Manifest
 from cdesearch.store.schema import chunk_schema
@@ -68,6 +69,9 @@ class BuildJob:
             raise SourceError(f"Nothing readable in {', '.join(map(str, self.settings.sources))}.", _why(self.plan))
         tables = Tables(building, self.encoder.dimension)
         embedded = self._fill(building, tables, spool)
+        if self._kept_base is not None and tables.chunks.count_rows() != sum(record["n_chunks"] for record in records):
+            discard(self.folder, building)
+            raise IndexDamagedError(f"The documents of {self.folder} are not those of its chunks.", REBUILD)
         self.progress.stage("Indexing words", None)
         tables.write_documents(records)
         manifest = self._manifest(Context.load(building / CONTEXT), records)
@@ -125,7 +129,7 @@ class BuildJob:
                     spool.drop(source.path)
                     del records[first:]
                 plan.files[source.path] = FileRecord(
-                    source.path, outcome, event.reason or "", source.size, source.mtime_ns, file_hash
+                    source.path, outcome, event.reason or event.note, source.size, source.mtime_ns, file_hash
                 )
                 first, file_hash = len(records), None
                 advance(1)

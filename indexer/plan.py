@@ -44,6 +44,19 @@ class Plan:
         return tuple(Skipped(file.path, file.reason) for file in self.files.values() if file.outcome == "skipped")
 
     @property
+    def in_part(self) -> tuple[Skipped, ...]:
+        """Files that are indexed without what could not be read of them."""
+        files = self.files.values()
+        return tuple(Skipped(file.path, file.reason) for file in files if file.outcome == "indexed" and file.reason)
+
+    @property
+    def dropped(self) -> tuple[Skipped, ...]:
+        """Files that are still there, and were indexed before but no longer are."""
+        indexed = {path for path, file in self.before.items() if file.outcome == "indexed"}
+        files = (file for path, file in self.files.items() if path in indexed and file.outcome != "indexed")
+        return tuple(Skipped(file.path, file.reason) for file in files)
+
+    @property
     def counts(self) -> dict[str, int]:
         """How many files ended in which way."""
         ends = Counter(file.outcome for file in self.files.values())
@@ -72,12 +85,10 @@ def make_plan(
         if not isinstance(item, Source):
             plan.files[item.path] = _left_out(item)
             continue
-        known = plan.before.get(item.path)
+        known = None if read_all else plan.before.get(item.path)
         documents = records.pop(item.path, [])
-        is_known = (
-            known is not None and known.file_hash is not None and not (known.outcome == "skipped" and tries_again)
-        )
-        if is_known and known is not None and not read_all and _unchanged(item, known, sure_before):
+        is_tried_again = tries_again and known is not None and known.outcome == "skipped"
+        if known is not None and not is_tried_again and _unchanged(item, known, sure_before):
             plan.files[item.path] = replace(known, mtime_ns=item.mtime_ns)
             plan.kept += [{**record, "mtime_ns": item.mtime_ns} for record in documents]
         else:
@@ -118,7 +129,8 @@ def _is_left_as_it_was(source: Source, before: FileRecord) -> bool:
 
 
 def _unchanged(source: Source, before: FileRecord, sure_before: int) -> bool:
-    if source.size != before.size:
+    """Whether a file that was read (one without a hash was not) has the same contents."""
+    if before.file_hash is None or source.size != before.size:
         return False
     if before.mtime_ns is not None and source.mtime_ns == before.mtime_ns < sure_before:
         return True

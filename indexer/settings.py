@@ -10,7 +10,8 @@ from cdesearch.errors import IndexUntrustedError, InputError, SourceError
 from cdesearch.models.hub import is_id, stored_model
 from cdesearch.store.folder import FOLDER, absolute, chosen_folder, find_index
 from cdesearch.store.index import Index
-from cdesearch.store.trust import Asked, check_confirmed, outside
+from cdesearch.store.manifest import MAXIMA
+from cdesearch.store.trust import TrustRequest, check_confirmed, outside
 from indexer.formats.records import Columns
 
 MAX_FILE_BYTES = 20_000_000
@@ -40,7 +41,7 @@ class Settings:
     sources: tuple[Path, ...]
     model: Path | None  # as it is opened
     model_name: str | None  # as an index remembers it
-    asked: Asked  # what of these its user confirms
+    asked: TrustRequest  # what of these its user confirms
     columns: Columns
     max_file_bytes: int
     context_size: int | None
@@ -85,13 +86,15 @@ def settle(paths: Sequence[Path], options: Options, stored: Index | None, folder
     brings the whole index up to date. Only a rebuild forgets. What is typed is confirmed by that; what only the stored
     index names must have been confirmed before, and is not looked at otherwise.
     """
+    _check_number("context size", options.context_size, MAXIMA["context_limit"])
+    _check_number("largest file size", options.max_file_bytes, MAXIMA["max_file_bytes"])
     sources = _sources(paths, stored)
     model_name = _model_name(options.model) if options.model or stored is None else stored.manifest.model
     untyped = [source for source in sources if not any(source.is_relative_to(path) for path in paths)]
-    check_confirmed(folder, Asked(None if options.model else model_name, outside(folder, untyped)))
+    check_confirmed(folder, TrustRequest(None if options.model else model_name, outside(folder, untyped)))
     _check_existing(sources, paths)
     root = common_folder(sources)
-    asked = Asked(model_name, outside(folder, sources))
+    asked = TrustRequest(model_name, outside(folder, sources))
     if stored is None:
         limit = MAX_FILE_BYTES if options.max_file_bytes is None else options.max_file_bytes
         seed = options.seed or 0
@@ -111,6 +114,12 @@ def settle(paths: Sequence[Path], options: Options, stored: Index | None, folder
         context_size=manifest.context_limit if options.context_size is None else options.context_size,
         seed=manifest.seed if options.seed is None else options.seed,
     )
+
+
+def _check_number(name: str, value: int | None, most: float) -> None:
+    """Raise InputError for a number with which the index could be written and not be read."""
+    if value is not None and not 1 <= value <= most:
+        raise InputError(f"{value} cannot be the {name}.", f"Choose one from 1 to {most:,}.")
 
 
 def _check_existing(sources: Sequence[Path], typed: Sequence[Path]) -> None:

@@ -66,6 +66,12 @@ def _own_configuration(tmp_path_factory: pytest.TempPathFactory) -> None:
     os.environ["XDG_CONFIG_HOME"] = os.environ["APPDATA"] = folder
 
 
+@pytest.fixture(scope="session", autouse=True)
+def _compiled_modules() -> None:
+    """Processes that tests start keep the bytecode of this repository, so that the next one need not compile it."""
+    os.environ.pop("PYTHONDONTWRITEBYTECODE", None)
+
+
 @pytest.fixture(scope="session")
 def tiny_tokenizer() -> Tokenizer:
     return make_tokenizer()

@@ -77,7 +77,7 @@ def export(
         return
     (folder / "onnx").mkdir(exist_ok=True)
     _export_second_stage(model, folder / "onnx" / "second_stage.onnx", precision)
-    if model.own_first_stage is not None or not model.second_stage.gates_closed:
+    if model.own_first_stage is not None or not model.second_stage.gates_are_zero:
         ids = torch.ones(2, 3, 4, dtype=torch.long)
         text = {0: "batch", 1: "spans", 2: "tokens"}
         file = folder / "onnx" / "first_stage.onnx"
@@ -100,7 +100,7 @@ def _export_second_stage(model: ContextualModel, file: Path, precision: Precisio
         "shift": (torch.zeros(d), {}),
         "projection": (torch.eye(d), {}),
     }
-    if not model.second_stage.gates_closed:
+    if not model.second_stage.gates_are_zero:
         for name in ("keys", "values"):
             inputs[name] = (torch.randn(n_gated, 4, d), {1: "context"})
         rows = {0: "context"}

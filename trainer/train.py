@@ -78,7 +78,7 @@ def starting_model(choice: ModelChoice) -> ContextualModel:
         if reads_context:
             _check_shape(choice, model.config)
     with torch.no_grad():
-        if model.second_stage.gates_closed or not reads_context:
+        if model.second_stage.gates_are_zero or not reads_context:
             for gate in model.second_stage.gates:
                 gate.fill_(math.atanh(choice.gate) if reads_context else 0.0)
     for module in model.modules():

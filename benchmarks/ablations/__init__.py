@@ -1,1 +1,4 @@
-"""Which choice trains the better model?"""
+"""Which choice trains the better model?
+
+ablation  arms of one recipe, trained and measured alike
+"""

@@ -105,7 +105,7 @@ def _arm(name: str, recipe: Recipe, planned: dict[str, Any], data: Path) -> Arm:
     measured = out / "ndcg.json"
     if not measured.exists():
         sets = [read_dataset(data / path) for path in planned["evaluate"]]
-        encoder = load_encoder(out / "checkpoint").cut_at(planned["max_tokens"])
+        encoder = load_encoder(out / "checkpoint").truncated_to(planned["max_tokens"])
         table = _measured(encoder, sets, recipe.run.seed)
         measured.write_text(json.dumps(table), encoding="utf-8")
     table = json.loads(measured.read_text(encoding="utf-8"))

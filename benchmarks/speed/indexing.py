@@ -12,7 +12,7 @@ from typing import Any
 from benchmarks.machine import gemm_rate
 from benchmarks.measurement import Measurement
 from benchmarks.speed.operations import forward_operations
-from cdesearch.encode.length_batches import spans_of
+from cdesearch.encode.length_batches import split_spans
 from cdesearch.encode.load import load_encoder
 from cdesearch.store.index import Index
 from indexer.build import build
@@ -74,7 +74,7 @@ def _share_of_gemm(texts: list[str], seconds: float) -> Measurement:
     """The operations of the run as a share of the float32 matrix products of this machine; int8 can exceed 100%."""
     encoder = load_encoder()
     lengths = [min(len(text.ids), encoder.max_tokens) for text in encoder.tokenizer.encode_batch_fast(texts)]
-    spans = [span for length in lengths for span in spans_of(range(length), 1, encoder.config.span_tokens)]
+    spans = [span for length in lengths for span in split_spans(range(length), 1, encoder.config.span_tokens)]
     operations = forward_operations(encoder.config.backbone, [len(span) for span in spans])
     reached, rate = operations / seconds / 1e9, gemm_rate()
     detail = {"gflops": reached, "gemm_gflops": rate, "tokens": sum(lengths)}

@@ -11,7 +11,7 @@ if TYPE_CHECKING:
     from torch import Tensor
 
     from cdesearch.models.config import ModelConfig
-    from cdesearch.models.released.model import ReleasedConfig
+    from cdesearch.models.released.config import ReleasedConfig
 
 N_TEXTS = 4
 Runs = dict[str, Callable[[], "Tensor"]]
@@ -43,7 +43,7 @@ def _models(size: int, tokens: int, layers: int) -> Iterator[tuple[str, Runs]]:
     from cdesearch.models.backbones.modern_bert import ModernBertConfig
     from cdesearch.models.backbones.nomic_bert import NomicBertConfig
     from cdesearch.models.config import BackboneConfig, ModelConfig
-    from cdesearch.models.released.model import ReleasedConfig
+    from cdesearch.models.released.config import ReleasedConfig
 
     ids, context = torch.randint(1000, (N_TEXTS, tokens)), torch.randn(size, 384)
     nomic = NomicBertConfig(1000, 384, layers, 6, 1536)

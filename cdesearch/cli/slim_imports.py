@@ -1,4 +1,4 @@
-"""A process that answers one query lives for a second: imports that it never uses are left out."""
+"""Leave out imports that the command line never uses and that would take most of its time."""
 
 import sys
 from importlib.abc import Loader, MetaPathFinder
@@ -10,48 +10,58 @@ REST_CLIENT = "lance_namespace_urllib3_client"
 
 
 def shorten_cold_start(model: str | None) -> None:
-    """Spare this process the imports of LanceDB's REST client, a second, and of pandas, a quarter of one.
+    """Leave out LanceDB's REST client, and pandas if the index names the model that ships (`model` is None).
 
-    For the command line alone: a program that imports `cdesearch` may itself want them. `model` is the one that the
-    index names. pandas is left out only for the model that ships, for torch's own imports look for pandas; the folder
-    of another model is not looked at here, as its user may not have confirmed it.
+    torch, which other models may need, imports pandas. The folder of another model is not read here, because the user
+    may not have confirmed it.
+    """
+    leave_out_rest_client()
+    if model is None:
+        leave_out_pandas()
+
+
+def leave_out_rest_client() -> None:
+    """Save the second that LanceDB takes to import its REST client.
+
+    Only the command line does this: a program that imports `cdesearch` may need the client itself.
     """
     sys.meta_path.insert(0, _EmptyRestClient())
-    if model is None:
-        sys.meta_path.insert(0, _NoPandas())
+
+
+def leave_out_pandas() -> None:
+    """Save the third of a second that pyarrow takes to import pandas. Only the command line does this."""
+    sys.meta_path.insert(0, _NoPandas())
 
 
 class _EmptyRestClient(MetaPathFinder, Loader):
-    """Finds the REST client's modules, all empty."""
+    """Finds the modules of the REST client and makes each of them empty."""
 
     def find_spec(self, fullname: str, *_: object) -> ModuleSpec | None:
-        """A spec for the REST client; None for every other module."""
         return ModuleSpec(fullname, self, is_package=True) if fullname.partition(".")[0] == REST_CLIENT else None
 
     def create_module(self, spec: ModuleSpec) -> ModuleType:
-        """A module in which every class that is asked for exists."""
         return _EmptyModule(spec.name)
 
     def exec_module(self, module: ModuleType) -> None:
-        """There is nothing to run."""
+        pass  # an empty module has no code
 
 
 class _NoPandas(MetaPathFinder, Loader):
-    """Finds pandas, whose import then fails as a missing module's does: pyarrow works without it.
+    """Makes the import of pandas fail as if it were not installed: pyarrow works without it.
 
-    None in sys.modules would say the same, but pyarrow's compiled code takes that None for the module.
+    None in sys.modules would have the same effect, but pyarrow's compiled code would use that None as the module.
     """
 
     def find_spec(self, fullname: str, *_: object) -> ModuleSpec | None:
-        """A spec for pandas; None for every other module."""
         return ModuleSpec(fullname, self) if fullname == "pandas" else None
 
     def create_module(self, spec: ModuleSpec) -> ModuleType:
-        """Raise ModuleNotFoundError."""
         raise ModuleNotFoundError(f"{spec.name} is left out of this process.", name=spec.name)
 
 
 class _EmptyModule(ModuleType):
+    """A module that has an empty class under every name."""
+
     def __getattr__(self, name: str) -> Any:
         if name.startswith("__"):
             raise AttributeError(name)

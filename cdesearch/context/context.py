@@ -178,13 +178,17 @@ class _Stored:
                 described = json.loads(file.metadata()["context"])
                 _check_shapes(file, len(described["chunk_ids"]), further)
                 arrays = {name: file.get_tensor(name) for name in file.keys()}  # noqa: SIM118 (no iterator)
+            _check_values(arrays)
             fingerprint = described.pop("fingerprint")
-            described["chunk_ids"] = tuple(described["chunk_ids"])
-            described["content_hashes"] = tuple(described["content_hashes"])
+            n_chunks = len(described["chunk_ids"])
+            for name in ("chunk_ids", "content_hashes"):
+                described[name] = _checked_texts(described[name], n_chunks)
+            if type(described["seed"]) is not int:
+                raise ValueError("its seed is not a number")
             return cls(SampledChunks(**described), fingerprint, arrays)
-        except (OSError, SafetensorError, KeyError, TypeError, ValueError) as error:
+        except (OSError, SafetensorError, KeyError, TypeError, ValueError, RecursionError) as error:
             raise IndexDamagedError(
-                f"The stored context {path} cannot be read ({error}).", "Run `cdesearch index --rebuild`."
+                f"The stored context {path} cannot be read ({error!s:.200}).", "Run `cdesearch index --rebuild`."
             ) from None
 
 
@@ -203,3 +207,16 @@ def _check_shapes(file: Any, size: int, further: tuple[str, ...]) -> None:
         expected |= {"keys": cached, "values": cached}
     if shapes != expected or kinds != {"F32"}:
         raise ValueError("its arrays are not those of a context")
+
+
+def _check_values(arrays: dict[str, Any]) -> None:
+    """Raise ValueError for numbers that no build writes: every vector that is made with them would be worthless."""
+    if not all(np.isfinite(array).all() for array in arrays.values()) or (arrays["token_weights"] < 0).any():
+        raise ValueError("its arrays hold values that cannot be")
+
+
+def _checked_texts(texts: Any, count: int) -> tuple[str, ...]:
+    """Raises ValueError where these are not so many texts."""
+    if not isinstance(texts, list) or len(texts) != count or not all(isinstance(text, str) for text in texts):
+        raise ValueError("its lists do not hold a text for each chunk")
+    return tuple(texts)

@@ -1,1 +1,8 @@
-"""How do texts become vectors?"""
+"""How do texts become vectors?
+
+load            loads a checkpoint as an encoder
+encoder         prefixes, batches, contexts
+length_batches  groups texts into batches of similar length
+corpus_context  the context of texts in memory
+embedder        the model without an index, for programs that store vectors themselves
+"""

@@ -1,4 +1,4 @@
-"""Token ids to batches of like shape: long texts in spans, shortest texts first."""
+"""Group token ids into batches of similar length. Long texts are split into spans; the shortest texts come first."""
 
 from collections import deque
 from collections.abc import Sequence
@@ -13,12 +13,12 @@ Ids = Sequence[int]
 
 @dataclass(frozen=True, slots=True)
 class Limits:
-    """What a batch may be."""
+    """The limits of texts, spans and batches, in tokens."""
 
-    max_tokens: int  # of a text, special tokens included; the rest is cut off
-    span_tokens: int | None  # that see one another; None: all of a text's
+    max_tokens: int  # of a text, special tokens included; the rest is truncated
+    span_tokens: int | None  # of a span, within which tokens attend to one another; None: a text is one span
     tokens_per_batch: int
-    pads: bool  # whether texts of different lengths may stand together
+    pads: bool  # whether a batch may contain texts of different lengths
     prefix_rows: int = 0  # how many a runtime puts before each span
 
 
@@ -26,28 +26,32 @@ class Limits:
 class TextBatch:
     """B texts of S spans of at most T tokens."""
 
-    places: Integers  # (B,) of the texts as they came
+    indices: Integers  # (B,) of the texts in the caller's order
     ids: Integers  # (B, S, T)
     mask: Integers  # (B, S, T) 0/1
 
 
 def make_batches(texts: Sequence[Ids], n_opening: int, limits: Limits) -> list[TextBatch]:
-    """Every text in one batch; the first `n_opening` ids and the last one belong to the model, not to the text."""
-    spans = [spans_of(_cut(ids, limits.max_tokens), n_opening, limits.span_tokens) for ids in texts]
-    order = deque(sorted(range(len(spans)), key=lambda place: (len(spans[place]), len(spans[place][0]))))
+    """Batches that together contain every text once.
+
+    The first `n_opening` ids of each text are its special token and prefix, and the last one is a special token.
+    """
+    spans = [split_spans(_truncated(ids, limits.max_tokens), n_opening, limits.span_tokens) for ids in texts]
+    order = deque(sorted(range(len(spans)), key=lambda index: (len(spans[index]), len(spans[index][0]))))
     batches = []
     while order:
-        places = [order.popleft()]
-        while order and _fits(spans[places[-1]], spans[order[0]], len(places) + 1, limits):
-            places.append(order.popleft())
-        batches.append(_padded(places, [spans[place] for place in places]))
+        indices = [order.popleft()]
+        while order and _fits(spans[indices[-1]], spans[order[0]], len(indices) + 1, limits):
+            indices.append(order.popleft())
+        batches.append(_padded(indices, [spans[index] for index in indices]))
     return batches
 
 
-def spans_of(ids: Ids, n_opening: int, limit: int | None) -> list[Ids]:
-    """A text's ids in as few pieces of at most `limit` as there can be, each with the model's own ids around it.
+def split_spans(ids: Ids, n_opening: int, limit: int | None) -> list[Ids]:
+    """The ids of a text in as few spans of at most `limit` ids as possible, each with the opening and closing ids.
 
-    All are of one length, so that a batch needs no padding: where the text cannot be divided they overlap by a token.
+    All spans have the same length, so that a batch needs no padding. If the text cannot be divided evenly, spans
+    overlap by a token.
     """
     if limit is None or len(ids) <= limit:
         return [ids]
@@ -58,8 +62,8 @@ def spans_of(ids: Ids, n_opening: int, limit: int | None) -> list[Ids]:
     return [[*opening, *text[start : start + length], *closing] for start in starts]
 
 
-def _cut(ids: Ids, limit: int) -> Ids:
-    """At most `limit` ids; the closing special token stays."""
+def _truncated(ids: Ids, limit: int) -> Ids:
+    """At most `limit` ids; the closing special token is kept."""
     return ids if len(ids) <= limit else [*ids[: limit - 1], ids[-1]]
 
 
@@ -70,10 +74,10 @@ def _fits(last: list[Ids], following: list[Ids], n_texts: int, limits: Limits) -
     return n_texts * n_spans * (limits.prefix_rows + length) <= limits.tokens_per_batch
 
 
-def _padded(places: list[int], texts: list[list[Ids]]) -> TextBatch:
+def _padded(indices: list[int], texts: list[list[Ids]]) -> TextBatch:
     ids = np.zeros((len(texts), len(texts[-1]), len(texts[-1][0])), np.int64)  # the last is the longest
     mask = np.zeros_like(ids)
     for row, spans in enumerate(texts):
         ids[row, :, : len(spans[0])] = spans
         mask[row, :, : len(spans[0])] = 1
-    return TextBatch(np.array(places, np.int64), ids, mask)
+    return TextBatch(np.array(indices, np.int64), ids, mask)

@@ -1,1 +1,1 @@
-"""cdesearch inside other libraries. Each module needs the library that it is named after."""
+"""How do other libraries use cdesearch? Each module needs the library that it is named after."""

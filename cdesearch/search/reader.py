@@ -14,8 +14,9 @@ from cdesearch.errors import IndexDamagedError
 from cdesearch.search.fusion import Candidates, Fusion, Scores
 from cdesearch.search.path_filter import path_condition
 from cdesearch.search.result import SearchResult
-from cdesearch.store.checksums import is_panic
-from cdesearch.store.index import REBUILD, Index, run_async
+from cdesearch.store.damage import is_panic
+from cdesearch.store.folder import REBUILD
+from cdesearch.store.index import Index, run_async
 from cdesearch.store.schema import CHUNK_COLUMNS, Hit, chunk_from_row
 
 Mode = Literal["hybrid", "dense", "text"]
@@ -90,7 +91,7 @@ class GenerationReader:
 
     def search(self, query: Query) -> SearchResult:
         """The best chunks; raises IndexStateError, ModelError, and QueryError for a glob that has no meaning."""
-        with self.index.checks.explaining():
+        with self.index.checks.reporting_damage():
             condition = path_condition(query.path) if query.path else None
             if query.mode == "text":
                 found = self._lexical_hits(query, condition, ["_score"])
@@ -149,7 +150,10 @@ class GenerationReader:
         """Other columns of a hundred candidates would cost more than the search: they are read for the hits alone."""
         if condition:
             search = search.where(condition)
-        return self._read(search.limit(limit).select(columns).with_row_id())
+        found = self._read(search.limit(limit).select(columns).with_row_id())
+        if "vector" in columns and not np.isfinite(found["vector"].combine_chunks().flatten().to_numpy()).all():
+            raise IndexDamagedError(f"{self.index.folder} holds vectors that are not numbers.", REBUILD)
+        return found
 
     def _hits(self, ranking: _Ranking) -> tuple[Hit, ...]:
         if not len(ranking.rows):
@@ -174,7 +178,7 @@ class GenerationReader:
     def _read(self, query: Any) -> Any:
         """An Arrow table; raises IndexDamagedError where files of the index are missing or broken."""
         try:
-            with self.index.checks.explaining():
+            with self.index.checks.reporting_damage():
                 return run_async(query.to_arrow())
         except BaseException as error:
             if not isinstance(error, OSError | RuntimeError | ValueError) and not is_panic(error):

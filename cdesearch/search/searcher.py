@@ -3,6 +3,7 @@
 import time
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import replace
+from numbers import Integral
 from pathlib import Path
 from threading import Lock
 from types import TracebackType
@@ -69,7 +70,7 @@ class Searcher:
         cannot be used. Where updates have removed the generation that was open, the newest one is opened and answers.
         """
         started = time.perf_counter()
-        _check(query, k, mode)
+        _check(query, k, mode, path)
         index = self.index  # one answer reads one generation, even where another thread opens a newer one
         asked = Query(query, min(k, max(1, index.manifest.n_chunks)), mode, path, context)  # LanceDB reserves for k
         try:
@@ -96,7 +97,11 @@ class Searcher:
         return self._encoder
 
 
-def _check(query: str, k: int, mode: str) -> None:
+def _check(query: str, k: int, mode: str, path: str | None) -> None:
+    for name, value, kind in (("query", query, str), ("path", path, str | None), ("k", k, Integral)):
+        if not isinstance(value, kind):
+            wanted = "a whole number" if name == "k" else "text"
+            raise QueryError(f"The {name} is of type {type(value).__name__}.", f"Give {wanted}.")
     if not query.strip():
         raise QueryError("The query is empty.", "Type some words.")
     if any(0xD800 <= ord(character) <= 0xDFFF for character in query):  # how Python keeps bytes that are not UTF-8

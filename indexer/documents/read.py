@@ -16,7 +16,7 @@ from indexer.formats.encoding import decode, without_surrogates
 from indexer.formats.html import to_markdown
 from indexer.formats.notebook import notebook_markdown
 from indexer.formats.pdf import pdf_pages
-from indexer.formats.records import Columns, read_records
+from indexer.formats.records import Columns, LeftOut, read_records
 from indexer.formats.unreadable import UnreadableError
 
 MINIFIED = 500  # characters a line; people write code in shorter ones
@@ -64,10 +64,15 @@ def hash_contents(stream: BufferedIOBase) -> str:
     return digest
 
 
-def read(source: Source, stream: BufferedIOBase, columns: Columns) -> Iterator[Document]:
-    """The documents in one file; raises UnreadableError, whatever is wrong with it."""
+def read(
+    source: Source, stream: BufferedIOBase, columns: Columns, left_out: LeftOut | None = None
+) -> Iterator[Document]:
+    """The documents in one file; raises UnreadableError, whatever is wrong with it.
+
+    `left_out` counts lines that cannot be read in a file that can.
+    """
     try:
-        for document in _documents(source.path, stream, columns):
+        for document in _documents(source.path, stream, columns, left_out or LeftOut()):
             yield _tidy(document)
     except (UnreadableError, MemoryError):
         raise
@@ -75,11 +80,11 @@ def read(source: Source, stream: BufferedIOBase, columns: Columns) -> Iterator[D
         raise UnreadableError(f"its parser failed ({type(error).__name__})") from error
 
 
-def _documents(path: str, stream: BufferedIOBase, columns: Columns) -> Iterator[Document]:
+def _documents(path: str, stream: BufferedIOBase, columns: Columns, left_out: LeftOut) -> Iterator[Document]:
     name = PurePosixPath(path).name
     suffix = suffix_of(name)
     if suffix in RECORDS:
-        for record in read_records(stream, suffix, columns):
+        for record in read_records(stream, suffix, columns, left_out):
             text = record.text if record.text.strip() else record.title  # a title alone is worth finding
             yield Document(f"{path}#{_short(record.document)}", path, record.title, text, "text", record=record.id)
         return

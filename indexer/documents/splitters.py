@@ -4,6 +4,7 @@ import re
 import time
 from collections.abc import Callable
 from functools import lru_cache, partial
+from typing import Any
 
 from semantic_text_splitter import CodeSplitter, MarkdownSplitter, TextSplitter
 
@@ -12,6 +13,7 @@ SplitterOf = Callable[[int], Splitter]  # by how many characters a piece may hav
 
 SLICE = 1 << 16  # bytes that the parser gets at a time
 SMALL = 2000  # characters of code that parse fast whatever they are
+SMALL_SECONDS = 0.1  # of the processor for so many; ordinary code takes less than a tenth of it
 PARSE_SECONDS, PARSE_SECONDS_A_BYTE = 0.5, 1e-5  # of the processor; ordinary code takes 6e-7 a byte
 # The scanner of the YAML grammar ends the process where more than some 200 levels are open.
 _DEEP_YAML = re.compile(r"^(?:[ ]{100}|(?:[-?:][ \t]{1,9}){50})", re.MULTILINE)
@@ -47,6 +49,8 @@ def _can_parse(text: str, language: str) -> bool:
         return False
     if len(text) <= SMALL:
         return True
+    if any(_is_slow(parser, text[start : start + SMALL]) for start in range(0, len(text), SMALL)):
+        return False
     data = text.encode("utf-8", "replace")
     deadline = time.thread_time() + PARSE_SECONDS + PARSE_SECONDS_A_BYTE * len(data)
     try:
@@ -57,3 +61,13 @@ def _can_parse(text: str, language: str) -> bool:
     except ValueError:  # it was stopped
         return False
     return tree is not None
+
+
+def _is_slow(parser: Any, text: str) -> bool:
+    """Whether the parser tries so many readings of a short text that it would not come to the end of a long one.
+
+    Within such a text it does not even ask whether it should stop.
+    """
+    started = time.thread_time()
+    parser.parse(text.encode("utf-8", "replace"))
+    return time.thread_time() - started > SMALL_SECONDS

@@ -120,6 +120,7 @@ class _Walk:
         self._shown = shown
         self._max_bytes = max_bytes
         self._unusable: list[tuple[str, str]] = []  # ignore files, and why
+        self._explained: set[str] = set()  # those of which that has been told: as entries they are hidden as well
         self._of_user: RuleSet | None = users_excludes(self._note)
 
     def items(self) -> Iterator[tuple[str, Found]]:
@@ -137,7 +138,8 @@ class _Walk:
             for entry in entries:
                 found = self._decide(folder, entry)
                 if not isinstance(found, _Folder):
-                    yield entry.path, found
+                    if found.path not in self._explained:
+                        yield entry.path, found
                     continue
                 below = self._enter(found)
                 if isinstance(below, Skipped):
@@ -150,6 +152,7 @@ class _Walk:
 
     def _note(self, shown: str, reason: str) -> None:
         self._unusable.append((shown, reason))
+        self._explained.add(shown)
 
     def _problems(self) -> Iterator[tuple[str, Skipped]]:
         while self._unusable:

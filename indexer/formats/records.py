@@ -1,6 +1,7 @@
 """JSONL, CSV and Parquet: a record is a document, or one of a document's chunks."""
 
 import gzip
+import json
 import zlib
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
@@ -29,6 +30,24 @@ class Columns:
     document: str | None = None  # None: what stands before PART in the id
 
 
+@dataclass(slots=True)
+class LeftOut:
+    """Counts the lines of a file that could not be read, while the others were."""
+
+    n_lines: int = 0
+    first: str = ""  # which line is the first of them, and what is wrong with it
+
+    def add(self, number: int, problem: str) -> None:
+        """Count the line `number`, counted from one; `problem` goes on after "line 7"."""
+        self.first = self.first or f"line {number} {problem}"
+        self.n_lines += 1
+
+    def __str__(self) -> str:
+        if not self.n_lines:
+            return ""
+        return f"{self.n_lines:,} line{'s' if self.n_lines > 1 else ''} left out; {self.first}"
+
+
 @dataclass(frozen=True, slots=True)
 class Record:
     """One row."""
@@ -53,10 +72,12 @@ class _Found:
         return list(dict.fromkeys(name for name in wanted if name is not None))
 
 
-def read_records(stream: BufferedIOBase, suffix: str, columns: Columns) -> Iterator[Record]:
+def read_records(stream: BufferedIOBase, suffix: str, columns: Columns, left_out: LeftOut) -> Iterator[Record]:
     """Rows with their id (the row's number where there is no id column); raises UnreadableError.
 
-    A column that was asked for and is not there makes the file unreadable, and so does one without any text.
+    A column that was asked for and is not there makes the file unreadable, and so does one without any text. A line of
+    JSONL has columns of its own: one that cannot be read is counted in `left_out`, and only where no line can be read
+    is the file unreadable.
     """
     if suffix == ".parquet":
         rows = parquet_rows(stream, lambda names: _find(names, columns).names(), columns.text or TEXT_COLUMNS)
@@ -64,7 +85,8 @@ def read_records(stream: BufferedIOBase, suffix: str, columns: Columns) -> Itera
         known = (*TEXT_COLUMNS, *ID_COLUMNS, "title", columns.text, columns.id, columns.title, columns.document)
         rows = delimited_rows(stream, suffix, lambda names: _find(names, columns).names(), known)
     else:
-        rows = _jsonl_rows(stream, is_packed=suffix.endswith(".gz"))
+        yield from _jsonl_records(stream, columns, left_out, is_packed=suffix.endswith(".gz"))
+        return
     for number, row in enumerate(rows, start=1):
         yield _record(row, _find(row, columns), number)
 
@@ -102,29 +124,55 @@ def _find(names: Mapping[str, Any] | list[str], columns: Columns) -> _Found:
     return _Found(text, identity, columns.title or "title", columns.document)
 
 
-def _jsonl_rows(stream: BufferedIOBase, *, is_packed: bool) -> Iterator[Mapping[str, Any]]:
-    if not is_packed:
-        yield from _parsed(stream_lines(stream, MAX_LINE))
-        return
-    try:
-        with gzip.GzipFile(fileobj=stream) as unpacked:
-            yield from _parsed(iter(lambda: unpacked.readline(MAX_LINE + 1), b""))
-    except (OSError, EOFError, zlib.error):
-        raise UnreadableError("broken gzip file") from None
-
-
-def _parsed(lines: Iterator[bytes]) -> Iterator[Mapping[str, Any]]:
-    for number, line in enumerate(lines, start=1):
+def _jsonl_records(stream: BufferedIOBase, columns: Columns, left_out: LeftOut, *, is_packed: bool) -> Iterator[Record]:
+    problem: UnreadableError | None = None  # of the first line that is left out
+    n_rows = 0  # with those that are left out: mending one changes no id
+    for number, line in enumerate(_jsonl_lines(stream, is_packed=is_packed), start=1):
         if len(line) > MAX_LINE:
             raise UnreadableError(f"line {number} is longer than {MAX_LINE / 1e6:g} MB")
         if not line.strip():
             continue
+        n_rows += 1
         try:
-            row = parse_json(line)
-        except UnicodeDecodeError:
-            raise UnreadableError(f"line {number} is not UTF-8 text") from None
-        except ValueError as error:
-            raise UnreadableError(f"line {number} is not JSON ({error})") from None
-        if not isinstance(row, dict):
-            raise UnreadableError(f"line {number} is not a JSON object")
-        yield row
+            row = _parsed(line)
+            found = _find(row, columns)
+        except _LineError as error:
+            problem = problem or UnreadableError(f"line {number} {error}")
+            left_out.add(number, str(error))
+        except UnreadableError as error:
+            problem = problem or error
+            left_out.add(number, f"has {error}")
+        else:
+            yield _record(row, found, n_rows)
+    if problem is not None and left_out.n_lines == n_rows:
+        raise problem
+
+
+def _jsonl_lines(stream: BufferedIOBase, *, is_packed: bool) -> Iterator[bytes]:
+    if not is_packed:
+        yield from stream_lines(stream, MAX_LINE)
+        return
+    try:
+        with gzip.GzipFile(fileobj=stream) as unpacked:
+            yield from iter(lambda: unpacked.readline(MAX_LINE + 1), b"")
+    except (OSError, EOFError, zlib.error):
+        raise UnreadableError("broken gzip file") from None
+
+
+class _LineError(Exception):
+    """A line of JSONL is no JSON object; the message says what it is, to follow the line's number."""
+
+
+def _parsed(line: bytes) -> dict[str, Any]:
+    """The object that a line holds; raises _LineError."""
+    try:
+        row = parse_json(line.rstrip())  # an error at the end is not one of the next line
+    except UnicodeDecodeError:
+        raise _LineError("is not UTF-8 text") from None
+    except json.JSONDecodeError as error:
+        raise _LineError(f"is not JSON ({error.msg} at column {error.colno})") from None
+    except ValueError as error:
+        raise _LineError(f"is not JSON ({error})") from None
+    if not isinstance(row, dict):
+        raise _LineError("is not a JSON object")
+    return row

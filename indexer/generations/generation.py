@@ -11,8 +11,8 @@ from uuid import uuid4
 import pyarrow as pa
 
 from cdesearch.errors import IndexStateError
-from cdesearch.store.checksums import MANIFEST, PLAN
-from cdesearch.store.folder import CURRENT, GENERATIONS, current_name, read_small, replace_file, write_new
+from cdesearch.store.checksums import MANIFEST
+from cdesearch.store.folder import CURRENT, GENERATIONS, PLAN, current_name, read_small, replace_file, write_new
 from cdesearch.store.index import CONTEXT, connect
 from cdesearch.store.lance_manifest import TABLES
 from indexer.generations.ledger import ours, remove, write_down
@@ -90,13 +90,12 @@ def _fits(generation: Path, columns: Mapping[str, pa.Schema]) -> bool:
         return False
 
 
-def link_or_copy(source: str | Path, target: str | Path) -> str:
-    """Give a file a second name, or copy it where the file system has no links; returns `target`."""
+def link_or_copy(source: str | Path, target: str | Path) -> None:
+    """Give a file a second name, or copy it where the file system has no links."""
     try:
         os.link(source, target)
     except OSError:  # a file system without links
         shutil.copy2(source, target)
-    return str(target)
 
 
 def _flush(folder: Path) -> None:

@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from cdesearch.terminal import print_json, printable
+from cdesearch.terminal import counted, print_json, printable
 
 if TYPE_CHECKING:
     from indexer.health.doctor import Diagnosis
@@ -19,10 +19,10 @@ def doctor(
         Path | None, typer.Option("--index", help="Index folder; default: the nearest one upward.")
     ] = None,
     repair: Annotated[bool, typer.Option("--repair", help="Mend it from what is sound.")] = False,
-    wait: Annotated[bool, typer.Option(help="Wait for another run on the same index.")] = False,
+    wait: Annotated[bool, typer.Option("--wait", help="Wait for another run on the same index.")] = False,
     as_json: Annotated[bool, typer.Option("--json", help="One JSON object on stdout.")] = False,
 ) -> None:
-    """Read every byte of an index and say what is damaged; exit code 2 where something is."""
+    """Say what is damaged in an index. Every byte of it is read; the exit code is 2 where something is damaged."""
     from cdesearch.progress import shown_on_stderr
     from indexer.health.doctor import diagnose, locate
     from indexer.health.repair import repair as mend
@@ -54,7 +54,7 @@ def _lines(diagnosis: "Diagnosis") -> list[str]:
     for other in diagnosis.others:
         lines += [f"Kept generation, not in use: {other.generation / one.file} {one.reason}." for one in other.damages]
     if diagnosis.is_sound and live and live.manifest:
-        counts = f"{live.manifest.n_documents:,} documents, {live.manifest.n_chunks:,} chunks"
+        counts = f"{counted(live.manifest.n_documents, 'document')}, {counted(live.manifest.n_chunks, 'chunk')}"
         return [*lines, f"The index in {diagnosis.folder} is sound: {counts}."]
     return [*lines, f"The index in {diagnosis.folder} is damaged. `cdesearch doctor --repair` mends it."]
 

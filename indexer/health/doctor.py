@@ -1,6 +1,5 @@
 """Is an index sound? Every file against its checksum, every table against the manifest, every search by trying it."""
 
-import shlex
 from collections.abc import Iterator
 from dataclasses import dataclass
 from functools import cached_property
@@ -15,25 +14,17 @@ from cdesearch.errors import (
     IndexStateError,
     IndexUntrustedError,
 )
-from cdesearch.store.checksums import (
-    CHECKSUMS,
-    MANIFEST,
-    PLAN,
-    ChecksumsError,
-    Damage,
-    find_damage,
-    is_panic,
-    read_checksums,
-)
+from cdesearch.store.checksums import MANIFEST, ChecksumsError, read_checksums
+from cdesearch.store.damage import Damage, find_damage, is_panic
 from cdesearch.store.folder import (
-    CURRENT,
+    CHECKSUMS,
     FOLDER,
     GENERATIONS,
     absolute,
     check_not_linked,
     check_tree,
     current_name,
-    is_generation_name,
+    finished_generations,
 )
 from cdesearch.store.index import CONTEXT, Index, current_generation
 from cdesearch.store.lance_manifest import TABLES, check_tables
@@ -93,29 +84,6 @@ def locate(path: Path | None) -> Path:
             return folder
     where = f"{start}" if path else f"{start} or above it"
     raise IndexNotFoundError(f"There is no index in {where}.", "Make one with `cdesearch index FOLDER`.")
-
-
-def finished_generations(folder: Path) -> list[Path]:
-    """Those that a build has completed."""
-    if not (folder / GENERATIONS).is_dir():
-        return []
-    return sorted(
-        generation
-        for generation in (folder / GENERATIONS).iterdir()
-        if is_generation_name(generation.name)
-        and not generation.is_symlink()
-        and (generation / CHECKSUMS).exists()
-        and not (generation / PLAN).exists()
-    )
-
-
-def check_nothing_lost(folder: Path) -> None:
-    """Raise IndexDamagedError where CURRENT is gone from an index that had been built: a new build would replace it."""
-    if finished_generations(folder):
-        raise IndexDamagedError(
-            f"{folder / CURRENT}, which names the live generation, is missing.",
-            f"Run `cdesearch doctor --repair --index {shlex.quote(str(folder))}`.",
-        )
 
 
 def diagnose(folder: Path) -> Diagnosis:

@@ -11,9 +11,9 @@ import pyarrow as pa
 
 from cdesearch.errors import IndexDamagedError
 from cdesearch.progress import Progress
-from cdesearch.store.checksums import MANIFEST, PLAN, write_checksums
+from cdesearch.store.checksums import MANIFEST, write_checksums
 from cdesearch.store.file_account import FILES, read_files, write_files
-from cdesearch.store.folder import REBUILD, write_new
+from cdesearch.store.folder import PLAN, REBUILD, write_new
 from cdesearch.store.index import CONTEXT, connect
 from cdesearch.store.lance_manifest import NAMES
 from indexer.build import Report, build
@@ -61,7 +61,14 @@ def repair(folder: Path, wait: bool, progress: Progress, say: Callable[[str], No
         else:
             raise _lost(found)
     if needs_update:
-        say(_told(build([], options, progress)))
+        try:
+            report = build([], options, progress)
+        except IndexDamagedError:
+            if options.rebuild:
+                raise
+            say("That generation cannot be updated. The index is built again from its sources, with its settings.")
+            report = build([], replace(options, rebuild=True), progress)
+        say(_told(report))
 
 
 def _has_sound_chunks(live: Examined) -> bool:

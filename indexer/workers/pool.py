@@ -56,6 +56,7 @@ class Ended:
 
     source: Source
     reason: str | None  # why it cannot
+    note: str = ""  # what of a file that was read is left out
 
 
 Event = Begun | Batch | Ended
@@ -120,7 +121,7 @@ class Pool:
                 elif kind == "batch":
                     yield _batch(source, message)
                 elif kind == "done":
-                    yield Ended(source, message.header["reason"])
+                    yield Ended(source, message.header["reason"], message.header.get("note", ""))
                     break
 
     def _take(self, place: int) -> Message:

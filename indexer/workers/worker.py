@@ -17,6 +17,7 @@ from typing import Any, BinaryIO
 import pyarrow as pa
 from tokenizers import Tokenizer
 
+from cdesearch.cli.slim_imports import leave_out_pandas
 from cdesearch.errors import CdesearchError
 from cdesearch.store.schema import Chunk, chunk_to_row
 from indexer.documents.chunk import Chunker
@@ -24,7 +25,7 @@ from indexer.documents.read import hash_contents, read
 from indexer.files.opening import open_regular
 from indexer.files.walk import Source
 from indexer.formats import RECORDS, suffix_of
-from indexer.formats.records import Columns
+from indexer.formats.records import Columns, LeftOut
 from indexer.formats.unreadable import UnreadableError
 from indexer.workers.limits import Limits, bound_memory, data_bytes, die_with
 from indexer.workers.messages import CHUNKS, DOCUMENTS, Message, receive, send
@@ -36,6 +37,7 @@ RETIRE_AT = 4  # a worker that still holds a quarter of its memory limit after a
 
 def main() -> None:
     """Serve until the parent has no more tasks."""
+    leave_out_pandas()
     signal.signal(signal.SIGINT, signal.SIG_IGN)  # the parent decides what Ctrl-C stops
     die_with(int(sys.argv[1]))
     answers = _answers()
@@ -89,9 +91,10 @@ class Reader:
         source = Source(Path(task["file"]), task["path"], task["size"], task["mtime_ns"], top)
         outbox = _Outbox(self._answers)
         reason: str | None = None
+        left_out = LeftOut()
         retire = False
         try:
-            self._read(source, outbox)
+            self._read(source, outbox, left_out)
             outbox.flush()
         except UnreadableError as error:
             reason = str(error)
@@ -105,10 +108,10 @@ class Reader:
         except BaseException as error:
             reason = f"could not be read: its parser failed ({type(error).__name__})"
         # Messages in the outbox are of a file that failed, or are sent: either way they are not needed any more.
-        send(self._answers, Message({"kind": "done", "reason": reason}))
+        send(self._answers, Message({"kind": "done", "reason": reason, "note": str(left_out)}))
         return retire
 
-    def _read(self, source: Source, outbox: "_Outbox") -> None:
+    def _read(self, source: Source, outbox: "_Outbox", left_out: LeftOut) -> None:
         is_records = suffix_of(source.path) in RECORDS
         with open_regular(source.file, source.top, outbox.progress if is_records else lambda: None) as file:
             stream: Any = file
@@ -120,7 +123,7 @@ class Reader:
                 stream = io.BytesIO(data)
             outbox.begin(hash_contents(stream))
             seen: set[str] = set()
-            for document in read(source, stream, self._columns):
+            for document in read(source, stream, self._columns, left_out):
                 if len(document.text) > self.limits.characters:
                     raise UnreadableError(f"holds more than {self.limits.characters:,} characters of text")
                 before = len(seen)

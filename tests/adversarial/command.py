@@ -1,27 +1,96 @@
-"""The command line as a process of its own, and pictures of folders to compare."""
+"""The command line, and pictures of folders to compare."""
 
 import hashlib
+import io
+import json
 import os
 import re
 import subprocess
 import sys
+from contextlib import chdir
 from pathlib import Path
+
+import pytest
+
+from cdesearch.cli import main as cli
 
 STAGE = re.compile(r"(Looking for files|Reading|Counting words|Embedding|Writing|Indexing words).{0,20}")
 
+SEVERAL = """
+import json, sys
+from command import run_here
+for arguments in json.load(sys.stdin):
+    run = run_here(arguments, ".")
+    print(json.dumps([run.returncode, run.stdout, run.stderr]))
+"""
+
 
 def cdesearch(*arguments, cwd, code=0, **environment):
-    """Run `cdesearch`; the error is one line, and never a traceback."""
+    """Run `cdesearch` within this process; with variables of the environment, which imports read, as a process.
+
+    The error is one line, and never a traceback.
+    """
+    if environment:
+        return cdesearch_process(*arguments, cwd=cwd, code=code, **environment)
+    return _checked(run_here(arguments, cwd), code)
+
+
+def cdesearch_process(*arguments, cwd, code=0, **environment):
+    """Run `cdesearch` as a process of its own."""
     command = [sys.executable, "-m", "cdesearch", *map(str, arguments)]
     run = subprocess.run(
         command, cwd=cwd, capture_output=True, text=True, check=False, env=os.environ | environment, timeout=120
     )
+    return _checked(run, code)
+
+
+def _checked(run, code):
     assert run.returncode == code, (run.returncode, run.stderr)
     assert "Traceback" not in run.stderr
     if code == 2:
         errors = [line for line in run.stderr.splitlines() if not STAGE.fullmatch(line)]
         assert len(errors) == 1 and errors[0].startswith(("error: ", "Usage")), run.stderr
     return run
+
+
+def cdesearch_several(*commands, cwd, **environment):
+    """Run several commands, (arguments, exit code) each, one after another in one process of their own."""
+    process = subprocess.run(
+        [sys.executable, "-c", SEVERAL],
+        cwd=cwd,
+        input=json.dumps([[*map(str, arguments)] for arguments, _ in commands]),
+        capture_output=True,
+        text=True,
+        check=False,
+        env=os.environ | {"PYTHONPATH": os.pathsep.join(sys.path)} | environment,
+        timeout=120,
+    )
+    assert process.returncode == 0, process.stderr
+    lines = [json.loads(line) for line in process.stdout.splitlines()]
+    return [
+        _checked(subprocess.CompletedProcess(arguments, *line), code)
+        for (arguments, code), line in zip(commands, lines, strict=True)
+    ]
+
+
+def run_here(arguments, cwd):
+    """All of the command line within this process, from its arguments to its exit code."""
+    command = ["cdesearch", *map(str, arguments)]
+    streams = {
+        name: io.TextIOWrapper(io.BytesIO(), encoding="utf-8", errors=errors)
+        for name, errors in (("stdout", "strict"), ("stderr", "backslashreplace"))
+    }
+    with pytest.MonkeyPatch.context() as patched, chdir(cwd):
+        patched.setattr(sys, "argv", command)
+        for name, stream in streams.items():
+            patched.setattr(sys, name, stream)
+        patched.setattr(cli.app, "registered_commands", [*cli.app.registered_commands])
+        for name in ("leave_out_rest_client", "leave_out_pandas"):  # tests after this one may need what they leave out
+            patched.setattr(f"cdesearch.cli.slim_imports.{name}", lambda: None)
+        with pytest.raises(SystemExit) as ended:
+            cli.main()
+    written = {name: stream.buffer.getvalue().decode("utf-8") for name, stream in streams.items()}
+    return subprocess.CompletedProcess(command, ended.value.code or 0, **written)
 
 
 def picture(folder: Path) -> dict[str, str]:

@@ -11,7 +11,7 @@ from indexer.workers import worker
 real = worker.read
 
 
-def hostile_read(source, stream, columns):
+def hostile_read(source, stream, columns, left_out=None):
     word = stream.read(40).decode("utf-8", "replace").split(maxsplit=1)[0]
     stream.seek(0)
     if word == "HANG":

@@ -2,11 +2,10 @@
 
 import os
 import shutil
-import subprocess
-import sys
 import threading
 
 import pytest
+from command import cdesearch, cdesearch_process
 from damage import KINDS, copied, delete, files, flip_a_byte, make_a_folder, overwrite
 from typer import Typer
 from typer.testing import CliRunner
@@ -214,8 +213,8 @@ def test_damage_below_an_open_index_is_named_and_no_crash(sound, monkeypatch):
 def test_an_update_takes_over_checksums_of_large_files_only(sound, monkeypatch):
     monkeypatch.setattr(checksums, "SMALL", 0)
     hashed = []
-    real = checksums._sha256
-    monkeypatch.setattr(checksums, "_sha256", lambda file: hashed.append(file.name) or real(file))
+    real = checksums.sha256_of
+    monkeypatch.setattr(checksums, "sha256_of", lambda file: hashed.append(file.name) or real(file))
     generation = sound.index / "generations" / sound.live
     before = (generation / checksums.CHECKSUMS).read_bytes()
     checksums.write_checksums(generation, generation)
@@ -283,24 +282,23 @@ def test_doctor_ends_with_2_and_names_the_file_and_with_0_after_repair(sound):
     assert result.exit_code == 0 and '"sound": true' in result.output
 
 
-@pytest.mark.parametrize(("part", "kind"), [("/data/", flip_a_byte), ("_versions/", delete), ("_indices/", overwrite)])
-def test_as_processes_damage_is_one_line_and_exit_code_2(sound, part, kind):
+@pytest.mark.parametrize(
+    ("part", "kind", "run"),
+    [
+        ("/data/", flip_a_byte, cdesearch_process),
+        ("_versions/", delete, cdesearch),
+        ("_indices/", overwrite, cdesearch),
+    ],
+)
+def test_to_users_of_a_command_damage_is_one_line_and_exit_code_2(sound, part, kind, run):
     kind(sound.path(part))
     model = ["--model", str(sound.options.model)]
     for command in (["query", "moon", "--index", sound.index], ["status", "--index", sound.index]):
-        check_process(command)
-    check_process(["index", sound.docs, *model])
+        check_error(run(*command, cwd=sound.docs, code=2))
+    check_error(run("index", sound.docs, *model, cwd=sound.docs, code=2))
 
 
-def check_process(command):
-    run = subprocess.run(
-        [sys.executable, "-m", "cdesearch", *map(str, command)],
-        capture_output=True,
-        text=True,
-        timeout=120,
-        check=False,
-    )
-    assert run.returncode == 2, run.stderr
+def check_error(run):
     assert len(run.stderr.splitlines()) == 1 and run.stderr.startswith("error: "), run.stderr
     assert "doctor --repair" in run.stderr and not run.stdout
 
@@ -310,7 +308,7 @@ def test_threads_that_share_a_searcher_move_on_with_the_index(sound):
     failures, stop = [], threading.Event()
 
     def ask():
-        while not stop.is_set():
+        while not stop.wait(0.01):  # else these threads take most of the processor from the updates
             try:
                 for hit in searcher.search(ASKED, k=20):
                     assert hit.chunk.text
@@ -328,3 +326,19 @@ def test_threads_that_share_a_searcher_move_on_with_the_index(sound):
     for thread in threads:
         thread.join()
     assert not failures
+
+
+def test_the_doctor_is_named_wherever_current_is_missing(sound, monkeypatch):
+    """In the folder, below it, named with --index, and by an update of the nearest index."""
+    (sound.index / "CURRENT").unlink()
+    below = sound.docs / "below"
+    below.mkdir()
+    for opened in (None, sound.docs, sound.index):
+        monkeypatch.chdir(below if opened is None else sound.docs)
+        with pytest.raises(IndexDamagedError, match=r"CURRENT.* is missing.*cdesearch doctor --repair"):
+            Index.open(opened)
+    with pytest.raises(IndexDamagedError, match=r"CURRENT.* is missing.*cdesearch doctor --repair"):
+        build([], Options(), Silent())
+    below.rmdir()
+    repair(sound.index, False, Silent(), lambda _: None)
+    assert sound.is_right()

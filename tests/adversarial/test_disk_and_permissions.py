@@ -4,6 +4,8 @@ import os
 import shutil
 import subprocess
 import sys
+import tempfile
+from pathlib import Path
 
 import pytest
 from command import cdesearch, picture
@@ -20,17 +22,18 @@ WEAKER = ["setpriv", "--bounding-set=-dac_override,-dac_read_search", "--inh-cap
 
 
 @pytest.fixture
-def small_disk(tmp_path):
-    """A file system of a megabyte."""
-    mount = tmp_path / "small"
-    mount.mkdir()
+def small_disk():
+    """A file system of two megabytes, outside of tmp_path: pytest cannot remove what a killed test leaves mounted."""
+    mount = Path(tempfile.mkdtemp(prefix="cdesearch-small-disk-"))
     made = subprocess.run(
         ["mount", "-t", "tmpfs", "-o", "size=2m", "none", str(mount)], capture_output=True, text=True, check=False
     )
     if made.returncode:
+        mount.rmdir()
         pytest.skip(f"a small file system cannot be mounted here: {made.stderr.strip()}")
     yield mount
     subprocess.run(["umount", "--lazy", str(mount)], check=True)
+    mount.rmdir()
 
 
 def fill(disk, left):

@@ -6,6 +6,7 @@ import subprocess
 import sys
 
 import pytest
+from command import cdesearch
 from process import clean_environment, run_cdesearch
 
 
@@ -121,7 +122,7 @@ def test_nothing_at_all_shows_the_help(indexed):
 @pytest.mark.parametrize("arguments", [["query", "food"], ["status"], ["--help"], ["index"]])
 @pytest.mark.parametrize("closed", [0, 1, 2])
 def test_a_stream_that_the_caller_has_closed_is_no_defect(indexed, arguments, closed):
-    program = f"{shlex.quote(sys.executable)} -m cdesearch {' '.join(arguments)} {closed}>&-"
+    program = f"{shlex.join([sys.executable, '-m', 'cdesearch', *arguments])} {closed}>&-"
     run = subprocess.run(program, shell=True, capture_output=True, text=True, check=False, **indexed)
     assert run.returncode == 0 and "error" not in run.stderr
 
@@ -132,3 +133,14 @@ def test_a_working_directory_that_is_gone_is_named(indexed, tmp_path):
     program = f"cd {gone} && rmdir {gone} && {shlex.quote(sys.executable)} -m cdesearch query food"
     run = subprocess.run(program, shell=True, capture_output=True, text=True, check=False, env=indexed["env"])
     assert run.returncode == 2 and run.stderr.startswith("error: The working directory no longer exists.")
+
+
+@pytest.mark.parametrize("size", ["1e400", "-5", "0", "nan", "1e30"])
+def test_a_file_size_that_cannot_be_is_refused_in_one_line(docs, size):
+    cdesearch("index", ".", "--max-file-size", size, cwd=docs, code=2)
+    assert not (docs / ".cdesearch").exists()
+
+
+def test_a_context_size_that_no_index_can_state_is_refused_before_anything_is_written(docs):
+    made = cdesearch("index", ".", "--context-size", 10**20, cwd=docs, code=2)
+    assert "context size" in made.stderr and not (docs / ".cdesearch").exists()

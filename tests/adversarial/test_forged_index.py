@@ -5,10 +5,13 @@ import os
 import shutil
 
 import lancedb
+import numpy as np
 import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
 from command import cdesearch
+from safetensors import safe_open
+from safetensors.numpy import save_file
 
 import cdesearch as package
 from cdesearch.cli.status import read_status
@@ -53,7 +56,8 @@ def forge_rows(docs, name, change):
     rows = table.to_arrow().to_pylist()
     for row in rows:
         change(row)
-    database.create_table(name, pa.Table.from_pylist(rows, schema=table.schema), mode="overwrite")
+    forged = pa.Table.from_pylist(rows, schema=table.schema)
+    database.create_table(name, forged, mode="overwrite", on_bad_vectors="fill", fill_value=float("nan"))
     if name == "chunks":
         database.open_table(name).create_index("text", config=lancedb.index.FTS(with_position=False), name="text_idx")
     write_checksums(generation_of(docs), None)
@@ -61,6 +65,16 @@ def forge_rows(docs, name, change):
 
 def forge_place(docs, **values):
     forge_rows(docs, "chunks", lambda row: row.update(place=json.dumps(json.loads(row["place"]) | values)))
+
+
+def forge_context(docs, change):
+    file = generation_of(docs) / "context.safetensors"
+    with safe_open(file, framework="numpy") as opened:
+        described = json.loads(opened.metadata()["context"])
+        arrays = {name: opened.get_tensor(name) for name in opened.keys()}  # noqa: SIM118 (no iterator)
+    change(arrays, described)
+    save_file(arrays, file, {"context": json.dumps(described)})
+    write_checksums(generation_of(docs), None)
 
 
 def forge_checksums(docs, entries):
@@ -136,7 +150,7 @@ def test_a_kept_generation_that_names_data_elsewhere_is_not_made_live(cloned):
 def test_a_path_of_the_checksums_that_leads_elsewhere_is_never_opened(docs, tmp_path, monkeypatch, name):
     (tmp_path / "foreign.txt").write_text("private")
     forge_checksums(docs, {name: Entry(7, 1, "0" * 64)})
-    monkeypatch.setattr("cdesearch.store.checksums.find_damage", None)  # looks at files
+    monkeypatch.setattr("cdesearch.store.damage.find_damage", None)  # looks at files
     with pytest.raises(IndexDamagedError, match=r"checksums\.json has other content"):
         package.open(docs)
     found = diagnose(docs / ".cdesearch")
@@ -265,6 +279,37 @@ def test_a_path_that_no_system_call_takes_is_damage(docs, values):
         Manifest.load(file)
 
 
+@pytest.mark.parametrize("number", [float("nan"), float("inf")])
+def test_vectors_that_are_no_numbers_are_damage(docs, number):
+    forge_rows(docs, "chunks", lambda row: row.update(vector=[number] * len(row["vector"])))
+    with pytest.raises(IndexDamagedError, match="not numbers"):
+        package.open(docs).search("cat")
+    assert package.open(docs).search("cat", mode="dense").hits == (), "such vectors are near to nothing"
+
+
+@pytest.mark.parametrize("name", ["token_weights", "projection", "sample_vectors", "shift", "vectors"])
+@pytest.mark.parametrize("number", [float("nan"), float("inf")])
+def test_a_context_that_is_not_of_numbers_is_damage(docs, name, number):
+    forge_context(docs, lambda arrays, _: arrays.update({name: np.full_like(arrays[name], number)}))
+    with pytest.raises(IndexDamagedError, match="cannot be read"):
+        package.open(docs).search("cat")
+
+
+def test_a_context_with_negative_weights_of_tokens_is_damage(docs):
+    forge_context(docs, lambda arrays, _: arrays["token_weights"].fill(-1))
+    with pytest.raises(IndexDamagedError, match="cannot be read"):
+        package.open(docs).search("cat")
+
+
+@pytest.mark.parametrize(
+    "values", [{"chunk_ids": "xx"}, {"content_hashes": [1, 2]}, {"content_hashes": []}, {"seed": "x"}]
+)
+def test_a_context_of_other_values_than_were_written_is_damage(docs, values):
+    forge_context(docs, lambda _, described: described.update(values))
+    with pytest.raises(IndexDamagedError, match="cannot be read"):
+        package.open(docs).search("cat")
+
+
 # The list of files.
 
 
@@ -374,3 +419,19 @@ def test_a_planted_unfinished_generation_does_not_block_updates(docs, name, is_r
     assert build([docs], Options(), Silent()).changed
     assert package.open(docs).search("new cat", mode="text")
     assert not planted.exists()
+
+
+@pytest.mark.parametrize(
+    ("table", "values"),
+    [("documents", {"n_chunks": -1}), ("documents", {"n_chunks": 2**31 - 1}), ("chunks", {"id": "zz"})],
+)
+def test_an_update_of_documents_that_are_not_those_of_the_chunks_is_refused_and_can_be_repaired(docs, table, values):
+    forge_rows(docs, table, lambda row: row.update(values))
+    before = generation_of(docs)
+    (docs / "a.md").write_text("the cat is elsewhere")
+    with pytest.raises(IndexDamagedError, match="not those of its chunks"):
+        build([docs], Options(), Silent())
+    assert generation_of(docs) == before
+    (before / "files.parquet").write_bytes(b"x")  # the repair now has a reason to begin
+    repair(docs / ".cdesearch", False, Silent(), print)
+    assert diagnose(docs / ".cdesearch").is_sound and package.open(docs).search("elsewhere")

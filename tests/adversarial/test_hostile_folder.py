@@ -10,6 +10,7 @@ import time
 from pathlib import Path
 
 import pytest
+from command import run_here
 
 from cdesearch.errors import CdesearchError
 from cdesearch.progress import Silent
@@ -28,11 +29,12 @@ def looked_at(root, *paths):
     return {item.path: item.reason if isinstance(item, Skipped) else getattr(item, "rule", None) for item in items}
 
 
-def command(*arguments, cwd=None, prefix=()):
-    call = [*prefix, sys.executable, "-m", "cdesearch", *map(str, arguments)]
-    return subprocess.run(
-        call, cwd=cwd, capture_output=True, text=True, errors="surrogateescape", timeout=120, check=False
-    )
+def command(*arguments, prefix=(), program=("-m", "cdesearch")):
+    """Run the command line within this process, or where it needs a `prefix`, as a process."""
+    if not prefix:
+        return run_here(arguments, ".")
+    call = [*prefix, sys.executable, *program, *map(str, arguments)]
+    return subprocess.run(call, capture_output=True, text=True, errors="surrogateescape", timeout=120, check=False)
 
 
 @pytest.fixture
@@ -254,7 +256,8 @@ def test_odd_names_are_printed_safely_everywhere(odd, tiny_checkpoint):
         assert done.returncode == 0, done.stderr
         printed = done.stdout + done.stderr
         assert not set(printed) & {"\x1b", "\x07", "\u202e"} and "\udcff" not in printed
-    listed = command("status", "--index", odd / ".cdesearch", "--files").stdout.splitlines()
+    status = command("status", "--index", odd / ".cdesearch", "--files", prefix=["env"])
+    listed = status.stdout.splitlines()
     assert r"indexed  new\x0aline.md" in listed and r"indexed  inv\xffalid.md" in listed
     assert r"skipped  bell\x07.epub  (unknown format .epub)" in listed
 

@@ -122,8 +122,21 @@ def test_an_update_killed_at(stage, indexed, undisturbed, tiny_checkpoint):
 @pytest.mark.parametrize("call", ["rename", "mkdir"])
 @pytest.mark.parametrize("number", [1, 2, 3])
 def test_an_update_killed_in_a_system_call(call, number, indexed, undisturbed, tiny_checkpoint):
-    killed = ["strace", "-f", "-o", os.devnull, "-e", f"trace={call}", "-e", f"inject={call}:signal=KILL:when={number}"]
-    run = subprocess.run([*killed, *command(indexed, tiny_checkpoint)], capture_output=True, check=False, timeout=300)
+    killed = [
+        "strace",
+        "-f",
+        "--seccomp-bpf",
+        "-o",
+        os.devnull,
+        "-e",
+        f"trace={call}",
+        "-e",
+        f"inject={call}:signal=KILL:when={number}",
+    ]
+    environment = os.environ | {"PYTHONDONTWRITEBYTECODE": "1"}  # whose files are renamed too
+    run = subprocess.run(
+        [*killed, *command(indexed, tiny_checkpoint)], capture_output=True, check=False, timeout=300, env=environment
+    )
     assert run.returncode in (-9, 137, 0), run.stderr
     assert Searcher(Index.open(indexed), model=tiny_checkpoint).search("moon")
     update(indexed, tiny_checkpoint)

@@ -1,6 +1,7 @@
 """An index from elsewhere is data: it chooses neither the model nor what is read, and nothing is fetched for it."""
 
 import json
+import multiprocessing
 import os
 import shutil
 import threading
@@ -10,7 +11,7 @@ from pathlib import Path
 
 import numpy as np
 import pytest
-from command import cdesearch, picture
+from command import cdesearch, cdesearch_process, cdesearch_several, picture
 
 import cdesearch as package
 from cdesearch.cli.status import read_status
@@ -20,7 +21,7 @@ from cdesearch.progress import Silent
 from cdesearch.search.searcher import Searcher
 from cdesearch.store.checksums import write_checksums
 from cdesearch.store.index import Index
-from cdesearch.store.trust import trust_file
+from cdesearch.store.trust import TrustRequest, check_confirmed, confirm, trust_file
 from indexer.build import build
 from indexer.settings import Options
 
@@ -116,17 +117,21 @@ def test_a_query_never_asks_the_network_for_the_model_of_an_index(plain, hub, tm
     url, asked = hub
     place = {"HF_ENDPOINT": url, "HF_HOME": str(tmp_path / "cache")}
     edit(plain, model="evil/model")
-    said = cdesearch("query", "cat", cwd=plain, code=2, **place).stderr
-    assert "asks for the model evil/model" in said and "cdesearch trust" in said and "--model" in said
-    assert (
-        "cdesearch index PATH --model evil/model"
-        in cdesearch("query", "cat", "--model", "evil/model", cwd=plain, code=2, **place).stderr
+    unnamed, named, _, _, trusted, updated = cdesearch_several(
+        (["query", "cat"], 2),
+        (["query", "cat", "--model", "evil/model"], 2),
+        (["index", "."], 2),
+        (["trust", "--yes"], 0),
+        (["query", "cat"], 2),
+        (["index", "."], 2),
+        cwd=plain,
+        **place,
     )
-    cdesearch("index", ".", cwd=plain, code=2, **place)
-    cdesearch("trust", "--yes", cwd=plain, **place)
-    for arguments in (["query", "cat"], ["index", "."]):
-        said = cdesearch(*arguments, cwd=plain, code=2, **place).stderr
-        assert "only `cdesearch index` fetches models" in said
+    assert "asks for the model evil/model" in unnamed.stderr
+    assert "cdesearch trust" in unnamed.stderr and "--model" in unnamed.stderr
+    assert "cdesearch index PATH --model evil/model" in named.stderr
+    for run in (trusted, updated):
+        assert "only `cdesearch index` fetches models" in run.stderr
     assert not asked
     cdesearch("index", ".", "--model", "evil/model", cwd=plain, code=2, **place)
     assert asked, "the server would have been seen"
@@ -140,12 +145,12 @@ def test_another_model_is_confirmed_for_one_call_by_naming_it(other, tiny_checkp
     with pytest.raises(IndexUntrustedError, match="tiny"):
         package.open(other).search("cat")
     assert package.open(other, model=tiny_checkpoint).search("cat")
-    assert cdesearch("query", "cat", "--model", tiny_checkpoint, cwd=other).stdout
+    assert cdesearch_process("query", "cat", "--model", tiny_checkpoint, cwd=other).stdout
     assert not config.exists()
 
 
 def test_trust_shows_what_is_asked_for_and_records_exactly_that(other, tiny_checkpoint, config):
-    said = cdesearch("trust", "--yes", cwd=other).stdout
+    said = cdesearch_process("trust", "--yes", cwd=other).stdout
     assert str(tiny_checkpoint) in said and str(config) in said
     entry = {"model": str(tiny_checkpoint), "folders": []}
     assert json.loads(config.read_text()) == {str(other / ".cdesearch"): entry}
@@ -203,8 +208,8 @@ def test_an_index_of_its_own_parent_and_the_model_that_ships_asks_for_nothing(pl
 def test_an_edited_root_reads_nothing(plain, secret, command):
     edit(plain, root=str(secret), sources=["."])
     before = picture(plain)
-    said = cdesearch(command, cwd=plain, code=2).stderr
-    assert f"asks for what lies in {secret}" in said and "cdesearch trust" in said
+    said = cdesearch_process(command, cwd=plain, code=2).stderr
+    assert f"asks for the content of {secret}" in said and "cdesearch trust" in said
     after = picture(plain)
     assert {name for name in after if after[name] != before.get(name)} <= {
         str(plain / ".cdesearch" / name) for name in ("lock", "lock.holder")
@@ -438,3 +443,22 @@ def test_a_table_that_is_none_of_ours_is_refused(plain):
     (Index.open(plain).generation / "tables" / "__manifest.lance").mkdir()
     with pytest.raises(IndexUntrustedError, match="not a table of an index"):
         Index.open(plain)
+
+
+def confirm_some(place, first):
+    for number in range(first, first + 10):
+        confirm(place / str(number), TrustRequest("/some/model"))
+
+
+def test_nothing_is_lost_where_several_processes_confirm_at_once(tmp_path):
+    processes = [
+        multiprocessing.get_context("spawn").Process(target=confirm_some, args=(tmp_path, first))
+        for first in range(0, 60, 10)
+    ]
+    for process in processes:
+        process.start()
+    for process in processes:
+        process.join()
+    assert [process.exitcode for process in processes] == [0] * 6
+    for number in range(60):
+        check_confirmed(tmp_path / str(number), TrustRequest("/some/model"))

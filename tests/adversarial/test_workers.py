@@ -15,7 +15,7 @@ from cdesearch.errors import CdesearchError
 from cdesearch.progress import Silent
 from cdesearch.store.file_account import read_files
 from cdesearch.store.index import Index
-from indexer import build as building
+from indexer import job
 from indexer.build import build
 from indexer.files.walk import Source
 from indexer.formats.records import Columns
@@ -32,7 +32,7 @@ only_linux = pytest.mark.skipif(sys.platform != "linux", reason="only Linux boun
 @pytest.fixture
 def hostile(monkeypatch):
     monkeypatch.setattr(process, "COMMAND", HOSTILE)
-    monkeypatch.setattr(building, "LIMITS", LIMITS)
+    monkeypatch.setattr(job, "LIMITS", LIMITS)
 
 
 def sources_of(folder, texts):

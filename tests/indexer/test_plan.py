@@ -2,16 +2,19 @@
 
 import json
 import os
+import shutil
 from dataclasses import replace
 from pathlib import Path
 
 import pytest
 
 from cdesearch.progress import Silent
-from cdesearch.store.file_account import FileRecord
-from cdesearch.store.index import Index
+from cdesearch.store.checksums import write_checksums
+from cdesearch.store.file_account import FILES, FileRecord, read_files, write_files
+from cdesearch.store.folder import FOLDER
+from cdesearch.store.index import Index, current_generation
 from indexer.build import build
-from indexer.files.walk import Skipped, Source
+from indexer.files.walk import Ignored, Skipped, Source
 from indexer.plan import STAMP_NS, count_changes, make_plan
 from indexer.settings import Options
 
@@ -42,6 +45,22 @@ def base(indexed):
     return index
 
 
+@pytest.fixture
+def remembering(indexed, tmp_path):
+    """Makes a copy of the index that knows of one more file."""
+
+    def copy(record):
+        shutil.copytree(indexed / FOLDER, tmp_path / FOLDER)
+        generation = current_generation(tmp_path / FOLDER)
+        write_files([*read_files(generation), record], generation / FILES)
+        write_checksums(generation, None)
+        index = Index(tmp_path / FOLDER)
+        index.manifest = replace(index.manifest, updated=float(BUILT + 1000))
+        return index
+
+    return copy
+
+
 def source_of(file, **changed):
     stat = file.stat()
     return replace(Source(file, file.name, stat.st_size, stat.st_mtime_ns), **changed)
@@ -62,6 +81,19 @@ def without_time(records):
     return sorted(
         ({name: value for name, value in record.items() if name != "mtime_ns"} for record in records), key=str
     )
+
+
+def test_what_was_left_out_is_remembered_with_its_reason():
+    plan = plan_of([Ignored("y/", "*.png"), Skipped("x", "why")], None)
+    assert plan.files == {"y/": FileRecord("y/", "ignored", "*.png"), "x": FileRecord("x", "skipped", "why")}
+    assert [*plan.files] == ["y/", "x"] and plan.skipped == (Skipped("x", "why"),)
+    assert (plan.to_read, plan.kept, plan.gone) == ([], [], set())
+    assert plan.counts == {"indexed": 0, "ignored": 1, "skipped": 1}
+
+
+def test_a_file_that_is_to_be_read_counts_as_skipped_until_then():
+    plan = plan_of([Source(Path("/nowhere"), "a.md", 7, 5)], None)
+    assert plan.files == {"a.md": FileRecord("a.md", "skipped", "not read yet", 7, 5)}
 
 
 def test_without_a_base_everything_is_to_be_read(indexed):
@@ -108,6 +140,7 @@ def test_a_file_with_another_time_is_changed_where_its_contents_are(indexed, bas
     os.utime(file, ns=(BUILT * SECOND + 5, BUILT * SECOND + 5))
     plan = plan_of([source_of(file), *sources_of(indexed)[1:]], base)
     assert plan.gone == {source.path for source in plan.to_read} == ({"a.md"} if changed else set())
+    assert plan.files["a.md"].mtime_ns == BUILT * SECOND + 5
     if not changed:
         assert [r["mtime_ns"] for r in plan.kept if r["path"] == "a.md"] == [BUILT * SECOND + 5], "known next time"
 
@@ -124,6 +157,47 @@ def test_a_file_whose_size_alone_differs_is_changed_unread(indexed, base):
     found = sources_of(indexed)
     found[0] = replace(found[0], size=found[0].size + 1)
     assert plan_of(found, base).to_read == found[:1]
+
+
+@pytest.mark.skipif(os.name == "nt", reason="Windows lets few users make symbolic links")
+@pytest.mark.parametrize("in_top", [False, True])
+def test_a_file_that_a_link_has_taken_the_place_of_is_not_compared_through_it(indexed, base, tmp_path, in_top):
+    link = tmp_path / "a.md"
+    link.symlink_to(indexed / "a.md")
+    item = replace(source_of(link), mtime_ns=BUILT * SECOND + 5, top=tmp_path if in_top else None)
+    plan = plan_of([item, *sources_of(indexed)[1:]], base)
+    assert plan.to_read == ([item] if in_top else []), "a file that is named itself may be a link"
+
+
+def test_all_that_has_changed_or_gone_is_named_whatever_comes_after_it(indexed, base):
+    first, _second, *rest = sources_of(indexed)
+    plan = plan_of([replace(first, size=first.size + 1), *rest, Source(Path("/nowhere"), "z.md", 1, 1)], base)
+    assert plan.gone == {"a.md", "b.md"} and [source.path for source in plan.to_read] == ["a.md", "z.md"]
+
+
+@pytest.mark.parametrize(
+    ("outcome", "file_hash", "version", "read"),
+    [
+        ("skipped", "0" * 32, None, False),
+        ("skipped", "0" * 32, "0.0.1", True),
+        ("skipped", None, None, True),
+        ("indexed", "0" * 32, "0.0.1", False),
+        ("ignored", None, None, True),
+    ],
+)
+def test_a_file_that_could_not_be_read_is_tried_again_by_another_version_or_where_it_was_never_opened(
+    indexed, remembering, outcome, file_hash, version, read
+):
+    record = FileRecord("s.md", outcome, "why", 5, BUILT * SECOND, file_hash)
+    index = remembering(record)
+    index.manifest = replace(index.manifest, cdesearch=version or index.manifest.cdesearch)
+    unread = Source(Path("/nowhere"), "s.md", 5, BUILT * SECOND)
+    plan = plan_of([unread, *sources_of(indexed)], index)
+    assert plan.to_read == ([unread] if read else [])
+    assert plan.files["s.md"] == (
+        replace(record, outcome="skipped", reason="not read yet", file_hash=None) if read else record
+    )
+    assert plan.gone == set() and len(plan.kept) == 5, "it had no documents, and the others are as they were"
 
 
 def test_everything_can_be_read_anew(indexed, base, tmp_path):
@@ -148,6 +222,28 @@ def test_changes_are_counted(indexed, tmp_path, tiny_checkpoint):
     for name in ("n1.md", "n2.md", "n3.md"):
         (docs / name).write_text("new")
     assert count_changes(Index.open(docs)) == {"new": 3, "modified": 1, "deleted": 2}
+
+
+@pytest.mark.parametrize(("size", "time", "modified"), [(6, 0, 0), (7, 0, 1), (6, 1, 1), (7, 1, 1)])
+def test_a_file_that_will_be_tried_again_counts_as_modified_only_where_it_looks_different(
+    indexed, remembering, size, time, modified
+):
+    """It was never opened, so there is no hash to compare; a file that is left as it was is no change of the folder."""
+    index = remembering(FileRecord("bad.md", "skipped", "why", size, (BUILT - time) * SECOND))
+    bad = index.root / "bad.md"
+    bad.write_bytes(b"ab\0cd!")
+    os.utime(bad, ns=(BUILT * SECOND, BUILT * SECOND))
+    index.manifest = replace(index.manifest, sources=("bad.md",))
+    assert count_changes(index) == {"new": 0, "modified": modified, "deleted": 4}
+
+
+def test_a_file_that_was_ignored_before_is_new_and_one_that_is_ignored_now_is_not_deleted(tmp_path, tiny_checkpoint):
+    for name in ("a.md", "b.md"):
+        (tmp_path / name).write_text(f"the {name}")
+    (tmp_path / ".ignore").write_text("a.md\n")
+    build([tmp_path], Options(model=tiny_checkpoint), Silent())
+    (tmp_path / ".ignore").write_text("b.md\n")
+    assert count_changes(Index.open(tmp_path)) == {"new": 1, "modified": 0, "deleted": 0}
 
 
 def test_a_folder_that_is_gone_counts_its_files_as_deleted(tmp_path, tiny_checkpoint):

@@ -140,7 +140,7 @@ def _surrogate_encoder(recipe: Recipe, model: ContextualModel, tokenizer: Tokeni
     """The frozen surrogate: any model that `load_encoder` opens, or the start."""
     folder, limit = recipe.run.surrogate, recipe.batches.max_tokens
     if folder is not None:
-        return load_encoder(folder).cut_at(limit)
+        return load_encoder(folder).truncated_to(limit)
     frozen = start_model(recipe.model.start) if is_published(recipe.model.start) else model
     device = next(model.parameters()).device
     config = replace(frozen.config, max_tokens=limit)

@@ -59,7 +59,7 @@ class GradCache:
         self._precision = precision
         self._device = next(model.parameters()).device
         stage = model.second_stage
-        self._reads_context = stage.joint or not stage.gates_closed or any(gate.requires_grad for gate in stage.gates)
+        self._reads_context = stage.joint or not stage.gates_are_zero or any(gate.requires_grad for gate in stage.gates)
         # In joint models every row begins with the whole context, so lengths differ little and packing gains nothing.
         self._packs = stage.can_pack and has_kernel(torch.empty(0, dtype=precision, device=self._device))
 
@@ -192,7 +192,7 @@ class _PreparedContext:
         if self._made is None:
             return
         leaves = [leaf for leaf in (self.keys, self.values) if leaf is not None]
-        collected = [torch.zeros_like(leaf) if leaf.grad is None else leaf.grad.to(leaf.dtype) for leaf in leaves]
+        collected = [torch.zeros_like(leaf) if leaf.grad is None else leaf.grad for leaf in leaves]
         torch.autograd.backward(list(self._made), collected)
 
 

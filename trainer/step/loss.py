@@ -79,8 +79,8 @@ def _block(
     logits = (queries @ documents.T / temperature).masked_fill(excluded, EXCLUDED)
     loss = functional.cross_entropy(logits, own, reduction="sum")
     if teacher is not None:
-        soft = functional.log_softmax(teacher.masked_fill(excluded, EXCLUDED), dim=-1)
-        student = functional.log_softmax(logits, dim=-1)
+        soft = functional.log_softmax(teacher.masked_fill(excluded, EXCLUDED), dim=1)
+        student = functional.log_softmax(logits, dim=1)
         divergence = functional.kl_div(student, soft, reduction="sum", log_target=True)
         loss = (1 - teacher_weight) * loss + teacher_weight * divergence
     return loss, logits.argmax(dim=1) == own

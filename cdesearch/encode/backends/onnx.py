@@ -1,4 +1,4 @@
-"""A checkpoint's ONNX export on the CPU. No torch."""
+"""The runtime of ONNX exports, which computes on the CPU and does not need torch."""
 
 import os
 from pathlib import Path
@@ -11,23 +11,28 @@ from cdesearch.context.context import EncodingContext
 from cdesearch.context.vectors import Floats
 from cdesearch.encode.backends.onnx_import import import_onnxruntime
 from cdesearch.errors import ModelError
+from cdesearch.models.checkpoint_files import AGAIN, check_plain
 
 
 class OnnxRuntime:
-    """Graphs of one export folder: `second_stage`, and where the export needs them `first_stage` and `cache`."""
+    """The graphs of one export folder: `second_stage`, and if the model needs them `first_stage` and `cache`."""
 
-    tokens_per_batch = 1024  # what stays in a core's cache
+    tokens_per_batch = 1024  # as much as fits into the cache of a core
     prefix_rows = 0  # joint models run on torch
-    pads = False  # attention without a mask is faster, and a batch of one length wastes nothing
+    pads = False  # attention without a mask is faster, and no computation is spent on padding
 
-    def __init__(self, folder: Path) -> None:
+    def __init__(self, folder: Path, dimension: int) -> None:
         self._folder = folder
-        # A batch a core is faster than all cores on one batch: nothing waits.
+        # One batch for each core is faster than all cores on one batch: no core waits for another.
         self.workers = len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1
         self._second = _open(folder / "second_stage.onnx")
         self._first = _open(folder / "first_stage.onnx") if (folder / "first_stage.onnx").exists() else self._second
         self.reads_context = any(value.name == "keys" for value in self._second.get_inputs())
         self._cache = _open(folder / "cache.onnx") if self.reads_context else None
+        if [value.shape for value in self._second.get_inputs() if value.name == "shift"] != [[dimension]]:
+            raise ModelError(f"{folder} is not the ONNX export of a model of {dimension} dimensions.", AGAIN)
+        if self.reads_context and self._first is self._second:
+            raise ModelError(f"{folder} has no first_stage.onnx, which its second stage needs.", AGAIN)
 
     @property
     def precision(self) -> str:
@@ -39,18 +44,19 @@ class OnnxRuntime:
         """(B, d) first-stage vectors of ids (B, S, T), not normalised."""
         inputs: dict[str, Any] = {"input_ids": input_ids}
         if self._first is not self._second:
-            vectors: Floats = self._first.run(["vectors"], inputs)[0]
+            vectors: Floats = _run(self._first, ["vectors"], inputs)[0]
             return vectors
-        # One backbone serves both stages and no gate is open: the pooled second stage with equal weights is the first.
+        # Both stages share one backbone and every gate is zero: pooled with equal weights, the second stage's states
+        # are the first-stage vectors.
         inputs |= {"weights": mask.astype(np.float32)} | self._identity
-        pooled: Floats = self._second.run(["pooled"], inputs)[0]
+        pooled: Floats = _run(self._second, ["pooled"], inputs)[0]
         return pooled
 
     def cache(self, vectors: Floats, is_null: NDArray[np.bool_]) -> tuple[Floats, Floats] | None:
-        """Keys and values (L, J, d) of a context; None where no gate is open."""
+        """Keys and values (L, J, d) of a context; None if every gate is zero."""
         if self._cache is None:
             return None
-        keys, values = self._cache.run(["keys", "values"], {"vectors": vectors, "is_null": is_null})
+        keys, values = _run(self._cache, ["keys", "values"], {"vectors": vectors, "is_null": is_null})
         return keys, values
 
     def second_stage(
@@ -65,7 +71,7 @@ class OnnxRuntime:
         }
         if self.reads_context:
             inputs |= {"keys": context.inputs.keys, "values": context.inputs.values}
-        pooled, vectors = self._second.run(["pooled", "vectors"], inputs)
+        pooled, vectors = _run(self._second, ["pooled", "vectors"], inputs)
         return pooled, vectors
 
     @property
@@ -76,6 +82,7 @@ class OnnxRuntime:
 
 def _open(file: Path) -> Any:
     """The InferenceSession of one graph; raises ModelError."""
+    check_plain(file)
     onnxruntime = import_onnxruntime()
     options = onnxruntime.SessionOptions()
     options.intra_op_num_threads = 1
@@ -83,4 +90,13 @@ def _open(file: Path) -> Any:
     try:
         return onnxruntime.InferenceSession(str(file), options, providers=["CPUExecutionProvider"])
     except Exception as error:  # ONNX Runtime's errors share no public root
-        raise ModelError(f"{file} cannot be loaded ({error}).", "Copy the checkpoint again.") from None
+        raise ModelError(f"{file} cannot be loaded ({error}).", AGAIN) from None
+
+
+def _run(session: Any, outputs: list[str], inputs: dict[str, Any]) -> Any:
+    """The outputs of a graph; raises ModelError if it does not have or cannot compute them."""
+    try:
+        return session.run(outputs, inputs)
+    except Exception as error:  # ONNX Runtime's errors share no public root
+        reason = str(error).partition("\n")[0][:200]
+        raise ModelError(f"A graph of the model's ONNX export cannot be computed ({reason}).", AGAIN) from None

@@ -8,6 +8,12 @@ from benchmarks.speed.synthetic import draw, grow, read_drawn, source_index, wri
 from cdesearch.errors import InputError
 
 
+@pytest.fixture(autouse=True)
+def _one_cold_run(monkeypatch):
+    """Of which the median is taken: each is a process that imports everything anew."""
+    monkeypatch.setattr("benchmarks.speed.peers.COLD_RUNS", 1)
+
+
 @pytest.fixture
 def corpus(tmp_path):
     folder = tmp_path / "corpus"

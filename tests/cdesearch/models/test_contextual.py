@@ -36,7 +36,7 @@ def test_the_order_of_the_context_does_not_matter(config):
 
 @pytest.mark.parametrize("config", [TINY, ONE_SOFTMAX, JOINT])
 @torch.no_grad()
-def test_another_context_gives_other_vectors(config):
+def test_the_vectors_depend_on_the_context(config):
     model = make_model(config)
     one, other = (model(*inputs(), context)[1] for context in torch.randn(2, 12, D) * 3)
     assert (one - other).abs().max() > 1e-3
@@ -67,7 +67,7 @@ def test_cached_keys_equal_the_same_layers_run_with_context_and_text_together():
 
 @pytest.mark.parametrize("config", [TINY, ONE_SOFTMAX])
 @torch.no_grad()
-def test_a_closed_gate_is_the_plain_biencoder(config):
+def test_with_zero_gates_the_model_is_the_plain_biencoder(config):
     model = make_model(config, gate=0.0)
     ids, mask, *rest = inputs()
     plain = functional.normalize(mean_pool(model.second_stage.backbone(ids, mask), mask), dim=-1)
@@ -117,7 +117,7 @@ def test_one_softmax_is_the_mean_over_text_and_context_by_their_exponentials():
 
 @pytest.mark.parametrize("config", [TINY, ONE_SOFTMAX])
 @torch.no_grad()
-def test_padding_and_batch_mates_do_not_matter(config):
+def test_padding_and_other_texts_of_a_batch_do_not_matter(config):
     model, context = make_model(config), torch.randn(5, D)
     ids, mask, weights, shift, projection = inputs()
     alone = model(ids[:1, :5], mask[:1, :5], weights[:1, :5], shift, projection, context)[1]

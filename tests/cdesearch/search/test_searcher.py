@@ -1,12 +1,15 @@
 import shutil
 import subprocess
 import sys
+import threading
+from concurrent.futures import ThreadPoolExecutor
 
 import numpy as np
 import pytest
 
 import cdesearch
 from cdesearch.context.vectors import to_unit
+from cdesearch.encode.load import load_encoder
 from cdesearch.errors import IndexDamagedError, IndexMismatchError, QueryError
 from cdesearch.search.fusion import DEFAULT_FUSION, FUSIONS, Candidates
 from cdesearch.search.searcher import Searcher
@@ -112,7 +115,7 @@ def test_an_empty_query_is_an_error(searcher, query):
         searcher.search(query)
 
 
-def test_a_long_query_is_known_to_be_cut(searcher):
+def test_a_long_query_is_reported_as_truncated(searcher):
     most = searcher.encoder.max_tokens
     assert [searcher.search(query).truncated_to for query in ("cat " * 1000, "cat")] == [most, None]
     assert searcher.search("cat " * 1000, mode="text").truncated_to is None
@@ -131,7 +134,7 @@ def test_an_approximate_index_gives_exact_scores(own_folder):
         assert hit.dense_score == pytest.approx(expected[hit.chunk.path], abs=1e-6)
 
 
-def test_a_reader_moves_on_when_its_generation_is_gone(own_folder):
+def test_a_searcher_opens_the_newest_generation_when_its_own_was_removed(own_folder):
     searcher = Searcher(Index.open(own_folder))
     before = searcher.index.generation
     for news in ("Volcanoes spit lava.", "Glaciers are slow rivers of ice."):  # the last but one generation is kept
@@ -141,7 +144,7 @@ def test_a_reader_moves_on_when_its_generation_is_gone(own_folder):
     assert paths(searcher.search("glaciers"))[0] == "news.txt"
 
 
-def test_a_generation_that_is_broken_is_an_error(own_folder):
+def test_a_damaged_generation_is_an_error(own_folder):
     searcher = Searcher(Index.open(own_folder))
     for file in searcher.index.generation.rglob("*.lance"):
         if file.is_file():
@@ -163,3 +166,51 @@ def test_full_text_needs_no_model(folder):
         "assert 'onnxruntime' not in sys.modules"
     )
     subprocess.run([sys.executable, "-c", code], check=True)
+
+
+class DenseOnly:
+    """A fusion that ignores words."""
+
+    def dense_depth(self, k):
+        return k
+
+    def text_depth(self, k):
+        return 1
+
+    def scores(self, candidates):
+        return candidates.dense
+
+
+def test_a_fusion_that_is_added_to_the_registry_ranks(folder, monkeypatch):
+    monkeypatch.setitem(FUSIONS, "dense-only", DenseOnly())
+    with Searcher(Index.open(folder), fusion="dense-only") as searcher:
+        for query in ("cat", "rising dough", "tides"):
+            assert paths(searcher.search(query)) == paths(searcher.search(query, mode="dense"))
+
+
+def test_a_closed_searcher_has_ended_its_threads(folder):
+    before = set(threading.enumerate())
+    with Searcher(Index.open(folder)) as searcher:
+        searcher.search("cat")
+        own = {thread for thread in threading.enumerate() if thread.name.startswith("cdesearch-text")} - before
+        assert own
+    assert not own & set(threading.enumerate())
+
+
+def test_several_threads_load_the_model_once_and_get_the_same_hits(folder, monkeypatch):
+    loaded = []
+
+    def load(*arguments, **options):
+        loaded.append(arguments)
+        return load_encoder(*arguments, **options)
+
+    monkeypatch.setattr("cdesearch.search.searcher.load_encoder", load)
+    with Searcher(Index.open(folder)) as searcher, ThreadPoolExecutor(8) as threads:
+        results = list(threads.map(searcher.search, ["rising dough"] * 16))
+    assert len(loaded) == 1 and all(result == results[0] for result in results)
+
+
+def test_the_index_of_a_file_is_opened_by_the_name_of_the_file(tmp_path):
+    (tmp_path / "corpus.jsonl").write_text('{"_id": "a", "text": "The moon pulls the tides."}\n')
+    cdesearch.build(tmp_path / "corpus.jsonl")
+    assert cdesearch.open(tmp_path / "corpus.jsonl").search("tides")[0].chunk.record == "a"

@@ -73,3 +73,10 @@ def test_one_endless_line_is_cut_to_size(text):
 
 def test_empty_text_has_no_chunks():
     assert list(CHUNKER.split(document_of("a.md", " \n\n"))) == []
+
+
+def test_code_that_the_parser_takes_minutes_for_is_cut_as_plain_text():
+    """The parser tries every reading of it, in a step that cannot be interrupted."""
+    text = "int main() { return 0; }\n" * 100 + "x=>\n" * 7500
+    chunks = list(CHUNKER.split(Document("a.c", "a.c", "", text, "code", language="c", has_lines=True)))
+    assert "".join("".join(chunk.body.split()) for chunk in chunks) == "".join(text.split())

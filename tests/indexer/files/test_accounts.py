@@ -1,10 +1,10 @@
+import gzip
 import json
-import subprocess
-import sys
 
 import numpy as np
 import pytest
 from built import contents
+from command import run_here
 
 from cdesearch.errors import IndexDamagedError
 from cdesearch.store.file_account import FILES, read_files
@@ -15,8 +15,7 @@ from indexer.plan import count_changes
 
 
 def cdesearch(*arguments):
-    call = [sys.executable, "-m", "cdesearch", *map(str, arguments)]
-    return subprocess.run(call, capture_output=True, text=True, timeout=120, check=False)
+    return run_here(arguments, ".")
 
 
 def outcomes(docs):
@@ -76,10 +75,50 @@ def test_a_file_that_could_not_be_read_is_tried_again_when_it_changes(docs, run)
 
 def test_records_that_break_off_leave_nothing_behind(docs, run):
     lines = [json.dumps({"text": f"the moon {number}"}) for number in range(2000)]
-    (docs / "many.jsonl").write_text("\n".join([*lines, "{"]))
+    (docs / "many.jsonl.gz").write_bytes(gzip.compress("\n".join(lines).encode())[:-12])
     report = run()
     assert report.n_documents == 12
-    assert Index.open(docs).chunks.count_rows("path = 'many.jsonl'") == 0
+    assert Index.open(docs).chunks.count_rows("path = 'many.jsonl.gz'") == 0
+
+
+def test_a_line_that_cannot_be_read_is_left_out_alone_and_accounted_for(docs, tiny_checkpoint):
+    lines = ['{"text": "the moon"}', "not JSON", '{"text": "the river"}', '{"words": "no text"}']
+    (docs / "some.jsonl").write_text("\n".join(lines))
+    done = cdesearch("index", docs, "--model", tiny_checkpoint, "--strict")
+    assert done.returncode == 3, "a lost line counts under --strict"
+    reason = "2 lines left out; line 2 is not JSON (Expecting value at column 1)"
+    assert f"some.jsonl: {reason}" in done.stderr and "Read in part: 1." in done.stderr
+    listed = json.loads(cdesearch("status", "--index", docs, "--files", "--skipped", "--json").stdout)["files"]
+    assert listed == [{"path": "some.jsonl", "outcome": "indexed", "reason": reason}]
+    ids = Index.open(docs).chunks.search().where("path = 'some.jsonl'").to_arrow()["document_id"].to_pylist()
+    assert sorted(ids) == ["some.jsonl#1", "some.jsonl#3"], "a row keeps its number when a line before it is mended"
+
+
+def test_a_file_without_one_readable_line_is_skipped_with_the_first_reason(docs, run):
+    (docs / "a.jsonl").write_text("[1,\n2]\n")
+    (docs / "b.jsonl").write_text('{"words": 1}\n{"words": 2}\n')
+    assert {item.path: item.reason for item in run().skipped} == {
+        "a.jsonl": "line 1 is not JSON (Expecting value at column 4)",
+        "b.jsonl": "no text column among: words (--text-column)",
+    }
+
+
+def test_files_that_fall_out_of_the_index_are_named_with_the_reason(docs, tiny_checkpoint):
+    (docs / "old.jsonl").write_text('{"text": "the moon"}\n')
+    (docs / "new.csv").write_text("text,abstract\nthe cat,the dog\n")
+    assert cdesearch("index", docs, "--model", tiny_checkpoint).returncode == 0
+    again = cdesearch("index", docs, "--text-column", "abstract")
+    line = "1 file that the index held is no longer in it: old.jsonl (no column abstract (--text-column))."
+    assert again.returncode == 0 and line in again.stderr and "--rebuild" in again.stderr
+    (docs / ".cdesearchignore").write_text("00.md\n01.md\n")
+    assert "2 files that the index held are no longer in it: 00.md, 01.md (" in cdesearch("index", docs).stderr
+    assert "no longer in it" not in cdesearch("index", docs).stderr, "once is enough"
+
+
+@pytest.mark.parametrize("size", ["0", "-5MB", "1e400", "nan"])
+def test_a_file_size_that_would_empty_the_index_is_refused(docs, size):
+    done = cdesearch("index", docs, "--max-file-size", size)
+    assert done.returncode == 2 and "is no file size" in done.stderr and not (docs / ".cdesearch").exists()
 
 
 @pytest.mark.parametrize("damage", [b"", b"PAR1 nothing", b"PAR1" + b"\xff" * 100 + b"PAR1"])
@@ -91,20 +130,17 @@ def test_a_damaged_list_of_files_says_how_to_mend_it(docs, run, damage):
     assert run(rebuild=True).n_documents == 12
 
 
-class Report:
-    def __init__(self, *skipped):
-        self.skipped = [Skipped(*item) for item in skipped]
+def reasons(*skipped):
+    return _reasons([Skipped(*item) for item in skipped])
 
 
 def test_reasons_are_grouped_in_at_most_ten_lines_and_printed_safely():
     unknown = [(f"{number}.epub", "unknown format .epub") for number in range(180)] + [("a.odt", "unknown format .odt")]
     large = [(f"{number}.md", "larger than 20 MB") for number in range(5)]
-    assert _reasons(Report(*unknown, *large)) == [
-        "181 unknown formats: 180 .epub, 1 .odt",
-        "5 larger than 20 MB: 0.md, 1.md, 2.md, and 2 more",
+    assert reasons(*unknown, *large) == [
+        "180 .epub, 1 .odt: unknown format",
+        "0.md, 1.md, 2.md, and 2 more: larger than 20 MB",
     ]
-    many = _reasons(Report(*((f"{number}.md", f"reason {number}") for number in range(30))))
+    many = reasons(*((f"{number}.md", f"reason {number}") for number in range(30)))
     assert len(many) == 11 and many[-1] == "20 for other reasons"
-    assert _reasons(Report(("a\x1b[31m.md", "no text column among: \x07"))) == [
-        r"1 no text column among: \x07: a\x1b[31m.md"
-    ]
+    assert reasons(("a\x1b[31m.md", "no text column among: \x07")) == [r"a\x1b[31m.md: no text column among: \x07"]

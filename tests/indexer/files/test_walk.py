@@ -173,6 +173,17 @@ def test_a_repository_that_a_worktree_names_is_not_read_through_links(tmp_path, 
     assert "a.md" in found(tmp_path / "docs")
 
 
+@pytest.mark.parametrize("target", ["/dev/zero", "elsewhere"])
+@pytest.mark.skipif(os.name == "nt", reason="Windows has no such files")
+def test_an_ignore_file_that_cannot_be_used_is_told_and_not_called_hidden(tmp_path, target):
+    put(tmp_path, "docs/part/a.md")
+    put(tmp_path, "elsewhere", "*.md\n")
+    (tmp_path / "docs" / "part" / ".gitignore").symlink_to(target if target[0] == "/" else tmp_path / target)
+    items = [item for item in find_sources([tmp_path / "docs"], tmp_path / "docs", 1000) if "gitignore" in item.path]
+    reason = "cannot be used as an ignore file: a link, or a file behind one"
+    assert items == [Skipped("part/.gitignore", reason)]
+
+
 def test_the_users_own_excludes_hold(tmp_path, monkeypatch):
     monkeypatch.setenv("HOME", str(tmp_path / "home"))
     monkeypatch.delenv("XDG_CONFIG_HOME", raising=False)

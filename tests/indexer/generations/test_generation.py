@@ -5,13 +5,15 @@ import os
 import shutil
 from pathlib import Path
 
+import pyarrow as pa
 import pytest
 
 from cdesearch.errors import IndexBusyError, StorageError
-from cdesearch.store.checksums import MANIFEST, PLAN
-from cdesearch.store.folder import CURRENT, GENERATIONS, MARK, MARKER, write_new
+from cdesearch.store.checksums import MANIFEST
+from cdesearch.store.folder import CURRENT, GENERATIONS, MARK, MARKER, MAX_SMALL_FILE, PLAN, write_new
+from cdesearch.store.index import connect
 from indexer.generations import generation
-from indexer.generations.generation import open_building, swap_in
+from indexer.generations.generation import discard, open_building, swap_in
 from indexer.generations.lock import locked
 
 FILES = {"context.safetensors": "context", "tables/chunks.lance/data/1.lance": "rows", "tables/chunks.lance/v": "1"}
@@ -97,6 +99,82 @@ def test_an_unfinished_build_of_another_plan_is_removed_and_the_finished_one_bef
     other = open_building(folder, second, {"files": 3})
     building = open_building(folder, second, {"files": 4})
     assert not other.exists()
+    assert generations(folder) == {first, second, building}
+
+
+@pytest.mark.parametrize("fitting", [None, {}, {"chunks": pa.schema([("id", pa.string())])}])
+def test_a_build_that_was_stopped_before_it_had_tables_goes_on_with_any_columns(folder, fitting):
+    building = open_building(folder, None, {"files": 3}, fitting)
+    assert open_building(folder, None, {"files": 3}, fitting) == building
+
+
+def test_a_build_whose_plan_is_longer_than_other_small_files_goes_on(folder):
+    plan = {"sources": [f"folder {number}" for number in range(10_000)]}
+    building = open_building(folder, None, plan)
+    assert (building / PLAN).stat().st_size > MAX_SMALL_FILE
+    assert open_building(folder, None, plan) == building
+
+
+COLUMNS = {"chunks": pa.schema([("id", pa.string())]), "documents": pa.schema([("path", pa.string())])}
+
+
+def begun(folder, tables):
+    """An unfinished build with real tables."""
+    building = open_building(folder, None, {"files": 3})
+    (building / "tables").mkdir()
+    for name, schema in tables.items():
+        connect(building).create_table(name, schema=schema)
+    return building
+
+
+@pytest.mark.parametrize("columns", [None, {}, COLUMNS, {"documents": COLUMNS["documents"]}])
+@pytest.mark.parametrize("tables", [COLUMNS, {"chunks": COLUMNS["chunks"]}, {}])
+def test_a_build_with_the_right_tables_or_some_of_them_goes_on(folder, tables, columns):
+    building = begun(folder, tables)
+    assert open_building(folder, None, {"files": 3}, columns) == building
+
+
+@pytest.mark.parametrize("name", COLUMNS)
+@pytest.mark.parametrize("schema", [pa.schema([("id", pa.int64())]), pa.schema([("other", pa.string())])])
+def test_a_build_with_a_table_of_other_columns_is_removed(folder, name, schema):
+    building = begun(folder, {**COLUMNS, name: schema})
+    again = open_building(folder, None, {"files": 3}, COLUMNS)
+    assert generations(folder) == {again} != {building}
+
+
+def test_the_columns_of_a_table_that_is_not_named_are_not_looked_at(folder):
+    building = begun(folder, {**COLUMNS, "documents": pa.schema([("other", pa.string())])})
+    assert open_building(folder, None, {"files": 3}, {"chunks": COLUMNS["chunks"]}) == building
+
+
+@pytest.mark.parametrize("name", ["chunks.lance", "foreign.lance"])
+def test_a_build_with_a_table_that_cannot_be_opened_or_is_none_of_an_index_is_removed(folder, name):
+    building = begun(folder, {})
+    (building / "tables" / name).mkdir()
+    again = open_building(folder, None, {"files": 3}, COLUMNS)
+    assert generations(folder) == {again} != {building}
+
+
+def test_a_finished_build_of_another_plan_that_was_never_swapped_in_is_removed(folder):
+    base = publish(folder)
+    finished = open_building(folder, base, {"files": 3})
+    fill(finished)
+    building = open_building(folder, base, {"files": 4})
+    assert generations(folder) == {base, building} and not finished.exists()
+
+
+def test_a_discarded_build_alone_is_removed(folder):
+    base = publish(folder)
+    building = open_building(folder, base, {"files": 3})
+    discard(folder, building)
+    assert generations(folder) == {base} and live(folder) == base
+
+
+def test_where_the_live_generation_cannot_be_told_a_build_begins_and_no_finished_generation_is_removed(folder):
+    first = publish(folder)
+    second = publish(folder, first, "2")
+    (folder / CURRENT).write_text("../..\n")
+    building = open_building(folder, None, {"files": 3})
     assert generations(folder) == {first, second, building}
 
 

@@ -12,6 +12,7 @@ from conftest import TINY
 import trainer
 from cdesearch.models.backbones.bert import mean_pool
 from cdesearch.models.contextual.second_stage import SecondStage
+from trainer.run.distributed import same_seed
 from trainer.step import gradcache
 from trainer.step.gradcache import TIDY_EVERY, GradCache
 from trainer.step.loss import contrastive
@@ -32,15 +33,15 @@ def full_graph(model, head, batch, micro_batch, precision=torch.float32):
     context = batch.documents.take(batch.context)
     with torch.autocast("cpu", precision, enabled=half):
         vectors = embed(context, lambda part: model.first_stage(part.ids, part.mask).float())
-        held = None if stage.joint else stage.cache(vectors, batch.is_null)
+        prepared = None if stage.joint else stage.cache(vectors, batch.is_null)
     weights = make_weights()
 
     def second_stage(part):
         with torch.autocast("cpu", precision, enabled=half):
-            if held is None:
+            if prepared is None:
                 states = stage.joint_states(part.ids, part.mask, vectors, batch.is_null)
             else:
-                states = stage.states(part.ids, part.mask, *held)
+                states = stage.states(part.ids, part.mask, *prepared)
         return mean_pool(states.float(), weights[part.ids] * part.mask)
 
     pooled = [embed(tokens, second_stage) for tokens in (batch.queries, batch.documents)]
@@ -155,7 +156,7 @@ def test_in_half_precision_too_the_gradient_is_the_full_graphs(attention, dropou
         assert (gradient - expected[name]).norm() <= 0.1 * expected[name].norm() + 0.02, name
 
 
-@pytest.mark.parametrize("precision", [torch.float32, torch.bfloat16])
+@pytest.mark.parametrize("precision", [torch.float32, torch.bfloat16, torch.float16])
 @pytest.mark.parametrize("attention", ["cached", "joint"])
 def test_both_stages_and_the_context_pass_run_in_the_given_precision(attention, precision):
     model, head = make_student(replace(TINY, context_attention=attention))
@@ -202,6 +203,45 @@ def test_the_packed_kernel_is_chosen_by_the_precision_of_the_run(monkeypatch):
     monkeypatch.setattr(gradcache, "has_kernel", lambda tensor: tensors.append(tensor.dtype) or False)
     GradCache(*make_student(), 4, precision=torch.bfloat16)
     assert tensors == [torch.bfloat16]
+
+
+def test_several_processes_draw_the_same_numbers_in_the_context_pass_and_go_on_with_their_own(monkeypatch):
+    monkeypatch.setattr(gradcache, "world", lambda: 3)  # the seed is drawn as on one process
+    torch.manual_seed(7)
+    seed = same_seed(torch.device("cpu"))
+    of_their_own = torch.rand(4)
+    shared = torch.rand(4, generator=torch.Generator().manual_seed(seed))
+    torch.manual_seed(7)
+    with gradcache._same_random_state(torch.device("cpu")):
+        assert torch.equal(torch.rand(4), shared)
+    assert torch.equal(torch.rand(4), of_their_own)
+
+
+def test_one_process_draws_in_the_context_pass_as_it_would_without():
+    torch.manual_seed(7)
+    expected = torch.rand(4)
+    torch.manual_seed(7)
+    with gradcache._same_random_state(torch.device("cpu")):
+        assert torch.equal(torch.rand(4), expected)
+
+
+@pytest.mark.parametrize("read", [(), ("keys",), ("values",), ("keys", "values")])
+def test_a_context_that_no_text_has_read_gets_gradient_zero(read):
+    """Where there are fewer texts than processes, some of them have no text."""
+    vectors = torch.ones(3, 4, requires_grad=True)
+    prepared = gradcache._PreparedContext(vectors, torch.zeros(3, dtype=torch.bool), (2 * vectors, 5 * vectors))
+    for name in read:
+        getattr(prepared, name).sum().backward()
+    assert vectors.grad is None
+    prepared.backward()
+    torch.testing.assert_close(vectors.grad, torch.full((3, 4), 2.0 * ("keys" in read) + 5.0 * ("values" in read)))
+
+
+def test_a_context_without_keys_and_values_has_nothing_to_run_backward_through():
+    vectors = torch.ones(3, 4, requires_grad=True)
+    prepared = gradcache._PreparedContext(vectors, torch.zeros(3, dtype=torch.bool))
+    prepared.backward()
+    assert (prepared.keys, prepared.values, vectors.grad) == (None, None, None)
 
 
 @pytest.mark.parametrize("micro_batch", [1, 5, 64])
@@ -330,7 +370,7 @@ def test_summed_gradients_are_zero_where_the_batch_touched_nothing():
 def test_everything_stays_on_the_device_of_the_model(attention, is_null, monkeypatch):
     """The meta device holds no numbers and refuses to be mixed with another, as a GPU does."""
     tensors = []
-    monkeypatch.setattr(SecondStage, "gates_closed", False)  # this asks for numbers
+    monkeypatch.setattr(SecondStage, "gates_are_zero", False)  # this asks for numbers
     monkeypatch.setattr(gradcache, "has_kernel", lambda tensor: tensors.append(tensor.device.type) or False)
     monkeypatch.setattr(gradcache, "release_freed_memory", lambda: pytest.fail("it is the processor's memory alone"))
     model, head = (module.to("meta") for module in make_student(replace(TINY, context_attention=attention)))

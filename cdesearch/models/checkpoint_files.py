@@ -1,0 +1,39 @@
+"""Check the files of a checkpoint before a library opens them, because a checkpoint may come from anywhere.
+
+Links are followed, because the cache of huggingface_hub consists of links. The target of a link must be a plain file.
+"""
+
+import os
+import stat
+from pathlib import Path
+
+from cdesearch.errors import ModelError
+
+MAX_CONFIG_BYTES = 16_000_000  # of a JSON file of settings; published files have a few thousand
+MAX_TOKENIZER_BYTES = 100_000_000  # the largest published tokenizers have some 35 million
+AGAIN = "Copy the checkpoint again."
+
+
+def check_plain(file: Path, max_bytes: int | None = None) -> None:
+    """Raise ModelError if `file` exists and is not a plain file, or has more than `max_bytes`.
+
+    Reading a pipe would never end. A missing file passes: the code that reads it reports it.
+    """
+    try:
+        found = file.stat()
+    except OSError:
+        return
+    if not stat.S_ISREG(found.st_mode):
+        raise ModelError(f"{file} is not a plain file.", AGAIN)
+    if max_bytes is not None and found.st_size > max_bytes:
+        raise ModelError(
+            f"{file} is larger than {max_bytes:,} bytes, the limit for such a file of a checkpoint.", AGAIN
+        )
+
+
+def read_fields_text(file: Path) -> str:
+    """The text of a JSON file of settings; raises OSError, UnicodeDecodeError or ModelError."""
+    check_plain(file, MAX_CONFIG_BYTES)
+    flags = os.O_RDONLY | getattr(os, "O_NONBLOCK", 0) | getattr(os, "O_BINARY", 0)
+    with os.fdopen(os.open(file, flags), "rb") as stream:
+        return stream.read(MAX_CONFIG_BYTES).decode("utf-8")

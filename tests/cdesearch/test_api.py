@@ -1,0 +1,46 @@
+import pytest
+
+import cdesearch
+from cdesearch.errors import CdesearchError, InputError, QueryError
+
+
+def test_build_takes_the_options_of_the_command(tmp_path, tiny_checkpoint):
+    (tmp_path / "docs").mkdir()
+    (tmp_path / "docs" / "a.csv").write_text("key,words,book\n7,the cat,pets\n8,the dog,pets\n")
+    columns = {"text_column": "words", "id_column": "key", "document_column": "book"}
+    index = tmp_path / "index"
+    built = cdesearch.build(tmp_path / "docs", index=index, model=tiny_checkpoint, device="cpu", wait=True, **columns)
+    assert index.is_dir() and not (tmp_path / "docs" / ".cdesearch").exists()
+    hits = built.search("cat", mode="text")
+    assert [(hit.chunk.document_id, hit.chunk.record) for hit in hits] == [("a.csv#pets", "7")]
+    assert built.search("cat"), "the model that was named answers too"
+    again = cdesearch.build(tmp_path / "docs", index=index, model=tiny_checkpoint, text_column="book", rebuild=True)
+    assert again.search("pets", mode="text") and not again.search("cat", mode="text")
+
+
+@pytest.mark.parametrize("paths", [([],), (None,), (3,), (["docs"],), ("",)])
+def test_a_value_that_is_not_a_path_is_refused_with_one_line(paths, tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    with pytest.raises(InputError, match=r"path is"):
+        cdesearch.build(*paths)
+    if paths != (None,):  # open looks upward
+        with pytest.raises(CdesearchError, match=r"path is"):
+            cdesearch.open(*paths)
+    assert not list(tmp_path.iterdir())
+
+
+@pytest.mark.parametrize(
+    ("arguments", "message"),
+    [
+        ({"query": None}, "The query is of type NoneType"),
+        ({"query": b"cat"}, "The query is of type bytes"),
+        ({"query": "cat", "k": "3"}, "The k is of type str"),
+        ({"query": "cat", "k": 2.5}, "Give a whole number"),
+        ({"query": "cat", "path": 3}, "The path is of type int"),
+    ],
+)
+def test_arguments_of_a_wrong_type_are_named(arguments, message, tmp_path, tiny_checkpoint):
+    (tmp_path / "a.md").write_text("the cat")
+    opened = cdesearch.build(tmp_path, model=tiny_checkpoint)
+    with pytest.raises(QueryError, match=message):
+        opened.search(**arguments)

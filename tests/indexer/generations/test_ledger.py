@@ -1,0 +1,175 @@
+"""The list of generations: which ones are known, and that no other folder is ever removed."""
+
+import json
+import os
+import shutil
+
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from cdesearch.store.folder import GENERATIONS, MAX_SMALL_FILE
+from indexer.generations.ledger import LEDGER, ours, remove, write_down
+
+NAMES = ["a" * 12, "0123456789ab", "f" * 12]
+
+
+@pytest.fixture
+def folder(tmp_path):
+    (tmp_path / GENERATIONS).mkdir()
+    return tmp_path
+
+
+def add(folder, *names):
+    """Write the names down and make their folders, each with a file in it."""
+    generations = [folder / GENERATIONS / name for name in names]
+    for generation in generations:
+        write_down(folder, generation)
+        generation.mkdir()
+        (generation / "file").write_text("rows")
+    return generations
+
+
+def listed(folder):
+    return json.loads((folder / LEDGER).read_text())["generations"]
+
+
+def test_generations_are_listed_in_the_order_in_which_they_were_written_down(folder):
+    generations = add(folder, *NAMES)
+    assert ours(folder) == generations
+    assert listed(folder) == NAMES
+    assert sorted(folder.iterdir()) == sorted([folder / GENERATIONS, folder / LEDGER])
+
+
+def test_the_ledger_is_indented_json_that_ends_with_a_newline(folder):
+    add(folder, NAMES[0])
+    assert (folder / LEDGER).read_text() == '{\n  "generations": [\n    "aaaaaaaaaaaa"\n  ]\n}\n'
+
+
+def test_a_generation_counts_only_while_its_folder_is_there(folder):
+    first, second = add(folder, *NAMES[:2])
+    third = folder / GENERATIONS / NAMES[2]
+    write_down(folder, third)
+    assert ours(folder) == [first, second] and listed(folder) == NAMES
+    shutil.rmtree(first)
+    assert ours(folder) == [second]
+    third.write_text("a file")
+    assert ours(folder) == [second]
+
+
+def test_a_symbolic_link_in_the_place_of_a_generation_is_no_generation(folder, tmp_path):
+    elsewhere = tmp_path / "elsewhere"
+    elsewhere.mkdir()
+    (generation,) = add(folder, NAMES[0])
+    shutil.rmtree(generation)
+    generation.symlink_to(elsewhere, target_is_directory=True)
+    assert ours(folder) == []
+    remove(folder, [generation])
+    assert generation.is_symlink() and elsewhere.is_dir()
+
+
+def test_those_of_the_unwanted_that_are_listed_are_removed_from_disk_and_ledger(folder):
+    first, second, third = add(folder, *NAMES)
+    unlisted = folder / GENERATIONS / ("b" * 12)
+    unlisted.mkdir()
+    remove(folder, [third, unlisted, first])
+    assert ours(folder) == [second] and listed(folder) == [NAMES[1]]
+    assert sorted((folder / GENERATIONS).iterdir()) == sorted([second, unlisted])
+
+
+def test_names_whose_folder_has_gone_leave_the_ledger(folder):
+    first, second = add(folder, *NAMES[:2])
+    shutil.rmtree(first)
+    remove(folder, [])
+    assert listed(folder) == [second.name]
+
+
+def test_a_generation_that_cannot_be_deleted_yet_stays_listed_and_goes_the_next_time(folder, monkeypatch):
+    """Windows refuses to delete a file that a reader holds open."""
+    (generation,) = add(folder, NAMES[0])
+
+    def held_open(*_, **__):
+        raise PermissionError("held open by another process")
+
+    with monkeypatch.context() as during:
+        during.setattr(os, "unlink", held_open)
+        remove(folder, [generation])
+    assert ours(folder) == [generation] and (generation / "file").exists()
+    remove(folder, [generation])
+    assert not generation.exists() and listed(folder) == []
+
+
+def test_a_ledger_that_says_the_same_is_not_written_again(folder):
+    add(folder, NAMES[0])
+    remove(folder, [])
+    before = (folder / LEDGER).stat()
+    remove(folder, [folder / GENERATIONS / NAMES[1]])
+    after = (folder / LEDGER).stat()
+    assert (after.st_ino, after.st_mtime_ns) == (before.st_ino, before.st_mtime_ns)
+
+
+def test_a_missing_ledger_is_written_though_there_is_nothing_to_list(folder):
+    assert ours(folder) == []
+    remove(folder, [])
+    assert listed(folder) == []
+
+
+UNREADABLE = {
+    "empty": b"",
+    "not JSON": b"{",
+    "not UTF-8": b"\xff\xfe{}",
+    "a list": b"[1]",
+    "no list of generations": b"{}",
+    "a number for the list": b'{"generations": 5}',
+    "nested too deeply": b"[" * 50_000,
+    "too large": b'{"generations": ["aaaaaaaaaaaa"]}' + b" " * MAX_SMALL_FILE,
+}
+
+
+@pytest.mark.parametrize("content", UNREADABLE.values(), ids=UNREADABLE.keys())
+def test_a_ledger_that_cannot_be_read_names_nothing_and_removes_nothing(folder, content):
+    (generation,) = add(folder, NAMES[0])
+    (folder / LEDGER).write_bytes(content)
+    assert ours(folder) == []
+    remove(folder, [generation])
+    assert (generation / "file").exists() and (folder / LEDGER).read_bytes() == content
+
+
+def test_a_linked_ledger_names_nothing_and_what_it_leads_to_stays_as_it_is(folder, tmp_path):
+    (generation,) = add(folder, NAMES[0])
+    elsewhere = tmp_path / "elsewhere.json"
+    (folder / LEDGER).replace(elsewhere)
+    (folder / LEDGER).symlink_to(elsewhere)
+    before = elsewhere.read_bytes()
+    assert ours(folder) == []
+    write_down(folder, folder / GENERATIONS / NAMES[1])
+    assert generation.is_dir() and elsewhere.read_bytes() == before
+    assert not (folder / LEDGER).is_symlink() and listed(folder) == [NAMES[1]]
+
+
+def test_only_names_that_a_generation_may_have_are_read_each_once(folder):
+    generations = add(folder, *NAMES[:2])
+    outside = folder / "outside"
+    outside.mkdir()
+    names = ["../outside", NAMES[1], 5, None, ["x"], "", ".", NAMES[0].upper(), NAMES[0], NAMES[1]]
+    (folder / LEDGER).write_text(json.dumps({"generations": names}))
+    assert ours(folder) == generations[::-1]
+    remove(folder, [outside, folder / GENERATIONS])
+    assert outside.is_dir() and all(generation.is_dir() for generation in generations)
+
+
+@settings(deadline=None, max_examples=30)
+@given(st.lists(st.tuples(st.booleans(), st.sampled_from(NAMES)), max_size=8))
+def test_the_ledger_lists_what_was_added_and_not_removed_in_order(tmp_path_factory, steps):
+    folder = tmp_path_factory.mktemp("ledger")
+    (folder / GENERATIONS).mkdir()
+    expected = []
+    for adds, name in steps:
+        if adds and name not in expected:
+            add(folder, name)
+            expected.append(name)
+        elif not adds:
+            remove(folder, [folder / GENERATIONS / name])
+            expected = [one for one in expected if one != name]
+        assert [generation.name for generation in ours(folder)] == expected
+    assert sorted(file.name for file in (folder / GENERATIONS).iterdir()) == sorted(expected)
