@@ -33,9 +33,8 @@ class SecondStage(nn.Module):
         self._context_from = config.backbone.n_layers if self.joint else config.context_from
         n_gated = config.backbone.n_layers - self._context_from
         kind = JointSoftmaxAttention if config.context_attention == "one_softmax" else ContextAttention
-        self.doors = nn.ModuleList(
-            kind(d, n_heads) for _ in range(n_gated)
-        )  # the name is part of the checkpoint format
+        # The cross-attention of each gated layer; `doors` is part of the names of weights in checkpoints.
+        self.doors = nn.ModuleList(kind(d, n_heads) for _ in range(n_gated))
         self.can_pack = config.context_attention == "cached"  # packed kernels attend only within a text's own rows
 
     @property
