@@ -11,7 +11,6 @@ import typer
 from rich.console import Console
 
 from cdesearch.errors import InputError
-from indexer.formats import UNKNOWN_FORMAT
 
 if TYPE_CHECKING:
     from indexer.build import Report
@@ -65,7 +64,7 @@ def index(
 
     leave_out_rest_client()
     from indexer.build import build
-    from indexer.formats.records import Columns
+    from indexer.formats.format import Columns
     from indexer.settings import Options
 
     options = Options(
@@ -98,7 +97,7 @@ def build_quietly(paths: list[Path], *, columns: dict[str, str | None], **option
     """Build or update the index of `paths` silently; returns its folder. `options` are fields of Options."""
     from cdesearch.progress import Silent
     from indexer.build import build
-    from indexer.formats.records import Columns
+    from indexer.formats.format import Columns
     from indexer.settings import Options
 
     return build(paths, Options(columns=Columns(**columns), **options), Silent()).folder
@@ -174,6 +173,7 @@ def _dropped(files: "Sequence[Skipped]") -> str:
 def _reasons(skipped: "Sequence[Skipped]") -> list[str]:
     """A line for each reason, the most frequent first."""
     from cdesearch.terminal import printable
+    from indexer.files.walk import UNKNOWN_FORMAT
 
     by_reason: dict[str, list[str]] = {}
     formats: Counter[str] = Counter()

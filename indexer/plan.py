@@ -8,8 +8,7 @@ from typing import Any
 from cdesearch import __version__
 from cdesearch.store.file_account import OUTCOMES, FileRecord, read_files
 from cdesearch.store.index import Index
-from indexer.documents.read import hash_contents
-from indexer.files.opening import open_regular
+from indexer.files.opening import hash_contents, open_regular
 from indexer.files.walk import Found, Ignored, Skipped, Source, find_sources
 
 Record = dict[str, Any]  # a row of the documents table

@@ -12,7 +12,7 @@ from cdesearch.store.folder import FOLDER, absolute, chosen_folder, find_index
 from cdesearch.store.index import Index
 from cdesearch.store.manifest import MAXIMA
 from cdesearch.store.trust import TrustRequest, check_confirmed, outside
-from indexer.formats.records import Columns
+from indexer.formats.format import Columns
 
 MAX_FILE_BYTES = 20_000_000
 

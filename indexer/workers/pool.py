@@ -11,7 +11,7 @@ from typing import Any
 import pyarrow as pa
 
 from indexer.files.walk import Source
-from indexer.formats.records import Columns
+from indexer.formats.format import Columns
 from indexer.workers.limits import Limits
 from indexer.workers.messages import CHUNKS, DOCUMENTS, Message
 from indexer.workers.process import START_SECONDS, Worker, cannot_start

@@ -11,7 +11,7 @@ import sys
 import threading
 import time
 from contextlib import suppress
-from pathlib import Path
+from pathlib import Path, PurePosixPath
 from typing import Any, BinaryIO
 
 import pyarrow as pa
@@ -21,11 +21,11 @@ from cdesearch.cli.slim_imports import leave_out_pandas
 from cdesearch.errors import CdesearchError
 from cdesearch.store.schema import Chunk, chunk_to_row
 from indexer.documents.chunk import Chunker
-from indexer.documents.read import hash_contents, read
-from indexer.files.opening import open_regular
+from indexer.documents.read import read
+from indexer.files.opening import hash_contents, open_regular
 from indexer.files.walk import Source
-from indexer.formats import RECORDS, suffix_of
-from indexer.formats.records import Columns, LeftOut
+from indexer.formats.format import Columns, LeftOut
+from indexer.formats.registry import format_of
 from indexer.formats.unreadable import UnreadableError
 from indexer.workers.limits import Limits, bound_memory, data_bytes, die_with
 from indexer.workers.messages import CHUNKS, DOCUMENTS, Message, receive, send
@@ -112,10 +112,10 @@ class Reader:
         return retire
 
     def _read(self, source: Source, outbox: "_Outbox", left_out: LeftOut) -> None:
-        is_records = suffix_of(source.path) in RECORDS
-        with open_regular(source.file, source.top, outbox.progress if is_records else lambda: None) as file:
+        streams = format_of(PurePosixPath(source.path).name).streams
+        with open_regular(source.file, source.top, outbox.progress if streams else lambda: None) as file:
             stream: Any = file
-            if not is_records:
+            if not streams:
                 # At once, so that what is hashed is what is parsed even while somebody writes to it.
                 data = file.read(max(self._max_file_bytes, source.size) + 1)
                 if len(data) > max(self._max_file_bytes, source.size):

@@ -18,7 +18,7 @@ from cdesearch.store.index import Index
 from indexer import job
 from indexer.build import build
 from indexer.files.walk import Source
-from indexer.formats.records import Columns
+from indexer.formats.format import Columns
 from indexer.settings import Options
 from indexer.workers import pool, process
 from indexer.workers.limits import Limits
@@ -167,7 +167,7 @@ PARENT = """
 import sys
 from pathlib import Path
 from tokenizers import Tokenizer
-from indexer.formats.records import Columns
+from indexer.formats.format import Columns
 from indexer.workers import process
 from indexer.workers.limits import Limits
 from indexer.workers.pool import Pool, Reading

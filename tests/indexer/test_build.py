@@ -16,7 +16,7 @@ from cdesearch.search.searcher import Searcher
 from cdesearch.store.index import Index
 from indexer.build import build
 from indexer.embedding import spool
-from indexer.formats.records import Columns
+from indexer.formats.format import Columns
 from indexer.generations import tables as write
 from indexer.settings import Options
 

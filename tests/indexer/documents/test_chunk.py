@@ -6,8 +6,9 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from indexer.documents.chunk import Chunker
-from indexer.documents.read import Columns, Document, read
+from indexer.documents.read import read
 from indexer.files.walk import Source
+from indexer.formats.format import Columns, Document
 
 LIMIT = 64
 TOKENIZER = make_tokenizer()

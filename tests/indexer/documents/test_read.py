@@ -5,8 +5,9 @@ import json
 import pytest
 from hostile_files import pdf
 
-from indexer.documents.read import Columns, read
+from indexer.documents.read import read
 from indexer.files.walk import Source
+from indexer.formats.format import Columns
 from indexer.formats.unreadable import UnreadableError
 
 

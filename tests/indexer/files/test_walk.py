@@ -257,7 +257,7 @@ def test_what_sphinx_puts_beside_its_pages_stays_out(tmp_path):
     ]:
         put(tmp_path, name)
     assert found(tmp_path) == ["genindex.html", "html/a.html"]
-    assert set(left_out(tmp_path).values()) == {"furniture of Sphinx pages"}
+    assert set(left_out(tmp_path).values()) == {"search page or asset of Sphinx"}
 
 
 def test_a_named_file_is_always_taken_once(tmp_path):

@@ -4,9 +4,10 @@ import random
 
 import pytest
 
-from indexer.documents.read import Columns, read
+from indexer.documents.read import read
 from indexer.files.walk import Source
 from indexer.formats.encoding import decode
+from indexer.formats.format import Columns
 from indexer.formats.unreadable import UnreadableError
 
 GERMAN = "Der Bär läuft über die Straße und grüßt die Vögel.\n"
