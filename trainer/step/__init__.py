@@ -7,5 +7,4 @@ whitening_head  whitening with gradients
 document        document context with gradients
 token_weights   idf pooling with gradients
 memory          freed memory returned to the system
-batch_loss      the loss of a batch from its pooled vectors
 """
