@@ -142,9 +142,8 @@ class GenerationReader:
 
     def _lexical_hits(self, query: Query, condition: str | None, columns: list[str]) -> _Found:
         """The chunks that share most with the query's words, by BM25."""
-        search = self.index.async_chunks.query().nearest_to_text(
-            query.text, columns="text"
-        )  # every character is text, not query syntax
+        # As text, not in the query language of the full-text index.
+        search = self.index.async_chunks.query().nearest_to_text(query.text, columns="text")
         limit = self._fusion.text_depth(query.k)
         return _Found.from_table(self._select(search, columns, limit, condition), "_score")
 

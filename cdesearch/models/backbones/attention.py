@@ -13,15 +13,15 @@ Mask = Tensor | Packing | None  # (B, 1, 1, S) to add to the scores; or where pa
 Projected = tuple[Tensor, Tensor, Tensor]  # queries (B, A, d), keys and values (B, S, d)
 
 
-def project(qkv: nn.Linear, rows: Tensor, n_asking: int | None = None) -> Projected:
-    """Rows (B, S, d) through one matrix laid out (three, d); queries of the last `n_asking` rows alone, or of all."""
-    if n_asking is None or n_asking == rows.shape[1]:
+def project(qkv: nn.Linear, rows: Tensor, n_queries: int | None = None) -> Projected:
+    """Rows (B, S, d) through one matrix laid out (three, d); queries of the last `n_queries` rows alone, or of all."""
+    if n_queries is None or n_queries == rows.shape[1]:
         queries, keys, values = qkv(rows).chunk(3, dim=-1)
         return queries, keys, values
     d = rows.shape[-1]
     bias = (None, None) if qkv.bias is None else qkv.bias.split([d, 2 * d])
     keys, values = functional.linear(rows, qkv.weight[d:], bias[1]).chunk(2, dim=-1)
-    return functional.linear(rows[:, -n_asking:], qkv.weight[:d], bias[0]), keys, values
+    return functional.linear(rows[:, -n_queries:], qkv.weight[:d], bias[0]), keys, values
 
 
 def attend(queries: Tensor, keys: Tensor, values: Tensor, n_heads: int, mask: Mask = None) -> Tensor:

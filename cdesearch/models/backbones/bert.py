@@ -27,8 +27,8 @@ class Block(nn.Module):
         """(B, T, d) to (B, T, d)."""
         return self._after(rows, self.attention(rows, mask, context))
 
-    def project(self, rows: Tensor, n_asking: int | None = None) -> Projected:
-        return project(self.attention.qkv, rows, n_asking)
+    def project(self, rows: Tensor, n_queries: int | None = None) -> Projected:
+        return project(self.attention.qkv, rows, n_queries)
 
     def complete(self, rows: Tensor, projected: Projected, mask: Tensor, by: Rotation | None = None) -> Tensor:  # noqa: ARG002 (positions are learned)
         mixed = attend(*projected, self.attention.n_heads, mask)

@@ -18,8 +18,8 @@ from cdesearch.models.backbones.rotary import Rotation
 class JointLayer(Protocol):
     """One transformer layer in two halves; between them the rows of context and text are put together."""
 
-    def project(self, rows: Tensor, n_asking: int | None = None) -> Projected:
-        """Keys and values of rows (B, S, d), and the queries of the last `n_asking` of them; None: of all."""
+    def project(self, rows: Tensor, n_queries: int | None = None) -> Projected:
+        """Keys and values of rows (B, S, d), and the queries of the last `n_queries` of them; None: of all."""
 
     def complete(self, rows: Tensor, projected: Projected, mask: Tensor, by: Rotation | None) -> Tensor:
         """States (B, A, d) of the last A of `rows` (B, S, d): those that have a query."""
@@ -51,11 +51,11 @@ def text_states(prefix: ContextPrefix, text: Tensor, steps: Sequence[Step]) -> T
     queries, keys, values = map(prepend, prefix.projected, steps[0][0].project(text))
     rows = prepend(prefix.rows, text)
     for index, (layer, mask, by) in enumerate(steps):
-        n_asking = length if index == len(steps) - 1 else rows.shape[1]
+        n_queries = length if index == len(steps) - 1 else rows.shape[1]
         if index:
-            queries, keys, values = layer.project(rows, n_asking)
-        asking = queries[:, -n_asking:]  # of the first layer, where it is the last one, too
-        rows = layer.complete(rows, (asking, keys, values), mask[..., -n_asking:, :], by)
+            queries, keys, values = layer.project(rows, n_queries)
+        last_queries = queries[:, -n_queries:]  # of the first layer, where it is the last one, too
+        rows = layer.complete(rows, (last_queries, keys, values), mask[..., -n_queries:, :], by)
     return rows
 
 

@@ -164,8 +164,8 @@ class _Layer(nn.Module):
         self.mlp_norm = _norm(config)
         self.mlp = _GatedMLP(config)
 
-    def project(self, rows: Tensor, n_asking: int | None = None) -> Projected:
-        return project(self.attn.Wqkv, self.attn_norm(rows), n_asking)
+    def project(self, rows: Tensor, n_queries: int | None = None) -> Projected:
+        return project(self.attn.Wqkv, self.attn_norm(rows), n_queries)
 
     def complete(self, rows: Tensor, projected: Projected, mask: Tensor, by: Rotation) -> Tensor:
         mixed = attend_rotated(projected, self.attn.n_heads, by, mask)

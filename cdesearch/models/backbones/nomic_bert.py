@@ -171,8 +171,8 @@ class _Layer(nn.Module):
         self.mlp = _GatedMLP(config)
         self.norm2 = nn.LayerNorm(config.dimension, config.norm_eps)
 
-    def project(self, rows: Tensor, n_asking: int | None = None) -> Projected:
-        return project(self.attn.Wqkv, rows, n_asking)
+    def project(self, rows: Tensor, n_queries: int | None = None) -> Projected:
+        return project(self.attn.Wqkv, rows, n_queries)
 
     def complete(self, rows: Tensor, projected: Projected, mask: Tensor, by: Rotation) -> Tensor:
         mixed = attend_rotated(projected, self.attn.n_heads, by, mask)

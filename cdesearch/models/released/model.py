@@ -118,7 +118,6 @@ class _SecondStage(nn.Module):
         return make_prefix(self.enter(rows), self.backbone.first_layer)
 
     def forward(self, input_ids: Tensor, attention_mask: Tensor, prefix: ContextPrefix) -> Tensor:
-        """(B, d) of texts (B, T) in a context."""
         n_prefix = prefix.rows.shape[1]
         mask = torch.cat([attention_mask.new_ones(len(input_ids), n_prefix), attention_mask], dim=1)
         steps = self.steps(mask, n_prefix - N_SOFT_PROMPTS)

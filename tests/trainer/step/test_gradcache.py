@@ -33,15 +33,15 @@ def full_graph(model, head, batch, micro_batch, precision=torch.float32):
     context = batch.documents.take(batch.context)
     with torch.autocast("cpu", precision, enabled=half):
         vectors = embed(context, lambda part: model.first_stage(part.ids, part.mask).float())
-        held = None if stage.joint else stage.cache(vectors, batch.is_null)
+        prepared = None if stage.joint else stage.cache(vectors, batch.is_null)
     weights = make_weights()
 
     def second_stage(part):
         with torch.autocast("cpu", precision, enabled=half):
-            if held is None:
+            if prepared is None:
                 states = stage.joint_states(part.ids, part.mask, vectors, batch.is_null)
             else:
-                states = stage.states(part.ids, part.mask, *held)
+                states = stage.states(part.ids, part.mask, *prepared)
         return mean_pool(states.float(), weights[part.ids] * part.mask)
 
     pooled = [embed(tokens, second_stage) for tokens in (batch.queries, batch.documents)]
@@ -226,22 +226,22 @@ def test_one_process_draws_in_the_context_pass_as_it_would_without():
 
 
 @pytest.mark.parametrize("read", [(), ("keys",), ("values",), ("keys", "values")])
-def test_held_context_that_no_text_has_read_gets_gradient_zero(read):
+def test_a_context_that_no_text_has_read_gets_gradient_zero(read):
     """Where there are fewer texts than processes, some of them have no text."""
     vectors = torch.ones(3, 4, requires_grad=True)
-    held = gradcache._Held(vectors, torch.zeros(3, dtype=torch.bool), (2 * vectors, 5 * vectors))
+    prepared = gradcache._PreparedContext(vectors, torch.zeros(3, dtype=torch.bool), (2 * vectors, 5 * vectors))
     for name in read:
-        getattr(held, name).sum().backward()
+        getattr(prepared, name).sum().backward()
     assert vectors.grad is None
-    held.backward()
+    prepared.backward()
     torch.testing.assert_close(vectors.grad, torch.full((3, 4), 2.0 * ("keys" in read) + 5.0 * ("values" in read)))
 
 
-def test_context_that_is_held_without_keys_and_values_has_nothing_to_carry_back():
+def test_a_context_without_keys_and_values_has_nothing_to_run_backward_through():
     vectors = torch.ones(3, 4, requires_grad=True)
-    held = gradcache._Held(vectors, torch.zeros(3, dtype=torch.bool))
-    held.backward()
-    assert (held.keys, held.values, vectors.grad) == (None, None, None)
+    prepared = gradcache._PreparedContext(vectors, torch.zeros(3, dtype=torch.bool))
+    prepared.backward()
+    assert (prepared.keys, prepared.values, vectors.grad) == (None, None, None)
 
 
 @pytest.mark.parametrize("micro_batch", [1, 5, 64])
