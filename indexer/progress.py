@@ -18,29 +18,27 @@ from rich.text import Text
 
 
 class Progress(Protocol):
-    """Told what goes on."""
+    """Shows the progress of a run."""
 
     def stage(self, name: str, total: int | None) -> Callable[[int], None]:
-        """Begin a stage; the result is called with how many more are done."""
+        """Begin a stage of `total` steps, None where unknown; returns a function that counts finished steps."""
 
 
 class Silent:
-    """Shows nothing."""
+    """Progress that is not shown."""
 
     def stage(self, name: str, total: int | None) -> Callable[[int], None]:  # noqa: ARG002
-        """Ignore it."""
         return lambda _: None
 
 
 class _Shown:
-    """Bars on a terminal, one at a time; a line per stage where stderr goes to a file."""
+    """One bar at a time on a terminal; one line for each stage where stderr goes to a file."""
 
     def __init__(self, console: Console, bars: RichProgress) -> None:
         self._console = console
         self._bars = bars
 
     def stage(self, name: str, total: int | None) -> Callable[[int], None]:
-        """Begin a stage and hide the one before."""
         for old in list(self._bars.task_ids):
             self._bars.remove_task(old)
         task = self._bars.add_task(name, total=total)
@@ -50,22 +48,24 @@ class _Shown:
 
 
 class _Count(ProgressColumn):
+    """How many steps are done, and of how many where that is known."""
+
     def render(self, task: Task) -> Text:
-        """How many are done, of how many where that is known."""
         done = f"{task.completed:,.0f}" if task.completed or task.total else ""
         return Text(f"{done}/{task.total:,.0f}" if task.total else done, style="progress.download")
 
 
 class _Speed(ProgressColumn):
+    """Steps per second."""
+
     def render(self, task: Task) -> Text:
-        """How many a second."""
         speed = task.finished_speed or task.speed
         return Text("" if speed is None else f"{speed:,.0f}/s", style="progress.data.speed")
 
 
 @contextmanager
 def shown_on_stderr() -> Iterator[Progress]:
-    """Progress for a person."""
+    """Progress on stderr, as bars or lines."""
     console = Console(stderr=True, highlight=False)
     columns = (SpinnerColumn(), TextColumn("{task.description}"), BarColumn(), _Count(), _Speed())
     bars = RichProgress(

@@ -284,7 +284,7 @@ def test_vectors_that_are_no_numbers_are_damage(docs, number):
     forge_rows(docs, "chunks", lambda row: row.update(vector=[number] * len(row["vector"])))
     with pytest.raises(IndexDamagedError, match="not numbers"):
         package.open(docs).search("cat")
-    assert package.open(docs).search("cat", mode="dense") .hits == (), "such vectors are near to nothing"
+    assert package.open(docs).search("cat", mode="dense").hits == (), "such vectors are near to nothing"
 
 
 @pytest.mark.parametrize("name", ["token_weights", "projection", "sample_vectors", "shift", "vectors"])

@@ -108,17 +108,19 @@ def test_files_that_fall_out_of_the_index_are_named_with_the_reason(docs, tiny_c
     (docs / "new.csv").write_text("text,abstract\nthe cat,the dog\n")
     assert cdesearch("index", docs, "--model", tiny_checkpoint).returncode == 0
     again = cdesearch("index", docs, "--text-column", "abstract")
-    line = "1 file that the index held is no longer in it: old.jsonl (no column abstract (--text-column))."
+    line = "1 file that was indexed before is no longer in the index: old.jsonl (no column abstract (--text-column))."
     assert again.returncode == 0 and line in again.stderr and "--rebuild" in again.stderr
     (docs / ".cdesearchignore").write_text("00.md\n01.md\n")
-    assert "2 files that the index held are no longer in it: 00.md, 01.md (" in cdesearch("index", docs).stderr
-    assert "no longer in it" not in cdesearch("index", docs).stderr, "once is enough"
+    assert (
+        "2 files that were indexed before are no longer in the index: 00.md, 01.md (" in cdesearch("index", docs).stderr
+    )
+    assert "no longer in the index" not in cdesearch("index", docs).stderr, "once is enough"
 
 
 @pytest.mark.parametrize("size", ["0", "-5MB", "1e400", "nan"])
 def test_a_file_size_that_would_empty_the_index_is_refused(docs, size):
     done = cdesearch("index", docs, "--max-file-size", size)
-    assert done.returncode == 2 and "is no file size" in done.stderr and not (docs / ".cdesearch").exists()
+    assert done.returncode == 2 and "is not a file size" in done.stderr and not (docs / ".cdesearch").exists()
 
 
 @pytest.mark.parametrize("damage", [b"", b"PAR1 nothing", b"PAR1" + b"\xff" * 100 + b"PAR1"])
