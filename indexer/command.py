@@ -149,7 +149,7 @@ def _summarise(report: "Report") -> None:
         console.print(_dropped(report.dropped), markup=False)
     if report.n_files["ignored"]:
         console.print(
-            f"Ignored: {report.n_files['ignored']:,}. `cdesearch status{where} --files` says by which rules.",
+            f"Ignored: {report.n_files['ignored']:,}. `cdesearch status{where} --files` lists the rules.",
             markup=False,
         )
     # On one line even in a narrow terminal, so that it can be copied.

@@ -53,7 +53,7 @@ class Examined:
 
 @dataclass(frozen=True, slots=True)
 class Diagnosis:
-    """What is wrong with an index."""
+    """The result of examining an index."""
 
     folder: Path
     problem: str  # why no generation is live; "" where one is
@@ -72,12 +72,12 @@ class Diagnosis:
 
 
 def locate(path: Path | None) -> Path:
-    """The index folder that `path` is or holds, or the nearest one upward; CURRENT may be missing.
+    """The index folder at or in `path`, or the nearest one upward without a path; CURRENT may be missing.
 
     Raises IndexNotFoundError.
     """
     start = absolute(path or Path.cwd())
-    candidates = [start, start / FOLDER] if path else [place / FOLDER for place in (start, *start.parents)]
+    candidates = [start, start / FOLDER] if path else [parent / FOLDER for parent in (start, *start.parents)]
     for folder in candidates:
         if (folder / GENERATIONS).is_dir():
             return folder

@@ -111,7 +111,7 @@ def _crash(code: int) -> str:
 
 
 def _environment() -> dict[str, str]:
-    """The environment of this process with its module path, and one thread a worker, as there is a worker a core."""
+    """The environment of this process, with its module path and one thread for each worker."""
     module_path = os.pathsep.join(folder for folder in sys.path if folder)
     return os.environ | {
         "PYTHONPATH": module_path,

@@ -125,7 +125,7 @@ class Reader:
             seen: set[str] = set()
             for document in read(source, stream, self._columns, left_out):
                 if len(document.text) > self.limits.characters:
-                    raise UnreadableError(f"holds more than {self.limits.characters:,} characters of text")
+                    raise UnreadableError(f"has more than {self.limits.characters:,} characters of text")
                 before = len(seen)
                 for chunk in self._chunker.split(document):
                     if chunk.id not in seen:  # a file may contain a record twice
