@@ -152,7 +152,7 @@ class BuildJob:
         return cache.embedded
 
     def _sample_vectors(self, tables: Tables, sample: ContextSample) -> Floats:
-        """The unit vectors (n, d) of the sampled chunks, read from the table, because queries search these.
+        """The unit vectors (n, d) of the sampled chunks as the table stores them, with which queries are compared.
 
         A build that was stopped may have sampled chunks that no longer exist; they are left out.
         """

@@ -2,7 +2,6 @@
 
 load            loads a checkpoint as an encoder
 encoder         prefixes, batches, contexts
-length_batches  groups texts into batches of similar length
 corpus_context  the context of texts in memory
 embedder        the model without an index, for programs that store vectors themselves
 runtime         the protocol of the libraries that compute the networks

@@ -24,7 +24,7 @@ def read(
             yield _tidy(document)
     except (UnreadableError, MemoryError):
         raise
-    except Exception as error:  # whatever a parser raises: one file is lost, and the run goes on
+    except Exception as error:  # parsers raise many errors; only this file is lost
         raise UnreadableError(f"its parser failed ({type(error).__name__})") from error
 
 

@@ -14,7 +14,7 @@ from indexer.embedding.spool import Spool
 def draw_sample(
     spool: Spool, encoder: Encoder, size: int, seed: int, old: Context | None, progress: Progress
 ) -> ContextSample:
-    """Sample the spooled corpus anew, count its tokens, and run the sampled texts through the first stage.
+    """Sample the spooled corpus, count its tokens, and run the sampled texts through the first stage.
 
     First-stage vectors of texts that `old` contains as well are reused.
     """

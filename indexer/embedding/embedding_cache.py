@@ -63,7 +63,7 @@ class EmbeddingCache:
         return np.stack([found[content] for content in hashes])
 
     def drop(self) -> None:
-        """Delete the table."""
+        """Delete the table, which a finished generation does not need."""
         self._database.drop_table(TABLE)
 
     def _from_base(self, hashes: Sequence[str]) -> dict[str, Floats]:

@@ -73,5 +73,5 @@ def _text(value: Any) -> str:
 
 
 def _short(identity: str) -> str:
-    """An id as it is; of one that is longer than MAX_ID, the beginning and a hash."""
+    """An id of at most MAX_ID characters unchanged, and the beginning and a hash of a longer one."""
     return identity if len(identity) <= MAX_ID else f"{identity[:MAX_ID]}...{text_hash(identity)}"

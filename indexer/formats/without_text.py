@@ -1,4 +1,4 @@
-"""Files without text to search for, which any folder may hold: they are ignored, and the user need not be warned."""
+"""Kinds of files without text to search for, such as images. They are ignored and not reported as skipped."""
 
 _SUFFIXES = {
     "image": ".png .jpg .jpeg .gif .bmp .ico .icns .webp .avif .heic .heif .tif .tiff .svg .psd .xcf .raw .cr2 .nef",

@@ -227,7 +227,7 @@ def test_ctrl_c_while_files_are_read_is_quiet_and_ends_the_workers(tmp_path, tin
     os.killpg(run.pid, signal.SIGINT)
     _, errors = run.communicate(timeout=60)
     assert run.returncode == 130
-    assert errors.strip() == "Stopped. What is embedded is kept: the same command continues."
+    assert errors.strip() == "Stopped. Finished embeddings are kept: the same command continues."
 
 
 def test_build_works_from_a_script_without_a_main_guard(tmp_path, tiny_checkpoint):

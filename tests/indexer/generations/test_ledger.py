@@ -46,7 +46,7 @@ def test_the_ledger_is_indented_json_that_ends_with_a_newline(folder):
     assert (folder / LEDGER).read_text() == '{\n  "generations": [\n    "aaaaaaaaaaaa"\n  ]\n}\n'
 
 
-def test_a_generation_counts_only_while_its_folder_is_there(folder):
+def test_a_generation_counts_only_while_its_folder_exists(folder):
     first, second = add(folder, *NAMES[:2])
     third = folder / GENERATIONS / NAMES[2]
     record(folder, third)
@@ -57,7 +57,7 @@ def test_a_generation_counts_only_while_its_folder_is_there(folder):
     assert own_generations(folder) == [second]
 
 
-def test_a_symbolic_link_in_the_place_of_a_generation_is_no_generation(folder, tmp_path):
+def test_a_symbolic_link_in_the_place_of_a_generation_is_not_a_generation(folder, tmp_path):
     elsewhere = tmp_path / "elsewhere"
     elsewhere.mkdir()
     (generation,) = add(folder, NAMES[0])
@@ -99,7 +99,7 @@ def test_a_generation_that_cannot_be_deleted_yet_stays_listed_and_goes_the_next_
     assert not generation.exists() and listed(folder) == []
 
 
-def test_a_ledger_that_says_the_same_is_not_written_again(folder):
+def test_an_unchanged_ledger_is_not_written_again(folder):
     add(folder, NAMES[0])
     remove(folder, [])
     before = (folder / LEDGER).stat()
@@ -108,7 +108,7 @@ def test_a_ledger_that_says_the_same_is_not_written_again(folder):
     assert (after.st_ino, after.st_mtime_ns) == (before.st_ino, before.st_mtime_ns)
 
 
-def test_a_missing_ledger_is_written_though_there_is_nothing_to_list(folder):
+def test_a_missing_ledger_is_written_even_when_it_is_empty(folder):
     assert own_generations(folder) == []
     remove(folder, [])
     assert listed(folder) == []
