@@ -23,11 +23,9 @@ class OpenIndex:
         """The index on disk, with its manifest."""
         return self._searcher.index
 
-    def search(
-        self, query: str, k: int = 10, mode: Mode = "hybrid", path: str | None = None, context: bool = True
-    ) -> SearchResult:
+    def search(self, query: str, k: int = 10, mode: Mode = "hybrid", path: str | None = None) -> SearchResult:
         """The `k` best chunks, best first, as a sequence of hits; raises QueryError."""
-        return self._searcher.search(query, k, mode, path, context)
+        return self._searcher.search(query, k, mode, path)
 
 
 def open(

@@ -42,9 +42,6 @@ def query(
     model: Annotated[
         Path | None, typer.Option(help="The model that built the index, if it is not the one that ships.")
     ] = None,
-    context_off: Annotated[
-        bool, typer.Option("--context-off", help="Encode the query without context, to compare.")
-    ] = False,
     full: Annotated[bool, typer.Option("--full", help="Show whole chunks.")] = False,
     as_json: Annotated[bool, typer.Option("--json", help="Print one JSON object.")] = False,
 ) -> None:
@@ -57,7 +54,7 @@ def query(
     from cdesearch.search.searcher import Searcher
 
     searcher = Searcher(opened, model=model)
-    result = searcher.search(text, k, mode, path, not context_off)
+    result = searcher.search(text, k, mode, path)
     if result.truncated_to is not None:
         typer.echo(f"The query is longer than {result.truncated_to} tokens: the model reads only its start.", err=True)
     if as_json:

@@ -33,7 +33,6 @@ class Query:
     k: int = 10
     mode: Mode = "hybrid"
     path: str | None = None  # a glob
-    context: bool = True  # else the query is encoded in the null context
 
 
 @dataclass(frozen=True, slots=True)
@@ -105,7 +104,7 @@ class GenerationReader:
         columns = ["vector", "document_id"] if is_hybrid and self.index.manifest.has_parts else ["vector"]
         later = self._executor.submit(self._lexical_hits, query, condition, ["_score", *columns]) if is_hybrid else None
         encoder = self._encoder(self.index)
-        vector = encoder.encode([query.text], "query", self.index.context_for(encoder) if query.context else None)[0]
+        vector = encoder.encode([query.text], "query", self.index.context_for(encoder))[0]
         opened.result()
         dense_hits = self._dense_hits(vector, query.k, condition, ["_distance", *columns])
         if later is None:

@@ -61,10 +61,8 @@ class Searcher:
         """The model; raises ModelError, IndexUntrustedError, or IndexMismatchError where another built the index."""
         return self._encoder_for(self.index)
 
-    def search(
-        self, query: str, k: int = 10, mode: Mode = "hybrid", path: str | None = None, context: bool = True
-    ) -> SearchResult:
-        """The `k` best chunks, best first. `path` is a glob; without `context` the query gets the null context.
+    def search(self, query: str, k: int = 10, mode: Mode = "hybrid", path: str | None = None) -> SearchResult:
+        """The `k` best chunks, best first. `path` is a glob.
 
         Raises QueryError for a query, `k`, `mode` or `path` that has no meaning and IndexStateError for an index that
         cannot be used. Where updates have removed the generation that was open, the newest one is opened and answers.
@@ -73,7 +71,7 @@ class Searcher:
         _check(query, k, mode, path)
         index = self.index  # one answer reads one generation, even where another thread opens a newer one
         most = max(1, index.manifest.n_chunks)  # LanceDB reserves memory for k rows
-        request = Query(query, min(k, most), mode, path, context)
+        request = Query(query, min(k, most), mode, path)
         try:
             result = self._reader(index).search(request)
         except IndexDamagedError:

@@ -49,9 +49,9 @@ def paths(hits):
     return [hit.chunk.path for hit in hits]
 
 
-def brute_force(searcher, query, context=True):
+def brute_force(searcher, query):
     table = searcher.index.chunks.search().select(["path", "vector"]).limit(100).to_arrow()
-    vector = searcher.encoder.encode([query], "query", searcher.index.context if context else None)[0]
+    vector = searcher.encoder.encode([query], "query", searcher.index.context)[0]
     cosines = to_unit(np.stack(table["vector"].to_numpy())) @ vector
     return dict(zip(table["path"].to_pylist(), cosines.tolist(), strict=True))
 
@@ -67,10 +67,9 @@ def test_each_mode_ranks_by_its_own_score(searcher):
         assert sorted((hit.score for hit in hits), reverse=True) == [hit.score for hit in hits]
 
 
-@pytest.mark.parametrize("context", [True, False])
-def test_dense_scores_are_the_exact_cosines(searcher, context):
-    expected = brute_force(searcher, "how to cook", context)
-    hits = searcher.search("how to cook", mode="dense", context=context)
+def test_dense_scores_are_the_exact_cosines(searcher):
+    expected = brute_force(searcher, "how to cook")
+    hits = searcher.search("how to cook", mode="dense")
     assert paths(hits) == sorted(expected, key=expected.get, reverse=True)
     assert {hit.chunk.path: hit.dense_score for hit in hits} == pytest.approx(expected, abs=1e-6)
 
