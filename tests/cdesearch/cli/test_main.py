@@ -77,7 +77,7 @@ def test_status(indexed):
         (["index", "nowhere"], "no folder or file"),
         (["index", ""], "An argument is empty."),
         (["-k", "3"], "Missing argument 'words'. See `cdesearch query --help`."),
-        (["index", ".", "--max-file-size", "big"], "no file size"),
+        (["index", ".", "--max-file-size", "big"], "not a file size"),
         (["index", ".", "--model", "nowhere"], "not a checkpoint"),
         (
             ["index", ".", "--model", "me/model"],
