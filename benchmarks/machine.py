@@ -1,4 +1,4 @@
-"""On what was it measured?"""
+"""The machine and the versions that a measurement was made with."""
 
 import os
 import platform
@@ -27,7 +27,7 @@ def describe() -> dict[str, Any]:
 
 
 def peak_memory() -> int:
-    """Bytes that this process has held at most. getrusage would count its parent's, too, from before the exec."""
+    """The peak memory of this process in bytes. getrusage would include that of its parent before the exec."""
     lines = Path("/proc/self/status").read_text(encoding="utf-8").splitlines()
     return 1024 * int(next(line for line in lines if line.startswith("VmHWM")).split()[1])
 

@@ -1,4 +1,4 @@
-"""What was measured, against which bar, and where it is kept."""
+"""Measured numbers, the targets they have to meet, and the files they are kept in."""
 
 import json
 import sys
@@ -18,8 +18,8 @@ RESULTS = Path(__file__).parent / "results"
 
 
 @dataclass(frozen=True, slots=True)
-class Figure:
-    """One measured number and the bar it has to pass."""
+class Measurement:
+    """One measured number and the target that it has to meet."""
 
     name: str
     value: float
@@ -30,48 +30,56 @@ class Figure:
 
     @property
     def bar(self) -> str:
-        """What was asked."""
+        """The target as text, or empty."""
         if self.at_least is not None:
             return f">= {self.at_least:g}"
         return "" if self.at_most is None else f"<= {self.at_most:g}"
 
     @property
     def passes(self) -> bool:
-        """Whether the bar is met; without one, yes."""
+        """Whether the target is met, or there is none."""
         return (self.at_least is None or self.value >= self.at_least) and (
             self.at_most is None or self.value <= self.at_most
         )
 
 
-def measure(kind: str, suites: Mapping[str, Callable[[], list[Figure]]], settings: dict[str, Any], out: Path) -> None:
-    """Run every suite, show its figures, and keep them as JSON named by suite, date and commit."""
+def measure(
+    kind: str, suites: Mapping[str, Callable[[], list[Measurement]]], settings: dict[str, Any], out: Path
+) -> None:
+    """Run every suite, show its measurements, and keep them as JSON named by suite, date and commit."""
     machine = describe()
     out.mkdir(parents=True, exist_ok=True)
     for name, suite in suites.items():
-        figures = suite()
-        _show(figures)
-        record = {"machine": machine, "settings": settings, "figures": [asdict(figure) for figure in figures]}
+        measurements = suite()
+        _show(measurements)
+        record = {
+            "machine": machine,
+            "settings": settings,
+            "figures": [asdict(measurement) for measurement in measurements],
+        }
         file = out / f"{kind}-{name}-{machine['date']}-{machine['commit']}.json"
         file.write_text(json.dumps(record, indent=2) + "\n", encoding="utf-8")
         print(f"Written to {file}")
 
 
-def chosen(suites: Mapping[str, Callable[[], list[Figure]]], only: str) -> dict[str, Callable[[], list[Figure]]]:
-    """The suites that `only` names, between commas; raises InputError."""
+def chosen(
+    suites: Mapping[str, Callable[[], list[Measurement]]], only: str
+) -> dict[str, Callable[[], list[Measurement]]]:
+    """The suites that `only` names, separated by commas; raises InputError."""
     names = only.split(",")
     if unknown := [name for name in names if name not in suites]:
         raise InputError(f"There is no suite {', '.join(unknown)}.", f"Name some of {', '.join(suites)}.")
     return {name: suites[name] for name in names}
 
 
-def _show(figures: list[Figure]) -> None:
-    table = Table("what", "value", "unit", "bar", "")
-    for figure in figures:
-        verdict = "" if not figure.bar else "passes" if figure.passes else "misses"
-        table.add_row(figure.name, f"{figure.value:,.3g}", figure.unit, figure.bar, verdict)
+def _show(measurements: list[Measurement]) -> None:
+    table = Table("measurement", "value", "unit", "target", "")
+    for measurement in measurements:
+        result = "" if not measurement.bar else "met" if measurement.passes else "missed"
+        table.add_row(measurement.name, f"{measurement.value:,.3g}", measurement.unit, measurement.bar, result)
     show(table)
 
 
 def show(table: Table) -> None:
-    """Print a table whole where nobody has set a width: in a file or a pipe."""
+    """Print a table; in a file or a pipe at a width that holds all columns."""
     Console(width=None if sys.stdout.isatty() else WIDE).print(table)

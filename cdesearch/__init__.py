@@ -7,7 +7,7 @@ for hit in cdesearch.open("docs").search("how do I reset a password"):
     print(hit.score, hit.chunk.location)
 """
 
-TYPE_CHECKING = False  # type checkers take it for true; importing `typing` would delay every start
+TYPE_CHECKING = False  # type checkers treat it as true; importing `typing` would delay every start
 if TYPE_CHECKING:
     from typing import Any
 
@@ -31,7 +31,7 @@ _HOMES = {
 
 
 def __getattr__(name: str) -> "Any":
-    """Load a public name when it is first asked for, so that `import cdesearch` stays light."""
+    """Load a public name when it is first used, so that `import cdesearch` stays light."""
     if name not in _HOMES:
         raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
     from importlib import import_module

@@ -1,4 +1,4 @@
-"""The process `cdesearch` or `python -m cdesearch`, from its first moment."""
+"""The entry point of the commands `cdesearch` and `python -m cdesearch`."""
 
 import os
 import signal
@@ -8,7 +8,7 @@ INTERRUPTED = 130
 
 def main() -> None:
     """Run the command line. Ctrl-C while its modules are still being imported ends the process without a traceback."""
-    if signal.getsignal(signal.SIGINT) is signal.default_int_handler:  # a caller that ignores Ctrl-C keeps doing so
+    if signal.getsignal(signal.SIGINT) is signal.default_int_handler:  # else the caller ignores Ctrl-C
         signal.signal(signal.SIGINT, lambda *_: os._exit(INTERRUPTED))
         from cdesearch.cli.main import main as run
 

@@ -1,4 +1,4 @@
-"""The Python face: build an index, open it, search it."""
+"""The Python interface: build an index, open it, search it."""
 
 from importlib.metadata import entry_points
 from os import PathLike
@@ -13,7 +13,7 @@ from cdesearch.store.index import Index
 
 
 class OpenIndex:
-    """An index ready to answer."""
+    """An index that is open for searching."""
 
     def __init__(self, searcher: Searcher) -> None:
         self._searcher = searcher
@@ -23,20 +23,18 @@ class OpenIndex:
         """The index on disk, with its manifest."""
         return self._searcher.index
 
-    def search(
-        self, query: str, k: int = 10, mode: Mode = "hybrid", path: str | None = None, context: bool = True
-    ) -> SearchResult:
+    def search(self, query: str, k: int = 10, mode: Mode = "hybrid", path: str | None = None) -> SearchResult:
         """The `k` best chunks, best first, as a sequence of hits; raises QueryError."""
-        return self._searcher.search(query, k, mode, path, context)
+        return self._searcher.search(query, k, mode, path)
 
 
 def open(
     folder: str | PathLike[str] | None = None, device: Device = "auto", model: str | PathLike[str] | None = None
 ) -> OpenIndex:
-    """Open the index of `folder`; None looks upward from the working directory. Raises IndexStateError.
+    """Open the index of `folder`; None finds the nearest index upward from the working directory.
 
-    `model` names the model that built the index, where that is not the one that ships: so the caller confirms it for
-    this call. Nothing is downloaded.
+    `model` names the model that built the index, where that is not the model that ships. Naming it confirms it for this
+    call. Nothing is downloaded. Raises IndexStateError.
     """
     index = Index.open(None if folder is None else _path(folder))
     return OpenIndex(Searcher(index, device=device, model=None if model is None else _path(model)))
@@ -56,8 +54,8 @@ def build(
 ) -> OpenIndex:
     """Index files and folders, or bring their index up to date, and open it; raises CdesearchError.
 
-    No paths: the nearest index upward from the working directory is brought up to date. The keywords are the options of
-    `cdesearch index`.
+    Without paths the nearest index upward from the working directory is brought up to date. The keywords are the
+    options of `cdesearch index`.
     """
     (builder,) = entry_points(group="cdesearch.builders", name="folder")
     folder: Path = builder.load()(
@@ -80,5 +78,5 @@ def _path(value: str | PathLike[str]) -> Path:
     except TypeError:
         kind = type(value).__name__
         raise InputError(
-            f"A path is a str or a pathlib.Path, not {kind}.", 'Give each as an argument of its own: ("docs", "notes").'
+            f"A path is a str or a pathlib.Path, not {kind}.", 'Give each path as its own argument: ("docs", "notes").'
         ) from None

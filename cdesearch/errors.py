@@ -1,23 +1,23 @@
-"""Every error a person can meet, each with one cause and one remedy.
+"""Every error that a user can see, each with one cause and one remedy.
 
 CdesearchError                exit code 2 on the command line
-├── InputError                what was typed or given cannot be used
-│   ├── SourceError           no such folder or file, nothing readable in it, a column that is not there
-│   └── QueryError            an empty query, one without words, one far too long
+├── InputError                an argument or option cannot be used
+│   ├── SourceError           a folder, file or column does not exist, or holds nothing readable
+│   └── QueryError            a query is empty, has no words, or is far too long
 ├── IndexStateError           the index on disk cannot be used as it is
-│   ├── IndexNotFoundError    no index here or above
+│   ├── IndexNotFoundError    there is no index in this folder or above it
 │   ├── IndexDamagedError     a file of the index is missing or does not parse
-│   ├── IndexMismatchError    built by another model, another context or another format version
-│   ├── IndexUntrustedError   asks for more than its user has confirmed, or is not made of plain files
+│   ├── IndexMismatchError    another model, context or format version built the index
+│   ├── IndexUntrustedError   the index needs what its user has not confirmed, or is not made of plain files
 │   └── IndexBusyError        another build holds the lock
 ├── ModelError                a checkpoint folder cannot be loaded
-├── TrainingError             a run went wrong; its last good state is kept
-└── StorageError              the disk is full, or the place is read-only
+├── TrainingError             training failed; its last good state is kept
+└── StorageError              the disk is full, or a folder is read-only
 """
 
 
 class CdesearchError(Exception):
-    """Root of the tree: `cause` says what is wrong, `remedy` how to mend it; `str()` gives both in one line."""
+    """The root of the tree. `cause` says what is wrong, `remedy` how to fix it; `str()` joins both in one line."""
 
     exit_code = 2
 
@@ -28,7 +28,7 @@ class CdesearchError(Exception):
 
 
 class InputError(CdesearchError):
-    """What was typed or given cannot be used."""
+    """An argument or option cannot be used."""
 
 
 class SourceError(InputError):
@@ -44,7 +44,7 @@ class IndexStateError(CdesearchError):
 
 
 class IndexNotFoundError(IndexStateError):
-    """There is no index here or in any folder above."""
+    """There is no index in a folder or in any folder above it."""
 
 
 class IndexDamagedError(IndexStateError):
@@ -52,11 +52,11 @@ class IndexDamagedError(IndexStateError):
 
 
 class IndexMismatchError(IndexStateError):
-    """The index was built by another model, another context or another format version."""
+    """Another model, context or format version built the index."""
 
 
 class IndexUntrustedError(IndexStateError):
-    """The index asks for a model or folders that its user has not confirmed, or holds a link or a device."""
+    """The index needs a model or folders that its user has not confirmed, or contains a link or a device."""
 
 
 class IndexBusyError(IndexStateError):
@@ -68,8 +68,8 @@ class ModelError(CdesearchError):
 
 
 class TrainingError(CdesearchError):
-    """A run went wrong; its last good state is kept."""
+    """Training failed; its last good state is kept."""
 
 
 class StorageError(CdesearchError):
-    """The disk is full, or the place to write is read-only."""
+    """The disk is full, or the folder to write to is read-only."""

@@ -1,4 +1,4 @@
-"""Text that comes from files, made safe to print."""
+"""Printing: text from files made safe for a terminal, tables, paragraphs and JSON."""
 
 import json
 import sys
@@ -6,16 +6,16 @@ import unicodedata
 from collections.abc import Sequence
 from typing import Any
 
-# Control characters (Cc) steer the terminal, surrogates (Cs) cannot be encoded, and line and paragraph separators
-# (Zl, Zp) break one line into two. Format characters (Cf) may reverse the direction of a whole line or hide text.
+# Control characters (Cc) are commands to the terminal, surrogates (Cs) cannot be encoded, and line and paragraph
+# separators (Zl, Zp) break one line into two. Format characters (Cf) can reverse the direction of a line or hide text.
 _UNSAFE = {"Cc", "Cf", "Cs", "Zl", "Zp"}
 # Scripts and emoji need these format characters to join letters or to keep them apart, and a soft hyphen is harmless.
 _JOINERS = {"\u00ad", "\u200c", "\u200d", "\u2060"}
-LEAST_COLUMN = 16  # characters of the widest column of a table, where a terminal is narrow
+MIN_COLUMN = 16  # characters that the widest column of a table must have; a narrower terminal gets lines instead
 
 
 def printable(text: str) -> str:
-    """`text` with every unsafe character written as an escape such as `\\x1b`, also a tab."""
+    """`text` with every unsafe character, tabs included, written as an escape such as `\\x1b`."""
     if text.isascii() and text.isprintable():
         return text
     return "".join(_escaped(character) for character in text)
@@ -27,7 +27,7 @@ def counted(number: int, noun: str) -> str:
 
 
 def print_rows(rows: Sequence[Sequence[str]]) -> None:
-    """Print cells in columns; on a narrow terminal the widest cells go on below themselves, or each row by itself."""
+    """Print cells in columns. A narrow terminal wraps the widest column, a very narrow one shows each row as a line."""
     from textwrap import fill
 
     from rich.console import Console
@@ -41,7 +41,7 @@ def print_rows(rows: Sequence[Sequence[str]]) -> None:
             cells = (f"{cell:<{width}}" for cell, width in zip(row, widths, strict=True))
             sys.stdout.write("  ".join(cells).rstrip() + "\n")
         return
-    if sum(widths) - max(widths) + 2 * len(widths) + LEAST_COLUMN > console.width:
+    if sum(widths) - max(widths) + 2 * len(widths) + MIN_COLUMN > console.width:
         for row in rows:
             line = "  ".join(cell.strip() for cell in row)
             sys.stdout.write(fill(line, console.width, subsequent_indent="  ", break_on_hyphens=False) + "\n")
@@ -63,7 +63,7 @@ def print_text(text: str) -> None:
 
 
 def print_json(value: Any) -> None:
-    """Print one JSON value on stdout; ASCII alone on a terminal and where stdout is not UTF-8."""
+    """Print one JSON value on stdout; in pure ASCII on a terminal and where stdout is not UTF-8."""
     is_utf8 = (sys.stdout.encoding or "").lower().replace("-", "") == "utf8"
     sys.stdout.write(json.dumps(value, ensure_ascii=sys.stdout.isatty() or not is_utf8) + "\n")
 

@@ -1,4 +1,4 @@
-"""Vectors of your own texts in the context of your own corpus, to keep wherever you like.
+"""Embed texts in the context of a corpus, and store the vectors wherever you like.
 
 python examples/embed_in_context.py
 """
@@ -21,5 +21,5 @@ vectors = embedder.encode(documents, prompt_name="document", dataset_embeddings=
 query = embedder.encode("which vessels lead to the heart", prompt_name="query", dataset_embeddings=corpus)
 
 scores = embedder.similarity(query, vectors)[0]
-for place in scores.argsort()[::-1][:3]:
-    print(f"{scores[place]:.3f}  {documents[place]}")
+for index in scores.argsort()[::-1][:3]:
+    print(f"{scores[index]:.3f}  {documents[index]}")

@@ -1,4 +1,4 @@
-"""A LanceDB table of your own whose vectors know their corpus.
+"""A LanceDB table whose vectors are embedded in the context of a corpus.
 
 python examples/lancedb_table.py DATABASE_FOLDER
 """
@@ -17,14 +17,14 @@ folder = Path(sys.argv[1])
 folder.mkdir(parents=True, exist_ok=True)
 notes = ["Knead the dough and let it rise.", "The moon pulls the tides.", "Simmer the onions in butter."]
 
-# The context is a file: it must be the same when rows are added and when queries come.
+# The context is a file: it must be the same when rows are added and when queries are embedded.
 context = folder / "context.safetensors"
 Embedder().sample_context(notes).save(context)
 embeddings = get_registry().get("cdesearch").create(context=str(context))
 
 
 class Note(LanceModel):
-    """LanceDB fills the vector from the text."""
+    """A row, whose vector LanceDB computes from its text."""
 
     text: str = embeddings.SourceField()
     vector: Vector(embeddings.ndims()) = embeddings.VectorField()  # type: ignore[valid-type]

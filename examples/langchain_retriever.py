@@ -13,7 +13,7 @@ folder, question = sys.argv[1:]
 # Builds the index, or brings it up to date.
 cdesearch.build(folder)
 
-# A retriever is a runnable: put it in front of any chain.
+# A retriever is a runnable: use it as the first step of any chain.
 retriever = CdesearchRetriever(folder=folder, k=3)
 for document in retriever.invoke(question):
     print(document.metadata["source"], document.page_content.splitlines()[0])

@@ -13,7 +13,7 @@ folder, question = sys.argv[1:]
 # Builds the index, or brings it up to date.
 cdesearch.build(folder)
 
-# Hand it to a RetrieverQueryEngine with the language model of your choice, or read the nodes yourself.
+# Pass the retriever to a RetrieverQueryEngine with the language model of your choice, or use its nodes directly.
 retriever = CdesearchRetriever(folder, k=3)
 for found in retriever.retrieve(question):
     print(f"{found.score:.2f}", found.node.metadata["source"], found.node.get_content().splitlines()[0])

@@ -19,14 +19,14 @@ folder = Path(sys.argv[1])
 
 
 def rows(name: str) -> list[dict[str, str]]:
-    """Lines of a file, with mteb's names."""
+    """The rows of a JSONL file, with the field names of mteb."""
     lines = (folder / name).read_text(encoding="utf-8").splitlines()
     found = [json.loads(line) for line in lines]
     return [{"id": row["_id"], "title": row.get("title", ""), "text": row["text"]} for row in found]
 
 
 class LocalTask(AbsTaskRetrieval):
-    """Any mteb task does; this one reads what lies on your disk."""
+    """A task that reads a folder on disk. Any other mteb task can be used in its place."""
 
     metadata = TaskMetadata(
         name="LocalRetrieval",
@@ -41,7 +41,7 @@ class LocalTask(AbsTaskRetrieval):
     )
 
     def load_data(self, **_: object) -> None:
-        """Corpus, queries and judgements."""
+        """Read the corpus, the queries and the relevance judgements."""
         judged: dict[str, dict[str, int]] = {}
         for line in (folder / "qrels" / "test.tsv").read_text().splitlines()[1:]:
             query, document, grade = line.split("\t")

@@ -1,9 +1,9 @@
-"""Make training pairs from Python sources: what a docstring promises, and the code that keeps the promise.
+"""Make training pairs from Python sources: the start of a docstring as the query, the code as the document.
 
     python examples/pairs_from_python.py OUT.jsonl [FOLDER] [--at-most N]
 
-Without FOLDER the standard library of this very Python is read, so there is real data on every machine. The query is
-the first paragraph of a function's docstring, the document is the function without it.
+Without FOLDER the standard library of the running Python is read, so there is real data on every machine. The query is
+the first paragraph of the docstring of a function or class; the document is its code without the docstring.
 """
 
 import argparse
@@ -19,7 +19,7 @@ LINES = range(3, 60)  # in a document
 
 
 def pairs_of(file: Path) -> Iterator[dict[str, str]]:
-    """The documented functions and classes of one file."""
+    """The pairs from the documented functions and classes of one file."""
     try:
         source = file.read_text(encoding="utf-8")
         tree = ast.parse(source)
@@ -28,10 +28,10 @@ def pairs_of(file: Path) -> Iterator[dict[str, str]]:
     for node in ast.walk(tree):
         if not isinstance(node, Function):
             continue
-        promise = " ".join((ast.get_docstring(node) or "").partition("\n\n")[0].split())
+        query = " ".join((ast.get_docstring(node) or "").partition("\n\n")[0].split())
         code = _without_docstring(node, source.splitlines())
-        if len(promise.split()) in WORDS and code.count("\n") in LINES:
-            yield {"query": promise, "document": code}
+        if len(query.split()) in WORDS and code.count("\n") in LINES:
+            yield {"query": query, "document": code}
 
 
 def _without_docstring(node: Function, lines: list[str]) -> str:
@@ -45,7 +45,7 @@ def _without_docstring(node: Function, lines: list[str]) -> str:
 
 
 def main() -> None:
-    """Write one JSON line a pair."""
+    """Write one JSON line for each pair."""
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("out", type=Path)
     parser.add_argument("folder", type=Path, nargs="?", default=Path(sysconfig.get_path("stdlib")))

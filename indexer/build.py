@@ -1,4 +1,4 @@
-"""Files and folders to an index: what is to be done, and under which lock."""
+"""Files and folders to an index: under a lock, with settings and a plan."""
 
 import errno
 import os
@@ -10,89 +10,91 @@ from pathlib import Path
 
 from cdesearch.encode.load import check_model, load_encoder
 from cdesearch.errors import IndexNotFoundError, InputError, SourceError
+from cdesearch.progress import Progress
 from cdesearch.store.folder import CURRENT, absolute, check_nothing_lost
 from cdesearch.store.index import Index
-from cdesearch.store.trust import Asked, confirm
+from cdesearch.store.trust import TrustRequest, confirm
 from indexer.files.walk import Skipped, find_sources
-from indexer.formats.records import Columns
+from indexer.formats.format import Columns
 from indexer.generations.lock import locked
 from indexer.job import BuildJob
 from indexer.plan import Plan, make_plan
-from indexer.progress import Progress
 from indexer.settings import Options, Settings, index_folder, settle
 from indexer.workers.pool import Pool, worker_count
 
 
 @dataclass(frozen=True, slots=True)
 class Report:
-    """What a run did."""
+    """The outcome of a run."""
 
-    folder: Path
+    folder: Path  # of the index
     n_documents: int
     n_chunks: int
-    embedded: int
+    embedded: int  # texts that went through the model
     skipped: tuple[Skipped, ...]
-    in_part: tuple[Skipped, ...]  # indexed without the lines that could not be read
-    dropped: tuple[Skipped, ...]  # still there, but no longer in the index
-    n_files: dict[str, int]  # that were indexed, ignored and skipped
+    in_part: tuple[Skipped, ...]  # files that are indexed without the lines that could not be read
+    dropped: tuple[Skipped, ...]  # files that still exist, but are no longer in the index
+    n_files: dict[str, int]  # by outcome: indexed, ignored, skipped
     seconds: float
     size_bytes: int
     changed: bool
-    note: str | None = None  # what else its user should know
+    note: str | None = None  # a warning to the user
 
 
 def build(paths: Sequence[Path], options: Options, progress: Progress) -> Report:
-    """Index `paths`, or bring their index up to date; no paths: the nearest index upward. Raises CdesearchError.
+    """Index `paths`, or update their index; without paths, the nearest index upward. Raises CdesearchError.
 
-    Ctrl-C or a kill keeps what is embedded, and the old index until the new one is whole; the next run continues.
+    After Ctrl-C or a kill, finished embeddings and the old index are kept, and the next run continues.
     """
     started = time.time()
     paths = [_existing(absolute(path)) for path in paths]
     folder = index_folder(paths, options)
     if not paths and not os.path.lexists(folder / CURRENT):
         check_nothing_lost(folder)
-        raise IndexNotFoundError(f"There is no index in {folder} yet.", "Name what is to be indexed as well.")
+        raise IndexNotFoundError(f"There is no index in {folder} yet.", "Name the files or folders to index as well.")
     with locked(folder, options.wait):
         stored = _stored(folder, paths, options)
         settings = settle(paths, options, stored, folder)
         base = None if options.rebuild else stored
-        check_model(settings.model)
-        if base is not None:
-            base.checks.require_all_changed()
-        with base.checks.explaining() if base else nullcontext():
-            plan = _plan(settings, None if options.refresh_context else base, progress)
-            with Pool(worker_count(plan.to_read)) as pool:  # its processes start while the model loads
-                encoder = load_encoder(settings.model, options.device)
-                if base is not None:
-                    base.check_encoder(encoder)
-                embedded = None
-                if base is None or options.refresh_context or not plan.is_empty:
-                    job = BuildJob(
-                        folder,
-                        base,
-                        base is None or options.refresh_context,
-                        settings,
-                        plan,
-                        encoder,
-                        started,
-                        progress,
-                    )
-                    embedded = job.run(pool)
-        index = Index(folder)
-        return Report(
-            folder=folder,
-            n_documents=index.manifest.n_documents,
-            n_chunks=index.manifest.n_chunks,
-            embedded=embedded or 0,
-            skipped=plan.skipped,
-            in_part=plan.in_part,
-            dropped=plan.dropped,
-            n_files=plan.counts,
-            seconds=time.time() - started,
-            size_bytes=index.size_bytes(),
-            changed=embedded is not None,
-            note=_confirmed(folder, settings.asked),
-        )
+        plan, embedded = _update(folder, base, settings, options, started, progress)
+        return _report(folder, plan, embedded, started, _confirmed(folder, settings.asked))
+
+
+def _update(
+    folder: Path, base: Index | None, settings: Settings, options: Options, started: float, progress: Progress
+) -> tuple[Plan, int | None]:
+    """Plan and run one build; also returns how many texts were embedded, None where no document has changed."""
+    check_model(settings.model)
+    if base is not None:
+        base.checks.require_all_changed()
+    new_context = base is None or options.refresh_context
+    with base.checks.reporting_damage() if base else nullcontext():
+        plan = _plan(settings, None if new_context else base, progress)
+        with Pool(worker_count(plan.to_read)) as pool:  # its processes start while the model loads
+            encoder = load_encoder(settings.model, options.device)
+            if base is not None:
+                base.check_encoder(encoder)
+            if plan.is_empty and not new_context:
+                return plan, None
+            return plan, BuildJob(folder, base, new_context, settings, plan, encoder, started, progress).run(pool)
+
+
+def _report(folder: Path, plan: Plan, embedded: int | None, started: float, note: str | None) -> Report:
+    index = Index(folder)
+    return Report(
+        folder=folder,
+        n_documents=index.manifest.n_documents,
+        n_chunks=index.manifest.n_chunks,
+        embedded=embedded or 0,
+        skipped=plan.skipped,
+        in_part=plan.in_part,
+        dropped=plan.dropped,
+        n_files=plan.counts,
+        seconds=time.time() - started,
+        size_bytes=index.size_bytes(),
+        changed=embedded is not None,
+        note=note,
+    )
 
 
 def _existing(path: Path) -> Path:
@@ -100,24 +102,24 @@ def _existing(path: Path) -> Path:
         path.stat()
     except OSError as error:
         if error.errno in (errno.EACCES, errno.EPERM):
-            raise SourceError(f"{path} cannot be read (permission denied).", "Ask for the right to read it.") from None
+            raise SourceError(f"{path} cannot be read (permission denied).", "Ask its owner for access.") from None
         raise SourceError(f"There is no folder or file {path}.", "Check the spelling.") from None
     return path
 
 
-def _confirmed(folder: Path, asked: Asked) -> str | None:
-    """Record what was typed in this run, or confirmed before; returns what to say where that is not possible."""
-    if asked.is_nothing:
+def _confirmed(folder: Path, asked: TrustRequest) -> str | None:
+    """Record what the user typed in this run or confirmed before; returns a warning where that is not possible."""
+    if asked.is_empty:
         return None
     try:
         confirm(folder, asked)
     except (InputError, OSError) as error:
-        return f"Later commands will ask for the model or folders of this index again: {error}"
+        return f"Later commands will ask you to confirm the model or folders of this index again: {error}"
     return None
 
 
 def _stored(folder: Path, paths: Sequence[Path], options: Options) -> Index | None:
-    """The index as it is, whose settings hold where nothing else is asked for; a rebuild of named paths forgets it."""
+    """The stored index, whose settings are the defaults of this run; a rebuild of named paths does not use them."""
     if options.rebuild and paths:
         return None
     if not (folder / CURRENT).is_file():

@@ -11,7 +11,6 @@ import typer
 from rich.console import Console
 
 from cdesearch.errors import InputError
-from indexer.formats import UNKNOWN_FORMAT
 
 if TYPE_CHECKING:
     from indexer.build import Report
@@ -24,48 +23,50 @@ UNITS = {"": 1, "k": 1e3, "m": 1e6, "g": 1e9}
 
 
 def index(
-    paths: Annotated[list[Path] | None, typer.Argument(help="Folders and files; none: update the index here.")] = None,
+    paths: Annotated[
+        list[Path] | None, typer.Argument(help="Folders and files; none: update the nearest index.")
+    ] = None,
     folder: Annotated[
         Path | None, typer.Option("--index", help="Index folder; default: .cdesearch in the folder.")
     ] = None,
     model: Annotated[
         Path | None,
-        typer.Option(help="Checkpoint folder, or id such as jxm/cde-small-v2; default: the one that ships."),
+        typer.Option(help="Checkpoint folder, or id such as jxm/cde-small-v2; default: the model that ships."),
     ] = None,
-    device: Annotated[Literal["auto", "cpu", "cuda", "mps"], typer.Option(help="Where the model runs.")] = "auto",
-    text_column: Annotated[str | None, typer.Option(help="Column of the text in JSONL, CSV, Parquet.")] = None,
+    device: Annotated[Literal["auto", "cpu", "cuda", "mps"], typer.Option(help="Device of the model.")] = "auto",
+    text_column: Annotated[str | None, typer.Option(help="Column of the text in JSONL, CSV and Parquet files.")] = None,
     id_column: Annotated[str | None, typer.Option(help="Column of the id.")] = None,
     title_column: Annotated[str | None, typer.Option(help="Column of the title.")] = None,
     document_column: Annotated[
         str | None,
-        typer.Option(help="Column of the document that records are chunks of; default: the id before `::`."),
+        typer.Option(help="Column that names the document of a record; default: the part of its id before `::`."),
     ] = None,
     max_file_size: Annotated[str | None, typer.Option(help="Skip larger files; default: 20MB.")] = None,
-    context_size: Annotated[int | None, typer.Option(min=1, help="Chunks of context; default: the model's.")] = None,
-    seed: Annotated[int | None, typer.Option(help="Of the context sample; default: 0.")] = None,
-    rebuild: Annotated[bool, typer.Option("--rebuild", help="Start from nothing.")] = False,
+    context_size: Annotated[int | None, typer.Option(min=1, help="Chunks to sample; default: the model's.")] = None,
+    seed: Annotated[int | None, typer.Option(help="Seed of the context sample; default: 0.")] = None,
+    rebuild: Annotated[bool, typer.Option("--rebuild", help="Build the index again from the start.")] = False,
     refresh_context: Annotated[
-        bool, typer.Option("--refresh-context", help="Sample the context anew and embed again.")
+        bool, typer.Option("--refresh-context", help="Sample a new context and embed all texts again.")
     ] = False,
     strict: Annotated[
         bool,
         typer.Option(
             "--strict",
-            help="Exit 3 where files, or lines of JSONL, were skipped: what is neither indexed nor ignored. Ignored are"
-            " hidden files, what ignore files name, links, and files without text such as images.",
+            help="Exit with 3 where files or lines of JSONL were skipped. Ignored files do not count: hidden files,"
+            " those that ignore files name, links, and files without text such as images.",
         ),
     ] = False,
     wait: Annotated[bool, typer.Option("--wait", help="Wait for another run on the same index.")] = False,
-    as_json: Annotated[bool, typer.Option("--json", help="One JSON object on stdout.")] = False,
+    as_json: Annotated[bool, typer.Option("--json", help="Write one JSON object to stdout.")] = False,
 ) -> None:
-    """Index files and folders, or update an index. Only what is new, changed or gone is looked at again."""
+    """Index files and folders, or update an index. Only new and changed files are read."""
     from cdesearch.cli.slim_imports import leave_out_rest_client
+    from cdesearch.progress import shown_on_stderr
     from cdesearch.terminal import print_json
 
     leave_out_rest_client()
     from indexer.build import build
-    from indexer.formats.records import Columns
-    from indexer.progress import shown_on_stderr
+    from indexer.formats.format import Columns
     from indexer.settings import Options
 
     options = Options(
@@ -84,7 +85,7 @@ def index(
         with shown_on_stderr() as progress:
             report = build(paths or [], options, progress)
     except KeyboardInterrupt:
-        print("Stopped. What is embedded is kept: the same command continues.", file=sys.stderr)  # noqa: T201
+        print("Stopped. Finished embeddings are kept: the same command continues.", file=sys.stderr)  # noqa: T201
         raise typer.Exit(130) from None
     if as_json:
         print_json(_as_json(report))
@@ -96,9 +97,9 @@ def index(
 
 def build_quietly(paths: list[Path], *, columns: dict[str, str | None], **options: Any) -> Path:
     """Build or update the index of `paths` silently; returns its folder. `options` are fields of Options."""
+    from cdesearch.progress import Silent
     from indexer.build import build
-    from indexer.formats.records import Columns
-    from indexer.progress import Silent
+    from indexer.formats.format import Columns
     from indexer.settings import Options
 
     return build(paths, Options(columns=Columns(**columns), **options), Silent()).folder
@@ -112,22 +113,22 @@ def _bytes(size: str) -> int:
     except (ValueError, KeyError, OverflowError):
         n_bytes = 0
     if n_bytes < 1:
-        raise InputError(f"{size} is no file size.", "Write one such as 20MB.")
+        raise InputError(f"{size} is not a file size.", "Write one such as 20MB.")
     return n_bytes
 
 
 def _summarise(report: "Report") -> None:
-    from cdesearch.store.index import FOLDER
+    from cdesearch.store.folder import FOLDER
     from cdesearch.terminal import counted, printable
 
     console = Console(stderr=True, highlight=False)
     console.soft_wrap = not console.is_terminal  # a terminal would break lines within words
-    held = f"{counted(report.n_documents, 'document')}, {counted(report.n_chunks, 'chunk')}"
+    counts = f"{counted(report.n_documents, 'document')}, {counted(report.n_chunks, 'chunk')}"
     if not report.changed:
-        console.print(f"Nothing has changed: {held}.")
+        console.print(f"Nothing has changed: {counts}.")
     else:
         console.print(
-            f"{held} ({report.embedded:,} embedded) in {report.seconds:.1f} s,"
+            f"{counts} ({report.embedded:,} embedded) in {report.seconds:.1f} s,"
             f" {report.size_bytes / 1e6:,.1f} MB on disk."
         )
     if report.note:
@@ -148,24 +149,24 @@ def _summarise(report: "Report") -> None:
         console.print(_dropped(report.dropped), markup=False)
     if report.n_files["ignored"]:
         console.print(
-            f"Ignored: {report.n_files['ignored']:,}. `cdesearch status{where} --files` says by which rules.",
+            f"Ignored: {report.n_files['ignored']:,}. `cdesearch status{where} --files` lists the rules.",
             markup=False,
         )
-    # One line, however narrow the terminal is: it is there to be copied.
+    # On one line even in a narrow terminal, so that it can be copied.
     console.print(f'Next: cdesearch query{where} "your question"', markup=False, soft_wrap=True)
 
 
 def _dropped(files: "Sequence[Skipped]") -> str:
-    """One line on files that the index held and holds no longer, though they are still there."""
+    """One line about existing files that were in the index before and no longer are."""
     from cdesearch.terminal import printable
 
-    are = "file that the index held is" if len(files) == 1 else "files that the index held are"
-    reasons = list(dict.fromkeys(file.reason.partition("; ")[0] for file in files))  # without the columns there are
+    are = "file that was indexed before is" if len(files) == 1 else "files that were indexed before are"
+    reasons = list(dict.fromkeys(file.reason.partition("; ")[0] for file in files))  # without the list of columns
     which = "" if len(reasons) == 1 else "the first: "
-    line = f"{len(files):,} {are} no longer in it: {_some([file.path for file in files])} ({which}{reasons[0]})."
+    line = f"{len(files):,} {are} no longer in the index: {_some([file.path for file in files])} ({which}{reasons[0]})."
     if any("-column)" in reason for reason in reasons):
         line += (
-            " The columns that are named hold for all files of an index: give these an index of their own (--index),"
+            " Column options apply to all files of an index: give these files an index of their own (--index),"
             " or run `cdesearch index --rebuild PATH` with other options."
         )
     return printable(line)
@@ -174,6 +175,7 @@ def _dropped(files: "Sequence[Skipped]") -> str:
 def _reasons(skipped: "Sequence[Skipped]") -> list[str]:
     """A line for each reason, the most frequent first."""
     from cdesearch.terminal import printable
+    from indexer.files.walk import UNKNOWN_FORMAT
 
     by_reason: dict[str, list[str]] = {}
     formats: Counter[str] = Counter()
@@ -196,7 +198,7 @@ def _reasons(skipped: "Sequence[Skipped]") -> list[str]:
 
 
 def _some(names: Sequence[str], most: int = SHOWN_PATHS) -> str:
-    """The first few, and how many more there are."""
+    """The first `most` names, and how many more there are."""
     more = f", and {len(names) - most:,} more" if len(names) > most else ""
     return ", ".join(names[:most]) + more
 

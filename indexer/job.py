@@ -1,4 +1,4 @@
-"""One build: from a plan to the next generation of an index, top to bottom."""
+"""One build: from a plan to the next generation of an index."""
 
 from collections.abc import Callable
 from dataclasses import asdict, dataclass, replace
@@ -9,12 +9,13 @@ import numpy as np
 
 from cdesearch import __version__
 from cdesearch.context.context import Context, ContextSample, FittedContext
-from cdesearch.context.vectors import to_unit
-from cdesearch.context.whitening import Whitening
+from cdesearch.context.vectors import Floats, to_unit
 from cdesearch.encode.encoder import Encoder
-from cdesearch.errors import SourceError
+from cdesearch.errors import IndexDamagedError, SourceError
+from cdesearch.progress import Progress
 from cdesearch.store.checksums import MANIFEST, write_checksums
 from cdesearch.store.file_account import FILES, FileRecord, Outcome, write_files
+from cdesearch.store.folder import REBUILD
 from cdesearch.store.index import CONTEXT, Index
 from cdesearch.store.manifest import Manifest
 from cdesearch.store.schema import chunk_schema
@@ -22,27 +23,25 @@ from indexer.embedding.context import draw_sample, fit_whitening
 from indexer.embedding.embedding_cache import TABLE, EmbeddingCache, cache_schema
 from indexer.embedding.fill import Filling
 from indexer.embedding.spool import Spool
-from indexer.generations.generation import discard, open_building, swap_in
+from indexer.generations.generation import SAMPLE, discard, open_building, swap_in
 from indexer.generations.tables import Tables
 from indexer.plan import Plan, Record
-from indexer.progress import Progress
 from indexer.settings import Settings
 from indexer.workers.limits import Limits
 from indexer.workers.pool import Batch, Begun, Pool, Reading
 
 LIMITS = Limits()
 SPOOL = "spool.arrow"
-SAMPLE = "context.sample.safetensors"  # stages of a context that is being made: a build that was stopped goes on
-FITTED = "context.fitted.safetensors"
+FITTED = "context.fitted.safetensors"  # in an unfinished generation: the second stage of its context
 
 
 @dataclass(frozen=True, slots=True)
 class BuildJob:
-    """What one build works with. Each step is a method; `run` calls them in order."""
+    """The inputs of one build, with a method for each step; `run` calls them in order."""
 
     folder: Path  # of the index
     base: Index | None  # the live generation, where there is one
-    new_context: bool  # else the context of `base` is kept, and so are its vectors of what has not changed
+    new_context: bool  # otherwise the context of `base` is kept, with its vectors of unchanged documents
     settings: Settings
     plan: Plan
     encoder: Encoder
@@ -52,10 +51,10 @@ class BuildJob:
     def run(self, pool: Pool) -> int | None:
         """Make the next generation and swap it in; returns how many texts went through the model.
 
-        None: no document has changed, though other files may have been seen.
+        Returns None where no document has changed, although other files may have.
         """
         building = self._open_building()
-        (building / SPOOL).unlink(missing_ok=True)  # never opened for writing: it may have a second name elsewhere
+        (building / SPOOL).unlink(missing_ok=True)  # not overwritten, because it may be a hard link to another file
         spool = Spool(building / SPOOL)
         fresh = self._read_all(spool, pool)
         pool.close()
@@ -68,10 +67,13 @@ class BuildJob:
             raise SourceError(f"Nothing readable in {', '.join(map(str, self.settings.sources))}.", _why(self.plan))
         tables = Tables(building, self.encoder.dimension)
         embedded = self._fill(building, tables, spool)
+        if self._kept_base is not None and tables.chunks.count_rows() != sum(record["n_chunks"] for record in records):
+            discard(self.folder, building)
+            raise IndexDamagedError(f"The documents of {self.folder} are not those of its chunks.", REBUILD)
         self.progress.stage("Indexing words", None)
         tables.write_documents(records)
         manifest = self._manifest(Context.load(building / CONTEXT), records)
-        records.clear()  # a million of them are a gigabyte, and the indexes need memory now
+        records.clear()  # a million of them take a gigabyte, which the indexes need now
         tables.finish()
         self._finish(building, manifest)
         return embedded
@@ -87,7 +89,7 @@ class BuildJob:
             "model": self.encoder.fingerprint,
             "base": self.base.generation.name if self.base else None,
         }
-        if self._kept_base is None:  # whatever makes the context
+        if self._kept_base is None:  # everything that determines the context
             key |= {
                 "seed": self.settings.seed,
                 "context_size": self.settings.context_size,
@@ -98,9 +100,9 @@ class BuildJob:
         return open_building(self.folder, self._kept_base.generation if self._kept_base else None, key, columns)
 
     def _read_all(self, spool: Spool, pool: Pool) -> list[Record]:
-        """Read and chunk what the plan says, into the spool; returns the records of what was read.
+        """Read and chunk the files of the plan into the spool; returns the records of their documents.
 
-        The plan's files are given their outcomes.
+        The outcome of each file is entered in the plan.
         """
         settings, plan = self.settings, self.plan
         encoder = self.encoder
@@ -116,7 +118,7 @@ class BuildJob:
                 file_hash = event.file_hash
             elif isinstance(event, Batch):
                 spool.add(event.chunks)
-                # Size and time are from before the reading: a change in between shows next time.
+                # Size and time are from before the file was read, so that the next run finds a change since then.
                 stamp = {"path": source.path, "size": source.size, "mtime_ns": source.mtime_ns, "file_hash": file_hash}
                 records += [document | stamp for document in event.documents]
             else:
@@ -133,7 +135,7 @@ class BuildJob:
         return records
 
     def _fill(self, building: Path, tables: Tables, spool: Spool) -> int:
-        """Chunks, vectors and the context; returns how many texts went through the model."""
+        """Write chunks, vectors and the context; returns how many texts went through the model."""
         encoder, base = self.encoder, self._kept_base
         cache = EmbeddingCache(building, encoder.dimension, base, encoder.config.document_weight)
         filling = Filling(tables, spool, cache, encoder, self.progress)
@@ -142,19 +144,21 @@ class BuildJob:
             return cache.embedded
         sample = _load_or_make(building / SAMPLE, ContextSample, lambda: self._draw_sample(spool))
 
-        def fitted() -> FittedContext:
+        def fit() -> FittedContext:
             return _load_or_make(building / FITTED, FittedContext, lambda: fit_whitening(sample, spool, cache, encoder))
 
-        def fit() -> Whitening:
-            return fitted().whitening
-
-        filling.in_new_context(sample, fit)
-        found = tables.vectors_of(sample.sampled.chunk_ids)
-        # As the table holds them: a query's cosines are compared with these. A build that was stopped may lack some.
-        vectors = [found[chunk] for chunk in sample.sampled.chunk_ids if chunk in found]
-        sample_vectors = np.stack(vectors) if vectors else np.empty((0, encoder.dimension), np.float32)
-        _save(Context.of(fitted(), to_unit(sample_vectors)), building / CONTEXT)
+        fitted = filling.in_new_context(sample, fit)
+        _save(Context.of(fitted, self._sample_vectors(tables, sample)), building / CONTEXT)
         return cache.embedded
+
+    def _sample_vectors(self, tables: Tables, sample: ContextSample) -> Floats:
+        """The unit vectors (n, d) of the sampled chunks as the table stores them, with which queries are compared.
+
+        A build that was stopped may have sampled chunks that no longer exist; they are left out.
+        """
+        found = tables.vectors_of(sample.sampled.chunk_ids)
+        vectors = [found[chunk] for chunk in sample.sampled.chunk_ids if chunk in found]
+        return to_unit(np.stack(vectors) if vectors else np.empty((0, self.encoder.dimension), np.float32))
 
     def _draw_sample(self, spool: Spool) -> ContextSample:
         size = self.settings.context_size or self.encoder.context_size
@@ -187,7 +191,7 @@ class BuildJob:
         )
 
     def _finish_unchanged(self, building: Path, base: Index) -> None:
-        """The same documents as `base`: a new generation only where more is known of other files."""
+        """End a build with the same documents as `base`; only changes of other files need a new generation."""
         if not self.plan.has_news:
             discard(self.folder, building)
             return
@@ -204,7 +208,7 @@ class BuildJob:
 
     def _finish(self, building: Path, manifest: Manifest) -> None:
         """Write what describes the generation, and make it the live one."""
-        (building / FILES).unlink(missing_ok=True)  # a link to the last generation's
+        (building / FILES).unlink(missing_ok=True)  # not overwritten: a hard link to the file of the last generation
         write_files(list(self.plan.files.values()), building / FILES)
         manifest.save(building / MANIFEST)
         for name in (SPOOL, SAMPLE, FITTED):
@@ -223,7 +227,7 @@ Stage = TypeVar("Stage", bound=_Storable)
 
 
 def _load_or_make(file: Path, stage: type[Stage], make: Callable[[], Stage]) -> Stage:
-    """A stage of the context, from a build that was stopped or made now: chunks may depend on it already."""
+    """A stage of the context: that of a stopped build, whose chunks may depend on it, or a new one."""
     if not file.is_file():
         _save(make(), file)
     return stage.load(file)
@@ -237,7 +241,7 @@ def _save(stage: _Storable, file: Path) -> None:
 
 
 def _stored_root(folder: Path, root: Path) -> str:
-    """Relative where it lies in the index's parent, so that both can be moved together."""
+    """The root relative to the index where it is below the index's parent, so that both can be moved together."""
     return Path("..", root.relative_to(folder.parent)).as_posix() if root.is_relative_to(folder.parent) else str(root)
 
 

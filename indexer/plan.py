@@ -8,57 +8,56 @@ from typing import Any
 from cdesearch import __version__
 from cdesearch.store.file_account import OUTCOMES, FileRecord, read_files
 from cdesearch.store.index import Index
-from indexer.documents.read import hash_contents
-from indexer.files.opening import open_regular
+from indexer.files.opening import hash_contents, open_regular
 from indexer.files.walk import Found, Ignored, Skipped, Source, find_sources
 
 Record = dict[str, Any]  # a row of the documents table
 
-# A file written in the very moment in which it is read may keep its time stamp; file systems count in up to 2 seconds.
+# A file that is written while it is read may keep its time stamp: file systems have a resolution of up to 2 seconds.
 STAMP_NS = 2_000_000_000
 
 
 @dataclass(slots=True)
 class Plan:
-    """Sources to read, the records of documents whose file has not changed, and what is known of every file."""
+    """What a build has to read, what it keeps, and the outcome of every file."""
 
     to_read: list[Source] = field(default_factory=list)
-    kept: list[Record] = field(default_factory=list)
+    kept: list[Record] = field(default_factory=list)  # of documents whose file has not changed
     gone: set[str] = field(default_factory=set)  # paths whose chunks are out of date
     files: dict[str, FileRecord] = field(default_factory=dict)  # by path, in the order of the walk
-    before: dict[str, FileRecord] = field(default_factory=dict)  # what the base generation says of them
+    before: dict[str, FileRecord] = field(default_factory=dict)  # the same as recorded in the base generation
 
     @property
     def is_empty(self) -> bool:
-        """Is there nothing to do, and nothing new to remember?"""
+        """Whether there is nothing to do, and nothing new to record."""
         return not self.to_read and not self.gone and not self.has_news
 
     @property
     def has_news(self) -> bool:
-        """Has another file been seen, or has something else become of one?"""
-        return [*map(_told, self.files.values())] != [*map(_told, self.before.values())]
+        """Whether the files or their outcomes differ from those in the base generation."""
+        return [*map(_outcome, self.files.values())] != [*map(_outcome, self.before.values())]
 
     @property
     def skipped(self) -> tuple[Skipped, ...]:
-        """What should have been read and was not."""
+        """Files and folders that should have been read and were not."""
         return tuple(Skipped(file.path, file.reason) for file in self.files.values() if file.outcome == "skipped")
 
     @property
     def in_part(self) -> tuple[Skipped, ...]:
-        """Files that are indexed without what could not be read of them."""
+        """Files that are indexed without the parts that could not be read."""
         files = self.files.values()
         return tuple(Skipped(file.path, file.reason) for file in files if file.outcome == "indexed" and file.reason)
 
     @property
     def dropped(self) -> tuple[Skipped, ...]:
-        """Files that are still there, and were indexed before but no longer are."""
+        """Files that still exist and were indexed before, but no longer are."""
         indexed = {path for path, file in self.before.items() if file.outcome == "indexed"}
         files = (file for path, file in self.files.items() if path in indexed and file.outcome != "indexed")
         return tuple(Skipped(file.path, file.reason) for file in files)
 
     @property
     def counts(self) -> dict[str, int]:
-        """How many files ended in which way."""
+        """The number of files by outcome."""
         ends = Counter(file.outcome for file in self.files.values())
         return {outcome: ends[outcome] for outcome in OUTCOMES}
 
@@ -68,8 +67,8 @@ def make_plan(
 ) -> Plan:
     """Compare what was found with the base generation: by size and time first, by hash where those differ.
 
-    A file that could not be read is not tried again before it changes, or another version of cdesearch may read it.
-    With `read_all` every file counts as changed.
+    `seen` is called with 1 for each item. A file that could not be read is tried again only after it has changed, or
+    with another version of cdesearch. With `read_all` every file counts as changed.
     """
     records: dict[str, list[Record]] = {}
     plan = Plan()
@@ -100,7 +99,7 @@ def make_plan(
 
 
 def count_changes(index: Index) -> dict[str, int]:
-    """How many files are `new`, `modified` and `deleted` since the index was built; only doubtful ones are read."""
+    """How many files are `new`, `modified` and `deleted` since the index was built; only those in doubt are read."""
     sources = [source for source in index.sources if source.exists()]
     found = find_sources(sources, index.root, index.manifest.max_file_bytes)
     plan = make_plan(found, index, lambda _: None)
@@ -108,7 +107,7 @@ def count_changes(index: Index) -> dict[str, int]:
     known = [source for source in plan.to_read if source.path in before]
     return {
         "new": len(plan.to_read) - len(known),
-        "modified": sum(not _is_left_as_it_was(source, before[source.path]) for source in known),
+        "modified": sum(not _is_still_unreadable(source, before[source.path]) for source in known),
         "deleted": sum(file.outcome == "indexed" and path not in plan.files for path, file in before.items()),
     }
 
@@ -119,12 +118,12 @@ def _left_out(item: Skipped | Ignored) -> FileRecord:
     return FileRecord(item.path, "skipped", item.reason)
 
 
-def _told(file: FileRecord) -> tuple[str, str, str, str | None]:
+def _outcome(file: FileRecord) -> tuple[str, str, str, str | None]:
     return file.path, file.outcome, file.reason, file.file_hash
 
 
-def _is_left_as_it_was(source: Source, before: FileRecord) -> bool:
-    """A file that could not be read, and looks the same."""
+def _is_still_unreadable(source: Source, before: FileRecord) -> bool:
+    """Whether a file could not be read and has the same size and time since."""
     return before.outcome == "skipped" and (before.size, before.mtime_ns) == (source.size, source.mtime_ns)
 
 

@@ -1,4 +1,4 @@
-"""What to index and how: what a caller asks for, completed by what the index was built with."""
+"""What to index and how: the options of a caller, completed by the settings of an existing index."""
 
 import os
 from collections.abc import Sequence
@@ -10,23 +10,23 @@ from cdesearch.errors import IndexUntrustedError, InputError, SourceError
 from cdesearch.models.hub import is_id, stored_model
 from cdesearch.store.folder import FOLDER, absolute, chosen_folder, find_index
 from cdesearch.store.index import Index
-from cdesearch.store.manifest import MOST
-from cdesearch.store.trust import Asked, check_confirmed, outside
-from indexer.formats.records import Columns
+from cdesearch.store.manifest import MAXIMA
+from cdesearch.store.trust import TrustRequest, check_confirmed, outside
+from indexer.formats.format import Columns
 
 MAX_FILE_BYTES = 20_000_000
 
 
 @dataclass(frozen=True, slots=True)
 class Options:
-    """What a caller asks for; None means as the index was built, and for a new one the default."""
+    """The options of a caller; None means the setting of the index, and for a new index the default."""
 
-    index: Path | None = None  # what `chosen_folder` takes; None: `.cdesearch` beside the documents
-    model: Path | None = None  # None for a new index: the one that ships
+    index: Path | None = None  # as `chosen_folder` takes it; None: `.cdesearch` in the folder of the documents
+    model: Path | None = None  # None for a new index: the default model
     device: Device = "auto"
     columns: Columns = field(default_factory=Columns)
     max_file_bytes: int | None = None
-    context_size: int | None = None  # None for a new index: what the model was made for
+    context_size: int | None = None  # in chunks; None for a new index: the size for which the model was trained
     seed: int | None = None
     rebuild: bool = False
     refresh_context: bool = False
@@ -35,13 +35,13 @@ class Options:
 
 @dataclass(frozen=True, slots=True)
 class Settings:
-    """What one run works with."""
+    """The settings of one run."""
 
-    root: Path  # paths of chunks are relative to it
+    root: Path  # the paths of chunks are relative to it
     sources: tuple[Path, ...]
-    model: Path | None  # as it is opened
-    model_name: str | None  # as an index remembers it
-    asked: Asked  # what of these its user confirms
+    model: Path | None  # the checkpoint to open
+    model_name: str | None  # as the index stores it
+    asked: TrustRequest  # what the user has to confirm
     columns: Columns
     max_file_bytes: int
     context_size: int | None
@@ -49,7 +49,7 @@ class Settings:
 
 
 def index_folder(paths: Sequence[Path], options: Options) -> Path:
-    """Where the index of `paths` is or will be; no paths: the nearest index upward. Raises IndexNotFoundError."""
+    """The folder of the index of `paths`; without paths, the nearest index upward. Raises IndexNotFoundError."""
     if options.index is not None:
         return chosen_folder(options.index)
     if paths:
@@ -60,41 +60,42 @@ def index_folder(paths: Sequence[Path], options: Options) -> Path:
 
 
 def _check_owner(folder: Path) -> None:
-    """Raise IndexUntrustedError where another user has put the index that was found above the working directory.
+    """Raise IndexUntrustedError where the index that was found above the working directory belongs to another user.
 
-    Else whoever may write to /tmp or a shared folder would have the files there read by everybody who works below it.
+    Otherwise anybody who may write to /tmp or a shared folder could make everybody who works below it index and read
+    the files there.
     """
     if os.name == "nt":
         return
     sudo = os.environ.get("SUDO_UID", "")
-    mine = {os.geteuid(), int(sudo) if sudo.isdecimal() else os.geteuid()}
-    if folder.lstat().st_uid not in mine:
+    own_ids = {os.geteuid(), int(sudo) if sudo.isdecimal() else os.geteuid()}
+    if folder.lstat().st_uid not in own_ids:
         raise IndexUntrustedError(
             f"The nearest index, {folder}, belongs to another user.", f"If you mean it, add --index {folder}."
         )
 
 
 def common_folder(paths: Sequence[Path]) -> Path:
-    """The deepest folder that holds all of `paths`."""
+    """The deepest folder that contains all of `paths`."""
     return Path(os.path.commonpath([path if path.is_dir() else path.parent for path in paths]))
 
 
 def settle(paths: Sequence[Path], options: Options, stored: Index | None, folder: Path) -> Settings:
     """Complete `options` from the `stored` index in `folder`; raises SourceError, InputError or IndexUntrustedError.
 
-    Sources add up: naming a file or folder that an index does not hold yet adds it, and naming one that it holds
-    brings the whole index up to date. Only a rebuild forgets. What is typed is confirmed by that; what only the stored
-    index names must have been confirmed before, and is not looked at otherwise.
+    Sources add up: a named file or folder is added to the index unless it is already part of it, and then the whole
+    index is updated. Only a rebuild removes sources. What the user types counts as confirmed; what only the stored
+    index names must have been confirmed before, and is not opened otherwise.
     """
-    _check_number("context size", options.context_size, MOST["context_limit"])
-    _check_number("largest file size", options.max_file_bytes, MOST["max_file_bytes"])
+    _check_number("context size", options.context_size, MAXIMA["context_limit"])
+    _check_number("largest file size", options.max_file_bytes, MAXIMA["max_file_bytes"])
     sources = _sources(paths, stored)
     model_name = _model_name(options.model) if options.model or stored is None else stored.manifest.model
     untyped = [source for source in sources if not any(source.is_relative_to(path) for path in paths)]
-    check_confirmed(folder, Asked(None if options.model else model_name, outside(folder, untyped)))
+    check_confirmed(folder, TrustRequest(None if options.model else model_name, outside(folder, untyped)))
     _check_existing(sources, paths)
     root = common_folder(sources)
-    asked = Asked(model_name, outside(folder, sources))
+    asked = TrustRequest(model_name, outside(folder, sources))
     if stored is None:
         limit = MAX_FILE_BYTES if options.max_file_bytes is None else options.max_file_bytes
         seed = options.seed or 0
@@ -117,7 +118,7 @@ def settle(paths: Sequence[Path], options: Options, stored: Index | None, folder
 
 
 def _check_number(name: str, value: int | None, most: float) -> None:
-    """Raise InputError for a number with which the index could be written and not be read."""
+    """Raise InputError for a number with which an index could be written but not read again."""
     if value is not None and not 1 <= value <= most:
         raise InputError(f"{value} cannot be the {name}.", f"Choose one from 1 to {most:,}.")
 
@@ -132,7 +133,7 @@ def _check_existing(sources: Sequence[Path], typed: Sequence[Path]) -> None:
 
 
 def _model_name(model: Path | None) -> str | None:
-    """How an index remembers its model: an id of the hub as it is, for the cache may lie elsewhere tomorrow."""
+    """The model as the index stores it: an id of the hub unchanged, because the cache may be moved."""
     if model is None:
         return None
     return model.as_posix() if is_id(model) else str(absolute(model))
@@ -148,14 +149,14 @@ def _sources(paths: Sequence[Path], stored: Index | None) -> tuple[Path, ...]:
 
 
 def _check_context(options: Options, stored: Index) -> None:
-    """The context is fixed when an index is built: another one has to be asked for."""
+    """Raise InputError where the options need another context, which only --refresh-context makes."""
     if options.refresh_context:
         return
-    asked = {"seed": options.seed, "context size": options.context_size}
+    wanted = {"seed": options.seed, "context size": options.context_size}
     built = {"seed": stored.manifest.seed, "context size": stored.manifest.context_limit}
-    for name, value in asked.items():
+    for name, value in wanted.items():
         if value is not None and value != built[name]:
             raise InputError(
                 f"The index was built with {name} {built[name]}, not {value}.",
-                "Add --refresh-context to sample its context anew and embed again.",
+                "Add --refresh-context to sample a new context and embed all texts again.",
             )

@@ -12,14 +12,14 @@ from cdesearch.errors import InputError
 def train(
     recipe: Annotated[Path, typer.Argument(help="TOML file; see trainer/recipes.")],
     set_: Annotated[
-        list[str] | None, typer.Option("--set", help="section.key=value, in place of the recipe's.")
+        list[str] | None, typer.Option("--set", help="section.key=value, which replaces the value in the recipe.")
     ] = None,
-    resume: Annotated[bool, typer.Option(help="Go on from the last state in run.out.")] = False,
-    plot: Annotated[bool, typer.Option(help="Draw the run into run.svg in the end.")] = False,
+    resume: Annotated[bool, typer.Option(help="Continue from the last state in run.out.")] = False,
+    plot: Annotated[bool, typer.Option(help="Draw the run into run.svg at the end.")] = False,
 ) -> None:
     """Train a contextual model from pairs of query and document."""
+    from cdesearch.progress import shown_on_stderr
     from trainer.recipe import load_recipe
-    from trainer.run.display import shown_on_stderr
     from trainer.run.plot import draw_run
     from trainer.train import train as run
 
@@ -28,7 +28,7 @@ def train(
         with shown_on_stderr() as display:
             folder = run(settings, display, resume=resume)
             if plot:
-                display.note(f"Drawn: {draw_run(settings.run.out)}")
+                display.note(f"Written to {draw_run(settings.run.out)}")
     except KeyboardInterrupt:
         print("Stopped. The state is saved: the same command with --resume continues.", file=sys.stderr)
         raise typer.Exit(130) from None

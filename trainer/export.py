@@ -1,4 +1,4 @@
-"""A model to a checkpoint folder: config.json, model.safetensors, tokenizer.json, onnx/."""
+"""Writing a model as a checkpoint folder: config.json, model.safetensors, tokenizer.json, onnx/."""
 
 import shutil
 import warnings
@@ -64,10 +64,11 @@ def export(
     precision: Precision = "fp32",
     dtype: torch.dtype = torch.float32,
 ) -> None:
-    """Write the whole checkpoint folder. Joint models get no ONNX graphs, and none gets any where onnx is not
-    installed: they run on torch.
+    """Write the whole checkpoint folder. Joint models have no ONNX graphs: they run on torch.
 
-    Closed gates leave the context rows out of the graph; a shared first stage needs no graph of its own then.
+    Where onnx is not installed, no model has any.
+
+    Where every gate is zero, the graph has no inputs for a context, and a shared first stage needs no graph of its own.
     """
     model = model.eval().cpu()
     folder.mkdir(parents=True, exist_ok=True)
@@ -79,7 +80,7 @@ def export(
         return
     (folder / "onnx").mkdir(exist_ok=True)
     _export_second_stage(model, folder / "onnx" / "second_stage.onnx", precision)
-    if model.own_first_stage is not None or not model.second_stage.gates_closed:
+    if model.own_first_stage is not None or not model.second_stage.gates_are_zero:
         ids = torch.ones(2, 3, 4, dtype=torch.long)
         text = {0: "batch", 1: "spans", 2: "tokens"}
         file = folder / "onnx" / "first_stage.onnx"
@@ -93,7 +94,7 @@ def export(
 
 
 def _export_second_stage(model: ContextualModel, file: Path, precision: Precision) -> None:
-    d, doors = model.config.backbone.dimension, len(model.second_stage.gates)
+    d, n_gated = model.config.backbone.dimension, len(model.second_stage.gates)
     ids = torch.ones(2, 3, 4, dtype=torch.long)
     text = {0: "batch", 1: "spans", 2: "tokens"}
     inputs: dict[str, tuple[Tensor, dict[int, str]]] = {
@@ -102,15 +103,15 @@ def _export_second_stage(model: ContextualModel, file: Path, precision: Precisio
         "shift": (torch.zeros(d), {}),
         "projection": (torch.eye(d), {}),
     }
-    if not model.second_stage.gates_closed:
+    if not model.second_stage.gates_are_zero:
         for name in ("keys", "values"):
-            inputs[name] = (torch.randn(doors, 4, d), {1: "context"})
+            inputs[name] = (torch.randn(n_gated, 4, d), {1: "context"})
         rows = {0: "context"}
         cache_inputs = {
             "vectors": (torch.randn(4, d), rows),
             "is_null": (torch.zeros(4, dtype=torch.bool), rows),
         }
-        # Runs once a corpus: exactness counts there, speed does not.
+        # It runs once for each corpus, so exactness matters and speed does not.
         _write(_CacheGraph(model), cache_inputs, ["keys", "values"], file.with_name("cache.onnx"), "fp32")
     _write(_SecondStageGraph(model), inputs, ["pooled", "vectors"], file, precision)
 
@@ -143,7 +144,7 @@ def _write(
 
 
 def _quantize(exact: Path, file: Path) -> None:
-    """Int8 weights a channel, activations quantised as they come."""
+    """Quantise weights to int8 by channel, and activations at run time."""
     import_onnxruntime()
     from onnxruntime.quantization import QuantType, quantize_dynamic  # noqa: TID251
 

@@ -1,8 +1,8 @@
-"""Checkpoints of one start, averaged weight by weight: what training learned, as far as it forgot nothing.
+"""The weighted mean of checkpoints that were trained from one start.
 
     python -m trainer.merge OUT FOLDER=SHARE FOLDER=SHARE ... [--precision int8|fp32] [--half]
 
-Between a start and what was trained from it, the mean often beats both ends (Wortsman et al., 2022: model soups).
+The mean of a start and a model trained from it is often better than both (Wortsman et al., 2022: model soups).
 """
 
 import argparse
@@ -23,7 +23,9 @@ def merge(shares: Mapping[Path, float]) -> ContextualModel:
     """The weighted mean of checkpoints, and of published biencoders as starts; raises ModelError, InputError."""
     total = sum(shares.values())
     if total <= 0 or min(shares.values()) < 0:
-        raise InputError("Shares must not be negative, nor all zero.", "Write FOLDER=SHARE, as in trained=0.7.")
+        raise InputError(
+            "Shares must not be negative, and one must be above zero.", "Write FOLDER=SHARE, as in trained=0.7."
+        )
     models = {folder: start_model(folder) if is_published(folder) else load_checkpoint(folder) for folder in shares}
     first = next(iter(models.values()))
     merged = {name: torch.zeros_like(tensor) for name, tensor in first.state_dict().items()}

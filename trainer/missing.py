@@ -6,6 +6,7 @@ import torch
 
 from cdesearch.errors import InputError
 from trainer.data.pairs import domain_files
+from trainer.data.word_scores import has_bm25s
 from trainer.recipe import Recipe
 
 
@@ -19,6 +20,9 @@ def missing_libraries(recipe: Recipe, device: torch.device) -> list[str]:
     lines = []
     if clustered and not _has("faiss"):
         lines.append("faiss is not installed: clustering by torch.")
+    uses_words = recipe.batches.filter in ("text", "fused") or recipe.learning.teacher_weight > 0
+    if uses_words and not has_bm25s():
+        lines.append("bm25s or scipy is not installed: BM25 by plain Python, which is slower.")
     if recipe.run.surrogate is not None and device.type == "cpu" and not _has("onnxruntime"):
         lines.append("onnxruntime is not installed: the surrogate runs on torch.")
     if device.type == "cuda" and recipe.learning.precision == "bf16" and not _has("flash_attn"):

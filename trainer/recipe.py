@@ -1,4 +1,4 @@
-"""What a training run is: one TOML file."""
+"""The settings of a training run, which one TOML file holds."""
 
 import json
 import os
@@ -16,71 +16,72 @@ Filter = Literal["dense", "text", "fused", "none"]
 
 @dataclass(frozen=True, kw_only=True)
 class Data:
-    """Which pairs."""
+    """The pairs of query and document to train on."""
 
     pairs: list[Path]  # files, or folders of files: .jsonl, .jsonl.gz, .parquet
     leave_out: list[str] = field(default_factory=list)  # domains (file names without suffix)
-    keep_out: list[Path] = field(default_factory=list)  # BEIR folders that no pair may leak from
+    # BEIR folders; pairs that contain their queries or texts are left out.
+    keep_out: list[Path] = field(default_factory=list)
     # Domain to a pattern that the `group` of a pair must begin with.
     groups: dict[str, str] = field(default_factory=dict)
     cap: int | None = None  # pairs of a domain, drawn at random; None: all
-    held_out: float = 0.02  # share of each domain's pairs for the losses that are watched
-    # Domain to its query and document prefix; others have the model's.
+    held_out: float = 0.02  # share of each domain's pairs, for the held-out losses
+    # Domain to its query and document prefix; default: the model's.
     prefixes: dict[str, tuple[str, str]] = field(default_factory=dict)
 
 
 @dataclass(frozen=True, kw_only=True)
 class ModelChoice:
-    """From what, and into what."""
+    """The model to start from, and the shape of the model to train."""
 
     start: Path  # a cdesearch checkpoint, or a sentence-transformers folder of a BERT biencoder
-    contextual: bool = True  # off: the biencoder baseline, by the same code
-    doors: bool = True  # off: the context enters through the statistics head alone, and costs nothing
+    contextual: bool = True  # false: the biencoder baseline, trained by the same code
+    gated_attention: bool = True  # false: the context acts through whitening alone, at no cost per token
     context_attention: Literal["cached", "one_softmax", "joint"] = "cached"
     first_stage: Literal["own", "shared"] = "own"
     freeze_first_stage: bool = False
-    freeze_tokens: bool = True  # the token embeddings of what has seen a billion pairs
-    gate: float = 0.2  # how far the doors to the context are open at the start
+    freeze_tokens: bool = True  # the token embeddings: the start has seen far more pairs than a run has
+    gate: float = 0.2  # tanh of the gates to the context at the start, where they are zero in the start model
     dropout: float = 0.0
-    n_layers: int | None = None  # None: all of the start's
+    n_layers: int | None = None  # None: all layers of the start
     # The keys that the recipe sets.
     set_keys: frozenset[str] = field(default=frozenset(), compare=False, metadata={"set_keys": True})
 
 
 @dataclass(frozen=True, kw_only=True)
 class Batches:
-    """What stands together."""
+    """The composition of a batch."""
 
     size: int = 128
     context_size: int = 128
     max_tokens: int = 128
     hard_negatives: int = 0
-    clustered: bool = True  # off: batches are drawn from a domain at random
+    clustered: bool = True  # false: batches are drawn from a domain at random
     cluster_size: int = 128
     order: Literal["random", "tour"] = "tour"
-    by_document: bool = False  # chunks of one long document stand together, each placed in it as the index does
-    components: int | None = None  # of an SVD before clustering
-    sparse: bool = False  # cluster by TF-IDF and SVD, without the surrogate
-    filter: Filter = "fused"  # whose scores find false negatives
-    eps: float = 0.1
-    slot_dropout: float = 0.005
-    null_share: float = 0.05
+    by_document: bool = False  # chunks of one document share a batch, and have document context as in an index
+    components: int | None = None  # dimensions that an SVD leaves before clustering
+    sparse: bool = False  # true: cluster by TF-IDF and SVD, without the surrogate
+    filter: Filter = "fused"  # the scores that find false negatives
+    eps: float = 0.1  # the margin of the filter, relative to the score of the query's own document
+    slot_dropout: float = 0.005  # probability that the null vector replaces a context document
+    null_share: float = 0.05  # share of the batches without context
 
 
 @dataclass(frozen=True, kw_only=True)
 class Learning:
-    """How fast, how long."""
+    """Steps, rates and loss."""
 
-    steps: int | None = None  # None: `epochs` whole ones
+    steps: int | None = None  # None: as many as `epochs` epochs have
     epochs: int = 1
     rate: float = 2e-5
-    context_rate: float = 1e-3  # of doors, context projection, null vector
-    head_rate: float = 1e-3  # of the statistics head's four numbers
+    context_rate: float = 1e-3  # of the gated attention, the context projection and the null vector
+    head_rate: float = 1e-3  # of the four numbers of the whitening
     warmup: int = 100
     decay: float = 0.01
     clip: float = 1.0
     temperature: float = 0.05
-    teacher_weight: float = 0.0  # of the fused surrogate's soft labels
+    teacher_weight: float = 0.0  # weight of the soft labels of the fused surrogate in the loss
     teacher_temperature: float = 0.05
     precision: Literal["fp32", "bf16"] = "fp32"
     micro_batch: int = 64
@@ -88,22 +89,22 @@ class Learning:
 
 @dataclass(frozen=True, kw_only=True)
 class Run:
-    """Where, and what is told on the way."""
+    """Where a run is stored, and what it reports."""
 
     out: Path
     seed: int = 0
-    work: Path | None = None  # what is made of the pairs, shared by runs of the same data; None: out/data
-    surrogate: Path | None = None  # what `cdesearch index --model` takes; None: the start
+    work: Path | None = None  # prepared data, which runs of the same pairs can share; None: out/data
+    surrogate: Path | None = None  # any model that `cdesearch index --model` takes; None: the start
     checkpoint_minutes: float = 5.0
-    small_state: bool = False  # true: the state in fp16, half as large, from which training continues almost alike
+    small_state: bool = False  # true: store the state in fp16, in half the bytes; training continues almost alike
     watch_every: int = 100  # steps between the held-out losses with true, random and null context
     evaluate: list[Path] = field(default_factory=list)  # BEIR folders
-    evaluate_every: int | None = None  # steps; None: before and after
+    evaluate_every: int | None = None  # steps; None: only before and after training
 
 
 @dataclass(frozen=True, kw_only=True)
 class Recipe:
-    """A whole run."""
+    """All settings of a run."""
 
     data: Data
     model: ModelChoice
@@ -115,7 +116,7 @@ class Recipe:
 def load_recipe(file: Path, overrides: dict[str, str] | None = None) -> Recipe:
     """Read a recipe; `overrides` are `section.key` to TOML values. Raises InputError that names the nearest key.
 
-    Data that is not where the recipe says is looked for under the folder that CDESEARCH_DATA names.
+    A relative path that does not exist is looked for in the folder that CDESEARCH_DATA names.
     """
     try:
         values = tomllib.loads(file.read_text(encoding="utf-8"))
@@ -123,7 +124,7 @@ def load_recipe(file: Path, overrides: dict[str, str] | None = None) -> Recipe:
             section, _, key = name.partition(".")
             values.setdefault(section, {})[key] = _value(text)
     except (OSError, tomllib.TOMLDecodeError, AttributeError) as error:
-        raise InputError(f"{file} is no recipe ({error}).", "See trainer/recipes for some.") from None
+        raise InputError(f"{file} is not a recipe ({error}).", "See trainer/recipes for some.") from None
     recipe = check_recipe(values, file)
     data = replace(recipe.data, pairs=_found(recipe.data.pairs), keep_out=_found(recipe.data.keep_out))
     run = replace(recipe.run, evaluate=_found(recipe.run.evaluate))
@@ -136,11 +137,11 @@ def _found(paths: list[Path]) -> list[Path]:
 
 
 def check_recipe(values: dict[str, Any], file: Path) -> Recipe:
-    """Sections and keys to a recipe; raises InputError that names `file` and the nearest key."""
+    """Validate sections and keys; raises InputError that names `file` and the nearest known key."""
     try:
         return parse(Recipe, values)
     except SchemaError as error:
-        # A key that is not known first: it is why another one is missing.
+        # An unknown key comes first: it is often the reason why another one is missing.
         worst = min(error.problems, key=lambda found: found.known is None)
         raise InputError(f"{file}: {_explained(worst)}.", "See trainer/recipe.py for every key.") from None
 
@@ -175,8 +176,8 @@ def _value(text: str) -> Any:
 
 
 def _explained(problem: Problem) -> str:
-    place = ".".join(problem.location)
+    key = ".".join(problem.location)
     if problem.known is None:
-        return f"{place}: {problem.message}"
+        return f"{key}: {problem.message}"
     nearest = get_close_matches(problem.location[-1], problem.known, n=1, cutoff=0.5)
-    return f"there is no {place}" + (f", did you mean {nearest[0]}" if nearest else "")
+    return f"there is no {key}" + (f", did you mean {nearest[0]}" if nearest else "")

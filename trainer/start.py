@@ -1,8 +1,8 @@
-"""The start checkpoint: a published biencoder as both stages, context doors closed, the statistics head on top.
+"""The start checkpoint: a published biencoder as both stages, every gate zero, whitening on top.
 
     python -m trainer.start MINILM_FOLDER OUT [--precision int8|fp32] [--half]
 
-The result embeds as the biencoder does, moved by its corpus' statistics; training opens the doors.
+The result has the vectors of the biencoder, whitened by the statistics of a corpus; training moves the gates.
 """
 
 import argparse
@@ -11,14 +11,14 @@ from pathlib import Path
 from typing import Literal
 
 import torch
-from safetensors import SafetensorError
-from safetensors.torch import load_file
+from torch import nn
 
 from cdesearch.errors import ModelError
-from cdesearch.models.backbones.bert import bert_state
+from cdesearch.models.biencoder.model import load_backbone
 from cdesearch.models.config import BackboneConfig, ModelConfig
 from cdesearch.models.contextual.model import ContextualModel
 from cdesearch.models.published_fields import read_fields
+from cdesearch.models.published_weights import read_weights
 from trainer.export import export
 
 
@@ -29,64 +29,58 @@ def start_model(
     context_attention: Literal["cached", "one_softmax", "joint"] = "cached",
     n_layers: int | None = None,
 ) -> ContextualModel:
-    """The start model from a BERT sentence-transformers folder; raises ModelError. Fewer layers: its first ones."""
+    """The start model from a BERT sentence-transformers folder; raises ModelError. With `n_layers`, its first ones."""
+    backbone, shapes = _read_bert(source, n_layers)
     config = ModelConfig(
-        _backbone(source, n_layers),
+        shapes,
         first_stage=first_stage,
         context_attention=context_attention,
-        max_tokens=_backbone(source, n_layers).n_positions,
+        max_tokens=shapes.n_positions,
         span_tokens=_span_tokens(source),
     )
     model = ContextualModel(config)
-    try:
-        published = load_file(source / "model.safetensors")
-    except (OSError, SafetensorError) as error:
-        raise ModelError(f"{source}/model.safetensors cannot be read ({error}).", "Copy it again.") from None
-    state = {name.removeprefix("bert."): tensor for name, tensor in published.items()}
-    stage, weights = model.second_stage, bert_state(state, config.backbone.n_layers)
-    stage.backbone.load_state_dict(weights)
+    stage = model.second_stage
+    stage.backbone.load_state_dict(backbone.state_dict())
     if model.own_first_stage is not None:
-        model.own_first_stage.load_state_dict(weights)
-    d = config.backbone.dimension
+        model.own_first_stage.load_state_dict(backbone.state_dict())
+    d = shapes.dimension
     with torch.no_grad():
-        # Doors start as copies of the text's own keys and values: an opened gate sees something sensible at once.
-        for block, door in stage.layers:
-            if door is not None:
-                door.key_value.weight.copy_(block.attention.qkv.weight[d:])
-                door.key_value.bias.copy_(block.attention.qkv.bias[d:])
+        # The cross-attention starts as a copy of the text's own keys and values, so that a gate has something to pass.
+        for block, cross_attention in stage.layers:
+            if cross_attention is not None:
+                cross_attention.key_value.weight.copy_(block.attention.qkv.weight[d:])
+                cross_attention.key_value.bias.copy_(block.attention.qkv.bias[d:])
         stage.context_projection.weight.copy_(torch.eye(d))
         stage.context_projection.bias.zero_()
     return model.eval()
 
 
 def is_published(folder: Path) -> bool:
-    """Whether a folder is a published biencoder and no checkpoint of ours; raises ModelError where it is neither."""
+    """Whether a folder is a published biencoder rather than a checkpoint of cdesearch; raises ModelError."""
     try:
         return "backbone" not in json.loads((folder / "config.json").read_text(encoding="utf-8"))
     except (OSError, ValueError) as error:
-        raise ModelError(f"{folder} is no checkpoint ({error}).", "Name a checkpoint folder.") from None
+        raise ModelError(f"{folder} is not a checkpoint ({error}).", "Name a checkpoint folder.") from None
 
 
-def _backbone(source: Path, n_layers: int | None) -> BackboneConfig:
+def _read_bert(source: Path, n_layers: int | None) -> tuple[nn.Module, BackboneConfig]:
+    """The first `n_layers` of the backbone; raises ModelError where it is not a BERT that this project computes."""
+    fields = read_fields(source / "config.json")
     try:
-        theirs = json.loads((source / "config.json").read_text(encoding="utf-8"))
-        return BackboneConfig(
-            vocabulary=theirs["vocab_size"],
-            dimension=theirs["hidden_size"],
-            n_layers=n_layers or theirs["num_hidden_layers"],
-            n_heads=theirs["num_attention_heads"],
-            inner=theirs["intermediate_size"],
-            n_positions=theirs["max_position_embeddings"],
-            norm_eps=theirs["layer_norm_eps"],
-        )
-    except (OSError, ValueError, KeyError, TypeError) as error:
-        raise ModelError(
-            f"{source} is no BERT checkpoint ({error!r}).", "Name a sentence-transformers folder."
-        ) from None
+        if fields.get("model_type") != "bert":
+            raise ModelError(
+                f"model_type is {fields.get('model_type')!r}, and training starts from BERT alone.",
+                "Name the sentence-transformers folder of a BERT biencoder.",
+            )
+        if n_layers is not None:
+            fields["num_hidden_layers"] = n_layers
+        return load_backbone(fields, read_weights(source))
+    except ModelError as error:
+        raise ModelError(f"{source} cannot be a start: {error.cause}", error.remedy) from None
 
 
 def _span_tokens(source: Path) -> int | None:
-    """What the biencoder was published to read; its positions beyond that have hardly been trained."""
+    """The text length that the biencoder was published for; its positions beyond that have hardly been trained."""
     limit = read_fields(source / "sentence_bert_config.json").get("max_seq_length")
     return limit if isinstance(limit, int) else None
 

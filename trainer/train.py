@@ -1,16 +1,15 @@
-"""The loop: recipe to checkpoint, top to bottom."""
+"""A training run, from the recipe to the checkpoint."""
 
 import math
 import shutil
 import time
-from collections.abc import Callable
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
 import torch
 from tokenizers import Tokenizer
-from torch import Tensor, nn
+from torch import nn
 
 from cdesearch.encode.backends.torch import TorchRuntime
 from cdesearch.encode.encoder import Encoder
@@ -18,32 +17,32 @@ from cdesearch.encode.load import load_tokenizer
 from cdesearch.errors import InputError, TrainingError
 from cdesearch.models.config import ModelConfig
 from cdesearch.models.contextual.model import ContextualModel, load_checkpoint
-from trainer.data.batch import Batch
+from cdesearch.progress import Display, Silent
 from trainer.data.material import Material, prepare_material
+from trainer.data.training_batch import Batch
 from trainer.export import export
 from trainer.missing import missing_libraries
 from trainer.recipe import ModelChoice, Recipe
 from trainer.run.checkpoint import Progress, load_state, save_state
-from trainer.run.display import Display, Silent
 from trainer.run.distributed import first_goes_ahead, is_first, joined
 from trainer.run.evaluate import evaluate
+from trainer.run.evaluation_mode import evaluation_mode
 from trainer.run.log import Log
 from trainer.run.time_limit import NO_LIMIT, LimitedDisplay, OutOfTime, TimeLimit
 from trainer.run.watch import held_out_losses
 from trainer.start import is_published, start_model
-from trainer.step.document import in_document
-from trainer.step.gradcache import GradCache
-from trainer.step.loss import Verdict, contrastive
+from trainer.step.batch_loss import BatchLoss
+from trainer.step.gradcache import GradCache, LossFn
 from trainer.step.token_weights import TokenWeights
-from trainer.step.whitening_head import StatisticsHead
+from trainer.step.whitening_head import WhiteningHead
 
 
 def train(recipe: Recipe, display: Display, *, resume: bool = False, limit: TimeLimit = NO_LIMIT) -> Path:
-    """Run a recipe; returns the checkpoint folder. Raises CdesearchError; Ctrl-C and kills lose minutes at most.
+    """Run a recipe; returns the checkpoint folder. Raises CdesearchError. After Ctrl-C or a kill, `resume` continues.
 
     Raises OutOfTime where `limit` ends the run early; its state is saved then.
 
-    Under torchrun every process runs this; the first one alone writes and speaks.
+    Under torchrun every process runs this function, and only the first one writes files and reports progress.
     """
     with joined() as device:
         display = display if is_first() else Silent()
@@ -53,10 +52,10 @@ def train(recipe: Recipe, display: Display, *, resume: bool = False, limit: Time
         out.mkdir(parents=True, exist_ok=True)
         torch.manual_seed(recipe.run.seed)
         model = starting_model(recipe.model).to(device)
-        if model.second_stage.joint:  # how many rows stand before a text is part of what it learns
+        if model.second_stage.joint:  # the model learns with this number of rows before each text
             model.config = replace(model.config, context_size=recipe.batches.context_size)
         tokenizer = load_tokenizer(recipe.model.start / "tokenizer.json")
-        head = StatisticsHead(model.config.statistics).to(device)
+        head = WhiteningHead(model.config.statistics).to(device)
         with first_goes_ahead():
             material = prepare_material(recipe, model, tokenizer, LimitedDisplay(display, limit))
         optimizer = _optimizer(recipe, model, head)
@@ -71,8 +70,8 @@ def train(recipe: Recipe, display: Display, *, resume: bool = False, limit: Time
 
 
 def starting_model(choice: ModelChoice) -> ContextualModel:
-    """The recipe's start with its doors as far open as the recipe says; raises ModelError, InputError."""
-    reads_context = choice.contextual and choice.doors
+    """The start of a recipe in training mode, its gates as the recipe says; raises ModelError, InputError."""
+    reads_context = choice.contextual and choice.gated_attention
     if is_published(choice.start):
         model = start_model(
             choice.start,
@@ -85,7 +84,7 @@ def starting_model(choice: ModelChoice) -> ContextualModel:
         if reads_context:
             _check_shape(choice, model.config)
     with torch.no_grad():
-        if model.second_stage.gates_closed or not reads_context:
+        if model.second_stage.gates_are_zero or not reads_context:
             for gate in model.second_stage.gates:
                 gate.fill_(math.atanh(choice.gate) if reads_context else 0.0)
     for module in model.modules():
@@ -99,7 +98,7 @@ def starting_model(choice: ModelChoice) -> ContextualModel:
     if choice.freeze_tokens:
         for backbone in filter(None, (model.second_stage.backbone, model.own_first_stage)):
             backbone.tokens.requires_grad_(False)
-    return model
+    return model.train()
 
 
 def _check_shape(choice: ModelChoice, config: ModelConfig) -> None:
@@ -118,13 +117,13 @@ def _check_shape(choice: ModelChoice, config: ModelConfig) -> None:
 
 
 class _Run:
-    """One run of the loop, and what it tells."""
+    """The state of one run: its model, data, optimizer and log."""
 
     def __init__(
         self,
         recipe: Recipe,
         model: ContextualModel,
-        head: StatisticsHead,
+        head: WhiteningHead,
         tokenizer: Tokenizer,
         optimizer: torch.optim.Optimizer,
         material: Material,
@@ -143,24 +142,25 @@ class _Run:
         device = next(model.parameters()).device
         special = sorted(tokenizer.get_added_tokens_decoder())
         self._weights = TokenWeights(model.config.backbone.vocabulary, special, device)
-        precision = torch.bfloat16 if recipe.learning.precision == "bf16" else torch.float32
+        learning = recipe.learning
+        self._loss = BatchLoss(head, model.config.document_weight, learning.temperature, learning.teacher_weight)
+        precision = torch.bfloat16 if learning.precision == "bf16" else torch.float32
         self._cache = GradCache(
             model,
             head,
-            recipe.learning.micro_batch,
+            learning.micro_batch,
             freeze_first_stage=recipe.model.freeze_first_stage,
             precision=precision,
         )
-        steps = recipe.learning.steps
-        self.n_steps = recipe.learning.epochs * material.stream.steps_per_epoch if steps is None else steps
+        steps = learning.steps
+        self.n_steps = learning.epochs * material.stream.steps_per_epoch if steps is None else steps
 
     def go(self, limit: TimeLimit) -> None:
-        """Step by step to the end, a checkpoint every few minutes."""
+        """Take all remaining steps; the state is saved every few minutes, on Ctrl-C and at the limit."""
         recipe, progress = self._recipe, self._progress
         advance = self._display.stage("Training", self.n_steps)
         advance(progress.step)
         saved = time.monotonic()
-        self._model.train()  # where the start is its own surrogate, that has left it in evaluation
         try:
             for batch in self._material.stream.upcoming(progress.step, self.n_steps):
                 if progress.step % recipe.run.watch_every == 0:
@@ -181,24 +181,22 @@ class _Run:
         self._save()
 
     def evaluate(self) -> None:
-        """nDCG@10 on the recipe's BEIR folders."""
+        """Log nDCG@10 on the BEIR folders of the recipe."""
         if not self._recipe.run.evaluate or not is_first():
             return
-        encoder = Encoder(
-            self._learned_config(),
-            self._tokenizer,
-            TorchRuntime(self._model.eval(), next(self._model.parameters()).device),
-            "training",
-        )
-        table = evaluate(encoder, self._recipe.run.evaluate, self._material.strange, self._recipe.run.seed)
-        self._model.train()
+        runtime = TorchRuntime(self._model, next(self._model.parameters()).device)
+        encoder = Encoder(self._learned_config(), self._tokenizer, runtime, "training")
+        with evaluation_mode(self._model):
+            table = evaluate(
+                encoder, self._recipe.run.evaluate, self._material.out_of_domain_texts, self._recipe.run.seed
+            )
         for name, row in table.items():
-            self._tell({"evaluation": name, **{f"ndcg_{kind}": 100 * value for kind, value in row.items()}})
+            self._write_log({"evaluation": name, **{f"ndcg_{kind}": 100 * value for kind, value in row.items()}})
             figures = ", ".join(f"{kind} context {100 * value:.2f}" for kind, value in row.items())
             self._display.note(f"step {self._progress.step}: {name} nDCG@10 {figures}")
 
     def finish(self) -> Path:
-        """Export the model with its learned statistics; the folder is there whole or not at all."""
+        """Export the model with its learned whitening; the folder appears whole or not at all."""
         folder = self._recipe.run.out / "checkpoint"
         if not is_first():
             return folder
@@ -212,7 +210,7 @@ class _Run:
         return folder
 
     def _learned_config(self) -> ModelConfig:
-        """With the statistics as learned; texts as long as those of training are read in one span."""
+        """The configuration with the learned whitening, and spans at least as long as the texts of training."""
         config = self._model.config
         spans = config.span_tokens and max(config.span_tokens, self._recipe.batches.max_tokens)
         return replace(config, statistics=self._head.config(), span_tokens=spans)
@@ -221,9 +219,9 @@ class _Run:
         started = time.monotonic()
         self._set_rates()
         self._optimizer.zero_grad(set_to_none=True)
-        verdict = self._cache.step(batch, self._weights.of(batch, self._head), self._judge(batch))
+        output = self._cache.step(batch, self._weights.of(batch, self._head), self._loss_fn(batch))
         self._cache.sum_gradients()
-        loss = verdict.loss.item()
+        loss = output.loss.item()
         if not math.isfinite(loss):
             raise TrainingError(
                 f"The loss is {loss} at step {self._progress.step}.",
@@ -236,28 +234,19 @@ class _Run:
         self._progress.step += 1
         self._progress.seconds += seconds
         speed = len(batch.queries) / seconds
-        figures = {"loss": loss, "accuracy": verdict.accuracy.item(), "norm": norm, "pairs_per_second": speed}
-        self._tell(figures)
-        self._display.step(figures)
+        figures = {"loss": loss, "accuracy": output.accuracy.item(), "norm": norm, "pairs_per_second": speed}
+        self._write_log(figures)
+        self._display.detail(
+            f"step {self._progress.step}  loss {loss:.3f}  accuracy {output.accuracy.item():.2f}  {speed:.0f} pairs/s"
+        )
 
-    def _judge(self, batch: Batch) -> Callable[[Tensor, Tensor, Tensor], Verdict]:
-        learning, weight = self._recipe.learning, self._model.config.document_weight
-
-        def judge(queries: Tensor, documents: Tensor, context: Tensor) -> Verdict:
-            if batch.is_contextual:
-                queries, documents = self._head(queries, context), self._head(documents, context)
-            else:
-                queries, documents = (nn.functional.normalize(x, dim=-1) for x in (queries, documents))
-            if batch.siblings is not None:
-                documents = in_document(documents, batch.siblings.to(documents.device), weight)
-            excluded = batch.excluded.to(queries.device)
-            teacher = None if batch.teacher is None else batch.teacher.to(queries.device)
-            return contrastive(queries, documents, excluded, learning.temperature, teacher, learning.teacher_weight)
-
-        return judge
+    def _loss_fn(self, batch: Batch) -> LossFn:
+        return lambda queries, documents, context: self._loss.of(
+            batch, queries, documents, context if batch.is_contextual else None
+        )
 
     def _set_rates(self) -> None:
-        """Linear warmup, then linear decay to zero."""
+        """Set the learning rates: linear warmup, then linear decay to zero."""
         step, warmup = self._progress.step, self._recipe.learning.warmup
         factor = (step + 1) / warmup if step < warmup else (self.n_steps - step) / max(1, self.n_steps - warmup)
         for group in self._optimizer.param_groups:
@@ -266,11 +255,10 @@ class _Run:
     def _watch(self) -> None:
         if not self._material.held_out or not is_first():
             return
-        learning = self._recipe.learning
-        losses = held_out_losses(
-            self._model, self._head, self._weights, self._material.held_out, learning.temperature, learning.micro_batch
-        )
-        self._tell({"held_out": losses, "head": self._head.numbers()})
+        loss = replace(self._loss, teacher_weight=0.0)
+        micro_batch = self._recipe.learning.micro_batch
+        losses = held_out_losses(self._model, loss, self._weights, self._material.held_out, micro_batch)
+        self._write_log({"held_out": losses, "head": self._head.numbers()})
         figures = ", ".join(f"{name} {value:.4f}" for name, value in losses.items())
         self._display.note(f"step {self._progress.step}: held-out loss with context {figures}")
 
@@ -279,13 +267,13 @@ class _Run:
         if is_first():
             save_state(self._recipe.run.out, self._recipe, self._progress, modules, self._optimizer)
 
-    def _tell(self, figures: dict[str, Any]) -> None:
+    def _write_log(self, figures: dict[str, Any]) -> None:
         if self._log is not None:
             self._log.write(self._progress.step, self._progress.seconds, figures)
 
 
-def _optimizer(recipe: Recipe, model: ContextualModel, head: StatisticsHead) -> torch.optim.Optimizer:
-    """AdamW with three rates: what was pre-trained, what reads the context, the head's four numbers."""
+def _optimizer(recipe: Recipe, model: ContextualModel, head: WhiteningHead) -> torch.optim.Optimizer:
+    """AdamW with three rates: for pre-trained parameters, for those that read the context, and for the whitening."""
     learning = recipe.learning
     fresh = ("second_stage.doors", "second_stage.context_", "second_stage.null")
     groups: dict[tuple[float, float], list[nn.Parameter]] = {}

@@ -1,4 +1,4 @@
-"""Which choice makes the better model? Arms of one recipe, trained alike, measured alike."""
+"""The command that trains several arms of one recipe and evaluates them alike."""
 
 import json
 import re
@@ -32,27 +32,29 @@ KINDS = (*CONTEXTS, "fused")
 
 @dataclass(frozen=True, slots=True)
 class Arm:
-    """One row: a recipe, and what came of it."""
+    """A recipe, and the results of the model that it trained."""
 
     name: str
     recipe: dict[str, Any]
-    ndcg: dict[str, dict[str, float]]  # set to nDCG@10 x 100 by kind of context; fused: document, beside BM25
+    ndcg: dict[str, dict[str, float]]  # set to nDCG@10 x 100 by kind of context; fused: document, fused with BM25
     held_out: list[dict[str, float]]  # losses by context kind, before and after
     minutes: float
 
     def mean(self, kind: str) -> float:
-        """Over the sets."""
+        """The mean over the sets."""
         return sum(row[kind] for row in self.ndcg.values()) / len(self.ndcg)
 
 
 def ablation(
     plan: Annotated[Path, typer.Argument(help="TOML file; see benchmarks/ablations.")],
-    data: Annotated[Path, typer.Argument(help="Folder that the plan's paths start from.")],
+    data: Annotated[Path, typer.Argument(help="Folder that the paths of the plan are relative to.")],
     start: Annotated[Path, typer.Argument(help="Model that every arm starts from.")],
-    work: Annotated[Path, typer.Option(help="Runs; the same folder again continues.")] = Path("runs/ablation"),
+    work: Annotated[Path, typer.Option(help="Folder for the runs; with the same folder again, they continue.")] = Path(
+        "runs/ablation"
+    ),
     out: Annotated[Path, typer.Option(help="Folder for the JSON and the table.")] = RESULTS,
 ) -> None:
-    """Train every arm of a plan and evaluate it with each kind of context, and beside BM25."""
+    """Train every arm of a plan and evaluate it with each kind of context, and fused with BM25."""
     planned = _read(plan)
     folder = work / plan.stem
     machine = describe()
@@ -70,7 +72,7 @@ def _read(plan: Path) -> dict[str, Any]:
     try:
         planned = tomllib.loads(plan.read_text(encoding="utf-8"))
     except (OSError, tomllib.TOMLDecodeError) as error:
-        raise InputError(f"{plan} is no plan ({error}).", "See benchmarks/ablations for one.") from None
+        raise InputError(f"{plan} is not a plan ({error}).", "See benchmarks/ablations for one.") from None
     if missing := {"evaluate", "max_tokens", "recipe", "arms"} - planned.keys():
         raise InputError(f"{plan} has no {', '.join(sorted(missing))}.", "See benchmarks/ablations for a whole one.")
     return planned
@@ -79,21 +81,21 @@ def _read(plan: Path) -> dict[str, Any]:
 def _arms(
     planned: dict[str, Any], data: Path, start: Path, folder: Path
 ) -> Iterator[tuple[str, dict[str, dict[str, Any]]]]:
-    """Each arm's name and the keys of its recipe."""
+    """The name of each arm and the keys of its recipe."""
     for name, changes in planned["arms"].items():
         values = {section: dict(keys) for section, keys in planned["recipe"].items()}
         values["data"]["pairs"] = [data / path for path in values["data"]["pairs"]]
         values.setdefault("model", {})["start"] = start
         values["run"] |= {"out": folder / re.sub(r"\W+", "-", name), "work": folder / "data"}
-        for place, value in changes.items():
-            section, _, key = place.partition(".")
+        for name_of_key, value in changes.items():
+            section, _, key = name_of_key.partition(".")
             values.setdefault(section, {})[key] = value
         yield name, values
 
 
 def _arm(name: str, recipe: Recipe, planned: dict[str, Any], data: Path) -> Arm:
-    """Train unless that is done, measure unless that is done."""
-    from trainer.run.display import shown_on_stderr
+    """Train and evaluate an arm, unless the results of an earlier call are on disk."""
+    from cdesearch.progress import shown_on_stderr
     from trainer.train import train
 
     out = recipe.run.out
@@ -104,7 +106,7 @@ def _arm(name: str, recipe: Recipe, planned: dict[str, Any], data: Path) -> Arm:
     measured = out / "ndcg.json"
     if not measured.exists():
         sets = [read_dataset(data / path) for path in planned["evaluate"]]
-        encoder = load_encoder(out / "checkpoint").cut_at(planned["max_tokens"])
+        encoder = load_encoder(out / "checkpoint").truncated_to(planned["max_tokens"])
         table = _measured(encoder, sets, recipe.run.seed)
         measured.write_text(json.dumps(table), encoding="utf-8")
     table = json.loads(measured.read_text(encoding="utf-8"))
@@ -119,18 +121,16 @@ def _arm(name: str, recipe: Recipe, planned: dict[str, Any], data: Path) -> Arm:
 
 
 def _measured(encoder: Encoder, sets: list[Dataset], seed: int) -> dict[str, dict[str, float]]:
-    """Each set with its own context, the next set's, none, and its own with each chunk's document; that beside BM25."""
+    """nDCG@10 x 100 of each set by kind of context; `random` is the context of the next set."""
     table = {}
     with TemporaryDirectory() as name:
-        for place, dataset in enumerate(sets):
-            strange = sets[(place + 1) % len(sets)]
-            systems: dict[str, System] = {
-                kind: Contextual(encoder, Path(name), kind, strange, seed) for kind in CONTEXTS
-            }
+        for position, dataset in enumerate(sets):
+            other = sets[(position + 1) % len(sets)]
+            systems: dict[str, System] = {kind: Contextual(encoder, Path(name), kind, other, seed) for kind in CONTEXTS}
             systems["fused"] = Fused(Contextual(encoder, Path(name), "document", seed=seed))
             runs = {kind: system.retrieve(dataset) for kind, system in systems.items()}
-            figures = {kind: measure_run(dataset.judgements, run)["nDCG@10"].mean() for kind, run in runs.items()}
-            table[dataset.name] = {kind: round(float(figure), 3) for kind, figure in figures.items()}
+            values = {kind: measure_run(dataset.judgements, run)["nDCG@10"].mean() for kind, run in runs.items()}
+            table[dataset.name] = {kind: round(float(value), 3) for kind, value in values.items()}
     return table
 
 

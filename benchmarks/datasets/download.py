@@ -15,24 +15,26 @@ def fetched(name: str, folder: Path) -> Path:
 
     An official set is downloaded into `folder` once.
     """
-    there = folder / name
-    for place in (Path(name), Path(os.environ.get("CDESEARCH_DATA", "."), name), there):
-        if place.is_dir():
-            return place
+    unpacked = folder / name
+    for candidate in (Path(name), Path(os.environ.get("CDESEARCH_DATA", "."), name), unpacked):
+        if candidate.is_dir():
+            return candidate
     if name not in MD5:
-        raise SourceError(f"There is no folder {name}.", f"Known to be downloaded: {', '.join(sorted(MD5))}.")
+        raise SourceError(f"There is no folder {name}.", f"These can be downloaded: {', '.join(sorted(MD5))}.")
     url, archive = URL.format(name=name), folder / f"{name}.zip"
     folder.mkdir(parents=True, exist_ok=True)
     try:
         urllib.request.urlretrieve(url, archive)
     except OSError as error:
         raise SourceError(
-            f"{url} cannot be reached ({error}).", f"Download it elsewhere and unpack it to {there}."
+            f"{url} cannot be reached ({error}).", f"Download it elsewhere and unpack it to {unpacked}."
         ) from None
     digest = hashlib.md5(archive.read_bytes(), usedforsecurity=False).hexdigest()
     if digest != MD5[name]:
-        raise SourceError(f"{archive} has the checksum {digest}, published is {MD5[name]}.", "Remove it and try again.")
+        raise SourceError(
+            f"{archive} has the checksum {digest}, the published one is {MD5[name]}.", "Delete the file and try again."
+        )
     with zipfile.ZipFile(archive) as packed:
         packed.extractall(folder)
     archive.unlink()
-    return there
+    return unpacked

@@ -1,4 +1,4 @@
-"""What others have published: sizes of the data sets, where they are, and figures of well-known systems."""
+"""Published facts: sizes and addresses of the data sets, and results of well-known systems."""
 
 # Documents, queries with a relevant document and lines of judgements of the test splits (Thakur et al., NeurIPS 2021,
 # and the BEIR repository).

@@ -1,4 +1,4 @@
-"""What does the context do? The paper's figures, drawn from any model and data."""
+"""The command that draws the figures of the paper, from any model and data."""
 
 from pathlib import Path
 from typing import Annotated
@@ -25,8 +25,10 @@ SEVERAL = ("foreign-context", "idf-divergence")
 def analyse(
     figure: Annotated[str, typer.Argument(help=f"One of {', '.join(ON_SETS)}, difficulty.")],
     data: Annotated[list[Path], typer.Argument(help="BEIR folders; for difficulty a pair file or folder.")],
-    model: Annotated[Path | None, typer.Option(help="cdesearch checkpoint; default: the one that ships.")] = None,
-    work: Annotated[Path, typer.Option(help="Vectors; the same folder again continues.")] = Path("runs/beir/vectors"),
+    model: Annotated[Path | None, typer.Option(help="cdesearch checkpoint; default: the model that ships.")] = None,
+    work: Annotated[Path, typer.Option(help="Folder for vectors, which later runs use again.")] = Path(
+        "runs/beir/vectors"
+    ),
     out: Annotated[Path, typer.Option(help="Folder for the JSON and the picture.")] = RESULTS,
 ) -> None:
     """Draw one of the paper's figures from any model and data."""

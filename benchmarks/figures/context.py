@@ -1,4 +1,4 @@
-"""What does the context do to retrieval?"""
+"""Figures about the effect of the context on retrieval."""
 
 from collections.abc import Sequence
 from pathlib import Path
@@ -16,7 +16,7 @@ from cdesearch.encode.encoder import Encoder
 
 SIZES = (1, 8, 32, 64, 128, 256, 512)
 CHARACTERS = (32, 64, 128, 256, 512, 1024, 2048)
-MOVED = 400  # documents whose vectors are drawn
+DRAWN = 400  # documents whose vectors are drawn
 
 
 def context_size(datasets: Sequence[Dataset], encoder: Encoder, work: Path) -> Drawing:
@@ -35,30 +35,30 @@ def context_length(datasets: Sequence[Dataset], encoder: Encoder, work: Path) ->
     """nDCG@10 by the length of each context document (CDE, section 10.11)."""
     series = {}
     for dataset in datasets:
-        contexts = [(cut, sample_context(encoder, dataset, 0, characters=cut)) for cut in CHARACTERS]
-        series[dataset.name] = [(float(cut), _ndcg(context, dataset, encoder, work)) for cut, context in contexts]
+        contexts = [(n, sample_context(encoder, dataset, 0, characters=n)) for n in CHARACTERS]
+        series[dataset.name] = [(float(n), _ndcg(context, dataset, encoder, work)) for n, context in contexts]
     title = "How much of each document of context?"
     return Drawing("context-length", title, "characters of a context document", "nDCG@10 x 100", series, log_x=True)
 
 
 def foreign_context(datasets: Sequence[Dataset], encoder: Encoder, work: Path) -> Drawing:
-    """What the context of one corpus is worth in another, against none (CDE, table 2 and figure 7)."""
+    """The gain of the context of one corpus in another over no context (CDE, table 2 and figure 7)."""
     series = {}
     plain = [_ndcg(None, dataset, encoder, work) for dataset in datasets]
     for source in datasets:
         context = sample_context(encoder, source, 0)
         found = [_ndcg(context, dataset, encoder, work) for dataset in datasets]
         gains = [with_it - without for with_it, without in zip(found, plain, strict=True)]
-        series[f"context of {source.name}"] = [(float(place), gain) for place, gain in enumerate(gains)]
+        series[f"context of {source.name}"] = [(float(position), gain) for position, gain in enumerate(gains)]
     names = tuple(dataset.name for dataset in datasets)
     title, y = "The context of one corpus in another", "nDCG@10 x 100 above no context"
     return Drawing("foreign-context", title, "data set", y, series, kind="dots", x_names=names)
 
 
 def movement(datasets: Sequence[Dataset], encoder: Encoder, work: Path) -> Drawing:
-    """Where the same documents stand in different contexts: first two principal components (CDE, figure 15)."""
+    """The vectors of the same documents in different contexts, by two principal components (CDE, figure 15)."""
     first = datasets[0]
-    texts = first.texts[:MOVED]
+    texts = first.texts[:DRAWN]
     contexts: dict[str, Context | None] = {"no context": None}
     contexts |= {f"context of {source.name}": sample_context(encoder, source, 0) for source in datasets[:3]}
     vectors = {name: embed_in(context, texts, "document", encoder, work) for name, context in contexts.items()}
@@ -73,17 +73,17 @@ def movement(datasets: Sequence[Dataset], encoder: Encoder, work: Path) -> Drawi
 
 
 def idf_divergence(datasets: Sequence[Dataset], encoder: Encoder, work: Path) -> Drawing:
-    """Gain over BM25 by how far a corpus' token frequencies are from the others' (CDE, figure 8)."""
+    """Gain over BM25 by the divergence of the token frequencies of a corpus from the others (CDE, figure 8)."""
     counted = [encoder.count_tokens(dataset.texts) for dataset in datasets]
     shares = [(part.counts + 0.5) / (part.n_texts + 1) for part in counted]
     series = {}
-    for place, dataset in enumerate(datasets):
-        others = np.mean([share for other, share in enumerate(shares) if other != place], axis=0)
-        own = shares[place] / shares[place].sum()
+    for position, dataset in enumerate(datasets):
+        others = np.mean([share for other, share in enumerate(shares) if other != position], axis=0)
+        own = shares[position] / shares[position].sum()
         divergence = float((own * np.log(own / (others / others.sum()))).sum())
-        ours = _ndcg(sample_context(encoder, dataset, 0), dataset, encoder, work)
+        dense = _ndcg(sample_context(encoder, dataset, 0), dataset, encoder, work)
         text = float(measure_run(dataset.judgements, Bm25().retrieve(dataset))["nDCG@10"].mean())
-        series[dataset.name] = [(divergence, ours - text)]
+        series[dataset.name] = [(divergence, dense - text)]
     x = "Kullback-Leibler divergence of token frequencies from the other corpora"
     return Drawing("idf-divergence", "Where is the gain over BM25?", x, "nDCG@10 x 100 above BM25", series, kind="dots")
 

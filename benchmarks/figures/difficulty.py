@@ -1,11 +1,11 @@
-"""How hard are clustered batches?"""
+"""The figure about the difficulty of clustered batches."""
 
 from pathlib import Path
 
 import numpy as np
 
 from benchmarks.figures.figure import Drawing
-from benchmarks.systems.vectors import kept
+from benchmarks.systems.contextual import embed_in
 from cdesearch.context.vectors import Floats
 from cdesearch.encode.encoder import Encoder
 from trainer.data.cluster import Clusters, cluster_pairs
@@ -19,13 +19,13 @@ CLUSTERS = (64, 128, 256, 512, 1024, 2048)
 
 
 def batch_difficulty(pairs: Path, encoder: Encoder, work: Path) -> Drawing:
-    """Similarity of the hardest wrong document in a batch, against the right one's, by cluster size (CDE, figure 6)."""
+    """Cosine of the hardest negative in a batch minus that of the positive, by cluster size (CDE, figure 6)."""
     series = {}
     for domain in prepare(domain_files([pairs]), work / "pairs"):
         rows = np.sort(np.random.default_rng(0).permutation(len(domain))[:PAIRS])
         taken = domain.take(rows.tolist())
         queries, documents = (
-            kept(work, encoder.fingerprint, texts, lambda new: encoder.encode(new, "document", None))
+            embed_in(None, texts, "document", encoder, work)
             for texts in ([pair.query for pair in taken], [pair.document for pair in taken])
         )
         points = [(float(len(taken)), _hardest(unclustered(len(taken)), queries, documents))]
@@ -35,8 +35,8 @@ def batch_difficulty(pairs: Path, encoder: Encoder, work: Path) -> Drawing:
             if size < len(taken)
         ]
         series[domain.name] = sorted(points)
-    title = f"Batches of {BATCH} by cluster size; the rightmost is drawn at random"
-    y = "hardest negative's cosine less the positive's"
+    title = f"Batches of {BATCH} by cluster size; the rightmost point is for random batches"
+    y = "cosine of the hardest negative minus that of the positive"
     return Drawing("difficulty", title, "pairs of a cluster", y, series, log_x=True)
 
 

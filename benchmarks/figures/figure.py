@@ -1,4 +1,4 @@
-"""Lines and dots, kept as JSON and drawn as SVG."""
+"""A figure of lines or dots, stored as JSON and drawn as SVG."""
 
 import json
 from collections.abc import Mapping, Sequence
@@ -28,7 +28,7 @@ class Drawing:
     x_names: Sequence[str] = ()  # of x = 0, 1, ...
 
     def show(self) -> None:
-        """As a table on the terminal."""
+        """Print the points as a table on the terminal."""
         table = Table("", self.x, self.y, title=self.title)
         for series, points in self.series.items():
             shown = points if self.kind == "lines" or len(points) <= 8 else points[:8]
@@ -37,7 +37,7 @@ class Drawing:
         Console().print(table)
 
     def save(self, folder: Path, settings: Mapping[str, Any]) -> list[Path]:
-        """JSON and SVG, named by figure, date and commit."""
+        """Write JSON and SVG, named by figure, date and commit; returns the files."""
         machine = describe()
         folder.mkdir(parents=True, exist_ok=True)
         stem = f"analysis-{self.name}-{machine['date']}-{machine['commit']}"

@@ -1,4 +1,4 @@
-"""Is it better? Systems side by side on BEIR folders."""
+"""The command that compares systems on BEIR folders."""
 
 import shlex
 import sys
@@ -33,7 +33,7 @@ from cdesearch.errors import InputError
 BASELINES = ("bm25", "minilm")
 DEFAULT = "bm25,minilm,minilm+bm25,true,random,null,dense,hybrid"
 
-Makers = Sequence[Callable[[int], System]]  # each is told the place of the data set
+Makers = Sequence[Callable[[int], System]]  # each takes the position of the data set in the list
 
 
 def beir(
@@ -46,14 +46,16 @@ def beir(
             help="Of: bm25, lance, minilm, minilm+bm25, late, true, random, null, document, text, dense, hybrid."
         ),
     ] = DEFAULT,
-    model: Annotated[Path | None, typer.Option(help="cdesearch checkpoint; default: the one that ships.")] = None,
+    model: Annotated[Path | None, typer.Option(help="cdesearch checkpoint; default: the model that ships.")] = None,
     biencoder: Annotated[
         Path | None,
         typer.Option(help="sentence-transformers folder, of weights or of ONNX alone; default: all-MiniLM-L6-v2."),
     ] = None,
     seeds: Annotated[int, typer.Option(help="Context samples of `true`: their mean and spread.")] = 1,
-    half: Annotated[Half, typer.Option(help="Of each set's queries: those to choose by, or those to report.")] = "all",
-    work: Annotated[Path, typer.Option(help="Vectors and indexes; the same folder again continues.")] = Path(
+    half: Annotated[
+        Half, typer.Option(help="Of the queries of each set: all, those to choose settings by, or those to report.")
+    ] = "all",
+    work: Annotated[Path, typer.Option(help="Folder for vectors and indexes, which later runs use again.")] = Path(
         "runs/beir"
     ),
     out: Annotated[Path, typer.Option(help="Folder for the JSON, the table and the picture.")] = RESULTS,
@@ -61,7 +63,7 @@ def beir(
     """Compare systems on BEIR folders."""
     datasets = [read_dataset(fetched(name, work / "data"), half) for name in data]
     chosen = _chosen(systems.split(","), datasets, model, biencoder, seeds, work)
-    rows = [row for place, dataset in enumerate(datasets) for row in _rows(dataset, place, chosen)]
+    rows = [row for position, dataset in enumerate(datasets) for row in _rows(dataset, position, chosen)]
     facts = {d.name: {"documents": len(d.ids), "queries": len(d.queries), "notes": d.notes} for d in datasets}
     report = Report(describe(), f"python -m benchmarks {shlex.join(sys.argv[1:])}", facts, rows)
     report.show()
@@ -69,8 +71,8 @@ def beir(
         print(f"Written to {file}")
 
 
-def _rows(dataset: Dataset, place: int, chosen: Mapping[str, Makers]) -> Iterator[Row]:
-    """Every system on one data set, told as it goes."""
+def _rows(dataset: Dataset, position: int, chosen: Mapping[str, Makers]) -> Iterator[Row]:
+    """Run every system on one data set and print each result."""
     console = Console(stderr=True)
     console.print(f"{dataset.name}: {len(dataset.ids):,} documents, {len(dataset.queries):,} queries")
     for note in dataset.notes:
@@ -78,7 +80,7 @@ def _rows(dataset: Dataset, place: int, chosen: Mapping[str, Makers]) -> Iterato
     known: dict[str, NDArray[np.float64]] = {}
     for name, makers in chosen.items():
         started = time.perf_counter()
-        made = [make(place) for make in makers]
+        made = [make(position) for make in makers]
         samples = [measure_run(dataset.judgements, system.retrieve(dataset)) for system in made]
         measured = {measure: np.mean([sample[measure] for sample in samples], axis=0) for measure in MEASURES}
         spread = float(np.ptp([sample["nDCG@10"].mean() for sample in samples]))
@@ -87,8 +89,8 @@ def _rows(dataset: Dataset, place: int, chosen: Mapping[str, Makers]) -> Iterato
         against = {other: compare(known[name], known[other]) for other in others}
         seconds = round(time.perf_counter() - started, 1)
         row = Row(dataset.name, made[0].name, summary(measured), against, len(samples), round(spread, 3), seconds)
-        told = f", spread {spread:.2f} over {len(samples)} samples" if len(samples) > 1 else ""
-        console.print(f"  {row.system}: {row.measures['nDCG@10']:.2f}{told} ({seconds:.0f} s)")
+        spread_text = f", spread {spread:.2f} over {len(samples)} samples" if len(samples) > 1 else ""
+        console.print(f"  {row.system}: {row.measures['nDCG@10']:.2f}{spread_text} ({seconds:.0f} s)")
         yield row
 
 
@@ -100,15 +102,15 @@ def _chosen(
     seeds: int,
     work: Path,
 ) -> dict[str, Makers]:
-    """Makers of systems by name, one for each context sample; raises InputError."""
+    """Functions that make the systems by name, one for each context sample; raises InputError."""
     folder = biencoder or installed_minilm()
     made_by = OnnxBiencoder if is_onnx_alone(folder) else Biencoder
     plain = made_by(folder, work / "vectors", None if biencoder else "all-MiniLM-L6-v2")
 
     def contextual(kind: str, seed: int = 0) -> Callable[[int], System]:
-        # The next data set's context is the strange one.
-        return lambda place: Contextual(
-            load_encoder(model), work / "vectors", kind, datasets[(place + 1) % len(datasets)], seed
+        # The random context is that of the next data set.
+        return lambda position: Contextual(
+            load_encoder(model), work / "vectors", kind, datasets[(position + 1) % len(datasets)], seed
         )
 
     makers: dict[str, Callable[[int], System]] = {
@@ -125,8 +127,12 @@ def _chosen(
     if unknown := [name for name in names if name not in makers]:
         raise InputError(f"There is no system {', '.join(unknown)}.", f"Name some of {', '.join(makers)}.")
     if "random" in names and len(datasets) < 2:
-        raise InputError("A random context is another data set's.", "Name two data sets, or leave `random` out.")
+        raise InputError(
+            "The context of `random` is that of another data set.", "Name two data sets, or leave `random` out."
+        )
     if "late" in names and made_by is OnnxBiencoder:
-        raise InputError(f"{folder} has an ONNX export alone.", "Late chunking needs a folder with weights.")
+        raise InputError(
+            f"{folder} has an ONNX export and no weights.", "Name a folder with weights for late chunking."
+        )
     samples = [contextual("true", seed) for seed in range(seeds)]
     return {name: samples if name == "true" else [makers[name]] for name in names}

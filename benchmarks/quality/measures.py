@@ -1,4 +1,4 @@
-"""How good is a ranking, and is one better than another by more than luck?"""
+"""Measures of rankings, and the significance of a difference."""
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
@@ -7,7 +7,7 @@ import ir_measures
 import numpy as np
 from numpy.typing import NDArray
 
-from benchmarks.datasets.dataset import Judgements
+from trainer.data.beir import Judgements
 
 Run = Mapping[str, Sequence[str]]  # query to documents, best first
 MEASURES = ("nDCG@10", "R@100", "RR@10", "AP")
@@ -16,16 +16,16 @@ RESAMPLES = 2_000
 
 
 def measure_run(judgements: Judgements, run: Run) -> dict[str, NDArray[np.float64]]:
-    """Each measure x 100 of every judged query, in the order of `judgements`; by ir-measures.
+    """Each measure x 100 of every judged query, in the order of `judgements`, computed by ir-measures.
 
-    Ranks stand in for scores, so ties are broken as the system did, and a query without an answer counts 0.
+    Ranks are passed as scores, which keeps the order of the system. A query without results counts 0.
     """
     scored = {query: {document: float(-rank) for rank, document in enumerate(found)} for query, found in run.items()}
-    places = {query: place for place, query in enumerate(judgements)}
-    found = {name: np.zeros(len(places)) for name in MEASURES}
+    positions = {query: position for position, query in enumerate(judgements)}
+    found = {name: np.zeros(len(positions)) for name in MEASURES}
     grades = {query: dict(row) for query, row in judgements.items()}
     for value in ir_measures.iter_calc([ir_measures.parse_measure(name) for name in MEASURES], grades, scored):
-        found[str(value.measure)][places[value.query_id]] = 100 * value.value
+        found[str(value.measure)][positions[value.query_id]] = 100 * value.value
     return found
 
 
@@ -40,7 +40,7 @@ class Comparison:
 
 
 def compare(one: NDArray[np.float64], other: NDArray[np.float64], seed: int = 0) -> Comparison:
-    """One system against another, query by query."""
+    """Compare two systems query by query."""
     random = np.random.default_rng(seed)
     gains = one - other
     flipped = np.array([(gains * random.choice((-1.0, 1.0), len(gains))).mean() for _ in range(FLIPS)])
@@ -51,8 +51,8 @@ def compare(one: NDArray[np.float64], other: NDArray[np.float64], seed: int = 0)
 
 
 def ranked(ids: Sequence[str], scores: NDArray[np.floating], own: str, k: int) -> list[str]:
-    """The `k` best ids, of equal scores the smaller id first, the query's own left out (BEIR's ArguAna)."""
+    """The `k` best ids without that of the query itself, as BEIR has it for ArguAna; equal scores are sorted by id."""
     n = min(k + 1, len(ids))
     edge = np.partition(-scores, n - 1)[n - 1]
-    best = sorted((-scores[place], ids[place]) for place in np.flatnonzero(-scores <= edge).tolist())
+    best = sorted((-scores[row], ids[row]) for row in np.flatnonzero(-scores <= edge).tolist())
     return [name for _, name in best if name != own][:k]

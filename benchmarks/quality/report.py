@@ -1,4 +1,4 @@
-"""What a comparison found: on the terminal, as JSON, as Markdown and as a picture."""
+"""The results of a comparison: on the terminal, as JSON, as Markdown and as a chart."""
 
 import json
 from collections.abc import Mapping, Sequence
@@ -12,12 +12,14 @@ from benchmarks.datasets.published import ANCHORS
 from benchmarks.measurement import show
 from benchmarks.quality.measures import MEASURES, Comparison
 
-MARKS = "`+` `-` `=`: better, worse, neither, against BM25 and the biencoder in turn; p < .05, paired randomisation."
+MARKS = (
+    "`+` `-` `=`: better, worse or neither, compared with BM25, then with the biencoder; p < .05, paired randomisation."
+)
 
 
 @dataclass(frozen=True, slots=True)
 class Row:
-    """One system on one data set."""
+    """The results of one system on one data set."""
 
     dataset: str
     system: str
@@ -30,7 +32,7 @@ class Row:
 
 @dataclass(frozen=True, slots=True)
 class Report:
-    """A whole run."""
+    """The results of a whole run."""
 
     machine: Mapping[str, Any]
     command: str
@@ -38,17 +40,17 @@ class Report:
     rows: Sequence[Row]
 
     def show(self) -> None:
-        """On the terminal."""
+        """Print the table on the terminal."""
         names = list(self.datasets)
         table = Table("nDCG@10 x 100", *names, "mean", "mean R@100")
         for system in self._systems():
             cells = [self._cell(system, name) for name in names]
             table.add_row(system, *cells, self._mean(system, "nDCG@10"), self._mean(system, "R@100"))
         show(table)
-        print(f"Again: {self.command}")
+        print(f"Command: {self.command}")
 
     def save(self, folder: Path) -> list[Path]:
-        """JSON, Markdown and SVG, named by date and commit."""
+        """Write JSON, Markdown and SVG, named by date and commit; returns the files."""
         folder.mkdir(parents=True, exist_ok=True)
         stem = f"beir-{self.machine['date']}-{self.machine['commit']}"
         files = [folder / f"{stem}.json", folder / f"{stem}.md", folder / f"{stem}.svg"]
@@ -58,7 +60,7 @@ class Report:
         return files
 
     def markdown(self) -> str:
-        """The table, what is known of the data, and figures that others have published."""
+        """The table, facts about the data, and published results of other systems."""
         names = list(self.datasets)
         lines = [f"nDCG@10 x 100, {self.machine['date']}, commit {self.machine['commit']}.", ""]
         lines += [_line(["", *names, "mean"]), _line(["---"] * (len(names) + 2))]
@@ -73,14 +75,17 @@ class Report:
         for name, facts in self.datasets.items():
             notes = "".join(f"; {note}" for note in facts["notes"])
             lines.append(f"- {name}: {facts['documents']:,} documents, {facts['queries']:,} queries{notes}.")
-        return "\n".join([*lines, "", f"Again: `{self.command}`", ""])
+        return "\n".join([*lines, "", f"Command: `{self.command}`", ""])
 
     def _spreads(self) -> list[str]:
         sampled = [row for row in self.rows if row.samples > 1]
         if not sampled:
             return []
         shown = ", ".join(f"{row.dataset} {row.spread:.2f}" for row in sampled)
-        return ["", f"{sampled[0].system}: mean of {sampled[0].samples} context samples; they spread by {shown}."]
+        return [
+            "",
+            f"{sampled[0].system}: mean of {sampled[0].samples} context samples; they differ by at most {shown}.",
+        ]
 
     def _systems(self) -> list[str]:
         return list(dict.fromkeys(row.system for row in self.rows))
@@ -101,7 +106,7 @@ class Report:
         return f"{sum(known) / len(known):.1f}" if len(known) == len(rows) else ""
 
     def _draw(self, file: Path) -> None:
-        """Differences to the first system, a dot a data set."""
+        """Draw the differences to the first system, one dot for each data set."""
         import matplotlib as mpl
 
         mpl.use("svg")
@@ -109,21 +114,21 @@ class Report:
 
         systems, names = self._systems(), list(self.datasets)
         figure, axes = plt.subplots(figsize=(8, 0.5 * len(systems) + 1.5), layout="constrained")
-        for place, system in enumerate(reversed(systems)):
+        for height, system in enumerate(reversed(systems)):
             pairs = [(self._row(system, name), self._row(systems[0], name)) for name in names]
             gains = [one.measures["nDCG@10"] - other.measures["nDCG@10"] for one, other in pairs if one and other]
-            axes.plot(gains, [place] * len(gains), "o", alpha=0.5, color="C0")
+            axes.plot(gains, [height] * len(gains), "o", alpha=0.5, color="C0")
             if gains:
-                axes.plot(sum(gains) / len(gains), place, "|", markersize=16, color="C3")
+                axes.plot(sum(gains) / len(gains), height, "|", markersize=16, color="C3")
         axes.set_yticks(range(len(systems)), list(reversed(systems)))
         axes.axvline(0, color="grey", linewidth=0.8)
-        axes.set_xlabel(f"nDCG@10 x 100 above {systems[0]}: a dot a data set, a line their mean")
+        axes.set_xlabel(f"nDCG@10 x 100 above {systems[0]}: one dot for each data set, a line at their mean")
         figure.savefig(file)
         plt.close(figure)
 
 
 def summary(measured: Mapping[str, Any]) -> dict[str, float]:
-    """Means over the queries."""
+    """The mean of each measure over the queries."""
     return {name: round(float(measured[name].mean()), 3) for name in MEASURES}
 
 

@@ -1,4 +1,4 @@
-"""What does it cost? Every speed bar in one run, side by side."""
+"""The command that measures indexing, searching, memory and disk against their targets."""
 
 import tempfile
 from collections.abc import Callable
@@ -7,30 +7,30 @@ from typing import Annotated
 
 import typer
 
-from benchmarks.measurement import RESULTS, Figure, chosen, measure
+from benchmarks.measurement import RESULTS, Measurement, chosen, measure
 
 
 def speed(
     corpus: Annotated[Path, typer.Argument(help="BEIR folder or corpus.jsonl to take texts and queries from.")],
     biencoder: Annotated[Path | None, typer.Option(help="all-MiniLM-L6-v2 folder; default: the installed one.")] = None,
     documents: Annotated[int, typer.Option(help="Documents to index against sentence-transformers.")] = 1000,
-    rounds: Annotated[int, typer.Option(help="Alternating rounds; medians count.")] = 3,
+    rounds: Annotated[int, typer.Option(help="Alternating rounds; the result is their median.")] = 3,
     sizes: Annotated[str, typer.Option(help="Chunks of the search indexes.")] = "10000,100000",
     memory_chunks: Annotated[int, typer.Option(help="Chunks of the memory and disk run.")] = 200_000,
     only: Annotated[str, typer.Option(help="Of: index, context, search, memory.")] = "index,context,search,memory",
     out: Annotated[Path, typer.Option(help="Folder for the JSON.")] = RESULTS,
 ) -> None:
-    """Measure indexing, context, search, memory and disk against their bars."""
-    from benchmarks.speed.indexing import index_figures, memory_figures
-    from benchmarks.speed.searching import context_figures, search_figures
+    """Measure indexing, context, search, memory and disk against their targets."""
+    from benchmarks.speed.indexing import index_measurements, memory_measurements
+    from benchmarks.speed.searching import context_measurements, search_measurements
 
     with tempfile.TemporaryDirectory() as name:
         work = Path(name)
-        suites: dict[str, Callable[[], list[Figure]]] = {
-            "index": lambda: index_figures(corpus, biencoder or installed_minilm(), work, documents, rounds),
-            "context": lambda: context_figures(corpus, biencoder or installed_minilm(), work, rounds),
-            "search": lambda: search_figures(corpus, work, [int(size) for size in sizes.split(",")]),
-            "memory": lambda: memory_figures(corpus, work, memory_chunks),
+        suites: dict[str, Callable[[], list[Measurement]]] = {
+            "index": lambda: index_measurements(corpus, biencoder or installed_minilm(), work, documents, rounds),
+            "context": lambda: context_measurements(corpus, biencoder or installed_minilm(), work, rounds),
+            "search": lambda: search_measurements(corpus, work, [int(size) for size in sizes.split(",")]),
+            "memory": lambda: memory_measurements(corpus, work, memory_chunks),
         }
         settings = {"corpus": corpus.name, "documents": documents, "rounds": rounds, "memory_chunks": memory_chunks}
         measure("speed", chosen(suites, only), settings, out)

@@ -1,4 +1,4 @@
-"""Indexing: against sentence-transformers on the same chunks, time outside the model, memory and disk."""
+"""Indexing: speed compared with sentence-transformers, time outside the model, memory and disk."""
 
 import json
 import subprocess
@@ -10,14 +10,15 @@ from statistics import median
 from typing import Any
 
 from benchmarks.machine import gemm_rate
-from benchmarks.measurement import Figure
+from benchmarks.measurement import Measurement
 from benchmarks.speed.operations import forward_operations
-from cdesearch.encode.batches import spans_of
+from cdesearch.encode.length_batches import split_spans
 from cdesearch.encode.load import load_encoder
 from cdesearch.store.index import Index
 from indexer.build import build
 from indexer.embedding.embedding_cache import EmbeddingCache
 from indexer.settings import Options
+from trainer.data.beir import read_texts
 
 MODEL_STAGES = ("Embedding the context", "Embedding")
 
@@ -27,22 +28,22 @@ _PEAK = (
     "from pathlib import Path\n"
     "from benchmarks.machine import peak_memory\n"
     "from indexer.build import build\n"
-    "from indexer.progress import Silent\n"
+    "from cdesearch.progress import Silent\n"
     "from indexer.settings import Options\n"
     "report = build([Path(sys.argv[1])], Options(index=Path(sys.argv[2]), max_file_bytes=10**10), Silent())\n"
     "print(json.dumps([peak_memory(), report.seconds, report.size_bytes]))\n"
 )
 
 
-def index_figures(corpus: Path, biencoder: Path, work: Path, documents: int, rounds: int) -> list[Figure]:
-    """The whole of `cdesearch index`, in turns with sentence-transformers encoding the chunks it made."""
+def index_measurements(corpus: Path, biencoder: Path, work: Path, documents: int, rounds: int) -> list[Measurement]:
+    """A whole `cdesearch index`, in turns with sentence-transformers encoding the same chunks."""
     from sentence_transformers import SentenceTransformer
 
-    source = _first_lines(corpus, work / "speed.jsonl", documents)
+    source = write_first_lines(corpus, work / "speed.jsonl", documents)
     peer = SentenceTransformer(str(biencoder), device="cpu")
-    peer.max_seq_length = load_encoder().max_tokens  # the same tokens: by itself it would cut at 256
-    ours: list[float] = []
-    theirs: list[float] = []
+    peer.max_seq_length = load_encoder().max_tokens  # the same tokens: its own limit is 256
+    own_seconds: list[float] = []
+    peer_seconds: list[float] = []
     outside: list[float] = []
     texts: list[str] = []
     for number in range(rounds):
@@ -50,35 +51,37 @@ def index_figures(corpus: Path, biencoder: Path, work: Path, documents: int, rou
         timeline = _Timeline()
         started = time.perf_counter()
         build([source], Options(index=folder), timeline)
-        ours.append(time.perf_counter() - started)
-        outside.append(1 - timeline.in_model() / ours[-1])
+        own_seconds.append(time.perf_counter() - started)
+        outside.append(1 - timeline.in_model() / own_seconds[-1])
         chunks = Index(folder).chunks
         texts = chunks.search().select(["text"]).limit(chunks.count_rows()).to_arrow()["text"].to_pylist()
         started = time.perf_counter()
         peer.encode(texts, batch_size=32, show_progress_bar=False)
-        theirs.append(time.perf_counter() - started)
-    detail = {"chunks": len(texts), "seconds": ours, "sentence_transformers_seconds": theirs}
+        peer_seconds.append(time.perf_counter() - started)
+    detail = {"chunks": len(texts), "seconds": own_seconds, "sentence_transformers_seconds": peer_seconds}
     return [
-        Figure("index, whole run", len(texts) / median(ours), "chunks/s", detail=detail),
-        Figure("sentence-transformers fp32, the same chunks", len(texts) / median(theirs), "chunks/s"),
-        Figure("index against sentence-transformers", median(theirs) / median(ours), "times", at_least=2.0),
-        Figure("time outside the model", 100 * median(outside), "%", at_most=15),
-        _share_of_gemm(texts, median(ours)),
+        Measurement("index, whole run", len(texts) / median(own_seconds), "chunks/s", detail=detail),
+        Measurement("sentence-transformers fp32, the same chunks", len(texts) / median(peer_seconds), "chunks/s"),
+        Measurement(
+            "index against sentence-transformers", median(peer_seconds) / median(own_seconds), "times", at_least=2.0
+        ),
+        Measurement("time outside the model", 100 * median(outside), "%", at_most=15),
+        _share_of_gemm(texts, median(own_seconds)),
     ]
 
 
-def _share_of_gemm(texts: list[str], seconds: float) -> Figure:
-    """How much of what this machine multiplies in float32 the whole run reached; int8 may go beyond it."""
+def _share_of_gemm(texts: list[str], seconds: float) -> Measurement:
+    """The operations of the run as a share of the float32 matrix products of this machine; int8 can exceed 100%."""
     encoder = load_encoder()
     lengths = [min(len(text.ids), encoder.max_tokens) for text in encoder.tokenizer.encode_batch_fast(texts)]
-    spans = [span for length in lengths for span in spans_of(range(length), 1, encoder.config.span_tokens)]
+    spans = [span for length in lengths for span in split_spans(range(length), 1, encoder.config.span_tokens)]
     operations = forward_operations(encoder.config.backbone, [len(span) for span in spans])
     reached, rate = operations / seconds / 1e9, gemm_rate()
     detail = {"gflops": reached, "gemm_gflops": rate, "tokens": sum(lengths)}
-    return Figure("rate of products, against float32 matrices", 100 * reached / rate, "%", detail=detail)
+    return Measurement("rate of products, against float32 matrices", 100 * reached / rate, "%", detail=detail)
 
 
-def memory_figures(corpus: Path, work: Path, n_chunks: int) -> list[Figure]:
+def memory_measurements(corpus: Path, work: Path, n_chunks: int) -> list[Measurement]:
     """Peak memory of the indexing process, and bytes on disk, for `n_chunks` short records."""
     source = work / "many.jsonl"
     text_bytes = _short_records(corpus, source, n_chunks)
@@ -91,13 +94,13 @@ def memory_figures(corpus: Path, work: Path, n_chunks: int) -> list[Figure]:
     payload = index.manifest.n_chunks * dimension * 4 + text_bytes
     detail = {"chunks": index.manifest.n_chunks, "seconds": seconds, "bytes": size, "text_bytes": text_bytes}
     return [
-        Figure("peak memory while indexing", peak / 1e9, "GB", at_most=1.5, detail=detail),
-        Figure("disk against vectors and text", size / payload, "times", at_most=1.6),
+        Measurement("peak memory while indexing", peak / 1e9, "GB", at_most=1.5, detail=detail),
+        Measurement("disk against vectors and text", size / payload, "times", at_most=1.6),
     ]
 
 
 class _Timeline:
-    """How long each stage of a build takes; writes inside the embedding stage count as outside the model."""
+    """The time of each stage of a build; writes during the embedding stage count as outside the model."""
 
     def __init__(self) -> None:
         self._stages: list[tuple[str, float]] = []
@@ -105,16 +108,16 @@ class _Timeline:
         self._add = EmbeddingCache.add
 
     def stage(self, name: str, total: int | None) -> Callable[[int], None]:  # noqa: ARG002 (the protocol has it)
-        """Note when a stage begins."""
+        """Record the beginning of a stage."""
         self._stages.append((name, time.perf_counter()))
         if name == "Embedding":
-            EmbeddingCache.add = self._timed_add  # type: ignore[method-assign] # the clock stands round the real one
+            EmbeddingCache.add = self._timed_add  # type: ignore[method-assign] # the real one, timed
         elif EmbeddingCache.add is not self._add:
             EmbeddingCache.add = self._add  # type: ignore[method-assign] # the real one again
         return lambda _: None
 
     def in_model(self) -> float:
-        """Seconds in the stages that run the model, less the writing in them."""
+        """Seconds in the stages that run the model, without the writes in them."""
         ends = [started for _, started in self._stages[1:]] + [time.perf_counter()]
         spent = [end - started for (_, started), end in zip(self._stages, ends, strict=True)]
         return sum(s for (name, _), s in zip(self._stages, spent, strict=True) if name in MODEL_STAGES) - self._writing
@@ -134,7 +137,8 @@ def corpus_file(corpus: Path) -> Path:
     return corpus / "corpus.jsonl" if corpus.is_dir() else corpus
 
 
-def _first_lines(corpus: Path, out: Path, n: int) -> Path:
+def write_first_lines(corpus: Path, out: Path, n: int) -> Path:
+    """A JSONL file of the first `n` rows of a corpus."""
     with corpus_file(corpus).open(encoding="utf-8") as lines, out.open("w", encoding="utf-8") as file:
         for _, line in zip(range(n), lines, strict=False):
             file.write(line)
@@ -142,9 +146,9 @@ def _first_lines(corpus: Path, out: Path, n: int) -> Path:
 
 
 def _short_records(corpus: Path, out: Path, n: int) -> int:
-    """`n` records of one sentence each, no two alike; returns the bytes of their texts."""
-    rows = [json.loads(line) for line in corpus_file(corpus).open(encoding="utf-8")]
-    sentences = [part[:80] for row in rows for part in row["text"].split(". ") if part.strip()]
+    """Write `n` different records of one sentence each; returns the bytes of their texts."""
+    texts = read_texts(corpus_file(corpus)).values()
+    sentences = [part[:80] for text in texts for part in text.split(". ") if part.strip()]
     size = 0
     with out.open("w", encoding="utf-8") as file:
         for number in range(n):

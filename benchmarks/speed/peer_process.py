@@ -1,11 +1,11 @@
-"""One way to index and search, alone in its process. Each stage prints a JSON line.
+"""One system for indexing and searching, in a process of its own. Each stage prints a JSON line.
 
-    python -m benchmarks.speed.peer_process NAME build FOLDER TEXTS     a JSONL file of `_id` and `text`, or drawn texts
-    python -m benchmarks.speed.peer_process NAME search FOLDER QUERIES  a JSON list, each answered
-    python -m benchmarks.speed.peer_process NAME cold FOLDER QUERIES    the first one answered
+    python -m benchmarks.speed.peer_process NAME build FOLDER TEXTS     JSONL of `_id` and `text`, or synthetic texts
+    python -m benchmarks.speed.peer_process NAME search FOLDER QUERIES  a JSON list of queries
+    python -m benchmarks.speed.peer_process NAME cold FOLDER QUERIES    the first of them
 
-Drawn texts are a folder of `synthetic.write_drawn` beside `source`, the folder that they are drawn from. Their vectors
-stand in it: no model runs.
+Synthetic texts are a folder of `synthetic.write_drawn` next to the folder `source` that they were drawn from. It
+contains their vectors, so no model runs.
 """
 
 import json
@@ -22,44 +22,44 @@ from cdesearch.context.vectors import Floats
 
 K = 10
 WARM_UP = 10
-LANCE_INDEX_ABOVE = 100_000  # its documentation: for so many rows or fewer a vector index is usually not worth it
+LANCE_INDEX_ABOVE = 100_000  # rows; its documentation advises against a vector index for fewer
 
 Search = Callable[[str], list[str]]  # from a query to the ids of the best texts
 
 
 class Peer(Protocol):
-    """A way to index and search."""
+    """A system for indexing and searching."""
 
     def build(self, texts: Path, folder: Path) -> None:
-        """Texts to files in `folder`."""
+        """Index texts into files in `folder`."""
 
     def store(self, drawn: Path, folder: Path) -> None:
-        """The same of drawn texts."""
+        """Index synthetic texts, with the vectors that they come with."""
 
     def open(self, folder: Path) -> Search:
-        """Search in the files."""
+        """Open the files for searching."""
 
 
 class Cdesearch:
-    """The product: contextual vectors and BM25, fused."""
+    """cdesearch: contextual vectors fused with BM25."""
 
     def build(self, texts: Path, folder: Path) -> None:
-        """As `cdesearch index` does."""
+        """Index as `cdesearch index` does."""
+        from cdesearch.progress import Silent
         from indexer.build import build
-        from indexer.progress import Silent
         from indexer.settings import Options
 
         build([texts], Options(index=folder), Silent())
 
     def store(self, drawn: Path, folder: Path) -> None:
-        """The tables that `cdesearch index` writes."""
+        """Write the tables that `cdesearch index` writes."""
         from benchmarks.speed.synthetic import SOURCE_INDEX, grow, read_drawn
         from cdesearch.store.index import Index
 
         grow(Index(drawn.parent / "source" / SOURCE_INDEX), folder, read_drawn(drawn))
 
     def open(self, folder: Path) -> Search:
-        """As `cdesearch query` does."""
+        """Search as `cdesearch query` does."""
         from cdesearch.search.searcher import Searcher
         from cdesearch.store.index import Index
 
@@ -68,15 +68,15 @@ class Cdesearch:
 
 
 class _Embedded(ABC):
-    """A model, and a place for its vectors."""
+    """A model and a store for its vectors."""
 
     def build(self, texts: Path, folder: Path) -> None:
-        """Embed, then write."""
+        """Embed the texts and write the index."""
         ids, rows = _read(texts)
         self.write(ids, rows, self.embed(rows), folder)
 
     def store(self, drawn: Path, folder: Path) -> None:
-        """Write what is embedded."""
+        """Write an index of the given vectors."""
         import numpy as np
 
         self.write(*_read(drawn / "texts.jsonl"), np.load(drawn / "vectors.npy"), folder)
@@ -87,27 +87,27 @@ class _Embedded(ABC):
 
     @abstractmethod
     def write(self, ids: list[str], texts: list[str], vectors: Floats, folder: Path) -> None:
-        """All that a search needs."""
+        """Write everything that a search needs."""
 
 
 class Floor(_Embedded):
-    """Our ONNX int8 model without context, vectors in one numpy file: what the model alone costs."""
+    """The int8 model of cdesearch without context, vectors in one NumPy file: the cost of the model alone."""
 
     def embed(self, texts: list[str]) -> Floats:
-        """As `cdesearch index` does, without a context."""
+        """Embed as `cdesearch index` does, without a context."""
         from cdesearch.encode.load import load_encoder
 
         return load_encoder().encode(texts, "document", None)
 
     def write(self, ids: list[str], texts: list[str], vectors: Floats, folder: Path) -> None:  # noqa: ARG002 (no texts)
-        """Ids and vectors."""
+        """Write ids and vectors."""
         import numpy as np
 
         np.save(folder / "vectors.npy", vectors)
         (folder / "ids.json").write_text(json.dumps(ids), encoding="utf-8")
 
     def open(self, folder: Path) -> Search:
-        """Every cosine, the best of them."""
+        """Compute all cosines and take the best."""
         import numpy as np
 
         from cdesearch.encode.load import load_encoder
@@ -117,13 +117,13 @@ class Floor(_Embedded):
 
         def search(query: str) -> list[str]:
             scores = vectors @ encoder.encode([query], "query", None)[0]
-            return [ids[place] for place in np.argsort(-scores)[:K]]
+            return [ids[row] for row in np.argsort(-scores)[:K]]
 
         return search
 
 
 class _SentenceTransformers(_Embedded):
-    """all-MiniLM-L6-v2 as its library runs it, nothing of a text cut that ours reads."""
+    """all-MiniLM-L6-v2 in sentence-transformers, with the text length of cdesearch."""
 
     def __init__(self) -> None:
         from sentence_transformers import SentenceTransformer
@@ -134,7 +134,7 @@ class _SentenceTransformers(_Embedded):
         self.model.max_seq_length = 512
 
     def embed(self, texts: list[str]) -> Floats:
-        """As its documentation says."""
+        """Embed as the documentation of sentence-transformers says."""
         vectors: Floats = self.model.encode(texts, batch_size=32, normalize_embeddings=True, show_progress_bar=False)
         return vectors
 
@@ -143,7 +143,7 @@ class Faiss(_SentenceTransformers):
     """sentence-transformers and a flat faiss index."""
 
     def write(self, ids: list[str], texts: list[str], vectors: Floats, folder: Path) -> None:
-        """Vectors, ids and texts."""
+        """Write vectors, ids and texts."""
         import faiss
 
         index = faiss.IndexFlatIP(vectors.shape[1])
@@ -152,19 +152,19 @@ class Faiss(_SentenceTransformers):
         (folder / "texts.json").write_text(json.dumps([ids, texts]), encoding="utf-8")
 
     def open(self, folder: Path) -> Search:
-        """Exact search."""
+        """Search all vectors exactly."""
         import faiss
 
         index = faiss.read_index(str(folder / "flat.faiss"))
         ids, _ = json.loads((folder / "texts.json").read_text(encoding="utf-8"))
-        return lambda query: [ids[place] for place in index.search(self.embed([query]), K)[1][0]]
+        return lambda query: [ids[row] for row in index.search(self.embed([query]), K)[1][0]]
 
 
 class Lance(_SentenceTransformers):
     """sentence-transformers and LanceDB, searched by vectors and words, fused by its own reranker (RRF)."""
 
     def write(self, ids: list[str], texts: list[str], vectors: Floats, folder: Path) -> None:
-        """A table with its indexes, each as LanceDB makes it unless told otherwise."""
+        """Write a table with its indexes, all at the defaults of LanceDB."""
         import pyarrow as pa
         from lancedb.index import FTS, IvfPq
 
@@ -177,7 +177,7 @@ class Lance(_SentenceTransformers):
             table.create_index("vector", config=IvfPq(distance_type="cosine"))
 
     def open(self, folder: Path) -> Search:
-        """Hybrid search."""
+        """Search by vectors and words."""
         from cdesearch.store.index import connect
 
         table: Any = connect(folder).open_table("texts")
@@ -194,7 +194,7 @@ class Words:
     """bm25s alone."""
 
     def build(self, texts: Path, folder: Path) -> None:
-        """Its own files."""
+        """Write the index files of bm25s."""
         import bm25s
 
         ids, rows = _read(texts)
@@ -203,11 +203,11 @@ class Words:
         index.save(str(folder), show_progress=False)
 
     def store(self, drawn: Path, folder: Path) -> None:
-        """The same: it needs no vectors."""
+        """Index the texts; the vectors are not needed."""
         self.build(drawn / "texts.jsonl", folder)
 
     def open(self, folder: Path) -> Search:
-        """BM25."""
+        """Search by BM25."""
         import bm25s
 
         index = bm25s.BM25.load(str(folder), load_corpus=True, show_progress=False)

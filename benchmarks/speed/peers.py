@@ -1,4 +1,4 @@
-"""What would a user pick instead, and what does that cost? The same texts, each system in a process of its own."""
+"""The command that compares cdesearch with other systems, each in a process of its own, on the same texts."""
 
 import json
 import shutil
@@ -20,29 +20,33 @@ from benchmarks.speed.peer_process import PEERS
 from benchmarks.speed.synthetic import SOURCE_INDEX, source_index, write_drawn
 from cdesearch.errors import InputError
 from cdesearch.store.index import Index
+from trainer.data.beir import read_queries, read_texts
 
 COLUMNS = ("index_s", "index_gb", "disk_mb", "p50_ms", "p95_ms", "search_gb", "cold_s")
 DRAWN = {
     "index_s": "seconds to index",
-    "p50_ms": "milliseconds a question, median",
+    "p50_ms": "milliseconds a query, median",
     "search_gb": "gigabytes of memory to search",
     "disk_mb": "megabytes on disk",
 }
 COLD_RUNS = 3
 QUERIES = 110
-WORDS = 200  # of a text: a chunk's worth
+WORDS = 200  # of each text, about one chunk
 
 
 def peers(
     corpus: Annotated[Path, typer.Argument(help="BEIR folder to take texts and queries from.")],
-    sizes: Annotated[str, typer.Option(help="How many texts; several draw the growth of each cost.")] = "1000",
+    sizes: Annotated[
+        str, typer.Option(help="Numbers of texts, separated by commas; the chart shows how each cost grows.")
+    ] = "1000",
     vectors: Annotated[
-        Literal["own", "drawn"], typer.Option(help="Embed the texts, or draw their vectors: sizes no model waits for.")
+        Literal["own", "drawn"],
+        typer.Option(help="Embed the texts, or draw synthetic vectors, which allows large sizes."),
     ] = "own",
-    only: Annotated[str, typer.Option(help="Systems, between commas.")] = ",".join(PEERS),
+    only: Annotated[str, typer.Option(help="Systems, separated by commas.")] = ",".join(PEERS),
     out: Annotated[Path, typer.Option(help="Folder for the JSON and the picture.")] = RESULTS,
 ) -> None:
-    """Measure index time, disk, memory, warm and cold queries of ours and of what a user would pick instead."""
+    """Measure index time, disk, memory, and warm and cold queries of cdesearch and of other systems."""
     chosen = only.split(",")
     if unknown := [peer for peer in chosen if peer not in PEERS]:
         raise InputError(f"There is no system {', '.join(unknown)}.", f"Name some of {', '.join(PEERS)}.")
@@ -51,8 +55,7 @@ def peers(
     with tempfile.TemporaryDirectory() as name:
         work = Path(name)
         queries = work / "queries.json"
-        asked = (corpus / "queries.jsonl").read_text(encoding="utf-8").splitlines()[:QUERIES]
-        queries.write_text(json.dumps([json.loads(line)["text"] for line in asked]), encoding="utf-8")
+        queries.write_text(json.dumps(list(read_queries(corpus).values())[:QUERIES]), encoding="utf-8")
         for size in map(int, sizes.split(",")):
             texts = _drawn(corpus, work, size) if vectors == "drawn" else _texts(corpus, work / f"{size}.jsonl", size)
             for peer in chosen:
@@ -69,7 +72,7 @@ def peers(
 
 
 def _drawn(corpus: Path, work: Path, n: int) -> Path:
-    """`n` texts drawn from an index of the corpus, which stays beside them."""
+    """`n` texts drawn from an index of the corpus, which is kept next to them."""
     if not (work / "source").exists():
         source_index(corpus, work / "source")
     write_drawn(Index(work / "source" / SOURCE_INDEX), work / f"drawn-{n}", n)
@@ -77,19 +80,18 @@ def _drawn(corpus: Path, work: Path, n: int) -> Path:
 
 
 def _texts(corpus: Path, out: Path, n: int) -> Path:
-    """`n` texts of the corpus, from the beginning again with a number where it has fewer."""
-    lines = corpus_file(corpus).read_text(encoding="utf-8").splitlines()
+    """`n` texts of the corpus; where it has fewer, they are repeated with a number added."""
+    texts = list(read_texts(corpus_file(corpus)).values())
     with out.open("w", encoding="utf-8") as file:
         for number in range(n):
-            row = json.loads(lines[number % len(lines)])
-            again = f" {number // len(lines)}" if number >= len(lines) else ""
-            words = f"{row.get('title', '')} {row['text']}".split()[:WORDS]
+            again = f" {number // len(texts)}" if number >= len(texts) else ""
+            words = texts[number % len(texts)].split()[:WORDS]
             file.write(json.dumps({"_id": str(number), "text": " ".join(words) + again}) + "\n")
     return out
 
 
 def _measured(peer: str, texts: Path, queries: Path, folder: Path) -> dict[str, float]:
-    """Building, searching and cold queries, each in a process of its own."""
+    """Measure building, searching and cold queries, each in a process of its own."""
     figures = _stage(peer, "build", folder, texts) | _stage(peer, "search", folder, queries)
     cold = []
     for _ in range(COLD_RUNS):
@@ -114,19 +116,19 @@ def _show(rows: list[dict[str, Any]]) -> None:
 
 
 def _draw(rows: list[dict[str, Any]], file: Path) -> None:
-    """Each cost by the number of texts, both logarithmic."""
+    """Draw each cost by the number of texts, both logarithmic."""
     import matplotlib as mpl
 
     mpl.use("svg")
     from matplotlib import pyplot as plt
 
     figure, grid = plt.subplots(2, 2, figsize=(9, 7), layout="constrained")
-    for axes, (cost, told) in zip(grid.flat, DRAWN.items(), strict=True):
+    for axes, (cost, label) in zip(grid.flat, DRAWN.items(), strict=True):
         for system in dict.fromkeys(row["system"] for row in rows):
             points = [(row["texts"], row[cost]) for row in rows if row["system"] == system]
             axes.loglog(*zip(*points, strict=True), marker="o", label=system)
         axes.set_xlabel("texts")
-        axes.set_ylabel(told)
+        axes.set_ylabel(label)
     figure.legend(*grid.flat[0].get_legend_handles_labels(), loc="outside upper center", ncols=3)
     figure.savefig(file)
     plt.close(figure)

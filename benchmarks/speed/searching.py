@@ -1,6 +1,5 @@
-"""Searching: warm queries over growing indexes, a cold process, and what the context costs the model."""
+"""Searching: warm queries over growing indexes, a cold process, and the cost of a context in the model."""
 
-import json
 import os
 import subprocess
 import sys
@@ -11,37 +10,39 @@ from pathlib import Path
 from statistics import median, quantiles
 from typing import Any
 
-from benchmarks.measurement import Figure
+from benchmarks.measurement import Measurement
 from benchmarks.speed.indexing import corpus_file
-from benchmarks.speed.synthetic import SOURCE_DOCUMENTS, draw, grow, source_index
+from benchmarks.speed.synthetic import draw, grow, source_index
 from benchmarks.speed.turns import in_turns
+from cdesearch.context.context import Context
 from cdesearch.encode.encoder import Encoder
 from cdesearch.encode.load import load_encoder
 from cdesearch.search.reader import Mode
 from cdesearch.search.searcher import Searcher
 from cdesearch.store.index import Index
+from trainer.data.beir import read_queries, read_texts
 
-OPEN_GATE = 0.5
+GATE = 0.5
 CONTEXT_SIZE = 512
 COLD_RUNS = 9
+QUERIES = 210
 
 
-def search_figures(corpus: Path, work: Path, sizes: Sequence[int]) -> list[Figure]:
-    """Warm p50 and p95 at each size, hybrid with query encoding, and a cold `cdesearch query` on the largest."""
-    lines = corpus_file(corpus).read_text(encoding="utf-8").splitlines()[:SOURCE_DOCUMENTS]
+def search_measurements(corpus: Path, work: Path, sizes: Sequence[int]) -> list[Measurement]:
+    """Warm hybrid queries at each size, p50 and p95 with query encoding, and a cold query on the largest index."""
     source = source_index(corpus, work / "search")
-    queries = _queries(corpus, lines)
-    figures = []
+    queries = _queries(corpus)
+    measurements = []
     for size in sizes:
         index = grow(source, work / f"grown-{size}", draw(source, size))
-        figures += _warm(index, size, queries)
+        measurements += _warm(index, size, queries)
     largest = work / f"grown-{sizes[-1]}"
     command = [sys.executable, "-m", "cdesearch", "query", "--index", str(largest), queries[0]]
-    figures.append(Figure(f"cold query at {sizes[-1]:,} chunks", _cold(command), "s", at_most=1.5))
-    return figures
+    measurements.append(Measurement(f"cold query at {sizes[-1]:,} chunks", _cold(command), "s", at_most=1.5))
+    return measurements
 
 
-def _warm(index: Index, size: int, queries: Sequence[str]) -> list[Figure]:
+def _warm(index: Index, size: int, queries: Sequence[str]) -> list[Measurement]:
     searcher = Searcher(index)
     for query in queries[:10]:
         searcher.search(query)
@@ -56,13 +57,15 @@ def _warm(index: Index, size: int, queries: Sequence[str]) -> list[Figure]:
         mode: {"p50": median(times), "p95": quantiles(times, n=20)[-1]} for mode, times in took.items()
     }
     return [
-        Figure(f"warm hybrid search p50 at {size:,} chunks", detail["hybrid"]["p50"], "ms", at_most=bar, detail=detail),
-        Figure(f"warm hybrid search p95 at {size:,} chunks", detail["hybrid"]["p95"], "ms"),
+        Measurement(
+            f"warm hybrid search p50 at {size:,} chunks", detail["hybrid"]["p50"], "ms", at_most=bar, detail=detail
+        ),
+        Measurement(f"warm hybrid search p95 at {size:,} chunks", detail["hybrid"]["p95"], "ms"),
     ]
 
 
 def _cold(command: list[str]) -> float:
-    """Median seconds of a whole process; the files of the index are in the page cache."""
+    """The median seconds of a whole process; the files of the index are in the page cache."""
     seconds = []
     for _ in range(COLD_RUNS):
         started = time.perf_counter()
@@ -71,47 +74,50 @@ def _cold(command: list[str]) -> float:
     return median(seconds)
 
 
-def _queries(corpus: Path, lines: Sequence[str]) -> list[str]:
-    file = corpus / "queries.jsonl"
-    if file.is_file():
-        return [json.loads(line)["text"] for line in file.open(encoding="utf-8")][:210]
-    return [" ".join(json.loads(line)["text"].split()[:8]) for line in lines][:210]
+def _queries(corpus: Path) -> list[str]:
+    """The queries of the folder, or the first words of the texts of a corpus without any."""
+    if (corpus / "queries.jsonl").is_file():
+        return list(read_queries(corpus).values())[:QUERIES]
+    return [" ".join(text.split()[:8]) for text in read_texts(corpus_file(corpus)).values()][:QUERIES]
 
 
-def context_figures(corpus: Path, biencoder: Path, work: Path, rounds: int) -> list[Figure]:
-    """The same texts with 512 context chunks and without, gates open; joint attention for comparison, on torch."""
-    texts = [json.loads(line)["text"][:700] for line in corpus_file(corpus).open(encoding="utf-8")][:CONTEXT_SIZE]
-    closed, opened, joint = (_variant(biencoder, work / name, name) for name in ("closed", "opened", "joint"))
-    contexts = {name: _context(encoder, texts) for name, encoder in (("closed", closed), ("opened", opened))}
+def context_measurements(corpus: Path, biencoder: Path, work: Path, rounds: int) -> list[Measurement]:
+    """The same texts with 512 context chunks and without, gates not zero; joint attention on torch, to compare."""
+    texts = [text[:700] for text in read_texts(corpus_file(corpus)).values()][:CONTEXT_SIZE]
+    plain, gated, joint = (_variant(biencoder, work / name, name) for name in ("plain", "gated", "joint"))
+    contexts = {name: _context(encoder, texts) for name, encoder in (("plain", plain), ("gated", gated))}
     some = texts[:192]
     took = in_turns(
         {
-            "none": lambda: closed.encode(some, "document", None),
-            "statistics": lambda: closed.encode(some, "document", contexts["closed"]),
-            "cached": lambda: opened.encode(some, "document", contexts["opened"]),
+            "none": lambda: plain.encode(some, "document", None),
+            "statistics": lambda: plain.encode(some, "document", contexts["plain"]),
+            "cached": lambda: gated.encode(some, "document", contexts["gated"]),
         },
         rounds,
     )
-    plain = load_encoder(work / "closed-torch", "cpu")
+    on_torch = load_encoder(work / "plain-torch", "cpu")
     few = texts[:16]
-    joint_context = replace(contexts["opened"], keys=None, values=None)
+    gated_context = contexts["gated"]
+    joint_context = replace(gated_context, inputs=replace(gated_context.inputs, keys=None, values=None))
     slow = in_turns(
         {
-            "none": lambda: plain.encode(few, "document", None),
+            "none": lambda: on_torch.encode(few, "document", None),
             "joint": lambda: joint.encode(few, "document", joint_context),
         },
         rounds,
     )
     detail = {"texts": len(some), "seconds": took, "joint_texts": len(few), "joint_seconds": slow}
     return [
-        Figure("cached context, gates open", took["cached"] / took["none"], "times", at_most=1.35, detail=detail),
-        Figure("corpus statistics alone", took["statistics"] / took["none"], "times", at_most=1.35),
-        Figure("joint context (torch)", slow["joint"] / slow["none"], "times"),
+        Measurement(
+            "cached context, gates not zero", took["cached"] / took["none"], "times", at_most=1.35, detail=detail
+        ),
+        Measurement("whitening alone", took["statistics"] / took["none"], "times", at_most=1.35),
+        Measurement("joint context (torch)", slow["joint"] / slow["none"], "times"),
     ]
 
 
 def _variant(biencoder: Path, folder: Path, name: str) -> Encoder:
-    """The start model with gates closed or open on ONNX int8, or joint on torch."""
+    """The start model with gates zero or not on ONNX int8, or joint on torch."""
     import shutil
 
     import torch
@@ -120,17 +126,17 @@ def _variant(biencoder: Path, folder: Path, name: str) -> Encoder:
     from trainer.start import start_model
 
     model = start_model(biencoder, context_attention="joint" if name == "joint" else "cached")
-    if name == "opened":
+    if name == "gated":
         with torch.no_grad():
             for gate in model.second_stage.gates:
-                gate.fill_(OPEN_GATE)
+                gate.fill_(GATE)
     export(model, biencoder / "tokenizer.json", folder, "int8")
-    if name == "closed":
+    if name == "plain":
         ignore = shutil.ignore_patterns("onnx")
-        shutil.copytree(folder, folder.with_name("closed-torch"), ignore=ignore)
+        shutil.copytree(folder, folder.with_name("plain-torch"), ignore=ignore)
     return load_encoder(folder, "cpu")
 
 
-def _context(encoder: Encoder, texts: Sequence[str]) -> Any:
+def _context(encoder: Encoder, texts: Sequence[str]) -> Context:
     names = [str(number) for number in range(len(texts))]
     return encoder.make_context(names, names, texts, encoder.count_tokens(texts), seed=0)

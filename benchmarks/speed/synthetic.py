@@ -1,4 +1,4 @@
-"""Indexes of any size whose vectors nobody had to wait for: real texts, vectors drawn around real ones."""
+"""Synthetic indexes of any size: sentences of real texts, and vectors drawn around real ones."""
 
 import json
 from collections.abc import Iterable, Iterator
@@ -7,9 +7,10 @@ from pathlib import Path
 import numpy as np
 import pyarrow as pa
 
-from benchmarks.speed.indexing import corpus_file
+from benchmarks.speed.indexing import write_first_lines
 from cdesearch import __version__
 from cdesearch.context.vectors import Floats
+from cdesearch.progress import Silent
 from cdesearch.store.checksums import MANIFEST, write_checksums
 from cdesearch.store.file_account import OUTCOMES
 from cdesearch.store.index import Index
@@ -19,10 +20,11 @@ from indexer.build import build
 from indexer.generations.generation import open_building, swap_in
 from indexer.generations.lock import locked
 from indexer.generations.tables import Tables
-from indexer.progress import Silent
 from indexer.settings import Options
 
-SPREAD = 0.6  # noise beside a real vector of length 1: neighbours at cosine about .85, as real near-duplicates are
+SPREAD = (
+    0.6  # length of the noise added to a unit vector: neighbours have a cosine of about .85, as near-duplicates have
+)
 ROWS = 10_000
 SOURCE_DOCUMENTS = 600
 SOURCE_INDEX = "index"  # in the folder of `source_index`
@@ -33,9 +35,7 @@ Batch = tuple[list[str], Floats]  # texts and their unit vectors (n, d)
 def source_index(corpus: Path, folder: Path) -> Index:
     """A real index of the first documents of a BEIR folder, to draw from."""
     folder.mkdir(parents=True)
-    lines = corpus_file(corpus).read_text(encoding="utf-8").splitlines()[:SOURCE_DOCUMENTS]
-    first = folder / "corpus.jsonl"
-    first.write_text("\n".join(lines), encoding="utf-8")
+    first = write_first_lines(corpus, folder / "corpus.jsonl", SOURCE_DOCUMENTS)
     build([first], Options(index=folder / SOURCE_INDEX), Silent())
     return Index(folder / SOURCE_INDEX)
 
@@ -49,11 +49,11 @@ def draw(source: Index, n_chunks: int, seed: int = 0) -> Iterator[Batch]:
     for start in range(0, n_chunks, ROWS):
         n = min(ROWS, n_chunks - start)
         drawn = random.integers(len(sentences), size=(n, 4))
-        yield [". ".join(sentences[place] for place in row) for row in drawn], _around(vectors, n, random)
+        yield [". ".join(sentences[number] for number in row) for row in drawn], _around(vectors, n, random)
 
 
 def write_drawn(source: Index, folder: Path, n_chunks: int) -> None:
-    """What `draw` gives, in files that any system can read: texts.jsonl of `_id` and `text`, vectors.npy (n, d)."""
+    """Write the batches of `draw` as files that any system can read: texts.jsonl and vectors.npy (n, d)."""
     folder.mkdir(parents=True)
     dimension = source.chunks.schema.field("vector").type.list_size
     vectors = np.lib.format.open_memmap(folder / "vectors.npy", "w+", np.float32, (n_chunks, dimension))
@@ -77,7 +77,7 @@ def read_drawn(folder: Path) -> Iterator[Batch]:
 
 
 def grow(source: Index, folder: Path, batches: Iterable[Batch]) -> Index:
-    """An index of texts and vectors as they come, with the model and context of `source`."""
+    """Write an index of texts and vectors, with the model and context of `source`."""
     with locked(folder, wait=False):
         _grow(source, folder, batches)
     return Index(folder)

@@ -1,4 +1,4 @@
-"""How much of what the machine multiplies in bf16 does training reach? On a GPU where there is one."""
+"""The rate of bf16 training steps compared with bf16 matrix products, on a GPU where there is one."""
 
 import time
 from collections.abc import Callable
@@ -6,7 +6,7 @@ from pathlib import Path
 
 import torch
 
-from benchmarks.measurement import Figure
+from benchmarks.measurement import Measurement
 from benchmarks.speed.operations import forward_operations
 from benchmarks.speed.trainee import Trainee, read_batch
 from benchmarks.speed.turns import in_turns
@@ -14,11 +14,13 @@ from benchmarks.speed.turns import in_turns
 SHORTEST_TIMED = 0.01  # seconds
 
 
-def rate_figures(pairs: Path, model: Path, size: int, context_size: int, micro_batch: int, rounds: int) -> list[Figure]:
+def rate_measurements(
+    pairs: Path, model: Path, size: int, context_size: int, micro_batch: int, rounds: int
+) -> list[Measurement]:
     """Steps of the gradient cache in bf16, without and with cached context.
 
-    A step is counted as three forward passes, one of them forward and two backward; the cache's own first pass is
-    its price, and so is padding.
+    A step counts as three forward passes, one forward and two backward. The first pass of the gradient cache and
+    padding are overhead.
     """
     device = "cuda" if torch.cuda.is_available() else "cpu"
     batch = read_batch(pairs, model, size, context_size)
@@ -33,18 +35,17 @@ def rate_figures(pairs: Path, model: Path, size: int, context_size: int, micro_b
     rate = _bf16_rate(device)
     detail = {"device": _name(device), "size": size, "micro_batch": micro_batch, "seconds": took}
     return [
-        Figure("biencoder step in bf16", size / took["biencoder"], "pairs/s", detail=detail),
-        Figure("cached context, first stage trained", size / took["cached"], "pairs/s"),
-        Figure("product of bf16 matrices", rate, "GFLOP/s"),
-        Figure("share that the biencoder's step reaches", 100 * reached / rate, "%", detail={"gflops": reached}),
+        Measurement("biencoder step in bf16", size / took["biencoder"], "pairs/s", detail=detail),
+        Measurement("cached context, first stage trained", size / took["cached"], "pairs/s"),
+        Measurement("product of bf16 matrices", rate, "GFLOP/s"),
+        Measurement("share that the biencoder's step reaches", 100 * reached / rate, "%", detail={"gflops": reached}),
     ]
 
 
 def _bf16_rate(device: str) -> float:
     """GFLOP/s of a product of square matrices, best of five.
 
-    The matrices grow until a product takes long enough to be timed: some processors multiply bf16 a hundred times as
-    fast as others.
+    The matrices grow until a product takes long enough to be timed: processors differ by a factor of a hundred.
     """
     for n in (256, 512, 1024, 2048, 4096, 8192):
         a = torch.randn(n, n, device=device, dtype=torch.bfloat16)
@@ -63,7 +64,7 @@ def _seconds(run: Callable[[], None]) -> float:
 
 
 def _to_the_end(run: Callable[[], object], device: str) -> Callable[[], None]:
-    """A GPU's work is done when it says so, not when the call returns."""
+    """Run to the end: on a GPU a call returns before its work is done."""
 
     def done() -> None:
         run()

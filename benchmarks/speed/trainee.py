@@ -1,23 +1,20 @@
-"""One step of training, without recipe, log and packing."""
+"""Single training steps, without recipe, log and packing."""
 
 import tempfile
-from collections.abc import Callable
 from dataclasses import replace
 from pathlib import Path
 
 import torch
-from torch import Tensor
-from torch.nn.functional import normalize
 
 from cdesearch.encode.load import load_tokenizer
-from trainer.data.batch import Batch, tokenize
 from trainer.data.pairs import prepare
+from trainer.data.training_batch import Batch, tokenize
 from trainer.recipe import ModelChoice
 from trainer.run.watch import embed, embed_context
 from trainer.schema import parse
-from trainer.step.gradcache import GradCache
-from trainer.step.loss import Verdict, contrastive
-from trainer.step.whitening_head import StatisticsHead
+from trainer.step.batch_loss import BatchLoss
+from trainer.step.gradcache import GradCache, LossFn
+from trainer.step.whitening_head import WhiteningHead
 from trainer.train import starting_model
 
 MAX_TOKENS = 64
@@ -27,7 +24,7 @@ RATE = 2e-5
 
 
 class Trainee:
-    """A start model with its optimizer, and one step of it."""
+    """A start model with its optimizer."""
 
     def __init__(
         self,
@@ -42,45 +39,42 @@ class Trainee:
     ) -> None:
         choice = {"start": start, "contextual": contextual, "context_attention": attention}
         self.model = starting_model(parse(ModelChoice, {**choice, "freeze_first_stage": frozen})).to(device)
-        self.head = StatisticsHead(self.model.config.statistics).to(device)
+        self.head = WhiteningHead(self.model.config.statistics).to(device)
         trained = [parameter for parameter in self.model.parameters() if parameter.requires_grad]
         self._optimizer = torch.optim.AdamW(trained, RATE)
         self._cache = GradCache(self.model, self.head, micro_batch, freeze_first_stage=frozen, precision=precision)
         self._contextual = contextual
+        self._loss = BatchLoss(self.head, self.model.config.document_weight, TEMPERATURE)
         self._weights = torch.ones(self.model.config.backbone.vocabulary, device=device)
 
     def step(self, batch: Batch) -> None:
-        """By the gradient cache."""
+        """Take a step with the gradient cache."""
         batch = self._own(batch)
         self._optimizer.zero_grad(set_to_none=True)
-        self._cache.step(batch, lambda: self._weights, self._judge(batch))
+        self._cache.step(batch, lambda: self._weights, self._loss_fn(batch))
         self._optimizer.step()
 
     def plain_step(self, batch: Batch) -> None:
-        """The whole graph at once."""
+        """Take a step with the whole graph in memory."""
         batch = self._own(batch)
         self._optimizer.zero_grad(set_to_none=True)
         context = batch.documents.take(batch.context) if batch.is_contextual else None
-        held = embed_context(self.model, context, len(batch.documents), self._weights.device)
+        prepared = embed_context(self.model, context, len(batch.documents), self._weights.device)
         queries, documents = (
-            embed(self.model, tokens, held, self._weights, len(tokens)) for tokens in (batch.queries, batch.documents)
+            embed(self.model, tokens, prepared, self._weights, len(tokens))
+            for tokens in (batch.queries, batch.documents)
         )
-        self._judge(batch)(queries, documents, documents[batch.context]).loss.backward()
+        self._loss_fn(batch)(queries, documents, documents[batch.context]).loss.backward()
         self._optimizer.step()
 
     def _own(self, batch: Batch) -> Batch:
-        """Without context, every slot is null."""
+        """The batch with every context slot null where the model does not use context."""
         return batch if self._contextual else replace(batch, is_null=batch.is_null | True)
 
-    def _judge(self, batch: Batch) -> Callable[[Tensor, Tensor, Tensor], Verdict]:
-        def judge(queries: Tensor, documents: Tensor, context: Tensor) -> Verdict:
-            if self._contextual:
-                queries, documents = self.head(queries, context), self.head(documents, context)
-            else:
-                queries, documents = normalize(queries, dim=-1), normalize(documents, dim=-1)
-            return contrastive(queries, documents, batch.excluded.to(queries.device), TEMPERATURE)
-
-        return judge
+    def _loss_fn(self, batch: Batch) -> LossFn:
+        return lambda queries, documents, context: self._loss.of(
+            batch, queries, documents, context if self._contextual else None
+        )
 
 
 def read_batch(pairs: Path, model: Path, size: int, context_size: int = 1) -> Batch:

@@ -1,4 +1,4 @@
-"""What does training cost? Steps against each other, memory, a peer's loop, clustering; side by side in one run."""
+"""The command that measures training steps, their memory, a step of sentence-transformers, and clustering."""
 
 import pickle
 import subprocess
@@ -11,13 +11,13 @@ from typing import TYPE_CHECKING, Annotated, Any
 import numpy as np
 import typer
 
-from benchmarks.measurement import RESULTS, Figure, chosen, measure
+from benchmarks.measurement import RESULTS, Measurement, chosen, measure
 from benchmarks.speed.command import installed_minilm
 from benchmarks.speed.turns import in_turns
 
 if TYPE_CHECKING:
     from benchmarks.speed.trainee import Trainee
-    from trainer.data.batch import Batch
+    from trainer.data.training_batch import Batch
 
 # Takes one step with a batch from a file, in a process of its own, and prints its peak memory in bytes.
 _PEAK = (
@@ -52,23 +52,23 @@ _CLUSTERING = (
 def train_speed(
     pairs: Annotated[Path, typer.Argument(help="Pair file to take batches from.")],
     biencoder: Annotated[Path | None, typer.Option(help="all-MiniLM-L6-v2 folder; default: the installed one.")] = None,
-    size: Annotated[int, typer.Option(help="Pairs of a batch; as in recipes/small.toml.")] = 256,
+    size: Annotated[int, typer.Option(help="Pairs in a batch, as in recipes/small.toml.")] = 256,
     context_size: Annotated[int, typer.Option(help="Documents of context in a step.")] = 64,
-    rounds: Annotated[int, typer.Option(help="Steps of each, in turns; medians count.")] = 3,
-    micro_batch: Annotated[int, typer.Option(help="Texts at once in `rate`; a GPU takes more.")] = 32,
+    rounds: Annotated[int, typer.Option(help="Steps of each kind, in turns; the result is their median.")] = 3,
+    micro_batch: Annotated[int, typer.Option(help="Texts in a micro-batch of `rate`; a GPU has room for more.")] = 32,
     only: Annotated[str, typer.Option(help="Of: steps, memory, clustering, rate.")] = "steps,memory,clustering",
     out: Annotated[Path, typer.Option(help="Folder for the JSON.")] = RESULTS,
 ) -> None:
-    """Measure training steps, their memory and the clustering against their bars, and the rate in bf16."""
-    from benchmarks.speed.train_rate import rate_figures
+    """Measure training steps, their memory and the clustering against their targets, and the rate in bf16."""
+    from benchmarks.speed.train_rate import rate_measurements
     from benchmarks.speed.trainee import MAX_TOKENS
 
     model = biencoder or installed_minilm()
-    suites: dict[str, Callable[[], list[Figure]]] = {
-        "steps": lambda: _step_figures(pairs, model, size, context_size, rounds),
-        "memory": lambda: _memory_figures(pairs, model),
-        "clustering": _clustering_figures,
-        "rate": lambda: rate_figures(pairs, model, size, context_size, micro_batch, rounds),
+    suites: dict[str, Callable[[], list[Measurement]]] = {
+        "steps": lambda: _step_measurements(pairs, model, size, context_size, rounds),
+        "memory": lambda: _memory_measurements(pairs, model),
+        "clustering": _clustering_measurements,
+        "rate": lambda: rate_measurements(pairs, model, size, context_size, micro_batch, rounds),
     }
     settings = {"pairs": pairs.name, "size": size, "context_size": context_size, "max_tokens": MAX_TOKENS}
     measure("train", chosen(suites, only), settings, out)
@@ -83,7 +83,7 @@ def scattered(n: int, seed: int, d: int = 384) -> tuple[np.ndarray[Any, Any], np
     return queries, documents
 
 
-def _step_figures(pairs: Path, model: Path, size: int, context_size: int, rounds: int) -> list[Figure]:
+def _step_measurements(pairs: Path, model: Path, size: int, context_size: int, rounds: int) -> list[Measurement]:
     from benchmarks.speed.trainee import Trainee, read_batch
 
     batch = read_batch(pairs, model, size, context_size)
@@ -100,27 +100,29 @@ def _step_figures(pairs: Path, model: Path, size: int, context_size: int, rounds
     took = in_turns(runs, rounds)
     plain = took["biencoder"]
     return [
-        Figure("biencoder step", size / plain, "pairs/s", detail=took),
-        Figure("cached context, first stage frozen", took["cached, first stage frozen"] / plain, "times", at_most=1.3),
-        Figure("cached context, first stage trained", took["cached"] / plain, "times", at_most=1.3),
-        Figure("joint context, first stage trained", took["joint"] / plain, "times"),
-        Figure("gradient cache against plain step", plain / took["biencoder, plain"], "times", at_most=1.7),
-        Figure("against CachedMultipleNegatives", took["sentence-transformers"] / plain, "times", at_least=1.0),
+        Measurement("biencoder step", size / plain, "pairs/s", detail=took),
+        Measurement(
+            "cached context, first stage frozen", took["cached, first stage frozen"] / plain, "times", at_most=1.3
+        ),
+        Measurement("cached context, first stage trained", took["cached"] / plain, "times", at_most=1.3),
+        Measurement("joint context, first stage trained", took["joint"] / plain, "times"),
+        Measurement("gradient cache against plain step", plain / took["biencoder, plain"], "times", at_most=1.7),
+        Measurement("against CachedMultipleNegatives", took["sentence-transformers"] / plain, "times", at_least=1.0),
     ]
 
 
-def _memory_figures(pairs: Path, model: Path) -> list[Figure]:
+def _memory_measurements(pairs: Path, model: Path) -> list[Measurement]:
     """Peak memory of a step by batch size.
 
-    A pair brings 6 kB of vectors and gradients, 12 for the moment of the loss; the batch itself brings 3 kB a pair of
-    tokens and, at 4096, 4 of false negatives' mask.
+    A pair needs 6 kB for vectors and gradients, 12 kB during the loss, and 3 kB for tokens; in a batch of 4096 also
+    4 kB for the mask of false negatives.
     """
     peaks = {size: _peak(pairs, model, size) for size in (256, 1024, 4096)}
     growth = 1000 * (peaks[4096] - peaks[256]) / (4096 - 256)
     return [
-        Figure("memory a pair adds, batch 256 to 4096", growth, "kB", detail={"peak_megabytes": peaks}),
-        Figure("peak memory, batch of 256", peaks[256], "MB"),
-        Figure("peak memory, batch of 4096", peaks[4096], "MB"),
+        Measurement("memory a pair adds, batch 256 to 4096", growth, "kB", detail={"peak_megabytes": peaks}),
+        Measurement("peak memory, batch of 256", peaks[256], "MB"),
+        Measurement("peak memory, batch of 4096", peaks[4096], "MB"),
     ]
 
 
@@ -136,19 +138,19 @@ def _peak(pairs: Path, model: Path, size: int) -> float:
     return int(done.stdout) / 1e6
 
 
-def _clustering_figures() -> list[Figure]:
+def _clustering_measurements() -> list[Measurement]:
     """Ten domains of 20,000 pairs into clusters of 512 and batches."""
     command = [sys.executable, "-c", _CLUSTERING, "10", "20000", "512"]
     clustering, packing, peak = map(float, subprocess.run(command, capture_output=True, check=True).stdout.split())
     return [
-        Figure("clustering 200,000 pairs of 10 domains", clustering / 60, "minutes"),
-        Figure("packing them", packing, "s"),
-        Figure("peak memory of both", peak / 1e6, "MB"),
+        Measurement("clustering 200,000 pairs of 10 domains", clustering / 60, "minutes"),
+        Measurement("packing them", packing, "s"),
+        Measurement("peak memory of both", peak / 1e6, "MB"),
     ]
 
 
 def _peer(pairs: Path, model: Path, size: int) -> Callable[[], None]:
-    """A step of sentence-transformers' cached loss on the same texts, cut alike."""
+    """A step of the cached loss of sentence-transformers on the same texts, cut to the same length."""
     import torch
     from sentence_transformers import SentenceTransformer
     from sentence_transformers.losses import CachedMultipleNegativesRankingLoss
@@ -157,7 +159,7 @@ def _peer(pairs: Path, model: Path, size: int) -> Callable[[], None]:
 
     student: Any = SentenceTransformer(str(model), device="cpu")
     student.max_seq_length = MAX_TOKENS
-    student[0].auto_model.embeddings.word_embeddings.requires_grad_(False)  # as ours
+    student[0].auto_model.embeddings.word_embeddings.requires_grad_(False)  # as in this project
     loss = CachedMultipleNegativesRankingLoss(student, mini_batch_size=MICRO_BATCH)
     optimizer = torch.optim.AdamW([p for p in student.parameters() if p.requires_grad], RATE)
     rows = first_pairs(pairs, size)

@@ -1,4 +1,4 @@
-"""What is compared? Each system answers all queries of a data set.
+"""Which systems are compared? Each answers all queries of a data set.
 
 system         the protocol
 product        an index on disk
@@ -7,6 +7,6 @@ biencoder      an off-the-shelf model
 onnx           a model exported to ONNX
 late_chunking  late chunking
 text           BM25
-fused          vectors and BM25 as the product fuses them
-vectors        vectors kept on disk
+fused          vectors fused with BM25 as in cdesearch
+vectors        vectors stored on disk
 """

@@ -11,7 +11,7 @@ from cdesearch.encode.encoder import Role
 
 
 class Biencoder:
-    """A sentence-transformers folder, as its authors made it: its length, its pooling, its prompts."""
+    """A sentence-transformers folder with its own text length, pooling and prompts."""
 
     runtime = "sentence-transformers"
 
@@ -21,7 +21,7 @@ class Biencoder:
         self._work = work
 
     def retrieve(self, dataset: Dataset) -> Run:
-        """The nearest documents by cosine."""
+        """Rank the documents by cosine."""
         return nearest(dataset, *self.vectors(dataset))
 
     def vectors(self, dataset: Dataset) -> tuple[Floats, Floats]:

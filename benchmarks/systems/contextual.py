@@ -1,4 +1,4 @@
-"""Our model's vectors alone, in the context of this corpus, of another one, or in none."""
+"""The vectors of cdesearch alone, in the context of this corpus, of another one, or without context."""
 
 from collections.abc import Sequence
 from hashlib import blake2b
@@ -18,24 +18,24 @@ from cdesearch.encode.encoder import Encoder, Role
 
 
 class Contextual:
-    """Every text whole, one vector each, all compared: no chunks, no index."""
+    """One vector for each whole text, without chunks and index."""
 
-    def __init__(self, encoder: Encoder, work: Path, kind: str, strange: Dataset | None = None, seed: int = 0) -> None:
-        """`kind` of context: true, random (that of `strange`), null, or document (true, and each chunk's document)."""
+    def __init__(self, encoder: Encoder, work: Path, kind: str, other: Dataset | None = None, seed: int = 0) -> None:
+        """`kind` of context: true, random (that of `other`), null, or document (true, with document context)."""
         self.name = f"cdesearch dense, {kind} context" + (f", seed {seed}" if seed else "")
         self._encoder = encoder
         self._work = work
         self._kind = kind
-        self._strange = strange
+        self._other = other
         self._seed = seed
 
     def retrieve(self, dataset: Dataset) -> Run:
-        """The nearest documents by cosine."""
+        """Rank the documents by cosine."""
         return nearest(dataset, *self.vectors(dataset))
 
     def vectors(self, dataset: Dataset) -> tuple[Floats, Floats]:
         """Unit vectors of queries and documents."""
-        source = self._strange if self._kind == "random" and self._strange else dataset
+        source = self._other if self._kind == "random" and self._other else dataset
         context = None if self._kind == "null" else corpus_context(self._encoder, source, self._seed, self._work)
         weight = self._encoder.config.document_weight if self._kind == "document" else 0.0
         return vectors_in(context, dataset, self._encoder, self._work, weight)
@@ -52,32 +52,32 @@ def vectors_in(
     queries = embed_in(context, list(dataset.queries.values()), "query", encoder, work)
     documents = embed_in(context, dataset.texts, "document", encoder, work)
     if document_weight:
-        for places in dataset.documents:
-            documents[places] = add_document_context(documents[places], document_weight)
+        for rows in dataset.documents:
+            documents[rows] = add_document_context(documents[rows], document_weight)
     return queries, to_unit(documents)
 
 
 def corpus_context(encoder: Encoder, source: Dataset, seed: int, work: Path) -> FittedContext:
-    """The context of a corpus as an index has it: a sample drawn by `seed`, and the statistics of all its texts."""
+    """The context of a corpus as in an index: a sample drawn by `seed`, and whitening fitted to up to FITTED_TEXTS."""
     names, texts = _sample(source, encoder.context_size, seed)
     frequencies = encoder.count_tokens(source.texts)
     sample = encoder.make_sample(names, names, encoder.context_vectors(texts), frequencies, seed)
     measured = np.sort(np.random.default_rng(seed).permutation(len(source.texts))[:FITTED_TEXTS])
     vectors = _embed_bare(sample, source.texts, "document", encoder, work)[measured]
-    return encoder.fit(sample, [source.ids[place] for place in measured], vectors)
+    return encoder.fit(sample, [source.ids[row] for row in measured], vectors)
 
 
 def sample_context(
     encoder: Encoder, source: Dataset, seed: int, size: int | None = None, characters: int | None = None
 ) -> Context:
-    """The context of at most `size` texts of a corpus, each cut to `characters`: its statistics are theirs alone."""
+    """The context of at most `size` texts of a corpus, each cut to `characters`; whitening is fitted to them alone."""
     names, texts = _sample(source, size or encoder.context_size, seed)
     texts = [text[:characters] for text in texts]
     return encoder.make_context(names, names, texts, encoder.count_tokens(source.texts), seed)
 
 
 def _sample(source: Dataset, size: int, seed: int) -> tuple[list[str], list[str]]:
-    """Ids and texts."""
+    """Ids and texts of a uniform sample of the corpus."""
     n = len(source.texts)
     rows = sorted(np.random.default_rng(seed).choice(n, min(size, n), replace=False).tolist())
     return [source.ids[row] for row in rows], [source.texts[row] for row in rows]
@@ -86,15 +86,20 @@ def _sample(source: Dataset, size: int, seed: int) -> tuple[list[str], list[str]
 def embed_in(context: EncodingContext | None, texts: Sequence[str], role: Role, encoder: Encoder, work: Path) -> Floats:
     """(n, d) unit vectors."""
     if context is None:
-        return kept(work, f"{encoder.fingerprint} {role}", texts, lambda new: encoder.encode(new, role, None))
+        return kept(work, _model_key(encoder, role), texts, lambda new: encoder.encode(new, role, None))
     return context.whitening.apply(_embed_bare(context, texts, role, encoder, work))
 
 
 def _embed_bare(context: EncodingContext, texts: Sequence[str], role: Role, encoder: Encoder, work: Path) -> Floats:
-    """(n, d) before the statistics head: where every gate is closed, all samples of a corpus give these."""
+    """(n, d) before whitening; where every gate is zero, they do not depend on the sample."""
     bare = NullContext(context.inputs, Whitening.identity(encoder.dimension))
     seen = blake2b(context.inputs.token_weights.tobytes(), digest_size=12)
     if encoder.reads_context:
         seen.update(context.inputs.vectors.tobytes())
-    model = f"{encoder.fingerprint} {role} {seen.hexdigest()}"
-    return kept(work, model, texts, lambda new: encoder.encode(new, role, bare))
+    return kept(
+        work, f"{_model_key(encoder, role)} {seen.hexdigest()}", texts, lambda new: encoder.encode(new, role, bare)
+    )
+
+
+def _model_key(encoder: Encoder, role: Role) -> str:
+    return f"{encoder.fingerprint} {encoder.precision} {role}"

@@ -1,4 +1,4 @@
-"""Vectors and BM25, fused the way the product fuses them: what of a gain is fusion's alone."""
+"""Any vectors fused with BM25 as in cdesearch, which shows how much of a gain is due to fusion alone."""
 
 from typing import Protocol
 
@@ -15,7 +15,7 @@ NULL_SIZE = 512
 
 
 class Vectors(Protocol):
-    """A dense system."""
+    """A dense system that can return its vectors."""
 
     name: str
 
@@ -24,7 +24,7 @@ class Vectors(Protocol):
 
 
 class Fused:
-    """A dense system beside BM25."""
+    """A dense system fused with BM25."""
 
     def __init__(self, dense: Vectors, fusion: str = DEFAULT_FUSION) -> None:
         self.name = f"{dense.name} + BM25"
@@ -32,7 +32,7 @@ class Fused:
         self._fusion = FUSIONS[fusion]
 
     def retrieve(self, dataset: Dataset) -> Run:
-        """The candidates and scores that the product would have."""
+        """Rank the candidates that cdesearch would have by the scores that it would give."""
         queries, documents = self._dense.vectors(dataset)
         sample = np.random.default_rng(0).permutation(len(documents))[:NULL_SIZE]
         run = {}

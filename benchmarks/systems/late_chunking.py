@@ -1,4 +1,4 @@
-"""Late chunking (Guenther et al., 2024): a biencoder reads the document, its states are pooled chunk by chunk."""
+"""Late chunking (Guenther et al., 2024): a biencoder reads a document, and its states are pooled by chunk."""
 
 from collections.abc import Iterator
 from pathlib import Path
@@ -12,11 +12,11 @@ from benchmarks.systems.vectors import kept, nearest
 from cdesearch.context.vectors import Floats
 from cdesearch.encode.load import load_tokenizer
 
-WINDOW = 512  # tokens that the model reads at once, two of them special
+WINDOW = 512  # tokens that the model reads at once, two special ones included
 
 
 class LateChunking:
-    """The biencoder without training; a document longer than the model reads goes in windows of whole chunks."""
+    """An untrained biencoder; a document that is too long for the model is read in windows of whole chunks."""
 
     def __init__(self, biencoder: Biencoder, folder: Path, work: Path) -> None:
         self.name = f"{biencoder.name}, late chunking"
@@ -25,7 +25,7 @@ class LateChunking:
         self._work = work
 
     def retrieve(self, dataset: Dataset) -> Run:
-        """The nearest chunks by cosine."""
+        """Rank the chunks by cosine."""
         queries, _ = self._biencoder.vectors(dataset)
         documents = kept(self._work, f"{self._folder} late chunking", dataset.texts, lambda _: self._embed(dataset))
         return nearest(dataset, queries, documents)
@@ -39,28 +39,28 @@ class LateChunking:
         rows = [encoding.ids[1:-1] for encoding in tokenizer.encode_batch_fast(list(dataset.texts))]
         first, last = tokenizer.encode("").ids
         vectors = np.zeros((len(rows), model.config.hidden_size), np.float32)
-        for places in dataset.documents:
-            for window in _windows(places, rows):
-                spans = [rows[place][: WINDOW - 2] for place in window]
+        for chunks in dataset.documents:
+            for window in _windows(chunks, rows):
+                spans = [rows[chunk][: WINDOW - 2] for chunk in window]
                 ids = torch.tensor([[first, *(token for span in spans for token in span), last]])
                 with torch.inference_mode():
                     states = model(input_ids=ids).last_hidden_state[0, 1:-1]
                 edges = np.cumsum([0, *map(len, spans)])
-                for place, start, stop in zip(window, edges[:-1], edges[1:], strict=True):
-                    vectors[place] = states[start:stop].mean(0).numpy() if stop > start else 0
+                for chunk, start, stop in zip(window, edges[:-1], edges[1:], strict=True):
+                    vectors[chunk] = states[start:stop].mean(0).numpy() if stop > start else 0
         unit: Floats = vectors / np.maximum(np.linalg.norm(vectors, axis=1, keepdims=True), 1e-9)
         return unit
 
 
-def _windows(places: list[int], rows: list[list[int]]) -> Iterator[list[int]]:
-    """Neighbouring chunks that fit into the model together."""
+def _windows(chunks: list[int], rows: list[list[int]]) -> Iterator[list[int]]:
+    """Groups of adjacent chunks that fit into the model together."""
     window: list[int] = []
     used = 2
-    for place in places:
-        if window and used + len(rows[place]) > WINDOW:
+    for chunk in chunks:
+        if window and used + len(rows[chunk]) > WINDOW:
             yield window
             window, used = [], 2
-        window.append(place)
-        used += len(rows[place])
+        window.append(chunk)
+        used += len(rows[chunk])
     if window:
         yield window

@@ -1,4 +1,4 @@
-"""An embedding model of any maker, exported to ONNX."""
+"""An embedding model of another project, exported to ONNX."""
 
 import json
 from collections.abc import Sequence
@@ -15,14 +15,14 @@ from cdesearch.encode.encoder import Role
 from cdesearch.encode.load import load_tokenizer
 
 BATCH = 32
-MAX_TOKENS = 512  # where the folder says nothing
+MAX_TOKENS = 512  # where the folder has no limit
 
 
 class OnnxBiencoder(Biencoder):
     """A folder in the layout of sentence-transformers with `model.onnx` in it or in `onnx/`.
 
-    The graph gives vectors (n, d) as `sentence_embedding`, or states (n, t, d) as its first output; these are pooled
-    as `1_Pooling/config.json` says, by their mean where it is missing.
+    The graph returns vectors (n, d) as `sentence_embedding`, or states (n, t, d) as its first output, which are pooled
+    as `1_Pooling/config.json` says, or by their mean where that file is missing.
     """
 
     runtime = "ONNX"
@@ -31,22 +31,24 @@ class OnnxBiencoder(Biencoder):
         """(n, d) unit vectors."""
         session = import_onnxruntime().InferenceSession(_graph(self._folder), providers=["CPUExecutionProvider"])
         tokenizer = load_tokenizer(self._folder / "tokenizer.json")
-        tokenizer.enable_truncation(self._said("sentence_bert_config.json").get("max_seq_length", MAX_TOKENS))
+        tokenizer.enable_truncation(self._settings("sentence_bert_config.json").get("max_seq_length", MAX_TOKENS))
         tokenizer.enable_padding()
-        first_token = self._said("1_Pooling/config.json").get("pooling_mode_cls_token", False)
-        prompt = self._said("config_sentence_transformers.json").get("prompts", {}).get(role, "")
-        by_length = np.argsort([len(text) for text in texts], kind="stable")  # like with like: padding costs time
+        first_token = self._settings("1_Pooling/config.json").get("pooling_mode_cls_token", False)
+        prompt = self._settings("config_sentence_transformers.json").get("prompts", {}).get(role, "")
+        by_length = np.argsort(
+            [len(text) for text in texts], kind="stable"
+        )  # texts of similar length together: padding costs time
         batches = np.array_split(by_length, -(-len(texts) // BATCH))
         rows = []
-        for places in batches:
-            encoded = tokenizer.encode_batch([prompt + texts[place] for place in places])
+        for indices in batches:
+            encoded = tokenizer.encode_batch([prompt + texts[index] for index in indices])
             ids, mask = (np.array([getattr(e, name) for e in encoded], np.int64) for name in ("ids", "attention_mask"))
             rows.append(_pooled(session, ids, mask, first_token))
         found = np.concatenate(rows)[np.argsort(np.concatenate(batches))]
         unit: Floats = found / np.maximum(np.linalg.norm(found, axis=1, keepdims=True), 1e-9)
         return unit
 
-    def _said(self, name: str) -> dict[str, Any]:
+    def _settings(self, name: str) -> dict[str, Any]:
         file = self._folder / name
         return json.loads(file.read_text(encoding="utf-8")) if file.exists() else {}
 

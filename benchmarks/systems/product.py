@@ -1,4 +1,4 @@
-"""What a person gets: an index on disk, queried through the same code as the command line."""
+"""cdesearch as users have it: an index on disk, queried by the code of the command line."""
 
 from pathlib import Path
 from typing import Literal
@@ -6,17 +6,17 @@ from typing import Literal
 from benchmarks.datasets.dataset import Dataset
 from benchmarks.quality.measures import Run
 from benchmarks.systems.system import DEPTH
+from cdesearch.progress import Silent
 from cdesearch.search.searcher import Searcher
 from cdesearch.store.index import Index
 from indexer.build import build
-from indexer.progress import Silent
 from indexer.settings import Options
 
-CHUNKS = 3 * DEPTH  # hits to ask for: several may be chunks of one document
+CHUNKS = 3 * DEPTH  # hits a query: several may be chunks of one document
 
 
 class Product:
-    """`cdesearch index`, then `cdesearch query`; a document is as good as its best chunk."""
+    """`cdesearch index`, then `cdesearch query`; a document has the rank of its best chunk."""
 
     def __init__(self, work: Path, mode: Literal["dense", "text", "hybrid"], model: Path | None) -> None:
         self.name = f"cdesearch index, {mode}"
@@ -25,7 +25,7 @@ class Product:
         self._model = model
 
     def retrieve(self, dataset: Dataset) -> Run:
-        """The documents of the best chunks."""
+        """Build the index, then rank the documents by their best chunks."""
         folder = self._work / "indexes" / f"{dataset.name}-{self._model.name if self._model else 'default'}"
         build([dataset.folder / "corpus.jsonl"], Options(index=folder, model=self._model), Silent())
         searcher = Searcher(Index(folder))

@@ -1,4 +1,4 @@
-"""What every system can do."""
+"""The protocol of the systems."""
 
 from typing import Protocol
 
@@ -9,9 +9,9 @@ DEPTH = 100  # documents a query
 
 
 class System(Protocol):
-    """A way to search."""
+    """A search system."""
 
     name: str
 
     def retrieve(self, dataset: Dataset) -> Run:
-        """The DEPTH best documents of every query, without the one that has the query's own id."""
+        """The DEPTH best documents of every query, without the document that has the id of the query."""

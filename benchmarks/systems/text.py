@@ -1,4 +1,4 @@
-"""BM25, by a library made for it, and by the full-text index that the product uses."""
+"""BM25 by bm25s, and by the full-text index that cdesearch uses."""
 
 import tempfile
 from pathlib import Path
@@ -14,12 +14,12 @@ K1, B = 0.9, 0.4  # as in BEIR
 
 
 class Bm25:
-    """bm25s, English stop words and stemming."""
+    """BM25 by bm25s, with English stop words and stemming."""
 
     name = "BM25 (bm25s)"
 
     def retrieve(self, dataset: Dataset) -> Run:
-        """The best documents by BM25."""
+        """Rank the documents by BM25."""
         queries = dataset.queries
         return {
             query: ranked(dataset.ids, row, query, DEPTH)
@@ -27,7 +27,7 @@ class Bm25:
         }
 
     def scores(self, dataset: Dataset) -> np.ndarray[tuple[int, int], np.dtype[np.float32]]:
-        """(queries, documents)."""
+        """(queries, documents) BM25."""
         import bm25s
         import Stemmer
 
@@ -47,7 +47,7 @@ class LanceText:
     name = "BM25 (LanceDB)"
 
     def retrieve(self, dataset: Dataset) -> Run:
-        """The best documents by LanceDB's BM25."""
+        """Rank the documents by the BM25 of LanceDB."""
         import pyarrow as pa
         from lancedb.index import FTS
 

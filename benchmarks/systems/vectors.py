@@ -1,4 +1,4 @@
-"""Vectors of a data set, kept on disk: the slowest part of every dense system, and the same in many."""
+"""Vectors of a data set, stored on disk: several systems use the same ones, and computing them takes longest."""
 
 from collections.abc import Callable, Sequence
 from hashlib import blake2b
@@ -13,7 +13,10 @@ from cdesearch.context.vectors import Floats
 
 
 def kept(folder: Path, model: str, texts: Sequence[str], make: Callable[[Sequence[str]], Floats]) -> Floats:
-    """(n, d) vectors of `texts` by what `model` names, made once."""
+    """(n, d) vectors of `texts`, computed by `make` once and stored under the texts and the key `model`.
+
+    The key must name everything else that the vectors depend on: weights, precision, role and context.
+    """
     digest = blake2b(model.encode(), digest_size=12)
     for text in texts:
         digest.update(text.encode("utf-8", "replace") + b"\0")
@@ -30,7 +33,7 @@ def kept(folder: Path, model: str, texts: Sequence[str], make: Callable[[Sequenc
 
 
 def nearest(dataset: Dataset, queries: Floats, documents: Floats) -> Run:
-    """Documents by cosine."""
+    """Rank the documents of every query by cosine."""
     return {
         name: ranked(dataset.ids, documents @ vector, name, DEPTH)
         for name, vector in zip(dataset.queries, queries, strict=True)

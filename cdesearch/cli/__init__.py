@@ -1,9 +1,9 @@
-"""How do people ask on the command line, and how does a process begin and end?
+"""How does the command line read arguments, print results and end the process?
 
-main          the commands, and those that other packages bring
-render        hits for people and as JSON
+main          the commands, and those that other packages register
+render        hits as text and as JSON
 status        what is indexed, and what has changed since
 trust         the command that confirms what an index asks for
 exits         exit codes, and one line for every error
-slim_imports  imports that the command line leaves out to start fast
+slim_imports  imports that the command line omits to start fast
 """

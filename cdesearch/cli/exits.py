@@ -1,4 +1,4 @@
-"""How does the process end? Every way out of a command, with its exit code and at most one line on stderr."""
+"""Every way in which a command can end, with its exit code and at most one line on stderr."""
 
 import errno
 import os
@@ -13,27 +13,27 @@ from cdesearch.errors import CdesearchError
 from cdesearch.terminal import printable
 
 DONE, NO_HITS, BAD_INPUT, DEFECT, INTERRUPTED = 0, 1, 2, 70, 130
-TRACEBACK = "CDESEARCH_TRACEBACK"  # the environment variable that asks for the traceback of a defect
+TRACEBACK = "CDESEARCH_TRACEBACK"  # the environment variable that shows the traceback of a defect
 
-# Typer brings its own copy of click; this is the public way to its error for options that are wrong.
+# Typer contains its own copy of click; this is the public way to reach its error for invalid options.
 _UsageError: Any = typer.BadParameter.__mro__[1]
 
 
 def run_and_exit(command: Callable[[], Any]) -> NoReturn:
     """Run `command`, which returns an exit code or None, and end the process.
 
-    Exit codes: that of the command, 2 for bad input or state, 70 for a defect of this program or an output that cannot
-    be written, 130 for Ctrl-C. A reader that closes the pipe early is no error.
+    Exit codes: the command's own; 2 for invalid input or state; 70 for a defect of this program or an output that
+    cannot be written; 130 for Ctrl-C. It is not an error when the reader of a pipe closes it early.
     """
     try:
         code = command() or DONE
         sys.stdout.flush()
     except CdesearchError as error:
-        code = _say(str(error), error.exit_code)
+        code = _report(str(error), error.exit_code)
     except _UsageError as error:
         help_command = error.ctx.command_path if error.ctx else "cdesearch"
         message = error.format_message().replace(" Value error, ", " ").removesuffix(".")
-        code = _say(f"{message}. See `{help_command} --help`.", BAD_INPUT)
+        code = _report(f"{message}. See `{help_command} --help`.", BAD_INPUT)
     except KeyboardInterrupt:
         code = INTERRUPTED
     except BrokenPipeError:
@@ -42,20 +42,20 @@ def run_and_exit(command: Callable[[], Any]) -> NoReturn:
         # Typer and rich turn a closed pipe into exit code 1.
         code = DONE if isinstance(error.__context__, BrokenPipeError) else error.code
     except BaseException as error:  # a panic of a Rust library is not an Exception
-        code = _say_defect(error)
+        code = _report_defect(error)
     _close_output()
     sys.exit(code)
 
 
-def _say_defect(error: BaseException) -> int:
+def _report_defect(error: BaseException) -> int:
     if isinstance(error, FileNotFoundError) and not _has_working_directory():
-        return _say("The working directory no longer exists. Change to another folder.", BAD_INPUT)
+        return _report("The working directory no longer exists. Change to another folder.", BAD_INPUT)
     if os.environ.get(TRACEBACK):
         raise error
     if isinstance(error, OSError) and error.filename is None and error.errno in (errno.ENOSPC, errno.EIO):
-        return _say(f"The output cannot be written ({error.strerror}).", DEFECT)
+        return _report(f"The output cannot be written ({error.strerror}).", DEFECT)
     reason = str(error).partition("\n")[0][:200]
-    return _say(
+    return _report(
         f"This is a defect of cdesearch: {type(error).__name__}: {reason}. Please report it with the traceback that"
         f" {TRACEBACK}=1 shows.",
         DEFECT,
@@ -70,8 +70,8 @@ def _has_working_directory() -> bool:
     return True
 
 
-def _say(message: str, code: int) -> int:
-    """Print one line on stderr, if anybody listens there."""
+def _report(message: str, code: int) -> int:
+    """Print one line on stderr, where stderr can be written, and return `code`."""
     with suppress(OSError):
         print(f"error: {printable(' '.join(message.split()))}", file=sys.stderr, flush=True)  # noqa: T201
     return code
@@ -86,7 +86,7 @@ def _is_writable(stream: Any) -> bool:
 
 
 def _close_output() -> None:
-    """What stdout still holds is lost where it cannot be written: the interpreter must not complain of it at exit."""
+    """Discard the rest of an output that cannot be written, so that the interpreter does not complain at exit."""
     for stream in (sys.stdout, sys.stderr):
         if stream is not None and not _is_writable(stream):
             os.dup2(os.open(os.devnull, os.O_WRONLY), stream.fileno())

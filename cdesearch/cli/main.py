@@ -1,4 +1,4 @@
-"""The command line: `query`, `status`, `models`, and the commands that other packages bring."""
+"""The command line: `query`, `status`, `models`, `trust`, and the commands that other packages register."""
 
 import os
 import shlex
@@ -18,15 +18,15 @@ from cdesearch.cli.trust import trust
 from cdesearch.errors import InputError
 from cdesearch.terminal import print_json, print_rows, print_text, printable
 
-MEANT = {"help": "--help", "search": "query"}  # what other programs call these
-IndexOption = Annotated[Path | None, typer.Option("--index", help="Index folder; default: the nearest one upward.")]
+SYNONYMS = {"help": "--help", "search": "query"}  # names that other programs use
+IndexOption = Annotated[Path | None, typer.Option("--index", help="Index folder; default: the nearest index upward.")]
 
 app = typer.Typer(add_completion=False, no_args_is_help=True, pretty_exceptions_enable=False, rich_markup_mode=None)
 
 
 @app.callback(invoke_without_command=True)
 def _about(version: Annotated[bool, typer.Option("--version", help="Show the version.")] = False) -> None:
-    """Search whose embeddings know the corpus they live in. `cdesearch "words"` is short for `cdesearch query`."""
+    """Search whose embeddings depend on the whole corpus. `cdesearch "words"` is short for `cdesearch query`."""
     if version:
         typer.echo(__version__)
         raise typer.Exit
@@ -34,21 +34,18 @@ def _about(version: Annotated[bool, typer.Option("--version", help="Show the ver
 
 @app.command()
 def query(
-    words: Annotated[list[str], typer.Argument(help="What you are looking for.")],
+    words: Annotated[list[str], typer.Argument(help="What to search for.")],
     k: Annotated[int, typer.Option("-k", min=1, help="How many hits.")] = 10,
-    mode: Annotated[Literal["hybrid", "dense", "text"], typer.Option(help="What ranks.")] = "hybrid",
-    path: Annotated[str | None, typer.Option(help="Only files that this glob matches.")] = None,
+    mode: Annotated[Literal["hybrid", "dense", "text"], typer.Option(help="Ranking method.")] = "hybrid",
+    path: Annotated[str | None, typer.Option(help="Search only files that match this glob.")] = None,
     index: IndexOption = None,
     model: Annotated[
-        Path | None, typer.Option(help="The model that built the index, where an index from elsewhere names another.")
+        Path | None, typer.Option(help="The model that built the index, if it is not the one that ships.")
     ] = None,
-    context_off: Annotated[
-        bool, typer.Option("--context-off", help="Encode the query without context, to compare.")
-    ] = False,
     full: Annotated[bool, typer.Option("--full", help="Show whole chunks.")] = False,
-    as_json: Annotated[bool, typer.Option("--json", help="One JSON object.")] = False,
+    as_json: Annotated[bool, typer.Option("--json", help="Print one JSON object.")] = False,
 ) -> None:
-    """Answer a question from the index."""
+    """Search the index."""
     from cdesearch.store.index import Index
 
     text = " ".join(words)
@@ -57,9 +54,9 @@ def query(
     from cdesearch.search.searcher import Searcher
 
     searcher = Searcher(opened, model=model)
-    result = searcher.search(text, k, mode, path, not context_off)
+    result = searcher.search(text, k, mode, path)
     if result.truncated_to is not None:
-        typer.echo(f"The query is longer than {result.truncated_to} tokens: the model reads its start.", err=True)
+        typer.echo(f"The query is longer than {result.truncated_to} tokens: the model reads only its start.", err=True)
     if as_json:
         from cdesearch.cli.render import result_as_json
 
@@ -76,12 +73,12 @@ def query(
 def status(
     index: IndexOption = None,
     files: Annotated[
-        bool, typer.Option("--files", help="List every file that was seen, and what became of it.")
+        bool, typer.Option("--files", help="List every file that was found, and what was done with it.")
     ] = False,
-    skipped: Annotated[bool, typer.Option("--skipped", help="Only those that should have been read.")] = False,
-    as_json: Annotated[bool, typer.Option("--json", help="One JSON object.")] = False,
+    skipped: Annotated[bool, typer.Option("--skipped", help="List only the files that could not be read.")] = False,
+    as_json: Annotated[bool, typer.Option("--json", help="Print one JSON object.")] = False,
 ) -> None:
-    """Say what is indexed and what has changed. Also: with which model and context."""
+    """Show what is indexed and what has changed. Also shows the model and the context."""
     from cdesearch.store.index import Index
 
     opened = Index.open(index)
@@ -100,7 +97,7 @@ def status(
     for source in missing:
         typer.echo(
             printable(
-                f"{source} was indexed and is no longer there. Put it back, or name what to index in its place:"
+                f"{source} was indexed and no longer exists. Put it back, or name what to index instead:"
                 f" `cdesearch index --rebuild PATH --index {shlex.quote(str(opened.folder))}`."
             ),
             err=True,
@@ -109,13 +106,14 @@ def status(
 
 @app.command()
 def models() -> None:
-    """List models that are here or can be had."""
-    from cdesearch.models.catalog import read_shelf
+    """List the models that are installed or can be downloaded."""
+    from cdesearch.models.catalog import list_models
 
-    print_rows([(row.where, row.name, row.what, f"{row.size:>7}") for row in read_shelf()])
+    print_rows([(row.state, row.name, row.description, f"{row.size:>7}") for row in list_models()])
     print_text(
-        "\n`cdesearch index DOCS --model NAME` uses one, and fetches it where it is not here. NAME may be a checkpoint"
-        " folder, or any sentence-transformers model on BERT, NomicBERT or ModernBERT. Licences: huggingface.co/NAME."
+        "\n`cdesearch index DOCS --model NAME` uses a model, and downloads it if it is not in the cache. NAME may be a"
+        " checkpoint folder, or any sentence-transformers model on BERT, NomicBERT or ModernBERT."
+        " Licences: huggingface.co/NAME."
     )
 
 
@@ -125,9 +123,9 @@ app.command("trust")(trust)
 def main() -> None:
     """Run the command line and end the process."""
     for name, mode in (("stdin", "r"), ("stdout", "w"), ("stderr", "w")):
-        if getattr(sys, name) is None:  # closed by the caller: the next file to be opened would take its place
+        if getattr(sys, name) is None:  # closed by the caller: the next file to be opened would get its descriptor
             setattr(sys, name, open(os.devnull, mode, encoding="utf-8"))  # noqa: PTH123, SIM115 (open to the end)
-    # A name or a text that stdout's encoding lacks is shown as an escape instead of ending the process.
+    # A character that stdout's encoding lacks is shown as an escape instead of ending the process.
     if isinstance(sys.stdout, TextIOWrapper):
         sys.stdout.reconfigure(errors="backslashreplace")
     run_and_exit(_run)
@@ -142,7 +140,7 @@ def _run() -> int | None:
 
 
 def _add_commands() -> set[str]:
-    """Register the commands of the entry-point group; a command's module is imported only when it may be needed."""
+    """Register the commands of other packages and return all names. A module is imported only when it may be needed."""
     names = {"query", "status", "models", "trust"}
     typed = next((word for word in sys.argv[1:] if not word.startswith("-")), None)
     for entry in entry_points(group="cdesearch.commands"):
@@ -154,12 +152,12 @@ def _add_commands() -> set[str]:
 
 
 def _with_query(arguments: list[str], commands: set[str]) -> list[str]:
-    """`cdesearch words ...` means `cdesearch query words ...`, also where its options come first."""
+    """`cdesearch words ...` means `cdesearch query words ...`, also if options come first."""
     if not arguments or arguments[0] in {"--help", "--version"} or arguments[0] in commands:
         return arguments
     if arguments[0].startswith("-"):
         return arguments if commands.intersection(arguments) else ["query", *arguments]
-    meant = MEANT.get(arguments[0]) or next(iter(get_close_matches(arguments[0], commands, n=1, cutoff=0.7)), None)
+    meant = SYNONYMS.get(arguments[0]) or next(iter(get_close_matches(arguments[0], commands, n=1, cutoff=0.7)), None)
     if meant:
         typer.echo(f"Searching for these words. If you meant the command, run `cdesearch {meant}`.", err=True)
     return ["query", *arguments]

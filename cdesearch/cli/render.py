@@ -1,4 +1,4 @@
-"""Hits for people and for machines."""
+"""Hits as text for a terminal and as JSON."""
 
 import os
 import re
@@ -17,8 +17,8 @@ from cdesearch.terminal import printable
 
 PASSAGE_LINES = 4
 INDENT = 3
-TAB = 4  # a tab is shown as so many blanks: a raw one would break the indentation
-STEM = 4  # letters that two forms of a word must share to be marked alike
+TAB = 4  # blanks that replace a tab: a raw tab would break the indentation
+STEM = 4  # letters that two forms of a word must share to be highlighted alike
 
 
 def show_hits(query: str, hits: Sequence[Hit], root: Path, *, full: bool) -> None:
@@ -39,7 +39,7 @@ def show_hits(query: str, hits: Sequence[Hit], root: Path, *, full: bool) -> Non
 
 
 def result_as_json(query: str, mode: str, result: SearchResult) -> dict[str, Any]:
-    """One object with the query, its time and its hits."""
+    """One JSON object with the query, the time that it took, and its hits."""
     return {
         "query": query,
         "mode": mode,
@@ -67,17 +67,17 @@ def result_as_json(query: str, mode: str, result: SearchResult) -> dict[str, Any
 
 def _heading(hit: Hit, root: Path, *, linked: bool) -> Text:
     file = root / hit.chunk.path
-    place = printable(os.path.relpath(file) + hit.chunk.location.removeprefix(hit.chunk.path))
+    location = printable(os.path.relpath(file) + hit.chunk.location.removeprefix(hit.chunk.path))
     if hit.chunk.record is not None:
         document = hit.chunk.document_id.removeprefix(f"{hit.chunk.path}#")
         names = [hit.chunk.record] if hit.chunk.record.startswith(document) else [document, hit.chunk.record]
-        place += "".join(f" #{printable(name)}" for name in names)
+        location += "".join(f" #{printable(name)}" for name in names)
     link = f"link {file.as_uri()}" if linked else ""
-    return Text.assemble((f"{hit.rank:>2} ", "bold"), (place, f"cyan {link}"), (f"  {hit.score:.3f}", "dim"))
+    return Text.assemble((f"{hit.rank:>2} ", "bold"), (location, f"cyan {link}"), (f"  {hit.score:.3f}", "dim"))
 
 
 def _indented(console: Console, text: Text) -> None:
-    """Under its heading; wrapped on a terminal, in one line elsewhere."""
+    """Print `text` indented below its heading; wrapped on a terminal, in one line elsewhere."""
     if console.is_terminal:
         console.print(Padding(text, (0, 0, 0, INDENT)), soft_wrap=False)
     else:
@@ -85,7 +85,7 @@ def _indented(console: Console, text: Text) -> None:
 
 
 def _passage(body: str, words: Sequence[str], *, full: bool) -> list[str]:
-    """The lines of a chunk with most of the query's words together."""
+    """The consecutive lines of a chunk that contain most of the query's words, or all lines with `full`."""
     lines = [line for line in body.splitlines() if line.strip()]
     if full or len(lines) <= PASSAGE_LINES:
         return lines if full else [line[:400] for line in lines]

@@ -1,4 +1,4 @@
-"""Imports that the processes of the command line never use, and that would take most of their time."""
+"""Leave out imports that the command line never uses and that would take most of its time."""
 
 import sys
 from importlib.abc import Loader, MetaPathFinder
@@ -10,10 +10,10 @@ REST_CLIENT = "lance_namespace_urllib3_client"
 
 
 def shorten_cold_start(model: str | None) -> None:
-    """Leave out LanceDB's REST client, and pandas where the index that is read names the model that ships.
+    """Leave out LanceDB's REST client, and pandas if the index names the model that ships (`model` is None).
 
-    torch, which other models may need, looks for pandas. The folder of another model is not looked at here, because its
-    user may not have confirmed it.
+    torch, which other models may need, imports pandas. The folder of another model is not read here, because the user
+    may not have confirmed it.
     """
     leave_out_rest_client()
     if model is None:
@@ -23,47 +23,45 @@ def shorten_cold_start(model: str | None) -> None:
 def leave_out_rest_client() -> None:
     """Save the second that LanceDB takes to import its REST client.
 
-    For processes of the command line alone: a program that imports `cdesearch` may want the client itself.
+    Only the command line does this: a program that imports `cdesearch` may need the client itself.
     """
     sys.meta_path.insert(0, _EmptyRestClient())
 
 
 def leave_out_pandas() -> None:
-    """Save the third of a second that pyarrow takes to import pandas; also for processes of the command line alone."""
+    """Save the third of a second that pyarrow takes to import pandas. Only the command line does this."""
     sys.meta_path.insert(0, _NoPandas())
 
 
 class _EmptyRestClient(MetaPathFinder, Loader):
-    """Finds the REST client's modules, all empty."""
+    """Finds the modules of the REST client and makes each of them empty."""
 
     def find_spec(self, fullname: str, *_: object) -> ModuleSpec | None:
-        """A spec for the REST client; None for every other module."""
         return ModuleSpec(fullname, self, is_package=True) if fullname.partition(".")[0] == REST_CLIENT else None
 
     def create_module(self, spec: ModuleSpec) -> ModuleType:
-        """A module in which every class that is asked for exists."""
         return _EmptyModule(spec.name)
 
     def exec_module(self, module: ModuleType) -> None:
-        """There is nothing to run."""
+        pass  # an empty module has no code
 
 
 class _NoPandas(MetaPathFinder, Loader):
-    """Finds pandas, whose import then fails as a missing module's does: pyarrow works without it.
+    """Makes the import of pandas fail as if it were not installed: pyarrow works without it.
 
-    None in sys.modules would say the same, but pyarrow's compiled code takes that None for the module.
+    None in sys.modules would have the same effect, but pyarrow's compiled code would use that None as the module.
     """
 
     def find_spec(self, fullname: str, *_: object) -> ModuleSpec | None:
-        """A spec for pandas; None for every other module."""
         return ModuleSpec(fullname, self) if fullname == "pandas" else None
 
     def create_module(self, spec: ModuleSpec) -> ModuleType:
-        """Raise ModuleNotFoundError."""
         raise ModuleNotFoundError(f"{spec.name} is left out of this process.", name=spec.name)
 
 
 class _EmptyModule(ModuleType):
+    """A module that has an empty class under every name."""
+
     def __getattr__(self, name: str) -> Any:
         if name.startswith("__"):
             raise AttributeError(name)

@@ -1,4 +1,4 @@
-"""What is indexed, and how far the world has moved on."""
+"""What is indexed, and what has changed since."""
 
 import sys
 import time
@@ -12,20 +12,21 @@ from numpy.typing import NDArray
 from cdesearch.context.vectors import to_unit
 from cdesearch.errors import IndexDamagedError
 from cdesearch.store.file_account import OUTCOMES, FileRecord, read_files
-from cdesearch.store.index import REBUILD, Index
+from cdesearch.store.folder import REBUILD
+from cdesearch.store.index import Index
 from cdesearch.store.trust import require_trust
 from cdesearch.terminal import print_json, printable
 
-DRIFT_SAMPLE = 5_000
-MEASURABLE = 16  # fewer vectors have no mean worth comparing
+DRIFT_SAMPLE = 5_000  # chunks of a larger corpus whose vectors are read
+MEASURABLE = 16  # the mean of fewer vectors is too uncertain to compare
 
 
 def read_status(index: Index) -> dict[str, Any]:
-    """Facts of one index, in the order to show them.
+    """Facts about one index, in the order in which they are shown.
 
-    Raises IndexStateError; IndexUntrustedError before it looks into folders that nobody has confirmed.
+    Raises IndexStateError, and IndexUntrustedError before any folder is read that the user has not confirmed.
     """
-    with index.checks.explaining():
+    with index.checks.reporting_damage():
         return _facts(index)
 
 
@@ -53,8 +54,8 @@ def _facts(index: Index) -> dict[str, Any]:
 
 
 def show_files(index: Index, *, only_skipped: bool, as_json: bool) -> None:
-    """Print what became of every file: a line each, or one JSON object."""
-    records = (file for file in read_files(index.generation) if not only_skipped or _is_lost(file))
+    """Print what was done with every file: a line for each, or one JSON object."""
+    records = (file for file in read_files(index.generation) if not only_skipped or _is_unread(file))
     if as_json:
         rows = [{"path": file.path, "outcome": file.outcome, "reason": file.reason} for file in records]
         print_json({"root": str(index.root), "files": rows})
@@ -64,22 +65,23 @@ def show_files(index: Index, *, only_skipped: bool, as_json: bool) -> None:
         sys.stdout.write(printable(f"{file.outcome}  {file.path}{reason}") + "\n")
 
 
-def _is_lost(file: FileRecord) -> bool:
-    """Whether something that should have been read was not: the whole file, or lines of one that is indexed."""
+def _is_unread(file: FileRecord) -> bool:
+    """Whether the whole file, or a part of an indexed file, should have been read and was not."""
     return file.outcome == "skipped" or (file.outcome == "indexed" and bool(file.reason))
 
 
 def _changes(index: Index) -> dict[str, int]:
-    """Files that are new, modified and deleted since; the package that builds indexes knows which count."""
+    """How many files are new, modified and deleted since the last run. The package that builds indexes counts them."""
     (finder,) = entry_points(group="cdesearch.builders", name="changes")
     found: dict[str, int] = finder.load()(index)
     return found
 
 
 def _drift(index: Index) -> str:
-    """How far the corpus' mean vector has left the context sample's, in standard errors of that sample.
+    """How far the corpus' mean vector is from the context sample's mean, in standard errors of that sample.
 
-    A mean of J vectors strays by sqrt(trace of covariance / J); three of these are a corpus that changed.
+    The mean of J vectors has a standard error of sqrt(trace of covariance / J). Three of them mean that the corpus has
+    changed.
     """
     sample, corpus = index.context.sample_vectors, _corpus_mean(index)
     if len(sample) < MEASURABLE:
@@ -91,16 +93,16 @@ def _drift(index: Index) -> str:
 
 
 def _corpus_mean(index: Index) -> NDArray[np.float64]:
-    """(d,) mean vector of the corpus: what the mean of a fresh context sample would be on average.
+    """(d,) mean vector of the corpus: the expected mean of a fresh context sample.
 
-    Each text counts once, as the chunk that the sample would take: the one in the shortest document, n chunks long. It
-    is drawn with weight 1 / sqrt(n), and counts by its chance to be drawn.
+    Each text counts once, as the chunk that the sample would contain: the chunk in the shortest document, which has n
+    chunks. It is drawn with weight 1 / sqrt(n), and is weighted by its probability to be drawn.
     """
     documents = index.documents.to_arrow().select(["id", "n_chunks"]).to_pydict()
     lengths = dict(zip(documents["id"], documents["n_chunks"], strict=True))
     chosen: dict[str, tuple[int, str, int]] = {}  # of each text: length of the document, chunk id, row
-    read, share = _rows_of_some_texts(index)
-    for chunk, document, content, row in read:
+    some_rows, share = _rows_of_some_texts(index)
+    for chunk, document, content, row in some_rows:
         length = lengths.get(document, 0)
         if length < 1:
             raise IndexDamagedError(f"The documents of {index.folder} are not those of its chunks.", REBUILD)
@@ -109,8 +111,10 @@ def _corpus_mean(index: Index) -> NDArray[np.float64]:
     if not chosen:
         raise IndexDamagedError(f"The table of chunks of {index.folder} is empty.", REBUILD)
     drawn = len(index.context.sample_vectors)
-    chances = _chances(np.array([length**-0.5 for length, _, _ in chosen.values()]), share * drawn)
-    weights = {row: chance for (_, _, row), chance in zip(chosen.values(), chances.tolist(), strict=True)}
+    probabilities = _inclusion_probabilities(
+        np.array([length**-0.5 for length, _, _ in chosen.values()]), share * drawn
+    )
+    weights = {row: weight for (_, _, row), weight in zip(chosen.values(), probabilities.tolist(), strict=True)}
     rows = index.chunks.take_row_ids(list(weights)).select(["vector"]).with_row_id().to_arrow()
     vectors = to_unit(np.stack(rows["vector"].to_numpy()))
     in_order = [weights[row] for row in rows["_rowid"].to_pylist()]
@@ -118,11 +122,11 @@ def _corpus_mean(index: Index) -> NDArray[np.float64]:
     return mean
 
 
-def _chances(weights: NDArray[np.float64], size: float) -> NDArray[np.float64]:
-    """(n,) chances to be among `size` texts that are drawn without replacement by `weights` (n,).
+def _inclusion_probabilities(weights: NDArray[np.float64], size: float) -> NDArray[np.float64]:
+    """(n,) probabilities to be among `size` texts that are drawn without replacement by `weights` (n,).
 
     Such a sample takes the texts with the smallest of n exponential times, whose rates are the weights (Efraimidis and
-    Spirakis 2006): those below some time t, at which the chances 1 - exp(-weight * t) add up to the size.
+    Spirakis 2006): those below some time t, at which the probabilities 1 - exp(-weight * t) add up to the size.
     """
     if size >= len(weights):
         return np.ones(len(weights))
@@ -132,14 +136,15 @@ def _chances(weights: NDArray[np.float64], size: float) -> NDArray[np.float64]:
     for _ in range(50):
         middle = (low + high) / 2
         low, high = (middle, high) if (1 - np.exp(-weights * middle)).sum() < size else (low, middle)
-    chances: NDArray[np.float64] = 1 - np.exp(-weights * high)
-    return chances
+    probabilities: NDArray[np.float64] = 1 - np.exp(-weights * high)
+    return probabilities
 
 
 def _rows_of_some_texts(index: Index) -> tuple[Iterable[tuple[str, str, str, int]], float]:
-    """Chunk id, document id, content hash and row of all chunks, or of those of a random share of the texts.
+    """Chunk id, document id, content hash and row id of the chunks of a random share of the texts, and that share.
 
-    Content hashes are uniform, so texts below a bound are such a sample. A corpus of few texts may have none there.
+    Content hashes are uniform, so the texts with a hash below a bound are such a sample. The share is 1 for a small
+    corpus, and where so few texts are below the bound that their mean is too uncertain.
     """
     n_chunks = index.chunks.count_rows()
     columns = ["id", "document_id", "content_hash"]

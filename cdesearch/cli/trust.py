@@ -11,31 +11,31 @@ from cdesearch.terminal import printable
 
 
 def trust(
-    index: Annotated[Path | None, typer.Argument(help="Index folder; default: the nearest one upward.")] = None,
+    index: Annotated[Path | None, typer.Argument(help="Index folder; default: the nearest index upward.")] = None,
     yes: Annotated[bool, typer.Option("--yes", help="Confirm without asking.")] = False,
 ) -> None:
-    """Confirm what an index asks for. Shows its model and folders, and confirms them on this computer after asking."""
+    """Trust an index. Shows the model and folders that it asks for, and confirms them on this computer after asking."""
     from cdesearch.store.index import Index
-    from cdesearch.store.trust import asked_by, confirm, trust_file
+    from cdesearch.store.trust import confirm, request_of, trust_file
 
     opened = Index.open(index)
-    asked = asked_by(opened)
+    request = request_of(opened)
     typer.echo(f"index   {printable(str(opened.folder))}")
-    if asked.is_nothing:
+    if request.is_empty:
         typer.echo("It asks for nothing but its own folder and the model that ships: there is nothing to confirm.")
         return
-    if asked.model is not None:
-        typer.echo(f"model   {printable(asked.model)}")
-    for folder in asked.folders:
+    if request.model is not None:
+        typer.echo(f"model   {printable(request.model)}")
+    for folder in request.folders:
         typer.echo(f"reads   {printable(folder)}")
     if not yes and not (sys.stdin.isatty() and typer.confirm("Do you trust this index with that?")):
         typer.echo("Nothing is confirmed. `cdesearch trust --yes` confirms without asking.")
         return
     try:
-        confirm(opened.folder, asked)
-        typer.echo(f"Confirmed in {trust_file()}. To take it back, remove the entry there.")
+        confirm(opened.folder, request)
+        typer.echo(f"Confirmed in {trust_file()}. To undo it, remove the entry from that file.")
     except OSError as error:
         raise StorageError(
-            f"What you confirm cannot be kept ({error}).",
+            f"The confirmation cannot be stored ({error}).",
             "Name the model with --model, and the folders, in each command.",
         ) from None

@@ -1,4 +1,4 @@
-"""What an encoder knows of a corpus, in the four stages in which a context is made.
+"""The context of a corpus, in the four stages in which it is made.
 
 NullContext      the learned null vector in every slot
 ContextSample    the sampled chunks and what the second stage derives from them; vectors are not whitened yet
@@ -39,11 +39,11 @@ class EncodingContext(Protocol):
 
     @property
     def inputs(self) -> NetworkInputs:
-        """For the networks."""
+        """The inputs of the networks."""
 
     @property
     def whitening(self) -> Whitening:
-        """For the statistics head."""
+        """The whitening that the statistics head applies."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -118,7 +118,7 @@ class Context:
 
     @classmethod
     def of(cls, fitted: FittedContext, sample_vectors: Floats) -> "Context":
-        """The last stage."""
+        """The complete context, from a fitted one and the vectors of its sampled chunks."""
         return cls(fitted.sampled, fitted.fingerprint, fitted.inputs, fitted.whitening, sample_vectors)
 
     def save(self, path: Path) -> None:
@@ -152,7 +152,7 @@ def _write(path: Path, sampled: SampledChunks, fingerprint: str, arrays: Mapping
 
 @dataclass(frozen=True, slots=True)
 class _Stored:
-    """The contents of such a file."""
+    """The contents of a file that one of these stages has written."""
 
     sampled: SampledChunks
     fingerprint: str
@@ -210,9 +210,9 @@ def _check_shapes(file: Any, size: int, further: tuple[str, ...]) -> None:
 
 
 def _check_values(arrays: dict[str, Any]) -> None:
-    """Raise ValueError for numbers that no build writes: every vector that is made with them would be worthless."""
+    """Raise ValueError for values that would make every vector meaningless."""
     if not all(np.isfinite(array).all() for array in arrays.values()) or (arrays["token_weights"] < 0).any():
-        raise ValueError("its arrays hold values that cannot be")
+        raise ValueError("its arrays hold values that are not possible")
 
 
 def _checked_texts(texts: Any, count: int) -> tuple[str, ...]:

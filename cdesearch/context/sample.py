@@ -1,4 +1,4 @@
-"""Which chunks are the context?"""
+"""Sample the chunks of a corpus that become its context."""
 
 import math
 from collections import Counter
@@ -6,8 +6,8 @@ from collections.abc import Iterable
 from hashlib import blake2b
 from heapq import nsmallest
 
-COUNTED_TEXTS = 20_000  # of a larger corpus, for token frequencies
-FITTED_TEXTS = 8_192  # for the whitening; 512 depend too much on which are drawn: benchmarks/results/LOG.md
+COUNTED_TEXTS = 20_000  # texts of a larger corpus in which tokens are counted
+FITTED_TEXTS = 8_192  # that the whitening is fitted to; with 512, results vary by sample: benchmarks/results/LOG.md
 
 
 def sample_context(chunks: Iterable[tuple[str, str, str]], size: int, seed: int) -> list[str]:
@@ -19,7 +19,7 @@ def sample_context(chunks: Iterable[tuple[str, str, str]], size: int, seed: int)
     """
     listed = list(chunks)
     lengths = Counter(document for _, document, _ in listed)
-    best: dict[str, tuple[float, str]] = {}  # by content: licence headers and the like count once
+    best: dict[str, tuple[float, str]] = {}  # by content hash: a repeated text, such as a licence header, counts once
     for chunk, document, content in listed:
         key = -math.log(_uniform(content, seed)) * math.sqrt(lengths[document]), chunk
         best[content] = min(best.get(content, key), key)
@@ -27,6 +27,6 @@ def sample_context(chunks: Iterable[tuple[str, str, str]], size: int, seed: int)
 
 
 def _uniform(content: str, seed: int) -> float:
-    """In (0, 1], from seed and content."""
+    """A number in (0, 1] that depends only on the content hash and the seed."""
     digest = blake2b(f"{seed} {content}".encode(), digest_size=8).digest()
     return (int.from_bytes(digest, "big") + 1) / 2**64

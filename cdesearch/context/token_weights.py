@@ -1,4 +1,4 @@
-"""How much does each token count in a text's vector, by how rare it is in the corpus?"""
+"""Token weights for pooling: the rarer a token is in the corpus, the more it counts in a text's vector."""
 
 from dataclasses import dataclass
 

@@ -1,4 +1,4 @@
-"""Rows of float32 numbers."""
+"""The array type of vectors, and their normalisation."""
 
 import numpy as np
 from numpy.typing import NDArray
@@ -7,6 +7,6 @@ Floats = NDArray[np.float32]
 
 
 def to_unit(vectors: Floats) -> Floats:
-    """(n, d) of length 1."""
+    """(n, d) vectors scaled to length 1; zero vectors stay zero."""
     unit: Floats = vectors / np.maximum(np.linalg.norm(vectors, axis=1, keepdims=True), 1e-12)
     return unit

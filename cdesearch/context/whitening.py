@@ -20,24 +20,24 @@ class Whitening:
         """No shift, and the identity as projection."""
         return cls(np.zeros(d, np.float32), np.eye(d, dtype=np.float32))
 
-    @classmethod
-    def fit(cls, pooled: Floats, config: StatisticsConfig) -> "Whitening":
-        """Soft whitening, from pooled unit vectors (n, d) of the corpus.
-
-        The identity where there are fewer than two vectors, and where the head is off, to the last digit.
-        """
-        if len(pooled) < 2 or config.shift == config.power == 0:
-            return cls.identity(pooled.shape[1])
-        points = pooled.astype(np.float64)
-        mean = points.mean(axis=0)
-        eigenvalues, eigenvectors = np.linalg.eigh(np.cov(points, rowvar=False, bias=True))
-        eigenvalues = np.maximum(eigenvalues, 0)
-        scale = eigenvalues + config.ridge * max(float(eigenvalues.mean()), 1e-12)
-        projection = eigenvectors * (scale / scale.mean()) ** -config.power
-        # Rotated back, so that the result does not depend on the sign or order of eigenvectors.
-        return cls((config.shift * mean).astype(np.float32), (projection @ eigenvectors.T).astype(np.float32))
-
     def apply(self, vectors: Floats) -> Floats:
         """(n, d) whitened unit vectors of `vectors` (n, d)."""
         whitened: Floats = ((vectors - self.shift) @ self.projection).astype(np.float32)
         return to_unit(whitened)
+
+
+def soft_whitening(pooled: Floats, config: StatisticsConfig) -> Whitening:
+    """The whitening of a corpus, from pooled unit vectors (n, d) of its texts.
+
+    Exactly the identity if there are fewer than two vectors, or if shift and power of the head are zero.
+    """
+    if len(pooled) < 2 or config.shift == config.power == 0:
+        return Whitening.identity(pooled.shape[1])
+    points = pooled.astype(np.float64)
+    mean = points.mean(axis=0)
+    eigenvalues, eigenvectors = np.linalg.eigh(np.cov(points, rowvar=False, bias=True))
+    eigenvalues = np.maximum(eigenvalues, 0)
+    scale = eigenvalues + config.ridge * max(float(eigenvalues.mean()), 1e-12)
+    projection = eigenvectors * (scale / scale.mean()) ** -config.power
+    # Rotated back, so that the result does not depend on the sign or order of eigenvectors.
+    return Whitening((config.shift * mean).astype(np.float32), (projection @ eigenvectors.T).astype(np.float32))

@@ -1,8 +1,9 @@
 """How do texts become vectors?
 
-load            a checkpoint to an encoder
+load            loads a checkpoint as an encoder
 encoder         prefixes, batches, contexts
-batches         token ids to batches of similar length
 corpus_context  the context of texts in memory
-embedder        the model for programs that store vectors elsewhere
+embedder        the model without an index, for programs that store vectors themselves
+runtime         the protocol of the libraries that compute the networks
+length_batches  groups texts into batches of similar length
 """

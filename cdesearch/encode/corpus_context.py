@@ -1,4 +1,4 @@
-"""The context of texts in memory, sampled and fitted as that of an index."""
+"""The context of texts in memory, sampled and fitted like the context of an index."""
 
 from collections.abc import Sequence
 from hashlib import blake2b
@@ -9,9 +9,9 @@ from cdesearch.encode.encoder import Encoder
 
 
 def context_of_texts(encoder: Encoder, texts: Sequence[str], size: int, seed: int) -> Context:
-    """A sample of at most `size` texts, and the whitening of up to FITTED_TEXTS, which must be encoded for it.
+    """A sample of at most `size` texts, and a whitening fitted to at most FITTED_TEXTS, which are encoded for it.
 
-    The chunk ids are positions in `texts`, each of which counts as a document of its own.
+    The chunk ids are positions in `texts`. Each text counts as a document of its own.
     """
     hashes = [blake2b(text.encode("utf-8", "replace"), digest_size=16).hexdigest() for text in texts]
     triples = [(str(position), str(position), content) for position, content in enumerate(hashes)]
@@ -28,5 +28,5 @@ def context_of_texts(encoder: Encoder, texts: Sequence[str], size: int, seed: in
     )
     pooled = encoder.encode([texts[int(chunk)] for chunk in fitted_ids], "document", sample)
     fitted = encoder.fit(sample, [hashes[int(chunk)] for chunk in fitted_ids], pooled)
-    rows = {chunk: row for row, chunk in enumerate(fitted_ids)}  # a larger sample by the same seed holds the smaller
+    rows = {chunk: row for row, chunk in enumerate(fitted_ids)}  # contains `ids`, a smaller sample by the same seed
     return Context.of(fitted, fitted.whitening.apply(pooled[[rows[chunk] for chunk in ids]]))

@@ -1,4 +1,4 @@
-"""The model alone, for programs that keep vectors elsewhere."""
+"""The model without an index, for programs that store vectors themselves."""
 
 from collections.abc import Sequence
 from os import PathLike
@@ -17,7 +17,7 @@ ROLES: dict[str, Role] = {"query": "query", "document": "document"}
 
 
 class Embedder:
-    """Texts to vectors in the context of a corpus; called like a SentenceTransformer.
+    """Encodes texts in the context of a corpus. Its methods are named like those of a SentenceTransformer.
 
     embedder = Embedder()
     corpus = embedder.sample_context(documents)
@@ -26,15 +26,14 @@ class Embedder:
     """
 
     def __init__(self, model: str | PathLike[str] | None = None, device: Device = "auto") -> None:
-        """Open a checkpoint, a folder or an id of the hub, or the model that ships; raises ModelError."""
+        """Open a checkpoint folder, an id on the hub, or for None the model that ships; raises ModelError."""
         self.encoder: Encoder = load_encoder(None if model is None else Path(model), device)
 
     def sample_context(self, texts: Sequence[str], size: int | None = None, seed: int = 0) -> Context:
-        """The context of a corpus: a sample of at most `size` texts, and the whitening of all or of some thousands.
+        """The context of a corpus: a sample of at most `size` of its texts, and a whitening.
 
-        The texts are encoded for it.
-
-        Raises InputError where there are no texts.
+        The whitening is fitted to all texts, or to some thousands of a larger corpus, which are encoded for it. Raises
+        InputError if there are no texts.
         """
         _check_texts(texts)
         if not len(texts):
@@ -47,9 +46,9 @@ class Embedder:
         prompt_name: str = "document",
         dataset_embeddings: Context | None = None,
     ) -> Floats:
-        """(n, d) unit vectors, or (d,) of one text; `prompt_name` is query or document. Without context: the null one.
+        """(n, d) unit vectors of a list of texts, or (d,) of one text. `prompt_name` is "query" or "document".
 
-        Raises InputError.
+        `dataset_embeddings` is a context that `sample_context` returned; None is the null context. Raises InputError.
         """
         if prompt_name not in ROLES:
             raise InputError(f"There is no prompt {prompt_name}.", "Use query or document.")
@@ -58,23 +57,23 @@ class Embedder:
             _check_texts(sentences)
         if dataset_embeddings is not None and not isinstance(dataset_embeddings, Context):
             raise InputError(
-                f"A context of type {type(dataset_embeddings).__name__} is none.", "Give what sample_context returns."
+                f"The context is of type {type(dataset_embeddings).__name__}.", "Give what sample_context returns."
             )
         texts = [sentences] if isinstance(sentences, str) else list(sentences)
         vectors = self.encoder.encode(texts, ROLES[prompt_name], dataset_embeddings)
         return vectors[0] if one else vectors
 
     def similarity(self, one: Floats, other: Floats) -> Floats:
-        """Cosines of two sets of vectors, (n, m)."""
+        """(n, m) cosines of unit vectors (n, d) and (m, d); one vector (d,) counts as a set of one."""
         cosines: Floats = np.atleast_2d(one) @ np.atleast_2d(other).T
         return cosines
 
     def get_sentence_embedding_dimension(self) -> int:
-        """d."""
+        """The number of dimensions of every vector."""
         return self.encoder.dimension
 
 
 def _check_texts(texts: Sequence[str]) -> None:
-    """Raise InputError for what is no sequence of texts: one text alone would be taken for its letters."""
+    """Raise InputError unless these are a sequence of texts. A single text would be treated as a list of letters."""
     if isinstance(texts, str) or not hasattr(texts, "__len__") or not all(isinstance(text, str) for text in texts):
-        raise InputError("What is given is no list of texts.", "Give a list of str.")
+        raise InputError("The texts are not a list of str.", "Give a list of str.")

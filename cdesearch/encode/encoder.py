@@ -1,14 +1,13 @@
-"""Texts to vectors: prefixes, length-sorted batches, the context; the networks run in one of two runtimes."""
+"""Encode texts as vectors: prefixes, batches of like length, the context. A runtime computes the networks."""
 
 import hashlib
 from collections import deque
 from collections.abc import Callable, Iterator, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import replace
-from typing import Literal, Protocol, TypeVar
+from typing import Literal, TypeVar
 
 import numpy as np
-from numpy.typing import NDArray
 from tokenizers import Tokenizer
 
 from cdesearch.context.context import (
@@ -22,8 +21,9 @@ from cdesearch.context.context import (
 )
 from cdesearch.context.token_weights import TokenFrequencies, idf_weights
 from cdesearch.context.vectors import Floats
-from cdesearch.context.whitening import Whitening
-from cdesearch.encode.batches import Integers, Limits, make_batches
+from cdesearch.context.whitening import Whitening, soft_whitening
+from cdesearch.encode.length_batches import Integers, Limits, make_batches
+from cdesearch.encode.runtime import Runtime
 from cdesearch.errors import ModelError
 from cdesearch.models.checkpoint_files import AGAIN
 from cdesearch.models.config import ModelConfig
@@ -32,33 +32,11 @@ Role = Literal["query", "document"]
 Output = TypeVar("Output")
 Advance = Callable[[int], None]
 
-LEAST_ROOM = 4  # tokens beside a prefix: two special ones, and some text
+MIN_TEXT_TOKENS = 4  # that a prefix must leave: two special tokens and some text
 
 
-class Runtime(Protocol):
-    """The networks on one device. Ids and mask are (B, S, T): texts, each read in S spans, and pooled whole.
-
-    Every context input is as `NetworkInputs` holds it.
-    """
-
-    workers: int  # batches that run at once
-    tokens_per_batch: int
-    pads: bool  # whether a batch may hold texts of different lengths
-    reads_context: bool  # whether any gate is open; else first-stage vectors change nothing
-    context_rows: int  # rows that stand before each text in a joint second stage
-
-    def first_stage(self, input_ids: Integers, mask: Integers) -> Floats:
-        """(B, d) first-stage vectors, not normalised."""
-
-    def cache(self, vectors: Floats, is_null: NDArray[np.bool_]) -> tuple[Floats, Floats] | None:
-        """Keys and values (L, J, d) of a context; None where the context is not let in, or joint."""
-
-    def second_stage(self, input_ids: Integers, mask: Integers, context: EncodingContext) -> tuple[Floats, Floats]:
-        """(B, d) pooled, before the statistics head, and (B, d) final unit vectors."""
-
-
-def _unseen(_: int) -> None:
-    """Progress that nobody watches."""
+def _ignore_progress(_: int) -> None:
+    pass
 
 
 class Encoder:
@@ -69,17 +47,22 @@ class Encoder:
         self.tokenizer = tokenizer
         self.fingerprint = fingerprint  # hash of weights, configuration and tokenizer
         self.dimension = config.backbone.dimension
-        self.max_tokens = config.max_tokens  # prefix and special tokens included; longer texts are cut
+        self.max_tokens = config.max_tokens  # prefix and special tokens included; longer texts are truncated
         prefix = tokenizer.encode(config.document_prefix, add_special_tokens=False)
         self.max_chunk_tokens = config.max_tokens - len(prefix.ids)  # of a document's text, special tokens included
-        self.context_size = config.context_size  # J that the model was made for; fewer will do
+        self.context_size = config.context_size  # J, the size that the model was trained with; fewer work too
         self.reads_context = runtime.reads_context
         self._runtime = runtime
         self._check_room(max(len(prefix.ids), len(tokenizer.encode(config.query_prefix, add_special_tokens=False).ids)))
         self._null = self._null_context()
 
-    def cut_at(self, max_tokens: int) -> "Encoder":
-        """The same model, cutting texts to so many tokens if it reads more, prefix and special tokens included."""
+    @property
+    def precision(self) -> str:
+        """`fp32` or `int8`: two exports of one model have the same fingerprint and different vectors."""
+        return self._runtime.precision
+
+    def truncated_to(self, max_tokens: int) -> "Encoder":
+        """This model with texts truncated to at most `max_tokens`, prefix and special tokens included."""
         config = replace(self.config, max_tokens=min(max_tokens, self.max_tokens))
         return Encoder(config, self.tokenizer, self._runtime, f"{self.fingerprint} {config.max_tokens}")
 
@@ -90,16 +73,16 @@ class Encoder:
             counts[np.unique(ids)] += 1
         return TokenFrequencies(counts, len(texts))
 
-    def first_stage(self, texts: Sequence[str], advance: Advance = _unseen) -> Floats:
-        """(n, d) first-stage vectors, not normalised; `advance` is told how many more are done."""
+    def first_stage(self, texts: Sequence[str], advance: Advance = _ignore_progress) -> Floats:
+        """(n, d) first-stage vectors, not normalised; `advance` is called with the number of texts of each batch."""
         vectors = np.empty((len(texts), self.dimension), np.float32)
-        for places, batch in self._run(texts, self.config.document_prefix, self._runtime.first_stage):
-            vectors[places] = self._checked(batch, len(places))
-            advance(len(places))
+        for indices, batch in self._run(texts, self.config.document_prefix, self._runtime.first_stage):
+            vectors[indices] = self._checked(batch, len(indices))
+            advance(len(indices))
         return vectors
 
     def context_vectors(self, texts: Sequence[str]) -> Floats:
-        """(J, d) first-stage vectors to make a context of; zeros where every gate is closed, for nothing reads them."""
+        """(J, d) first-stage vectors to make a context of; zeros if every gate is zero, for nothing reads them."""
         return self.first_stage(texts) if self.reads_context else np.zeros((len(texts), self.dimension), np.float32)
 
     def make_context(
@@ -110,7 +93,7 @@ class Encoder:
         frequencies: TokenFrequencies,
         seed: int,
     ) -> Context:
-        """A context whose whitening is fitted to the sampled texts alone."""
+        """A context whose whitening is fitted to the sampled texts (J) alone."""
         sample = self.make_sample(chunk_ids, content_hashes, self.context_vectors(texts), frequencies, seed)
         pooled = self.encode(texts, "document", sample)
         fitted = self.fit(sample, content_hashes, pooled)
@@ -124,7 +107,7 @@ class Encoder:
         frequencies: TokenFrequencies,
         seed: int,
     ) -> ContextSample:
-        """What the second stage needs of the sampled texts, from their first-stage `vectors` (J, d)."""
+        """The context of sampled texts before it is fitted, from their first-stage `vectors` (J, d)."""
         is_null = np.zeros(len(vectors), bool)
         keys, values = self._runtime.cache(vectors, is_null) or (None, None)
         special = np.array(sorted(self.tokenizer.get_added_tokens_decoder()), np.int64)
@@ -137,18 +120,21 @@ class Encoder:
         )
 
     def fit(self, sample: ContextSample, content_hashes: Sequence[str], vectors: Floats) -> FittedContext:
-        """The whitening of a corpus, from the vectors (n, d) of the hashed texts, encoded with `sample`."""
+        """The sample with the whitening that is fitted to `vectors` (n, d), which were encoded with the sample.
+
+        `content_hashes` (n) are those of the encoded texts.
+        """
         digest = hashlib.blake2b(" ".join([sample.fingerprint, *content_hashes]).encode(), digest_size=16)
-        whitening = Whitening.fit(vectors, self.config.statistics)
+        whitening = soft_whitening(vectors, self.config.statistics)
         return FittedContext(sample.sampled, digest.hexdigest(), sample.inputs, whitening)
 
     def fits(self, context: EncodingContext) -> bool:
         """Whether a stored context has the vocabulary, dimension and layers of this model."""
-        ours, theirs = self._null.inputs, context.inputs
-        layers = [None if inputs.keys is None else inputs.keys.shape[::2] for inputs in (ours, theirs)]
+        own, stored = self._null.inputs, context.inputs
+        layers = [None if inputs.keys is None else inputs.keys.shape[::2] for inputs in (own, stored)]
         return (
             layers[0] == layers[1]
-            and ours.token_weights.shape == theirs.token_weights.shape
+            and own.token_weights.shape == stored.token_weights.shape
             and context.whitening.shift.shape == (self.dimension,)
         )
 
@@ -159,20 +145,20 @@ class Encoder:
     def encode(self, texts: Sequence[str], role: Role, context: EncodingContext | None) -> Floats:
         """(n, d) second-stage vectors of length 1, in the order of `texts`; a context of None is the null context."""
         vectors = np.empty((len(texts), self.dimension), np.float32)
-        for places, batch in self.stream(texts, role, context):
-            vectors[places] = batch
+        for indices, batch in self.stream(texts, role, context):
+            vectors[indices] = batch
         return vectors
 
     def stream(
         self, texts: Sequence[str], role: Role, context: EncodingContext | None
     ) -> Iterator[tuple[Integers, Floats]]:
-        """What `encode` gives, batch by batch as it is done: places in `texts` and their vectors.
+        """Each batch of `encode` when it is computed: the indices of its texts in `texts`, and their vectors.
 
-        Shortest texts first, so that whoever stops and goes on with the rest gets the same batches as without the
-        stop: in a quantised model a vector depends a little on what else is in its batch.
+        The shortest texts come first, so that a caller who stops and later encodes the rest gets the same batches as
+        without the stop. In a quantised model a vector depends a little on the other texts of its batch.
         """
-        for places, (_, vectors) in self._second_stage(texts, self._prefix(role), context or self._null):
-            yield places, self._checked(vectors, len(places))
+        for indices, (_, vectors) in self._second_stage(texts, self._prefix(role), context or self._null):
+            yield indices, self._checked(vectors, len(indices))
 
     def _prefix(self, role: Role) -> str:
         return self.config.query_prefix if role == "query" else self.config.document_prefix
@@ -181,32 +167,32 @@ class Encoder:
         self, texts: Sequence[str], prefix: str, context: EncodingContext
     ) -> Iterator[tuple[Integers, tuple[Floats, Floats]]]:
         return self._run(
-            texts, prefix, lambda ids, mask: self._runtime.second_stage(ids, mask, context), self._runtime.context_rows
+            texts, prefix, lambda ids, mask: self._runtime.second_stage(ids, mask, context), self._runtime.prefix_rows
         )
 
     def _run(
-        self, texts: Sequence[str], prefix: str, network: Callable[[Integers, Integers], Output], rows_before: int = 0
+        self, texts: Sequence[str], prefix: str, network: Callable[[Integers, Integers], Output], prefix_rows: int = 0
     ) -> Iterator[tuple[Integers, Output]]:
-        """Places and outputs of every batch, in order; as many batches at once as the runtime has workers."""
+        """Text indices and output of every batch, in order; the runtime's `workers` compute batches in parallel."""
         runtime = self._runtime
-        limits = Limits(self.max_tokens, self.config.span_tokens, runtime.tokens_per_batch, runtime.pads, rows_before)
+        limits = Limits(self.max_tokens, self.config.span_tokens, runtime.tokens_per_batch, runtime.pads, prefix_rows)
         n_opening = 1 + len(self.tokenizer.encode(prefix, add_special_tokens=False).ids)
         batches = make_batches(self._ids([prefix + text for text in texts]), n_opening, limits)
         if runtime.workers == 1 or len(batches) == 1:
             for batch in batches:
-                yield batch.places, network(batch.ids, batch.mask)
+                yield batch.indices, network(batch.ids, batch.mask)
             return
         pool = ThreadPoolExecutor(runtime.workers)
         try:
-            running = deque((batch.places, pool.submit(network, batch.ids, batch.mask)) for batch in batches)
+            running = deque((batch.indices, pool.submit(network, batch.ids, batch.mask)) for batch in batches)
             while running:
-                places, output = running.popleft()
-                yield places, output.result()
+                indices, output = running.popleft()
+                yield indices, output.result()
         finally:
             pool.shutdown(cancel_futures=True)
 
     def _ids(self, texts: list[str]) -> list[list[int]]:
-        """Token ids of every text; raises ModelError for an id that the model does not have."""
+        """Token ids of every text; raises ModelError for an id outside the model's vocabulary."""
         try:
             found = [encoding.ids for encoding in self.tokenizer.encode_batch_fast(texts)]
         except Exception as error:  # the tokenizers library raises bare Exception
@@ -214,14 +200,14 @@ class Encoder:
         highest = max((max(ids, default=0) for ids in found), default=0)
         if highest >= self.config.backbone.vocabulary:
             raise ModelError(
-                f"The model's tokenizer belongs to another model: it makes token {highest}, and the model knows"
-                f" {self.config.backbone.vocabulary}.",
+                f"The model's tokenizer belongs to another model: it makes token {highest}, and the model has only"
+                f" {self.config.backbone.vocabulary} tokens.",
                 AGAIN,
             )
         return found
 
     def _checked(self, vectors: Floats, n_texts: int) -> Floats:
-        """The same vectors; raises ModelError where a broken model returns others than (n_texts, d) numbers."""
+        """The vectors as they are; raises ModelError unless they are (n_texts, d) finite numbers."""
         if vectors.shape != (n_texts, self.dimension) or not np.isfinite(vectors).all():
             raise ModelError(
                 f"The model returns vectors that are not {self.dimension} finite numbers: its weights are broken.",
@@ -230,9 +216,9 @@ class Encoder:
         return vectors
 
     def _check_room(self, longest_prefix: int) -> None:
-        """Raise ModelError where a prefix leaves no room for a text."""
+        """Raise ModelError if a prefix leaves no room for a text."""
         limit = min(self.config.max_tokens, self.config.span_tokens or self.config.max_tokens)
-        if longest_prefix + LEAST_ROOM > limit:
+        if longest_prefix + MIN_TEXT_TOKENS > limit:
             raise ModelError(f"The model's prefixes leave no room for texts in {limit} tokens.", AGAIN)
 
     def _null_context(self) -> NullContext:

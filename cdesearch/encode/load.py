@@ -1,4 +1,4 @@
-"""A checkpoint folder of any family to an encoder that is ready to run."""
+"""Load a checkpoint folder of any family as an encoder."""
 
 from importlib.util import find_spec
 from pathlib import Path
@@ -6,7 +6,8 @@ from typing import Literal
 
 from tokenizers import Tokenizer
 
-from cdesearch.encode.encoder import Encoder, Runtime
+from cdesearch.encode.encoder import Encoder
+from cdesearch.encode.runtime import Runtime
 from cdesearch.errors import ModelError
 from cdesearch.models.checkpoint_files import MAX_TOKENIZER_BYTES, check_plain
 from cdesearch.models.contextual.family import DEFAULT_MODEL
@@ -18,7 +19,7 @@ Device = Literal["auto", "cpu", "cuda", "mps"]
 
 
 def check_model(model: Path | None) -> None:
-    """Raise ModelError where `model` cannot be opened for a reason that is seen without loading it."""
+    """Raise ModelError if `model` cannot be opened for a reason that shows without loading it."""
     if model is None:
         return
     folder = checkpoint_folder(model)
@@ -27,10 +28,10 @@ def check_model(model: Path | None) -> None:
 
 
 def load_encoder(model: Path | None = None, device: Device = "auto", *, fetch: bool = True) -> Encoder:
-    """Open the checkpoint `model`, a folder or an id of the hub (None: the one that ships); raises ModelError.
+    """Open the checkpoint `model`: a folder, an id on the hub, or for None the model that ships; raises ModelError.
 
-    Without `fetch` an id must be in the cache. Pass what a manifest names through `stored_model` first.
-    A CPU runs the ONNX export where there is one, without torch. Everything else runs on torch.
+    Without `fetch` an id must be in the cache. Convert a name in a manifest with `stored_model` first. A CPU runs the
+    ONNX export if there is one, without torch. Everything else runs on torch.
     """
     folder = DEFAULT_MODEL if model is None else checkpoint_folder(model, fetch=fetch)
     family = family_of(folder)
@@ -38,7 +39,7 @@ def load_encoder(model: Path | None = None, device: Device = "auto", *, fetch: b
         _require_torch(folder)
     loaded = family.open(folder)
     tokenizer = load_tokenizer(loaded.tokenizer)
-    if family.needs_torch:  # the vocabulary of another project's tokenizer: listing it takes 10 ms
+    if family.needs_torch:  # only for other projects' tokenizers, because listing a vocabulary takes 10 ms
         _check_vocabulary(folder, loaded, tokenizer)
     return Encoder(loaded.config, tokenizer, _open_runtime(folder, loaded, device), loaded.fingerprint)
 
@@ -47,8 +48,8 @@ def _check_vocabulary(folder: Path, loaded: LoadedModel, tokenizer: Tokenizer) -
     highest = max(tokenizer.get_vocab(with_added_tokens=True).values(), default=0)
     if highest >= loaded.config.backbone.vocabulary:
         raise ModelError(
-            f"{loaded.tokenizer} belongs to another model: it numbers tokens up to {highest}, and {folder} knows"
-            f" {loaded.config.backbone.vocabulary}.",
+            f"{loaded.tokenizer} belongs to another model: it numbers tokens up to {highest}, and {folder} has only"
+            f" {loaded.config.backbone.vocabulary} tokens.",
             "Copy the checkpoint again, with its own tokenizer.",
         )
 

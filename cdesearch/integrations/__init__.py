@@ -1,1 +1,1 @@
-"""How do other libraries use it? Each module needs the library that it is named after."""
+"""How do other libraries use cdesearch? Each module needs the library that it is named after."""

@@ -1,4 +1,4 @@
-"""An embedding function for LanceDB tables of your own: `get_registry().get("cdesearch").create(context=FILE)`."""
+"""An embedding function for any LanceDB table: `get_registry().get("cdesearch").create(context=FILE)`."""
 
 from functools import cached_property
 from pathlib import Path
@@ -13,22 +13,19 @@ from cdesearch.encode.embedder import Embedder
 
 @register("cdesearch")  # type: ignore[no-untyped-call] # LanceDB's
 class ContextualEmbeddings(TextEmbeddingFunction):
-    """Vectors in the context that `Context.save` has written to `context`; without one, in the null context."""
+    """Encodes in the context that `Context.save` has written to the file `context`; without it, in the null context."""
 
     name: str = "cdesearch"
     context: str | None = None
     model: str | None = None
 
     def ndims(self) -> int:
-        """d."""
         return self._embedder.get_sentence_embedding_dimension()
 
     def generate_embeddings(self, texts: list[str] | NDArray[Any], *_: Any, **__: Any) -> list[Any]:
-        """Of documents."""
         return list(self._embedder.encode([str(text) for text in texts], "document", self._context))
 
     def compute_query_embeddings(self, query: str, *_: Any, **__: Any) -> list[Any]:
-        """Of a query, in the same context."""
         return [self._embedder.encode(query, "query", self._context)]
 
     @cached_property

@@ -13,7 +13,7 @@ from cdesearch.search.reader import Mode
 
 
 class CdesearchRetriever(BaseRetriever):
-    """The best chunks of an index as LangChain documents. Raises CdesearchError where the index cannot be opened."""
+    """The best chunks of an index as LangChain documents. Raises CdesearchError if the index cannot be opened."""
 
     folder: str | None = None  # None: the nearest index upward
     k: int = 10
@@ -23,7 +23,7 @@ class CdesearchRetriever(BaseRetriever):
     _open: OpenIndex = PrivateAttr()
 
     def model_post_init(self, context: Any, /) -> None:
-        """Open the index at once: a wrong folder should not wait for the first question."""
+        """Open the index now, so that a wrong folder is reported before the first question."""
         super().model_post_init(context)
         self._open = open_index(self.folder)
 

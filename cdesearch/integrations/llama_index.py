@@ -8,10 +8,10 @@ from cdesearch.search.reader import Mode
 
 
 class CdesearchRetriever(BaseRetriever):
-    """The best chunks of an index as LlamaIndex nodes. Raises CdesearchError where the index cannot be opened."""
+    """The best chunks of an index as LlamaIndex nodes. Raises CdesearchError if the index cannot be opened."""
 
     def __init__(self, folder: str | None = None, k: int = 10, mode: Mode = "hybrid", path: str | None = None) -> None:
-        """Open the index of `folder`; None: the nearest upward. `path` is a glob."""
+        """Open the index of `folder`, or the nearest index upward for None. `path` is a glob."""
         super().__init__()
         self._open = open_index(folder)
         self._k = k

@@ -22,11 +22,11 @@ class CdesearchModel:
 
     @property
     def mteb_model_meta(self) -> ModelMeta:
-        """What mteb writes beside results."""
+        """The name and version of the model that mteb stores with results."""
         return ModelMeta.create_empty({"name": f"cdesearch/{self._mode}", "revision": cdesearch.__version__})
 
     def index(self, corpus: Any, **_: Any) -> None:
-        """Build the index of a corpus of `id`, `title` and `text`."""
+        """Build the index of a corpus, whose rows have `id`, `title` and `text`."""
         self._folder = TemporaryDirectory(prefix="cdesearch-mteb-")
         file = Path(self._folder.name) / "corpus.jsonl"
         with file.open("w", encoding="utf-8") as lines:
@@ -36,7 +36,7 @@ class CdesearchModel:
         self._open = cdesearch.build(file)
 
     def search(self, queries: Any, *, top_k: int, top_ranked: Any = None, **_: Any) -> dict[str, dict[str, float]]:
-        """Documents and scores of every query; a document is as good as its best chunk."""
+        """Documents and scores of every query. A document has the score of its best chunk."""
         assert self._open is not None, "mteb calls `index` first"
         found: dict[str, dict[str, float]] = {}
         for row in queries:

@@ -1,11 +1,11 @@
-"""Which networks are there, and where do their checkpoints come from?
+"""Which kinds of models can be used, and where are their checkpoints?
 
 family             the protocol of a model family
-registry           all families, and to which a folder belongs
-config             config.json of this project
+registry           all families, and the family of a checkpoint folder
+config             the configuration of a checkpoint, config.json
 hub                checkpoints by their ids on huggingface.co
 catalog            the list that `cdesearch models` prints
 checkpoint_files   checks of files before a library opens them
 published_fields   fields of a published config.json
-published_weights  weights that others have published
+published_weights  weights of other projects
 """

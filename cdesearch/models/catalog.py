@@ -1,4 +1,4 @@
-"""Which models are here, and which can be had?"""
+"""List the models that are installed or can be downloaded."""
 
 from collections.abc import Iterator
 from dataclasses import dataclass
@@ -6,35 +6,38 @@ from pathlib import Path
 
 from cdesearch.errors import ModelError
 from cdesearch.models.contextual.family import DEFAULT_MODEL
-from cdesearch.models.hub import KNOWN, cached_folder, cached_names
+from cdesearch.models.hub import KNOWN_MODELS, cached_folder, cached_names
 from cdesearch.models.published_fields import read_fields
 from cdesearch.models.registry import family_of
 
 
 @dataclass(frozen=True, slots=True)
-class Shelved:
+class ListedModel:
     """One line of the list."""
 
-    where: str
+    state: str  # ships, cached or to fetch
     name: str
-    what: str
+    description: str
     size: str
 
 
-def read_shelf() -> Iterator[Shelved]:
-    """What ships, what the cache of huggingface_hub holds whole, what else is known. No network."""
-    yield Shelved("ships", "(default)", "all-MiniLM-L6-v2 with corpus statistics", _size(DEFAULT_MODEL))
+def list_models() -> Iterator[ListedModel]:
+    """The model that ships, the complete models in the cache of huggingface_hub, then other known models.
+
+    The network is not used.
+    """
+    yield ListedModel("ships", "(default)", "all-MiniLM-L6-v2 with corpus statistics", _size(DEFAULT_MODEL))
     cached = {name: folder for name in cached_names() if (folder := cached_folder(name)) is not None}
     for name, folder in cached.items():
-        if what := _what(folder):
-            yield Shelved("cached", name, what, _size(folder))
-    for known in KNOWN:
+        if description := _describe(folder):
+            yield ListedModel("cached", name, description, _size(folder))
+    for known in KNOWN_MODELS:
         if known.name not in cached:
-            yield Shelved("to fetch", known.name, known.what, known.size)
+            yield ListedModel("to fetch", known.name, known.description, known.size)
 
 
-def _what(folder: Path) -> str | None:
-    """None where this project cannot run it."""
+def _describe(folder: Path) -> str | None:
+    """A few words about a checkpoint; None if this project cannot run it."""
     try:
         return family_of(folder).describe(read_fields(folder / "config.json"))
     except ModelError:

@@ -1,6 +1,6 @@
-"""Files of a checkpoint, which anybody may have made: looked at before a library opens them.
+"""Check the files of a checkpoint before a library opens them, because a checkpoint may come from anywhere.
 
-A link is followed, for the cache of huggingface_hub is made of links. What it leads to must be a plain file.
+Links are followed, because the cache of huggingface_hub consists of links. The target of a link must be a plain file.
 """
 
 import os
@@ -9,15 +9,15 @@ from pathlib import Path
 
 from cdesearch.errors import ModelError
 
-MOST_BYTES_OF_FIELDS = 16_000_000  # of a JSON file of settings; published ones have a few thousand
-MAX_TOKENIZER_BYTES = 100_000_000  # the largest published ones have some 35 million
+MAX_CONFIG_BYTES = 16_000_000  # of a JSON file of settings; published files have a few thousand
+MAX_TOKENIZER_BYTES = 100_000_000  # the largest published tokenizers have some 35 million
 AGAIN = "Copy the checkpoint again."
 
 
-def check_plain(file: Path, most: int | None = None) -> None:
-    """Raise ModelError where `file` is there and is no plain file (a pipe never ends), or has more than `most` bytes.
+def check_plain(file: Path, max_bytes: int | None = None) -> None:
+    """Raise ModelError if `file` exists and is not a plain file, or has more than `max_bytes`.
 
-    A file that is missing is the reader's to report.
+    Reading a pipe would never end. A missing file passes: the code that reads it reports it.
     """
     try:
         found = file.stat()
@@ -25,13 +25,15 @@ def check_plain(file: Path, most: int | None = None) -> None:
         return
     if not stat.S_ISREG(found.st_mode):
         raise ModelError(f"{file} is not a plain file.", AGAIN)
-    if most is not None and found.st_size > most:
-        raise ModelError(f"{file} is larger than {most:,} bytes, which no such file of a checkpoint is.", AGAIN)
+    if max_bytes is not None and found.st_size > max_bytes:
+        raise ModelError(
+            f"{file} is larger than {max_bytes:,} bytes, the limit for such a file of a checkpoint.", AGAIN
+        )
 
 
 def read_fields_text(file: Path) -> str:
     """The text of a JSON file of settings; raises OSError, UnicodeDecodeError or ModelError."""
-    check_plain(file, MOST_BYTES_OF_FIELDS)
+    check_plain(file, MAX_CONFIG_BYTES)
     flags = os.O_RDONLY | getattr(os, "O_NONBLOCK", 0) | getattr(os, "O_BINARY", 0)
     with os.fdopen(os.open(file, flags), "rb") as stream:
-        return stream.read(MOST_BYTES_OF_FIELDS).decode("utf-8")
+        return stream.read(MAX_CONFIG_BYTES).decode("utf-8")

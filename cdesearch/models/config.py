@@ -1,4 +1,4 @@
-"""What a checkpoint is: shapes, prefixes and the statistics head, as its config.json states them."""
+"""The configuration of a checkpoint, as its config.json states it: shapes, prefixes and the statistics head."""
 
 import json
 from collections.abc import Mapping
@@ -10,7 +10,7 @@ from cdesearch.errors import ModelError
 from cdesearch.models.checkpoint_files import AGAIN, read_fields_text
 
 FORMAT = 2
-RANGES: Mapping[str, tuple[float, float]] = {  # of every number, least and most
+RANGES: Mapping[str, tuple[float, float]] = {  # of every number: minimum and maximum
     "vocabulary": (1, 100_000_000),
     "dimension": (1, 65_536),
     "n_layers": (1, 1_000),
@@ -56,25 +56,25 @@ class StatisticsConfig:
     idf_exponent: float = 0.5
 
 
-NO_STATISTICS = StatisticsConfig(shift=0.0, power=0.0, idf_exponent=0.0)  # vectors as the networks give them
+NO_STATISTICS = StatisticsConfig(shift=0.0, power=0.0, idf_exponent=0.0)  # vectors as the networks return them
 
 
 @dataclass(frozen=True, slots=True)
 class ModelConfig:
-    """A whole checkpoint, or one of another family in our words.
+    """The configuration of a whole checkpoint, also of one of another family in the terms of this project.
 
-    `weights_hash` names the fp32 weights, so that every export of them has one fingerprint.
+    `weights_hash` is a hash of the fp32 weights, so that every export of them has the same fingerprint.
     """
 
     backbone: BackboneConfig
     statistics: StatisticsConfig = StatisticsConfig()
     context_attention: Literal["joint", "cached", "one_softmax"] = "cached"
-    context_from: int = 1  # cached: the first layer with a door to the context; below it text rows are bare words
+    context_from: int = 1  # cached: the first layer with gated cross-attention to the context
     first_stage: Literal["own", "shared"] = "own"  # shared: the second stage's backbone without context
     context_size: int = 512
-    document_weight: float = 0.6  # of a document's direction in its chunks' vectors; 0: chunks know only the corpus
+    document_weight: float = 0.6  # length of the document offset in the vectors of chunks; 0: no document context
     max_tokens: int = 512
-    span_tokens: int | None = None  # that see one another: a longer text is read in spans and pooled whole
+    span_tokens: int | None = None  # a longer text is read in spans of so many tokens, and pooled over all of them
     query_prefix: str = ""
     document_prefix: str = ""
     weights_hash: str = ""
@@ -86,19 +86,19 @@ class ModelConfig:
 
     @classmethod
     def load(cls, folder: Path) -> "ModelConfig":
-        """Read `config.json`; raises ModelError that names what is missing, unknown or impossible."""
+        """Read `config.json`; raises a ModelError that names the missing, unknown or impossible field."""
         file = folder / "config.json"
         try:
             values = json.loads(read_fields_text(file))
         except FileNotFoundError:
             raise ModelError(
-                f"{folder} is no checkpoint: it has no config.json.", "Name a checkpoint folder."
+                f"{folder} is not a checkpoint: it has no config.json.", "Name a checkpoint folder."
             ) from None
         except (OSError, ValueError, RecursionError) as error:
             raise ModelError(f"{file} cannot be read ({error}).", AGAIN) from None
         if not isinstance(values, dict) or values.get("format") != FORMAT:
             raise ModelError(
-                f"{file} is not a cdesearch checkpoint of format {FORMAT}.", "Use one written by cdesearch."
+                f"{file} is not a cdesearch checkpoint of format {FORMAT}.", "Name a checkpoint of cdesearch."
             )
         values["backbone"] = _parse(BackboneConfig, values.get("backbone"), file)
         values["statistics"] = _parse(StatisticsConfig, values.get("statistics"), file)
@@ -107,11 +107,11 @@ class ModelConfig:
         return config
 
     def _check_sizes(self, file: Path) -> None:
-        """Raise ModelError where two numbers contradict each other."""
+        """Raise ModelError if two numbers contradict each other."""
         backbone = self.backbone
         if backbone.dimension % backbone.n_heads:
             raise ModelError(
-                f"{file} has a dimension of {backbone.dimension} that {backbone.n_heads} heads cannot share.", AGAIN
+                f"{file} has a dimension of {backbone.dimension}, not divisible by its {backbone.n_heads} heads.", AGAIN
             )
         if min(self.max_tokens, self.span_tokens or self.max_tokens) > backbone.n_positions:
             raise ModelError(f"{file} reads more tokens at once than its {backbone.n_positions} positions.", AGAIN)
@@ -126,7 +126,7 @@ def _parse(kind: Any, values: Any, file: Path) -> Any:
         raise ModelError(f"{file} has fields that are not supported: {listed:.200}.", "Upgrade cdesearch.")
     for field in fields(kind):
         if field.name in values and not _is_possible(field.name, field.type, values[field.name]):
-            raise ModelError(f"{file} has {field.name} = {values[field.name]!r:.40}, which no checkpoint has.", AGAIN)
+            raise ModelError(f"{file} has {field.name} = {values[field.name]!r:.40}, which is out of range.", AGAIN)
     try:
         return kind(**values)
     except TypeError as error:
@@ -134,17 +134,17 @@ def _parse(kind: Any, values: Any, file: Path) -> Any:
 
 
 def _is_possible(name: str, kind: Any, value: Any) -> bool:
-    """Whether a value is of its field's type and range; NaN is in no range."""
+    """Whether a value has its field's type and is in its range; NaN is never in a range."""
     if name in ("backbone", "statistics"):
-        return True  # parsed before
+        return True  # already parsed
     if name in RANGES:
         if value is None:
             return bool(kind == int | None)
-        least, most = RANGES[name]
+        minimum, maximum = RANGES[name]
         if isinstance(value, bool) or not isinstance(value, int | float if kind is float else int):
             return False
         number: float = value
-        return least <= number <= most
+        return minimum <= number <= maximum
     if not isinstance(value, str) or not _is_utf8(value):
         return False
     return kind is str or value in get_args(kind)

@@ -25,7 +25,7 @@ class Network(Protocol):
         """Whether first-stage vectors change the second stage's."""
 
     @property
-    def context_rows(self) -> int:
+    def prefix_rows(self) -> int:
         """Rows that precede each text in the second stage."""
 
     def first_stage(self, input_ids: "Tensor", attention_mask: "Tensor") -> "Tensor":
@@ -38,7 +38,7 @@ class Network(Protocol):
         """A context (J, d), with what `cache` made of it, in the form that `pooled` takes for every batch."""
 
     def pooled(self, input_ids: "Tensor", attention_mask: "Tensor", weights: "Tensor", context: Any) -> "Tensor":
-        """(B, d) before the statistics head; `weights` (B, T) of the tokens, zero on padding."""
+        """(B, d) before the statistics head, in a prepared context; `weights` (B, T) of the tokens, zero on padding."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -61,7 +61,7 @@ class ModelFamily(Protocol):
         """Whether a folder whose config.json has these fields is a checkpoint of this family."""
 
     def describe(self, fields: Mapping[str, Any]) -> str | None:
-        """A few words for `cdesearch models`; None where this project cannot run the checkpoint."""
+        """A short description for `cdesearch models`; None if this project cannot run the checkpoint."""
 
     def open(self, folder: Path) -> LoadedModel:
         """Read the folder; raises ModelError. Nothing is downloaded, and no code of the folder runs."""

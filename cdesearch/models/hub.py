@@ -1,7 +1,7 @@
-"""Checkpoints by their ids on huggingface.co: taken from the cache there is for them, or fetched into it.
+"""Checkpoints by their ids on huggingface.co: read from the cache of huggingface_hub, or downloaded into it.
 
-The only module that speaks to a network, and only where the user names a model, in this very command or program, that
-is neither a folder nor in the cache. What an index names is never fetched.
+Only this module uses the network, and only if the user names a model in the command or program itself that is neither a
+folder nor in the cache. A model that an index names is never downloaded.
 """
 
 import hashlib
@@ -31,53 +31,56 @@ _SHA256 = re.compile(r"[0-9a-f]{64}")
 
 
 @dataclass(frozen=True, slots=True)
-class Known:
-    """A checkpoint that can be had."""
+class KnownModel:
+    """A checkpoint that `cdesearch models` lists even if it is not in the cache."""
 
     name: str
-    what: str
+    description: str
     size: str
 
 
-KNOWN = (
-    Known("jxm/cde-small-v1", "CDE on NomicBERT, 281M parameters", "1.1 GB"),
-    Known("jxm/cde-small-v2", "CDE on ModernBERT, 306M parameters", "1.2 GB"),
+KNOWN_MODELS = (
+    KnownModel("jxm/cde-small-v1", "CDE on NomicBERT, 281M parameters", "1.1 GB"),
+    KnownModel("jxm/cde-small-v2", "CDE on ModernBERT, 306M parameters", "1.2 GB"),
 )
 
 
 def is_id(model: Path) -> bool:
-    """Whether this names a model of the hub: no folder here, and two names with one slash."""
+    """Whether this is the id of a model on the hub: two names joined by a slash, and not an existing path."""
     return not model.exists() and _ID.fullmatch(model.as_posix()) is not None
 
 
 def checkpoint_folder(model: Path, *, fetch: bool = True) -> Path:
-    """A folder as it is; of an id the folder in the cache, fetched where it is not there. Raises ModelError.
+    """The folder of a checkpoint: `model` itself, or for an id its folder in the cache, downloaded if it is missing.
 
-    What is cached is used as it is, without asking the network for something newer. Without `fetch` nothing is asked.
+    A cached model is used without asking the network for a newer version. Without `fetch` the network is never used.
+    Raises ModelError.
     """
     if not is_id(model):
         return model
     name = model.as_posix()
     if not fetch:
         return _from_cache(name)
-    folder = cached_folder(name) or _fetched(name)
+    folder = cached_folder(name) or _fetch(name)
     if _wants_v2_tokenizer(folder) and cached_file(V2_TOKENIZER, TOKENIZER) is None:
         from huggingface_hub import hf_hub_download
 
-        with suppress(Exception):  # whoever opens the folder says what it lacks
+        with suppress(Exception):  # opening the folder reports what is missing
             hf_hub_download(V2_TOKENIZER, TOKENIZER)
     return folder
 
 
 def stored_model(name: str | None) -> Path | None:
-    """The folder of a model as a manifest names it (None: the one that ships): absolute, or an id that is in the cache.
+    """The folder of a model as a manifest names it: an absolute path or an id in the cache; None is the one that ships.
 
-    An id stays an id, whatever folders lie in the working directory. Raises ModelError; never asks the network.
+    An id is never treated as a folder of the working directory. The network is not used. Raises ModelError.
     """
     if name is None or Path(name).is_absolute():
         return None if name is None else Path(name)
     if not _ID.fullmatch(name):
-        raise ModelError(f"The index names a model that cannot be here: {name}.", "Name it with --model.")
+        raise ModelError(
+            f"The index names the model {name}, which is neither an absolute path nor an id.", "Name it with --model."
+        )
     return _from_cache(name)
 
 
@@ -92,18 +95,18 @@ def _from_cache(name: str) -> Path:
 
 
 def cached_folder(name: str) -> Path | None:
-    """The whole snapshot of a model in the cache; None where there is none, or no huggingface_hub."""
+    """The folder of a complete model in the cache; None if there is none, or if huggingface_hub is not installed."""
     try:
         from huggingface_hub import snapshot_download
 
         folder = Path(snapshot_download(name, allow_patterns=FILES, local_files_only=True))
-    except (ImportError, OSError, ValueError):  # a name that no model can have is a ValueError
+    except (ImportError, OSError, ValueError):  # ValueError: no model can have this name
         return None
-    return folder if _is_whole(folder) else None
+    return folder if _is_complete(folder) else None
 
 
 def cached_file(name: str, file: str) -> Path | None:
-    """One file of a model in the cache; None where it is not."""
+    """The path of one file of a model in the cache; None if it is not there."""
     try:
         from huggingface_hub import try_to_load_from_cache
     except ImportError:
@@ -124,7 +127,7 @@ def cached_names() -> list[str]:
         return []
 
 
-def _is_whole(folder: Path) -> bool:
+def _is_complete(folder: Path) -> bool:
     has_config = any((folder / file).is_file() for file in ("config.json", "modules.json"))
     return has_config and (folder / "model.safetensors").is_file()
 
@@ -135,18 +138,18 @@ def _wants_v2_tokenizer(folder: Path) -> bool:
 
 
 def _download(name: str) -> Path:
-    """With huggingface_hub's own bars; what was fetched in part before is not fetched again."""
+    """Download a model and show the progress of huggingface_hub. An interrupted download is continued."""
     from huggingface_hub import snapshot_download
 
     folder = Path(snapshot_download(name, allow_patterns=FILES))
-    if not _is_whole(folder):  # without network, what an earlier try has left; with it, a model in another format
+    if not _is_complete(folder):  # the rest of an interrupted download, or a model in another format
         raise FileNotFoundError("config.json or model.safetensors is missing")
     _check_bytes(folder / "model.safetensors")
     return folder
 
 
 def _check_bytes(file: Path) -> None:
-    """Raise ModelError, and remove the file, where its bytes are not those of the hash that the cache names it by."""
+    """Raise ModelError and remove the file unless it has the SHA-256 digest that is its name in the cache."""
     blob = file.resolve()
     if not _SHA256.fullmatch(blob.name):
         return
@@ -155,38 +158,38 @@ def _check_bytes(file: Path) -> None:
     if found != blob.name:
         blob.unlink()
         file.unlink(missing_ok=True)
-        raise ModelError(f"{file} did not arrive whole and was removed.", "Run the same command again.")
+        raise ModelError(f"The download of {file} was incomplete and has been removed.", "Run the same command again.")
 
 
-def _fetched(name: str) -> Path:
-    """The folder of a model, downloaded; raises ModelError with the way there is without network."""
+def _fetch(name: str) -> Path:
+    """Download a model and return its folder; raises a ModelError that says how to copy it from another computer."""
     try:
         return _download(name)
     except ImportError:
         raise ModelError(
-            f"There is no folder {name} here, and fetching a model of that name needs huggingface_hub.",
-            f"Run `pip install 'cdesearch[hub]'`. {_elsewhere(name)}",
+            f"There is no folder {name} here, and downloading a model of that name needs huggingface_hub.",
+            f"Run `pip install 'cdesearch[hub]'`. {_copy_remedy(name)}",
         ) from None
     except ModelError:
         raise
     except Exception as error:  # huggingface_hub's errors, its HTTP library's and the system's share no public root
         if type(error).__name__ == "RepositoryNotFoundError":
             raise ModelError(
-                f"There is no folder {name} here, and on huggingface.co no public model of that name.",
-                "Check the spelling; `cdesearch models` lists what is known.",
+                f"There is no folder {name} here, and no public model of that name on huggingface.co.",
+                "Check the spelling; `cdesearch models` lists known models.",
             ) from None
         is_offline = type(error.__cause__).__name__ == "OfflineModeIsEnabled"
         reason = "HF_HUB_OFFLINE is set" if is_offline else str(error.__cause__ or error).partition("\n")[0]
         raise ModelError(
-            f"There is no folder {name} here, the cache does not hold a whole model of that name,"
-            f" and huggingface.co gave none ({reason}).",
-            _elsewhere(name),
+            f"There is no folder {name} here, the cache has no complete model of that name,"
+            f" and the download failed: {reason}.",
+            _copy_remedy(name),
         ) from None
 
 
-def _elsewhere(name: str) -> str:
+def _copy_remedy(name: str) -> str:
     folder = name.rpartition("/")[2]
     commands = [f"`hf download {name} --local-dir {folder}`"]
     if name == "jxm/cde-small-v2":
         commands.append(f"`hf download {V2_TOKENIZER} {TOKENIZER} --local-dir {folder}`")
-    return f"Where there is network, run {' and '.join(commands)}, copy the folder here and name it with --model."
+    return f"On a computer with network, run {' and '.join(commands)}. Copy the folder here and name it with --model."

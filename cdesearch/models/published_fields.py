@@ -1,4 +1,4 @@
-"""Reading the fields of a published config.json: what we know is checked, what we do not support is named."""
+"""Read the fields of a published config.json: known values are checked, unsupported values are refused by name."""
 
 import json
 from collections.abc import Mapping
@@ -8,50 +8,56 @@ from typing import Any
 from cdesearch.errors import ModelError
 from cdesearch.models.checkpoint_files import read_fields_text
 
-AGAIN = "Download it again."
-MOST = 100_000_000  # of anything that a network counts: tokens, dimensions, positions
-MOST_LAYERS = 1_000  # a network is put together layer by layer
+DOWNLOAD_AGAIN = "Download it again."
+MAX_COUNT = 100_000_000  # of tokens, dimensions, positions and the like
+MAX_LAYERS = 1_000  # a network is built layer by layer, so more would take too long
 _LARGEST = 1e30
 REMEDY = "Take the config.json that was published with the weights."
 
 
 def read_fields(file: Path) -> dict[str, Any]:
-    """A JSON object; of a file that is not there, an empty one. Raises ModelError."""
+    """The fields of a JSON file; none if it does not exist. Raises ModelError."""
     try:
         fields = json.loads(read_fields_text(file))
     except FileNotFoundError:
         return {}
     except (OSError, ValueError, RecursionError) as error:
-        raise ModelError(f"{file} cannot be read ({error}).", AGAIN) from None
+        raise ModelError(f"{file} cannot be read ({error}).", DOWNLOAD_AGAIN) from None
     if not isinstance(fields, dict):
-        raise ModelError(f"{file} holds no fields.", AGAIN)
+        raise ModelError(f"{file} is not a JSON object.", DOWNLOAD_AGAIN)
     return fields
 
 
-def whole_number(fields: Mapping[str, Any], name: str, default: int, most: int = MOST) -> int:
-    """A positive whole number up to `most`, `default` where the field is absent or null; raises ModelError."""
+def whole_number(fields: Mapping[str, Any], name: str, default: int, maximum: int = MAX_COUNT) -> int:
+    """A positive whole number up to `maximum`; `default` if the field is absent or null. Raises ModelError."""
     value = fields.get(name)
     if value is None:
         return default
-    if isinstance(value, bool) or not isinstance(value, int) or not 1 <= value <= most:
-        raise ModelError(f"{name} is {value!r:.40} and has to be a positive whole number up to {most:,}.", REMEDY)
+    if isinstance(value, bool) or not isinstance(value, int) or not 1 <= value <= maximum:
+        raise ModelError(f"{name} is {value!r:.40} and has to be a positive whole number up to {maximum:,}.", REMEDY)
     return value
 
 
-def number(fields: Mapping[str, Any], name: str, default: float, *, least: float | None = None) -> float:
-    """A number above 0, or not below `least`; `default` where the field is absent or null; raises ModelError."""
+def number(fields: Mapping[str, Any], name: str, default: float, *, minimum: float | None = None) -> float:
+    """A number of at least `minimum`, or above 0 without it; `default` if the field is absent or null.
+
+    Raises ModelError.
+    """
     value = fields.get(name)
     if value is None:
         return default
     is_number = isinstance(value, int | float) and not isinstance(value, bool) and abs(value) <= _LARGEST
-    if not is_number or not (value > 0 if least is None else value >= least):
-        bound = "above 0" if least is None else f"of {least:g} or more"
+    if not is_number or not (value > 0 if minimum is None else value >= minimum):
+        bound = "above 0" if minimum is None else f"of {minimum:g} or more"
         raise ModelError(f"{name} is {value!r:.40} and has to be a number {bound}.", REMEDY)
     return float(value)
 
 
-def refuse_unsupported(fields: Mapping[str, Any], supported: Mapping[str, tuple[Any, ...]], whose: str) -> None:
-    """Raise ModelError, naming every field that changes the result and holds a value we do not compute."""
+def refuse_unsupported(fields: Mapping[str, Any], supported: Mapping[str, tuple[Any, ...]], subject: str) -> None:
+    """Raise a ModelError that names every field of `supported` with a value that is not among its supported ones.
+
+    An absent field or null is always supported. `subject` is what the config describes.
+    """
     wrong = [
         f"{name} = {fields[name]!r:.100}"
         for name in sorted(supported)
@@ -59,14 +65,14 @@ def refuse_unsupported(fields: Mapping[str, Any], supported: Mapping[str, tuple[
     ]
     if wrong:
         raise ModelError(
-            f"The config of {whose} asks for what is not supported: {', '.join(wrong)}.",
-            "cdesearch computes BERT, NomicBERT and ModernBERT as they were first published, and CDE on the last two.",
+            f"The config of {subject} has values that are not supported: {', '.join(wrong)}.",
+            "cdesearch supports BERT, NomicBERT and ModernBERT as first published, and CDE on the last two.",
         )
 
 
 def check_heads(dimension: int, n_heads: int, names: tuple[str, str]) -> None:
-    """Raise ModelError where the heads are not equal, or not of pairs that rotary embedding could turn."""
+    """Raise ModelError unless the heads have equal, even dimensions: rotary embedding rotates pairs of numbers."""
     if dimension % (2 * n_heads):
         raise ModelError(
-            f"{names[0]} = {dimension} cannot be cut into {names[1]} = {n_heads} heads of an even dimension.", REMEDY
+            f"{names[0]} = {dimension} cannot be split into {names[1]} = {n_heads} heads of an even dimension.", REMEDY
         )

@@ -1,4 +1,4 @@
-"""The weights of a checkpoint that somebody else has published, or what is wrong with their file."""
+"""Read the weights of a checkpoint of another project."""
 
 from pathlib import Path
 
@@ -11,7 +11,7 @@ from cdesearch.models.checkpoint_files import check_plain
 
 
 def read_weights(folder: Path) -> dict[str, Tensor]:
-    """The tensors of `model.safetensors` by name; raises ModelError where it is missing or not whole."""
+    """The tensors of `model.safetensors` by name; raises ModelError if the file is missing or incomplete."""
     file = folder / "model.safetensors"
     check_plain(file)
     try:
@@ -19,12 +19,14 @@ def read_weights(folder: Path) -> dict[str, Tensor]:
             is_pointer = opened.read(24) == b"version https://git-lfs."
         if is_pointer:
             raise ModelError(
-                f"{file} only points to the weights, which git has not fetched.", "Run git lfs pull there."
+                f"{file} is only a pointer to the weights, which git has not downloaded.",
+                "Run `git lfs pull` in its folder.",
             )
         return load_file(file)
     except FileNotFoundError:
         raise ModelError(
-            f"{folder} has no model.safetensors.", "Download the folder whole; weights in other formats are not read."
+            f"{folder} has no model.safetensors.",
+            "Download the complete folder; weights in other formats are not supported.",
         ) from None
     except (OSError, SafetensorError) as error:
-        raise ModelError(f"{file} is not whole ({error}).", "Delete it and download it again.") from None
+        raise ModelError(f"{file} is incomplete ({error}).", "Delete it and download it again.") from None

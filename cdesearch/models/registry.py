@@ -1,4 +1,4 @@
-"""Which families of models are there, and to which does a checkpoint folder belong?"""
+"""The registry of model families, and the family of a checkpoint folder."""
 
 from pathlib import Path
 
@@ -9,7 +9,8 @@ from cdesearch.models.family import ModelFamily
 from cdesearch.models.published_fields import read_fields
 from cdesearch.models.released.family import ReleasedFamily
 
-FAMILIES: list[ModelFamily] = [ReleasedFamily(), ContextualFamily(), BiencoderFamily()]  # the first that detects it
+# The first family that detects a folder opens it.
+FAMILIES: list[ModelFamily] = [ReleasedFamily(), ContextualFamily(), BiencoderFamily()]
 
 
 def family_of(folder: Path) -> ModelFamily:
@@ -24,7 +25,7 @@ def family_of(folder: Path) -> ModelFamily:
         if family.detect(fields):
             return family
     raise ModelError(
-        f"{file} is not of a checkpoint that cdesearch can read: it has neither format (a checkpoint of cdesearch),"
-        " embedder (a released CDE model) nor model_type (a biencoder).",
-        "Name the folder of one of these.",
+        f"{file} is not of a checkpoint that cdesearch can read: it has no format (a checkpoint of cdesearch),"
+        " embedder (a released CDE model) or model_type (a biencoder).",
+        "Name the folder of such a model.",
     )

@@ -1,8 +1,8 @@
-"""How does a query become hits?
+"""How does a query become a ranked list of hits?
 
 searcher     an open index for any number of threads
 reader       one query on one generation: candidates, scores, hits
-fusion       dense and lexical scores to one ranking; the registry of fusions
+fusion       combines dense and lexical scores; the registry of fusions
 result       what a search returns
 path_filter  a glob over paths as an SQL condition
 """

@@ -1,4 +1,4 @@
-"""Dense and lexical scores to one ranking.
+"""Fusion combines dense and lexical scores into one ranking.
 
 A new way to fuse is a class with the protocol `Fusion` and a line in `FUSIONS`.
 """
@@ -16,15 +16,15 @@ Scores = NDArray[np.floating[Any]]
 TEXT_WEIGHT = 18.0
 PART_WEIGHT = 9.0  # where chunks are parts of a document: their vectors know their document, their words do not
 NOISE_RANK = 100  # the BM25 score at this rank is noise: a word or two that many chunks share
-FEWEST_NULL = 16  # context chunks; with fewer, as in an index that began small, the candidates are the null
-LEAST_DEVIATION = 1.0  # of the best candidate; a query that nothing is near to is no reason to trust words more
-FEWEST_RATIO = 3.0  # where full text finds few candidates, its best score is at least so many times the noise
+MIN_NULL_SIZE = 16  # context chunks; with fewer, the candidates themselves are the null distribution
+MIN_DENSE_Z = 1.0  # the least that counts as the best dense evidence: distant chunks do not make words better
+MIN_RATIO = 3.0  # of the best BM25 score to the noise, if full text finds few candidates
 OVERSAMPLE = 3  # the graph index ranks by rounded vectors: the exact cosines choose among so many times k
 
 
 @dataclass(frozen=True, slots=True)
 class Candidates:
-    """What both sides know of the candidates of one query."""
+    """The dense and lexical scores of the candidates of one query."""
 
     dense: Scores  # (n,) cosines
     text: Scores  # (n,) BM25; NaN where full text did not find the candidate
@@ -46,55 +46,55 @@ class Fusion(Protocol):
 
 
 class EvidenceFusion:
-    """How far a candidate lies above chance on both sides, added, with a weight for text by query.
+    """The default: the evidence of both sides that a candidate is better than chance, added.
 
-    Dense: in standard deviations from the mean of `null`, a null distribution that does not depend on the query. Text:
-    the logarithm of the ratio of the BM25 score to the noise, so that a query of everyday words leaves the ranking to
-    the vectors. Text counts by the ratio of its best evidence to the best of the vectors': where no chunk's words are
-    distinctive, the vectors are right more often.
+    The dense evidence is the cosine in standard deviations from the mean of `null`, a null distribution that does not
+    depend on the query. The lexical evidence is the logarithm of the ratio of the BM25 score to the noise. It is
+    multiplied by the query's text weight, the ratio of the best lexical evidence to the best dense evidence: if no
+    chunk's words are distinctive, the vectors are right more often.
 
-    With `documents`, half of a chunk's text evidence is the best that its document has, and text counts for less.
+    With `documents`, half of a chunk's lexical evidence is the best of its document, and text counts for less.
     """
 
     def dense_depth(self, k: int) -> int:
-        """A chunk without text evidence must be among the k nearest to be a hit."""
+        """A chunk without lexical evidence can only be a hit if it is among the k nearest."""
         return OVERSAMPLE * k
 
     def text_depth(self, k: int) -> int:
-        """Below the noise rank there is no text evidence."""
+        """Chunks below the noise rank have no lexical evidence."""
         return max(k, NOISE_RANK)
 
     def scores(self, candidates: Candidates) -> Scores:
-        """(n,) dense_z + weight of text for the query * evidence of the words."""
+        """(n,) dense_z + text weight * lexical evidence."""
         dense, null = candidates.dense, candidates.null
-        null = null if len(null) >= FEWEST_NULL else dense
+        null = null if len(null) >= MIN_NULL_SIZE else dense
         spread = float(null.std()) if len(null) else 0.0
         dense_z = np.zeros_like(dense) if spread < 1e-9 else (dense - null.mean()) / spread
         evidence, weight = _log_over_noise(candidates.text), TEXT_WEIGHT
         if candidates.documents is not None:
             weight = PART_WEIGHT
             evidence = (evidence + _best_of_document(evidence, candidates.documents)) / 2
-        query_weight = evidence.max(initial=0.0) / max(LEAST_DEVIATION, dense_z.max(initial=0.0))
+        query_weight = evidence.max(initial=0.0) / max(MIN_DENSE_Z, dense_z.max(initial=0.0))
         fused: Scores = dense_z + weight * query_weight * evidence
         return fused
 
 
 class ZScoreFusion:
-    """The sum of both sides' z-scores over the candidates; what full text did not find has the score zero.
+    """The sum of the z-scores of both sides. A candidate that full text did not find has a BM25 score of zero.
 
-    The trainer's surrogate scores a whole batch with it, so `dense` and `text` may be (Q, n).
+    The arrays may be (Q, n) for Q queries with the same candidates, as the trainer has them.
     """
 
     def dense_depth(self, k: int) -> int:
-        """As deep as text, so that both sides have a mean and a spread."""
+        """Enough candidates for a mean and a standard deviation."""
         return max(k, NOISE_RANK)
 
     def text_depth(self, k: int) -> int:
-        """As deep as dense."""
+        """Enough candidates for a mean and a standard deviation."""
         return max(k, NOISE_RANK)
 
     def scores(self, candidates: Candidates) -> Scores:
-        """(n,) or (Q, n)."""
+        """(n,), or (Q, n) for arrays of this shape."""
         return _z(candidates.dense) + _z(np.nan_to_num(candidates.text, nan=0.0))
 
 
@@ -114,7 +114,7 @@ def _log_over_noise(text: Scores) -> Scores:
     found = np.sort(text[text > 0])[::-1]
     if not len(found):
         return np.zeros_like(text)
-    noise = found[NOISE_RANK - 1] if len(found) >= NOISE_RANK else min(found[-1], found[0] / FEWEST_RATIO)
+    noise = found[NOISE_RANK - 1] if len(found) >= NOISE_RANK else min(found[-1], found[0] / MIN_RATIO)
     evidence: Scores = np.log(np.maximum(np.nan_to_num(text, nan=0.0) / noise, 1.0))
     return evidence
 

@@ -1,4 +1,4 @@
-"""A glob over paths to a SQL condition for LanceDB."""
+"""Translate a glob over paths into a SQL condition for LanceDB."""
 
 import re
 
@@ -10,26 +10,27 @@ _RANGE = re.compile(r"(.)-(.)|(.)", re.DOTALL)
 
 
 def path_condition(glob: str) -> str:
-    """SQL on column `path`: `*` and `?` stay inside one folder, `**` crosses; a bare folder means all below it.
+    """A SQL condition on the column `path` that is true for paths that match `glob`.
 
-    Raises QueryError for a range such as [z-a].
+    `*` and `?` match inside one folder, `**` across folders. The path of a folder matches everything below it. Raises
+    QueryError for a range such as [z-a].
     """
     pattern = glob.removeprefix("./").rstrip("/")
     expression = "".join(_expression(part) for part in _PART.split(pattern))
     below = "" if any(mark in pattern.rsplit("/", 1)[-1] for mark in "*?[") else "(/.*)?"
     start = "^" if "/" in pattern else "(^|/)"
-    return f"regexp_like(path, '(?s){start}{expression}{below}$')"  # no quote is left: `_code` has replaced them
+    return f"regexp_like(path, '(?s){start}{expression}{below}$')"  # has no quotes: `_code` replaces them
 
 
 def _expression(part: str) -> str:
-    """One part of a glob as a regular expression that Rust's regex library reads."""
+    """One part of a glob as a regular expression of Rust's regex library."""
     if part in _SIMPLE:
         return _SIMPLE[part]
     return _character_class(part) if part.startswith("[") and part.endswith("]") and len(part) > 2 else _literal(part)
 
 
 def _character_class(part: str) -> str:
-    """`[abc]`, `[a-z]` or `[!abc]`, every character escaped so that none has a meaning of its own."""
+    """`[abc]`, `[a-z]` or `[!abc]` with every character escaped, so that none has a special meaning."""
     inside = part[1:-1]
     is_negated = inside.startswith("!") and len(inside) > 1
     members = []
@@ -45,7 +46,7 @@ def _literal(text: str) -> str:
 
 
 def _code(character: str) -> str:
-    """The character by its code point, which is a literal in every regular expression; raises QueryError."""
+    """The character as an escaped code point, which every regular expression matches literally; raises QueryError."""
     if 0xD800 <= ord(character) <= 0xDFFF:
         raise QueryError("The glob of --path is not valid Unicode.", "Type it in UTF-8.")
     return rf"\x{{{ord(character):x}}}"

@@ -14,25 +14,25 @@ from cdesearch.errors import IndexDamagedError
 from cdesearch.search.fusion import Candidates, Fusion, Scores
 from cdesearch.search.path_filter import path_condition
 from cdesearch.search.result import SearchResult
-from cdesearch.store.checksums import is_panic
-from cdesearch.store.index import REBUILD, Index, run_async
+from cdesearch.store.damage import is_panic
+from cdesearch.store.folder import REBUILD
+from cdesearch.store.index import Index, run_async
 from cdesearch.store.schema import CHUNK_COLUMNS, Hit, chunk_from_row
 
 Mode = Literal["hybrid", "dense", "text"]
 RowIds = NDArray[np.uint64]  # LanceDB's; they are valid within one generation
 
-SEARCH_WIDTH = 150  # nodes that the graph index keeps in view; recall@10 .995 at 100,000 chunks
+SEARCH_WIDTH = 150  # candidates that a search of the graph index keeps; recall@10 .995 at 100,000 chunks
 
 
 @dataclass(frozen=True, slots=True)
 class Query:
-    """What is asked of an index."""
+    """A query with its options."""
 
     text: str
     k: int = 10
     mode: Mode = "hybrid"
     path: str | None = None  # a glob
-    context: bool = True  # else the query is encoded in the null context
 
 
 @dataclass(frozen=True, slots=True)
@@ -89,8 +89,8 @@ class GenerationReader:
         self._fusion = fusion
 
     def search(self, query: Query) -> SearchResult:
-        """The best chunks; raises IndexStateError, ModelError, and QueryError for a glob that has no meaning."""
-        with self.index.checks.explaining():
+        """The best chunks; raises IndexStateError, ModelError, and QueryError for an invalid glob."""
+        with self.index.checks.reporting_damage():
             condition = path_condition(query.path) if query.path else None
             if query.mode == "text":
                 found = self._lexical_hits(query, condition, ["_score"])
@@ -104,7 +104,7 @@ class GenerationReader:
         columns = ["vector", "document_id"] if is_hybrid and self.index.manifest.has_parts else ["vector"]
         later = self._executor.submit(self._lexical_hits, query, condition, ["_score", *columns]) if is_hybrid else None
         encoder = self._encoder(self.index)
-        vector = encoder.encode([query.text], "query", self.index.context_for(encoder) if query.context else None)[0]
+        vector = encoder.encode([query.text], "query", self.index.context_for(encoder))[0]
         opened.result()
         dense_hits = self._dense_hits(vector, query.k, condition, ["_distance", *columns])
         if later is None:
@@ -141,7 +141,8 @@ class GenerationReader:
 
     def _lexical_hits(self, query: Query, condition: str | None, columns: list[str]) -> _Found:
         """The chunks that share most with the query's words, by BM25."""
-        search = self.index.async_chunks.query().nearest_to_text(query.text, columns="text")  # words, never syntax
+        # As text, not in the query language of the full-text index.
+        search = self.index.async_chunks.query().nearest_to_text(query.text, columns="text")
         limit = self._fusion.text_depth(query.k)
         return _Found.from_table(self._select(search, columns, limit, condition), "_score")
 
@@ -177,7 +178,7 @@ class GenerationReader:
     def _read(self, query: Any) -> Any:
         """An Arrow table; raises IndexDamagedError where files of the index are missing or broken."""
         try:
-            with self.index.checks.explaining():
+            with self.index.checks.reporting_damage():
                 return run_async(query.to_arrow())
         except BaseException as error:
             if not isinstance(error, OSError | RuntimeError | ValueError) and not is_panic(error):

@@ -21,7 +21,7 @@ from cdesearch.store.trust import require_trust
 
 
 class Searcher:
-    """An open index and the model that built it, for any number of threads. A context manager: it ends its threads.
+    """An open index and the model that built it, for any number of threads; `close` or a `with` block ends it.
 
     The model is loaded when the first dense query needs it. `model` is the user's own name for the model that built
     the index: a folder, or an id that is in the cache. Without it the model that the index names is used, where the
@@ -61,10 +61,8 @@ class Searcher:
         """The model; raises ModelError, IndexUntrustedError, or IndexMismatchError where another built the index."""
         return self._encoder_for(self.index)
 
-    def search(
-        self, query: str, k: int = 10, mode: Mode = "hybrid", path: str | None = None, context: bool = True
-    ) -> SearchResult:
-        """The `k` best chunks, best first. `path` is a glob; without `context` the query gets the null context.
+    def search(self, query: str, k: int = 10, mode: Mode = "hybrid", path: str | None = None) -> SearchResult:
+        """The `k` best chunks, best first. `path` is a glob.
 
         Raises QueryError for a query, `k`, `mode` or `path` that has no meaning and IndexStateError for an index that
         cannot be used. Where updates have removed the generation that was open, the newest one is opened and answers.
@@ -72,15 +70,16 @@ class Searcher:
         started = time.perf_counter()
         _check(query, k, mode, path)
         index = self.index  # one answer reads one generation, even where another thread opens a newer one
-        asked = Query(query, min(k, max(1, index.manifest.n_chunks)), mode, path, context)  # LanceDB reserves for k
+        most = max(1, index.manifest.n_chunks)  # LanceDB reserves memory for k rows
+        request = Query(query, min(k, most), mode, path)
         try:
-            result = self._reader(index).search(asked)
+            result = self._reader(index).search(request)
         except IndexDamagedError:
             newest = Index(index.folder)
             if newest.generation == index.generation:
                 raise
             self.index = newest
-            result = self._reader(newest).search(asked)
+            result = self._reader(newest).search(request)
         return replace(result, seconds=time.perf_counter() - started)
 
     def _reader(self, index: Index) -> GenerationReader:
@@ -104,7 +103,7 @@ def _check(query: str, k: int, mode: str, path: str | None) -> None:
             raise QueryError(f"The {name} is of type {type(value).__name__}.", f"Give {wanted}.")
     if not query.strip():
         raise QueryError("The query is empty.", "Type some words.")
-    if any(0xD800 <= ord(character) <= 0xDFFF for character in query):  # how Python keeps bytes that are not UTF-8
+    if any(0xD800 <= ord(character) <= 0xDFFF for character in query):  # bytes that are not UTF-8
         raise QueryError("The query is not valid Unicode.", "Type it in UTF-8.")
     if k < 1:
         raise QueryError(f"{k} is not a number of hits.", "Ask for at least one.")

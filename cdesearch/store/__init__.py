@@ -1,11 +1,12 @@
-"""What is an index on disk, and may it be trusted?
+"""What does an index look like on disk, and how is it checked before it is read?
 
 index           one generation, open for reading
-folder          which folder is meant, and how its small files are read and written
-manifest        the record of what built a generation
+folder          how an index folder is found, and how its small files are read and written
+manifest        the settings and counts of a generation
 schema          chunks and hits, and the columns of the tables
-file_account    the outcome of every file that was seen
-checksums       whether the files are still those that were written
-lance_manifest  whether tables hold their own data
-trust           what an index asks for, and whether its user has confirmed that
+file_account    the outcome of every file that was found
+checksums       the file of checksums of a generation
+damage          compares the files of a generation with its checksums
+lance_manifest  checks that tables hold their own data
+trust           what an index asks for, and whether its user has confirmed it
 """

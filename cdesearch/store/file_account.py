@@ -1,6 +1,6 @@
-"""What became of every file that an index has seen: one row a file or left-out folder, in a file of its own.
+"""The file account: what an index did with every file and every ignored folder, one row each, in files.parquet.
 
-It stands apart from the manifest, which every query reads: a folder may hold 100,000 files that no query asks for.
+It is not part of the manifest, because every query reads that and a folder may hold 100,000 files.
 """
 
 from collections.abc import Iterator, Sequence
@@ -11,16 +11,16 @@ from typing import Any, Literal, get_args
 import pyarrow as pa
 
 from cdesearch.errors import IndexDamagedError
-from cdesearch.store.manifest import REBUILD
+from cdesearch.store.folder import REBUILD
 
 FILES = "files.parquet"
 ROWS = 50_000  # written at a time
 READ_ROWS = 500  # read at a time
 
-# A small file may claim or unpack to far more than anybody has memory for: what is read stays within these.
-MOST_BYTES = 1 << 28  # of one column of a group of ROWS, unpacked
-MOST_LENGTH = 1 << 16  # of a path or a reason, in bytes
-MOST_ROWS_PER_BYTE = 8  # of the file; names that differ in their last digit alone take two bytes each
+# A small file can decompress to more than fits into memory: these limits are checked before and while it is read.
+MAX_BYTES = 1 << 28  # of one column of a group of ROWS, decompressed
+MAX_LENGTH = 1 << 16  # of a path or a reason, in bytes
+MAX_ROWS_PER_BYTE = 8  # of the file; names that differ in their last digit alone take two bytes each
 
 Outcome = Literal["indexed", "ignored", "skipped"]
 OUTCOMES: tuple[Outcome, ...] = get_args(Outcome)
@@ -36,7 +36,7 @@ SCHEMA = pa.schema(
     ]
 )
 _TEXTS = [field.name for field in SCHEMA if field.type == pa.string()]
-_READ_SCHEMA = pa.schema(  # a text that many rows share stays one text in memory
+_READ_SCHEMA = pa.schema(  # dictionary-encoded: a text that many rows share is in memory once
     [
         pa.field(field.name, pa.dictionary(pa.int32(), pa.string()), field.nullable) if field.name in _TEXTS else field
         for field in SCHEMA
@@ -46,14 +46,14 @@ _READ_SCHEMA = pa.schema(  # a text that many rows share stays one text in memor
 
 @dataclass(frozen=True, slots=True)
 class FileRecord:
-    """One file that was seen, or a folder that was not looked into ("/" at the end of its path)."""
+    """One file that was found, or a folder that was not read, whose path ends with "/"."""
 
     path: str
     outcome: Outcome
     reason: str = ""  # the rule that ignores it, why it was skipped, or what of an indexed file could not be read
-    size: int | None = None  # of files that were read or should have been
+    size: int | None = None  # of indexed and skipped files
     mtime_ns: int | None = None
-    file_hash: str | None = None  # of what was read
+    file_hash: str | None = None  # of the content that was read
 
 
 def write_files(records: Sequence[FileRecord], file: Path) -> None:
@@ -77,7 +77,7 @@ def read_files(generation: Path) -> Iterator[FileRecord]:
                 raise pa.ArrowInvalid("not the columns of a list of files")
             _check_sizes(parquet.metadata, file.stat().st_size)
             for batch in parquet.iter_batches(READ_ROWS):
-                for row in _unpacked(batch).to_pylist():
+                for row in _decoded(batch).to_pylist():
                     if row["outcome"] not in OUTCOMES:
                         raise pa.ArrowInvalid(f"unknown outcome {row['outcome']!r}")
                     yield FileRecord(**row)
@@ -86,25 +86,26 @@ def read_files(generation: Path) -> Iterator[FileRecord]:
 
 
 def _check_sizes(metadata: Any, size: int) -> None:
-    """Raise ValueError where a file of `size` bytes claims to hold more than a list of files would."""
-    if metadata.num_rows > MOST_ROWS_PER_BYTE * size:
+    """Raise ValueError if the metadata of a file of `size` bytes states more rows or bytes than the limits above."""
+    if metadata.num_rows > MAX_ROWS_PER_BYTE * size:
         raise ValueError("too many rows")
     for number in range(metadata.num_row_groups):
         group = metadata.row_group(number)
         for column in map(group.column, range(group.num_columns)):
-            is_packed = any("DELTA" in encoding for encoding in column.encodings)  # a text can repeat the one before
-            if is_packed or column.total_uncompressed_size > MOST_BYTES:
+            # Delta encoding stores only how a text differs from the one before, so its stated size is no limit.
+            is_delta = any("DELTA" in encoding for encoding in column.encodings)
+            if is_delta or column.total_uncompressed_size > MAX_BYTES:
                 raise ValueError("too much data in one column")
 
 
-def _unpacked(batch: pa.RecordBatch) -> pa.RecordBatch:
-    """With texts in the place of their numbers; raises ValueError where one is too long."""
+def _decoded(batch: pa.RecordBatch) -> pa.RecordBatch:
+    """The batch with its dictionary-encoded texts decoded; raises ValueError if one is too long."""
     import pyarrow.compute as pc
 
-    for place, name in enumerate(batch.schema.names):
+    for column, name in enumerate(batch.schema.names):
         if name in _TEXTS:
             lengths = pc.binary_length(batch[name].dictionary)
-            if (pc.max(lengths).as_py() or 0) > MOST_LENGTH:
+            if (pc.max(lengths).as_py() or 0) > MAX_LENGTH:
                 raise ValueError(f"a {name} is too long")
-            batch = batch.set_column(place, SCHEMA.field(name), batch[name].dictionary_decode())
+            batch = batch.set_column(column, SCHEMA.field(name), batch[name].dictionary_decode())
     return batch

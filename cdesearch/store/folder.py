@@ -1,7 +1,7 @@
-"""The folder of an index: which one is meant, whether it is ours, and how its small files are read and written.
+"""The folder of an index: how it is found and recognised, and how its small files are read and written.
 
-Whoever can put an index folder on this disk (an archive, a cloned repository) chooses all that is in it. So nothing is
-read, written or removed through a symbolic link, and nothing is written where our marker is missing.
+An index folder may come from an archive or a cloned repository, and then its content cannot be trusted. So nothing is
+read, written or removed through a symbolic link, and nothing is written into a folder without the marker of an index.
 """
 
 import os
@@ -27,7 +27,7 @@ PLAN = "plan.json"  # of a build; it is removed after the checksums have been wr
 MARKER = "INDEX"  # written first; a folder without it is never written to
 FORMAT = 5
 MARK = f"cdesearch index\nformat {FORMAT}\n"
-KNOWN_FILES = (  # all that is written beside the generations
+KNOWN_FILES = (  # every file that cdesearch writes beside the generations
     MARKER,
     ".gitignore",
     "lock",
@@ -47,15 +47,15 @@ _CONTROL = re.compile(r"[\x00-\x1f\x7f]")
 
 
 def absolute(path: Path) -> Path:
-    """From the root of the file system, without ".." in it; links stay as they were named."""
+    """The absolute path without "..". Links are not followed."""
     return Path(os.path.abspath(path))  # noqa: PTH100 (Path.resolve would follow links)
 
 
 def chosen_folder(path: Path) -> Path:
-    """The index folder that `--index PATH` means, for every command alike.
+    """The index folder that `--index PATH` names, the same for every command.
 
-    PATH may be an index, the folder that holds `.cdesearch`, or where a new index is to be made: a path that is not
-    there yet, or an empty folder. Any other folder means `.cdesearch` in it.
+    PATH may be an index, the folder that contains `.cdesearch`, or the folder for a new index, which is empty or does
+    not exist yet. Any other folder stands for `.cdesearch` in it.
     """
     path = absolute(path)
     if path.name == FOLDER or _is_index(path):
@@ -66,7 +66,7 @@ def chosen_folder(path: Path) -> Path:
 def _is_empty(folder: Path) -> bool:
     try:
         return next(folder.iterdir(), None) is None
-    except OSError:  # not readable: whoever opens the folder says so
+    except OSError:  # not readable: opening the folder reports it
         return True
 
 
@@ -76,9 +76,9 @@ def _is_index(path: Path) -> bool:
 
 
 def find_index(start: Path) -> Path:
-    """The index folder in `start` or the nearest folder above it; raises IndexNotFoundError.
+    """The index folder in `start` or in the nearest folder above it; raises IndexNotFoundError.
 
-    One whose CURRENT is lost is an index too: whoever opens it says what is wrong.
+    An index whose CURRENT is missing is found too: opening it reports the damage.
     """
     start = start.resolve()
     for folder in [start, *start.parents]:
@@ -88,7 +88,7 @@ def find_index(start: Path) -> Path:
 
 
 def finished_generations(folder: Path) -> list[Path]:
-    """Those that a build has completed; none where they cannot be listed."""
+    """The folders of the generations that a build has completed; none if they cannot be listed."""
     try:
         return sorted(
             generation
@@ -103,7 +103,7 @@ def finished_generations(folder: Path) -> list[Path]:
 
 
 def check_nothing_lost(folder: Path) -> None:
-    """Raise IndexDamagedError where CURRENT is gone from an index that had been built: a new build would replace it."""
+    """Raise IndexDamagedError if a built index has lost its CURRENT: a new build would replace the index."""
     if finished_generations(folder):
         raise IndexDamagedError(
             f"{folder / CURRENT}, which names the live generation, is missing.",
@@ -112,15 +112,12 @@ def check_nothing_lost(folder: Path) -> None:
 
 
 def check_path(folder: Path) -> None:
-    """Raise InputError where LanceDB could not open tables in `folder`: its paths are UTF-8 without control characters.
-
-    A path with such a character is shown with escapes.
-    """
+    """Raise InputError if LanceDB cannot open tables in `folder`: a path must be UTF-8 without control characters."""
     name = str(folder)
     if _CONTROL.search(name) or not _is_utf8(name):
         raise InputError(
-            f"No index can be kept in {ascii(name)[1:-1]}: the path holds a control character or is not UTF-8.",
-            "Name another place with --index DIR.",
+            f"No index can be stored in {ascii(name)[1:-1]}: the path has a control character or is not UTF-8.",
+            "Name another folder with --index DIR.",
         )
 
 
@@ -133,28 +130,30 @@ def _is_utf8(name: str) -> bool:
 
 
 def check_marker(folder: Path) -> None:
-    """Raise IndexStateError unless `folder` is an index of this format; looks at nothing but its marker."""
+    """Raise IndexStateError unless `folder` is an index of this format; reads only its marker."""
     check_not_linked(folder)
     version = _mark_of(folder)
     if version == FORMAT:
         return
     if version is not None:
-        raise IndexMismatchError(f"{folder} has index format {version}; this cdesearch reads {FORMAT}.", _again(folder))
+        raise IndexMismatchError(
+            f"{folder} has index format {version}; this cdesearch reads {FORMAT}.", _rebuild(folder)
+        )
     if not os.path.lexists(folder / CURRENT):
         raise IndexNotFoundError(f"{folder} holds no index.", "Run `cdesearch index FOLDER`.")
     if os.path.lexists(folder / MARKER):
-        raise IndexDamagedError(f"{folder / MARKER} is not the marker of an index.", _again(folder))
+        raise IndexDamagedError(f"{folder / MARKER} is not the marker of an index.", _rebuild(folder))
     raise IndexMismatchError(
-        f"{folder} has index format 4 or an older one; this cdesearch reads {FORMAT}.", _again(folder)
+        f"{folder} has index format 4 or an older one; this cdesearch reads {FORMAT}.", _rebuild(folder)
     )
 
 
-def _again(folder: Path) -> str:
-    return f"Remove the folder {folder} if it is an index of yours, and run `cdesearch index PATH` again."
+def _rebuild(folder: Path) -> str:
+    return f"Remove the folder {folder} if it is your own index, and run `cdesearch index PATH` again."
 
 
 def _mark_of(folder: Path) -> int | None:
-    """The format that the marker names; None where there is no marker of ours."""
+    """The format in the marker of an index; None if `folder` has no such marker."""
     try:
         found = _MARK.fullmatch(read_small(folder / MARKER).decode("utf-8", "replace"))
     except (OSError, IndexDamagedError, IndexUntrustedError):
@@ -163,16 +162,16 @@ def _mark_of(folder: Path) -> int | None:
 
 
 def check_not_linked(path: Path) -> None:
-    """Raise IndexUntrustedError where `path` itself is a symbolic link or a junction."""
+    """Raise IndexUntrustedError if `path` itself is a symbolic link or a junction."""
     if path.is_symlink() or _is_junction(path):
         raise IndexUntrustedError(
-            f"{path} is a symbolic link, and nothing in an index may be one.",
+            f"{path} is a symbolic link, which an index may not contain.",
             "Name the real folder with --index DIR, or remove the link.",
         )
 
 
 def _is_junction(path: Path) -> bool:
-    """Windows' other kind of link; `Path.is_junction` came with Python 3.12."""
+    """Whether `path` is a junction, a second kind of link on Windows. `Path.is_junction` needs Python 3.12."""
     if os.name != "nt":
         return False
     try:
@@ -183,7 +182,7 @@ def _is_junction(path: Path) -> bool:
 
 
 def check_tree(folder: Path) -> None:
-    """Raise IndexUntrustedError for anything below `folder`, itself included, that is neither plain file nor folder."""
+    """Raise IndexUntrustedError if `folder`, or anything below it, is neither a plain file nor a folder."""
     check_not_linked(folder)
     waiting = [str(folder)]
     while waiting:
@@ -199,13 +198,13 @@ def check_tree(folder: Path) -> None:
 
 
 def _not_plain(path: Path) -> IndexUntrustedError:
-    return IndexUntrustedError(f"{path} is not a plain file, as all of an index must be.", "Remove it.")
+    return IndexUntrustedError(f"{path} is not a plain file. An index consists of plain files only.", "Remove it.")
 
 
 def read_small(file: Path, limit: int = MAX_SMALL_FILE) -> bytes:
-    """A plain file of at most `limit` bytes, through no link.
+    """The content of a plain file of at most `limit` bytes; links are not followed.
 
-    Raises OSError where it cannot be read, IndexUntrustedError for a link, IndexDamagedError beyond the limit.
+    Raises OSError if it cannot be read, IndexUntrustedError for a link, IndexDamagedError if it is larger.
     """
     check_not_linked(file)
     flags = os.O_RDONLY | getattr(os, "O_NOFOLLOW", 0) | getattr(os, "O_NONBLOCK", 0) | getattr(os, "O_BINARY", 0)
@@ -216,16 +215,16 @@ def read_small(file: Path, limit: int = MAX_SMALL_FILE) -> bytes:
             raise _not_plain(file)
         if found.st_size > limit:
             raise IndexDamagedError(
-                f"{file} is larger than {limit:,} bytes, which no such file of an index is.",
+                f"{file} is larger than {limit:,} bytes, the limit for such a file of an index.",
                 REBUILD,
             )
         return stream.read()
 
 
 def write_new(file: Path, text: str) -> None:
-    """Put a new file in the place of `file`, flushed to the disk.
+    """Write a new file at the path `file`, flushed to disk.
 
-    An older one is unlinked first, never opened: what a link, symbolic or hard, leads to stays as it is.
+    An existing file is removed first and never opened, so the target of a symbolic or hard link does not change.
     """
     file.unlink(missing_ok=True)
     flags = os.O_WRONLY | os.O_CREAT | os.O_EXCL | getattr(os, "O_NOFOLLOW", 0) | getattr(os, "O_BINARY", 0)
@@ -236,19 +235,19 @@ def write_new(file: Path, text: str) -> None:
 
 
 def replace_file(file: Path, text: str) -> None:
-    """Replace a small file at once: whoever reads it sees the old text or the new one."""
+    """Replace a small file atomically: a reader sees either the old text or the new text."""
     fresh = file.with_name(f"{file.name}.new")
     write_new(fresh, text)
     fresh.replace(file)
 
 
 def is_generation_name(name: object) -> bool:
-    """Whether this is a name that we give to generations."""
+    """Whether this is a name of the form that generations have."""
     return isinstance(name, str) and _NAME.fullmatch(name) is not None
 
 
 def current_name(folder: Path) -> str | None:
-    """The name that CURRENT holds; None where there is no such file. Raises IndexStateError for anything else."""
+    """The name in the file CURRENT; None if there is no such file. Raises IndexStateError for any other content."""
     try:
         text = read_small(folder / CURRENT).decode("utf-8", "replace")
     except (FileNotFoundError, NotADirectoryError):
@@ -262,5 +261,5 @@ def current_name(folder: Path) -> str | None:
 
 
 def known_entries(folder: Path) -> Iterator[Path]:
-    """Those of the files that a run writes beside the generations which are there, links included."""
+    """The paths of KNOWN_FILES that exist in an index folder, links included."""
     yield from (folder / name for name in KNOWN_FILES if os.path.lexists(folder / name))

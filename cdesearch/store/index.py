@@ -1,4 +1,4 @@
-"""An index on disk: find it, open it, look things up."""
+"""An index on disk, open for reading: its manifest, its stored context and its tables."""
 
 import os
 from collections.abc import Callable, Collection, Coroutine
@@ -8,7 +8,8 @@ from typing import TYPE_CHECKING, Any
 
 from cdesearch.context.context import Context
 from cdesearch.errors import IndexDamagedError, IndexMismatchError, IndexNotFoundError
-from cdesearch.store.checksums import MANIFEST, Checks
+from cdesearch.store.checksums import MANIFEST
+from cdesearch.store.damage import Checks
 from cdesearch.store.folder import (
     CURRENT,
     FOLDER,
@@ -24,30 +25,19 @@ from cdesearch.store.folder import (
     current_name,
     find_index,
 )
-from cdesearch.store.lance_manifest import MOST_FIELDS_UNFINISHED, NAMES, TABLES, check_tables
+from cdesearch.store.lance_manifest import MAX_FIELDS_UNFINISHED, NAMES, TABLES, check_tables
 from cdesearch.store.manifest import Manifest
 from cdesearch.store.schema import DOCUMENT_SCHEMA, chunk_schema
 
 if TYPE_CHECKING:
     from cdesearch.encode.encoder import Encoder
 
-__all__ = [
-    "CURRENT",
-    "FOLDER",
-    "REBUILD",
-    "Index",
-    "absolute",
-    "connect",
-    "current_generation",
-    "find_index",
-    "run_async",
-]
 
 CONTEXT = "context.safetensors"
 
 
 def current_generation(folder: Path) -> Path:
-    """The live generation's folder, looked through for links; raises IndexStateError."""
+    """The folder of the live generation, after a check that it contains no links; raises IndexStateError."""
     check_marker(folder)
     name = current_name(folder)
     if name is None:
@@ -56,7 +46,7 @@ def current_generation(folder: Path) -> Path:
     check_not_linked(folder / GENERATIONS)
     generation = folder / GENERATIONS / name
     if not generation.is_dir():
-        raise IndexDamagedError(f"{folder / CURRENT} names a generation that is not there.", REBUILD)
+        raise IndexDamagedError(f"{folder / CURRENT} names a generation that does not exist.", REBUILD)
     try:
         check_tree(generation)
         check_tables(generation)
@@ -66,16 +56,16 @@ def current_generation(folder: Path) -> Path:
 
 
 def connect(generation: Path, names: Collection[str] = NAMES) -> Any:
-    """The LanceDB database of a generation, finished or not, whose tables `names` may be opened.
+    """The LanceDB database of a generation, finished or not, to open the tables `names`, such as "chunks.lance".
 
-    Raises IndexStateError where one of them, in the form "chunks.lance", would make Lance read elsewhere.
+    Raises IndexStateError if one of these tables would make Lance read outside the generation.
     """
-    check_tables(generation, names, MOST_FIELDS_UNFINISHED)
+    check_tables(generation, names, MAX_FIELDS_UNFINISHED)
     return _lancedb().connect(generation / TABLES)
 
 
 def run_async(coroutine: Coroutine[Any, Any, Any]) -> Any:
-    """The result of a call to LanceDB's asynchronous side, in one turn of its event loop; the other side takes five."""
+    """The result of a call to LanceDB's asynchronous API. It takes one turn of the event loop, the other API five."""
     return _lancedb().background_loop.LOOP.run(coroutine)
 
 
@@ -87,13 +77,13 @@ async def _open_async(generation: Path, name: str, schema: Any) -> Any:
 
 
 def _check_columns(found: Any, expected: Any) -> None:
-    """Raise ValueError where a table has other columns, or vectors of another dimension, than it must have."""
+    """Raise ValueError unless a table has the expected columns, with vectors of the expected dimension."""
     if not found.equals(expected):
         raise ValueError("its columns are not those of this index")
 
 
 def _lancedb() -> Any:
-    os.environ.setdefault("LANCEDB_LOG", "error")  # read on import; its warnings are for its own developers
+    os.environ.setdefault("LANCEDB_LOG", "error")  # read on import; its warnings address LanceDB's developers
     import lancedb
 
     return lancedb
@@ -103,7 +93,7 @@ class Index:
     """One generation, open for reading. A running update never changes it."""
 
     def __init__(self, folder: Path) -> None:
-        self.folder = absolute(folder)  # LanceDB would take a relative "a:b" for the address of a server
+        self.folder = absolute(folder)  # LanceDB would treat a relative "a:b" as the address of a server
         check_path(self.folder)
         self.generation = current_generation(self.folder)
         self.checks = Checks(self.folder, self.generation)
@@ -112,9 +102,9 @@ class Index:
 
     @classmethod
     def open(cls, folder: Path | None = None) -> "Index":
-        """Open the index that `folder` means (`chosen_folder`); None looks upward from here. Raises IndexStateError.
+        """Open the index that `folder` names, see `chosen_folder`; None finds the nearest index upward.
 
-        A file means the index that was made of it, which is beside it.
+        The path of an indexed file opens the index beside that file. Raises IndexStateError.
         """
         if folder is None:
             return cls(find_index(Path.cwd()))
@@ -122,24 +112,24 @@ class Index:
 
     @property
     def root(self) -> Path:
-        """What the paths of chunks are relative to; moves with the index folder where it holds that."""
+        """The folder that chunk paths are relative to. If it contains the index, both can be moved together."""
         return absolute(self.folder / self.manifest.root)
 
     @property
     def sources(self) -> tuple[Path, ...]:
-        """The folders and files that were named to be indexed."""
+        """The indexed folders and files, as absolute paths."""
         return tuple(absolute(self.root / source) for source in self.manifest.sources)
 
     @cached_property
     def context(self) -> Context:
-        """The stored context; raises IndexDamagedError, or IndexMismatchError where the manifest names another one."""
+        """The stored context; raises IndexDamagedError, or IndexMismatchError if the manifest names another context."""
         self.checks.require(CONTEXT)
         context = Context.load(self.generation / CONTEXT)
         if (len(context.sampled.chunk_ids), len(context.whitening.shift)) != (
             self.manifest.context_size,
             self.manifest.dimension,
         ):
-            raise IndexDamagedError(f"The stored context of {self.folder} is not the one of its manifest.", REBUILD)
+            raise IndexDamagedError(f"The stored context of {self.folder} does not match its manifest.", REBUILD)
         if context.fingerprint != self.manifest.context_fingerprint:
             raise IndexMismatchError(
                 f"The index was built with context {self.manifest.context_fingerprint[:12]}"
@@ -149,9 +139,9 @@ class Index:
         return context
 
     def context_for(self, encoder: "Encoder") -> Context:
-        """The stored context, to encode with; raises IndexDamagedError where it is none of this model."""
+        """The stored context, to encode with; raises IndexDamagedError if another model made it."""
         if not encoder.fits(self.context):
-            raise IndexDamagedError(f"The stored context of {self.folder} is of another model.", REBUILD)
+            raise IndexDamagedError(f"The stored context of {self.folder} is that of another model.", REBUILD)
         return self.context
 
     @cached_property
@@ -161,7 +151,7 @@ class Index:
 
     @cached_property
     def async_chunks(self) -> Any:
-        """The same table for queries: LanceDB's AsyncTable, for `run_async`."""
+        """The LanceDB AsyncTable of chunks, for queries through `run_async`."""
         schema = chunk_schema(self.manifest.dimension)
         return self._opened(lambda: run_async(_open_async(self.generation, "chunks", schema)), "chunks")
 
@@ -171,7 +161,7 @@ class Index:
         return self._table("documents", DOCUMENT_SCHEMA)
 
     def check_encoder(self, encoder: "Encoder") -> None:
-        """Raise IndexMismatchError where another model built this index."""
+        """Raise IndexMismatchError if another model built this index."""
         built_by = self.manifest.model_fingerprint
         if encoder.fingerprint != built_by:
             raise IndexMismatchError(
@@ -180,12 +170,12 @@ class Index:
             )
         if encoder.dimension != self.manifest.dimension:
             raise IndexDamagedError(
-                f"The index {self.folder} has {self.manifest.dimension} dimensions, its model {encoder.dimension}.",
+                f"The index {self.folder} has {self.manifest.dimension} dimensions, and its model {encoder.dimension}.",
                 REBUILD,
             )
 
     def size_bytes(self) -> int:
-        """Bytes of the live generation on disk."""
+        """The size of the live generation on disk, in bytes."""
         return sum(file.stat().st_size for file in self.generation.rglob("*") if file.is_file())
 
     def _table(self, name: str, schema: Any) -> Any:

@@ -1,4 +1,4 @@
-"""What built an index: the record that travels with every generation."""
+"""The manifest of a generation: the settings that built it, and its counts."""
 
 import json
 import math
@@ -11,10 +11,8 @@ from typing import Any, get_origin
 from cdesearch.errors import IndexDamagedError, IndexMismatchError, IndexUntrustedError
 from cdesearch.store.folder import FORMAT, REBUILD, read_small, write_new
 
-__all__ = ["REBUILD", "Manifest"]
-
-MAX_BYTES = 16_000_000  # a list of sources, of any sensible length
-MOST = {  # of numbers that others are computed with
+MAX_BYTES = 16_000_000  # enough for a list of sources of any plausible length
+MAXIMA = {  # of the numbers that other numbers are computed from
     "context_size": 1 << 40,
     "context_limit": 1 << 40,
     "dimension": 65_536,
@@ -31,27 +29,27 @@ OUTCOMES = {"indexed", "ignored", "skipped"}  # of files, as `cdesearch.store.fi
 
 @dataclass(frozen=True, slots=True)
 class Manifest:
-    """One generation's settings and counts, as `manifest.json` holds them."""
+    """The settings and counts of one generation, as `manifest.json` stores them."""
 
     cdesearch: str  # version that wrote it
-    model: str | None  # checkpoint folder or id of the hub; None: the one that ships with the package
+    model: str | None  # checkpoint folder or id on the hub; None: the model that ships with the package
     model_fingerprint: str
     context_fingerprint: str
     context_size: int  # chunks actually sampled
-    context_limit: int  # chunks asked for
+    context_limit: int  # chunks to sample, at most
     seed: int
     dimension: int  # of every vector
     max_tokens: int
-    root: str  # paths of chunks are relative to it; starts with ".." where it lies in the index's parent, else absolute
-    sources: tuple[str, ...]  # what was named, relative to the root and inside it
+    root: str  # that chunk paths are relative to; starts with ".." if it is in the index's parent, else absolute
+    sources: tuple[str, ...]  # the indexed folders and files, relative to the root and inside it
     columns: dict[str, str | None]
     max_file_bytes: int
     n_documents: int
     n_chunks: int
     has_parts: bool  # whether some document is several records
     created: float  # seconds since 1970
-    updated: float  # when the last run began to look at files
-    files: dict[str, int]  # how many were indexed, ignored and skipped; `cdesearch.store.file_account` has each of them
+    updated: float  # when the last run began to read folders
+    files: dict[str, int]  # how many were indexed, ignored and skipped; `cdesearch.store.file_account` lists each file
     format: int = FORMAT
 
     def save(self, file: Path) -> None:
@@ -62,12 +60,12 @@ class Manifest:
     def load(cls, file: Path) -> "Manifest":
         """Read what `save` wrote; raises IndexDamagedError, or IndexMismatchError for another format version.
 
-        Every value is checked: whoever made the index chose them all.
+        Every value is checked, because a forged index can hold any value.
         """
         try:
             values = json.loads(read_small(file, MAX_BYTES))
             if not isinstance(values, dict):
-                raise TypeError("it holds no JSON object")
+                raise TypeError("it is not a JSON object")
             version = values["format"]
             if version == FORMAT:
                 return cls(**_checked(values))
@@ -81,9 +79,9 @@ class Manifest:
 
 
 def _checked(values: dict[str, Any]) -> dict[str, Any]:
-    """Exactly the fields of a manifest, each of its type and range; raises KeyError, TypeError or ValueError."""
+    """The fields of a manifest, each with its type and range checked; raises KeyError, TypeError or ValueError."""
     for name in values.keys() - {item.name for item in fields(Manifest)}:
-        raise TypeError(f"{_shown(name)} is no field of it")
+        raise TypeError(f"{_shown(name)} is not a field of a manifest")
     if not isinstance(values["sources"], list):
         raise TypeError(f"sources is {_shown(values['sources'])}")
     values = values | {"sources": tuple(values["sources"])}
@@ -93,10 +91,10 @@ def _checked(values: dict[str, Any]) -> dict[str, Any]:
         is_kind = isinstance(value, (int, float) if kind is float else kind)
         if not is_kind or (isinstance(value, bool) and kind is not bool):
             raise TypeError(f"{item.name} is {_shown(value)}")
-        if item.name in MOST and not (math.isfinite(value) and 0 <= value <= MOST[item.name]):
+        if item.name in MAXIMA and not (math.isfinite(value) and 0 <= value <= MAXIMA[item.name]):
             raise ValueError(f"{item.name} is {_shown(value)}")
     _check_texts(values)
-    _check_places(values["root"], values["sources"])
+    _check_paths(values["root"], values["sources"])
     return values
 
 
@@ -107,7 +105,7 @@ def _reason(error: Exception) -> str:
 
 
 def _shown(value: Any) -> str:
-    """A value as it stands in the file, cut where it is long."""
+    """A value as the file writes it, at most 100 characters."""
     return json.dumps(value)[:100]
 
 
@@ -115,17 +113,17 @@ def _check_texts(values: dict[str, Any]) -> None:
     columns: dict[str, Any] = values["columns"]
     counts: dict[str, Any] = values["files"]
     if not all(isinstance(source, str) for source in values["sources"]):
-        raise TypeError("sources holds texts")
+        raise TypeError("sources has an item that is not a string")
     if counts.keys() != OUTCOMES or not all(type(count) is int and count >= 0 for count in counts.values()):
         raise ValueError(f"files is {_shown(counts)}")
     if not columns.keys() <= COLUMNS or not all(name is None or isinstance(name, str) for name in columns.values()):
         raise ValueError(f"columns is {_shown(columns)}")
 
 
-def _check_places(root: str, sources: tuple[str, ...]) -> None:
-    """The root is absolute, or "..", or a folder below that; sources stay in it. Raises ValueError."""
+def _check_paths(root: str, sources: tuple[str, ...]) -> None:
+    """Raise ValueError unless the root is absolute, ".." or a folder below "..", and the sources are inside it."""
     for path in (root, *sources):
-        os.fsencode(path)  # a path that no system call could take would fail wherever it is used
+        os.fsencode(path)  # raises for a path that no system call accepts
     named = PurePath(root)
     below = named.parts[1:] if named.parts[:1] == ("..",) else None
     is_inside = below is not None and ".." not in below

@@ -1,4 +1,4 @@
-"""The values that travel through the product, and their Arrow columns on disk."""
+"""Chunks and hits, and the Arrow columns in which an index stores chunks and documents."""
 
 import json
 import re
@@ -12,15 +12,15 @@ import pyarrow as pa
 
 @dataclass(frozen=True, slots=True)
 class Chunk:
-    """The unit that is embedded and returned.
+    """The passage of a document that is embedded and returned.
 
-    `text` is what the model and the full-text index see: title and heading trail first, then the chunk's own
-    words from `body_start` on, so each word is stored once.
+    The model and the full-text index read `text`: first the title and the headings, then the chunk's own words, which
+    start at the character `body_start`. So each word is stored once.
     """
 
-    id: str  # stable over runs: hash of document id, record, ordinal, place and text
+    id: str  # the same in every run: a hash of document id, record, ordinal, location and text
     document_id: str
-    record: str | None  # id of the JSONL, CSV or Parquet record that it is cut from
+    record: str | None  # id of the JSONL, CSV or Parquet record that contains it
     ordinal: int  # position in its document or record, from 0
     path: str  # of the source file, relative to the root of the index, "/" between parts
     title: str
@@ -33,12 +33,12 @@ class Chunk:
 
     @property
     def content_hash(self) -> str:
-        """Of `text`: equal texts need one embedding."""
+        """A hash of `text`: chunks with the same text share one embedding."""
         return text_hash(self.text)
 
     @property
     def body(self) -> str:
-        """The chunk's own words, without title and heading trail."""
+        """The chunk's own words, without the title and headings."""
         return self.text[self.body_start :]
 
     @property
@@ -50,32 +50,33 @@ class Chunk:
 
 
 def text_hash(text: str) -> str:
-    """The same on every machine."""
+    """A hash of a text that is the same on every machine, 32 hexadecimal digits."""
     return blake2b(text.encode("utf-8", "surrogatepass"), digest_size=16).hexdigest()
 
 
 @dataclass(frozen=True, slots=True)
 class Hit:
-    """One answer to a query. Scores: higher is better."""
+    """One result of a query. A higher score is better."""
 
     rank: int  # from 1
-    score: float  # what the ranking used: fused, dense or text
+    score: float  # that the hits are ranked by: fused, dense or text
     chunk: Chunk
     dense_score: float | None  # cosine of query and chunk
     text_score: float | None  # BM25
 
 
-# A column of a hit costs a third of a millisecond to read: what no search filters by shares one.
+# Each column of a hit takes a third of a millisecond to read. Fields that no search filters by share the column
+# `place`, as a JSON object.
 PLACE = ("record", "ordinal", "title", "trail", "body_start", "line_start", "line_end", "page")
 _SURROGATE = re.compile(r"[\ud800-\udfff]")
-_MOST = 1 << 53  # of lines, pages and chunks
+_MAX_NUMBER = 1 << 53  # of lines, pages and chunks
 CHUNK_COLUMNS = ["id", "document_id", "path", "text", "place"]
 
 
 def chunk_schema(dimension: int | None) -> pa.Schema:
-    """Columns of the `chunks` table; `vector` is float32 of `dimension` numbers, None leaves it out.
+    """Columns of the `chunks` table; `vector` has `dimension` float32 numbers, and None omits that column.
 
-    A vector is the chunk's own with its document added (`cdesearch.context.document`), so not of length 1.
+    A vector is the chunk's own plus its document's offset (`cdesearch.context.document`), so its length is not 1.
     """
     columns = [
         pa.field("id", pa.string(), nullable=False),
@@ -91,7 +92,7 @@ def chunk_schema(dimension: int | None) -> pa.Schema:
 
 
 def chunk_to_row(chunk: Chunk) -> dict[str, str]:
-    """Its columns, without the vector."""
+    """The columns of a chunk, without its vector."""
     return {
         "id": chunk.id,
         "document_id": chunk.document_id,
@@ -103,40 +104,40 @@ def chunk_to_row(chunk: Chunk) -> dict[str, str]:
 
 
 def chunk_from_row(row: Mapping[str, Any]) -> Chunk:
-    """What `chunk_to_row` wrote; raises ValueError where it is broken.
+    """The chunk in a row that `chunk_to_row` wrote; raises ValueError for a row that it never writes.
 
-    Every value is checked: whoever made the index chose them all.
+    Every value is checked, because a forged index can hold any value.
     """
     try:
         place = json.loads(row["place"])
     except RecursionError:
         raise ValueError("a chunk's place is nested too deep") from None
     if not isinstance(place, dict) or place.keys() != set(PLACE):
-        raise ValueError("a chunk's place has other fields than were written")
+        raise ValueError("a chunk's place does not have the fields that an index writes")
     trail = place["trail"]
     numbers = [place[name] for name in ("line_start", "line_end", "page") if place[name] is not None]
     if not (
         _are_texts([place["title"], *([] if place["record"] is None else [place["record"]])])
         and isinstance(trail, list)
         and _are_texts(trail)
-        and all(_is_number(number, _MOST) for number in [place["ordinal"], *numbers])
+        and all(_is_number(number, _MAX_NUMBER) for number in [place["ordinal"], *numbers])
         and _is_number(place["body_start"], len(row["text"]))
     ):
-        raise ValueError("a chunk's place has a value that cannot be")
+        raise ValueError("a chunk's place has an impossible value")
     place["trail"] = tuple(trail)
     return Chunk(id=row["id"], document_id=row["document_id"], path=row["path"], text=row["text"], **place)
 
 
 def _are_texts(values: list[Any]) -> bool:
-    """Whether all are Unicode texts: JSON can hold half of a character, which nothing could print."""
+    """Whether all are strings without surrogates: JSON can hold half of a character, which cannot be printed."""
     return all(isinstance(value, str) and not _SURROGATE.search(value) for value in values)
 
 
-def _is_number(value: object, most: int) -> bool:
-    return type(value) is int and 0 <= value <= most
+def _is_number(value: object, maximum: int) -> bool:
+    return type(value) is int and 0 <= value <= maximum
 
 
-# What the index remembers of a document, to know whether its file has changed.
+# Columns of the `documents` table, with which an update finds out whether a file has changed.
 DOCUMENT_SCHEMA = pa.schema(
     [
         pa.field("id", pa.string(), nullable=False),
@@ -146,6 +147,6 @@ DOCUMENT_SCHEMA = pa.schema(
         pa.field("mtime_ns", pa.int64(), nullable=False),
         pa.field("file_hash", pa.string(), nullable=False),
         pa.field("n_chunks", pa.int32(), nullable=False),
-        pa.field("n_records", pa.int32(), nullable=False),  # that are its chunks; of a file, 1
+        pa.field("n_records", pa.int32(), nullable=False),  # records in the document; 1 for a file
     ]
 )

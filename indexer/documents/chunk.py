@@ -7,12 +7,12 @@ from itertools import pairwise
 from tokenizers import Tokenizer
 
 from cdesearch.store.schema import Chunk, text_hash
-from indexer.documents.read import Document
 from indexer.documents.splitters import SplitterOf, splitter_for
+from indexer.formats.format import Document
 from indexer.formats.unreadable import UnreadableError
 
-CHUNK_TOKENS = 256  # of a longer document's chunks
-WHOLE_TOKENS = 512  # a document that has no more, and that the model can read whole, stays whole
+CHUNK_TOKENS = 256  # at most so many tokens in a chunk of a document that does not stay whole
+WHOLE_TOKENS = 512  # a document of at most so many tokens is one chunk, where the model can read it whole
 SPECIAL_TOKENS = 2
 CHARACTERS_PER_TOKEN = 4  # a first guess; pieces that turn out too long are split again
 HEADER_SHARE = 4  # title and trail may take a quarter of a chunk
@@ -22,14 +22,14 @@ Piece = tuple[int, str]  # offset in the document, text
 
 
 class Chunker:
-    """Cuts documents so that no chunk, with title and trail, is longer than `max_tokens`."""
+    """Splits documents so that no chunk, with title and heading trail, has more than `max_tokens`."""
 
     def __init__(self, tokenizer: Tokenizer, max_tokens: int) -> None:
         self._tokenizer = tokenizer
         self._max_tokens = min(max_tokens, WHOLE_TOKENS)
 
     def split(self, document: Document) -> Iterator[Chunk]:
-        """The document's chunks in order; none for a document without text. Every non-blank character is in one.
+        """The document's chunks in order; none for a document without text. Each non-blank character is in one of them.
 
         Raises UnreadableError where a splitter fails on the text.
         """
@@ -37,10 +37,10 @@ class Chunker:
             yield from self._chunks(document)
         except (UnreadableError, MemoryError):
             raise
-        except BaseException as error:  # a panic of the splitters, which are written in Rust, is no Exception
+        except BaseException as error:  # a panic of the splitters, which are written in Rust, is not an Exception
             if not isinstance(error, Exception) and type(error).__name__ != "PanicException":
                 raise
-            raise UnreadableError(f"its text cannot be cut ({type(error).__name__})") from error
+            raise UnreadableError(f"its text cannot be split ({type(error).__name__})") from error
 
     def _chunks(self, document: Document) -> Iterator[Chunk]:
         if not document.text.strip():
@@ -67,7 +67,7 @@ class Chunker:
             yield self._merge_small(cut, document.text, budget)
 
     def _merge_small(self, pieces: list[Piece], text: str, budget: int) -> list[Piece]:
-        """Join neighbours where one of the two is less than a third of a chunk: a lone heading answers nothing."""
+        """Join neighbouring pieces where one of the two is smaller than a third of a chunk, such as a heading alone."""
         merged: list[Piece] = []
         sizes: list[int] = []
         for (offset, body), count in zip(pieces, self._count([body for _, body in pieces]), strict=True):
@@ -91,9 +91,9 @@ class Chunker:
         """Split each piece at `capacity` characters, and again, finer, where it has more than `budget` tokens."""
         splitter = splitter_of(capacity)
         cut = [
-            (offset + place, body)
+            (offset + start, body)
             for offset, text in pieces
-            for place, body in splitter.chunk_indices(text)
+            for start, body in splitter.chunk_indices(text)
             if body.strip()
         ]
         counts = self._count([body for _, body in cut])
@@ -107,7 +107,10 @@ class Chunker:
         return fitting
 
     def _header(self, document: Document, trail: tuple[str, ...], body: str) -> str:
-        """Title and heading trail, a line each, cut to a quarter of a chunk; nothing that the body starts with."""
+        """Title and heading trail, one line each, truncated to a quarter of a chunk.
+
+        A title that the body starts with is left out.
+        """
         title = "" if body.lstrip("# ").startswith(document.title) else document.title
         lines = [line for line in (title, " > ".join(trail)) if line]
         if not lines:
@@ -124,7 +127,7 @@ class Chunker:
 
 
 def _parts(document: Document) -> Iterator[Piece]:
-    """Pages, which no chunk crosses; and slices of a text so long that the splitter would choke on it."""
+    """Pages, which no chunk crosses, in slices that do not take the splitter too long."""
     text = document.text
     for start, end in pairwise([*(document.pages or (0,)), len(text)]):
         while end - start > MAX_SPLIT_CHARACTERS:
@@ -135,7 +138,7 @@ def _parts(document: Document) -> Iterator[Piece]:
 
 
 class _Trails:
-    """The headings above a place in a document, for each place at a cost that does not grow with their number."""
+    """The headings above an offset in a document; the time to find them does not grow with their number."""
 
     def __init__(self, document: Document) -> None:
         self._headings = document.headings
@@ -146,11 +149,14 @@ class _Trails:
             self._above.append(self._lower(number - 1, heading.level))
 
     def at(self, offset: int) -> tuple[str, ...]:
-        """Titles above `offset` but the document's, outermost first; one that starts right there is in the chunk."""
-        place = bisect_left(self._offsets, offset)
-        nearest = place - 1
-        if place < len(self._offsets) and self._offsets[place] == offset:
-            nearest = self._above[place]
+        """Titles of the headings above `offset`, outermost first, without the title of the document.
+
+        A heading that starts at `offset` is part of the chunk and therefore left out.
+        """
+        number = bisect_left(self._offsets, offset)
+        nearest = number - 1
+        if number < len(self._offsets) and self._offsets[number] == offset:
+            nearest = self._above[number]
         titles = []
         while nearest >= 0:
             titles.append(self._headings[nearest].title)
@@ -164,14 +170,14 @@ class _Trails:
 
 
 class _Lines:
-    """Line numbers of places that are asked for in ascending order; a list of all line starts may take a gigabyte."""
+    """Line numbers of offsets in ascending order: a list of all line starts could take a gigabyte."""
 
     def __init__(self, text: str) -> None:
         self._text = text
         self._offset, self._line = 0, 1
 
     def at(self, offset: int) -> int:
-        """The line in which the character at `offset` stands."""
+        """The number of the line, from 1, that contains the character at `offset`."""
         self._line += self._text.count("\n", self._offset, offset)
         self._offset = offset
         return self._line

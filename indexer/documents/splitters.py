@@ -1,4 +1,4 @@
-"""Which splitter cuts a text along its structure, and which texts have a structure that no parser survives?"""
+"""Which splitter splits a text along its structure, and which texts would hang or crash a parser?"""
 
 import re
 import time
@@ -9,18 +9,18 @@ from typing import Any
 from semantic_text_splitter import CodeSplitter, MarkdownSplitter, TextSplitter
 
 Splitter = TextSplitter | MarkdownSplitter | CodeSplitter
-SplitterOf = Callable[[int], Splitter]  # by how many characters a piece may have
+SplitterOf = Callable[[int], Splitter]  # from the number of characters that a piece may have
 
-SLICE = 1 << 16  # bytes that the parser gets at a time
-SMALL = 2000  # characters of code that parse fast whatever they are
-SMALL_SECONDS = 0.1  # of the processor for so many; ordinary code takes less than a tenth of it
-PARSE_SECONDS, PARSE_SECONDS_A_BYTE = 0.5, 1e-5  # of the processor; ordinary code takes 6e-7 a byte
-# The scanner of the YAML grammar ends the process where more than some 200 levels are open.
+SLICE = 1 << 16  # bytes that are passed to the parser at a time
+SMALL = 2000  # characters; shorter code is parsed without a time limit
+SMALL_SECONDS = 0.1  # processor time for SMALL characters; ordinary code takes less than a tenth of it
+PARSE_SECONDS, PARSE_SECONDS_A_BYTE = 0.5, 1e-5  # processor time; ordinary code takes 6e-7 a byte
+# The scanner of the YAML grammar aborts the process at more than about 200 nested levels.
 _DEEP_YAML = re.compile(r"^(?:[ ]{100}|(?:[-?:][ \t]{1,9}){50})", re.MULTILINE)
 
 
 def splitter_for(text: str, layout: str, language: str | None) -> SplitterOf:
-    """What cuts `text` at any capacity: code whose grammar is missing or cannot cope with it is cut as plain text."""
+    """The splitter of `text` for any capacity; code that no grammar parses in time is split as plain text."""
     if layout == "code" and (language is None or not _can_parse(text, language)):
         return partial(_splitter, "text", None)
     return partial(_splitter, layout, language)
@@ -38,7 +38,7 @@ def _splitter(layout: str, language: str | None, capacity: int) -> Splitter:
 
 
 def _can_parse(text: str, language: str) -> bool:
-    """Whether the grammar exists and parses `text` in the time that code takes: broken code may take hours."""
+    """Whether the grammar exists and parses `text` in time: broken code may take hours."""
     from tree_sitter_language_pack import get_parser
 
     if language == "yaml" and _DEEP_YAML.search(text):
@@ -58,15 +58,15 @@ def _can_parse(text: str, language: str) -> bool:
             lambda offset, _: data[offset : offset + SLICE],
             progress_callback=lambda *_: time.thread_time() > deadline,
         )
-    except ValueError:  # it was stopped
+    except ValueError:  # the callback has stopped it
         return False
     return tree is not None
 
 
 def _is_slow(parser: Any, text: str) -> bool:
-    """Whether the parser tries so many readings of a short text that it would not come to the end of a long one.
+    """Whether the parser takes so long for a short text that it would not finish a long one.
 
-    Within such a text it does not even ask whether it should stop.
+    While it resolves ambiguities it does not call the callback, so that it cannot be stopped.
     """
     started = time.thread_time()
     parser.parse(text.encode("utf-8", "replace"))

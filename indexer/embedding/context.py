@@ -1,4 +1,4 @@
-"""The context of a corpus: sampled from its chunks, counted, put through the first stage, measured."""
+"""The context of a corpus: a sample of its chunks, its token counts, and its whitening."""
 
 import numpy as np
 
@@ -6,17 +6,17 @@ from cdesearch.context.context import Context, ContextSample, FittedContext
 from cdesearch.context.sample import COUNTED_TEXTS, FITTED_TEXTS, sample_context
 from cdesearch.context.token_weights import TokenFrequencies
 from cdesearch.encode.encoder import Encoder
+from cdesearch.progress import Progress
 from indexer.embedding.embedding_cache import EmbeddingCache
 from indexer.embedding.spool import Spool
-from indexer.progress import Progress
 
 
 def draw_sample(
     spool: Spool, encoder: Encoder, size: int, seed: int, old: Context | None, progress: Progress
 ) -> ContextSample:
-    """A fresh sample of the spooled corpus, before its statistics.
+    """Sample the spooled corpus, count its tokens, and run the sampled texts through the first stage.
 
-    First-stage vectors that `old` has for the same texts are taken over.
+    First-stage vectors of texts that `old` contains as well are reused.
     """
     chosen = set(sample_context(_triples(spool), size, seed))
     sampled: dict[str, tuple[str, str]] = {}
@@ -34,7 +34,7 @@ def draw_sample(
 
 
 def fit_whitening(sample: ContextSample, spool: Spool, cache: EmbeddingCache, encoder: Encoder) -> FittedContext:
-    """The whitening of the corpus, whose own vectors were encoded with `sample`: of all chunks, or of a large part."""
+    """Fit the whitening to the vectors in `cache`, encoded with `sample`, of all chunks or of a large part of them."""
     triples = _triples(spool)
     contents = {chunk: content for chunk, _, content in triples}
     hashes = [contents[chunk] for chunk in sample_context(triples, FITTED_TEXTS, sample.sampled.seed)]

@@ -1,4 +1,4 @@
-"""Chunks with their vectors, document by document: every vector with the direction of its document added."""
+"""Document by document, the vectors of chunks with the context of their document added."""
 
 from collections.abc import Callable, Container, Iterator
 from itertools import accumulate, pairwise
@@ -23,7 +23,7 @@ def encoded_documents(
 ) -> Iterator[tuple[pa.Table, Floats]]:
     """Rows of whole documents that are not `unchanged`, and their vectors (n, d).
 
-    Vectors that were encoded before the whitening was known are whitened first.
+    `whitening` is applied first; it is None where the cached vectors are whitened already.
     """
     for rows in _whole_documents(spool):
         names = rows["document_id"].to_numpy()
@@ -44,7 +44,7 @@ def encoded_documents(
 
 
 def _whole_documents(spool: Spool) -> Iterator[pa.Table]:
-    """The spool again, cut between documents; the chunks of a document follow each other in it."""
+    """The chunks of the spool in tables of whole documents; chunks of a document are consecutive."""
     waiting: list[pa.Table] = []
     for window in spool.windows():
         rows = pa.Table.from_batches([window])

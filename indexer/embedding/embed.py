@@ -25,8 +25,8 @@ def embed_spool(
         advance(window.num_rows - len(todo))
         made: dict[str, Floats] = {}
         try:
-            for places, vectors in encoder.stream([texts[content] for content in todo], "document", context):
-                made |= zip((todo[place] for place in places), vectors, strict=True)
-                advance(len(places))
+            for indices, vectors in encoder.stream([texts[content] for content in todo], "document", context):
+                made |= zip((todo[index] for index in indices), vectors, strict=True)
+                advance(len(indices))
         finally:
             cache.add(made)

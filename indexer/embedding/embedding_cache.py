@@ -1,4 +1,4 @@
-"""What each text's vector is before its document is added to it, by content hash."""
+"""The vectors of texts before the context of a document is added, by content hash."""
 
 from collections.abc import Iterable, Sequence
 from pathlib import Path
@@ -13,7 +13,7 @@ from cdesearch.store.index import Index, connect
 from indexer.generations.tables import sql_lists
 
 TABLE = "own_vectors"
-SURE = 1e-4
+UNIT_TOLERANCE = 1e-4  # of the squared norm of a unit vector
 
 
 def cache_schema(dimension: int) -> pa.Schema:
@@ -23,67 +23,73 @@ def cache_schema(dimension: int) -> pa.Schema:
 
 
 class EmbeddingCache:
-    """Vectors that this build has made, in a table that a stopped run leaves to the next; and those of `base`."""
+    """The vectors that this build has encoded, in a table that survives a stopped run, and those of `base`."""
 
     def __init__(self, building: Path, dimension: int, base: Index | None, document_weight: float) -> None:
         self._database = connect(building)
         self._dimension = dimension
         self._schema = cache_schema(dimension)
-        self._made: Any = self._database.create_table(TABLE, schema=self._schema, exist_ok=True)
-        self._known = set(_column(self._made, "content_hash"))
+        self._table: Any = self._database.create_table(TABLE, schema=self._schema, exist_ok=True)
+        self._known = set(_column(self._table, "content_hash"))
         self._base = base
         self._in_base = set(_column(base.chunks, "content_hash")) if base else set()
         self._document_weight = document_weight
         self.embedded = 0  # texts that went through the model in this run
 
     def missing(self, hashes: Iterable[str]) -> list[str]:
-        """Those that must be embedded, after what the last generation holds of them has been taken over."""
+        """The hashes of texts that must be embedded. Vectors that the last generation has are copied from it."""
         new = [content for content in hashes if content not in self._known]
-        self._keep(self._from_base([content for content in new if content in self._in_base]))
+        self._store(self._from_base([content for content in new if content in self._in_base]))
         return [content for content in new if content not in self._known]
 
     def add(self, vectors: dict[str, Floats]) -> None:
-        """Keep what the model has made, by content hash."""
-        self._keep(vectors)
+        """Store vectors that the model has encoded, by content hash."""
+        self._store(vectors)
         self.embedded += len(vectors)
 
-    def _keep(self, vectors: dict[str, Floats]) -> None:
-        """One commit."""
+    def _store(self, vectors: dict[str, Floats]) -> None:
+        """Add vectors to the table in one commit."""
         if not vectors:
             return
         flat = pa.array(np.stack(list(vectors.values())).reshape(-1), pa.float32())
         column = pa.FixedSizeListArray.from_arrays(flat, self._dimension)
-        self._made.add(pa.Table.from_arrays([pa.array(list(vectors), pa.string()), column], schema=self._schema))
+        self._table.add(pa.Table.from_arrays([pa.array(list(vectors), pa.string()), column], schema=self._schema))
         self._known |= vectors.keys()
 
     def of(self, hashes: Sequence[str]) -> Floats:
-        """(n, d) vectors; all must be there."""
-        rows = _rows(self._made, "content_hash", sorted(set(hashes)), ["content_hash", "vector"])
+        """The vectors (n, d) of texts that all are in the table."""
+        rows = _rows(self._table, "content_hash", sorted(set(hashes)), ["content_hash", "vector"])
         found = dict(zip(rows["content_hash"].to_pylist(), rows["vector"].to_numpy(), strict=True))
         return np.stack([found[content] for content in hashes])
 
     def drop(self) -> None:
-        """The build needs them no more."""
+        """Delete the table, which a finished generation does not need."""
         self._database.drop_table(TABLE)
 
     def _from_base(self, hashes: Sequence[str]) -> dict[str, Floats]:
-        """Worked out from the whole documents, of the last generation, that hold these texts."""
+        """Vectors from the last generation, computed from whole documents, whose context has to be subtracted."""
         if not hashes or self._base is None:
             return {}
-        held = _rows(self._base.chunks, "content_hash", hashes, ["content_hash", "document_id"])
-        holder = dict(zip(held["content_hash"].to_pylist(), held["document_id"].to_pylist(), strict=True))
+        texts = _rows(self._base.chunks, "content_hash", hashes, ["content_hash", "document_id"])
+        document_of = dict(zip(texts["content_hash"].to_pylist(), texts["document_id"].to_pylist(), strict=True))
         columns = ["document_id", "content_hash", "vector"]
-        rows = _rows(self._base.chunks, "document_id", sorted(set(holder.values())), columns).sort_by("document_id")
+        rows = _rows(self._base.chunks, "document_id", sorted(set(document_of.values())), columns)
+        rows = rows.sort_by("document_id")
         names = rows["document_id"].to_numpy()
         found: dict[str, Floats] = {}
         for part in np.split(np.arange(len(names)), np.flatnonzero(names[1:] != names[:-1]) + 1):
             document = rows.slice(part[0], len(part))
-            placed = np.stack(document["vector"].to_numpy())
-            own = subtract_document_context(placed, self._document_weight)
-            found.update(zip(document["content_hash"].to_pylist(), own, strict=True))
-        # Records that stand far apart may share an id, and were no document together: then these are no unit vectors.
+            vectors = np.stack(document["vector"].to_numpy())
+            vectors = subtract_document_context(vectors, self._document_weight)
+            found.update(zip(document["content_hash"].to_pylist(), vectors, strict=True))
+        # Records that are far apart may share a document id, although they were not encoded as one document. The
+        # results of the subtraction are then not unit vectors, and these texts are embedded again.
         wanted = set(hashes)
-        return {content: own for content, own in found.items() if content in wanted and abs(own @ own - 1) < SURE}
+        return {
+            content: vector
+            for content, vector in found.items()
+            if content in wanted and abs(vector @ vector - 1) < UNIT_TOLERANCE
+        }
 
 
 def _column(table: Any, name: str) -> list[str]:

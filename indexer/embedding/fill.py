@@ -1,4 +1,4 @@
-"""Make a generation's table hold its chunks, whatever the last generation or a stopped run left in it."""
+"""Fill the table of a generation, whatever the last generation or a stopped run left in it."""
 
 from collections import defaultdict
 from collections.abc import Callable, Container, Iterable, Iterator
@@ -6,25 +6,25 @@ from dataclasses import dataclass
 from itertools import chain
 from typing import Any
 
-from cdesearch.context.context import ContextSample, EncodingContext
+from cdesearch.context.context import ContextSample, EncodingContext, FittedContext
 from cdesearch.context.whitening import Whitening
 from cdesearch.encode.encoder import Encoder
+from cdesearch.progress import Progress
 from cdesearch.store.index import Index
 from indexer.embedding.document_vectors import encoded_documents
 from indexer.embedding.embed import embed_spool
 from indexer.embedding.embedding_cache import EmbeddingCache
 from indexer.embedding.spool import Spool
 from indexer.generations.tables import Tables, identities
-from indexer.progress import Progress
 
 Row = tuple[str, str]  # chunk id, document id
 
 
 @dataclass(frozen=True, slots=True)
 class Filling:
-    """The spooled chunks on their way into the table. Only texts that have no vector yet go through the model.
+    """Writes the spooled chunks into the table. Only texts that have no vector yet go through the model.
 
-    Documents are the unit, because the vectors of their chunks depend on each other.
+    The unit is a document, because the vectors of its chunks depend on each other.
     """
 
     tables: Tables
@@ -34,7 +34,7 @@ class Filling:
     progress: Progress
 
     def in_context_of(self, base: Index, kept_paths: Container[str]) -> None:
-        """An update: the chunks of `base` under `kept_paths`, and the spool's, encoded in the context of `base`."""
+        """Fill in an update: copy the chunks of `base` under `kept_paths`, and encode the others in its context."""
         present = list(_rows(self.tables.chunks))
         kept = list(_rows(base.chunks, kept_paths))
         unchanged = self._unchanged(present, kept)
@@ -43,16 +43,18 @@ class Filling:
         self.tables.copy(base.chunks, (chunk for chunk, document in kept if document not in unchanged))
         self._write(unchanged, None)
 
-    def in_new_context(self, sample: ContextSample, fit: Callable[[], Whitening]) -> None:
-        """A build: the spool's chunks, encoded with `sample` and whitened as they are written.
+    def in_new_context(self, sample: ContextSample, fit: Callable[[], FittedContext]) -> FittedContext:
+        """Fill in a new build: encode all chunks with `sample`, and whiten their vectors as they are written.
 
-        `fit` is called once all texts are encoded.
+        `fit` is called once all texts are encoded; its result is returned.
         """
         present = list(_rows(self.tables.chunks))
         unchanged = self._unchanged(present, [])
         self._embed(unchanged, sample)
         self._delete_changed(present, unchanged)
-        self._write(unchanged, fit())
+        fitted = fit()
+        self._write(unchanged, fitted.whitening)
+        return fitted
 
     def _unchanged(self, present: list[Row], kept: list[Row]) -> set[str]:
         return unchanged_documents(present, chain(kept, _spooled(self.spool))) if present else set()
@@ -73,16 +75,16 @@ class Filling:
 
 
 def unchanged_documents(present: Iterable[Row], wanted: Iterable[Row]) -> set[str]:
-    """Documents whose chunks, all of them and no others, are present."""
+    """The ids of documents of which exactly the wanted chunks are present."""
     digests: tuple[dict[str, int], dict[str, int]] = (defaultdict(int), defaultdict(int))
     for rows, digest in zip((present, wanted), digests, strict=True):
         for chunk, document in rows:
-            digest[document] += hash(chunk)  # the same in any order
+            digest[document] += hash(chunk)  # a sum, which does not depend on the order
     return {document for document, found in digests[0].items() if digests[1].get(document) == found}
 
 
 def _rows(table: Any, kept_paths: Container[str] | None = None) -> Iterator[Row]:
-    """Of a chunk table: all, or those under some paths."""
+    """The rows of a chunk table: all of them, or those with one of `kept_paths`."""
     for batch in identities(table).to_batches():
         for chunk, document, path in zip(*(column.to_pylist() for column in batch.columns), strict=True):
             if kept_paths is None or path in kept_paths:

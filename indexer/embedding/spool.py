@@ -1,4 +1,4 @@
-"""Chunks on their way to the model, on disk: texts of a big corpus do not fit in memory."""
+"""Chunks that wait for the model, on disk, because the texts of a large corpus do not fit in memory."""
 
 from collections.abc import Iterator
 from pathlib import Path
@@ -34,11 +34,11 @@ class Spool:
                 self._flush()
 
     def drop(self, path: str) -> None:
-        """Forget the chunks of one file: it turned out to be broken further on."""
+        """Remove the chunks of a file that turned out to be unreadable after its first chunks were added."""
         self._dropped.append(path)
 
     def close(self) -> None:
-        """Finish writing; reading begins after it."""
+        """Finish writing; the spool can be read only after this call."""
         if self._waiting:
             self._flush()
         self._writer.close()
@@ -54,7 +54,7 @@ class Spool:
                 yield batch.select(columns) if columns else batch
 
     def count(self) -> int:
-        """How many chunks there are to read."""
+        """The number of chunks without those of removed files."""
         return sum(window.num_rows for window in self.windows(["path"]))
 
     def _flush(self) -> None:

@@ -1,4 +1,4 @@
-"""Ignore files, as git reads them: which rule, of which line, leaves an entry out?"""
+"""Ignore files in the syntax of git: which rule excludes an entry?"""
 
 import re
 from collections.abc import Iterable, Sequence
@@ -36,25 +36,25 @@ class Rule:
 
 
 class RuleSet:
-    """The rules of one ignore file; `origin` is how a person finds that file."""
+    """The rules of one ignore file; `origin` is the path of that file as it is shown to users."""
 
     def __init__(self, origin: str, lines: Iterable[str]) -> None:
         self.origin = origin
         rules = [rule for number, line in enumerate(lines, start=1) if (rule := parse(line, number))]
         self._rules = [(rule, re.compile(rule.expression)) for rule in reversed(rules)]
-        # One expression of all rules says "none of them" at once, which is the answer for nearly every entry.
+        # For nearly every entry no rule matches, which one expression of all rules finds out at once.
         self._any_name = _alternatives(rule.expression for rule in rules if rule.by_name)
         self._any_path = _alternatives(rule.expression for rule in rules if not rule.by_name)
 
     def __bool__(self) -> bool:
-        """Whether there is any rule."""
+        """Whether the file has any rule."""
         return bool(self._rules)
 
     def match(self, name: str, path: str, *, is_folder: bool) -> Rule | None:
         """The last rule that matches an entry itself; `path` is relative to the folder of the ignore file."""
-        named = self._any_name is not None and self._any_name.fullmatch(name)
-        placed = self._any_path is not None and self._any_path.fullmatch(path)
-        if not named and not placed:
+        name_matches = self._any_name is not None and self._any_name.fullmatch(name)
+        path_matches = self._any_path is not None and self._any_path.fullmatch(path)
+        if not name_matches and not path_matches:
             return None
         for rule, expression in self._rules:
             if (is_folder or not rule.only_folders) and expression.fullmatch(name if rule.by_name else path):
@@ -62,7 +62,7 @@ class RuleSet:
         return None
 
     def describe(self, rule: Rule) -> str:
-        """Such as `.gitignore:3 *.log`."""
+        """The rule as it is shown to users, such as `.gitignore:3 *.log`."""
         return f"{self.origin}:{rule.line} {rule.text}"
 
 
@@ -83,29 +83,29 @@ def parse(line: str, number: int) -> Rule | None:
 
 
 def _without_trailing_spaces(line: str) -> str:
-    """Spaces at the end do not count, except for one after a backslash."""
+    """The line without the spaces at its end, except for one after a backslash."""
     stripped = line.rstrip(" ")
     escapes = len(stripped) - len(stripped.rstrip("\\"))
     return stripped + " " if escapes % 2 and len(stripped) < len(line) else stripped
 
 
 def _components(pattern: str) -> list[str]:
-    """A pattern cut at its slashes; one inside of `[...]` belongs to the class, and matches nothing there."""
-    parts, place, start = [], 0, 0
-    while place < len(pattern):
-        found = _bracket(pattern, place + 1) if pattern[place] == "[" else None
-        if pattern[place] == "/":
-            parts.append(pattern[start:place])
-            start = place + 1
-        place = found[1] if found else place + (2 if pattern[place] == "\\" else 1)
+    """A pattern split at its slashes; a slash inside of `[...]` belongs to the class, where it matches nothing."""
+    parts, position, start = [], 0, 0
+    while position < len(pattern):
+        found = _bracket(pattern, position + 1) if pattern[position] == "[" else None
+        if pattern[position] == "/":
+            parts.append(pattern[start:position])
+            start = position + 1
+        position = found[1] if found else position + (2 if pattern[position] == "\\" else 1)
     return [*parts, pattern[start:]]
 
 
 def _path(components: Sequence[str]) -> str:
     """An expression for a path; `**` stands for any number of folders.
 
-    Each part between two `**` is taken where it first matches and never tried elsewhere, which is enough for globs and
-    keeps the time of a hostile pattern within bounds.
+    Each part between two `**` is matched where it first fits, without backtracking. That is enough for globs, and it
+    bounds the time that a hostile pattern takes.
     """
     parts: list[list[str]] = [[]]
     for component in components:
@@ -130,26 +130,26 @@ def _path(components: Sequence[str]) -> str:
 def _component(glob: str) -> str:
     """An expression for one name; `*`, `?` and `[...]` never match a slash."""
     sections: list[str] = [""]
-    place = 0
-    while place < len(glob):
-        character = glob[place]
-        place += 1
+    position = 0
+    while position < len(glob):
+        character = glob[position]
+        position += 1
         if character == "*":
             if sections[-1] or len(sections) == 1:
                 sections.append("")
         elif character == "?":
             sections[-1] += "[^/]"
         elif character == "[":
-            found = _bracket(glob, place)
+            found = _bracket(glob, position)
             if found is None:
                 return NOTHING
-            expression, place = found
+            expression, position = found
             sections[-1] += expression
         elif character == "\\":
-            if place == len(glob):
+            if position == len(glob):
                 return NOTHING
-            sections[-1] += re.escape(glob[place])
-            place += 1
+            sections[-1] += re.escape(glob[position])
+            position += 1
         else:
             sections[-1] += re.escape(character)
     if len(sections) == 1:
@@ -159,45 +159,45 @@ def _component(glob: str) -> str:
 
 
 def _bracket(glob: str, start: int) -> tuple[str, int] | None:
-    """The expression of a class that opens before `start`, and where it ends; None where it never closes."""
-    place = start
-    negated = glob.startswith(("!", "^"), place)
-    place += negated
+    """The expression of a class that opens before `start`, and the position after it; None where it is not closed."""
+    position = start
+    negated = glob.startswith(("!", "^"), position)
+    position += negated
     first, members, before = True, "", ""  # before: the character that a range may begin with
-    while place < len(glob):
-        character = glob[place]
+    while position < len(glob):
+        character = glob[position]
         if character == "]" and not first:
             if negated:
-                return f"[^/{members}]", place + 1
-            return (f"(?!/)[{members}]" if members else NOTHING), place + 1
+                return f"[^/{members}]", position + 1
+            return (f"(?!/)[{members}]" if members else NOTHING), position + 1
         first = False
-        named = _NAMED_CLASS.match(glob, place)
+        named = _NAMED_CLASS.match(glob, position)
         if named:
             if named[1] not in POSIX_CLASSES:
                 return None
-            members, before, place = members + POSIX_CLASSES[named[1]], "", named.end()
+            members, before, position = members + POSIX_CLASSES[named[1]], "", named.end()
             continue
-        if character == "-" and before and glob[place + 1 : place + 2] not in ("", "]"):
-            taken = _literal(glob, place + 1)
-            if taken is None:
+        if character == "-" and before and glob[position + 1 : position + 2] not in ("", "]"):
+            literal = _literal(glob, position + 1)
+            if literal is None:
                 return None
-            end, place = taken
+            end, position = literal
             if before <= end:
                 members += f"{_escaped(before)}-{_escaped(end)}"
             before = ""
             continue
-        taken = _literal(glob, place)
-        if taken is None:
+        literal = _literal(glob, position)
+        if literal is None:
             return None
-        before, place = taken
+        before, position = literal
         members += _escaped(before)
     return None
 
 
-def _literal(glob: str, place: int) -> tuple[str, int] | None:
-    if glob[place] != "\\":
-        return glob[place], place + 1
-    return (glob[place + 1], place + 2) if place + 1 < len(glob) else None
+def _literal(glob: str, position: int) -> tuple[str, int] | None:
+    if glob[position] != "\\":
+        return glob[position], position + 1
+    return (glob[position + 1], position + 2) if position + 1 < len(glob) else None
 
 
 def _escaped(character: str) -> str:

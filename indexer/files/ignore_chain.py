@@ -1,4 +1,4 @@
-"""Ignore files from the root of a repository down to one folder: who has the last word on an entry?"""
+"""Ignore files from the root of a repository down to one folder: which of them decides about an entry?"""
 
 import os
 import re
@@ -9,11 +9,11 @@ from pathlib import Path
 from indexer.files.ignore import RuleSet
 from indexer.files.opening import open_regular
 
-# The later has the last word: our own file can take back in what git does not track.
+# In increasing order of precedence: .cdesearchignore can include what git does not track.
 KINDS = (".gitignore", ".ignore", ".cdesearchignore")
-OWN_KINDS = (".ignore", ".cdesearchignore")  # made for searching: these can take in hidden entries
+OWN_KINDS = (".ignore", ".cdesearchignore")  # the files for search tools, which can include hidden entries
 MOST_BYTES = 1_000_000  # of an ignore file
-MOST_BYTES_OF_GIT = 65_536  # that are read of a file in which git notes a place
+MOST_BYTES_OF_GIT = 65_536  # of a file in which git records a path
 
 _CORE = re.compile(r"^[ \t]*\[core\](.*?)(?=^[ \t]*\[|\Z)", re.MULTILINE | re.DOTALL | re.IGNORECASE)
 _EXCLUDES_FILE = re.compile(r'^[ \t]*excludesfile[ \t]*=[ \t]*"?([^"\n]*?)"?[ \t]*$', re.MULTILINE | re.IGNORECASE)
@@ -21,8 +21,8 @@ _WORKTREE = re.compile(r'^[ \t]*worktree[ \t]*=[ \t]*"?([^"\n]*?)"?[ \t]*$', re.
 
 
 @dataclass(frozen=True, slots=True)
-class Verdict:
-    """What the ignore files say of an entry."""
+class Decision:
+    """Whether the ignore files exclude or include an entry."""
 
     ignored: bool
     by: str  # such as `.gitignore:3 *.log`
@@ -34,35 +34,38 @@ class Level:
     """The ignore files of one folder, below those of its parents."""
 
     parent: "Level | None"
-    start: int  # how many characters of a path, as `verdict` takes it, stand before its part below this folder
+    start: int  # characters of a path, as `decide` takes it, before its part below this folder
     rules: dict[str, RuleSet]  # by kind
     is_repository: bool
     exclude: RuleSet | None  # .git/info/exclude
 
-    def verdict(self, name: str, path: str, *, is_folder: bool, of_user: RuleSet | None) -> Verdict | None:
-        """The deepest file's last rule that matches; `path` is relative to the folder where the chain begins."""
+    def decide(self, name: str, path: str, *, is_folder: bool, of_user: RuleSet | None) -> Decision | None:
+        """The decision of the last rule that matches in the deepest file; None where no rule matches.
+
+        `path` is relative to the folder where the chain begins.
+        """
         for kind in reversed(KINDS):
             level: Level | None = self
             while level is not None:
                 rules = level.rules.get(kind)
-                found = _ask(rules, name, path[level.start :], is_folder, kind) if rules else None
+                found = _match(rules, name, path[level.start :], is_folder, kind) if rules else None
                 if found is None and kind == ".gitignore" and level.is_repository:
-                    # Another repository's .gitignore says nothing about this one.
-                    found = _ask(level.exclude, name, path[level.start :], is_folder, "exclude")
+                    # The .gitignore of an outer repository does not apply to this one.
+                    found = _match(level.exclude, name, path[level.start :], is_folder, "exclude")
                     if found is None:
                         break
                 if found is not None:
                     return found
                 level = level.parent
-        return _ask(of_user, name, path, is_folder, "user")
+        return _match(of_user, name, path, is_folder, "user")
 
 
-def _ask(rules: RuleSet | None, name: str, path: str, is_folder: bool, kind: str) -> Verdict | None:
+def _match(rules: RuleSet | None, name: str, path: str, is_folder: bool, kind: str) -> Decision | None:
     rule = rules.match(name, path, is_folder=is_folder) if rules else None
-    return Verdict(not rule.negated, rules.describe(rule), kind) if rules and rule else None
+    return Decision(not rule.negated, rules.describe(rule), kind) if rules and rule else None
 
 
-def deeper(
+def extend_chain(
     parent: Level | None,
     folder: Path,
     names: Collection[str],
@@ -70,10 +73,10 @@ def deeper(
     shown: str,
     unusable: Callable[[str, str], None],
 ) -> Level | None:
-    """The chain with what `folder`, which holds `names`, adds to it; `parent` itself where that is nothing.
+    """The chain with the ignore files of `folder`, which has entries of these `names`; `parent` where it adds none.
 
-    `shown` is how a person finds the folder, with "/" behind it. An ignore file that cannot be read is told to
-    `unusable`, with the reason, and adds nothing.
+    `shown` is the path of the folder as it is shown to users, with "/" at its end. `unusable` is called with each
+    ignore file that cannot be read, and the reason; such a file has no effect.
     """
     rules = {}
     for kind in KINDS:
@@ -89,7 +92,7 @@ def deeper(
 
 
 def read_rules(file: Path, top: Path, shown: str, unusable: Callable[[str, str], None]) -> RuleSet | None:
-    """The rules of an ignore file, or None where it cannot be read, also because it is behind a link below `top`."""
+    """The rules of an ignore file; None where it cannot be read, for example because of a link below `top`."""
     try:
         with open_regular(file, top) as stream:
             data = stream.read(MOST_BYTES + 1)
@@ -115,16 +118,16 @@ def repository_parents(folder: Path) -> Sequence[Path]:
 
 
 def users_excludes(unusable: Callable[[str, str], None]) -> RuleSet | None:
-    """What the user's own git configuration leaves out everywhere."""
+    """The rules of the user's own git configuration, which apply everywhere."""
     try:
         home = str(Path.home())
         file = next(_configured(), None) or _config_home() / "git" / "ignore"
-        is_there = file.is_file()
-    except (OSError, RuntimeError):  # no home, or one that may not be looked into
+        exists = file.is_file()
+    except (OSError, RuntimeError):  # there is no home folder, or it may not be read
         return None
     shown = "~" + str(file).removeprefix(home) if str(file).startswith(home + os.sep) else str(file)
     real = file.resolve()
-    return read_rules(real, real.parent, shown, unusable) if is_there else None
+    return read_rules(real, real.parent, shown, unusable) if exists else None
 
 
 def _configured() -> Iterator[Path]:
@@ -164,9 +167,9 @@ def _exclude(folder: Path, shown: str, unusable: Callable[[str, str], None]) -> 
 def _git_folder(folder: Path) -> Path:
     """The repository's own data for a worktree or submodule, whose `.git` is a file that names a folder.
 
-    Anybody can write a file that names a folder of others. So what is named must name `folder` in turn, as git has it:
-    `REPOSITORY/worktrees/NAME/gitdir` holds the place of the file, and a submodule's `config` that of its folder.
-    Raises OSError or ValueError where that is not so.
+    Anybody can write a file that names somebody else's folder. Therefore the named folder must name `folder` in turn,
+    as git does: `REPOSITORY/worktrees/NAME/gitdir` contains the path of the file, and the `config` of a submodule the
+    path of its folder. Raises OSError or ValueError where it does not.
     """
     named = _short_text(folder / ".git", folder)
     if not named.startswith("gitdir:"):

@@ -8,12 +8,15 @@ from pathlib import Path
 
 from cdesearch.errors import SourceError
 from indexer.files.ignore import RuleSet
-from indexer.files.ignore_chain import OWN_KINDS, Level, deeper, repository_parents, users_excludes
+from indexer.files.ignore_chain import OWN_KINDS, Level, extend_chain, repository_parents, users_excludes
 from indexer.files.opening import NOT_REGULAR, open_regular
-from indexer.formats import NO_TEXT, RECORDS, UNKNOWN_FORMAT, is_known, suffix_of
+from indexer.formats.format import suffix_of
+from indexer.formats.registry import format_of, is_known
+from indexer.formats.without_text import WITHOUT_TEXT
 
 INDEX_FOLDER = ".cdesearch"
-SNIFFED = 4096  # bytes of a file without suffix that tell text from binary
+UNKNOWN_FORMAT = "unknown format"
+SNIFFED = 4096  # bytes of a file without suffix, by which text is told from binary
 
 
 @dataclass(frozen=True, slots=True)
@@ -29,7 +32,7 @@ class Source:
 
 @dataclass(frozen=True, slots=True)
 class Skipped:
-    """A file that should have been read and was not, or a folder ("/" at its end), and why."""
+    """A file, or a folder ("/" at its end), that should have been read and was not, and the reason."""
 
     path: str
     reason: str
@@ -37,7 +40,7 @@ class Skipped:
 
 @dataclass(frozen=True, slots=True)
 class Ignored:
-    """A file, or a folder ("/" at its end), that is not meant to be read, and by which rule."""
+    """A file, or a folder ("/" at its end), that is not meant to be read, and the rule that excludes it."""
 
     path: str
     rule: str
@@ -47,10 +50,10 @@ Found = Source | Skipped | Ignored
 
 
 def find_sources(paths: Sequence[Path], root: Path, max_bytes: int) -> Iterator[Found]:
-    """Every file under `paths` in a fixed order, each once; raises SourceError for a path that is not there.
+    """Every file under `paths` in a fixed order, each once; raises SourceError for a path that does not exist.
 
-    Ignore files (.gitignore, .ignore, .cdesearchignore; nested, and parents up to the root of the repository) hold
-    inside folders; a file named itself is always taken. A folder that is left out is one entry and is not looked into.
+    Ignore files (.gitignore, .ignore, .cdesearchignore; nested, and in parents up to the root of the repository) apply
+    inside folders; a file that `paths` names itself is always read. An excluded folder is one entry without contents.
     """
     named = {str(path) for path in paths}
     seen: set[str] = set()
@@ -65,16 +68,16 @@ def find_sources(paths: Sequence[Path], root: Path, max_bytes: int) -> Iterator[
 
 
 def portable(file: Path, root: Path) -> str:
-    """`file` relative to `root` as valid UTF-8; bytes that are none are shown as backslash escapes."""
-    return _speakable(os.path.relpath(file, root).replace(os.sep, "/"))
+    """`file` relative to `root` as valid UTF-8; other bytes become backslash escapes."""
+    return _as_utf8(os.path.relpath(file, root).replace(os.sep, "/"))
 
 
-def _speakable(name: str) -> str:
+def _as_utf8(name: str) -> str:
     return name if name.isascii() else os.fsencode(name).decode("utf-8", "backslashreplace")
 
 
 def _look_at(path: Path, root: Path, max_bytes: int) -> Iterator[tuple[str, Found]]:
-    """What is at a named path: its place, and what becomes of it."""
+    """The files at a path that the user named: the real path and the outcome of each."""
     shown = portable(path, root)
     try:
         found = path.stat()
@@ -90,7 +93,7 @@ def _look_at(path: Path, root: Path, max_bytes: int) -> Iterator[tuple[str, Foun
 def _file(file: Path, path: str, found: os.stat_result, max_bytes: int, top: Path | None = None) -> Source | Skipped:
     if not stat.S_ISREG(found.st_mode):
         return Skipped(path, NOT_REGULAR)
-    if found.st_size > max_bytes and suffix_of(file.name) not in RECORDS:  # records are read one by one
+    if found.st_size > max_bytes and not format_of(file.name).streams:
         return Skipped(path, f"larger than {max_bytes / 1e6:g} MB (--max-file-size)")
     return Source(file, path, found.st_size, found.st_mtime_ns, top)
 
@@ -101,17 +104,17 @@ def _reason(error: OSError) -> str:
 
 @dataclass(frozen=True, slots=True)
 class _Folder:
-    """A folder on the way down."""
+    """A folder that is being walked."""
 
-    place: str
-    shown: str  # as a person reads it, relative to the root, with "/" at its end
+    path: str
+    shown: str  # the path as it is shown to users, relative to the root, with "/" at its end
     chain_path: str  # relative to where the chain of ignore files begins, with "/" at its end
     level: Level | None
     names: frozenset[str]  # of its entries
 
 
 class _Walk:
-    """One walk down from a folder."""
+    """The walk through one folder and everything below it."""
 
     def __init__(self, top: Path, shown: str, max_bytes: int) -> None:
         self._top = top
@@ -119,12 +122,12 @@ class _Walk:
         self._prefix = len(str(top / "_")) - 1  # characters of a path before its part below the top
         self._shown = shown
         self._max_bytes = max_bytes
-        self._unusable: list[tuple[str, str]] = []  # ignore files, and why
-        self._explained: set[str] = set()  # those of which that has been told: as entries they are hidden as well
+        self._unusable: list[tuple[str, str]] = []  # ignore files that cannot be used, each with the reason
+        self._explained: set[str] = set()  # their paths, which are not reported again as hidden entries
         self._of_user: RuleSet | None = users_excludes(self._note)
 
     def items(self) -> Iterator[tuple[str, Found]]:
-        """Files in the order of their paths' bytes, folders in between."""
+        """Files and excluded folders, in the order of the bytes of their paths."""
         level, chain_path = self._parents()
         start = _Folder(str(self._top), self._shown, chain_path, level, frozenset())
         entered = self._enter(start)
@@ -172,26 +175,25 @@ class _Walk:
                 continue
             start = 0 if folder == above[0] else len(folder.relative_to(above[0]).as_posix()) + 1
             shown = portable(folder, self._top) + "/"
-            level = deeper(level, folder, names, start, shown, self._note)
+            level = extend_chain(level, folder, names, start, shown, self._note)
         return level, self._top.relative_to(above[0]).as_posix() + "/"
 
     def _enter(self, folder: _Folder) -> "tuple[_Folder, Iterator[os.DirEntry[str]]] | Skipped":
         try:
-            with os.scandir(folder.place) as found:
-                entries = [
-                    entry for entry in found if entry.name != INDEX_FOLDER
-                ]  # an index is no part of the documents
+            with os.scandir(folder.path) as found:
+                # An index is not part of the documents.
+                entries = [entry for entry in found if entry.name != INDEX_FOLDER]
         except OSError as error:
             return Skipped(folder.shown, _reason(error))
         names = frozenset(entry.name for entry in entries)
-        place = Path(folder.place)
-        level = deeper(folder.level, place, names, len(folder.chain_path), folder.shown, self._note)
-        return replace(folder, level=level, names=names), iter(sorted(entries, key=_place_of))
+        path = Path(folder.path)
+        level = extend_chain(folder.level, path, names, len(folder.chain_path), folder.shown, self._note)
+        return replace(folder, level=level, names=names), iter(sorted(entries, key=_sort_key))
 
     def _decide(self, folder: _Folder, entry: "os.DirEntry[str]") -> Found | _Folder:
         name = entry.name
         is_folder = _is_folder(entry)
-        shown = folder.shown + _speakable(name) + ("/" if is_folder else "")
+        shown = folder.shown + _as_utf8(name) + ("/" if is_folder else "")
         rule = self._rule(folder, name, is_folder=is_folder)
         if rule is not None:
             return Ignored(shown, rule)
@@ -203,7 +205,7 @@ class _Walk:
             return Skipped(shown, _reason(error))
 
     def _inspect(self, entry: "os.DirEntry[str]", shown: str) -> Found:
-        """What becomes of an entry that is neither folder nor link and that no rule leaves out; raises OSError."""
+        """The outcome for an entry that is neither folder nor link and that no rule excludes; raises OSError."""
         found = entry.stat(follow_symlinks=False)
         source = _file(self._real(entry), shown, found, self._max_bytes, self._real_top)
         if not stat.S_ISREG(found.st_mode) or is_known(entry.name):
@@ -211,28 +213,28 @@ class _Walk:
         return _unknown(entry.name, shown, found.st_size, self._real(entry), self._real_top) or source
 
     def _real(self, entry: "os.DirEntry[str]") -> Path:
-        """Where an entry is, below the top with its own links resolved."""
+        """The path of an entry below the top, whose own links are resolved."""
         return self._real_top / entry.path[self._prefix :]
 
     def _rule(self, folder: _Folder, name: str, *, is_folder: bool) -> str | None:
-        """What leaves an entry out, whatever it holds."""
+        """The rule that excludes an entry because of its name; None where it is to be read."""
         path = folder.chain_path + name
-        verdict = None
+        decision = None
         if folder.level is not None:
-            verdict = folder.level.verdict(name, path, is_folder=is_folder, of_user=self._of_user)
+            decision = folder.level.decide(name, path, is_folder=is_folder, of_user=self._of_user)
         elif self._of_user is not None:
             rule = self._of_user.match(name, path, is_folder=is_folder)
             if rule is not None and not rule.negated:
                 return self._of_user.describe(rule)
-        if verdict is not None and verdict.ignored:
-            return verdict.by
-        is_wanted = verdict is not None and verdict.kind in OWN_KINDS and name != ".git"
+        if decision is not None and decision.ignored:
+            return decision.by
+        is_wanted = decision is not None and decision.kind in OWN_KINDS and name != ".git"
         if name.startswith(".") and not is_wanted:
             return "hidden"
-        return _furniture(folder.names, name)
+        return _accompanying(folder.names, name)
 
     def _link(self, entry: "os.DirEntry[str]", shown: str) -> Skipped | Ignored:
-        """Why a link is not followed. What it leads to is found under its own name, unless a rule leaves that out."""
+        """The reason why a link is not followed. Its target is found under its own name, unless a rule excludes it."""
         target = Path(os.path.realpath(entry.path))
         if not target.exists():
             return Skipped(shown, "a link to nowhere")
@@ -248,29 +250,29 @@ def _is_folder(entry: "os.DirEntry[str]") -> bool:
         return False
 
 
-def _place_of(entry: "os.DirEntry[str]") -> bytes:
-    """The order of whole paths, for a folder's entries come after its name and "/"."""
+def _sort_key(entry: "os.DirEntry[str]") -> bytes:
+    """The sort key that puts entries in the order of whole paths: those in a folder come after its name and "/"."""
     return os.fsencode(entry.name) + (b"/" if _is_folder(entry) else b"")
 
 
-def _furniture(names: frozenset[str], name: str) -> str | None:
-    """What stands beside documents and is none: by the files that a folder holds."""
+def _accompanying(names: frozenset[str], name: str) -> str | None:
+    """The kind of a file that accompanies documents and is not one, recognised by the other files of its folder."""
     if "searchindex.js" in names and (
         name in ("_sources", "_static", "search.html", "searchindex.js") or name.startswith("genindex")
     ):
-        return "furniture of Sphinx pages"
+        return "search page or asset of Sphinx"
     if "corpus.jsonl" in names and "queries.jsonl" in names and name in ("queries.jsonl", "qrels"):
         return "queries and judgements of a BEIR folder"
     return None
 
 
 def _unknown(name: str, shown: str, size: int, file: Path, top: Path) -> Found | None:
-    """What becomes of a file whose name says nothing to us; None: it has no suffix, and is text."""
+    """The outcome for a file whose name no format lists; None for text without a suffix, which is read."""
     suffix = suffix_of(name)
-    if suffix in NO_TEXT:
-        return Ignored(shown, f"{NO_TEXT[suffix]} ({suffix})")
+    if suffix in WITHOUT_TEXT:
+        return Ignored(shown, f"{WITHOUT_TEXT[suffix]} ({suffix})")
     if suffix:
-        return Skipped(shown, f"{UNKNOWN_FORMAT} {_speakable(suffix)}")
+        return Skipped(shown, f"{UNKNOWN_FORMAT} {_as_utf8(suffix)}")
     if not size:
         return None
     with open_regular(file, top) as stream:

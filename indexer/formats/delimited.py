@@ -1,33 +1,44 @@
-"""CSV and TSV: rows as mappings of the columns that are needed."""
+"""CSV and TSV: a row is a record."""
 
 import csv
 import io
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from io import BufferedIOBase
 from typing import BinaryIO, TextIO, cast
 
 from indexer.formats.encoding import stream_encoding
+from indexer.formats.format import Document, Format, OpenFile
+from indexer.formats.records import ID_COLUMNS, TEXT_COLUMNS, find_columns, row_documents
 from indexer.formats.unreadable import UnreadableError
 
-MAX_FIELD = 20_000_000  # characters of a field, and of a line; an open quote takes in the rest of the file
-MAX_HEADER = 1_000_000
+MAX_FIELD = 20_000_000  # characters of a field, and of a line; an open quote makes the rest of the file one field
+MAX_HEADER = 1_000_000  # characters
 DELIMITERS = ",;\t|"
-NONE = "\x1f"  # for a file of one column, whose text may hold any of the others
+NONE = "\x1f"  # for a file of one column, whose text may contain any of the others
 
 Choose = Callable[[list[str]], list[str]]
 
 
-def delimited_rows(
-    stream: BufferedIOBase, suffix: str, choose: Choose, known: Sequence[str | None]
-) -> Iterator[Mapping[str, str | None]]:
-    """The columns that `choose` takes from the header, row by row; raises UnreadableError.
+class Delimited(Format):
+    """Tables of which each line is a row, and the first line the names of the columns.
 
-    The delimiter is the one that finds most of the `known` names in the header, or else most names.
+    The delimiter is the one that finds most of the usual or chosen column names in the header, or else most names.
     """
-    encoding = stream_encoding(stream)
-    lines = io.TextIOWrapper(cast(BinaryIO, stream), encoding.name, encoding.errors, newline="")
+
+    suffixes = frozenset({".csv", ".tsv"})
+    streams = True
+
+    def read(self, file: OpenFile) -> Iterator[Document]:
+        yield from row_documents(file, _file_rows(file))
+
+
+def _file_rows(file: OpenFile) -> Iterator[Mapping[str, str | None]]:
+    columns = file.columns
+    known = (*TEXT_COLUMNS, *ID_COLUMNS, "title", columns.text, columns.id, columns.title, columns.document)
+    encoding = stream_encoding(file.stream)
+    lines = io.TextIOWrapper(cast(BinaryIO, file.stream), encoding.name, encoding.errors, newline="")
+    delimiters = "\t,;|" if file.name.lower().endswith(".tsv") else DELIMITERS
     try:
-        yield from _rows(lines, "\t,;|" if suffix == ".tsv" else DELIMITERS, choose, known)
+        yield from _rows(lines, delimiters, lambda names: find_columns(names, columns).names(), known)
     except UnicodeDecodeError:
         raise UnreadableError(f"not UTF-8 text, though marked as {encoding.name}") from None
     finally:
@@ -37,9 +48,10 @@ def delimited_rows(
 def _rows(
     lines: TextIO, delimiters: str, choose: Choose, known: Sequence[str | None]
 ) -> Iterator[Mapping[str, str | None]]:
+    """The columns that `choose` takes from the header, row by row; raises UnreadableError."""
     header = lines.readline(MAX_HEADER)
     start = header.strip("\r\n")
-    if start[:4].lower() == "sep=" and len(start) == 5:  # how Excel is told
+    if start[:4].lower() == "sep=" and len(start) == 5:  # a first line for Excel, which names the delimiter
         delimiter, header = start[4], lines.readline(MAX_HEADER)
     else:
         delimiter = _delimiter(header, delimiters, known)
@@ -47,14 +59,14 @@ def _rows(
     rows = csv.reader(_bounded(header, lines), delimiter=delimiter)
     try:
         names: list[str] = next((row for row in rows if row), [])
-        places: list[tuple[str, int]] = []
+        chosen: list[tuple[str, int]] = []  # names and indices of columns
         for row in rows:
             if not row:
                 continue
-            if not places:
-                last = {name: place for place, name in enumerate(names)}
-                places = [(name, last[name]) for name in choose(names) if name in last]
-            yield {name: row[place] if place < len(row) else None for name, place in places}
+            if not chosen:
+                last = {name: column for column, name in enumerate(names)}
+                chosen = [(name, last[name]) for name in choose(names) if name in last]
+            yield {name: row[column] if column < len(row) else None for name, column in chosen}
     except csv.Error as error:
         raise UnreadableError(f"line {rows.line_num} is not CSV ({error})") from None
 
@@ -78,7 +90,7 @@ def _delimiter(header: str, delimiters: str, known: Sequence[str | None]) -> str
             return 0, 0
         return len({name.strip() for name in names}.intersection(filter(None, known))), len(names)
 
-    if header.startswith('"') and header.count('"') % 2:  # a name that goes on in the next line
+    if header.startswith('"') and header.count('"') % 2:  # a name that continues on the next line
         return delimiters[0]
     best = max(delimiters, key=names_found)  # the first of those that are equally good
     return best if names_found(best)[1] > 1 else NONE

@@ -6,6 +6,8 @@ import zlib
 from collections.abc import Iterator
 from typing import Any
 
+from indexer.formats.format import Document, Format, OpenFile
+from indexer.formats.markdown import converted_document
 from indexer.formats.unreadable import UnreadableError
 
 MAX_PART = 64_000_000  # bytes of one unpacked part: some 2,000 pages
@@ -17,7 +19,17 @@ CORE = "docProps/core.xml"
 EMPTY_CORE = b'<cp:coreProperties xmlns:cp="http://schemas.openxmlformats.org/package/2006/metadata/core-properties"/>'
 
 
-def docx_markdown(data: bytes) -> tuple[str, str]:
+class Docx(Format):
+    """Word documents in Office Open XML."""
+
+    suffixes = frozenset({".docx"})
+
+    def read(self, file: OpenFile) -> Iterator[Document]:
+        title, markdown = _to_markdown(file.stream.read())
+        yield converted_document(file.path, title, markdown)
+
+
+def _to_markdown(data: bytes) -> tuple[str, str]:
     """Title and Markdown of a Word document, tables included; raises UnreadableError."""
     import docx
 
@@ -27,12 +39,12 @@ def docx_markdown(data: bytes) -> tuple[str, str]:
         return _title(document), "\n\n".join(parts)
     except (UnreadableError, MemoryError):
         raise
-    except Exception:  # python-docx lets zipfile's, lxml's and its own errors through, and stumbles in many ways
+    except Exception:  # python-docx raises errors of zipfile, of lxml and of its own, and many others
         raise UnreadableError("broken DOCX") from None
 
 
 def _checked(data: bytes) -> bytes:
-    """The archive once more without pictures, after counting what its parts really unpack to.
+    """A copy of the archive without pictures, after counting the bytes that its parts really unpack to.
 
     python-docx unpacks every part whole, whatever size the archive declares.
     """
@@ -79,7 +91,7 @@ def _is_xml(part: bytes) -> bool:
 def _title(document: Any) -> str:
     try:
         return (document.core_properties.title or "").strip()
-    except Exception:  # the text is worth more than a title that cannot be read
+    except Exception:  # a title that cannot be read is no reason to lose the text
         return ""
 
 
@@ -105,7 +117,7 @@ def _level(paragraph: Any) -> int:
 
 
 def _blocks(parent: Any) -> Iterator[Any]:
-    """Paragraphs and tables in order, those inside content controls too."""
+    """Paragraphs and tables in order, also those inside content controls."""
     from docx.oxml.ns import qn
 
     for element in parent:
@@ -117,7 +129,7 @@ def _blocks(parent: Any) -> Iterator[Any]:
 
 
 def _rows(table: Any) -> Iterator[list[str]]:
-    """The text of a table's cells. A cell that spans columns stands once; one that spans rows, in each of them.
+    """The text of a table's cells. A cell that spans columns is written once; one that spans rows, in each of them.
 
     python-docx itself repeats a cell for each column that it claims to span, which can be 100,000,000.
     """
@@ -125,25 +137,25 @@ def _rows(table: Any) -> Iterator[list[str]]:
 
     above: dict[int, str] = {}
     for row in table.iterchildren(qn("w:tr")):
-        place, texts, below = 0, [], {}
+        column, texts, below = 0, [], {}
         for cell in row.iterchildren(qn("w:tc")):
             properties = cell.find(qn("w:tcPr"))
             span = merge = None
             if properties is not None:
                 span, merge = properties.find(qn("w:gridSpan")), properties.find(qn("w:vMerge"))
-            goes_on = merge is not None and merge.get(qn("w:val"), "continue") == "continue"
-            text = above.get(place, "") if goes_on else _cell(cell)
+            is_continued = merge is not None and merge.get(qn("w:val"), "continue") == "continue"
+            text = above.get(column, "") if is_continued else _cell(cell)
             if merge is not None:
-                below[place] = text
+                below[column] = text
             texts.append(text)
             width = span.get(qn("w:val"), "1") if span is not None else "1"
-            place += int(width) if width.isdecimal() and len(width) < 10 else 1
+            column += int(width) if width.isdecimal() and len(width) < 10 else 1
         above = below
         yield texts
 
 
 def _cell(cell: Any) -> str:
-    """The text of a cell; tables inside it row by row."""
+    """The text of a cell, with tables inside it row by row."""
     from docx.oxml.ns import qn
 
     lines = []

@@ -1,7 +1,7 @@
 """Bytes to characters: by byte order mark, as UTF-8, by declaration, as UTF-16, then by a detector.
 
-UTF-8 comes before what is declared because bytes that are valid UTF-8 hardly ever mean anything else. What is binary
-is refused and never decoded: a detector finds a legacy encoding for almost any short run of bytes.
+UTF-8 is tried before a declared encoding, because valid UTF-8 is hardly ever anything else. Binary files are refused
+before decoding, because a detector finds a legacy encoding for almost any short run of bytes.
 """
 
 import codecs
@@ -17,25 +17,25 @@ from indexer.formats.unreadable import UnreadableError
 
 HEAD = 8192  # bytes at the start of a file in which a NUL means "binary"
 BLOCK = 1 << 20
-SAMPLE = 1 << 16  # bytes of lines that are not ASCII, for the detector
-TOLERATED = 20  # characters that decode well for each that does not, in a file with a few damaged bytes
-WESTERN_SHARE = 0.3  # of the visible bytes; more accented letters than that has no Western European text
-SURE_BYTES = 32  # bytes outside ASCII below which a detector guesses
-CERTAIN, LIKELY = 0.4, 0.3  # the detector's measure of how much the letters are those of a language
+SAMPLE = 1 << 16  # bytes of lines that are not ASCII, which the detector reads
+TOLERATED = 20  # a file with damaged bytes needs so many valid characters outside ASCII for each invalid one
+WESTERN_SHARE = 0.3  # of the visible bytes; no Western European text has a larger share of accented letters
+SURE_BYTES = 32  # bytes outside ASCII; with fewer a detector only guesses
+CERTAIN, LIKELY = 0.4, 0.3  # thresholds of the detector's coherence with the letters of a language
 
 MARKS = (
     (codecs.BOM_UTF8, "utf-8-sig"),
-    (codecs.BOM_UTF32_LE, "utf-32"),  # begins as UTF-16's mark does, so it stands before it
+    (codecs.BOM_UTF32_LE, "utf-32"),  # before UTF-16, whose mark is its beginning
     (codecs.BOM_UTF32_BE, "utf-32"),
     (codecs.BOM_UTF16_LE, "utf-16"),
     (codecs.BOM_UTF16_BE, "utf-16"),
 )
-# What web pages mean by a name (https://encoding.spec.whatwg.org); each is a superset of what the name says.
+# The encodings that browsers use for these names (https://encoding.spec.whatwg.org); each is a superset.
 MEANT = {
     "ascii": "cp1252", "iso8859-1": "cp1252", "latin-1": "cp1252", "iso8859-9": "cp1254", "iso8859-11": "cp874",
     "tis-620": "cp874", "gb2312": "gb18030", "gbk": "gb18030", "shift_jis": "cp932", "euc_kr": "cp949", "big5": "cp950",
 }  # fmt: skip
-STATEFUL = re.compile(r"iso2022_\w+|hz")  # written in ASCII bytes, so UTF-8 would take them
+STATEFUL = re.compile(r"iso2022_\w+|hz")  # they use ASCII bytes only, which are valid UTF-8
 KNOWN = re.compile(
     r"cp(125\d|437|7\d\d|85\d|86\d|874|932|949|950|866|1125)|iso8859[-_]\d+|koi8[-_]\w|mac[-_]\w+|big5\w*|gb\w+|euc_\w+"
     r"|shift_jis\w*|johab|iso2022_\w+|hz|tis-620|ptcp154|kz1048|ascii|latin-1|utf-8"
@@ -53,7 +53,7 @@ _META = re.compile(rb"<meta[^>]{0,500}?charset\s{0,9}=\s{0,9}[\"']?\s{0,9}([-\w.
 _XML = re.compile(rb"\s{0,99}<\?xml[^>]{0,200}?encoding\s{0,9}=\s{0,9}[\"']([-\w.:]{1,40})")
 _CODING = re.compile(rb"coding[:=][ \t]{0,9}([-\w.]{1,40})")  # Python, Emacs and, in `fileencoding=`, vim
 _LETTERS = r"\xc0-\xff\u0152-\u017e"
-_SIGNS = r"\xaa\xad\xb0\xb7\xba\u2013-\u2026"  # that stand beside letters: ordinals, degrees, quotes and dashes
+_SIGNS = r"\xaa\xad\xb0\xb7\xba\u2013-\u2026"  # next to letters: ordinals, degrees, quotes and dashes
 # Undefined bytes, four accented letters in a row, and signs such as a superscript three inside words
 _ODD_PLACE = re.compile(rf"\ufffd|[{_LETTERS}]{{4}}|[a-z{_LETTERS}][^\x00-\x7f{_LETTERS}{_SIGNS}][a-z{_LETTERS}]")
 _STYLE_SHEET = re.compile(rb'@charset "([-\w.]{1,40})"')
@@ -61,7 +61,7 @@ _STYLE_SHEET = re.compile(rb'@charset "([-\w.]{1,40})"')
 
 @dataclass(frozen=True, slots=True)
 class Encoding:
-    """A codec and what to do about bytes it cannot decode."""
+    """A codec and its error handler."""
 
     name: str
     errors: str = "strict"
@@ -71,7 +71,7 @@ UTF_8 = Encoding("utf-8-sig")
 
 
 def decode(data: bytes, *, is_markup: bool = False) -> str:
-    """The text of a file with line ends as "\\n"; raises UnreadableError for what is binary or in no known encoding."""
+    """The text of a file with "\\n" as line ends; raises UnreadableError where it is binary or of unknown encoding."""
     encoding = _quick(data) or _find(data, data, _declared(data, is_markup=is_markup))
     try:
         text = data.decode(encoding.name, encoding.errors)
@@ -81,9 +81,9 @@ def decode(data: bytes, *, is_markup: bool = False) -> str:
 
 
 def stream_encoding(stream: BufferedIOBase) -> Encoding:
-    """The encoding of a stream of any length, read once through in blocks; it is at its start again.
+    """The encoding of a stream of any length, which is read once in blocks and left at its start.
 
-    Raises UnreadableError for what is binary or in no known encoding.
+    Raises UnreadableError where it is binary or of unknown encoding.
     """
     decoder = codecs.getincrementaldecoder("utf-8")()
     head, unlike_ascii, n_unlike = b"", [], 0
@@ -108,7 +108,7 @@ def stream_encoding(stream: BufferedIOBase) -> Encoding:
 
 
 def stream_lines(stream: BufferedIOBase, limit: int) -> Iterator[bytes]:
-    """Lines in UTF-8 of a stream that is in UTF-8 or in UTF-16 with a mark, each of at most `limit` + 1 bytes."""
+    """The lines, in UTF-8, of a stream in UTF-8 or in UTF-16 with a mark; each has at most `limit` + 1 bytes."""
     marked = _mark(stream.read(4))
     stream.seek(0)
     if marked is None or marked.name == "utf-8-sig":
@@ -123,7 +123,7 @@ def stream_lines(stream: BufferedIOBase, limit: int) -> Iterator[bytes]:
 
 
 def without_surrogates(text: str) -> str:
-    """Text that UTF-8 can hold: halves of surrogate pairs are joined, and a lone half becomes U+FFFD."""
+    """The text without surrogates, which UTF-8 cannot encode: pairs are joined, and single ones become U+FFFD."""
     try:
         text.encode()
     except UnicodeEncodeError:
@@ -132,7 +132,7 @@ def without_surrogates(text: str) -> str:
 
 
 def _quick(data: bytes) -> Encoding | None:
-    """By mark, or UTF-8 for nearly every file there is."""
+    """The encoding by mark, or UTF-8 for valid UTF-8, which nearly every file is; None otherwise."""
     marked = _mark(data)
     if marked or b"\0" in data[:HEAD]:
         return marked
@@ -187,14 +187,14 @@ def _declared(data: bytes, *, is_markup: bool) -> str | None:
 
 
 def _coding_line(data: bytes) -> re.Match[bytes] | None:
-    """In one of the first two lines, or in one of the last five, where vim looks as well."""
+    """The declaration in one of the first two lines, or in one of the last five, as vim allows."""
     first = data[:1000].split(b"\n", 2)[:2]
     last = data[-1000:].split(b"\n")[-5:] if b"vim" in data[-1000:] else []
     return next((match for match in map(_CODING.search, [*first, *last]) if match), None)
 
 
 def _known(name: bytes) -> str | None:
-    """The codec that is meant, or None where there is none, or it is no encoding of files that begin in ASCII."""
+    """The codec of a declared name; None where there is none or it cannot be that of a file that begins in ASCII."""
     try:
         codec = codecs.lookup(name.decode("ascii", "replace")).name
     except LookupError:
@@ -204,7 +204,7 @@ def _known(name: bytes) -> str | None:
 
 
 def _decodes_nearly(data: bytes, encoding: str) -> bool:
-    """Whether there is hardly a byte in `data` that does not fit the encoding."""
+    """Whether all but a few bytes in `data` are valid in the encoding."""
     try:
         data.decode(encoding)
     except UnicodeDecodeError:
@@ -215,11 +215,11 @@ def _decodes_nearly(data: bytes, encoding: str) -> bool:
 
 
 def _unmarked_utf16(data: bytes) -> Encoding:
-    """UTF-16 by its NULs, most of which stand on one side of the pairs; raises UnreadableError for anything else."""
+    """UTF-16 by its NULs, most of which are at either even or odd offsets; raises UnreadableError otherwise."""
     data = data[: BLOCK & ~1]
     high, low = data[::2].count(0), data[1::2].count(0)
     share = max(high, low) / max(1, len(data) // 2)
-    if share < (0.9 if data.isascii() else 0.1):  # ASCII with NULs strewn in looks like Chinese
+    if share < (0.9 if data.isascii() else 0.1):  # ASCII with some NULs would decode as Chinese
         raise UnreadableError("binary")
     encoding = "utf-16-be" if high > low else "utf-16-le"
     try:
@@ -233,21 +233,21 @@ def _unmarked_utf16(data: bytes) -> Encoding:
 
 
 def _unlike_ascii(data: bytes, limit: int) -> bytes:
-    """The lines of `data` that hold other bytes than ASCII, up to about `limit` bytes."""
+    """The lines of `data` that contain bytes outside ASCII, up to about `limit` bytes."""
     if len(data) <= limit:
         return data
-    lines, size, place = [], 0, 0
-    while size < limit and (match := _NOT_ASCII.search(data, place)):
-        start = max(data.rfind(b"\n", 0, match.start()) + 1, match.start() - 1000, place)
+    lines, size, position = [], 0, 0
+    while size < limit and (match := _NOT_ASCII.search(data, position)):
+        start = max(data.rfind(b"\n", 0, match.start()) + 1, match.start() - 1000, position)
         stop = data.find(b"\n", match.end(), match.end() + limit - size)
-        place = stop + 1 if stop >= 0 else match.end() + limit - size
-        lines.append(data[start:place])
-        size += place - start
+        position = stop + 1 if stop >= 0 else match.end() + limit - size
+        lines.append(data[start:position])
+        size += position - start
     return b"".join(lines)
 
 
 def _detected(sample: bytes) -> str | None:
-    """The encoding of text that is no UTF-8, or None where it cannot be told."""
+    """The encoding of text that is not UTF-8, or None where the detector is not sure."""
     from charset_normalizer import from_bytes
 
     is_western = _is_western(sample)
@@ -264,7 +264,7 @@ def _detected(sample: bytes) -> str | None:
 
 
 def _is_western(sample: bytes) -> bool:
-    """Whether cp1252 makes accented letters and punctuation of the bytes, in the places where those stand."""
+    """Whether in cp1252 the bytes are accented letters and punctuation where these can occur in words."""
     visible = len(sample) - sum(sample.count(blank) for blank in b" \t\r\n")
     if len(_NOT_ASCII.findall(sample)) > WESTERN_SHARE * visible:
         return False

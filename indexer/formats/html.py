@@ -1,16 +1,22 @@
-"""HTML to Markdown: headings, paragraphs, lists, tables and code; without the page's furniture."""
+"""HTML to Markdown: headings, paragraphs, lists, tables and code, without navigation and other parts of the layout."""
 
 import re
+from collections.abc import Iterator
+from typing import TYPE_CHECKING
 
-from selectolax.lexbor import LexborHTMLParser, LexborNode
-
+from indexer.formats.encoding import decode
+from indexer.formats.format import Document, Format, OpenFile
+from indexer.formats.markdown import converted_document
 from indexer.formats.unreadable import UnreadableError
 
-FURNITURE = (
+if TYPE_CHECKING:
+    from selectolax.lexbor import LexborNode
+
+NAVIGATION = (
     "script, style, noscript, template, nav, iframe, svg, button, input, select, datalist, "
     "[role=navigation], [role=search], .related, .sphinxsidebar, .headerlink, .footer, .clearer, .linenos"
 )
-OF_THE_PAGE = {"header", "footer"}  # furniture, unless they belong to a part of the page
+OF_THE_PAGE = {"header", "footer"}  # left out as well, unless they belong to a part of the page
 CONTENT = "[role=main], main"
 PARTS = {"article", "main", "section", "blockquote", "aside"}
 HEADINGS = {f"h{level}": level for level in range(1, 7)}
@@ -19,40 +25,52 @@ BLOCKS = {
     "address", "aside", "caption", "center", "fieldset", "figcaption", "footer", "form", "header", "hgroup", "hr",
     "legend", "menu", "summary", "table",
 }  # fmt: skip
-SPACED = {*BLOCKS, *HEADINGS, "br", "li", "tr", "td", "th", "pre"}  # parts words where all stands in one line
+SPACED = {*BLOCKS, *HEADINGS, "br", "li", "tr", "td", "th", "pre"}  # separate words where all is written in one line
 VOID = {
     "area", "base", "br", "col", "embed", "hr", "img", "input", "link", "meta", "param", "source", "track", "wbr",
 }  # fmt: skip
 CLOSED_BY_NEXT = {"p", "li", "dt", "dd", "tr", "td", "th", "option", "thead", "tbody", "tfoot", "html", "head", "body"}
 STYLING = {"b", "big", "code", "em", "font", "i", "nobr", "s", "small", "strike", "strong", "tt", "u"}
-NEAR = 20  # elements between code and the row it stands in
+NEAR = 20  # at most so many elements are between code and the table row that holds it
 MAX_STEPS = 300_000_000  # sum of the depths of all tags; the parser may look at all open elements at each
-MAX_REOPENED = 2_000_000  # sum of the open styling elements at all tags; a block opens each of them once more
+MAX_REOPENED = 2_000_000  # sum of the open styling elements at all tags; each block opens all of them again
 
 _TAG = re.compile(r"<(/?)([a-zA-Z][^\s/>]*)")
 
 
+class Html(Format):
+    """Web pages."""
+
+    suffixes = frozenset({".html", ".htm", ".xhtml"})
+
+    def read(self, file: OpenFile) -> Iterator[Document]:
+        title, markdown = to_markdown(decode(file.stream.read(), is_markup=True))
+        yield converted_document(file.path, title, markdown)
+
+
 def to_markdown(markup: str) -> tuple[str, str]:
     """Title and Markdown text of a page; raises UnreadableError for one that is nested absurdly deep."""
+    from selectolax.lexbor import LexborHTMLParser
+
     _check_depth(markup)
     tree = LexborHTMLParser(markup)
     title_node = tree.css_first("title")
     title = _in_a_line(title_node.text()) if title_node else ""
     if tree.body is None:
         return title, ""
-    left_out = {node.mem_id for node in tree.css(FURNITURE)}
+    left_out = {node.mem_id for node in tree.css(NAVIGATION)}
     layout = {row.mem_id for row in map(_row_around, tree.css("td pre, th pre")) if row is not None}
     content = {node.mem_id for node in tree.css(CONTENT)}
     writer = _Writer(left_out, layout)
     writer.write(tree.body, content)
-    if content and not writer.text():  # what is marked as content is empty: a script fills it
+    if content and not writer.text():  # the marked content is empty, because a script would fill it
         writer = _Writer(left_out, layout)
         writer.write(tree.body, set())
     return writer.heading or title, writer.text()
 
 
-def _row_around(node: LexborNode) -> LexborNode | None:
-    """The table row that holds code in a cell, whose lines have to be kept."""
+def _row_around(node: "LexborNode") -> "LexborNode | None":
+    """The table row around a cell with code, whose lines have to be kept."""
     above = node.parent
     for _ in range(NEAR):
         if above is None or above.tag == "tr":
@@ -99,15 +117,15 @@ class _Writer:
         self.heading = ""
 
     def text(self) -> str:
-        """All that was written."""
+        """The Markdown that was written so far."""
         lines = "".join(self._parts).split("\n")
         return re.sub(r"\n{3,}", "\n\n", "\n".join(line.rstrip(" \t") for line in lines)).strip()
 
-    def write(self, body: LexborNode, content: set[int]) -> None:
-        """Append what stands in the outermost of the `content` nodes, or in the whole body where there are none."""
+    def write(self, body: "LexborNode", content: set[int]) -> None:
+        """Append the text of the outermost of the `content` nodes, or of the whole body where there are none."""
         open_nodes = [(body, body.iter(include_text=True))]
         outermost = None if content else body.mem_id
-        n_parts = 0  # that are open: their headers and footers are their own
+        n_parts = 0  # open parts, whose headers and footers are kept
         while open_nodes:
             node, children = open_nodes[-1]
             child = next(children, None)
@@ -131,7 +149,7 @@ class _Writer:
                     outermost = child.mem_id
                 open_nodes.append((child, child.iter(include_text=True)))
 
-    def _enter(self, node: LexborNode) -> None:
+    def _enter(self, node: "LexborNode") -> None:
         tag = node.tag or ""
         if self._code_of is not None:
             self._break_code(tag)
@@ -152,7 +170,7 @@ class _Writer:
         elif tag in BLOCKS or tag in ("tr", "td", "th"):
             self._put("\n\n")
 
-    def _leave(self, node: LexborNode) -> None:
+    def _leave(self, node: "LexborNode") -> None:
         tag = node.tag or ""
         if self._code_of is not None:
             if node.mem_id == self._code_of:
@@ -179,12 +197,12 @@ class _Writer:
             self._put(re.sub(r"\s+", " ", text))
 
     def _put(self, text: str) -> None:
-        if self._items and self._items[-1] == len(self._parts):  # the start of an item, which has no blanks before it
+        if self._items and self._items[-1] == len(self._parts):  # an item begins without blanks
             text = text.lstrip()
         if text:
             self._parts.append(text)
 
-    def _is_own_cell(self, node: LexborNode) -> bool:
+    def _is_own_cell(self, node: "LexborNode") -> bool:
         return node.parent is not None and node.parent.mem_id == self._line_of
 
     def _end_line(self, tag: str) -> None:
@@ -198,7 +216,7 @@ class _Writer:
         self._line_of = None
 
     def _break_code(self, tag: str) -> None:
-        """A line end where a line of code is an element of its own."""
+        """Add a line end where each line of code is an element of its own."""
         starts_line = not self._inner or self._inner[-1].endswith("\n")
         if tag == "br" or (tag in SPACED and not starts_line):
             self._inner.append("\n")

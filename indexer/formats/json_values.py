@@ -1,14 +1,14 @@
-"""JSON from files that nobody has checked."""
+"""JSON from files that may be hostile."""
 
 import json
 from typing import Any
 
-LARGE = 1_000_000  # bytes; what is smaller cannot hold enough values to matter
+LARGE = 1_000_000  # bytes; smaller data cannot contain too many values
 MAX_VALUES = 3_000_000  # an empty list of three bytes takes 60 in memory
 
 
 def parse_json(data: bytes) -> Any:
-    """The value that `data` holds; raises ValueError, also for what is nested too deep or holds too many values.
+    """The value in `data`; raises ValueError, also where it is nested too deep or has too many values.
 
     A number of thousands of digits, which Python refuses to convert, becomes a float.
     """

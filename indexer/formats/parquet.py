@@ -1,50 +1,54 @@
-"""Parquet: rows as mappings of the columns that are needed, whatever types they have."""
+"""Parquet: a row is a record, whose values may have any type."""
 
-from collections.abc import Callable, Iterator, Mapping, Sequence
-from io import BufferedIOBase
+from collections.abc import Iterator, Mapping
 from typing import Any
 
+from indexer.formats.format import Document, Format, OpenFile
+from indexer.formats.records import find_columns, row_documents
 from indexer.formats.unreadable import UnreadableError, listed
 
-ROWS = 128  # at a time: a value that is stored once may stand in every row, and is unpacked in each
+ROWS = 128  # at a time, because a value that is stored once may be unpacked in every row
 BUFFER = 1 << 20  # bytes of a column that are read at a time
 
-Choose = Callable[[list[str]], list[str]]
+
+class Parquet(Format):
+    """Parquet tables. The values of the text column must be plain: lists and structures are not text."""
+
+    suffixes = frozenset({".parquet"})
+    streams = True
+
+    def read(self, file: OpenFile) -> Iterator[Document]:
+        yield from row_documents(file, _rows(file))
 
 
-def parquet_rows(
-    stream: BufferedIOBase, choose: Choose, text_columns: str | Sequence[str]
-) -> Iterator[Mapping[str, Any]]:
-    """The columns that `choose` takes from the schema, row by row; raises UnreadableError.
-
-    Of `text_columns` the one that is taken has to hold plain values: lists and structures are no text.
-    """
+def _rows(file: OpenFile) -> Iterator[Mapping[str, Any]]:
+    """The columns that are read, row by row; raises UnreadableError."""
     import pyarrow as pa
     import pyarrow.parquet as pq
 
     try:
-        file = pq.ParquetFile(stream, buffer_size=BUFFER)
-        there = file.schema_arrow
+        table = pq.ParquetFile(file.stream, buffer_size=BUFFER)
+        schema = table.schema_arrow
     except (pa.ArrowException, OSError, ValueError, KeyError, TypeError):
         raise UnreadableError("broken Parquet file") from None
-    names = [str(name) for name in there.names]
-    wanted = [name for name in choose(names) if name in names]
+    names = [str(name) for name in schema.names]
+    wanted = [name for name in find_columns(names, file.columns).names() if name in names]
     text = wanted[0]
-    if (text == text_columns or text in text_columns) and pa.types.is_nested(there.types[names.index(text)]):
-        kind = listed([there.types[names.index(text)]])
-        raise UnreadableError(f"column {listed([text])} holds no text but {kind}")
+    type_of_text = schema.types[names.index(text)]
+    if pa.types.is_nested(type_of_text):
+        raise UnreadableError(f"column {listed([text])} has no text but {listed([type_of_text])}")
     try:
-        for batch in file.iter_batches(ROWS, columns=wanted):
-            held = batch.schema.names
-            values = {name: _values(batch.column(held.index(name)), name) for name in wanted}
-            for place in range(batch.num_rows):
-                yield {name: column[place] for name, column in values.items()}
+        for batch in table.iter_batches(ROWS, columns=wanted):
+            columns = batch.schema.names
+            values = {name: _values(batch.column(columns.index(name)), name) for name in wanted}
+            for row in range(batch.num_rows):
+                yield {name: column[row] for name, column in values.items()}
     except (pa.ArrowException, OSError):
         raise UnreadableError("broken Parquet file") from None
 
 
 def _values(column: Any, name: str) -> list[Any]:
-    """Python values, or text where Python has no such value: a date of the year 20,000, an unknown time zone."""
+    """Python values, or text where Python has no such value, as for a date in the year 20,000."""
     import pyarrow as pa
 
     kind = column.type
@@ -70,8 +74,8 @@ def _replaced(value: bytes | None) -> str | None:
 
 
 def _decoded(values: list[bytes | None], name: str) -> list[Any]:
-    """Many writers leave out that a column of bytes is text in UTF-8."""
+    """The text of bytes: many writers do not declare that a column of bytes is text in UTF-8."""
     try:
         return [None if value is None else value.decode() for value in values]
     except UnicodeDecodeError:
-        raise UnreadableError(f"column {listed([name])} holds bytes that are not UTF-8 text") from None
+        raise UnreadableError(f"column {listed([name])} has bytes that are not UTF-8 text") from None

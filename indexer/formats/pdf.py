@@ -3,13 +3,28 @@
 from collections.abc import Iterator
 from typing import Any
 
+from indexer.formats.format import Document, Format, OpenFile
 from indexer.formats.unreadable import UnreadableError
 
 MAX_PAGES = 50_000
 MAX_CHARACTERS = 100_000_000  # of all pages; a page may draw the same text over and over
 
 
-def pdf_pages(data: bytes) -> tuple[str, list[str]]:
+class Pdf(Format):
+    """PDF with text; a scanned PDF is unreadable."""
+
+    suffixes = frozenset({".pdf"})
+
+    def read(self, file: OpenFile) -> Iterator[Document]:
+        title, pages = _title_and_pages(file.stream.read())
+        starts, offset = [], 0
+        for page in pages:
+            starts.append(offset)
+            offset += len(page) + 2
+        yield Document(file.path, file.path, title or file.name, "\n\n".join(pages), "text", pages=tuple(starts))
+
+
+def _title_and_pages(data: bytes) -> tuple[str, list[str]]:
     """Title and the text of each page, "" for a page that is broken; raises UnreadableError."""
     import pypdfium2
 
@@ -63,5 +78,5 @@ def _text(pdf: Any, number: int) -> str:
 
 
 def _joined(text: str) -> str:
-    """Words that a line end had parted: pdfium marks the hyphen with a control character."""
+    """Join words that a line end has split: pdfium marks the hyphen with a control character."""
     return text.replace("\x02\n", "").replace("\x02", "")

@@ -1,4 +1,4 @@
-"""The one error of reading a file."""
+"""The error for a file that cannot be read, and names from a file in its message."""
 
 from collections.abc import Iterable
 from itertools import islice
@@ -12,7 +12,7 @@ class UnreadableError(Exception):
 
 
 def listed(names: Iterable[object]) -> str:
-    """Names that come from a file, joined for a reason: at most SHOWN_NAMES of them and SHOWN_CHARACTERS in all."""
+    """Names from a file, joined for a message: at most SHOWN_NAMES of them and SHOWN_CHARACTERS in all."""
     first = islice(names, SHOWN_NAMES + 1)
     shown = [" ".join(str(name)[:SHOWN_CHARACTERS].split()) for name in first]
     text = ", ".join(shown[:SHOWN_NAMES])

@@ -1,4 +1,4 @@
-"""Generations on disk: linked from the last one, built aside, swapped in whole."""
+"""Generations on disk: built beside the live one, with links to its files, and swapped in whole."""
 
 import json
 import os
@@ -15,9 +15,10 @@ from cdesearch.store.checksums import MANIFEST
 from cdesearch.store.folder import CURRENT, GENERATIONS, PLAN, current_name, read_small, replace_file, write_new
 from cdesearch.store.index import CONTEXT, connect
 from cdesearch.store.lance_manifest import TABLES
-from indexer.generations.ledger import ours, remove, write_down
+from indexer.generations.ledger import own_generations, record, remove
 
 MAX_PLAN = 16_000_000  # bytes; a plan lists the sources, as a manifest does
+SAMPLE = "context.sample.safetensors"  # in an unfinished generation: the first stage of its context
 
 
 def open_building(
@@ -25,22 +26,22 @@ def open_building(
 ) -> Path:
     """The folder of the generation to build: an unfinished one of the same plan, or a new one that starts as `base`.
 
-    An unfinished one is continued where its tables, by name, have these `columns`; tables not named are not looked at.
-    Other unfinished ones are removed, where the ledger names them.
+    An unfinished one is continued where those of its tables that `columns` names have these columns. Other unfinished
+    ones are removed, where the ledger names them.
     """
     live = _live(folder)
     if live is not None:
-        (live / PLAN).unlink(missing_ok=True)  # killed right after it was swapped in
-    others = [generation for generation in ours(folder) if generation != live]
+        (live / PLAN).unlink(missing_ok=True)  # left where a run was killed right after the swap
+    others = [generation for generation in own_generations(folder) if generation != live]
     for generation in others:
         if _plan(generation) == plan and _fits(generation, columns or {}):
             return generation
     remove(folder, [one for one in others if (one / PLAN).exists() or not (one / MANIFEST).exists()])
     building = folder / GENERATIONS / uuid4().hex[:12]
-    write_down(folder, building)
+    record(folder, building)
     building.mkdir()
     if base is not None:
-        # Lance writes each file once, so a link to it is as good as a copy.
+        # Lance never changes a file, so that a link can take the place of a copy.
         link_or_copy(base / CONTEXT, building / CONTEXT)
         shutil.copytree(base / TABLES, building / TABLES, copy_function=link_or_copy)
     write_new(building / PLAN, json.dumps(plan))  # last: a half-copied folder has no plan
@@ -53,17 +54,17 @@ def discard(folder: Path, building: Path) -> None:
 
 
 def swap_in(folder: Path, building: Path) -> None:
-    """Make the finished build the live generation, at once; the one before stays for readers that have it open."""
+    """Make the finished build the live generation in one step; the previous one stays for readers that have it open."""
     before = _live(folder)
     _flush(building)
     replace_file(folder / CURRENT, building.name + "\n")
     _sync(folder)
     (building / PLAN).unlink()
-    remove(folder, [old for old in ours(folder) if old not in (before, building)])
+    remove(folder, [old for old in own_generations(folder) if old not in (before, building)])
 
 
 def _live(folder: Path) -> Path | None:
-    """The live generation; None where CURRENT names none, for a rebuild may start from a damaged index."""
+    """The live generation; None where CURRENT names none, because a rebuild may start from a damaged index."""
     try:
         name = current_name(folder)
     except IndexStateError:
@@ -79,19 +80,19 @@ def _plan(generation: Path) -> Any:
 
 
 def _fits(generation: Path, columns: Mapping[str, pa.Schema]) -> bool:
-    """Whether a build can go on with these tables: somebody else may have put them there."""
+    """Whether a build can continue with the tables in its folder, which somebody else may have put there."""
     if not (generation / TABLES).is_dir():
-        return True  # stopped before there were any
+        return True  # the build was stopped before it made tables
     try:
         database = connect(generation)
-        there = [name for name in columns if (generation / TABLES / f"{name}.lance").is_dir()]
-        return all(database.open_table(name).schema.equals(columns[name]) for name in there)
+        present = [name for name in columns if (generation / TABLES / f"{name}.lance").is_dir()]
+        return all(database.open_table(name).schema.equals(columns[name]) for name in present)
     except (IndexStateError, ValueError, RuntimeError, OSError):
         return False
 
 
 def link_or_copy(source: str | Path, target: str | Path) -> None:
-    """Give a file a second name, or copy it where the file system has no links."""
+    """Make a hard link to a file, or a copy where the file system has no links."""
     try:
         os.link(source, target)
     except OSError:  # a file system without links
@@ -99,13 +100,13 @@ def link_or_copy(source: str | Path, target: str | Path) -> None:
 
 
 def _flush(folder: Path) -> None:
-    """Bring what is new in `folder` to the disk itself; files with a second link are there already."""
-    for place, _, files in os.walk(folder):
+    """Flush the new files in `folder` to the disk; files with a second link are flushed already."""
+    for parent, _, files in os.walk(folder):
         for name in files:
-            file = Path(place) / name
+            file = Path(parent) / name
             if file.stat().st_nlink == 1:
                 _sync(file)
-        _sync(Path(place))
+        _sync(Path(parent))
 
 
 def _sync(path: Path) -> None:

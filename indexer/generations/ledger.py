@@ -1,6 +1,6 @@
-"""Which generations of an index are ours? Only those that this list names are ever removed.
+"""The list of the generations that this project has made. Only these are ever removed.
 
-A name is written down before its folder is made.
+A name is recorded before its folder is made.
 """
 
 import json
@@ -16,26 +16,26 @@ from cdesearch.store.folder import GENERATIONS, is_generation_name, read_small, 
 LEDGER = "generations.json"
 
 
-def ours(folder: Path) -> list[Path]:
-    """The generations of the ledger that are there as real folders, oldest first.
+def own_generations(folder: Path) -> list[Path]:
+    """The generations in the ledger that exist as real folders, oldest first.
 
-    A ledger that cannot be read names none: then nothing is removed.
+    Where the ledger cannot be read, there are none, and nothing is removed.
     """
     generations = (folder / GENERATIONS / name for name in _names(folder))
     return [generation for generation in generations if generation.is_dir() and not generation.is_symlink()]
 
 
-def write_down(folder: Path, generation: Path) -> None:
+def record(folder: Path, generation: Path) -> None:
     """Add a generation that is about to be made."""
-    _save(folder, [*(one.name for one in ours(folder)), generation.name])
+    _save(folder, [*(one.name for one in own_generations(folder)), generation.name])
 
 
 def remove(folder: Path, unwanted: Iterable[Path]) -> None:
-    """Delete those of `unwanted` that the ledger names; all others stay. What a reader holds open may stay for now."""
-    known = set(ours(folder))
+    """Delete those of `unwanted` that are in the ledger. One that a reader has open may remain until the next call."""
+    known = set(own_generations(folder))
     for generation in known.intersection(unwanted):
         shutil.rmtree(generation, ignore_errors=True)
-    _save(folder, [generation.name for generation in ours(folder)])
+    _save(folder, [generation.name for generation in own_generations(folder)])
 
 
 def _names(folder: Path) -> list[str]:

@@ -1,4 +1,4 @@
-"""One run at a time writes into an index folder, which is made where it is missing, checked, and locked."""
+"""The lock of an index folder, which is made and checked first: one run at a time writes into it."""
 
 import errno
 import os
@@ -31,32 +31,33 @@ from cdesearch.store.folder import (
     read_small,
     write_new,
 )
-from indexer.generations.ledger import ours, remove
+from indexer.generations.generation import SAMPLE
+from indexer.generations.ledger import own_generations, remove
 
-WORTH_KEEPING = ("context.bare.safetensors", "tables/own_vectors.lance/data")  # of a build: what the model has made
+WORTH_KEEPING = (SAMPLE, "tables/own_vectors.lance/data")  # the parts of an unfinished build that the model has made
 
 
 @contextmanager
 def locked(folder: Path, wait: bool) -> Iterator[None]:
-    """Hold the index for writing, and make its folder where there is none.
+    """Lock the index for writing, and make its folder where there is none.
 
-    Where this run made it and fails before anything is embedded, all that it made is removed again. Raises
-    IndexBusyError, StorageError where nothing can be written, InputError for a folder that is no index, and
-    IndexUntrustedError for one that holds links.
+    Where this run has made the folder and fails before anything is embedded, everything that it made is removed.
+    Raises IndexBusyError, StorageError where nothing can be written, InputError for a folder that is not an index, and
+    IndexUntrustedError for one that contains links.
     """
     made: list[Path] = []  # by this run, in this order
-    held = False
+    is_locked = False
     try:
         _prepare(folder, made)
         with FileLock(folder / "lock", timeout=-1 if wait else 0):
-            held = True
+            is_locked = True
             try:
-                if not os.path.lexists(folder / MARKER):  # whoever held the lock has removed what it had made
+                if not os.path.lexists(folder / MARKER):  # the run that had the lock before has removed the folder
                     _prepare(folder, made)
                 write_new(folder / "lock.holder", f"process {os.getpid()}, since {datetime.now():%Y-%m-%d %H:%M}")
                 yield
-            finally:  # under the lock: nobody else may be using the folder yet
-                _take_back(folder, made)
+            finally:  # still under the lock, so that no other run uses the folder
+                _remove_made(folder, made)
     except Timeout:
         raise IndexBusyError(
             f"Another run is indexing into {folder} ({_holder(folder)}).", "Wait for it to end, or add --wait."
@@ -67,20 +68,21 @@ def locked(folder: Path, wait: bool) -> Iterator[None]:
             raise
         raise understood from error
     finally:
-        if os.name == "nt" if held else not os.path.lexists(folder / "lock"):  # Windows removes no lock that is held
-            _take_back(folder, made)
+        # Windows cannot remove the lock file while it is locked.
+        if os.name == "nt" if is_locked else not os.path.lexists(folder / "lock"):
+            _remove_made(folder, made)
 
 
 def _prepare(folder: Path, made: list[Path]) -> None:
-    """Make the folder and its marker where they are missing, and look through it; adds what is new to `made`."""
+    """Make the folder and its marker where they are missing, and check it; adds what is new to `made`."""
     check_path(folder)
     check_not_linked(folder)
-    for place in reversed([folder, *folder.parents]):
-        if not place.exists():
-            place.mkdir(exist_ok=True)
-            made.append(place)
+    for parent in reversed([folder, *folder.parents]):
+        if not parent.exists():
+            parent.mkdir(exist_ok=True)
+            made.append(parent)
     if not folder.is_dir():
-        raise InputError(f"{folder} is a file, and no place for an index.", "Name a folder with --index DIR.")
+        raise InputError(f"{folder} is a file, not a folder for an index.", "Name a folder with --index DIR.")
     if _is_unmarked(folder):
         made.append(folder / MARKER)
         write_new(folder / MARKER, MARK)
@@ -90,7 +92,7 @@ def _prepare(folder: Path, made: list[Path]) -> None:
         if os.path.lexists(folder / CURRENT) or isinstance(error, IndexUntrustedError):
             raise
         raise InputError(
-            f"{folder} is not empty and holds no index, so nothing is written there.",
+            f"{folder} is not empty and is not an index, so nothing is written there.",
             "Name another place with --index DIR.",
         ) from None
     _check_entries(folder)
@@ -100,7 +102,7 @@ def _prepare(folder: Path, made: list[Path]) -> None:
 
 
 def _is_unmarked(folder: Path) -> bool:
-    """Whether the folder is empty, but for a marker that was written in part, or a lock that was just made."""
+    """Whether the folder is empty, apart from a marker that was written in part or a lock that was just made."""
     entries = set(os.listdir(folder))  # noqa: PTH208 (names)
     if not entries <= {MARKER, "lock"}:
         return False
@@ -110,7 +112,7 @@ def _is_unmarked(folder: Path) -> bool:
 
 
 def _check_entries(folder: Path) -> None:
-    """Raise IndexUntrustedError where what this run may write, read or remove is no plain file or real folder."""
+    """Raise IndexUntrustedError where a path that this run may write, read or remove is not a plain file or folder."""
     for file in known_entries(folder):
         check_not_linked(file)
         if not file.is_file():
@@ -119,10 +121,10 @@ def _check_entries(folder: Path) -> None:
             raise IndexUntrustedError(f"{file} is a second name of another file.", "Remove it.")
     generations = folder / GENERATIONS
     check_not_linked(generations)
-    with suppress(IndexStateError):  # a damaged CURRENT is told where it is needed
+    with suppress(IndexStateError):  # a damaged CURRENT is reported where it is needed
         if (name := current_name(folder)) and (generations / name).exists():
             check_tree(generations / name)
-    for generation in ours(folder):
+    for generation in own_generations(folder):
         check_tree(generation)
 
 
@@ -133,39 +135,40 @@ def _holder(folder: Path) -> str:
         return "just started"
 
 
-def _take_back(folder: Path, made: list[Path]) -> None:
-    """Remove what this run has made of an index folder, unless a generation went live or something is worth keeping."""
-    if os.path.lexists(folder / CURRENT) or not made or any(_is_worth_keeping(one) for one in ours(folder)):
+def _remove_made(folder: Path, made: list[Path]) -> None:
+    """Remove what this run has made, unless a generation is live or the model has made something worth keeping."""
+    if os.path.lexists(folder / CURRENT) or not made or any(_is_worth_keeping(one) for one in own_generations(folder)):
         return
-    with suppress(OSError):  # something else lies there by now: it stays
+    with suppress(OSError):  # a folder that contains other files by now is kept
         if folder / MARKER in made:
-            if generations := ours(folder):  # else a full disk would not even take the empty ledger
+            # Without generations the ledger is not written, because a full disk may have no space for it.
+            if generations := own_generations(folder):
                 remove(folder, generations)
             if (folder / GENERATIONS).is_dir():
                 (folder / GENERATIONS).rmdir()
             for name in KNOWN_FILES[::-1]:  # the marker last
                 (folder / name).unlink(missing_ok=True)
-        for place in reversed(made):
-            if place.is_dir():
-                place.rmdir()
+        for path in reversed(made):
+            if path.is_dir():
+                path.rmdir()
 
 
 def _is_worth_keeping(generation: Path) -> bool:
-    return any(_holds_something(generation / name) for name in WORTH_KEEPING)
+    return any(_is_not_empty(generation / name) for name in WORTH_KEEPING)
 
 
-def _holds_something(path: Path) -> bool:
+def _is_not_empty(path: Path) -> bool:
     return path.is_file() or (path.is_dir() and any(path.iterdir()))
 
 
 def _storage_error(folder: Path, error: Exception) -> StorageError | None:
-    """What a person can do about it, where it is the disk; LanceDB and Arrow wrap the system's error in their own."""
+    """The error for a full or read-only disk, or None; LanceDB and Arrow wrap the system's error in their own."""
     code = getattr(error, "errno", None)
     text = str(error).lower()
     if code in (errno.ENOSPC, errno.EDQUOT) or "no space left" in text or "quota exceeded" in text:
         return StorageError(f"The disk of {folder} is full.", "Free some space and run the same command: it continues.")
     if code in (errno.EACCES, errno.EPERM, errno.EROFS) or "read-only file system" in text:
         file = Path(getattr(error, "filename", None) or folder)
-        if file.is_relative_to(folder) or folder.is_relative_to(file):  # and not one of the documents
+        if file.is_relative_to(folder) or folder.is_relative_to(file):  # not where a document cannot be read
             return StorageError(f"{folder} cannot be written.", "Name another place with --index DIR.")
     return None

@@ -1,4 +1,4 @@
-"""Tables of a generation: rows in, rows out, full-text and vector index, tidied."""
+"""The LanceDB tables of a generation: their rows, their full-text and vector indexes, and their compaction."""
 
 import os
 import shutil
@@ -14,7 +14,8 @@ from cdesearch.context.vectors import Floats
 from cdesearch.store.index import connect
 from cdesearch.store.schema import DOCUMENT_SCHEMA, chunk_schema
 
-# Measured on 2 busy cores, 384 dimensions, 100 neighbours, median ms (and seconds to build, bytes to vectors):
+# Vector indexes on 2 busy cores, 384 dimensions, 100 neighbours: median ms of a search by the number of chunks, in
+# parentheses seconds to build, then the size of the index relative to that of the vectors:
 #                         10,000      50,000     100,000
 #   flat                       9          33          74
 #   IVF_HNSW_SQ, refined       7 (4 s)   6.5 (23 s)  6.8 (27 s in 16 parts, 74 s in one), 0.36; recall@10 .998
@@ -22,8 +23,8 @@ from cdesearch.store.schema import DOCUMENT_SCHEMA, chunk_schema
 #   IVF_SQ, refined           10         28          50 (20 s), 0.51
 #   IVF_PQ 96, refined         6         12          11 (378 s), 0.14; recall@10 .997
 VECTOR_INDEX_FROM = 10_000
-CHUNKS_PER_GRAPH = 50_000  # small graphs build faster, but a search looks into all of them: 12 ms in 17, 8 ms in 2
-# Every update adds a small graph and a small data file. This many are merged into one again.
+CHUNKS_PER_GRAPH = 50_000  # small graphs build faster, but a search visits all of them: 12 ms for 17, 8 ms for 2
+# Every update adds a small graph. More than this many are merged into one.
 MOST_GRAPHS = 32
 NAMES_PER_QUERY = 1000
 
@@ -38,7 +39,7 @@ class Tables:
         self.chunks: Any = self._database.create_table("chunks", schema=self._schema, exist_ok=True)
 
     def vectors_of(self, ids: Sequence[str]) -> dict[str, Floats]:
-        """Vectors by chunk id."""
+        """The vectors (d,) of chunks, by chunk id."""
         found: dict[str, Floats] = {}
         for names in sql_lists(ids):
             rows = self.chunks.search().where(f"id IN ({names})").select(["id", "vector"]).limit(len(ids)).to_arrow()
@@ -52,19 +53,19 @@ class Tables:
         self.chunks.add(pa.Table.from_arrays([*rows.columns, column], schema=self._schema))
 
     def copy(self, table: Any, ids: Iterable[str]) -> None:
-        """Append chunks of another generation."""
+        """Append the chunks with these ids from the table of another generation."""
         for names in sql_lists(sorted(ids)):
             self.chunks.add(table.search().where(f"id IN ({names})").limit(NAMES_PER_QUERY).to_arrow())
 
     def delete(self, ids: Iterable[str]) -> None:
-        """Remove chunks."""
+        """Remove the chunks with these ids."""
         for names in sql_lists(sorted(ids)):
             self.chunks.delete(f"id IN ({names})")
 
     def write_documents(self, rows: list[dict[str, Any]]) -> None:
         """Replace the documents table."""
         documents = pa.Table.from_pylist(rows, schema=DOCUMENT_SCHEMA)
-        _tidy(self._database.create_table("documents", data=documents, mode="overwrite"))
+        _compact(self._database.create_table("documents", data=documents, mode="overwrite"))
 
     def finish(self) -> None:
         """Bring both indexes up to date, merge small files and drop every old table version."""
@@ -74,10 +75,10 @@ class Tables:
     def _update_indexes(self) -> None:
         from lancedb.index import FTS, HnswSq
 
-        _tidy(self.chunks)
+        _compact(self.chunks)
         graphs = {index.name: index.num_segments for index in self.chunks.list_indices()}
         n_chunks = self.chunks.count_rows()
-        # New indexes come last: tidying after them would make them once more, at the cost of time and memory.
+        # New indexes come last, because a compaction after them would build them a second time.
         if "text_idx" not in graphs:
             self.chunks.create_index("text", config=FTS(with_position=False), name="text_idx")
         if n_chunks >= VECTOR_INDEX_FROM and not 0 < graphs.get("vector_idx", 0) <= MOST_GRAPHS:
@@ -88,7 +89,7 @@ class Tables:
 
 @contextmanager
 def _temporary_files_in(folder: Path) -> Iterator[None]:
-    """Let Lance keep what it shuffles in `folder` and not in the system's place, where other users can read it."""
+    """Let Lance write its temporary files to `folder`, because other users can read those in the system's folder."""
     before = {name: os.environ.get(name) for name in ("TMPDIR", "TMP", "TEMP")}
     shutil.rmtree(folder, ignore_errors=True)  # of a run that was killed
     folder.mkdir(mode=0o700)
@@ -109,8 +110,8 @@ def identities(table: Any) -> pa.Table:
     return table.search().select(["id", "document_id", "path"]).limit(table.count_rows()).to_arrow()
 
 
-def _tidy(table: Any) -> None:
-    """Merge small files and drop every version but the last. Nobody else has this generation open."""
+def _compact(table: Any) -> None:
+    """Merge small files and drop every version but the last. No other process has this generation open."""
     # Twice: versions are dropped before indexes are merged, so the second call drops what the first replaced.
     for _ in range(2):
         table.optimize(cleanup_older_than=timedelta(milliseconds=1), delete_unverified=True)

@@ -18,25 +18,25 @@ def doctor(
     folder: Annotated[
         Path | None, typer.Option("--index", help="Index folder; default: the nearest one upward.")
     ] = None,
-    repair: Annotated[bool, typer.Option("--repair", help="Mend it from what is sound.")] = False,
+    repair: Annotated[bool, typer.Option("--repair", help="Repair the index from its sound parts.")] = False,
     wait: Annotated[bool, typer.Option("--wait", help="Wait for another run on the same index.")] = False,
     as_json: Annotated[bool, typer.Option("--json", help="One JSON object on stdout.")] = False,
 ) -> None:
-    """Say what is damaged in an index. Every byte of it is read; the exit code is 2 where something is damaged."""
+    """Check every byte of an index for damage. The exit code is 2 if there is any."""
+    from cdesearch.progress import shown_on_stderr
     from indexer.health.doctor import diagnose, locate
-    from indexer.health.repair import repair as mend
-    from indexer.progress import shown_on_stderr
+    from indexer.health.repair import repair as repair_index
 
     folder = locate(folder)
     steps: list[str] = []
     if repair:
 
-        def say(step: str) -> None:
+        def report_step(step: str) -> None:
             steps.append(step)
             print(step, file=sys.stderr)  # noqa: T201 (for a person)
 
         with shown_on_stderr() as progress:
-            mend(folder, wait, progress, say)
+            repair_index(folder, wait, progress, report_step)
     diagnosis = diagnose(folder)
     if as_json:
         print_json(_as_json(diagnosis, steps))
@@ -56,7 +56,7 @@ def _lines(diagnosis: "Diagnosis") -> list[str]:
     if diagnosis.is_sound and live and live.manifest:
         counts = f"{counted(live.manifest.n_documents, 'document')}, {counted(live.manifest.n_chunks, 'chunk')}"
         return [*lines, f"The index in {diagnosis.folder} is sound: {counts}."]
-    return [*lines, f"The index in {diagnosis.folder} is damaged. `cdesearch doctor --repair` mends it."]
+    return [*lines, f"The index in {diagnosis.folder} is damaged. Run `cdesearch doctor --repair`."]
 
 
 def _as_json(diagnosis: "Diagnosis", steps: list[str]) -> dict[str, object]:

@@ -1,4 +1,4 @@
-"""Is an index sound? Every file against its checksum, every table against the manifest, every search by trying it."""
+"""Is an index sound? Files are compared with their checksums, tables with the manifest, and searches are tried."""
 
 from collections.abc import Iterator
 from dataclasses import dataclass
@@ -14,7 +14,8 @@ from cdesearch.errors import (
     IndexStateError,
     IndexUntrustedError,
 )
-from cdesearch.store.checksums import MANIFEST, ChecksumsError, Damage, find_damage, is_panic, read_checksums
+from cdesearch.store.checksums import MANIFEST, ChecksumsError, read_checksums
+from cdesearch.store.damage import Damage, find_damage, is_panic
 from cdesearch.store.folder import (
     CHECKSUMS,
     FOLDER,
@@ -40,12 +41,12 @@ class Examined:
 
     @property
     def is_sound(self) -> bool:
-        """Is everything as it was written?"""
+        """Whether every file is as it was written."""
         return not self.damages
 
     @cached_property
     def manifest(self) -> Manifest | None:
-        """Its manifest; None where that is damaged."""
+        """The manifest of the generation; None where it is damaged."""
         if any(damage.file in (CHECKSUMS, MANIFEST) for damage in self.damages):
             return None
         return Manifest.load(self.generation / MANIFEST)
@@ -53,31 +54,31 @@ class Examined:
 
 @dataclass(frozen=True, slots=True)
 class Diagnosis:
-    """What is wrong with an index."""
+    """The result of examining an index."""
 
     folder: Path
-    problem: str  # with the index as a whole: no generation is live; else empty
+    problem: str  # why no generation is live; "" where one is
     live: Examined | None
-    others: tuple[Examined, ...]  # finished ones that are not live, the newest first
+    others: tuple[Examined, ...]  # finished generations that are not live, the newest first
 
     @property
     def damages(self) -> tuple[Damage, ...]:
-        """Of the live generation."""
+        """The damages of the live generation."""
         return self.live.damages if self.live else ()
 
     @property
     def is_sound(self) -> bool:
-        """Are queries answered as they were when the index was written?"""
+        """Whether queries are answered as they were when the index was written."""
         return not self.problem and self.live is not None and self.live.is_sound
 
 
 def locate(path: Path | None) -> Path:
-    """The index folder that `path` is or holds, or the nearest one upward; CURRENT may be missing.
+    """The index folder at or in `path`, or the nearest one upward without a path; CURRENT may be missing.
 
     Raises IndexNotFoundError.
     """
     start = absolute(path or Path.cwd())
-    candidates = [start, start / FOLDER] if path else [place / FOLDER for place in (start, *start.parents)]
+    candidates = [start, start / FOLDER] if path else [parent / FOLDER for parent in (start, *start.parents)]
     for folder in candidates:
         if (folder / GENERATIONS).is_dir():
             return folder
@@ -88,8 +89,8 @@ def locate(path: Path | None) -> Path:
 def diagnose(folder: Path) -> Diagnosis:
     """Read every file of every finished generation and try the live one; raises IndexStateError where there is none.
 
-    Raises IndexUntrustedError where a generation holds links or names data elsewhere: it is not damaged but forged, and
-    neither read nor mended.
+    Raises IndexUntrustedError where a generation contains links or names data elsewhere: it is then not damaged but
+    forged, and neither read nor repaired.
     """
     problem = ""
     check_not_linked(folder)
@@ -107,14 +108,14 @@ def diagnose(folder: Path) -> Diagnosis:
     others.sort(key=lambda one: one.manifest.updated if one.manifest else 0, reverse=True)
     examined = _examine(live) if live else None
     if examined and not examined.is_sound:
-        problem = ""  # the files that are damaged say more
+        problem = ""  # the list of damaged files says more
     elif examined and not problem:
         examined = Examined(examined.generation, tuple(_try(folder)))
     return Diagnosis(folder, problem, examined, tuple(others))
 
 
 def _named_by_current(folder: Path) -> Path | None:
-    """The live generation, damaged or not; None where CURRENT names none that is there."""
+    """The live generation, damaged or not; None where CURRENT names none that exists."""
     try:
         name = current_name(folder)
     except (IndexStateError, OSError):
@@ -139,7 +140,7 @@ def _examine(generation: Path) -> Examined:
 
 
 def _try(folder: Path) -> Iterator[Damage]:
-    """What does not work though every file is as it was written."""
+    """What does not work although every file is as it was written."""
     try:
         index = Index(folder)
         manifest = index.manifest
@@ -169,7 +170,7 @@ def _missing_indexes(chunks: Any, n_chunks: int) -> Iterator[Damage]:
 
 
 def _unanswered(chunks: Any, context: Context) -> Iterator[Damage]:
-    """Ask for a chunk by its own words, and for the neighbours of its vector."""
+    """Search for a chunk by its own words, and for the neighbours of its vector."""
     (row,) = chunks.search().select(["text", "vector"]).limit(1).to_list()
     words = " ".join(row["text"].split()[:20])
     if any(map(str.isalnum, words)) and not chunks.search(words, query_type="fts").limit(1).to_list():

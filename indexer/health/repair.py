@@ -1,4 +1,4 @@
-"""Mend a damaged index from what is sound in it."""
+"""Repair a damaged index from its sound parts."""
 
 import shutil
 from collections import Counter
@@ -10,6 +10,7 @@ from typing import Any
 import pyarrow as pa
 
 from cdesearch.errors import IndexDamagedError
+from cdesearch.progress import Progress
 from cdesearch.store.checksums import MANIFEST, write_checksums
 from cdesearch.store.file_account import FILES, read_files, write_files
 from cdesearch.store.folder import PLAN, REBUILD, write_new
@@ -21,60 +22,66 @@ from indexer.generations.lock import locked
 from indexer.generations.tables import Tables
 from indexer.health.doctor import Diagnosis, Examined, diagnose
 from indexer.plan import Record
-from indexer.progress import Progress
 from indexer.settings import Options
 
-# What is made from the rows of the chunks table, or is not needed to read them.
+# Files that are derived from the rows of the chunks table, or not needed to read them.
 DERIVED = (
     "tables/chunks.lance/_indices",
     "tables/chunks.lance/_transactions/",
     "tables/chunks.lance/_versions/latest_version_hint.json",
 )
-LISTS = ("tables/documents.lance", FILES)  # which the next update makes again from the sources
+LISTS = ("tables/documents.lance", FILES)  # the next update writes these again from the sources
 BATCH = 4096  # chunks that are copied together
 
 
-def repair(folder: Path, wait: bool, progress: Progress, say: Callable[[str], None]) -> None:
-    """Make the index in `folder` sound with as little new work as possible; `say` is told each step.
+def repair(folder: Path, wait: bool, progress: Progress, report_step: Callable[[str], None]) -> None:
+    """Make the index in `folder` sound with as little new work as possible; each step is passed to `report_step`.
 
-    Search indexes are made again from the chunks. Where chunks, context or manifest are damaged, the generation before
-    is made live and brought up to date. Failing that, the index is built again from its sources with its own settings.
-    Raises IndexDamagedError where even these are lost.
+    Search indexes are built again from the chunks. Where chunks, context or manifest are damaged, the previous
+    generation is made live and updated. Failing that, the index is built again from its sources with its own settings.
+    Raises IndexDamagedError where even the settings are lost.
     """
     options = Options(index=folder, wait=wait)
     with locked(folder, wait):
         found = diagnose(folder)
         if found.is_sound:
-            say("Nothing is damaged.")
+            report_step("Nothing is damaged.")
             return
         whole = next((one for one in found.others if one.is_sound), None)
         if found.live and _has_sound_chunks(found.live):
-            needs_update = _mend(folder, found.live, progress, say)
+            needs_update = _rebuild_from_chunks(folder, found.live, progress, report_step)
         elif whole:
             _make_live(folder, whole.generation)
-            say("The generation before is whole, and is live again.")
+            report_step("The previous generation is whole, and is live again.")
             needs_update = True
         elif found.live and found.live.manifest:
             options = replace(options, rebuild=True)
-            say("The index is built again from its sources, with the settings that it had.")
+            report_step("The index is built again from its sources, with its own settings.")
             needs_update = True
         else:
             raise _lost(found)
     if needs_update:
-        say(_told(build([], options, progress)))
+        try:
+            report = build([], options, progress)
+        except IndexDamagedError:
+            if options.rebuild:
+                raise
+            report_step("That generation cannot be updated. The index is built again from its sources.")
+            report = build([], replace(options, rebuild=True), progress)
+        report_step(_result(report))
 
 
 def _has_sound_chunks(live: Examined) -> bool:
     return live.manifest is not None and all(damage.file.startswith((*DERIVED, *LISTS)) for damage in live.damages)
 
 
-def _mend(folder: Path, live: Examined, progress: Progress, say: Callable[[str], None]) -> bool:
-    """Copy the chunks into a new generation and index them anew; returns whether an update has to follow."""
+def _rebuild_from_chunks(folder: Path, live: Examined, progress: Progress, report_step: Callable[[str], None]) -> bool:
+    """Copy the chunks into a new generation and index them again; returns whether an update has to follow."""
     manifest = live.manifest
     assert manifest is not None
     has_lists = not any(damage.file.startswith(LISTS) for damage in live.damages)
     building = open_building(folder, None, {"mends": live.generation.name})
-    shutil.rmtree(building / "tables", ignore_errors=True)  # of a repair that was stopped
+    shutil.rmtree(building / "tables", ignore_errors=True)  # left by a repair that was stopped
     database = connect(live.generation, NAMES if has_lists else {"chunks.lance"})
     chunks = database.open_table("chunks")
     tables = Tables(building, chunks.schema.field("vector").type.list_size)
@@ -86,15 +93,15 @@ def _mend(folder: Path, live: Examined, progress: Progress, say: Callable[[str],
     tables.write_documents(documents)
     progress.stage("Indexing words", None)
     tables.finish()
-    (building / CONTEXT).unlink(missing_ok=True)  # of a repair that was stopped
+    (building / CONTEXT).unlink(missing_ok=True)  # left by a repair that was stopped
     link_or_copy(live.generation / CONTEXT, building / CONTEXT)
     write_files(list(read_files(live.generation)) if has_lists else [], building / FILES)
     replace(manifest, n_documents=len(documents)).save(building / MANIFEST)
     write_checksums(building, None)
     swap_in(folder, building)
-    say("The search indexes were made again from the chunks; nothing was embedded.")
+    report_step("The search indexes were built again from the chunks; nothing was embedded.")
     if not has_lists:
-        say("The lists of documents and files are made again from the sources.")
+        report_step("The lists of documents and files are written again from the sources.")
     return not has_lists
 
 
@@ -106,7 +113,7 @@ def _batches(chunks: Any) -> Iterator[pa.Table]:
 
 
 def _documents_of(chunks: Any) -> list[Record]:
-    """The documents that hold the chunks. Their files count as changed, so that the next update reads them."""
+    """The documents of the chunks. Their files count as changed, so that the next update reads them."""
     rows = chunks.search().select(["document_id", "path"]).limit(chunks.count_rows()).to_arrow()
     lengths = Counter(zip(rows["document_id"].to_pylist(), rows["path"].to_pylist(), strict=True))
     unknown = {"title": "", "size": -1, "mtime_ns": 0, "file_hash": "", "n_records": 1}
@@ -117,7 +124,7 @@ def _documents_of(chunks: Any) -> list[Record]:
 
 
 def _make_live(folder: Path, generation: Path) -> None:
-    write_new(generation / PLAN, "{}")  # what a build has, up to the moment when it is live
+    write_new(generation / PLAN, "{}")  # a build has this file until it is live
     swap_in(folder, generation)
 
 
@@ -126,7 +133,7 @@ def _lost(found: Diagnosis) -> IndexDamagedError:
     return IndexDamagedError(f"{cause} Its settings are lost, and no generation of it is whole.", REBUILD)
 
 
-def _told(report: Report) -> str:
+def _result(report: Report) -> str:
     if not report.changed:
         return "It is up to date."
     return f"It is up to date: {report.n_chunks:,} chunks, {report.embedded:,} of them embedded now."

@@ -1,4 +1,4 @@
-"""How much a file may cost, and how a worker is held to it."""
+"""How much time and memory a file may cost, and how a worker is kept within these limits."""
 
 import ctypes
 import os
@@ -12,27 +12,27 @@ PR_SET_PDEATHSIG = 1
 
 @dataclass(frozen=True, slots=True)
 class Limits:
-    """What reading one file may take."""
+    """The limits of reading one file."""
 
     seconds: float = 60  # without progress: without a chunk, and in files of records without a byte read
-    memory_bytes: int = 2_000_000_000  # above what a worker needs for itself; on Linux alone
-    characters: int = 200_000_000  # of text in one document: what a small file may unpack to
+    memory_bytes: int = 2_000_000_000  # above what a worker needs for itself; only on Linux
+    characters: int = 200_000_000  # of text in one document, because a small file may unpack to a huge one
 
 
 def bound_memory(limits: Limits) -> None:
-    """Let this process have no more than the limit on top of what it has now. Only Linux counts as we need it."""
-    held = data_bytes()
-    if held is not None:
+    """Limit the memory of this process to what it has now and the limit on top. Only Linux can do this."""
+    present = data_bytes()
+    if present is not None:
         import resource
 
         _, hard = resource.getrlimit(resource.RLIMIT_DATA)
-        wanted = held + limits.memory_bytes
+        wanted = present + limits.memory_bytes
         if hard == resource.RLIM_INFINITY or wanted < hard:
             resource.setrlimit(resource.RLIMIT_DATA, (wanted, hard))
 
 
 def data_bytes() -> int | None:
-    """The writable memory that this process holds, as RLIMIT_DATA counts it; None where the system does not say."""
+    """Bytes of writable memory of this process, as RLIMIT_DATA counts them; None where the system does not tell."""
     if sys.platform != "linux":
         return None
     try:
@@ -45,7 +45,7 @@ def data_bytes() -> int | None:
 
 
 def die_with(parent: int) -> None:
-    """End this process when the one that started it ends, however busy this one is. Linux alone can promise that.
+    """End this process when its parent ends, however busy this process is. Only Linux guarantees that.
 
     Elsewhere a worker ends when it next looks for a task.
     """
@@ -55,5 +55,5 @@ def die_with(parent: int) -> None:
         ctypes.CDLL(None).prctl(PR_SET_PDEATHSIG, signal.SIGKILL, 0, 0, 0)
     except (OSError, AttributeError):
         return
-    if os.getppid() != parent:  # it ended before the call
+    if os.getppid() != parent:  # the parent ended before the call
         os._exit(0)

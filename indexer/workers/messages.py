@@ -1,6 +1,6 @@
-"""What the pool and its workers say to each other: a header in JSON, and Arrow record batches behind it.
+"""The messages between the pool and its workers: a header in JSON, followed by Arrow record batches.
 
-Nothing is pickled: a worker that a hostile file has taken over can make the other side run nothing.
+Nothing is pickled, so that a worker that a hostile file controls cannot make the pool run code.
 """
 
 import json
@@ -24,20 +24,20 @@ DOCUMENTS = pa.schema(
 )
 
 _SIZES = struct.Struct(">III")  # bytes of the header, of the chunks, of the documents
-MOST_BYTES = 1 << 30  # of one part: a worker sends far smaller ones
+MOST_BYTES = 1 << 30  # of one part; a worker sends far smaller ones
 
 
 @dataclass(frozen=True, slots=True)
 class Message:
-    """One message as it travels."""
+    """A message between pool and worker."""
 
     header: dict[str, Any]
     chunks: bytes = b""  # a serialised record batch
-    documents: bytes = b""  # another
+    documents: bytes = b""  # a serialised record batch
 
     @property
     def size(self) -> int:
-        """Bytes of its batches."""
+        """The size of both batches in bytes."""
         return len(self.chunks) + len(self.documents)
 
 

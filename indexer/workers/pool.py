@@ -1,4 +1,4 @@
-"""Files read by several processes at once, their contents in the order in which the files were given."""
+"""Several processes that read files at once; their results come in the order of the files."""
 
 import os
 import threading
@@ -11,20 +11,20 @@ from typing import Any
 import pyarrow as pa
 
 from indexer.files.walk import Source
-from indexer.formats.records import Columns
+from indexer.formats.format import Columns
 from indexer.workers.limits import Limits
 from indexer.workers.messages import CHUNKS, DOCUMENTS, Message
 from indexer.workers.process import START_SECONDS, Worker, cannot_start
 
 BYTES_PER_WORKER = 500_000  # a process takes a third of a second to start: fewer files need fewer of them
-MOST_WAITING_BYTES = 64_000_000  # of messages whose turn has not come
+MOST_WAITING_BYTES = 64_000_000  # of messages about files after the current one
 MOST_FILES_AHEAD = 1000
-LOOK_EVERY = 0.25  # seconds between two looks for workers that hang
+CHECK_EVERY = 0.25  # seconds between two checks for workers that hang
 
 
 @dataclass(frozen=True, slots=True)
 class Reading:
-    """What a worker needs to know once."""
+    """The settings that a worker receives once."""
 
     tokenizer: str  # JSON
     max_tokens: int
@@ -55,8 +55,8 @@ class Ended:
     """A file has been read to its end, or cannot be read."""
 
     source: Source
-    reason: str | None  # why it cannot
-    note: str = ""  # what of a file that was read is left out
+    reason: str | None  # why it cannot be read; None where it was
+    note: str = ""  # what was left out of a file that was read
 
 
 Event = Begun | Batch | Ended
@@ -71,14 +71,14 @@ def worker_count(sources: Sequence[Source]) -> int:
 
 
 class Pool:
-    """Worker processes, each with a thread that feeds it. They start at once; a `with` ends them whatever happens."""
+    """Worker processes, each with a thread that feeds it. They start at once; use `with` so that they are ended."""
 
     def __init__(self, n_workers: int) -> None:
         self._turn = threading.Condition()
         self._reading: Reading | None = None
         self._sources: Sequence[Source] = ()
         self._next = 0  # the first file that no worker has taken
-        self._head = 0  # the file whose messages are handed out
+        self._head = 0  # the file whose messages are being returned
         self._waiting: dict[int, deque[Message]] = {}
         self._waiting_bytes = 0
         self._workers: set[Worker] = set()
@@ -105,16 +105,16 @@ class Pool:
             thread.join()
 
     def read(self, sources: Sequence[Source], reading: Reading) -> Iterator[Event]:
-        """What the files hold, file after file; raises CdesearchError where no worker can be started."""
+        """Events of the files, in their order; raises CdesearchError where no worker can be started."""
         with self._turn:
             self._sources, self._reading = sources, reading
             self._turn.notify_all()
-        for place, source in enumerate(sources):
+        for number, source in enumerate(sources):
             with self._turn:
-                self._head = place
+                self._head = number
                 self._turn.notify_all()
             while True:
-                message = self._take(place)
+                message = self._take(number)
                 kind = message.header["kind"]
                 if kind == "begun":
                     yield Begun(source, str(message.header["hash"]))
@@ -124,21 +124,21 @@ class Pool:
                     yield Ended(source, message.header["reason"], message.header.get("note", ""))
                     break
 
-    def _take(self, place: int) -> Message:
-        """The next message of a file; workers that hang are killed while one waits for it."""
+    def _take(self, number: int) -> Message:
+        """Wait for the next message about a file; meanwhile, workers that hang are killed."""
         with self._turn:
             while True:
                 if self._failure is not None:
                     raise self._failure
-                waiting = self._waiting.get(place)
+                waiting = self._waiting.get(number)
                 if waiting:
                     message = waiting.popleft()
                     self._waiting_bytes -= message.size
                     if message.header["kind"] == "done":
-                        del self._waiting[place]
+                        del self._waiting[number]
                     self._turn.notify_all()
                     return message
-                self._turn.wait(LOOK_EVERY)
+                self._turn.wait(CHECK_EVERY)
                 self._kill_hanging()
 
     def _kill_hanging(self) -> None:
@@ -147,22 +147,22 @@ class Pool:
             since = worker.waiting_since
             if since is None:
                 continue
-            limit = limits.seconds if worker.is_set else START_SECONDS
+            limit = limits.seconds if worker.is_ready else START_SECONDS
             if time.monotonic() - since > limit:
                 worker.kill(f"took longer than {limit:g} s")
 
     def _serve(self) -> None:
-        """Of one thread: keep a worker, and hand it file after file. A worker dies with the thread that started it."""
+        """Start a worker and give it file after file; this is the work of one thread. A worker ends with its thread."""
         worker: Worker | None = None
         try:
             worker = self._started()
             while not self._closed:
-                place = self._claim()
-                if place is None:
+                number = self._claim()
+                if number is None:
                     break
                 worker = worker or self._started()
-                if not self._read_one(worker, place):
-                    self._bury(worker)
+                if not self._read_one(worker, number):
+                    self._collect(worker)
                     worker = None
         except BaseException as error:
             with self._turn:
@@ -170,7 +170,7 @@ class Pool:
                 self._turn.notify_all()
         finally:
             if worker is not None:
-                self._bury(worker)
+                self._collect(worker)
 
     def _started(self) -> Worker:
         worker = Worker()
@@ -180,10 +180,10 @@ class Pool:
                 worker.kill()
         return worker
 
-    def _bury(self, worker: Worker) -> str:
+    def _collect(self, worker: Worker) -> str:
         with self._turn:
             self._workers.discard(worker)
-        return worker.bury(self._limits.memory_bytes)
+        return worker.collect(self._limits.memory_bytes)
 
     @property
     def _limits(self) -> Limits:
@@ -202,24 +202,24 @@ class Pool:
                 self._turn.wait()
         return None
 
-    def _read_one(self, worker: Worker, place: int) -> bool:
-        """Have one file read; returns whether the worker can read another."""
+    def _read_one(self, worker: Worker, number: int) -> bool:
+        """Have a worker read one file; returns whether it can read another."""
         reading = self._reading
-        if reading is None or not (worker.is_set or self._set_up(worker, reading)):
-            return self._failed(worker, place)
-        source = self._sources[place]
-        worker.tell(_task(source))
+        if reading is None or not (worker.is_ready or self._set_up(worker, reading)):
+            return self._failed(worker, number)
+        source = self._sources[number]
+        worker.send(_task(source))
         is_done = False
-        while (message := worker.hear()) is not None:
+        while (message := worker.receive()) is not None:
             kind = message.header.get("kind")
             if kind in ("free", "retired"):
                 return bool(kind == "free")
             is_done = kind == "done"
-            self._put(place, message)
-        return False if is_done else self._failed(worker, place)
+            self._put(number, message)
+        return False if is_done else self._failed(worker, number)
 
     def _set_up(self, worker: Worker, reading: Reading) -> bool:
-        ready = worker.hear()
+        ready = worker.receive()
         if ready is None:
             return False
         settings = {
@@ -229,23 +229,23 @@ class Pool:
             "max_file_bytes": reading.max_file_bytes,
             "limits": asdict(reading.limits),
         }
-        worker.tell(Message(settings))
-        worker.is_set = worker.hear() is not None
-        return worker.is_set
+        worker.send(Message(settings))
+        worker.is_ready = worker.receive() is not None
+        return worker.is_ready
 
-    def _failed(self, worker: Worker, place: int) -> bool:
-        reason = self._bury(worker)
-        if not worker.is_set:
+    def _failed(self, worker: Worker, number: int) -> bool:
+        reason = self._collect(worker)
+        if not worker.is_ready:
             raise cannot_start(reason)
-        self._put(place, Message({"kind": "done", "reason": f"could not be read: {reason}"}))
+        self._put(number, Message({"kind": "done", "reason": f"could not be read: {reason}"}))
         return False
 
-    def _put(self, place: int, message: Message) -> None:
-        """Hand a message over; where its file's turn has not come and much is waiting, only when there is room."""
+    def _put(self, number: int, message: Message) -> None:
+        """Pass a message on; one about a later file has to wait while too many are waiting."""
         with self._turn:
-            while not self._closed and place != self._head and self._waiting_bytes > MOST_WAITING_BYTES:
+            while not self._closed and number != self._head and self._waiting_bytes > MOST_WAITING_BYTES:
                 self._turn.wait()
-            self._waiting.setdefault(place, deque()).append(message)
+            self._waiting.setdefault(number, deque()).append(message)
             self._waiting_bytes += message.size
             self._turn.notify_all()
 

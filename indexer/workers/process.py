@@ -1,4 +1,4 @@
-"""One worker process, seen from the side that started it."""
+"""A worker process, as the process that started it sees it."""
 
 import os
 import signal
@@ -13,7 +13,12 @@ from typing import BinaryIO, cast
 from cdesearch.errors import CdesearchError
 from indexer.workers.messages import Message, receive, send
 
-COMMAND = (sys.executable, "-P", "-m", "indexer.workers.worker")  # -P: no module of the folder one happens to be in
+COMMAND = (
+    sys.executable,
+    "-P",
+    "-m",
+    "indexer.workers.worker",
+)  # -P: no imports from the working directory
 START_SECONDS = 120
 KEPT_ERRORS = 10_000  # bytes
 OUT_OF_MEMORY = (b"memory allocation of", b"bad_alloc", b"MemoryError", b"out of memory", b"Cannot allocate memory")
@@ -23,7 +28,7 @@ SIGNALS = {
     "SIGBUS": "bus error",
     "SIGILL": "illegal instruction",
 }
-ACCESS_VIOLATION = 0xC0000005  # how Windows calls a segmentation fault
+ACCESS_VIOLATION = 0xC0000005  # the exit code for a segmentation fault on Windows
 
 
 class Worker:
@@ -31,8 +36,8 @@ class Worker:
 
     def __init__(self) -> None:
         self.killed_because: str | None = None
-        self.waiting_since: float | None = None  # for its next message
-        self.is_set = False
+        self.waiting_since: float | None = None  # when waiting for its next message began
+        self.is_ready = False  # whether it has received its settings
         detached = {"start_new_session": True} if os.name == "posix" else {"creationflags": 0x00000200}
         try:
             self._process = subprocess.Popen(
@@ -41,7 +46,7 @@ class Worker:
                 stdout=subprocess.PIPE,
                 stderr=subprocess.PIPE,
                 env=_environment(),
-                **detached,  # not reached by Ctrl-C: the parent stops it
+                **detached,  # so that Ctrl-C does not reach it: the parent stops it
             )
         except OSError as error:
             raise cannot_start(error.strerror or str(error)) from None
@@ -50,18 +55,18 @@ class Worker:
         self._drain.start()
 
     def _keep_errors(self) -> None:
-        """Read what the process writes to stderr, so that it never waits for that; keep the end."""
+        """Read what the process writes to stderr, so that it never blocks; the last KEPT_ERRORS bytes are kept."""
         stream = cast(BufferedReader, self._process.stderr)
         while block := stream.read1(1 << 16):
             self._errors = (self._errors + block)[-KEPT_ERRORS:]
 
-    def tell(self, message: Message) -> None:
-        """Send a task; where the process is gone, its next answer says so."""
+    def send(self, message: Message) -> None:
+        """Send a task. A process that has ended is noticed when its answer is received."""
         with suppress(OSError, ValueError):
             send(cast(BinaryIO, self._process.stdin), message)
 
-    def hear(self) -> Message | None:
-        """Its next message; None where it has ended."""
+    def receive(self) -> Message | None:
+        """The next message of the process; None where it has ended."""
         self.waiting_since = time.monotonic()
         try:
             return receive(cast(BinaryIO, self._process.stdout))
@@ -71,12 +76,12 @@ class Worker:
             self.waiting_since = None
 
     def kill(self, because: str | None = None) -> None:
-        """End it now."""
+        """End the process now; `because` is the reason for the user."""
         self.killed_because = self.killed_because or because
         self._process.kill()
 
-    def bury(self, memory_bytes: int) -> str:
-        """Collect the ended process; returns what a person should know of its end."""
+    def collect(self, memory_bytes: int) -> str:
+        """End the process and release its resources; returns the reason of its end for the user."""
         self._process.kill()
         code = self._process.wait()
         self._drain.join()
@@ -84,7 +89,7 @@ class Worker:
         errors = self._errors
         if self.killed_because:
             return self.killed_because
-        if not self.is_set:
+        if not self.is_ready:
             return (errors.decode("utf-8", "replace").strip().splitlines() or [f"exit code {code}"])[-1]
         if any(sign in errors for sign in OUT_OF_MEMORY):
             return f"needs more than {memory_bytes / 1e9:g} GB of memory"
@@ -106,12 +111,12 @@ def _crash(code: int) -> str:
 
 
 def _environment() -> dict[str, str]:
-    """Ours, with the same places for modules, and one thread a worker: there is a worker for every core."""
-    places = os.pathsep.join(place for place in sys.path if place)
+    """The environment of this process, with its module path and one thread for each worker."""
+    module_path = os.pathsep.join(folder for folder in sys.path if folder)
     return os.environ | {
-        "PYTHONPATH": places,
+        "PYTHONPATH": module_path,
         "TOKENIZERS_PARALLELISM": "false",
-        "ARROW_DEFAULT_MEMORY_POOL": "system",  # others reserve more than they use, which counts as used
+        "ARROW_DEFAULT_MEMORY_POOL": "system",  # others reserve unused memory, which counts as used
     }
 
 

@@ -1,6 +1,6 @@
-"""A process that reads and cuts files for another: `python -m indexer.workers.worker PARENT`.
+"""A process that reads and splits files for its parent: `python -m indexer.workers.worker PARENT`.
 
-Tasks come through stdin, answers go through stdout (`indexer.workers.messages`). It ends when stdin does.
+Tasks arrive on stdin, answers are written to stdout (see `indexer.workers.messages`). The process ends when stdin ends.
 """
 
 import io
@@ -11,7 +11,7 @@ import sys
 import threading
 import time
 from contextlib import suppress
-from pathlib import Path
+from pathlib import Path, PurePosixPath
 from typing import Any, BinaryIO
 
 import pyarrow as pa
@@ -21,18 +21,18 @@ from cdesearch.cli.slim_imports import leave_out_pandas
 from cdesearch.errors import CdesearchError
 from cdesearch.store.schema import Chunk, chunk_to_row
 from indexer.documents.chunk import Chunker
-from indexer.documents.read import hash_contents, read
-from indexer.files.opening import open_regular
+from indexer.documents.read import read
+from indexer.files.opening import hash_contents, open_regular
 from indexer.files.walk import Source
-from indexer.formats import RECORDS, suffix_of
-from indexer.formats.records import Columns, LeftOut
+from indexer.formats.format import Columns, LeftOut
+from indexer.formats.registry import format_of
 from indexer.formats.unreadable import UnreadableError
 from indexer.workers.limits import Limits, bound_memory, data_bytes, die_with
 from indexer.workers.messages import CHUNKS, DOCUMENTS, Message, receive, send
 
 BATCH = 256  # chunks in one message
 BATCH_CHARACTERS = 2_000_000
-RETIRE_AT = 4  # a worker that still holds a quarter of its memory limit after a file is replaced by a fresh one
+RETIRE_AT = 4  # a worker that still uses a quarter of its memory limit after a file is replaced by a new one
 
 
 def main() -> None:
@@ -45,19 +45,19 @@ def main() -> None:
     threading.Thread(target=_listen, args=(sys.stdin.buffer, tasks), daemon=True).start()
     send(answers, Message({"kind": "ready"}))
     reader = Reader(tasks.get().header, answers)
-    base = data_bytes() or 0
+    bytes_at_start = data_bytes() or 0
     bound_memory(reader.limits)
     send(answers, Message({"kind": "set"}))
     while True:
         retire = reader.answer(tasks.get().header)
-        if retire or (data_bytes() or 0) > base + reader.limits.memory_bytes // RETIRE_AT:
+        if retire or (data_bytes() or 0) > bytes_at_start + reader.limits.memory_bytes // RETIRE_AT:
             send(answers, Message({"kind": "retired"}))
             os._exit(0)
         send(answers, Message({"kind": "free"}))
 
 
 def _answers() -> BinaryIO:
-    """The stream of answers. What a library prints goes nowhere, and a crash leaves no file behind."""
+    """The stream of answers. What libraries print is discarded, and a crash writes no core file."""
     answers = os.fdopen(os.dup(1), "wb")
     nowhere = os.open(os.devnull, os.O_WRONLY)
     os.dup2(nowhere, 1)
@@ -72,7 +72,7 @@ def _answers() -> BinaryIO:
 def _listen(stream: BinaryIO, tasks: "queue.SimpleQueue[Message]") -> None:
     while (task := receive(stream)) is not None:
         tasks.put(task)
-    os._exit(0)  # nobody waits for an answer any more
+    os._exit(0)  # the parent has ended, so that nobody waits for an answer
 
 
 class Reader:
@@ -86,7 +86,7 @@ class Reader:
         self._answers = answers
 
     def answer(self, task: dict[str, Any]) -> bool:
-        """Read one file and send what it holds, and how it ended; returns whether this process should end too."""
+        """Read one file, send its contents and its outcome; returns whether this process has to end as well."""
         top = Path(task["top"]) if task["top"] is not None else None
         source = Source(Path(task["file"]), task["path"], task["size"], task["mtime_ns"], top)
         outbox = _Outbox(self._answers)
@@ -107,16 +107,16 @@ class Reader:
             reason = f"could not be read: {(error.strerror or type(error).__name__).lower()}"
         except BaseException as error:
             reason = f"could not be read: its parser failed ({type(error).__name__})"
-        # Messages in the outbox are of a file that failed, or are sent: either way they are not needed any more.
+        # What is left in the outbox belongs to a file that failed, and is not sent.
         send(self._answers, Message({"kind": "done", "reason": reason, "note": str(left_out)}))
         return retire
 
     def _read(self, source: Source, outbox: "_Outbox", left_out: LeftOut) -> None:
-        is_records = suffix_of(source.path) in RECORDS
-        with open_regular(source.file, source.top, outbox.progress if is_records else lambda: None) as file:
+        streams = format_of(PurePosixPath(source.path).name).streams
+        with open_regular(source.file, source.top, outbox.progress if streams else lambda: None) as file:
             stream: Any = file
-            if not is_records:
-                # At once, so that what is hashed is what is parsed even while somebody writes to it.
+            if not streams:
+                # Read at once, so that the parsed bytes are the hashed bytes even while somebody writes to the file.
                 data = file.read(max(self._max_file_bytes, source.size) + 1)
                 if len(data) > max(self._max_file_bytes, source.size):
                     raise UnreadableError("grew while it was read")
@@ -125,44 +125,44 @@ class Reader:
             seen: set[str] = set()
             for document in read(source, stream, self._columns, left_out):
                 if len(document.text) > self.limits.characters:
-                    raise UnreadableError(f"holds more than {self.limits.characters:,} characters of text")
+                    raise UnreadableError(f"has more than {self.limits.characters:,} characters of text")
                 before = len(seen)
                 for chunk in self._chunker.split(document):
-                    if chunk.id not in seen:  # a record may stand there twice
+                    if chunk.id not in seen:  # a file may contain a record twice
                         seen.add(chunk.id)
                         outbox.add(chunk)
                 outbox.close_document(document.id, document.title, len(seen) - before)
 
 
 class _Outbox:
-    """Collects what one file holds and sends it in messages of bounded size."""
+    """Collects the chunks and documents of one file and sends them in messages of bounded size."""
 
     def __init__(self, answers: BinaryIO) -> None:
         self._answers = answers
         self._chunks: list[dict[str, str]] = []
         self._documents: list[dict[str, Any]] = []
         self._characters = 0
-        self._told = time.monotonic()
+        self._last_sent = time.monotonic()
 
     def begin(self, file_hash: str) -> None:
-        """Say what the contents are."""
+        """Send the hash of the contents."""
         send(self._answers, Message({"kind": "begun", "hash": file_hash}))
 
     def progress(self) -> None:
-        """Say, once a second, that it goes on."""
-        if time.monotonic() - self._told > 1:
-            self._told = time.monotonic()
+        """Send a sign of life, at most once a second."""
+        if time.monotonic() - self._last_sent > 1:
+            self._last_sent = time.monotonic()
             send(self._answers, Message({"kind": "working"}))
 
     def add(self, chunk: Chunk) -> None:
-        """One chunk of the document that is being cut."""
+        """Add a chunk of the document that is being split."""
         self._chunks.append(chunk_to_row(chunk))
         self._characters += len(chunk.text)
         if len(self._chunks) == BATCH or self._characters > BATCH_CHARACTERS:
             self._send(self._documents[:-1])
 
     def close_document(self, name: str, title: str, n_chunks: int) -> None:
-        """All chunks of a record or file are there; the next record may be of the same document."""
+        """Note that all chunks of a record or file were added; the next record may belong to the same document."""
         if self._documents and self._documents[-1]["id"] == name:
             self._documents[-1]["n_chunks"] += n_chunks
             self._documents[-1]["n_records"] += 1
@@ -172,7 +172,7 @@ class _Outbox:
             self._send(self._documents[:-1])
 
     def flush(self) -> None:
-        """Send what is left."""
+        """Send everything that was not sent yet."""
         self._send(self._documents)
 
     def _send(self, documents: list[dict[str, Any]]) -> None:
@@ -184,7 +184,7 @@ class _Outbox:
         self._documents = self._documents[len(documents) :]
         self._chunks.clear()
         self._characters = 0
-        self._told = time.monotonic()
+        self._last_sent = time.monotonic()
 
 
 def _serialised(rows: list[Any], schema: pa.Schema) -> bytes:
@@ -192,5 +192,5 @@ def _serialised(rows: list[Any], schema: pa.Schema) -> bytes:
 
 
 if __name__ == "__main__":
-    with suppress(BrokenPipeError):  # the parent is gone
+    with suppress(BrokenPipeError):  # the parent has ended
         main()

@@ -11,8 +11,9 @@ from conftest import make_tokenizer
 from hypothesis import strategies as st
 
 from indexer.documents.chunk import Chunker
-from indexer.documents.read import Columns, read
+from indexer.documents.read import read
 from indexer.files.walk import Source
+from indexer.formats.format import Columns
 from indexer.formats.unreadable import UnreadableError
 
 SECONDS = 10.0  # of the processor, for a file of some kilobytes
@@ -126,7 +127,7 @@ def check(name: str, data: bytes) -> bool:
         is_read = True
     except UnreadableError as error:
         reason = str(error)
-        assert "failed" not in reason and "cannot be cut" not in reason, f"a parser stumbled: {reason}"
+        assert "failed" not in reason and "cannot be split" not in reason, f"a parser stumbled: {reason}"
         assert reason and "\n" not in reason and len(reason) < 500
         reason.encode()
         is_read = False

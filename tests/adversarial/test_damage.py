@@ -12,6 +12,7 @@ from typer.testing import CliRunner
 
 from cdesearch.cli.status import read_status
 from cdesearch.errors import CdesearchError, IndexDamagedError, IndexUntrustedError
+from cdesearch.progress import Silent
 from cdesearch.search.searcher import Searcher
 from cdesearch.store import checksums
 from cdesearch.store.index import Index
@@ -20,7 +21,6 @@ from indexer.generations import tables as write
 from indexer.health.command import doctor
 from indexer.health.doctor import diagnose
 from indexer.health.repair import repair
-from indexer.progress import Silent
 from indexer.settings import Options
 
 WORDS = ["cat", "dog", "water", "moon", "engine", "bread", "river", "stone", "light"]
@@ -213,8 +213,8 @@ def test_damage_below_an_open_index_is_named_and_no_crash(sound, monkeypatch):
 def test_an_update_takes_over_checksums_of_large_files_only(sound, monkeypatch):
     monkeypatch.setattr(checksums, "SMALL", 0)
     hashed = []
-    real = checksums._sha256
-    monkeypatch.setattr(checksums, "_sha256", lambda file: hashed.append(file.name) or real(file))
+    real = checksums.sha256_of
+    monkeypatch.setattr(checksums, "sha256_of", lambda file: hashed.append(file.name) or real(file))
     generation = sound.index / "generations" / sound.live
     before = (generation / checksums.CHECKSUMS).read_bytes()
     checksums.write_checksums(generation, generation)

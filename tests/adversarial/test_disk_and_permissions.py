@@ -11,10 +11,10 @@ import pytest
 from command import cdesearch, picture
 
 from cdesearch.errors import StorageError
+from cdesearch.progress import Silent
 from cdesearch.search.searcher import Searcher
 from cdesearch.store.index import Index
 from indexer.build import build
-from indexer.progress import Silent
 from indexer.settings import Options
 
 # Root may write everywhere; root without these two may not, and is then like any other owner of its files.

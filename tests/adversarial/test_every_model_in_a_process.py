@@ -10,8 +10,8 @@ from process import clean_environment, run_cdesearch
 from random_biencoder import biencoder_folder
 from random_released import released_folder
 
+from cdesearch.progress import Silent
 from indexer.build import build
-from indexer.progress import Silent
 from indexer.settings import Options
 
 

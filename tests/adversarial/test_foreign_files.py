@@ -11,11 +11,11 @@ from command import cdesearch, cdesearch_process, picture
 
 from cdesearch.cli.status import read_status
 from cdesearch.errors import IndexMismatchError, IndexUntrustedError, InputError
+from cdesearch.progress import Silent
 from cdesearch.search.searcher import Searcher
 from cdesearch.store.folder import MARK, MARKER, chosen_folder
 from cdesearch.store.index import Index
 from indexer.build import build
-from indexer.progress import Silent
 from indexer.settings import Options
 
 
@@ -241,7 +241,7 @@ def test_every_form_of_index_names_the_same_folder(tmp_path, tiny_checkpoint, mo
     monkeypatch.chdir(tmp_path)
     (tmp_path / "docs").mkdir()
     (tmp_path / "docs" / "a.md").write_text("the cat")
-    assert "Name what is to be indexed" in cdesearch("index", "--index", "docs", cwd=tmp_path, code=2).stderr
+    assert "Name the files or folders to index" in cdesearch("index", "--index", "docs", cwd=tmp_path, code=2).stderr
     assert [entry.name for entry in (tmp_path / "docs").iterdir()] == ["a.md"]
     build([Path("docs")], Options(index=Path("docs"), model=tiny_checkpoint), Silent())
     for form in ("docs", "docs/.cdesearch", "docs/", tmp_path / "docs"):

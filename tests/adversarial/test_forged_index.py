@@ -16,6 +16,7 @@ from safetensors.numpy import save_file
 import cdesearch as package
 from cdesearch.cli.status import read_status
 from cdesearch.errors import IndexDamagedError, IndexUntrustedError
+from cdesearch.progress import Silent
 from cdesearch.store.checksums import Entry, _serialised, read_checksums, write_checksums
 from cdesearch.store.file_account import SCHEMA, FileRecord, read_files, write_files
 from cdesearch.store.index import Index, connect
@@ -25,7 +26,6 @@ from cdesearch.store.schema import chunk_from_row
 from indexer.build import build
 from indexer.health.doctor import diagnose
 from indexer.health.repair import repair
-from indexer.progress import Silent
 from indexer.settings import Options
 
 
@@ -150,7 +150,7 @@ def test_a_kept_generation_that_names_data_elsewhere_is_not_made_live(cloned):
 def test_a_path_of_the_checksums_that_leads_elsewhere_is_never_opened(docs, tmp_path, monkeypatch, name):
     (tmp_path / "foreign.txt").write_text("private")
     forge_checksums(docs, {name: Entry(7, 1, "0" * 64)})
-    monkeypatch.setattr("cdesearch.store.checksums.find_damage", None)  # looks at files
+    monkeypatch.setattr("cdesearch.store.damage.find_damage", None)  # looks at files
     with pytest.raises(IndexDamagedError, match=r"checksums\.json has other content"):
         package.open(docs)
     found = diagnose(docs / ".cdesearch")
@@ -284,7 +284,7 @@ def test_vectors_that_are_no_numbers_are_damage(docs, number):
     forge_rows(docs, "chunks", lambda row: row.update(vector=[number] * len(row["vector"])))
     with pytest.raises(IndexDamagedError, match="not numbers"):
         package.open(docs).search("cat")
-    assert package.open(docs).search("cat", mode="dense") .hits == (), "such vectors are near to nothing"
+    assert package.open(docs).search("cat", mode="dense").hits == (), "such vectors are near to nothing"
 
 
 @pytest.mark.parametrize("name", ["token_weights", "projection", "sample_vectors", "shift", "vectors"])
@@ -419,3 +419,19 @@ def test_a_planted_unfinished_generation_does_not_block_updates(docs, name, is_r
     assert build([docs], Options(), Silent()).changed
     assert package.open(docs).search("new cat", mode="text")
     assert not planted.exists()
+
+
+@pytest.mark.parametrize(
+    ("table", "values"),
+    [("documents", {"n_chunks": -1}), ("documents", {"n_chunks": 2**31 - 1}), ("chunks", {"id": "zz"})],
+)
+def test_an_update_of_documents_that_are_not_those_of_the_chunks_is_refused_and_can_be_repaired(docs, table, values):
+    forge_rows(docs, table, lambda row: row.update(values))
+    before = generation_of(docs)
+    (docs / "a.md").write_text("the cat is elsewhere")
+    with pytest.raises(IndexDamagedError, match="not those of its chunks"):
+        build([docs], Options(), Silent())
+    assert generation_of(docs) == before
+    (before / "files.parquet").write_bytes(b"x")  # the repair now has a reason to begin
+    repair(docs / ".cdesearch", False, Silent(), print)
+    assert diagnose(docs / ".cdesearch").is_sound and package.open(docs).search("elsewhere")

@@ -12,8 +12,9 @@ import pytest
 from conftest import make_tokenizer
 
 from indexer.documents.chunk import Chunker
-from indexer.documents.read import Columns, read
+from indexer.documents.read import read
 from indexer.files.walk import Source
+from indexer.formats.format import Columns
 from indexer.formats.unreadable import UnreadableError
 
 SECONDS = 20.0  # of the processor; the slowest take about three
@@ -43,7 +44,7 @@ REFUSED = {
     "many_values.jsonl.gz": "more than 3,000,000 values",
     "huge_field.csv": "line 2",
     "endless_header.csv": "line 1 is longer",
-    "nested_text.parquet": "column text holds no text but list",
+    "nested_text.parquet": "column text has no text but list",
     "unpacks.docx": "unpacks to more than",
     "unpacks_elsewhere.docx": "unpacks to more than",
     "nested_cells.ipynb": "not a Jupyter notebook",
@@ -102,8 +103,9 @@ MEASURE = """
 import io, re, sys
 from pathlib import Path
 from indexer.formats.unreadable import UnreadableError
-from indexer.documents.read import Columns, read
+from indexer.documents.read import read
 from indexer.files.walk import Source
+from indexer.formats.format import Columns
 file = Path(sys.argv[1])
 try:
     with file.open("rb") as stream:

@@ -13,11 +13,11 @@ import pytest
 from command import run_here
 
 from cdesearch.errors import CdesearchError
+from cdesearch.progress import Silent
 from cdesearch.store.index import Index
 from indexer.build import build
 from indexer.files.opening import _open_below, _open_then_check
 from indexer.files.walk import Ignored, Skipped, Source, find_sources
-from indexer.progress import Silent
 from indexer.settings import Options
 
 pytestmark = pytest.mark.skipif(os.name == "nt", reason="made of what POSIX file systems have")

@@ -13,10 +13,10 @@ from built import assert_same, contents, write_documents
 from command import picture
 
 from cdesearch.errors import IndexNotFoundError
+from cdesearch.progress import Silent
 from cdesearch.search.searcher import Searcher
 from cdesearch.store.index import Index
 from indexer.build import build
-from indexer.progress import Silent
 from indexer.settings import Options
 
 FIRST = ["Looking for files", "Reading", "Counting words", "Embedding the context", "Embedding", "Writing"]

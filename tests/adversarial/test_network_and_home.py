@@ -72,7 +72,7 @@ def test_a_program_that_stays_speaks_to_nobody(user):
 def test_a_model_on_torch_speaks_to_nobody(user):
     pytest.importorskip("transformers")
     program = (
-        "from pathlib import Path\nfrom indexer.build import build\nfrom indexer.progress import Silent\n"
+        "from pathlib import Path\nfrom indexer.build import build\nfrom cdesearch.progress import Silent\n"
         "from indexer.settings import Options\nimport cdesearch\n"
         "build([Path('docs')], Options(model=Path('model')), Silent())\nassert cdesearch.open('docs').search('cat')"
     )

@@ -17,12 +17,12 @@ import cdesearch as package
 from cdesearch.cli.status import read_status
 from cdesearch.context.context import Context
 from cdesearch.errors import CdesearchError, IndexDamagedError, IndexUntrustedError, ModelError
+from cdesearch.progress import Silent
 from cdesearch.search.searcher import Searcher
 from cdesearch.store.checksums import write_checksums
 from cdesearch.store.index import Index
-from cdesearch.store.trust import Asked, check_confirmed, confirm, trust_file
+from cdesearch.store.trust import TrustRequest, check_confirmed, confirm, trust_file
 from indexer.build import build
-from indexer.progress import Silent
 from indexer.settings import Options
 
 
@@ -163,7 +163,7 @@ def test_trust_shows_what_is_asked_for_and_records_exactly_that(other, tiny_chec
 def test_an_index_that_is_moved_has_to_be_confirmed_again(other, tmp_path):
     cdesearch("trust", "--yes", cwd=other)
     other.rename(tmp_path / "moved")
-    with pytest.raises(IndexUntrustedError, match="for an index at this place"):
+    with pytest.raises(IndexUntrustedError, match="for an index at this path"):
         package.open(tmp_path / "moved").search("cat")
     (tmp_path / "way").symlink_to(tmp_path / "moved")
     cdesearch("trust", "--yes", "way", cwd=tmp_path)
@@ -209,7 +209,7 @@ def test_an_edited_root_reads_nothing(plain, secret, command):
     edit(plain, root=str(secret), sources=["."])
     before = picture(plain)
     said = cdesearch_process(command, cwd=plain, code=2).stderr
-    assert f"asks for what lies in {secret}" in said and "cdesearch trust" in said
+    assert f"asks for the content of {secret}" in said and "cdesearch trust" in said
     after = picture(plain)
     assert {name for name in after if after[name] != before.get(name)} <= {
         str(plain / ".cdesearch" / name) for name in ("lock", "lock.holder")
@@ -447,7 +447,7 @@ def test_a_table_that_is_none_of_ours_is_refused(plain):
 
 def confirm_some(place, first):
     for number in range(first, first + 10):
-        confirm(place / str(number), Asked("/some/model"))
+        confirm(place / str(number), TrustRequest("/some/model"))
 
 
 def test_nothing_is_lost_where_several_processes_confirm_at_once(tmp_path):
@@ -461,4 +461,4 @@ def test_nothing_is_lost_where_several_processes_confirm_at_once(tmp_path):
         process.join()
     assert [process.exitcode for process in processes] == [0] * 6
     for number in range(60):
-        check_confirmed(tmp_path / str(number), Asked("/some/model"))
+        check_confirmed(tmp_path / str(number), TrustRequest("/some/model"))

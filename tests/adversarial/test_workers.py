@@ -12,13 +12,13 @@ from pathlib import Path
 import pytest
 
 from cdesearch.errors import CdesearchError
+from cdesearch.progress import Silent
 from cdesearch.store.file_account import read_files
 from cdesearch.store.index import Index
 from indexer import job
 from indexer.build import build
 from indexer.files.walk import Source
-from indexer.formats.records import Columns
-from indexer.progress import Silent
+from indexer.formats.format import Columns
 from indexer.settings import Options
 from indexer.workers import pool, process
 from indexer.workers.limits import Limits
@@ -167,7 +167,7 @@ PARENT = """
 import sys
 from pathlib import Path
 from tokenizers import Tokenizer
-from indexer.formats.records import Columns
+from indexer.formats.format import Columns
 from indexer.workers import process
 from indexer.workers.limits import Limits
 from indexer.workers.pool import Pool, Reading
@@ -227,7 +227,7 @@ def test_ctrl_c_while_files_are_read_is_quiet_and_ends_the_workers(tmp_path, tin
     os.killpg(run.pid, signal.SIGINT)
     _, errors = run.communicate(timeout=60)
     assert run.returncode == 130
-    assert errors.strip() == "Stopped. What is embedded is kept: the same command continues."
+    assert errors.strip() == "Stopped. Finished embeddings are kept: the same command continues."
 
 
 def test_build_works_from_a_script_without_a_main_guard(tmp_path, tiny_checkpoint):
@@ -239,7 +239,7 @@ def test_build_works_from_a_script_without_a_main_guard(tmp_path, tiny_checkpoin
     script.parent.mkdir()
     script.write_text(
         "from pathlib import Path\nfrom indexer.build import build\nfrom indexer.settings import Options\n"
-        "from indexer.progress import Silent\n"
+        "from cdesearch.progress import Silent\n"
         f"print(build([Path('docs')], Options(model=Path({str(tiny_checkpoint)!r})), Silent()).n_documents)\n"
     )
     done = subprocess.run([sys.executable, script], cwd=tmp_path, capture_output=True, text=True, check=False)

@@ -36,7 +36,7 @@ def test_letters_joiners_and_every_kind_of_space_are_kept(text):
         ("\U000e0041", "\\U000e0041"),
     ],
 )
-def test_what_steers_a_terminal_or_deceives_a_reader_is_escaped(text, shown):
+def test_unsafe_characters_are_escaped(text, shown):
     assert printable(text) == shown
 
 
@@ -66,7 +66,7 @@ def test_rows_on_a_pipe_are_one_line_each(capsys):
     assert capsys.readouterr().out == ("model fingerprint  4a7d0528d9cac1707f50af7b16fdc04b\ndrift              none\n")
 
 
-def test_on_a_narrow_terminal_a_cell_goes_on_below_itself_and_words_stay_whole(capsys, monkeypatch):
+def test_a_narrow_terminal_wraps_cells_between_words(capsys, monkeypatch):
     for name, value in {"FORCE_COLOR": "1", "TERM": "xterm", "COLUMNS": "40"}.items():
         monkeypatch.setenv(name, value)
     print_rows(ROWS)

@@ -1,8 +1,8 @@
 import pytest
 from built import write_documents
 
+from cdesearch.progress import Silent
 from indexer.build import build
-from indexer.progress import Silent
 from indexer.settings import Options
 
 

@@ -8,16 +8,16 @@ from built import WORDS, assert_same, contents
 
 from cdesearch.context.document import add_document_context
 from cdesearch.context.vectors import to_unit
-from cdesearch.context.whitening import Whitening
+from cdesearch.context.whitening import Whitening, soft_whitening
 from cdesearch.encode.load import load_encoder
 from cdesearch.errors import IndexMismatchError, SourceError
+from cdesearch.progress import Silent
 from cdesearch.search.searcher import Searcher
 from cdesearch.store.index import Index
 from indexer.build import build
 from indexer.embedding import spool
-from indexer.formats.records import Columns
+from indexer.formats.format import Columns
 from indexer.generations import tables as write
-from indexer.progress import Silent
 from indexer.settings import Options
 
 
@@ -67,7 +67,7 @@ def long_text(words):
     return "# Long\n\n" + "\n\n".join(f"## Part {number}\n\n" + f"the {word} {number} " * 6 for number, word in words)
 
 
-def test_an_edit_moves_all_chunks_of_its_document_and_embeds_one(docs, run, tiny_encoder):
+def test_an_edit_changes_all_vectors_of_its_document_and_embeds_one_chunk(docs, run, tiny_encoder):
     words = list(enumerate(WORDS))
     (docs / "long.md").write_text(long_text(words))
     run()
@@ -82,7 +82,7 @@ def test_an_edit_moves_all_chunks_of_its_document_and_embeds_one(docs, run, tiny
 
 
 @pytest.mark.parametrize("column", [None, "page"])
-def test_records_that_are_chunks_of_one_document_know_it(tmp_path, tiny_checkpoint, tiny_encoder, column):
+def test_records_that_are_chunks_of_one_document_share_its_context(tmp_path, tiny_checkpoint, tiny_encoder, column):
     def write(*texts):
         names = [(0, 0), (0, 1), (0, 2), (1, 0)]
         parts = [{"_id": f"{page}::{part}"} if column is None else {"_id": part, "page": page} for page, part in names]
@@ -117,7 +117,7 @@ def test_records_that_share_an_id_far_apart_keep_their_vectors(tmp_path, tiny_ch
     np.testing.assert_allclose(to_unit(np.stack(rows["vector"].to_numpy())), own, atol=1e-4)
 
 
-def test_refresh_samples_anew_and_keeps_first_stage_vectors(docs, run):
+def test_a_refresh_draws_a_new_sample_and_keeps_first_stage_vectors(docs, run):
     run(context_size=100)
     old = Index.open(docs).context
     (docs / "new.md").write_text("the moon is new")
@@ -140,13 +140,13 @@ def test_the_disk_does_not_grow_with_updates(docs, run):
     assert len(list((docs / ".cdesearch" / "generations").iterdir())) == 2
 
 
-def test_statistics_come_from_every_chunk_and_not_from_the_sample(docs, closed_checkpoint):
+def test_the_whitening_is_fitted_to_every_chunk_and_not_to_the_sample(docs, closed_checkpoint):
     build([docs], Options(model=closed_checkpoint, context_size=4), Silent())
     context, before = Index.open(docs).context, contents(docs)
     texts = before[0]["text"].to_pylist()
     encoder = load_encoder(closed_checkpoint)
     bare = replace(context, whitening=Whitening.identity(encoder.dimension))
-    expected = Whitening.fit(encoder.encode(texts, "document", bare), encoder.config.statistics)
+    expected = soft_whitening(encoder.encode(texts, "document", bare), encoder.config.statistics)
     np.testing.assert_allclose(context.whitening.shift, expected.shift, atol=1e-5)
     np.testing.assert_allclose(context.whitening.projection, expected.projection, atol=1e-4)
     build([docs], Options(model=closed_checkpoint, context_size=4, seed=1, rebuild=True), Silent())
@@ -154,7 +154,7 @@ def test_statistics_come_from_every_chunk_and_not_from_the_sample(docs, closed_c
     assert_same(before, contents(docs))
 
 
-def test_a_big_corpus_goes_through_in_windows(docs, run, monkeypatch):
+def test_a_large_corpus_is_embedded_in_windows(docs, run, monkeypatch):
     run()
     whole = contents(docs)
     monkeypatch.setattr(spool, "WINDOW", 3)
@@ -169,7 +169,7 @@ def test_records_become_documents(tmp_path, tiny_checkpoint):
     assert report.n_documents == report.n_chunks == len(WORDS)
 
 
-def test_unreadable_files_are_named_and_the_others_go_in(docs, run):
+def test_unreadable_files_are_named_and_the_others_are_indexed(docs, run):
     (docs / "bad.md").write_bytes(b"\xff\xff")
     report = run()
     assert [item.path for item in report.skipped] == ["bad.md"] and "not UTF-8 text" in report.skipped[0].reason
@@ -215,7 +215,7 @@ def test_paths_with_quotes_and_newlines(docs, run, tiny_encoder):
     assert hits[0].chunk.path == 'it\'s\na "name".md'
 
 
-def test_nothing_is_written_to_the_systems_place_for_temporary_files(docs, run, monkeypatch, tmp_path):
+def test_nothing_is_written_to_the_temporary_folder_of_the_system(docs, run, monkeypatch, tmp_path):
     """Lance shuffles vectors through temporary files when it makes a vector index."""
     monkeypatch.setattr(write, "VECTOR_INDEX_FROM", 4)
     monkeypatch.setenv("TMPDIR", str(tmp_path / "nowhere"))

@@ -1,7 +1,9 @@
 import os
+import queue
 import shutil
 import sys
 import threading
+from concurrent.futures import ThreadPoolExecutor
 
 import numpy as np
 import pytest
@@ -10,11 +12,14 @@ from built import assert_same, contents
 from cdesearch.encode.backends.onnx import OnnxRuntime
 from cdesearch.encode.encoder import Encoder
 from cdesearch.errors import IndexBusyError, IndexDamagedError
+from cdesearch.progress import Silent
 from cdesearch.search.searcher import Searcher
 from cdesearch.store.index import Index
+from indexer.build import build
 from indexer.embedding import spool
 from indexer.generations.lock import locked
 from indexer.generations.tables import Tables
+from indexer.settings import Options
 from indexer.workers import process
 
 
@@ -44,7 +49,29 @@ def test_ctrl_c_keeps_what_is_embedded_and_the_next_run_continues(docs, run, mon
     assert_same(undisturbed, contents(docs))
 
 
-def test_a_build_stopped_while_it_writes_goes_on_with_the_same_statistics(docs, run, monkeypatch):
+class Stopped(Silent):
+    """Stops a run, as Ctrl-C does, where it begins to embed chunks; keeps how much the stages before had to do."""
+
+    def __init__(self):
+        self.totals = {}
+
+    def stage(self, name, total):
+        self.totals[name] = total
+        if name == "Embedding":
+            raise KeyboardInterrupt
+        return super().stage(name, total)
+
+
+def test_a_first_build_stopped_before_its_first_chunk_keeps_the_vectors_of_its_context(docs, tiny_checkpoint):
+    first, second = Stopped(), Stopped()
+    for stopped in (first, second):
+        with pytest.raises(KeyboardInterrupt):
+            build([docs], Options(model=tiny_checkpoint), stopped)
+    assert first.totals["Embedding the context"] > 0
+    assert second.totals.keys() == {"Looking for files", "Reading", "Embedding"}, "the context is not made twice"
+
+
+def test_a_build_stopped_while_it_writes_continues_with_the_same_whitening(docs, run, monkeypatch):
     monkeypatch.setattr(spool, "WINDOW", 8)
     run()
     undisturbed = contents(docs)
@@ -77,26 +104,46 @@ def test_two_builds_at_once(docs, run):
         run()
 
 
-def editions(docs):
-    texts = Index.open(docs).chunks.to_arrow()["text"].to_pylist()
+def editions(index):
+    texts = index.chunks.to_arrow()["text"].to_pylist()
     return {word for text in texts for word in ("one", "two") if f"edition {word}" in text}
 
 
-def test_queries_during_an_update_see_the_old_or_the_new_whole(docs, run):
+class Paused(Silent):
+    """Stops a run where a stage begins, until somebody has read the index meanwhile."""
+
+    def __init__(self):
+        self.stages, self.read = queue.SimpleQueue(), threading.Semaphore(0)
+
+    def stage(self, name, total):
+        self.stages.put(name)
+        assert self.read.acquire(timeout=60)
+        return super().stage(name, total)
+
+
+def test_queries_during_an_update_see_the_old_or_the_new_whole(docs, run, tiny_checkpoint):
     for file in docs.iterdir():
         file.write_text("edition one " + file.read_text())
     run()
+    before = Index.open(docs)
     for file in docs.iterdir():
         if file.is_file():
             file.write_text(file.read_text().replace("one", "two"))
-    update = threading.Thread(target=run)
-    update.start()
-    seen = []
-    while not seen or update.is_alive():
-        seen.append(editions(docs))
-    update.join()
-    assert seen[0] == {"one"} and all(len(found) == 1 for found in seen)
-    assert editions(docs) == {"two"}
+    paused = Paused()
+    with ThreadPoolExecutor(1) as executor:
+        update = executor.submit(build, [docs], Options(model=tiny_checkpoint), paused)
+        update.add_done_callback(lambda _: paused.stages.put(None))
+        during = {}
+        while (stage := paused.stages.get(timeout=60)) is not None:
+            during[stage] = editions(Index.open(docs))
+            paused.read.release()
+            while stage == "Indexing words" and not update.done():  # the new generation goes live in this stage
+                assert editions(Index.open(docs)) in ({"one"}, {"two"})
+        assert update.result().changed
+    assert list(during) == ["Looking for files", "Reading", "Embedding", "Writing", "Indexing words"]
+    assert all(found == {"one"} for found in during.values())
+    assert editions(Index.open(docs)) == {"two"}
+    assert editions(before) == {"one"}, "a reader that was open before the update keeps the old index"
 
 
 CHANGING = """
@@ -132,10 +179,17 @@ def test_a_file_that_changes_while_it_is_read_is_read_again(docs, run, name, mon
     assert not run().changed
 
 
-@pytest.mark.parametrize("victim", ["manifest.json", "context.safetensors", "tables/chunks.lance"])
-def test_a_damaged_index_says_how_to_mend_it(docs, run, victim, tiny_encoder):
+@pytest.mark.parametrize(
+    ("victim", "message"),
+    [
+        ("manifest.json", r"manifest\.json cannot be read.*index --rebuild"),
+        ("context.safetensors", r"is damaged: context\.safetensors.*doctor --repair --index"),
+        ("tables/chunks.lance", r"is damaged: tables/chunks\.lance.*doctor --repair --index"),
+    ],
+)
+def test_a_damaged_index_names_the_file_and_the_command_that_repairs_it(docs, run, victim, message, tiny_encoder):
     run()
     path = Index.open(docs).generation / victim
     shutil.rmtree(path) if path.is_dir() else path.write_text("{")
-    with pytest.raises(IndexDamagedError, match=r"doctor --repair|index --rebuild"):
+    with pytest.raises(IndexDamagedError, match=message):
         Searcher(Index.open(docs), tiny_encoder).search("moon")

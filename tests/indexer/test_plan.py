@@ -8,6 +8,7 @@ from pathlib import Path
 
 import pytest
 
+from cdesearch.progress import Silent
 from cdesearch.store.checksums import write_checksums
 from cdesearch.store.file_account import FILES, FileRecord, read_files, write_files
 from cdesearch.store.folder import FOLDER
@@ -15,7 +16,6 @@ from cdesearch.store.index import Index, current_generation
 from indexer.build import build
 from indexer.files.walk import Ignored, Skipped, Source
 from indexer.plan import STAMP_NS, count_changes, make_plan
-from indexer.progress import Silent
 from indexer.settings import Options
 
 SECOND = 10**9
@@ -114,14 +114,14 @@ def test_where_nothing_has_changed_every_record_is_kept_and_no_file_is_read(inde
     assert sum(record["path"] == "d.jsonl" for record in plan.kept) == 2, "all records of a file"
 
 
-def test_what_was_left_out_says_nothing_about_the_rest(indexed, base):
+def test_a_skipped_file_does_not_change_the_plan_of_the_others(indexed, base):
     found = sources_of(indexed)
     plan = plan_of([found[0], Skipped("x", "why"), *found[1:]], base)
     assert plan.skipped == (Skipped("x", "why"),) and len(plan.kept) == 5 and (plan.to_read, plan.gone) == ([], set())
     assert plan.has_news and not plan.is_empty, "that x was seen is worth remembering"
 
 
-def test_a_file_that_is_new_is_read_and_one_that_is_no_longer_there_is_gone(indexed, base, tmp_path):
+def test_a_new_file_is_read_and_a_deleted_one_is_gone(indexed, base, tmp_path):
     news = tmp_path / "news.md"
     news.write_text("the bread")
     found = [source for source in sources_of(indexed) if source.path != "b.md"]
@@ -146,14 +146,14 @@ def test_a_file_with_another_time_is_changed_where_its_contents_are(indexed, bas
 
 
 @pytest.mark.parametrize(("later", "read"), [(-1, True), (0, True), (1, False)])
-def test_a_file_written_within_the_grain_of_time_stamps_before_the_build_is_read_again(indexed, base, later, read):
+def test_a_file_written_within_the_resolution_of_time_stamps_before_the_build_is_read_again(indexed, base, later, read):
     """It may have been written once more, of the same size, in the same tick of the clock."""
     base.manifest = replace(base.manifest, updated=float(BUILT + STAMP_NS // SECOND + later))
     plan = plan_of([replace(source, file=Path("/nowhere")) for source in sources_of(indexed)], base)
     assert bool(plan.to_read) == read == (len(plan.kept) == 0)
 
 
-def test_a_file_whose_size_alone_differs_is_changed_unread(indexed, base):
+def test_a_file_of_another_size_counts_as_changed_without_being_read(indexed, base):
     found = sources_of(indexed)
     found[0] = replace(found[0], size=found[0].size + 1)
     assert plan_of(found, base).to_read == found[:1]
@@ -161,7 +161,7 @@ def test_a_file_whose_size_alone_differs_is_changed_unread(indexed, base):
 
 @pytest.mark.skipif(os.name == "nt", reason="Windows lets few users make symbolic links")
 @pytest.mark.parametrize("in_top", [False, True])
-def test_a_file_that_a_link_has_taken_the_place_of_is_not_compared_through_it(indexed, base, tmp_path, in_top):
+def test_a_file_that_was_replaced_by_a_link_is_not_compared_through_it(indexed, base, tmp_path, in_top):
     link = tmp_path / "a.md"
     link.symlink_to(indexed / "a.md")
     item = replace(source_of(link), mtime_ns=BUILT * SECOND + 5, top=tmp_path if in_top else None)
@@ -200,7 +200,7 @@ def test_a_file_that_could_not_be_read_is_tried_again_by_another_version_or_wher
     assert plan.gone == set() and len(plan.kept) == 5, "it had no documents, and the others are as they were"
 
 
-def test_everything_can_be_read_anew(indexed, base, tmp_path):
+def test_everything_can_be_read_again(indexed, base, tmp_path):
     news = tmp_path / "news.md"
     news.write_text("the bread")
     found = [*sources_of(indexed), source_of(news)]

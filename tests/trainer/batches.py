@@ -4,10 +4,10 @@ import numpy as np
 import torch
 from conftest import TINY, make_model, make_tokenizer
 
-from trainer.data.batch import Batch, tokenize
+from trainer.data.training_batch import Batch, tokenize
 from trainer.step.loss import contrastive
 from trainer.step.token_weights import TokenWeights
-from trainer.step.whitening_head import StatisticsHead
+from trainer.step.whitening_head import WhiteningHead
 
 WORDS = ["cat", "dog", "water", "moon", "engine", "bread", "river", "stone", "light"]
 
@@ -34,14 +34,14 @@ def make_student(config=TINY, dropout=0.0):
     for module in model.modules():
         if isinstance(module, torch.nn.Dropout):
             module.p = dropout
-    return model.train(), StatisticsHead(config.statistics)
+    return model.train(), WhiteningHead(config.statistics)
 
 
-def judge_of(head, batch):
-    def judge(queries, documents, context):
+def loss_fn_of(head, batch):
+    def loss_fn(queries, documents, context):
         return contrastive(head(queries, context), head(documents, context), batch.excluded, 0.05)
 
-    return judge
+    return loss_fn
 
 
 def weights_of(head, batch):
@@ -50,8 +50,8 @@ def weights_of(head, batch):
 
 def gradients(*modules):
     return {
-        f"{place}.{name}": parameter.grad.clone()
-        for place, module in enumerate(modules)
+        f"{number}.{name}": parameter.grad.clone()
+        for number, module in enumerate(modules)
         for name, parameter in module.named_parameters()
         if parameter.grad is not None
     }

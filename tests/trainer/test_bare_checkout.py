@@ -11,9 +11,9 @@ import numpy as np
 import pytest
 from safetensors.numpy import load_file
 
+from cdesearch.progress import Silent
 from trainer.__main__ import main
 from trainer.recipe import load_recipe
-from trainer.run.display import Silent
 from trainer.run.log import read_log
 from trainer.run.time_limit import OutOfTime, TimeLimit
 from trainer.train import train
@@ -90,6 +90,7 @@ def test_three_steps_in_two_slots_need_torch_alone(recipe_file):
     assert first.stderr.splitlines()[-1].startswith("The 0.0001 minutes are over. To continue: python -m trainer")
     assert "faiss is not installed: clustering by torch." in first.stderr.splitlines()
     assert "onnxruntime is not installed: the surrogate runs on torch." in first.stderr.splitlines()
+    assert "bm25s or scipy is not installed: BM25 by plain Python, which is slower." in first.stderr.splitlines()
     assert "has no state yet" in first.stderr
     assert not (out / "checkpoint").exists()
     last = train_bare(recipe_file, "--resume")
@@ -143,7 +144,7 @@ def test_a_run_in_slots_of_one_step_ends_like_one_without_slots(recipe_file, tmp
         (["RECIPE", "--set", "run.out"], "argument --set: run.out has no value: write section.key=value"),
         (["RECIPE", "--sett", "run.out=x"], "unrecognized arguments: --sett run.out=x"),
         (["RECIPE", "--set", "run.seeed=1"], "did you mean seed"),
-        (["nothing.toml"], "nothing.toml is no recipe"),
+        (["nothing.toml"], "nothing.toml is not a recipe"),
     ],
 )
 def test_wrong_arguments_are_one_line_and_exit_code_2(recipe_file, capsys, arguments, message):

@@ -15,11 +15,11 @@ from conftest import make_tokenizer
 
 from cdesearch.encode.load import load_encoder
 from cdesearch.errors import InputError, SourceError, StorageError, TrainingError
+from cdesearch.progress import Silent
+from trainer.data.beir import read_beir
 from trainer.data.material import prepare_material
 from trainer.recipe import load_recipe
 from trainer.run.checkpoint import Progress, load_state, save_state
-from trainer.run.display import Silent
-from trainer.run.evaluate import EvaluationSet
 from trainer.run.log import read_log
 from trainer.run.plot import draw_run
 from trainer.train import starting_model, train
@@ -29,7 +29,7 @@ TOPICS = ["cat", "dog", "water", "moon", "engine", "bread", "river", "stone"]
 
 @pytest.fixture(scope="module")
 def recipe_file(tmp_path_factory, tiny_checkpoint):
-    """Queries name a number, documents hold it among words that all share."""
+    """Each query is a code; its document contains the code among words of all documents."""
     folder = tmp_path_factory.mktemp("training")
     random = np.random.default_rng(0)
     rows, corpus, queries, judged = [], [], [], ["query-id\tcorpus-id\tscore"]
@@ -99,7 +99,7 @@ def test_killed_and_resumed_it_ends_like_undisturbed(recipe_file, tmp_path):
     whole = load_recipe(recipe_file, {**changes, "run.out": str(tmp_path / "whole")})
     train(whole, Silent())
     program = (
-        "import sys; from pathlib import Path; from trainer.run.display import Silent\n"
+        "import sys; from pathlib import Path; from cdesearch.progress import Silent\n"
         "from trainer.recipe import load_recipe; from trainer.train import train\n"
         f"recipe = load_recipe(Path({str(recipe_file)!r}), {{**{changes!r}, 'run.out': sys.argv[1]}})\n"
         "train(recipe, Silent(), resume=len(sys.argv) > 2)"
@@ -125,6 +125,19 @@ def test_a_resume_with_another_recipe_names_the_difference(recipe_file, tmp_path
         train(load_recipe(recipe_file, {**changes, "learning.rate": "0.1"}), Silent(), resume=True)
 
 
+def test_a_resume_of_another_version_is_refused(recipe_file, tmp_path):
+    recipe = load_recipe(recipe_file, {"run.out": str(tmp_path)})
+    modules = dict(zip(("model", "head"), make_student(), strict=True))
+    optimizer = torch.optim.AdamW(modules["model"].parameters())
+    save_state(tmp_path, recipe, Progress(step=3), modules, optimizer)
+    state = torch.load(tmp_path / "state.pt")
+    values = json.loads(state["recipe"])
+    values["model"]["doors"] = values["model"].pop("gated_attention")
+    torch.save(state | {"recipe": json.dumps(values)}, tmp_path / "state.pt")
+    with pytest.raises(InputError, match=r"another version of cdesearch, with other settings \(model\.doors\)"):
+        load_state(tmp_path, recipe, modules, optimizer)
+
+
 @pytest.mark.parametrize("kind", ["closed_checkpoint", "joint_checkpoint"])
 def test_the_surrogate_is_the_model_that_the_recipe_names(recipe_file, tmp_path, kind, request):
     surrogate = request.getfixturevalue(kind)
@@ -133,7 +146,7 @@ def test_the_surrogate_is_the_model_that_the_recipe_names(recipe_file, tmp_path,
     prepare_material(recipe, starting_model(recipe.model), make_tokenizer(), Silent())
     (file,) = (recipe.run.out / "data" / "surrogate").glob("pairs-query-*.npy")
     rows = (json.loads(line) for line in recipe.data.pairs[0].read_text().splitlines())
-    own = load_encoder(surrogate).cut_at(20).encode([row["query"] for row in rows], "query", None)
+    own = load_encoder(surrogate).truncated_to(20).encode([row["query"] for row in rows], "query", None)
     np.testing.assert_allclose(np.load(file), own, atol=1e-5)
 
 
@@ -141,18 +154,24 @@ def test_a_checkpoint_of_another_shape_than_the_recipe_says_is_refused(recipe_fi
     joint = {"model.context_attention": "joint", "run.out": str(tmp_path / "out")}
     with pytest.raises(InputError, match="context_attention is joint, but"):
         train(load_recipe(recipe_file, joint), Silent())
-    train(load_recipe(recipe_file, {**joint, "model.doors": "false", "learning.steps": "1"}), Silent())
+    train(load_recipe(recipe_file, {**joint, "model.gated_attention": "false", "learning.steps": "1"}), Silent())
 
 
 @pytest.mark.parametrize(
-    ("file", "text"),
-    [("corpus.jsonl", '{"id": "d", "text": "the cat"}'), ("qrels/test.tsv", "header\nq d 1"), ("queries.jsonl", "[]")],
+    ("file", "text", "named"),
+    [
+        ("corpus.jsonl", '{"id": "d", "text": "the cat"}', r"corpus\.jsonl:1 has no '_id'"),
+        ("corpus.jsonl", '{"_id": "d", "text": ["the cat"]}', r"corpus\.jsonl:1 .* not a string"),
+        ("qrels/test.tsv", "header\nq d 1", r"test\.tsv begins with 'header'"),
+        ("queries.jsonl", "[]", r"queries\.jsonl:1 is not a JSON object"),
+        ("queries.jsonl", "{oops", r"queries\.jsonl:1 cannot be read"),
+    ],
 )
-def test_a_broken_evaluation_set_is_refused(recipe_file, tmp_path, file, text):
+def test_a_broken_evaluation_set_is_refused(recipe_file, tmp_path, file, text, named):
     folder = shutil.copytree(recipe_file.parent / "beir", tmp_path / "beir")
     (folder / file).write_text(text)
-    with pytest.raises(SourceError, match="is no BEIR folder"):
-        EvaluationSet(folder)
+    with pytest.raises(SourceError, match=named):
+        read_beir(folder)
 
 
 def test_a_joint_model_is_made_for_the_rows_that_it_was_trained_with(recipe_file, tmp_path, joint_checkpoint):
@@ -167,19 +186,19 @@ def test_a_loss_that_is_no_number_stops_the_run(recipe_file, tmp_path):
         train(load_recipe(recipe_file, changes), Silent())
 
 
-def test_a_domain_smaller_than_a_batch_is_said(recipe_file, tmp_path):
+def test_a_domain_smaller_than_a_batch_is_named(recipe_file, tmp_path):
     changes = {"run.out": str(tmp_path / "out"), "batches.size": "1000"}
     with pytest.raises(InputError, match="No domain has the 1000 pairs"):
         train(load_recipe(recipe_file, changes), Silent())
 
 
-def test_held_out_pairs_that_make_no_batch_are_said(recipe_file, tmp_path):
+def test_held_out_pairs_that_make_no_batch_are_noted(recipe_file, tmp_path):
     notes = []
     display = Silent()
     display.note = notes.append
     recipe = load_recipe(recipe_file, {"run.out": str(tmp_path / "out"), "data.held_out": "0.05"})
     prepare_material(recipe, starting_model(recipe.model), make_tokenizer(), display)
-    assert notes[-1].startswith("No losses are watched")
+    assert notes[-1].startswith("There are no held-out losses")
 
 
 def test_a_full_disk_keeps_the_last_state(recipe_file, tmp_path):
@@ -190,7 +209,7 @@ def test_a_full_disk_keeps_the_last_state(recipe_file, tmp_path):
     soft, hard = resource.getrlimit(resource.RLIMIT_FSIZE)
     resource.setrlimit(resource.RLIMIT_FSIZE, (10_000, hard))
     try:
-        with pytest.raises(StorageError, match="the one before is kept"):
+        with pytest.raises(StorageError, match="the previous state is kept"):
             save_state(tmp_path, recipe, Progress(step=4), modules, optimizer)
     finally:
         resource.setrlimit(resource.RLIMIT_FSIZE, (soft, hard))
@@ -237,3 +256,17 @@ def test_chunks_of_one_document_train_side_by_side(recipe_file, tmp_path):
     train(recipe, Silent())
     log = read_log(recipe.run.out)
     assert sum("loss" in row for row in log) == 3 and sum("held_out" in row for row in log) == 2
+
+
+@pytest.mark.parametrize("training", [True, False])
+def test_preparing_data_leaves_the_model_in_its_mode(recipe_file, tmp_path, training):
+    recipe = load_recipe(recipe_file, {"run.out": str(tmp_path / "out")})
+    model = starting_model(recipe.model).train(training)
+    model.second_stage.backbone.blocks[0].train(not training)
+    before = {name: module.training for name, module in model.named_modules()}
+    prepare_material(recipe, model, make_tokenizer(), Silent())
+    assert {name: module.training for name, module in model.named_modules()} == before
+
+
+def test_a_starting_model_is_ready_to_train(recipe_file):
+    assert all(module.training for module in starting_model(load_recipe(recipe_file).model).modules())

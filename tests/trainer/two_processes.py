@@ -5,7 +5,7 @@ from dataclasses import replace
 
 import torch
 import torch.distributed as dist
-from batches import gradients, judge_of, make_batch, make_student, weights_of
+from batches import gradients, loss_fn_of, make_batch, make_student, weights_of
 from conftest import TINY
 
 from trainer.step.gradcache import GradCache
@@ -15,7 +15,7 @@ dist.init_process_group("gloo", init_method=f"file://{store}", rank=int(rank), w
 model, head = make_student(replace(TINY, context_attention=attention))
 batch = make_batch()
 cache = GradCache(model, head, micro_batch=4)
-verdict = cache.step(batch, weights_of(head, batch), judge_of(head, batch))
+output = cache.step(batch, weights_of(head, batch), loss_fn_of(head, batch))
 cache.sum_gradients()
-torch.save({"loss": verdict.loss.item(), "gradients": gradients(model, head)}, f"{out}.{rank}")
+torch.save({"loss": output.loss.item(), "gradients": gradients(model, head)}, f"{out}.{rank}")
 dist.destroy_process_group()

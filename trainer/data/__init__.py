@@ -1,11 +1,14 @@
-"""Which pairs share a batch, and what is one step's data?
+"""Which pairs share a batch, and what is the data of one step?
 
-pairs            pair files to domains on disk
-surrogate        vectors and BM25 scores of a frozen model
+pairs            pair files as domains on disk
+beir             BEIR folders, for evaluation and to keep out of training
+surrogate        scores by a frozen model and by BM25
+lexical          BM25 of the texts of a domain
 cluster          similar pairs by k-means
-pack             clusters to equal batches
+pack             clusters as batches of equal size
 false_negatives  documents that must not count as wrong
-batch            tokens and masks of one step
+training_batch   tokens and masks of one step
 stream           the batches of a run in order
-material         all of it, prepared once
+random_stream    independent random numbers for each purpose
+material         all of this, prepared once
 """

@@ -1,4 +1,4 @@
-"""Look-alike pairs, found by k-means: the pseudo-domains that batches are made of (CDE section 4.1, equation 3)."""
+"""Clusters of similar pairs by k-means: the pseudo-domains of batches (CDE section 4.1, equation 3)."""
 
 from collections.abc import Sequence
 from dataclasses import dataclass
@@ -29,8 +29,8 @@ def cluster_pairs(
 ) -> Clusters:
     """Spherical k-means over pairs, from unit vectors (N, d) of their queries and documents.
 
-    A pair is a point twice, query + document and document + query concatenated, so that clusters hold pairs whose
-    queries look like the others' documents too; k = N / cluster_size, rounded up. `components`: reduce by SVD first.
+    Each pair gives two points, query + document and document + query concatenated, so that queries are compared with
+    the documents of other pairs, too. k = N / cluster_size, rounded up. `components`: reduce by SVD first.
     """
     n = len(queries)
     k = max(1, -(-n // cluster_size))
@@ -53,7 +53,7 @@ def cluster_pairs(
         spherical=True,
         seed=seed,
         gpu=faiss.get_num_gpus() > 0 if hasattr(faiss, "get_num_gpus") else False,
-        # Limits that are set on the object afterwards have no effect.
+        # These limits have no effect when they are set on the object afterwards.
         min_points_per_centroid=1,
         max_points_per_centroid=max_points,
     )
@@ -66,7 +66,7 @@ def cluster_pairs(
 def kept_clusters(
     folder: Path, queries: Floats, documents: Floats, cluster_size: int, seed: int, components: int | None = None
 ) -> Clusters:
-    """`cluster_pairs`, kept in `folder`: another run finds them, on a machine without faiss too."""
+    """`cluster_pairs`, stored in `folder`, so that other runs need neither the time nor faiss."""
     digest = blake2b(f"{queries.shape} {cluster_size} {seed} {components}".encode(), digest_size=8)
     for vectors in (queries, documents):
         digest.update(np.ascontiguousarray(vectors).data)
@@ -83,9 +83,10 @@ def kept_clusters(
 
 
 def cluster_documents(document_ids: Sequence[str], queries: Floats, documents: Floats) -> Clusters:
-    """Pairs (N,) whose documents are chunks of one long document are a cluster; from unit vectors (N, d).
+    """One cluster for each long document, of the pairs (N,) of its chunks; from unit vectors (N, d).
 
-    A chunk's hardest negatives are its siblings (in-sequence negatives: Conti et al. 2025, ConTEB).
+    The hardest negatives of a chunk are the other chunks of its document (in-sequence negatives: Conti et al. 2025,
+    ConTEB).
     """
     names, assignment = np.unique(np.asarray(document_ids), return_inverse=True)
     sums = np.zeros((len(names), 2 * queries.shape[1]), np.float32)

@@ -1,4 +1,4 @@
-"""Relevant documents that a batch would count as wrong (CDE equation 4)."""
+"""Relevant documents of other pairs, which a batch would count as wrong (CDE equation 4)."""
 
 from collections.abc import Sequence
 
@@ -15,17 +15,17 @@ def false_negatives(
 ) -> Mask:
     """(R, D) True where document j must not count against query `first` + i.
 
-    `scores` (R, D) are the surrogate's for R of the B `queries` in a row; document i < B is query i's own. Masked is
-    what the surrogate likes better than the own document by more than `eps` of its score, the own document's text
-    wherever else it stands, and the documents of pairs with the same query. The own document never is.
+    `scores` (R, D) are those of the surrogate for R consecutive queries out of B; document i < B belongs to query i.
+    A document is masked where its score exceeds that of the query's own document by more than `eps` of it, where its
+    text equals that of the own document, and where it belongs to the same query. The own document is never masked.
     """
     row = np.arange(len(scores))
     mine = first + row
     own = scores[row, mine][:, None]
     mask: Mask = scores > own + eps * np.abs(own)
     texts = np.array([hash(text) for text in documents])
-    asked = np.array([hash(text) for text in queries])
+    query_hashes = np.array([hash(text) for text in queries])
     mask |= texts[None, :] == texts[mine, None]
-    mask[:, : len(asked)] |= asked[None, :] == asked[mine, None]
+    mask[:, : len(query_hashes)] |= query_hashes[None, :] == query_hashes[mine, None]
     mask[row, mine] = False
     return mask

@@ -1,4 +1,4 @@
-"""What the loop consumes: pairs, what the surrogate thinks of them, clusters; each kept on disk for the next run."""
+"""Preparing the data of a run: pairs, surrogate scores and clusters, each stored for the next run."""
 
 from dataclasses import dataclass, replace
 from pathlib import Path
@@ -10,33 +10,36 @@ from cdesearch.context.vectors import Floats
 from cdesearch.encode.backends.torch import TorchRuntime
 from cdesearch.encode.encoder import Encoder, Role
 from cdesearch.models.contextual.model import ContextualModel
-from trainer.data.batch import Batch
+from cdesearch.progress import Display
 from trainer.data.cluster import Clusters, cluster_documents, kept_clusters, sparse_vectors
 from trainer.data.pairs import Domain, domain_files, prepare
+from trainer.data.random_stream import random_stream
 from trainer.data.stream import BatchStream, split, unclustered
-from trainer.data.surrogate import LexicalScores, Surrogate, surrogate_vectors
+from trainer.data.surrogate import Surrogate, surrogate_vectors
 from trainer.data.surrogate_model import open_surrogate
+from trainer.data.training_batch import Batch
+from trainer.data.word_scores import WordScores, fit_word_scores
 from trainer.recipe import Recipe
-from trainer.run.display import Display
+from trainer.run.evaluation_mode import evaluation_mode
 from trainer.run.watch import without_dropout
 from trainer.start import is_published, start_model
 
 WATCHED_BATCHES = 16
-STRANGE_TEXTS = 2000  # training documents that stand in for another corpus
+OUT_OF_DOMAIN_TEXTS = 2000  # training documents that serve as another corpus
 SPARSE_COMPONENTS = 128
 
 
 @dataclass(frozen=True, slots=True)
 class Material:
-    """Batches to train on, batches held out, and texts for a strange context."""
+    """Training batches, held-out batches, and texts of another corpus."""
 
     stream: BatchStream
     held_out: list[Batch]
-    strange: list[str]
+    out_of_domain_texts: list[str]
 
 
 def prepare_material(recipe: Recipe, model: ContextualModel, tokenizer: Tokenizer, display: Display) -> Material:
-    """Pairs, surrogate, clusters: each kept on disk, so that another run finds them."""
+    """Read pairs, compute surrogate vectors and cluster; the results are stored for runs with the same `run.work`."""
     files = [file for file in domain_files(recipe.data.pairs) if file.name.split(".")[0] not in recipe.data.leave_out]
     advance = display.stage("Reading pairs", len(files))
     domains: dict[str, Domain] = {}
@@ -44,12 +47,13 @@ def prepare_material(recipe: Recipe, model: ContextualModel, tokenizer: Tokenize
         advance(1)
         dropped = ", ".join(f"{count:,} {reason}" for reason, count in domain.dropped.items())
         if len(domain) < recipe.batches.size:
-            display.note(f"{domain.name} is left out: {len(domain)} pairs are less than a batch.")
+            display.note(f"{domain.name} is left out: {len(domain)} pairs are fewer than a batch.")
         else:
             domains[domain.name] = _capped(domain, recipe)
         if dropped:
             display.note(f"{domain.name}: left out {dropped}.")
-    surrogates = _surrogates(recipe, model, tokenizer, domains, display)
+    with evaluation_mode(model):
+        surrogates = _surrogates(recipe, model, tokenizer, domains, display)
     training: dict[str, Clusters] = {}
     watched: dict[str, Clusters] = {}
     rows = {name: split(domain, recipe.data.held_out, recipe.run.seed) for name, domain in domains.items()}
@@ -70,9 +74,9 @@ def prepare_material(recipe: Recipe, model: ContextualModel, tokenizer: Tokenize
         other = _stream(recipe, held, watched, tokenizer, prefixes)
         held_out = without_dropout([other.batch(step) for step in range(min(WATCHED_BATCHES, other.steps_per_epoch))])
     elif recipe.data.held_out:
-        display.note(f"No losses are watched: of no domain does data.held_out leave a batch of {recipe.batches.size}.")
-    texts = [text for domain, _ in parts.values() for text in domain.column("document")[:STRANGE_TEXTS]]
-    return Material(stream, held_out, texts[:: max(1, len(texts) // STRANGE_TEXTS)][:STRANGE_TEXTS])
+        display.note(f"There are no held-out losses: no domain holds out a batch of {recipe.batches.size} pairs.")
+    texts = [text for domain, _ in parts.values() for text in domain.column("document")[:OUT_OF_DOMAIN_TEXTS]]
+    return Material(stream, held_out, texts[:: max(1, len(texts) // OUT_OF_DOMAIN_TEXTS)][:OUT_OF_DOMAIN_TEXTS])
 
 
 def _work(recipe: Recipe) -> Path:
@@ -82,7 +86,7 @@ def _work(recipe: Recipe) -> Path:
 def _capped(domain: Domain, recipe: Recipe) -> Domain:
     if recipe.data.cap is None or len(domain) <= recipe.data.cap:
         return domain
-    drawn = domain.shuffled(np.random.default_rng([recipe.run.seed, 13]))[: recipe.data.cap]
+    drawn = domain.shuffled(random_stream(recipe.run.seed, "cap"))[: recipe.data.cap]
     return replace(domain, pairs=domain.pairs.take(sorted(drawn)))
 
 
@@ -103,7 +107,7 @@ def _surrogates(
 ) -> dict[str, Surrogate]:
     own = recipe.run.surrogate is None
     if own and recipe.batches.filter == "dense" and recipe.batches.eps == 0:
-        display.note("The start is its own surrogate and eps is 0: every document it ranks wrongly is masked.")
+        display.note("The surrogate is the start itself and eps is 0: every document that it ranks wrongly is masked.")
     encoder = _surrogate_encoder(recipe, model, tokenizer)
     cache = _work(recipe) / "surrogate"
     negatives = {
@@ -115,27 +119,32 @@ def _surrogates(
     def vectors(name: str, texts: list[str], role: Role) -> Floats:
         return surrogate_vectors(name, texts, role, encoder, cache, advance)
 
+    def lexical(name: str, domain: Domain) -> WordScores | None:
+        if recipe.batches.filter not in ("text", "fused") and not recipe.learning.teacher_weight:
+            return None
+        return fit_word_scores([*domain.column("document"), *(text for row in negatives[name] for text in row)])
+
     return {
         name: Surrogate(
             queries=vectors(name, domain.column("query"), "query"),
             documents=vectors(name, domain.column("document"), "document"),
             negatives=vectors(name, [text for row in negatives[name] for text in row], "document"),
             first_negative=np.cumsum([0, *map(len, negatives[name])])[:-1],
-            lexical=LexicalScores.fit(domain.column("document")),
+            lexical=lexical(name, domain),
         )
         for name, domain in domains.items()
     }
 
 
 def _surrogate_encoder(recipe: Recipe, model: ContextualModel, tokenizer: Tokenizer) -> Encoder:
-    """The frozen surrogate: any model that `load_encoder` opens, or the start, in no context."""
+    """The frozen surrogate: any model that `load_encoder` opens, or the start."""
     folder, limit = recipe.run.surrogate, recipe.batches.max_tokens
     if folder is not None:
-        return open_surrogate(folder, next(model.parameters()).device).cut_at(limit)
+        return open_surrogate(folder, next(model.parameters()).device).truncated_to(limit)
     frozen = start_model(recipe.model.start) if is_published(recipe.model.start) else model
     device = next(model.parameters()).device
     config = replace(frozen.config, max_tokens=limit)
-    return Encoder(config, tokenizer, TorchRuntime(frozen.eval(), device), f"{frozen.weights_hash()} {limit}")
+    return Encoder(config, tokenizer, TorchRuntime(frozen, device), f"{frozen.weights_hash()} {limit}")
 
 
 def _clusters(recipe: Recipe, domain: Domain, known: Surrogate) -> Clusters:

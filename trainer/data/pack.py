@@ -1,4 +1,4 @@
-"""Clusters to equal batches, one domain a batch (CDE section 10.5)."""
+"""Packing clusters into batches of equal size, each of one domain (CDE section 10.5)."""
 
 from collections.abc import Mapping
 from dataclasses import dataclass
@@ -9,6 +9,7 @@ from numpy.typing import NDArray
 
 from cdesearch.context.vectors import Floats
 from trainer.data.cluster import Clusters
+from trainer.data.random_stream import random_stream
 
 Order = Literal["random", "tour"]
 Rows = NDArray[np.int64]
@@ -16,28 +17,28 @@ Rows = NDArray[np.int64]
 
 @dataclass(frozen=True, slots=True)
 class Packed:
-    """One batch: pairs of one domain."""
+    """The pairs of one batch, all of one domain."""
 
     domain: str
     rows: Rows  # (B,)
 
 
 def pack(clusters: Mapping[str, Clusters], batch_size: int, order: Order, seed: int, epoch: int) -> list[Packed]:
-    """The batches of one epoch, shuffled; another packing every epoch.
+    """The batches of one epoch in random order; every epoch packs anew.
 
-    Pairs stand in a row, cluster after cluster, and the row is cut into batches: large clusters are split, small ones
-    share a batch with their neighbours in the order, which on a `tour` are close. The N mod batch_size pairs left over
-    in a domain sit out this epoch, others in the next: the row begins at a random place.
+    The pairs of a domain are concatenated cluster by cluster, from a random start, and cut into batches. Large clusters
+    are split, and small ones share a batch with their neighbours, which are similar where `order` is `tour`. The N mod
+    batch_size pairs that remain are left out of this epoch; the random start makes them others in the next.
     """
     batches = []
     for number, (domain, found) in enumerate(sorted(clusters.items())):
-        random = np.random.default_rng([seed, epoch, number])
+        random = random_stream(seed, "pairs of an epoch", epoch, number)
         row = _row(found, order, random)
         row = np.roll(row, -int(random.integers(len(row)))) if len(row) else row
         whole = len(row) // batch_size * batch_size
         batches += [Packed(domain, rows) for rows in row[:whole].reshape(-1, batch_size)]
-    random = np.random.default_rng([seed, epoch])
-    return [batches[place] for place in random.permutation(len(batches))]
+    random = random_stream(seed, "batches of an epoch", epoch)
+    return [batches[index] for index in random.permutation(len(batches))]
 
 
 def _row(found: Clusters, order: Order, random: np.random.Generator) -> Rows:
@@ -50,15 +51,15 @@ def _row(found: Clusters, order: Order, random: np.random.Generator) -> Rows:
 
 
 def _tour(centroids: Floats, random: np.random.Generator) -> Rows:
-    """Greedy travelling salesman: from a random cluster, always on to the nearest that is left."""
+    """Greedy travelling salesman: from a random cluster, always to the nearest one that remains."""
     k = len(centroids)
-    place = int(random.integers(k))
+    current = int(random.integers(k))
     left = np.ones(k, bool)
     tour = np.empty(k, np.int64)
     for step in range(k):
-        tour[step] = place
-        left[place] = False
+        tour[step] = current
+        left[current] = False
         if step < k - 1:
-            nearness = centroids @ centroids[place]
-            place = int(np.argmax(np.where(left, nearness, -np.inf)))
+            nearness = centroids @ centroids[current]
+            current = int(np.argmax(np.where(left, nearness, -np.inf)))
     return tour

@@ -1,4 +1,4 @@
-"""Pairs of query and document, one domain a file: read, cleaned of doubles and leaks, and laid on disk.
+"""Pairs of query and document, one domain a file: read, cleaned of duplicates and leaks, and stored for memory-mapping.
 
 read_pairs(file)  ->  Pair, Pair, ...
 prepare(files, folder, keep_out)  ->  Domain, Domain, ...
@@ -17,22 +17,23 @@ from typing import Any
 import numpy as np
 
 from cdesearch.errors import SourceError
+from trainer.data.beir import read_queries, read_texts
 from trainer.data.pair_store import COLUMNS, PairTable, PairWriter, open_pairs
 from trainer.run.atomic_file import write_whole
 
 ROWS = 4096  # of a .parquet file, read at once
 SHINGLE = 13  # words
-LEAK = 0.25  # share of a document's shingles that may not stand in an evaluation corpus
+LEAK = 0.25  # share of a document's shingles in an evaluation corpus from which on it is a leak
 
 
 @dataclass(frozen=True, slots=True)
 class Pair:
-    """A query, its document, and documents that look right and are wrong."""
+    """A query, its document, and hard negatives: documents that resemble the right one."""
 
     query: str
     document: str
     negatives: tuple[str, ...] = ()
-    document_id: str = ""  # of the long document that `document` is a chunk of
+    document_id: str = ""  # of the long document that `document` is a chunk of, or empty
 
 
 @dataclass(frozen=True, slots=True)
@@ -55,18 +56,18 @@ class Domain:
         ]
 
     def shuffled(self, random: np.random.Generator) -> list[int]:
-        """All rows in random order; chunks of one long document stand side by side, so that a part holds whole ones."""
+        """All rows in random order, the chunks of a long document together, so that a part holds whole documents."""
         rows: list[int] = random.permutation(len(self)).tolist()
         ids = self.column("document_id")
-        place: dict[str | int, int] = {}
-        return sorted(rows, key=lambda row: place.setdefault(ids[row] or row, len(place)))
+        ranks: dict[str | int, int] = {}
+        return sorted(rows, key=lambda row: ranks.setdefault(ids[row] or row, len(ranks)))
 
     def column(self, name: str) -> list[str]:
         """All queries, documents or document ids."""
         return self.pairs.column(name)
 
     def negatives(self) -> list[list[str]]:
-        """Every pair's hard negatives."""
+        """The hard negatives of every pair."""
         return self.pairs.column("negatives")
 
 
@@ -80,7 +81,7 @@ def domain_files(sources: Iterable[Path]) -> list[Path]:
         files += inside
     for file in files:
         if _format(file) is None:
-            raise SourceError(f"{file} is no .jsonl, .jsonl.gz or .parquet file.", "Convert it to one.")
+            raise SourceError(f"{file} is not a .jsonl, .jsonl.gz or .parquet file.", "Convert it to one.")
     if not files:
         raise SourceError("The recipe's `pairs` name no pair file.", "Name .jsonl, .jsonl.gz or .parquet files.")
     domains: dict[str, Path] = {}
@@ -96,49 +97,49 @@ def domain_files(sources: Iterable[Path]) -> list[Path]:
 def read_pairs(file: Path, group: str = "") -> Iterator[Pair]:
     """The pairs of one file whose `group` begins with a pattern; raises SourceError that names file and line.
 
-    A row is a pair, or a long document with its `chunks` and `questions`, each the `text` of one and the place of the
-    `chunk` that answers it.
+    A row is a pair, or a long document with `chunks` and `questions`. A question has a `text`, and `chunk` is the index
+    of the chunk that answers it.
     """
     wanted = re.compile(group)
     for number, row in enumerate(_rows(file), start=1):
         if group and not wanted.match(str(row.get("group"))):
             continue
         if "questions" in row:
-            yield from _asked(row, f"{file}:{number}")
+            yield from _questions(row, f"{file}:{number}")
         else:
             yield _pair(row, f"{file}:{number}")
 
 
-def _pair(row: Mapping[str, Any], place: str) -> Pair:
+def _pair(row: Mapping[str, Any], location: str) -> Pair:
     query, document = row.get("query"), row.get("document")
     if not isinstance(query, str) or not isinstance(document, str):
-        raise SourceError(f"{place} has no text in `query` and `document`.", "Mend or remove the line.")
+        raise SourceError(f"{location} has no text in `query` and `document`.", "Correct or remove the line.")
     negatives = row.get("negatives") or []
     if not isinstance(negatives, list) or not all(isinstance(text, str) for text in negatives):
-        raise SourceError(f"{place} has `negatives` that are no list of texts.", "Mend the line.")
+        raise SourceError(f"{location} has `negatives` that are not a list of texts.", "Correct the line.")
     return Pair(query.strip(), document.strip(), tuple(negatives), str(row.get("document_id") or ""))
 
 
-def _asked(row: Mapping[str, Any], place: str) -> Iterator[Pair]:
+def _questions(row: Mapping[str, Any], location: str) -> Iterator[Pair]:
     try:
-        chunks = dict(enumerate(row["chunks"]))  # has no place -1
+        chunks = dict(enumerate(row["chunks"]))  # without the index -1
         for question in row["questions"]:
             chunk = chunks[question["chunk"]]
             yield Pair(question["text"].strip(), chunk.strip(), document_id=str(row["doc_id"]))
     except (KeyError, TypeError, AttributeError) as error:
-        needs = "doc_id, chunks, and questions with `text` and `chunk`, a place in chunks"
-        raise SourceError(f"{place} is no long document ({error}).", f"It needs {needs}.") from None
+        needs = "doc_id, chunks, and questions with `text` and `chunk`, an index in chunks"
+        raise SourceError(f"{location} is not a long document ({error}).", f"It needs {needs}.") from None
 
 
 def prepare(
     files: Sequence[Path], folder: Path, keep_out: Sequence[Path] = (), groups: Mapping[str, str] | None = None
 ) -> list[Domain]:
-    """Each file's usable pairs in `folder`, made once: a file that has not changed is taken from there.
+    """The usable pairs of each file, stored in `folder`; a file that has not changed is not read again.
 
-    `groups` are patterns by domain, of the pairs to take.
+    `groups` holds a pattern for a domain; only pairs whose `group` begins with it are used.
 
-    Left out and counted: empty texts, exact doubles, queries of the BEIR folders in `keep_out`, and documents that
-    share a quarter of their 13-word shingles with those.
+    Left out and counted are empty texts, exact duplicates, queries of the BEIR folders in `keep_out`, and documents of
+    which a quarter of the 13-word shingles occur in the texts of those folders.
     """
     folder.mkdir(parents=True, exist_ok=True)
     leaks: _Leaks | None = None
@@ -153,7 +154,7 @@ def prepare(
         if not counts.exists():
             leaks = leaks or _Leaks(keep_out)
             dropped = _write(read_pairs(file, group), made, leaks)
-            write_whole(counts, json.dumps(dropped))  # last: without it the file is half written
+            write_whole(counts, json.dumps(dropped))  # written last: without it the other files may be incomplete
         domains.append(Domain(_stem(file), open_pairs(made), json.loads(counts.read_text(encoding="utf-8"))))
     return domains
 
@@ -182,21 +183,16 @@ def _unusable(pair: Pair, seen: set[bytes], leaks: "_Leaks") -> str | None:
 
 
 class _Leaks:
-    """What evaluation sets hold."""
+    """The queries and texts of evaluation sets, which no pair may contain."""
 
     def __init__(self, folders: Sequence[Path]) -> None:
         self._queries: set[str] = set()
         self._shingles: set[int] = set()
         for folder in folders:
-            for name in ("queries.jsonl", "corpus.jsonl"):
-                if not (folder / name).is_file():
-                    raise SourceError(
-                        f"{folder} is no BEIR folder: it has no {name}.", "Check the recipe's `keep_out`."
-                    )
-            for row in _rows(folder / "queries.jsonl"):
-                self._queries.add(" ".join(_words(row["text"])))
-            for row in _rows(folder / "corpus.jsonl"):
-                self._shingles |= _shingles(f"{row.get('title', '')} {row['text']}")
+            for text in read_queries(folder).values():
+                self._queries.add(" ".join(_words(text)))
+            for text in read_texts(folder / "corpus.jsonl").values():
+                self._shingles |= _shingles(text)
 
     def holds(self, pair: Pair) -> bool:
         """Whether training on this pair would be training on a test."""
@@ -231,9 +227,9 @@ def _rows(file: Path) -> Iterator[dict[str, Any]]:
             try:
                 row = json.loads(line)
             except ValueError as error:
-                raise SourceError(f"{file}:{number} is not JSON ({error}).", "Mend or remove the line.") from None
+                raise SourceError(f"{file}:{number} is not JSON ({error}).", "Correct or remove the line.") from None
             if not isinstance(row, dict):
-                raise SourceError(f"{file}:{number} is not a JSON object.", "Mend or remove the line.")
+                raise SourceError(f"{file}:{number} is not a JSON object.", "Correct or remove the line.")
             yield row
 
 

@@ -1,4 +1,4 @@
-"""The batches of a run in order; any step's batch can be made again from the seed alone."""
+"""The batches of a run in order. The batch of any step depends only on the data and the seed."""
 
 from collections.abc import Iterator, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
@@ -10,15 +10,16 @@ from tokenizers import Tokenizer
 from torch import Tensor
 
 from cdesearch.errors import InputError
-from trainer.data.batch import Batch, choose_context, documents_of, siblings_of, tokenize
 from trainer.data.cluster import Clusters
 from trainer.data.false_negatives import Mask, false_negatives
 from trainer.data.pack import Packed, pack
 from trainer.data.pairs import Domain, Pair
+from trainer.data.random_stream import random_stream
 from trainer.data.surrogate import Surrogate
+from trainer.data.training_batch import Batch, choose_context, documents_of, siblings_of, tokenize
 from trainer.recipe import Recipe
 
-ROWS = 512  # of a batch whose scores are held at once
+ROWS = 512  # queries of a batch whose scores are in memory at once
 
 
 class BatchStream:
@@ -48,7 +49,7 @@ class BatchStream:
             )
 
     def upcoming(self, first: int, last: int) -> Iterator[Batch]:
-        """The batches of steps `first` to `last` - 1, each made while the one before it trains."""
+        """The batches of steps `first` to `last` - 1, each made while the step before it runs."""
         with ThreadPoolExecutor(1, thread_name_prefix="cdesearch-batch") as pool:
             ready = pool.submit(self.batch, first) if first < last else None
             for step in range(first, last):
@@ -59,9 +60,9 @@ class BatchStream:
 
     def batch(self, step: int) -> Batch:
         """The batch of `step`, counted from 0 over all epochs."""
-        epoch, place = divmod(step, self.steps_per_epoch)
-        packed = self._pack(epoch)[place]
-        return self.make(packed, np.random.default_rng([self._recipe.run.seed, 7, step]))
+        epoch, number = divmod(step, self.steps_per_epoch)
+        packed = self._pack(epoch)[number]
+        return self.make(packed, random_stream(self._recipe.run.seed, "context of a step", step))
 
     def make(self, packed: Packed, random: np.random.Generator) -> Batch:
         """Tokens, context and mask of one packed batch."""
@@ -70,7 +71,7 @@ class BatchStream:
         documents = documents_of(pairs)
         query_prefix, document_prefix = self._recipe.data.prefixes.get(packed.domain, self._prefixes)
         queries = [pair.query for pair in pairs]
-        excluded, teacher = self._judged(packed, pairs, documents)
+        excluded, teacher = self._surrogate_scores(packed, pairs, documents)
         size = recipe.context_size if self._recipe.model.contextual else 1
         null_share = recipe.null_share if self._recipe.model.contextual else 1.0
         context, is_null = choose_context(len(documents), size, recipe.slot_dropout, null_share, random)
@@ -87,11 +88,13 @@ class BatchStream:
     def _cut(self, pair: Pair) -> Pair:
         return replace(pair, negatives=pair.negatives[: self._recipe.batches.hard_negatives])
 
-    def _judged(self, packed: Packed, pairs: Sequence[Pair], documents: list[str]) -> tuple[Mask, Tensor | None]:
-        """Which documents are no negatives, and the teacher's logits where the recipe asks for one; row by row."""
+    def _surrogate_scores(
+        self, packed: Packed, pairs: Sequence[Pair], documents: list[str]
+    ) -> tuple[Mask, Tensor | None]:
+        """The mask of false negatives, and the logits of the teacher where the recipe has one; block by block."""
         batches, learning = self._recipe.batches, self._recipe.learning
         queries = [pair.query for pair in pairs]
-        view = self._surrogates[packed.domain].view(packed.rows, pairs, documents)
+        view = self._surrogates[packed.domain].view(packed.rows, pairs)
         excluded = np.empty((len(queries), len(documents)), np.bool_)
         teacher = np.empty(excluded.shape, np.float32) if learning.teacher_weight else None
         for first in range(0, len(queries), ROWS):
@@ -99,7 +102,8 @@ class BatchStream:
             scores = view.scores(batches.filter, rows)
             excluded[rows] = false_negatives(scores, queries, documents, batches.eps, first)
             if teacher is not None:
-                teacher[rows] = view.scores("fused", rows) * (0.1 / learning.teacher_temperature)
+                fused = scores if batches.filter == "fused" else view.scores("fused", rows)
+                teacher[rows] = fused * (0.1 / learning.teacher_temperature)
         return excluded, None if teacher is None else torch.from_numpy(teacher)
 
     def _pack(self, epoch: int) -> list[Packed]:
@@ -111,12 +115,12 @@ class BatchStream:
 
 
 def unclustered(n_pairs: int) -> Clusters:
-    """One cluster of all: batches drawn from a domain at random."""
+    """A single cluster, so that batches are drawn from a domain at random."""
     return Clusters(np.zeros(n_pairs, np.int64), np.zeros((1, 1), np.float32))
 
 
 def split(domain: Domain, share: float, seed: int) -> tuple[Sequence[int], Sequence[int]]:
     """Rows to train on and rows held out."""
     n_held = int(len(domain) * share)
-    order = domain.shuffled(np.random.default_rng([seed, 11]))
+    order = domain.shuffled(random_stream(seed, "held out"))
     return sorted(order[n_held:]), sorted(order[:n_held])

@@ -1,11 +1,11 @@
-"""How does a run start, continue and report?
+"""How does a run continue, report and measure itself?
 
-checkpoint   the state of a run on disk
-log          what a run reports
-plot         the log as a picture
-display      progress on a terminal
-watch        held-out losses with true, random and no context
-evaluate     nDCG@10 on BEIR folders
-distributed  which of several processes this is
-atomic_file  a file that is whole or unchanged
+checkpoint       the state of a run on disk
+log              the numbers of a run
+plot             a chart of the log
+watch            held-out losses with true, random and no context
+evaluate         nDCG@10 on BEIR folders
+evaluation_mode  a model without dropout for a while
+distributed      training in several processes
+atomic_file      a file that is whole or unchanged
 """

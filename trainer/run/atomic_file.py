@@ -1,10 +1,10 @@
-"""A file that is there whole or as it was before, whenever the process dies."""
+"""Replacing a file so that a crash leaves either the old contents or the new."""
 
 from pathlib import Path
 
 
 def write_whole(file: Path, text: str) -> None:
-    """Write `text` beside `file`, then in its place."""
+    """Write `text` to a temporary file, then rename it to `file`."""
     fresh = file.with_name(f"{file.name}.new")
     fresh.write_text(text, encoding="utf-8")
     fresh.replace(file)

@@ -1,4 +1,4 @@
-"""A run's state on disk: everything that the next step hangs on."""
+"""The state of a run on disk: everything that the next step depends on."""
 
 from dataclasses import dataclass
 from io import BytesIO
@@ -12,13 +12,14 @@ from cdesearch.errors import InputError, StorageError
 from trainer.recipe import Recipe, differences, recipe_from_json, recipe_to_json
 from trainer.run.parts import read_parts, write_parts
 from trainer.run.small_state import from_small, to_small
+from trainer.schema import SchemaError
 
 STATE = "state.pt"
 
 
 @dataclass(slots=True)
 class Progress:
-    """How far a run has come."""
+    """The steps taken, and the seconds that they took."""
 
     step: int = 0
     seconds: float = 0.0
@@ -27,7 +28,7 @@ class Progress:
 def save_state(
     folder: Path, recipe: Recipe, progress: Progress, modules: dict[str, nn.Module], optimizer: torch.optim.Optimizer
 ) -> None:
-    """Write the state beside the old one, then in its place: a full disk or a kill leaves the old one.
+    """Write the state to a temporary file, then replace the old one, which a full disk or a kill leaves intact.
 
     The state holds the trained tensors alone, in files of at most PART bytes. Raises StorageError.
     """
@@ -46,8 +47,8 @@ def save_state(
         write_parts(folder / STATE, content.getbuffer())
     except OSError as error:
         raise StorageError(
-            f"The state cannot be written to {folder} ({error.strerror}); the one before is kept.",
-            "Make room and run again with --resume.",
+            f"The state cannot be written to {folder} ({error.strerror}); the previous state is kept.",
+            "Free some space and run again with --resume.",
         ) from error
 
 
@@ -64,20 +65,28 @@ def _frozen(module: nn.Module) -> set[str]:
 def load_state(
     folder: Path, recipe: Recipe, modules: dict[str, nn.Module], optimizer: torch.optim.Optimizer
 ) -> Progress:
-    """Put a stored state back; raises InputError where it belongs to another recipe."""
+    """Restore a stored state; raises InputError where it belongs to another recipe."""
     if not (folder / STATE).is_file():
-        raise InputError(f"{folder} has no {STATE} to resume.", "Leave --resume out.")
+        raise InputError(f"{folder} has no {STATE} to resume.", "Run without --resume.")
     content = BytesIO(read_parts(folder / STATE))
     state: dict[str, Any] = from_small(torch.load(content, map_location="cpu", weights_only=True))
-    if changed := differences(recipe_from_json(state["recipe"]), recipe):
+    try:
+        changed = differences(recipe_from_json(state["recipe"]), recipe)
+    except SchemaError as error:
+        wrong = ", ".join(".".join(problem.location) for problem in error.problems)
         raise InputError(
-            f"{folder} was begun with another recipe: {'; '.join(changed)}.",
-            "Resume with the same, or name another out.",
+            f"{folder} was started by another version of cdesearch, with other settings ({wrong}).",
+            "Resume with that version, or set another run.out.",
+        ) from None
+    if changed:
+        raise InputError(
+            f"{folder} was started with another recipe: {'; '.join(changed)}.",
+            "Resume with the same recipe, or set another run.out.",
         )
     for name, module in modules.items():
         found = module.load_state_dict(state[name], strict=False)
-        if wrong := {*found.unexpected_keys, *found.missing_keys} - _frozen(module):
-            raise InputError(f"{folder} has the state of another model ({min(wrong)}).", "Run without --resume.")
+        if others := {*found.unexpected_keys, *found.missing_keys} - _frozen(module):
+            raise InputError(f"{folder} has the state of another model ({min(others)}).", "Run without --resume.")
     optimizer.load_state_dict(state["optimizer"])
     torch.set_rng_state(state["random"])
     if torch.cuda.is_available() and state["cuda"]:

@@ -1,4 +1,4 @@
-"""Which of several processes is this? One, unless torchrun started more."""
+"""Training in several processes, which torchrun starts; without it there is one."""
 
 import os
 from collections.abc import Iterator
@@ -9,12 +9,12 @@ import torch
 import torch.distributed as dist
 from torch import Tensor
 
-PATIENCE = timedelta(hours=12)  # while the first process embeds the pairs, or evaluates, the others wait
+PATIENCE = timedelta(hours=12)  # how long processes wait while the first one embeds the pairs or evaluates
 
 
 @contextmanager
 def joined() -> Iterator[torch.device]:
-    """Meet the other processes of a torchrun, if there are any; gives this one's device."""
+    """Join the process group of torchrun, if there is one; yields the device of this process."""
     device = torch.device("cuda" if torch.cuda.is_available() else "cpu")
     if int(os.environ.get("WORLD_SIZE", "1")) == 1:
         yield device
@@ -30,18 +30,18 @@ def joined() -> Iterator[torch.device]:
 
 
 def world() -> int:
-    """How many processes there are."""
+    """The number of processes."""
     return dist.get_world_size() if dist.is_initialized() else 1
 
 
 def is_first() -> bool:
-    """Whether this is the one that writes and speaks."""
+    """Whether this is the process that writes files and reports progress."""
     return not dist.is_initialized() or dist.get_rank() == 0
 
 
 @contextmanager
 def first_goes_ahead() -> Iterator[None]:
-    """The first process runs the block alone, the others after it: they find what it has left on disk."""
+    """Run the block in the first process, then in all others, which find its results on disk."""
     if world() > 1 and not is_first():
         dist.barrier()
     yield
@@ -49,14 +49,14 @@ def first_goes_ahead() -> Iterator[None]:
         dist.barrier()
 
 
-def share(n: int) -> slice:
-    """The rows of `n` that this process works on."""
+def rows_of_process(n: int) -> slice:
+    """Which of `n` rows this process computes."""
     rank = dist.get_rank() if dist.is_initialized() else 0
     return slice(n * rank // world(), n * (rank + 1) // world())
 
 
 def gather(mine: Tensor) -> Tensor:
-    """All processes' rows in order."""
+    """The rows of all processes in order."""
     if world() == 1:
         return mine
     sizes = [torch.zeros(1, dtype=torch.long, device=mine.device) for _ in range(world())]
@@ -76,7 +76,7 @@ def total(tensor: Tensor) -> Tensor:
 
 
 def same_seed(device: torch.device) -> int:
-    """A random number that all processes agree on."""
+    """A random number that is the same in all processes."""
     seed = torch.randint(2**31, (1,), device=device)
     if world() > 1:
         dist.broadcast(seed, 0)

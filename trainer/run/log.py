@@ -1,4 +1,4 @@
-"""What a run tells: log.jsonl always, TensorBoard's files where it is installed."""
+"""The log of a run: log.jsonl, and files of TensorBoard where it is installed."""
 
 import json
 from collections.abc import Iterator
@@ -10,7 +10,7 @@ FILE = "log.jsonl"
 
 
 class Log:
-    """A run's figures, a line a time; `anew` forgets those of a run before."""
+    """Appends the numbers of a run, a line at a time; `anew` deletes the lines of an earlier run."""
 
     def __init__(self, folder: Path, *, anew: bool) -> None:
         self._file = folder / FILE
@@ -23,7 +23,7 @@ class Log:
             self._board = SummaryWriter(folder / "tensorboard")
 
     def write(self, step: int, seconds: float, figures: dict[str, Any]) -> None:
-        """Append a line; `seconds` are those of training so far."""
+        """Append a line; `seconds` is the training time so far."""
         line = {"step": step, "seconds": round(seconds, 2), **figures}
         with self._file.open("a", encoding="utf-8") as file:
             file.write(json.dumps(line) + "\n")
@@ -33,7 +33,7 @@ class Log:
 
 
 def read_log(folder: Path) -> list[dict[str, Any]]:
-    """The lines of a run, in order; of a step that was done again after a stop, only the last."""
+    """The lines of a run in order; of a step that was repeated after an interruption only the last line."""
     lines: dict[Any, dict[str, Any]] = {}
     for text in (folder / FILE).read_text(encoding="utf-8").splitlines():
         line = json.loads(text)

@@ -27,10 +27,10 @@ class PlainLines:
 
         return advance
 
-    def step(self, figures: dict[str, float]) -> None:
-        """Print the loss, accuracy and speed of a step at most every SECONDS seconds."""
+    def detail(self, text: str) -> None:
+        """Print the latest numbers at most every SECONDS seconds."""
         if self._is_due():
-            self.note("loss {loss:.3f}  accuracy {accuracy:.2f}  {pairs_per_second:.0f} pairs/s".format(**figures))
+            self.note(text)
 
     def note(self, text: str) -> None:
         """Print a line."""

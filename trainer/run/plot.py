@@ -1,20 +1,20 @@
-"""A run's log as a picture."""
+"""A chart of the log of a run."""
 
 from pathlib import Path
 from typing import Any
 
 from trainer.run.log import read_log
 
-SMOOTH = 0.9  # weight of the past in the drawn mean
+SMOOTH = 0.9  # weight of the earlier steps in the running mean
 
 
 def draw_run(folder: Path) -> Path:
-    """Write `run.svg` beside the log: loss and accuracy, held-out losses by context, nDCG@10 by set and context."""
+    """Write `run.svg` next to the log: loss and accuracy, held-out losses by context, nDCG@10 by set and context."""
     from matplotlib.figure import Figure
 
     lines = read_log(folder)
     figure = Figure(figsize=(12, 3.6), layout="constrained")
-    training, watched, judged = figure.subplots(1, 3)
+    training, watched, evaluated = figure.subplots(1, 3)
     _curve(training, "loss", _series(lines, "loss"), smooth=True)
     _curve(training, "accuracy", _series(lines, "accuracy"), smooth=True)
     training.set(title="Training batches", xlabel="step")
@@ -25,9 +25,9 @@ def draw_run(folder: Path) -> Path:
     for name in sorted({line["evaluation"] for line in lines if "evaluation" in line}):
         for kind in ("true", "random", "null"):
             rows = [line for line in lines if line.get("evaluation") == name]
-            _curve(judged, f"{name}, {kind} context", [(row["step"], row[f"ndcg_{kind}"]) for row in rows])
-    judged.set(title="nDCG@10", xlabel="step")
-    for panel in (training, watched, judged):
+            _curve(evaluated, f"{name}, {kind} context", [(row["step"], row[f"ndcg_{kind}"]) for row in rows])
+    evaluated.set(title="nDCG@10", xlabel="step")
+    for panel in (training, watched, evaluated):
         if panel.lines:
             panel.legend(fontsize="small")
     file = folder / "run.svg"

@@ -5,7 +5,7 @@ from collections.abc import Callable
 
 import torch
 
-from trainer.run.display import Display
+from cdesearch.progress import Display
 from trainer.run.distributed import total, world
 
 
@@ -43,7 +43,7 @@ class LimitedDisplay:
     def __init__(self, display: Display, limit: TimeLimit) -> None:
         self._display = display
         self._limit = limit
-        self.step = display.step
+        self.detail = display.detail
         self.note = display.note
 
     def stage(self, name: str, total: int | None) -> Callable[[int], None]:

@@ -1,4 +1,4 @@
-"""Is the context used? Losses of held-out batches with their own context, another batch's, and none."""
+"""Is the context used? Losses of held-out batches with their own context, that of another batch, and none."""
 
 from collections.abc import Sequence
 from dataclasses import replace
@@ -6,67 +6,64 @@ from dataclasses import replace
 import torch
 from torch import Tensor
 
-from cdesearch.models.backbones.joint import Shared
+from cdesearch.models.backbones.joint import ContextPrefix
 from cdesearch.models.contextual.model import Cached, ContextualModel
-from trainer.data.batch import Batch, Tokens
-from trainer.step.document import in_document
-from trainer.step.loss import contrastive
+from trainer.data.training_batch import Batch, Tokens
+from trainer.run.evaluation_mode import evaluation_mode
+from trainer.step.batch_loss import BatchLoss
 from trainer.step.token_weights import TokenWeights
-from trainer.step.whitening_head import StatisticsHead
 
-Held = Shared | Cached | None
+PreparedContext = ContextPrefix | Cached | None
 
 
 @torch.no_grad()
 def held_out_losses(
-    model: ContextualModel,
-    head: StatisticsHead,
-    weights: TokenWeights,
-    batches: Sequence[Batch],
-    temperature: float,
-    micro_batch: int,
+    model: ContextualModel, loss: BatchLoss, weights: TokenWeights, batches: Sequence[Batch], micro_batch: int
 ) -> dict[str, float]:
-    """Mean loss with `true`, `random` (the next batch's) and `null` context; all three alike: it is not used."""
-    model.eval()
+    """Mean losses with the `true` context, a `random` one (the next batch's) and the `null` context.
+
+    Three equal losses mean that the model does not use its context. The loss has no teacher.
+    """
     device = next(model.parameters()).device
     losses: dict[str, list[float]] = {"true": [], "random": [], "null": []}
-    for number, batch in enumerate(batches):
-        excluded = batch.excluded.to(device)
-        stranger = batches[(number + 1) % len(batches)]
-        for name, source in {"true": batch, "random": stranger, "null": None}.items():
-            context = None if source is None else source.documents.take(source.context)
-            table = weights.equal() if source is None else weights.of(source, head)()
-            held = embed_context(model, context, micro_batch, device)
-            queries, documents = (
-                embed(model, texts, held, table, micro_batch) for texts in (batch.queries, batch.documents)
-            )
-            if context is None:
-                queries, documents = (torch.nn.functional.normalize(x, dim=-1) for x in (queries, documents))
-            else:
-                own = name == "true"
-                sample = documents[batch.context] if own else embed(model, context, held, table, micro_batch)
-                queries, documents = head(queries, sample), head(documents, sample)
-            if batch.siblings is not None:
-                documents = in_document(documents, batch.siblings.to(device), model.config.document_weight)
-            losses[name].append(contrastive(queries, documents, excluded, temperature).loss.item())
-    model.train()
+    with evaluation_mode(model):
+        for number, batch in enumerate(batches):
+            following = batches[(number + 1) % len(batches)]
+            for name, source in {"true": batch, "random": following, "null": None}.items():
+                context = None if source is None else source.documents.take(source.context)
+                table = weights.equal() if source is None else weights.of(source, loss.head)()
+                prepared = embed_context(model, context, micro_batch, device)
+                queries, documents = (
+                    embed(model, texts, prepared, table, micro_batch) for texts in (batch.queries, batch.documents)
+                )
+                sample = documents[batch.context] if name == "true" else None
+                if name == "random" and context is not None:
+                    sample = embed(model, context, prepared, table, micro_batch)
+                losses[name].append(loss.of(batch, queries, documents, sample).loss.item())
     return {name: sum(values) / len(values) for name, values in losses.items()}
 
 
-def embed_context(model: ContextualModel, context: Tokens | None, micro_batch: int, device: torch.device) -> Held:
-    """What texts see of a context of texts; of none, or where no gate is open, the null context."""
+def embed_context(
+    model: ContextualModel, context: Tokens | None, micro_batch: int, device: torch.device
+) -> PreparedContext:
+    """The context made of some texts, as `ContextualModel.pooled` takes it; without texts the null context.
+
+    Where every gate is zero, the texts are not embedded, for nothing reads them.
+    """
     if context is None or not model.reads_context:
-        vectors = torch.zeros(max(1, model.context_rows), model.config.backbone.dimension, device=device)
+        vectors = torch.zeros(max(1, model.prefix_rows), model.config.backbone.dimension, device=device)
     else:
         vectors = torch.cat([model.first_stage(part.ids, part.mask) for part in _parts(context, micro_batch, device)])
     is_null = torch.full((len(vectors),), context is None, device=device)
     return model.prepare_context(vectors, is_null, model.cache(vectors, is_null))
 
 
-def embed(model: ContextualModel, texts: Tokens, held: Held, weights: Tensor, micro_batch: int) -> Tensor:
+def embed(
+    model: ContextualModel, texts: Tokens, prepared: PreparedContext, weights: Tensor, micro_batch: int
+) -> Tensor:
     """(n, d) pooled vectors of `texts`."""
     parts = _parts(texts, micro_batch, weights.device)
-    return torch.cat([model.pooled(part.ids, part.mask, weights[part.ids] * part.mask, held) for part in parts])
+    return torch.cat([model.pooled(part.ids, part.mask, weights[part.ids] * part.mask, prepared) for part in parts])
 
 
 def _parts(tokens: Tokens, micro_batch: int, device: torch.device) -> list[Tokens]:
@@ -77,5 +74,5 @@ def _parts(tokens: Tokens, micro_batch: int, device: torch.device) -> list[Token
 
 
 def without_dropout(batches: Sequence[Batch]) -> list[Batch]:
-    """The same batches with every context slot filled."""
+    """The batches with every context slot filled."""
     return [replace(batch, is_null=torch.zeros_like(batch.is_null)) for batch in batches]

@@ -1,8 +1,9 @@
-"""What does one step teach, in bounded memory?
+"""How is the gradient of one step computed, in bounded memory?
 
 gradcache       the two-stage gradient cache
-loss            the contrastive loss and distillation
-whitening_head  the statistics head as parameters
+batch_loss      from pooled vectors to the loss
+loss            the contrastive loss with a teacher
+whitening_head  whitening with gradients
 document        document context with gradients
 token_weights   idf pooling with gradients
 memory          freed memory returned to the system

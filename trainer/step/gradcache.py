@@ -1,12 +1,12 @@
-"""A batch of any size in the memory of a micro-batch: the two-stage gradient cache (CDE section 4.2).
+"""The two-stage gradient cache (CDE section 4.2): a batch of any size in the memory of a micro-batch.
 
     (a) first stage over the context, no gradient          (d) second stage again, with gradient, onto the parameters
     (b) second stage over queries and documents, the same      and onto the context (cached: its keys and values)
     (c) loss, and its gradient at the pooled vectors       (e) context pass and first stage again, from that gradient
 
 Every forward pass that is repeated replays its random state, so dropout is the same both times. The first
-micro-batches of context and documents, the longest, are not repeated: their graphs wait. On several processes
-each embeds its own share of the texts; vectors are gathered, and gradients summed, so that all take the same step.
+micro-batches of context and documents, the longest, are not repeated: their graphs are kept. With several processes
+each embeds a part of the texts; vectors are gathered, and gradients summed, so that all take the same step.
 """
 
 from collections.abc import Callable, Sequence
@@ -19,34 +19,34 @@ from torch import Tensor
 from cdesearch.models.backbones.bert import mean_pool
 from cdesearch.models.backbones.packed import has_kernel, pack_texts, packed_mean
 from cdesearch.models.contextual.model import ContextualModel
-from trainer.data.batch import Batch, Tokens
-from trainer.run.distributed import gather, same_seed, share, total, world
-from trainer.step.loss import Verdict
-from trainer.step.memory import give_back
-from trainer.step.whitening_head import StatisticsHead
+from trainer.data.training_batch import Batch, Tokens
+from trainer.run.distributed import gather, rows_of_process, same_seed, total, world
+from trainer.step.loss import LossOutput
+from trainer.step.memory import release_freed_memory
+from trainer.step.whitening_head import WhiteningHead
 
-TIDY_EVERY = 4  # micro-batches; each leaves holes of its own length where it was
+TIDY_EVERY = 4  # micro-batches; each leaves freed blocks of its own length
 
-Judge = Callable[[Tensor, Tensor, Tensor], Verdict]  # pooled queries, documents and context to the loss
+LossFn = Callable[[Tensor, Tensor, Tensor], LossOutput]  # pooled queries, documents and context to the loss
 
 
 @dataclass(frozen=True, slots=True)
 class _Piece:
-    """A micro-batch and the random state that it began with."""
+    """A micro-batch and the random state before its forward pass."""
 
-    places: Tensor
+    indices: Tensor  # of its texts
     tokens: Tokens
     state: tuple[Tensor, Tensor | None]
     graph: Tensor | None = None  # the output with its graph, where that was kept
 
 
 class GradCache:
-    """Puts the gradient of one batch on the parameters of a model and its statistics head."""
+    """Adds the gradient of one batch to the parameters of a model and its whitening."""
 
     def __init__(
         self,
         model: ContextualModel,
-        head: StatisticsHead,
+        head: WhiteningHead,
         micro_batch: int,
         *,
         freeze_first_stage: bool = False,
@@ -59,37 +59,37 @@ class GradCache:
         self._precision = precision
         self._device = next(model.parameters()).device
         stage = model.second_stage
-        self._reads_context = stage.joint or not stage.gates_closed or any(gate.requires_grad for gate in stage.gates)
-        # Rows that hold the context beside each text differ in length by a short tail alone: they need no packing.
+        self._reads_context = stage.joint or not stage.gates_are_zero or any(gate.requires_grad for gate in stage.gates)
+        # In joint models every row begins with the whole context, so lengths differ little and packing gains nothing.
         self._packs = stage.can_pack and has_kernel(torch.empty(0, dtype=precision, device=self._device))
 
-    def step(self, batch: Batch, token_weights: Callable[[], Tensor], judge: Judge) -> Verdict:
-        """Add the batch's gradient to `.grad`; returns the loss. `token_weights` gives (V,) from the head, anew."""
+    def step(self, batch: Batch, token_weights: Callable[[], Tensor], loss_fn: LossFn) -> LossOutput:
+        """Add the batch's gradient to `.grad`; returns the loss. `token_weights` computes (V,) from the head."""
         vectors, context_seen = self._first_stage(batch)  # (a)
         leaf = vectors.requires_grad_()
-        held = self._hold_context(leaf, batch.is_null)
+        prepared = self._prepare_context(leaf, batch.is_null)
 
         def second_stage(tokens: Tokens) -> Tensor:
-            return self._pooled(tokens, token_weights(), held)
+            return self._pooled(tokens, token_weights(), prepared)
 
         queries, queries_seen = self._run(batch.queries, second_stage, keep=False)  # (b)
         documents, documents_seen = self._run(batch.documents, second_stage, keep=True)
         queries, documents = queries.requires_grad_(), documents.requires_grad_()
-        verdict = judge(queries, documents, documents[batch.context])  # (c)
-        (verdict.loss / world()).backward()
+        output = loss_fn(queries, documents, documents[batch.context])  # (c)
+        (output.loss / world()).backward()
         self._tidy()
         for whole, pieces in ((documents, documents_seen), (queries, queries_seen)):  # (d)
             assert whole.grad is not None
             self._replay(pieces, whole.grad.mul_(world()), second_stage)
-        held.backward()
+        prepared.backward()
         if leaf.grad is not None and not self._freeze_first_stage:  # (e)
             self._replay(context_seen, total(leaf.grad), self._first_stage_vectors)
-        return verdict
+        return output
 
     def sum_gradients(self) -> None:
-        """Add up what every process has found; afterwards all hold the gradient of the whole batch.
+        """Sum the gradients of all processes, so that each has that of the whole batch.
 
-        What the batch did not touch has gradient zero, on one process as on many.
+        Parameters that the batch did not use have gradient zero, with one process and with several.
         """
         for parameter in [*self._model.parameters(), *self._head.parameters()]:
             if parameter.requires_grad:
@@ -97,29 +97,29 @@ class GradCache:
                 total(parameter.grad)
 
     def _first_stage(self, batch: Batch) -> tuple[Tensor, list[_Piece]]:
-        """First-stage vectors (J, d) without gradient; zeros where no slot shows them."""
+        """First-stage vectors (J, d) without gradient; zeros where nothing reads them."""
         context = batch.documents.take(batch.context)
         if not batch.is_contextual or not self._reads_context:
             return torch.zeros(len(context), self._model.config.backbone.dimension, device=self._device), []
         return self._run(context, self._first_stage_vectors, keep=not self._freeze_first_stage)
 
-    def _hold_context(self, vectors: Tensor, is_null: Tensor) -> "_Held":
+    def _prepare_context(self, vectors: Tensor, is_null: Tensor) -> "_PreparedContext":
         is_null = is_null.to(self._device)
         if self._model.second_stage.joint or not self._reads_context:
-            return _Held(vectors, is_null)
+            return _PreparedContext(vectors, is_null)
         with _same_random_state(self._device), self._cast():
             keys, values = self._model.second_stage.cache(vectors, is_null)
-        return _Held(vectors, is_null, (keys, values))
+        return _PreparedContext(vectors, is_null, (keys, values))
 
     def _run(self, texts: Tokens, network: Callable[[Tokens], Tensor], *, keep: bool) -> tuple[Tensor, list[_Piece]]:
-        """All processes' vectors (n, d) without gradient; with `keep`, the graph of the longest piece waits."""
-        mine = share(len(texts))
+        """The vectors (n, d) of all processes without gradient; with `keep`, the graph of the longest piece is kept."""
+        mine = rows_of_process(len(texts))
         vectors = torch.empty(mine.stop - mine.start, self._model.config.backbone.dimension, device=self._device)
         parts = texts.micro_batches(mine, self._micro_batch)
-        # All that outlives a micro-batch has its place before the first: small blocks between freed ones pin the heap.
+        # Everything that outlives a micro-batch is allocated before the first: small live blocks pin freed memory.
         pieces = [
-            _Piece(places.to(self._device), part.to(self._device), _random_state(self._device))
-            for places, part in parts
+            _Piece(indices.to(self._device), part.to(self._device), _random_state(self._device))
+            for indices, part in parts
         ]
         for number, piece in enumerate(pieces):
             for kept, now in zip(piece.state, _random_state(self._device), strict=True):
@@ -127,46 +127,46 @@ class GradCache:
                     kept.copy_(now)
             with torch.set_grad_enabled(keep and number == 0):
                 made = network(piece.tokens)
-            vectors[piece.places] = made.detach()
+            vectors[piece.indices] = made.detach()
             if made.requires_grad:
                 pieces[number] = replace(piece, graph=made)
             self._tidy(number)
         return gather(vectors), pieces
 
     def _replay(self, pieces: Sequence[_Piece], gradient: Tensor, network: Callable[[Tokens], Tensor]) -> None:
-        """Backward through every piece, from the gradient (n, d) at all processes' vectors."""
-        mine = gradient[share(len(gradient))]
+        """Run backward through every piece, from the gradient (n, d) at the vectors of all processes."""
+        mine = gradient[rows_of_process(len(gradient))]
         for number, piece in enumerate(pieces):
             made = piece.graph
             if made is None:
                 with _replayed(piece.state, self._device):
                     made = network(piece.tokens)
-            made.backward(mine[piece.places])
+            made.backward(mine[piece.indices])
             self._tidy(number)
 
     def _tidy(self, number: int = 0) -> None:
-        """After micro-batch `number`; the first holds the most."""
+        """Release freed memory after every few micro-batches; the first needs the most."""
         if self._device.type == "cpu" and number % TIDY_EVERY == 0:
-            give_back()
+            release_freed_memory()
 
     def _first_stage_vectors(self, tokens: Tokens) -> Tensor:
-        """(B, d)."""
+        """(B, d), not normalised."""
         with self._cast():
             return self._model.first_stage(tokens.ids, tokens.mask).float()
 
-    def _pooled(self, tokens: Tokens, weights: Tensor, held: "_Held") -> Tensor:
-        """(B, d) vectors before the statistics head."""
+    def _pooled(self, tokens: Tokens, weights: Tensor, prepared: "_PreparedContext") -> Tensor:
+        """(B, d) vectors before whitening."""
         stage = self._model.second_stage
         if self._packs:
             packing = pack_texts(tokens.ids, tokens.mask)
             with self._cast():
-                states = stage.packed_states(packing, held.keys, held.values)
+                states = stage.packed_states(packing, prepared.keys, prepared.values)
             return packed_mean(states.float(), weights[packing.ids[0]], packing)
         with self._cast():
             if stage.joint:
-                states = stage.joint_states(tokens.ids, tokens.mask, held.vectors, held.is_null)
+                states = stage.joint_states(tokens.ids, tokens.mask, prepared.vectors, prepared.is_null)
             else:
-                states = stage.states(tokens.ids, tokens.mask, held.keys, held.values)
+                states = stage.states(tokens.ids, tokens.mask, prepared.keys, prepared.values)
         return mean_pool(states.float(), weights[tokens.ids] * tokens.mask)
 
     def _cast(self) -> torch.autocast | nullcontext[None]:
@@ -175,8 +175,8 @@ class GradCache:
         return torch.autocast(self._device.type, self._precision)
 
 
-class _Held:
-    """The context as the second stage reads it: leaves that collect gradients, and the graph that made them."""
+class _PreparedContext:
+    """The context as the second stage reads it: leaves that collect gradients, and the graph that computed them."""
 
     def __init__(self, vectors: Tensor, is_null: Tensor, made: tuple[Tensor, Tensor] | None = None) -> None:
         self.vectors = vectors  # (J, d)
@@ -188,7 +188,7 @@ class _Held:
             self.keys, self.values = (part.detach().requires_grad_() for part in made)
 
     def backward(self) -> None:
-        """Carry what the leaves collected through the context pass, onto its parameters and the vectors."""
+        """Run backward through the context pass, from the gradients that the leaves collected."""
         if self._made is None:
             return
         leaves = [leaf for leaf in (self.keys, self.values) if leaf is not None]
@@ -201,7 +201,7 @@ def _random_state(device: torch.device) -> tuple[Tensor, Tensor | None]:
 
 
 class _replayed:  # noqa: N801 (a context manager)
-    """Run with an earlier random state, then go on with the present one."""
+    """Run with an earlier random state, then restore the present one."""
 
     def __init__(self, state: tuple[Tensor, Tensor | None], device: torch.device) -> None:
         self._state = state
@@ -221,7 +221,7 @@ class _replayed:  # noqa: N801 (a context manager)
 
 
 def _same_random_state(device: torch.device) -> "_replayed | nullcontext[None]":
-    """On several processes the context pass, which all repeat, must drop the same rows in each."""
+    """A common random state: all processes repeat the context pass, and its dropout must be the same in each."""
     if world() == 1:
         return nullcontext()
     generator = torch.Generator().manual_seed(same_seed(device))

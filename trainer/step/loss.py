@@ -1,4 +1,4 @@
-"""What a batch teaches: own documents closer than all others, and, with a teacher, how close (CDE equation 2)."""
+"""The contrastive loss of a batch (CDE equation 2), with an optional teacher."""
 
 from dataclasses import dataclass
 from typing import Any
@@ -7,13 +7,13 @@ import torch
 from torch import Tensor
 from torch.nn import functional
 
-ROWS = 128  # queries whose scores are held at once
-EXCLUDED = -1e4  # as a logit: no probability, and no nan where a whole row is excluded
+ROWS = 128  # queries whose scores are in memory at once
+EXCLUDED = -1e4  # the logit of an excluded document: probability 0, and no nan where a whole row is excluded
 
 
 @dataclass(frozen=True, slots=True)
-class Verdict:
-    """A batch's loss and how often the own document came first."""
+class LossOutput:
+    """The loss of a batch, and the share of queries whose own document has the highest score."""
 
     loss: Tensor  # ()
     accuracy: Tensor  # ()
@@ -26,33 +26,33 @@ def contrastive(
     temperature: float,
     teacher: Tensor | None = None,
     teacher_weight: float = 0.0,
-) -> Verdict:
-    """InfoNCE, query to document, over unit vectors (B, d) and (D, d); document i < B is query i's own.
+) -> LossOutput:
+    """InfoNCE, query to document, over unit vectors (B, d) and (D, d); document i < B belongs to query i.
 
-    `excluded` (B, D) marks false negatives. `teacher` (B, D) are logits whose softmax the student's is drawn to by
-    the Kullback-Leibler divergence, weighted `teacher_weight` against the rest (coCondenser, equations 15 and 16).
+    `excluded` (B, D) marks false negatives. `teacher` (B, D) are logits; the Kullback-Leibler divergence of the two
+    softmaxes has the weight `teacher_weight`, and the InfoNCE loss the rest (coCondenser, equations 15 and 16).
     """
     queries, documents = queries.float(), documents.float()
     own = torch.arange(len(queries), device=queries.device)
     loss, hits = torch.zeros((), device=queries.device), torch.empty_like(own, dtype=torch.bool)
     to_queries, to_documents = torch.zeros_like(queries), torch.zeros_like(documents)
-    learns = torch.is_grad_enabled()
+    with_gradient = torch.is_grad_enabled()
     for rows in own.split(ROWS):
-        some, all_ = (x.detach().requires_grad_(learns) for x in (queries[rows], documents))
-        taught = teacher[rows] if teacher is not None and teacher_weight else None
-        summed, hits[rows] = _block(some, all_, excluded[rows], rows, temperature, taught, teacher_weight)
-        # A block's gradient is taken at once, so that no more than its own scores are held.
-        if learns:
+        some, all_ = (x.detach().requires_grad_(with_gradient) for x in (queries[rows], documents))
+        teacher_rows = teacher[rows] if teacher is not None and teacher_weight else None
+        summed, hits[rows] = _block(some, all_, excluded[rows], rows, temperature, teacher_rows, teacher_weight)
+        # The gradient of each block is computed at once, so that only the scores of one block are in memory.
+        if with_gradient:
             to_queries[rows], to_one_block = torch.autograd.grad(summed, (some, all_))
             to_documents += to_one_block
         loss += summed.detach()
-    if learns:
-        loss = _Known.apply(queries, documents, loss, to_queries, to_documents)  # type: ignore[no-untyped-call] # torch's
-    return Verdict(loss / len(own), hits.float().mean())
+    if with_gradient:
+        loss = _KnownGradient.apply(queries, documents, loss, to_queries, to_documents)  # type: ignore[no-untyped-call] # torch's
+    return LossOutput(loss / len(own), hits.float().mean())
 
 
-class _Known(torch.autograd.Function):
-    """The loss () of queries and documents, whose gradients are there already."""
+class _KnownGradient(torch.autograd.Function):
+    """The loss () of queries and documents whose gradients are already computed."""
 
     @staticmethod
     def forward(ctx: Any, *given: Tensor) -> Tensor:
@@ -75,7 +75,7 @@ def _block(
     teacher: Tensor | None,
     teacher_weight: float,
 ) -> tuple[Tensor, Tensor]:
-    """Summed loss () of some rows, and which of them rank their `own` (R,) document first."""
+    """The summed loss () of some rows, and which of them rank their `own` (R,) document first."""
     logits = (queries @ documents.T / temperature).masked_fill(excluded, EXCLUDED)
     loss = functional.cross_entropy(logits, own, reduction="sum")
     if teacher is not None:

@@ -1,12 +1,12 @@
-"""Memory that was freed and that the C library keeps for later."""
+"""Freed memory that the C library has not yet returned to the operating system."""
 
 import ctypes
 from collections.abc import Callable
 from functools import cache
 
 
-def give_back() -> None:
-    """Hand what is free back to the system, holes between live blocks too; nothing where the C library is not glibc."""
+def release_freed_memory() -> None:
+    """Return freed memory to the operating system, between live blocks, too; does nothing without glibc."""
     if trim := _malloc_trim():
         trim(0)
 

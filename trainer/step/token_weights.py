@@ -1,16 +1,16 @@
-"""Pooling weights of tokens while training: a batch's documents are the corpus whose frequencies count."""
+"""Pooling weights of tokens in training, from document frequencies in the batch."""
 
 from collections.abc import Callable
 
 import torch
 from torch import Tensor
 
-from trainer.data.batch import Batch, Tokens
-from trainer.step.whitening_head import StatisticsHead
+from trainer.data.training_batch import Batch, Tokens
+from trainer.step.whitening_head import WhiteningHead
 
 
 def document_frequencies(documents: Tokens, vocabulary: int) -> Tensor:
-    """(V,) in how many of the documents each token stands; 0 for padding."""
+    """(V,) the number of documents that contain each token; 0 for padding."""
     ids = documents.ids.masked_fill(documents.mask == 0, 0).sort(1).values
     is_first = torch.ones_like(ids, dtype=torch.bool)
     is_first[:, 1:] = ids[:, 1:] != ids[:, :-1]
@@ -18,15 +18,15 @@ def document_frequencies(documents: Tokens, vocabulary: int) -> Tensor:
 
 
 class TokenWeights:
-    """Makes the (V,) table that idf pooling reads."""
+    """The (V,) table of weights that idf pooling reads."""
 
     def __init__(self, vocabulary: int, special: list[int], device: torch.device) -> None:
         self._vocabulary = vocabulary
         self._special = torch.tensor(sorted(special), device=device)
         self._device = device
 
-    def of(self, batch: Batch, head: StatisticsHead) -> Callable[[], Tensor]:
-        """Makes the table anew from the head, by the document frequencies in the batch; equal without context."""
+    def of(self, batch: Batch, head: WhiteningHead) -> Callable[[], Tensor]:
+        """A function that computes the table from the head and the batch; without context all weights are equal."""
         if not batch.is_contextual:
             return self.equal
         documents = batch.documents
@@ -34,5 +34,5 @@ class TokenWeights:
         return lambda: head.token_weights(counts, len(documents), self._special)
 
     def equal(self) -> Tensor:
-        """The plain mean."""
+        """Equal weights, for the plain mean."""
         return torch.ones(self._vocabulary, device=self._device)

@@ -1,4 +1,4 @@
-"""The corpus-statistics head while it learns: its four numbers as parameters, the batch as its corpus."""
+"""Corpus-statistics whitening in training: its four numbers are parameters, and the batch is the corpus."""
 
 from dataclasses import replace
 
@@ -9,7 +9,7 @@ from torch.nn import functional
 from cdesearch.models.config import StatisticsConfig
 
 
-class StatisticsHead(nn.Module):
+class WhiteningHead(nn.Module):
     """`Whitening` with gradients to shift, ridge, power and idf exponent; the statistics are detached."""
 
     def __init__(self, config: StatisticsConfig) -> None:
@@ -21,7 +21,7 @@ class StatisticsHead(nn.Module):
         self.idf_exponent = nn.Parameter(torch.tensor(config.idf_exponent))
 
     def config(self) -> StatisticsConfig:
-        """What was learned, as a checkpoint states it."""
+        """The learned numbers, as a checkpoint stores them."""
         return replace(
             self._config,
             shift=self.shift.item(),
@@ -31,7 +31,7 @@ class StatisticsHead(nn.Module):
         )
 
     def numbers(self) -> dict[str, float]:
-        """The four of them, for a log."""
+        """The learned numbers, rounded for a log."""
         config = self.config()
         return {name: round(getattr(config, name), 4) for name in ("shift", "ridge", "power", "idf_exponent")}
 
@@ -47,12 +47,12 @@ class StatisticsHead(nn.Module):
         return weights.index_fill(0, special, 0.0).index_add(0, special, median.expand(len(special)))
 
     def forward(self, pooled: Tensor, context: Tensor) -> Tensor:
-        """(n, d) unit vectors of `pooled` (n, d), moved by the statistics of `context` (J, d), pooled too."""
+        """(n, d) unit vectors of `pooled` (n, d), whitened by the statistics of the pooled `context` (J, d)."""
         points = functional.normalize(context.detach().double(), dim=-1)
         mean = points.mean(0)
         eigenvalues, axes = torch.linalg.eigh(torch.cov(points.T, correction=0))
         eigenvalues = eigenvalues.clamp_min(0)
         scale = eigenvalues + self.log_ridge.exp() * eigenvalues.mean().clamp_min(1e-12)
         projection = (axes * (scale / scale.mean()) ** -self.power) @ axes.T
-        moved = (functional.normalize(pooled.float(), dim=-1) - (self.shift * mean).float()) @ projection.float()
-        return functional.normalize(moved, dim=-1)
+        whitened = (functional.normalize(pooled.float(), dim=-1) - (self.shift * mean).float()) @ projection.float()
+        return functional.normalize(whitened, dim=-1)

@@ -1,4 +1,4 @@
-"""On what do the networks run?
+"""Which library computes the networks, and on which device?
 
 onnx         ONNX Runtime on a CPU
 onnx_import  the one import of onnxruntime, without its telemetry

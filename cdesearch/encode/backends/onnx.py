@@ -1,4 +1,4 @@
-"""A checkpoint's ONNX export on the CPU. No torch."""
+"""The runtime of ONNX exports, which computes on the CPU and does not need torch."""
 
 import os
 from pathlib import Path
@@ -15,14 +15,15 @@ from cdesearch.models.checkpoint_files import AGAIN, check_plain
 
 
 class OnnxRuntime:
-    """Graphs of one export folder: `second_stage`, and where the export needs them `first_stage` and `cache`."""
+    """The graphs of one export folder: `second_stage`, and if the model needs them `first_stage` and `cache`."""
 
-    tokens_per_batch = 1024  # what stays in a core's cache
-    context_rows = 0  # joint models run on torch
-    pads = False  # attention without a mask is faster, and a batch of one length wastes nothing
+    tokens_per_batch = 1024  # as much as fits into the cache of a core
+    prefix_rows = 0  # joint models run on torch
+    pads = False  # attention without a mask is faster, and no computation is spent on padding
 
     def __init__(self, folder: Path, dimension: int) -> None:
-        # A batch a core is faster than all cores on one batch: nothing waits.
+        self._folder = folder
+        # One batch for each core is faster than all cores on one batch: no core waits for another.
         self.workers = len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1
         self._second = _open(folder / "second_stage.onnx")
         self._first = _open(folder / "first_stage.onnx") if (folder / "first_stage.onnx").exists() else self._second
@@ -33,19 +34,26 @@ class OnnxRuntime:
         if self.reads_context and self._first is self._second:
             raise ModelError(f"{folder} has no first_stage.onnx, which its second stage needs.", AGAIN)
 
+    @property
+    def precision(self) -> str:
+        """`int8` where the graph multiplies quantised matrices, else `fp32`; reads the file of the graph."""
+        graph = (self._folder / "second_stage.onnx").read_bytes()
+        return "int8" if b"MatMulInteger" in graph else "fp32"
+
     def first_stage(self, input_ids: NDArray[np.int64], mask: NDArray[np.int64]) -> Floats:
         """(B, d) first-stage vectors of ids (B, S, T), not normalised."""
         inputs: dict[str, Any] = {"input_ids": input_ids}
         if self._first is not self._second:
             vectors: Floats = _run(self._first, ["vectors"], inputs)[0]
             return vectors
-        # One backbone serves both stages and no gate is open: the pooled second stage with equal weights is the first.
+        # Both stages share one backbone and every gate is zero: pooled with equal weights, the second stage's states
+        # are the first-stage vectors.
         inputs |= {"weights": mask.astype(np.float32)} | self._identity
         pooled: Floats = _run(self._second, ["pooled"], inputs)[0]
         return pooled
 
     def cache(self, vectors: Floats, is_null: NDArray[np.bool_]) -> tuple[Floats, Floats] | None:
-        """Keys and values (L, J, d) of a context; None where no gate is open."""
+        """Keys and values (L, J, d) of a context; None if every gate is zero."""
         if self._cache is None:
             return None
         keys, values = _run(self._cache, ["keys", "values"], {"vectors": vectors, "is_null": is_null})
@@ -86,9 +94,9 @@ def _open(file: Path) -> Any:
 
 
 def _run(session: Any, outputs: list[str], inputs: dict[str, Any]) -> Any:
-    """The outputs of a graph; raises ModelError where it has no such outputs or cannot compute them."""
+    """The outputs of a graph; raises ModelError if it does not have or cannot compute them."""
     try:
         return session.run(outputs, inputs)
-    except Exception as error:  # as above
+    except Exception as error:  # ONNX Runtime's errors share no public root
         reason = str(error).partition("\n")[0][:200]
         raise ModelError(f"A graph of the model's ONNX export cannot be computed ({reason}).", AGAIN) from None

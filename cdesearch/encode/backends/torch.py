@@ -1,4 +1,4 @@
-"""A checkpoint on torch: CUDA, MPS, or a CPU where there is no ONNX export."""
+"""The runtime on torch: CUDA, MPS, or a CPU for models without an ONNX export."""
 
 from dataclasses import dataclass
 from typing import Any
@@ -18,10 +18,10 @@ from cdesearch.models.family import Network
 
 @dataclass(frozen=True, slots=True)
 class _OnDevice:
-    """What batches need of a context, where the network is."""
+    """The tensors that every batch needs of a context, on the device of the network."""
 
     context: EncodingContext
-    held: Any
+    prepared: Any  # what the network's `prepare_context` returned
     token_weights: Tensor
     shift: Tensor
     projection: Tensor
@@ -32,13 +32,14 @@ class TorchRuntime:
 
     workers = 1  # torch uses all cores, or the whole GPU, for one batch
     pads = True
+    precision = "fp32"
 
     def __init__(self, network: Network, device: torch.device) -> None:
         self._device = device
-        self._network: Any = network.to(device)  # type: ignore[attr-defined] # a module, which a protocol cannot say
+        self._network: Any = network.to(device)  # type: ignore[attr-defined] # a module, which a protocol cannot state
         self._latest: _OnDevice | None = None
         self.reads_context = network.reads_context
-        self.context_rows = network.context_rows
+        self.prefix_rows = network.prefix_rows
         self.tokens_per_batch = 4096 if self._device.type == "cpu" else 32768
 
     @torch.inference_mode()
@@ -49,7 +50,7 @@ class TorchRuntime:
 
     @torch.inference_mode()
     def cache(self, vectors: Floats, is_null: NDArray[np.bool_]) -> tuple[Floats, Floats] | None:
-        """Keys and values (L, J, d) of a context; None where the model is joint or no gate is open."""
+        """Keys and values (L, J, d) of a context; None if the model is joint or every gate is zero."""
         cached = self._network.cache(self._put(vectors), self._put(is_null))
         return None if cached is None else (_floats(cached[0]), _floats(cached[1]))
 
@@ -61,11 +62,11 @@ class TorchRuntime:
         ready, ids, text_mask = self._on_device(context), self._put(input_ids), self._put(mask)
         weights = ready.token_weights[ids] * text_mask
         spans = (tensor.flatten(0, 1) for tensor in (ids, text_mask, weights))
-        pooled = pool_spans(self._network.pooled(*spans, ready.held), weights)
+        pooled = pool_spans(self._network.pooled(*spans, ready.prepared), weights)
         return _floats(pooled), _floats(statistics_head(pooled, ready.shift, ready.projection))
 
     def _on_device(self, context: EncodingContext) -> _OnDevice:
-        """The latest context stays on the device: all batches of a corpus share it."""
+        """The context on the device. The latest one is kept, because all batches of a corpus share it."""
         if self._latest is None or self._latest.context is not context:
             inputs, cached = context.inputs, None
             if inputs.keys is not None and inputs.values is not None:
@@ -89,10 +90,10 @@ def _floats(tensor: Tensor) -> Floats:
 
 
 def pick_device(device: str) -> torch.device:
-    """The device of that name, or the best there is for "auto"; raises ModelError."""
+    """The device of that name, or for "auto" the fastest available one; raises ModelError."""
     available = {"cuda": torch.cuda.is_available(), "mps": torch.backends.mps.is_available(), "cpu": True}
     if device == "auto":
-        device = next(name for name, there in available.items() if there)
+        device = next(name for name, is_available in available.items() if is_available)
     if not available[device]:
         raise ModelError(f"This machine has no {device} device.", "Leave --device out.")
     return torch.device(device)

@@ -1,10 +1,11 @@
 """Which transformer encoders do the models contain?
 
-bert         BERT
-nomic_bert   NomicBERT
-modern_bert  ModernBERT
-attention    attention over text, and gated cross-attention to the context
-joint        attention of text and context rows together
-packed       texts end to end without padding
-rotary       rotary positions
+bert           BERT
+nomic_bert     NomicBERT
+modern_bert    ModernBERT
+attention      attention over text, and gated cross-attention to the context
+joint_softmax  the context in the softmax of the text, to compare with
+joint          attention over context and text in one sequence
+packed         texts end to end without padding
+rotary         rotary positions
 """

@@ -1,6 +1,6 @@
-"""Multi-head attention over text, and through a gate over a cached context."""
+"""Multi-head attention over a text, and gated cross-attention to a cached context."""
 
-from typing import Any, cast
+from typing import Any
 
 import torch
 from torch import Tensor, nn
@@ -9,20 +9,19 @@ from torch.nn import functional
 from cdesearch.models.backbones.packed import Packing, attend_packed
 
 Mask = Tensor | Packing | None  # (B, 1, 1, S) to add to the scores; or where packed texts begin; or no padding
-CLOSED = 1e-9  # what a closed gate lets through where the context shares the text's softmax
 
 Projected = tuple[Tensor, Tensor, Tensor]  # queries (B, A, d), keys and values (B, S, d)
 
 
-def project(qkv: nn.Linear, rows: Tensor, n_asking: int | None = None) -> Projected:
-    """Rows (B, S, d) through one matrix laid out (three, d); queries of the last `n_asking` rows alone, or of all."""
-    if n_asking is None or n_asking == rows.shape[1]:
+def project(qkv: nn.Linear, rows: Tensor, n_queries: int | None = None) -> Projected:
+    """Rows (B, S, d) through one matrix laid out (three, d); queries of the last `n_queries` rows alone, or of all."""
+    if n_queries is None or n_queries == rows.shape[1]:
         queries, keys, values = qkv(rows).chunk(3, dim=-1)
         return queries, keys, values
     d = rows.shape[-1]
     bias = (None, None) if qkv.bias is None else qkv.bias.split([d, 2 * d])
     keys, values = functional.linear(rows, qkv.weight[d:], bias[1]).chunk(2, dim=-1)
-    return functional.linear(rows[:, -n_asking:], qkv.weight[:d], bias[0]), keys, values
+    return functional.linear(rows[:, -n_queries:], qkv.weight[:d], bias[0]), keys, values
 
 
 def attend(queries: Tensor, keys: Tensor, values: Tensor, n_heads: int, mask: Mask = None) -> Tensor:
@@ -52,51 +51,38 @@ class _FusedAttention(torch.autograd.Function):
 
 
 class ContextAttention(nn.Module):
-    """One layer's door to the cached context: own keys and values, a gate a head that starts closed.
+    """One layer's gated cross-attention to the cached context: own keys and values, and one gate a head.
 
-    Its softmax is its own, or with `one_softmax` the text's. With gate 0 the layer is the plain biencoder's, or as good
-    as that (CLOSED). Context rows carry no position, so their order is free.
+    The gates start at 0, where the layer is the plain biencoder's. Context rows carry no position, so their order is
+    free.
     """
 
-    def __init__(self, dimension: int, n_heads: int, *, one_softmax: bool = False) -> None:
+    def __init__(self, dimension: int, n_heads: int) -> None:
         super().__init__()
         self.n_heads = n_heads
-        self.one_softmax = one_softmax
         self.key_value = nn.Linear(dimension, 2 * dimension)
         self.gate = nn.Parameter(torch.zeros(n_heads))
 
     def forward(self, queries: Tensor, keys: Tensor, values: Tensor) -> Tensor:
-        """(B, T, d) from queries (B, T, d) and the context's keys and values (J, d)."""
+        """(B, T, d) from queries (B, T, d) and the context's keys and values (J, d), times tanh of the gate."""
         # All texts see the same context, so they stand in one long row: nothing is copied for each of them.
         row = queries.reshape(1, -1, queries.shape[-1])
         mixed = attend(row, keys[None], values[None], self.n_heads).reshape(queries.shape)
         heads: Tensor = mixed.unflatten(-1, (self.n_heads, -1))
         return (heads * torch.tanh(self.gate)[:, None]).flatten(2)
 
-    def beside(self, text: Projected, keys: Tensor, values: Tensor, mask: Tensor | None) -> Tensor:
-        """(B, T, d) from one softmax over a text's rows and the context's keys and values (J, d).
-
-        At equal scores the whole context counts tanh(gate) times what the whole text does, whatever T and J.
-        """
-        q, k, v = text
-        n_texts, n_rows = k.shape[:2]
-        there = q.new_zeros(n_texts, 1, 1, n_rows) if mask is None else mask.to(q.dtype)
-        n_read = (there == 0).sum(-1, keepdim=True).clamp_min(1)
-        counts = torch.tanh(self.gate).clamp_min(CLOSED)[:, None, None] * n_read / keys.shape[0]
-        bias = counts.log().to(q.dtype).expand(-1, -1, 1, keys.shape[0])
-        both = torch.cat([bias, there.expand(-1, self.n_heads, -1, -1)], dim=-1)
-        k, v = (
-            torch.cat([seen.to(own.dtype).expand(n_texts, -1, -1), own], dim=1)
-            for seen, own in ((keys, k), (values, v))
-        )
-        return attend(q, k, v, self.n_heads, both)
+    def mix(self, text: Projected, keys: Tensor, values: Tensor, mask: Mask) -> Tensor:
+        """(B, T, d): what the text reads in itself, plus what it reads in the context's keys and values (J, d)."""
+        return attend(*text, self.n_heads, mask) + self(text[0], keys, values)  # type: ignore[no-any-return] # a module returns Any
 
 
-Doorway = tuple[ContextAttention, Tensor, Tensor]  # a layer's door and the context's keys and values (J, d)
+LayerContext = tuple[
+    ContextAttention, Tensor, Tensor
+]  # a layer's cross-attention, the context's keys and values (J, d)
 
 
 class SelfAttention(nn.Module):
-    """Text attends to text and, through a door, to the context."""
+    """Text attends to itself and, through gated cross-attention, to the context."""
 
     def __init__(self, dimension: int, n_heads: int) -> None:
         super().__init__()
@@ -104,14 +90,10 @@ class SelfAttention(nn.Module):
         self.qkv = nn.Linear(dimension, 3 * dimension)
         self.out = nn.Linear(dimension, dimension)
 
-    def forward(self, rows: Tensor, mask: Mask, context: Doorway | None = None) -> Tensor:
+    def forward(self, rows: Tensor, mask: Mask, context: LayerContext | None = None) -> Tensor:
         """(B, T, d) to (B, T, d)."""
         q, k, v = self.qkv(rows).chunk(3, dim=-1)
         if context is None:
             return self.out(attend(q, k, v, self.n_heads, mask))  # type: ignore[no-any-return] # a module returns Any
-        door, keys, values = context
-        if door.one_softmax:
-            mixed = door.beside((q, k, v), keys, values, cast("Tensor | None", mask))  # such texts are never packed
-        else:
-            mixed = attend(q, k, v, self.n_heads, mask) + door(q, keys, values)
-        return self.out(mixed)  # type: ignore[no-any-return] # a module returns Any
+        cross_attention, keys, values = context
+        return self.out(cross_attention.mix((q, k, v), keys, values, mask))  # type: ignore[no-any-return] # a module returns Any

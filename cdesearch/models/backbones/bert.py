@@ -1,4 +1,4 @@
-"""The transformer encoder under both stages."""
+"""BERT, the backbone of both stages of this project's models."""
 
 from collections.abc import Mapping
 
@@ -6,7 +6,7 @@ import torch
 from torch import Tensor, nn
 from torch.nn import functional
 
-from cdesearch.models.backbones.attention import Doorway, Mask, Projected, SelfAttention, attend, project
+from cdesearch.models.backbones.attention import LayerContext, Mask, Projected, SelfAttention, attend, project
 from cdesearch.models.backbones.rotary import Rotation
 from cdesearch.models.config import BackboneConfig
 
@@ -23,16 +23,14 @@ class Block(nn.Module):
         self.norm = nn.LayerNorm(config.dimension, config.norm_eps)
         self.dropout = nn.Dropout(config.dropout)
 
-    def forward(self, rows: Tensor, mask: Mask, context: Doorway | None = None) -> Tensor:
+    def forward(self, rows: Tensor, mask: Mask, context: LayerContext | None = None) -> Tensor:
         """(B, T, d) to (B, T, d)."""
         return self._after(rows, self.attention(rows, mask, context))
 
-    def project(self, rows: Tensor, n_asking: int | None = None) -> Projected:
-        """A joint layer's first half."""
-        return project(self.attention.qkv, rows, n_asking)
+    def project(self, rows: Tensor, n_queries: int | None = None) -> Projected:
+        return project(self.attention.qkv, rows, n_queries)
 
     def complete(self, rows: Tensor, projected: Projected, mask: Tensor, by: Rotation | None = None) -> Tensor:  # noqa: ARG002 (positions are learned)
-        """A joint layer's second half."""
         mixed = attend(*projected, self.attention.n_heads, mask)
         return self._after(rows[:, -mixed.shape[1] :], self.attention.out(mixed))
 
@@ -52,14 +50,14 @@ class Backbone(nn.Module):
         self.dropout = nn.Dropout(config.dropout)
         self.blocks = nn.ModuleList(Block(config) for _ in range(config.n_layers))
 
-    def embed(self, input_ids: Tensor, places: Tensor | None = None) -> Tensor:
-        """(B, T) ids to (B, T, d) rows with positions, normalised; `places` (T,) where they are not 0 to T - 1."""
-        if places is None:
-            places = torch.arange(input_ids.shape[1], device=input_ids.device)
-        return self.dropout(self.norm(self.tokens(input_ids) + self.positions(places)))  # type: ignore[no-any-return] # a module returns Any
+    def embed(self, input_ids: Tensor, positions: Tensor | None = None) -> Tensor:
+        """(B, T) ids to (B, T, d) rows with positions, normalised; `positions` (T,) default to 0 ... T - 1."""
+        if positions is None:
+            positions = torch.arange(input_ids.shape[1], device=input_ids.device)
+        return self.dropout(self.norm(self.tokens(input_ids) + self.positions(positions)))  # type: ignore[no-any-return] # a module returns Any
 
     def forward(self, input_ids: Tensor, attention_mask: Tensor | None) -> Tensor:
-        """(B, T) ids and 0/1 mask to (B, T, d) states, no context; without a mask no text is padded."""
+        """(B, T) ids and 0/1 mask to (B, T, d) states, without a context. Without a mask no text is padded."""
         rows = self.embed(input_ids)
         mask = None if attention_mask is None else additive_mask(attention_mask, rows.dtype)
         for block in self.blocks:
@@ -68,7 +66,7 @@ class Backbone(nn.Module):
 
 
 def additive_mask(attention_mask: Tensor, dtype: torch.dtype) -> Tensor:
-    """(B, T) of 0/1 to (B, 1, 1, T) of lowest/0, to add to attention scores."""
+    """A 0/1 mask (B, T) as (B, 1, 1, T) to add to attention scores: 0 for 1, the lowest number for 0."""
     return (1.0 - attention_mask[:, None, None, :].to(dtype)) * torch.finfo(dtype).min
 
 
@@ -79,15 +77,18 @@ def mean_pool(states: Tensor, weights: Tensor) -> Tensor:
 
 
 def pool_spans(pooled: Tensor, weights: Tensor) -> Tensor:
-    """Means (B * S, d) of spans to those of texts (B, d); `weights` (B, S, T) of tokens, zero on padding."""
+    """The means (B, d) of texts from those of their spans (B * S, d); `weights` (B, S, T) of tokens, 0 on padding."""
     totals = weights.sum(2).to(pooled.dtype)
     sums: Tensor = (pooled.unflatten(0, totals.shape) * totals[..., None]).sum(1)
     return sums / totals.sum(1)[:, None].clamp_min(1e-9)
 
 
 def bert_state(state: Mapping[str, Tensor], n_layers: int) -> dict[str, Tensor]:
-    """A published BERT state dict under our names; token type 0, the only one we use, is folded into the positions."""
-    ours = {
+    """A published BERT state dict under the names of `Backbone`; raises KeyError for a missing tensor.
+
+    The embedding of token type 0, the only one in use, is added to the positions.
+    """
+    renamed = {
         "tokens.weight": state["embeddings.word_embeddings.weight"],
         "positions.weight": state["embeddings.position_embeddings.weight"]
         + state["embeddings.token_type_embeddings.weight"][0],
@@ -95,10 +96,10 @@ def bert_state(state: Mapping[str, Tensor], n_layers: int) -> dict[str, Tensor]:
         "norm.bias": state["embeddings.LayerNorm.bias"],
     }
     for layer in range(n_layers):
-        theirs = f"encoder.layer.{layer}"
+        published = f"encoder.layer.{layer}"
         for part in ("weight", "bias"):
-            qkv = [state[f"{theirs}.attention.self.{name}.{part}"] for name in ("query", "key", "value")]
-            ours[f"blocks.{layer}.attention.qkv.{part}"] = torch.cat(qkv)
+            qkv = [state[f"{published}.attention.self.{name}.{part}"] for name in ("query", "key", "value")]
+            renamed[f"blocks.{layer}.attention.qkv.{part}"] = torch.cat(qkv)
             for name, source in {
                 "attention.out": "attention.output.dense",
                 "attention_norm": "attention.output.LayerNorm",
@@ -106,5 +107,5 @@ def bert_state(state: Mapping[str, Tensor], n_layers: int) -> dict[str, Tensor]:
                 "down": "output.dense",
                 "norm": "output.LayerNorm",
             }.items():
-                ours[f"blocks.{layer}.{name}.{part}"] = state[f"{theirs}.{source}.{part}"]
-    return ours
+                renamed[f"blocks.{layer}.{name}.{part}"] = state[f"{published}.{source}.{part}"]
+    return renamed

@@ -1,7 +1,7 @@
-"""Joint attention: rows that all texts share stand before each text's own, and all attend to all.
+"""Joint attention: the rows of a context precede each text's own rows in one sequence, and all attend to all.
 
-Exact, with nothing computed twice: the first layer projects the shared rows once a context, and the last one computes
-the text's rows alone, for nothing reads the others.
+Exact, with nothing computed twice: the first layer projects the rows of the context once for all texts, and the last
+layer computes the text's rows alone, for nothing reads the others.
 """
 
 from collections.abc import Sequence
@@ -16,10 +16,10 @@ from cdesearch.models.backbones.rotary import Rotation
 
 
 class JointLayer(Protocol):
-    """One transformer layer, in the two halves between which rows of different origin meet."""
+    """One transformer layer in two halves; between them the rows of context and text are put together."""
 
-    def project(self, rows: Tensor, n_asking: int | None = None) -> Projected:
-        """Keys and values of rows (B, S, d), and the queries of the last `n_asking` of them; None: of all."""
+    def project(self, rows: Tensor, n_queries: int | None = None) -> Projected:
+        """Keys and values of rows (B, S, d), and the queries of the last `n_queries` of them; None: of all."""
 
     def complete(self, rows: Tensor, projected: Projected, mask: Tensor, by: Rotation | None) -> Tensor:
         """States (B, A, d) of the last A of `rows` (B, S, d): those that have a query."""
@@ -29,33 +29,33 @@ Step = tuple[JointLayer, Tensor, Rotation | None]  # a layer with its mask (B, 1
 
 
 @dataclass(frozen=True, slots=True)
-class Shared:
-    """The rows before every text, and what the first layer makes of them. They hang on the context alone."""
+class ContextPrefix:
+    """The rows that precede every text, and their projections by the first layer. They depend on the context alone."""
 
     rows: Tensor  # (1, P, d)
     projected: Projected  # each (1, P, d)
 
 
-def share(rows: Tensor, first: JointLayer) -> Shared:
-    """Rows (P, d), as the first layer takes them, ready to stand before any text."""
-    return Shared(rows[None], first.project(rows[None]))
+def make_prefix(rows: Tensor, first: JointLayer) -> ContextPrefix:
+    """The prefix made of rows (P, d) as the first layer takes them."""
+    return ContextPrefix(rows[None], first.project(rows[None]))
 
 
-def text_states(shared: Shared, text: Tensor, steps: Sequence[Step]) -> Tensor:
-    """(B, T, d) states of the text's rows after all layers."""
+def text_states(prefix: ContextPrefix, text: Tensor, steps: Sequence[Step]) -> Tensor:
+    """(B, T, d) states after all layers of the text's rows (B, T, d), which follow the prefix."""
     n_texts, length = text.shape[:2]
 
-    def before(ours: Tensor, theirs: Tensor) -> Tensor:
-        return torch.cat([ours.expand(n_texts, -1, -1), theirs], dim=1)
+    def prepend(of_prefix: Tensor, of_texts: Tensor) -> Tensor:
+        return torch.cat([of_prefix.expand(n_texts, -1, -1), of_texts], dim=1)
 
-    queries, keys, values = map(before, shared.projected, steps[0][0].project(text))
-    rows = before(shared.rows, text)
+    queries, keys, values = map(prepend, prefix.projected, steps[0][0].project(text))
+    rows = prepend(prefix.rows, text)
     for index, (layer, mask, by) in enumerate(steps):
-        n_asking = length if index == len(steps) - 1 else rows.shape[1]
+        n_queries = length if index == len(steps) - 1 else rows.shape[1]
         if index:
-            queries, keys, values = layer.project(rows, n_asking)
-        asking = queries[:, -n_asking:]  # of the first layer, where it is the last one, too
-        rows = layer.complete(rows, (asking, keys, values), mask[..., -n_asking:, :], by)
+            queries, keys, values = layer.project(rows, n_queries)
+        last_queries = queries[:, -n_queries:]  # of the first layer, where it is the last one, too
+        rows = layer.complete(rows, (last_queries, keys, values), mask[..., -n_queries:, :], by)
     return rows
 
 

@@ -1,4 +1,4 @@
-"""The ModernBERT encoder under cde-small-v2 (answerdotai/ModernBERT-base); parameters bear their published names."""
+"""ModernBERT (answerdotai/ModernBERT-base), the backbone of cde-small-v2. Parameters have their published names."""
 
 from collections.abc import Mapping
 from dataclasses import dataclass
@@ -14,7 +14,7 @@ from cdesearch.models.backbones.bert import additive_mask
 from cdesearch.models.backbones.joint import JointLayer, Step, through
 from cdesearch.models.backbones.rotary import Rotation, attend_rotated, rotation
 from cdesearch.models.published_fields import (
-    MOST_LAYERS,
+    MAX_LAYERS,
     REMEDY,
     check_heads,
     number,
@@ -32,7 +32,7 @@ _SUPPORTED: dict[str, tuple[Any, ...]] = {
 
 @dataclass(frozen=True, slots=True)
 class ModernBertConfig:
-    """Shapes of one ModernBERT (pre-norm, rotary positions, gated GELU, no biases); as published for -base."""
+    """Shapes of one ModernBERT (pre-norm, rotary positions, gated GELU, no biases). Defaults are those of -base."""
 
     vocabulary: int = 50368
     dimension: int = 768
@@ -40,22 +40,25 @@ class ModernBertConfig:
     n_heads: int = 12
     inner: int = 1152
     norm_eps: float = 1e-5
-    global_every: int = 3  # every third layer, from the first on, sees all rows; the others their neighbours
-    reach: int = 64  # of a local layer, to either side
+    global_every: int = 3  # every third layer, from the first on, attends to all rows; the others to near rows
+    reach: int = 64  # rows to either side that a local layer attends to
     global_theta: float = 160_000.0
     local_theta: float = 10_000.0
 
     @classmethod
     def from_published(cls, fields: Mapping[str, Any], n_layers: int | None = None) -> "ModernBertConfig":
-        """From the backbone's own config.json, absent fields as published; raises ModelError. `n_layers`: the first."""
+        """Read the backbone's own config.json; absent fields have the published values. Raises ModelError.
+
+        With `n_layers` only so many layers from the first on are used.
+        """
         fields = _as_first_published(fields)
         refuse_unsupported(fields, _SUPPORTED, "the ModernBERT backbone")
         dimension = whole_number(fields, "hidden_size", cls().dimension)
         n_heads = whole_number(fields, "num_attention_heads", cls().n_heads)
         check_heads(dimension, n_heads, ("hidden_size", "num_attention_heads"))
-        depth = whole_number(fields, "num_hidden_layers", cls().n_layers, MOST_LAYERS)
+        depth = whole_number(fields, "num_hidden_layers", cls().n_layers, MAX_LAYERS)
         global_theta = number(fields, "global_rope_theta", cls().global_theta)
-        # A null here is no absence: transformers takes it as "the same as the global layers'".
+        # Null is not the same as absent here: transformers reads it as the value of the global layers.
         local_theta = global_theta if "local_rope_theta" in fields else cls().local_theta
         return cls(
             vocabulary=whole_number(fields, "vocab_size", cls().vocabulary),
@@ -72,12 +75,15 @@ class ModernBertConfig:
 
 
 def _as_first_published(fields: Mapping[str, Any]) -> dict[str, Any]:
-    """Transformers 5 writes `layer_types` and `rope_parameters` where ModernBERT was published with three numbers."""
+    """The fields as first published: transformers 5 has `layer_types` and `rope_parameters` in place of three numbers.
+
+    Raises ModelError.
+    """
     older = {name: value for name, value in fields.items() if name not in ("layer_types", "rope_parameters")}
     if kinds := fields.get("layer_types"):
         every = next((n for n in range(1, len(kinds)) if kinds[n] == "full_attention"), len(kinds))
         if kinds != [("sliding_attention" if n % every else "full_attention") for n in range(len(kinds))]:
-            raise ModelError("layer_types is no regular pattern that starts with full_attention.", REMEDY)
+            raise ModelError("layer_types is not a regular pattern that starts with full_attention.", REMEDY)
         older.setdefault("global_attn_every_n_layers", every)
     for kind, name in {"full_attention": "global_rope_theta", "sliding_attention": "local_rope_theta"}.items():
         rope = (fields.get("rope_parameters") or {}).get(kind) or {}
@@ -103,29 +109,27 @@ class ModernBert(nn.Module):
 
     @property
     def first_layer(self) -> JointLayer:
-        """The one that meets rows as they enter."""
+        """The layer that receives the rows of `enter`."""
         return cast("JointLayer", self.layers[0])
 
     def enter(self, rows: Tensor) -> Tensor:
-        """Rows (..., d) of any origin as the first layer takes them: normalised, even if they were before."""
+        """Rows (..., d) of text or context as the input of the first layer, normalised (again, if they were)."""
         return self.embeddings.norm(rows)  # type: ignore[no-any-return] # a module returns Any
 
     def steps(self, attention_mask: Tensor) -> list[Step]:
-        """The layers, for rows of this 0/1 mask (B, S)."""
+        """The layers for rows with the 0/1 mask (B, S), each with its additive mask and rotation."""
         config, head_dimension = self.config, self.config.dimension // self.config.n_heads
-        dtype, places = (
-            self.final_norm.weight.dtype,
-            torch.arange(attention_mask.shape[1], device=attention_mask.device),
-        )
+        dtype = self.final_norm.weight.dtype
+        positions = torch.arange(attention_mask.shape[1], device=attention_mask.device)
         mask = additive_mask(attention_mask, dtype)
-        far = (places[:, None] - places).abs() > config.reach
-        local_mask = mask.masked_fill(far, torch.finfo(dtype).min)  # (B, 1, S, S)
-        wide, near = (
-            rotation(places[:, None], head_dimension, theta, dtype)
+        is_far = (positions[:, None] - positions).abs() > config.reach
+        local_mask = mask.masked_fill(is_far, torch.finfo(dtype).min)  # (B, 1, S, S)
+        of_global, of_local = (
+            rotation(positions[:, None], head_dimension, theta, dtype)
             for theta in (config.global_theta, config.local_theta)
         )
         return [
-            (cast("JointLayer", layer), *((local_mask, near) if index % config.global_every else (mask, wide)))
+            (cast("JointLayer", layer), *((local_mask, of_local) if index % config.global_every else (mask, of_global)))
             for index, layer in enumerate(self.layers)
         ]
 
@@ -134,7 +138,7 @@ class ModernBert(nn.Module):
         return self.final_norm(states)  # type: ignore[no-any-return] # a module returns Any
 
     def forward(self, input_ids: Tensor, attention_mask: Tensor) -> Tensor:
-        """(B, T) ids and 0/1 mask to (B, T, d) states, no context."""
+        """(B, T) ids and 0/1 mask to (B, T, d) states, without a context."""
         return self.leave(through(self.steps(attention_mask), self.embed(input_ids)))
 
 
@@ -160,8 +164,8 @@ class _Layer(nn.Module):
         self.mlp_norm = _norm(config)
         self.mlp = _GatedMLP(config)
 
-    def project(self, rows: Tensor, n_asking: int | None = None) -> Projected:
-        return project(self.attn.Wqkv, self.attn_norm(rows), n_asking)
+    def project(self, rows: Tensor, n_queries: int | None = None) -> Projected:
+        return project(self.attn.Wqkv, self.attn_norm(rows), n_queries)
 
     def complete(self, rows: Tensor, projected: Projected, mask: Tensor, by: Rotation) -> Tensor:
         mixed = attend_rotated(projected, self.attn.n_heads, by, mask)

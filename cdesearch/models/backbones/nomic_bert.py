@@ -1,4 +1,4 @@
-"""The NomicBERT encoder under cde-small-v1 (nomic-ai/nomic-bert-2048); parameters bear their published names."""
+"""NomicBERT (nomic-ai/nomic-bert-2048), the backbone of cde-small-v1. Parameters have their published names."""
 
 from collections.abc import Mapping
 from dataclasses import dataclass
@@ -12,9 +12,9 @@ from cdesearch.models.backbones.attention import Projected, project
 from cdesearch.models.backbones.bert import additive_mask
 from cdesearch.models.backbones.joint import JointLayer, Step, through
 from cdesearch.models.backbones.rotary import Rotation, attend_rotated, rotation
-from cdesearch.models.published_fields import MOST_LAYERS, check_heads, number, refuse_unsupported, whole_number
+from cdesearch.models.published_fields import MAX_LAYERS, check_heads, number, refuse_unsupported, whole_number
 
-MAX_POSITIONS = 2048  # beyond them a rotary_scaling_factor, or the rope type "dynamic", acts
+MAX_POSITIONS = 2048  # more positions would need a rotary_scaling_factor, or the rope type "dynamic"
 
 # Fields whose other values would be another network.
 _SUPPORTED: dict[str, tuple[Any, ...]] = {
@@ -45,7 +45,7 @@ _FIRST_NAMES = {
 
 @dataclass(frozen=True, slots=True)
 class NomicBertConfig:
-    """Shapes of one NomicBERT (post-norm, rotary positions, SwiGLU, no biases but the norms'); as published."""
+    """Shapes of one NomicBERT (post-norm, rotary positions, SwiGLU, biases only in norms). Defaults are published."""
 
     vocabulary: int = 30528
     dimension: int = 768
@@ -58,13 +58,16 @@ class NomicBertConfig:
 
     @classmethod
     def from_published(cls, fields: Mapping[str, Any], n_layers: int | None = None) -> "NomicBertConfig":
-        """From the backbone's own config.json, absent fields as published; raises ModelError. `n_layers`: the first."""
+        """Read the backbone's own config.json; absent fields have the published values. Raises ModelError.
+
+        With `n_layers` only so many layers from the first on are used.
+        """
         fields = _as_first_published(fields)
         refuse_unsupported(fields, _SUPPORTED, "the NomicBERT backbone")
         dimension = whole_number(fields, "n_embd", cls().dimension)
         n_heads = whole_number(fields, "n_head", cls().n_heads)
         check_heads(dimension, n_heads, ("n_embd", "n_head"))
-        depth = whole_number(fields, "n_layer", cls().n_layers, MOST_LAYERS)
+        depth = whole_number(fields, "n_layer", cls().n_layers, MAX_LAYERS)
         multiple = whole_number(fields, "pad_vocab_size_multiple", 1)  # published tables are padded to a multiple
         return cls(
             vocabulary=-(-whole_number(fields, "vocab_size", cls().vocabulary) // multiple) * multiple,
@@ -78,9 +81,12 @@ class NomicBertConfig:
 
 
 def _as_first_published(fields: Mapping[str, Any]) -> dict[str, Any]:
-    """Transformers 5 has a NomicBERT of its own, the same network, and gives its fields BERT's names."""
+    """The fields under their first names: transformers 5 has the same network with the field names of BERT.
+
+    Raises ModelError.
+    """
     older = {_FIRST_NAMES.get(name, name): value for name, value in fields.items()}
-    if older.get("activation_function") == "silu":  # of the gate, which its MLP always has
+    if older.get("activation_function") == "silu":  # the activation of the gate, which its MLP always has
         older["activation_function"] = "swiglu"
     rope = fields.get("rope_parameters") or {}
     refuse_unsupported(rope, {"rope_type": ("default", "dynamic")}, "the NomicBERT backbone's rope_parameters")
@@ -100,22 +106,22 @@ class NomicBert(nn.Module):
         self.encoder = _Encoder(config)
 
     def embed(self, input_ids: Tensor) -> Tensor:
-        """(B, T) ids to (B, T, d) rows: words and token type 0, not yet normalised."""
+        """(B, T) ids to (B, T, d) rows of tokens and token type 0, not yet normalised."""
         return self.embeddings(input_ids)  # type: ignore[no-any-return] # a module returns Any
 
     @property
     def first_layer(self) -> JointLayer:
-        """The one that meets rows as they enter."""
+        """The layer that receives the rows of `enter`."""
         return cast("JointLayer", self.encoder.layers[0])
 
     def enter(self, rows: Tensor) -> Tensor:
-        """Rows (..., d) as the first layer takes them."""
+        """Rows (..., d) as the input of the first layer, normalised."""
         return self.emb_ln(rows)  # type: ignore[no-any-return] # a module returns Any
 
     def steps(self, attention_mask: Tensor, n_free: int = 0, start: int = 0) -> list[Step]:
-        """The layers, for rows of this 0/1 mask (B, S).
+        """The layers for rows with the 0/1 mask (B, S), each with its additive mask and rotation.
 
-        The first `n_free` rows are left out of the rotary step, and of it alone; the next stands at position `start`.
+        The first `n_free` rows have no position, so they are not rotated. The next row is at position `start`.
         """
         config, dtype = self.config, self.emb_ln.weight.dtype
         turns = self._turns(attention_mask, n_free, start)
@@ -124,15 +130,15 @@ class NomicBert(nn.Module):
         return [(cast("JointLayer", layer), mask, by) for layer in self.encoder.layers]
 
     def leave(self, states: Tensor) -> Tensor:
-        """States (B, T, d) after the last layer, which ends in a norm of its own."""
+        """The states (B, T, d) of the last layer as they are: it ends with a norm."""
         return states
 
     def forward(self, input_ids: Tensor, attention_mask: Tensor) -> Tensor:
-        """(B, T) ids and 0/1 mask to (B, T, d) states, no context."""
+        """(B, T) ids and 0/1 mask to (B, T, d) states, without a context."""
         return through(self.steps(attention_mask), self.enter(self.embed(input_ids)))
 
     def _turns(self, attention_mask: Tensor, n_free: int, start: int) -> Tensor:
-        """(S, 1) positions, or (S, heads) of them; a free row's 0 turns nothing, as if it were left out."""
+        """Positions (S, 1), or (S, heads) if heads are rotated; a row without a position has 0, which has no effect."""
         n_rotated, device = attention_mask.shape[1] - n_free, attention_mask.device
         free = torch.zeros(n_free, 1, device=device)
         if self.config.rotates_heads:
@@ -165,8 +171,8 @@ class _Layer(nn.Module):
         self.mlp = _GatedMLP(config)
         self.norm2 = nn.LayerNorm(config.dimension, config.norm_eps)
 
-    def project(self, rows: Tensor, n_asking: int | None = None) -> Projected:
-        return project(self.attn.Wqkv, rows, n_asking)
+    def project(self, rows: Tensor, n_queries: int | None = None) -> Projected:
+        return project(self.attn.Wqkv, rows, n_queries)
 
     def complete(self, rows: Tensor, projected: Projected, mask: Tensor, by: Rotation) -> Tensor:
         mixed = attend_rotated(projected, self.attn.n_heads, by, mask)

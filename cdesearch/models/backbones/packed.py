@@ -1,4 +1,4 @@
-"""Texts end to end in one row, without padding, for attention that knows where each text begins."""
+"""Packing: texts end to end in one row without padding, for attention kernels that take the start of each text."""
 
 from dataclasses import dataclass
 from functools import cache
@@ -12,29 +12,29 @@ from torch.nn import functional
 
 @dataclass(frozen=True, slots=True)
 class Packing:
-    """B texts of N tokens together."""
+    """B packed texts of N tokens together."""
 
     ids: Tensor  # (1, N)
-    places: Tensor  # (N,) of each token in its text
-    text: Tensor  # (N,) to which each token belongs
-    bounds: Tensor  # (B + 1,) int32, where each text begins
-    longest: int
+    positions: Tensor  # (N,) of each token in its text
+    text: Tensor  # (N,) index of each token's text
+    bounds: Tensor  # (B + 1,) int32, the start of each text, and N
+    longest: int  # tokens of the longest text
 
 
 def pack_texts(input_ids: Tensor, attention_mask: Tensor) -> Packing:
-    """Padded ids and 0/1 mask (B, T) without the padding."""
+    """Pack padded ids (B, T) with their 0/1 mask (B, T)."""
     lengths = attention_mask.sum(1)
     ends = lengths.cumsum(0)
     text = torch.repeat_interleave(torch.arange(len(lengths), device=lengths.device), lengths)
-    places = torch.arange(len(text), device=lengths.device) - (ends - lengths)[text]
+    positions = torch.arange(len(text), device=lengths.device) - (ends - lengths)[text]
     bounds = functional.pad(ends, (1, 0)).to(torch.int32)
-    return Packing(input_ids[attention_mask.bool()][None], places, text, bounds, int(lengths.max()))
+    return Packing(input_ids[attention_mask.bool()][None], positions, text, bounds, int(lengths.max()))
 
 
 def attend_packed(queries: Tensor, keys: Tensor, values: Tensor, n_heads: int, packing: Packing) -> Tensor:
-    """(1, N, d) from three (1, N, d); each text attends to itself alone.
+    """(1, N, d) from queries, keys and values (1, N, d); each text attends only to itself.
 
-    flash-attn's kernel where it is installed, else torch's own; both know half precision on CUDA alone. Elsewhere
+    Half precision on CUDA uses the kernel of flash-attn if it is installed, else torch's own. Anything else is computed
     text by text.
     """
     q, k, v = (x[0].unflatten(-1, (n_heads, -1)) for x in (queries, keys, values))  # (N, heads, d / heads)
@@ -56,18 +56,18 @@ def attend_packed(queries: Tensor, keys: Tensor, values: Tensor, n_heads: int, p
 
 
 def has_kernel(tensor: Tensor) -> bool:
-    """Whether packed attention is faster than padded for such a tensor."""
+    """Whether a kernel for packed texts supports this tensor; without one, padding is faster."""
     return tensor.is_cuda and tensor.dtype in (torch.bfloat16, torch.float16) and _kernel() is not None
 
 
 @cache
 def _kernel() -> str | None:
-    """The module with the kernel, looked for once."""
+    """The name of the module with the kernel; None if neither is installed."""
     return next((name for name in ("flash_attn", "torch.nn.attention.varlen") if find_spec(name)), None)
 
 
 def packed_mean(states: Tensor, weights: Tensor, packing: Packing) -> Tensor:
-    """(1, N, d) states and (N,) weights to every text's weighted mean, (B, d)."""
+    """(B, d) weighted means of packed texts, from states (1, N, d) and weights (N,)."""
     n_texts = len(packing.bounds) - 1
     sums = states.new_zeros(n_texts, states.shape[-1]).index_add(0, packing.text, states[0] * weights[:, None])
     return sums / weights.new_zeros(n_texts).index_add(0, packing.text, weights).clamp_min(1e-9)[:, None]

@@ -1,4 +1,4 @@
-"""What does a sentence-transformers folder compute?
+"""What does a biencoder in a sentence-transformers folder compute?
 
 family  how it is detected and opened
 folder  its modules and settings

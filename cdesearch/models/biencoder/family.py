@@ -19,25 +19,23 @@ _SETTINGS = (
 
 
 class BiencoderFamily:
-    """A folder of sentence-transformers, or a backbone alone."""
+    """A sentence-transformers folder, or the folder of a backbone alone. Vectors are scaled to length 1."""
 
     needs_torch = True
 
     def detect(self, fields: Mapping[str, Any]) -> bool:
-        """By `model_type`; old folders have config.json in a sub-folder, and so no fields here."""
+        # In old sentence-transformers folders config.json is in a sub-folder, so there are no fields.
         return "model_type" in fields or not fields
 
     def describe(self, fields: Mapping[str, Any]) -> str | None:
-        """By its backbone."""
         backbone = BACKBONES.get(str(fields.get("model_type")))
         return None if backbone is None else f"biencoder on {backbone}"
 
     def open(self, folder: Path) -> LoadedModel:
-        """The vectors are those of sentence-transformers, of length 1."""
         from cdesearch.models.biencoder.folder import open_biencoder, transformer_folder
 
         network, config = open_biencoder(folder)
         inner = transformer_folder(folder)
         files = [inner / "config.json", inner / "model.safetensors", inner / TOKENIZER]
-        files += sorted({place / name for name in _SETTINGS for place in (folder, inner)})
+        files += sorted({parent / name for name in _SETTINGS for parent in (folder, inner)})
         return LoadedModel(config, inner / TOKENIZER, hash_files(files), lambda: network)

@@ -1,4 +1,4 @@
-"""A sentence-transformers folder: which modules it names, and what they ask for."""
+"""Read a sentence-transformers folder: its modules and their settings."""
 
 import json
 from pathlib import Path
@@ -8,19 +8,19 @@ from cdesearch.errors import ModelError
 from cdesearch.models.biencoder.model import Biencoder, Pooling, load_backbone
 from cdesearch.models.checkpoint_files import read_fields_text
 from cdesearch.models.config import NO_STATISTICS, ModelConfig
-from cdesearch.models.published_fields import AGAIN, read_fields, refuse_unsupported, whole_number
+from cdesearch.models.published_fields import DOWNLOAD_AGAIN, read_fields, refuse_unsupported, whole_number
 from cdesearch.models.published_weights import read_weights
 
 MODULES, PROMPTS, POOLING = "modules.json", "config_sentence_transformers.json", "1_Pooling"
 _DOCUMENT_PROMPTS = ("document", "passage", "corpus")  # in the order in which sentence-transformers looks for them
-_UNKNOWN_LENGTH = 1_000_000  # what tokenizers say that know no limit
-_OTHER = "Take a model of a Transformer, mean or cls Pooling, and Normalize."
+_UNKNOWN_LENGTH = 1_000_000  # tokenizers without a limit state at least this length
+_OTHER = "Use a model of a Transformer, mean or cls Pooling, and optionally Normalize."
 
 
 def open_biencoder(folder: Path) -> tuple[Biencoder, ModelConfig]:
-    """Read a sentence-transformers folder into fp32; raises ModelError. Nothing is downloaded, no code of it runs.
+    """Read a sentence-transformers folder into fp32; raises ModelError. Nothing is downloaded, and no code of it runs.
 
-    No statistics, no weight for a chunk's document: the vectors are those of sentence-transformers, normalised.
+    The vectors are those of sentence-transformers, normalised: without whitening and without document context.
     """
     try:
         modules = _modules(folder)
@@ -42,60 +42,63 @@ def open_biencoder(folder: Path) -> tuple[Biencoder, ModelConfig]:
 
 
 def transformer_folder(folder: Path) -> Path:
-    """Where config, weights and tokenizer lie: in old folders not at the top. Raises ModelError."""
+    """The folder of config, weights and tokenizer, which is a sub-folder of old models. Raises ModelError."""
     return folder / _modules(folder).get("Transformer", "")
 
 
 def _modules(folder: Path) -> dict[str, str]:
-    """The kind and folder of every module, in order; raises ModelError for those that are not supported."""
+    """The folder of every module by its kind, in order; raises ModelError for kinds that are not supported."""
     file = folder / MODULES
     if not file.is_file():
-        return {}  # a backbone as published: sentence-transformers takes the mean of its states
+        return {}  # a backbone alone: sentence-transformers pools its states by the mean
     try:
         modules = {_kind(str(part["type"])): str(part["path"]) for part in json.loads(read_fields_text(file))}
     except (OSError, ValueError, KeyError, TypeError, RecursionError) as error:
-        raise ModelError(f"{file} cannot be read ({error!r:.200}).", AGAIN) from None
+        raise ModelError(f"{file} cannot be read ({error!r:.200}).", DOWNLOAD_AGAIN) from None
     if any(Path(path).is_absolute() or ".." in Path(path).parts for path in modules.values()):
-        raise ModelError(f"{file} names a folder outside of its own.", AGAIN)
+        raise ModelError(f"{file} names a folder outside of its own.", DOWNLOAD_AGAIN)
     if unknown := [kind for kind in modules if kind not in ("Transformer", "Pooling", "Normalize")]:
-        raise ModelError(f"{file} names what is not supported: {', '.join(unknown)}.", _OTHER)
+        raise ModelError(f"{file} names modules that are not supported: {', '.join(unknown)}.", _OTHER)
     return modules
 
 
 def _kind(module: str) -> str:
-    """The class's name, where it is the library's own; its modules have moved about."""
+    """The class name of a module of sentence-transformers, which has moved its classes; else the full name."""
     return module.rpartition(".")[2] if module.startswith("sentence_transformers.") else module
 
 
 def _pooling(fields: dict[str, Any]) -> Pooling:
-    """From the one field of today or the many of before; raises ModelError for other kinds, and several together."""
+    """The pooling from the field `pooling_mode`, or from the older fields `pooling_mode_...`, one for each mode.
+
+    Raises ModelError for other modes, and for several modes together.
+    """
     if fields.get("include_prompt") is False:
-        raise ModelError("The pooling leaves the prompt out (include_prompt = False): not supported.", _OTHER)
+        raise ModelError("The pooling excludes the prompt (include_prompt = False), which is not supported.", _OTHER)
     named = fields.get("pooling_mode")
-    asked = [str(named)] if isinstance(named, str) else [str(mode) for mode in named or []]
+    modes = [str(named)] if isinstance(named, str) else [str(mode) for mode in named or []]
     if named is None:
         start = "pooling_mode_"
-        asked = [
+        modes = [
             name.removeprefix(start).removesuffix("_tokens")
             for name in fields
             if name.startswith(start) and fields[name]
         ]
-        asked = [mode.removesuffix("_token") for mode in asked]
-    match asked:
+        modes = [mode.removesuffix("_token") for mode in modes]
+    match modes:
         case [] | ["mean"]:
             return "mean"
         case ["cls"]:
             return "cls"
-    raise ModelError(f"Pooling by {' and '.join(asked)} is not supported.", _OTHER)
+    raise ModelError(f"Pooling by {' and '.join(modes)} is not supported.", _OTHER)
 
 
 def _prompts(fields: dict[str, Any], is_normalised: bool) -> tuple[str, str]:
-    """What stands before queries and before documents; raises ModelError where vectors are not for cosines."""
+    """The prefixes of queries and of documents; raises ModelError if vectors are not compared by cosine."""
     if not is_normalised:
         refuse_unsupported(fields, {"similarity_fn_name": ("cosine",)}, "sentence-transformers")
     prompts: Any = fields.get("prompts") or {}
     if not isinstance(prompts, dict) or not all(isinstance(prompt, str) for prompt in prompts.values()):
-        raise ModelError(f"{PROMPTS} has prompts that are no text by name.", AGAIN)
+        raise ModelError(f"{PROMPTS} has prompts that are not texts by name.", DOWNLOAD_AGAIN)
     default: str = prompts.get(fields.get("default_prompt_name") or "", "")
     document: str = next((prompts[name] for name in _DOCUMENT_PROMPTS if name in prompts), default)
     return prompts.get("query", default), document

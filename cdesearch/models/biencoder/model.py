@@ -1,4 +1,4 @@
-"""A plain biencoder, to compare with: one published backbone, its pooling, no context."""
+"""A plain biencoder: one published backbone and its pooling, without a context."""
 
 from collections.abc import Callable, Mapping
 from typing import Any, Literal
@@ -11,7 +11,7 @@ from cdesearch.models.backbones.bert import Backbone, bert_state, mean_pool
 from cdesearch.models.backbones.modern_bert import ModernBert, ModernBertConfig
 from cdesearch.models.backbones.nomic_bert import MAX_POSITIONS, NomicBert, NomicBertConfig
 from cdesearch.models.config import BackboneConfig
-from cdesearch.models.published_fields import MOST_LAYERS, REMEDY, check_heads, number, refuse_unsupported, whole_number
+from cdesearch.models.published_fields import MAX_LAYERS, REMEDY, check_heads, number, refuse_unsupported, whole_number
 from cdesearch.models.released.state import check_state, with_rounded_width
 
 Pooling = Literal["mean", "cls"]
@@ -32,7 +32,7 @@ _BERT_SIZES = {
     "inner": "intermediate_size",
     "n_positions": "max_position_embeddings",
 }
-# Of what a backbone was trained with and embedding does not need.
+# Prefixes of weights that were used in training and are not needed to embed.
 _HEADS = ("pooler.", "cls.", "head.", "decoder.", "classifier.", "lm_head.", "embeddings.position_ids")
 
 
@@ -40,7 +40,7 @@ class Biencoder(nn.Module):
     """Token ids to pooled vectors; texts are padded on the right."""
 
     reads_context = False
-    context_rows = 0
+    prefix_rows = 0
 
     def __init__(self, backbone: nn.Module, pooling: Pooling) -> None:
         super().__init__()
@@ -52,12 +52,12 @@ class Biencoder(nn.Module):
         return self.pooled(input_ids, attention_mask, attention_mask, None)
 
     def cache(self, vectors: Tensor, is_null: Tensor) -> None:
-        """Nothing: no context is let in."""
+        """None: a biencoder reads no context."""
 
     def prepare_context(self, vectors: Tensor, is_null: Tensor, cached: None) -> None:
-        """Nothing."""
+        """None: a biencoder reads no context."""
 
-    def pooled(self, input_ids: Tensor, attention_mask: Tensor, weights: Tensor, held: None) -> Tensor:  # noqa: ARG002 (nothing is held)
+    def pooled(self, input_ids: Tensor, attention_mask: Tensor, weights: Tensor, context: None) -> Tensor:  # noqa: ARG002 (there is no context)
         """(B, d), not normalised; `weights` (B, T) of the tokens in the mean, zero on padding."""
         states = self.backbone(input_ids, attention_mask)
         return states[:, 0] if self._pooling == "cls" else mean_pool(states, weights)
@@ -66,12 +66,12 @@ class Biencoder(nn.Module):
 def load_backbone(fields: Mapping[str, Any], state: State) -> tuple[nn.Module, BackboneConfig]:
     """A published backbone in fp32, from its config.json's fields and its tensors by published name.
 
-    Raises ModelError, naming what is not supported, missing or unknown.
+    Raises a ModelError that names what is not supported, missing or unknown.
     """
     kind = fields.get("model_type")
     if not isinstance(kind, str) or kind not in _BUILDERS:
         raise ModelError(
-            f"model_type is {kind!r:.40}, which is not supported.", f"Take a model of type {', '.join(_BUILDERS)}."
+            f"model_type is {kind!r:.40}, which is not supported.", f"Use a model of type {', '.join(_BUILDERS)}."
         )
     names = {name: name.removeprefix("bert.").removeprefix("model.") for name in state}
     needed = {short: state[name].float() for name, short in names.items() if not short.startswith(_HEADS)}
@@ -85,8 +85,8 @@ def _bert(fields: Mapping[str, Any], state: State) -> Built:
     refuse_unsupported(fields, _BERT, "the BERT backbone")
     if missing := [name for name in _BERT_SIZES.values() if fields.get(name) is None]:
         raise ModelError(f"The config of the BERT backbone lacks {', '.join(missing)}.", REMEDY)
-    sizes = {ours: whole_number(fields, theirs, 1) for ours, theirs in _BERT_SIZES.items()}
-    whole_number(fields, _BERT_SIZES["n_layers"], 1, MOST_LAYERS)
+    sizes = {name: whole_number(fields, published, 1) for name, published in _BERT_SIZES.items()}
+    whole_number(fields, _BERT_SIZES["n_layers"], 1, MAX_LAYERS)
     config = BackboneConfig(**sizes, norm_eps=number(fields, "layer_norm_eps", 1e-12))
     check_heads(config.dimension, config.n_heads, ("hidden_size", "num_attention_heads"))
     try:

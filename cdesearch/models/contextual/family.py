@@ -14,25 +14,23 @@ DEFAULT_MODEL = Path(__file__).parents[2] / "default_model"  # the checkpoint th
 
 
 class ContextualFamily:
-    """config.json with `format`, tokenizer.json, model.safetensors, and mostly an ONNX export in onnx/."""
+    """A folder with config.json, tokenizer.json, model.safetensors, and usually an ONNX export in onnx/."""
 
     needs_torch = False
 
     def detect(self, fields: Mapping[str, Any]) -> bool:
-        """By `format`, or by `backbone` where somebody has removed that."""
         return "format" in fields or "backbone" in fields
 
     def describe(self, fields: Mapping[str, Any]) -> str | None:  # noqa: ARG002 (all of them can be run)
-        """The same for all."""
         return "checkpoint of cdesearch"
 
     def open(self, folder: Path) -> LoadedModel:
-        """config.json holds a hash of the weights, so the fingerprint needs only that file and the tokenizer."""
         config = ModelConfig.load(folder)
         tokenizer = folder / TOKENIZER
         check_plain(tokenizer, MAX_TOKENIZER_BYTES)
         if not tokenizer.is_file():
             raise ModelError(f"{folder} has no {TOKENIZER}.", AGAIN)
+        # config.json contains a hash of the weights, so the fingerprint needs only that file and the tokenizer.
         digest = hashlib.blake2b((folder / "config.json").read_bytes(), digest_size=16)
         digest.update(tokenizer.read_bytes())
         onnx = folder / "onnx" if (folder / "onnx" / "second_stage.onnx").exists() else None

@@ -10,16 +10,16 @@ from torch import Tensor, nn
 
 from cdesearch.errors import ModelError
 from cdesearch.models.backbones.bert import Backbone, mean_pool
-from cdesearch.models.backbones.joint import Shared
+from cdesearch.models.backbones.joint import ContextPrefix
 from cdesearch.models.checkpoint_files import AGAIN, check_plain
 from cdesearch.models.config import ModelConfig
 from cdesearch.models.contextual.second_stage import SecondStage, statistics_head
 
-Cached = tuple[Tensor, Tensor]  # keys and values (doors, J, d) of a context
+Cached = tuple[Tensor, Tensor]  # keys and values (L, J, d) of a context in the L layers with cross-attention to it
 
 
 class ContextualModel(nn.Module):
-    """First stage M1 and second stage M2."""
+    """The first stage, M1 in the paper, and the second stage, M2."""
 
     def __init__(self, config: ModelConfig) -> None:
         super().__init__()
@@ -28,38 +28,38 @@ class ContextualModel(nn.Module):
         self.own_first_stage = Backbone(config.backbone) if config.first_stage == "own" else None
 
     def first_stage(self, input_ids: Tensor, attention_mask: Tensor) -> Tensor:
-        """(B, T) to (B, d), mean over the text's tokens, not normalised."""
+        """(B, T) ids and 0/1 mask to (B, d): the mean over the text's tokens, not normalised."""
         backbone = self.own_first_stage or self.second_stage.backbone
         return mean_pool(backbone(input_ids, attention_mask), attention_mask)
 
     @property
     def reads_context(self) -> bool:
-        """Whether any context gets in."""
-        return not self.second_stage.gates_closed
+        """Whether a context changes the vectors of the second stage."""
+        return not self.second_stage.gates_are_zero
 
     @property
-    def context_rows(self) -> int:
-        """Rows that stand before each text."""
+    def prefix_rows(self) -> int:
+        """How many rows precede each text."""
         return self.config.context_size if self.second_stage.joint else 0
 
     def cache(self, vectors: Tensor, is_null: Tensor) -> Cached | None:
-        """Keys and values of a context (J, d); None where the model is joint or lets none in."""
-        if self.second_stage.joint or self.second_stage.gates_closed:
+        """Keys and values of a context (J, d); None if the model is joint or every gate is zero."""
+        if self.second_stage.joint or self.second_stage.gates_are_zero:
             return None
         return self.second_stage.cache(vectors, is_null)
 
-    def prepare_context(self, vectors: Tensor, is_null: Tensor, cached: Cached | None) -> Shared | Cached | None:
-        """A context (J, d), with what `cache` made of it, as `pooled` wants it for every batch."""
-        return self.second_stage.share(vectors, is_null) if self.second_stage.joint else cached
+    def prepare_context(self, vectors: Tensor, is_null: Tensor, cached: Cached | None) -> ContextPrefix | Cached | None:
+        """A context (J, d), with what `cache` returned for it, in the form that `pooled` takes for every batch."""
+        return self.second_stage.context_prefix(vectors, is_null) if self.second_stage.joint else cached
 
     def pooled(
-        self, input_ids: Tensor, attention_mask: Tensor, weights: Tensor, held: Shared | Cached | None
+        self, input_ids: Tensor, attention_mask: Tensor, weights: Tensor, context: ContextPrefix | Cached | None
     ) -> Tensor:
         """(B, d) before the statistics head, of texts (B, T); `weights` (B, T) of their tokens, zero on padding."""
-        if isinstance(held, Shared):
-            states = self.second_stage.states_after(input_ids, attention_mask, held)
+        if isinstance(context, ContextPrefix):
+            states = self.second_stage.states_after(input_ids, attention_mask, context)
         else:
-            states = self.second_stage.states(input_ids, attention_mask, *(held or (None, None)))
+            states = self.second_stage.states(input_ids, attention_mask, *(context or (None, None)))
         return mean_pool(states, weights)
 
     def forward(
@@ -72,7 +72,7 @@ class ContextualModel(nn.Module):
         context_vectors: Tensor | None = None,
         is_null: Tensor | None = None,
     ) -> tuple[Tensor, Tensor]:
-        """Pooled and unit vectors (B, d) of texts (B, T) in a context (J, d); without one, in the null context."""
+        """Pooled (B, d) and unit vectors (B, d) of texts (B, T) in a context (J, d), or else in the null context."""
         d = self.config.backbone.dimension
         if context_vectors is None:
             slots = self.config.context_size if self.second_stage.joint else 1
@@ -80,12 +80,12 @@ class ContextualModel(nn.Module):
             is_null = torch.ones(slots, dtype=torch.bool, device=weights.device)
         if is_null is None:
             is_null = torch.zeros(len(context_vectors), dtype=torch.bool, device=weights.device)
-        held = self.prepare_context(context_vectors, is_null, self.cache(context_vectors, is_null))
-        pooled = self.pooled(input_ids, attention_mask, weights * attention_mask, held)
+        context = self.prepare_context(context_vectors, is_null, self.cache(context_vectors, is_null))
+        pooled = self.pooled(input_ids, attention_mask, weights * attention_mask, context)
         return pooled, statistics_head(pooled, shift, projection)
 
     def weights_hash(self) -> str:
-        """Hash of every fp32 weight, by name."""
+        """A hash of the names and fp32 values of all weights."""
         digest = hashlib.blake2b(digest_size=16)
         for name, tensor in sorted(self.state_dict().items()):
             digest.update(name.encode())
@@ -94,7 +94,7 @@ class ContextualModel(nn.Module):
 
 
 def save_checkpoint(model: ContextualModel, folder: Path, dtype: torch.dtype = torch.float32) -> None:
-    """Write `model.safetensors` in `dtype`; config.json and tokenizer.json are the caller's to put beside it."""
+    """Write `model.safetensors` in `dtype`; the caller writes config.json and tokenizer.json."""
     state = {name: tensor.detach().cpu().to(dtype).contiguous() for name, tensor in model.state_dict().items()}
     save_file(state, folder / "model.safetensors")
 
@@ -102,14 +102,13 @@ def save_checkpoint(model: ContextualModel, folder: Path, dtype: torch.dtype = t
 def load_checkpoint(folder: Path) -> ContextualModel:
     """Read a checkpoint folder into fp32; raises ModelError. Nothing is downloaded and no code of the folder runs."""
     config = ModelConfig.load(folder)
-    with torch.device("meta"):  # nothing is reserved before the file turns out to hold as much
+    with torch.device("meta"):  # no memory is reserved before the file is known to have these tensors
         shapes = {name: list(tensor.shape) for name, tensor in ContextualModel(config).state_dict().items()}
     file = folder / "model.safetensors"
     check_plain(file)
     try:
         with safe_open(file, framework="pt") as opened:
-            held = set(opened.keys())
-            wrong = sorted(held ^ set(shapes)) or [
+            wrong = sorted(set(opened.keys()) ^ set(shapes)) or [
                 name for name in shapes if opened.get_slice(name).get_shape() != shapes[name]
             ]
         if wrong:

@@ -1,4 +1,4 @@
-"""The second stage: embeds a text, document or query alike, given the context (CDE section 4.2, equations 5 and 6)."""
+"""The second stage embeds a document or query, given the context (CDE section 4.2, equations 5 and 6)."""
 
 from typing import cast
 
@@ -8,16 +8,18 @@ from torch.nn import functional
 
 from cdesearch.models.backbones.attention import ContextAttention, Mask
 from cdesearch.models.backbones.bert import Backbone, Block, additive_mask, mean_pool, pool_spans
-from cdesearch.models.backbones.joint import Shared, Step, share, text_states
+from cdesearch.models.backbones.joint import ContextPrefix, Step, make_prefix, text_states
+from cdesearch.models.backbones.joint_softmax import JointSoftmaxAttention
 from cdesearch.models.backbones.packed import Packing
 from cdesearch.models.config import ModelConfig
 
 
 class SecondStage(nn.Module):
-    """Text rows attend to text and context. `cached`: context rows never see the text, so they run once a corpus.
+    """A backbone whose text rows attend to text and context, in one of three ways (`ModelConfig.context_attention`).
 
-    Text sees them through a softmax of its own; `one_softmax`: through the one that it sees itself through.
-    `joint` is the paper's: context rows without positions stand in the text's own sequence, and all attend to all.
+    `cached`: gated cross-attention with a softmax of its own. Context rows do not depend on the text, so their keys and
+    values are computed once for each corpus. `one_softmax`: the same with one softmax over text and context. `joint`,
+    as in the paper: context rows without positions precede the text in one sequence, and all rows attend to all.
     """
 
     def __init__(self, config: ModelConfig) -> None:
@@ -29,39 +31,40 @@ class SecondStage(nn.Module):
         self.context_projection = nn.Linear(d, d)
         self.context_norm = nn.LayerNorm(d, config.backbone.norm_eps)
         self._context_from = config.backbone.n_layers if self.joint else config.context_from
-        doors = range(self._context_from, config.backbone.n_layers)
-        one_softmax = config.context_attention == "one_softmax"
-        self.doors = nn.ModuleList(ContextAttention(d, n_heads, one_softmax=one_softmax) for _ in doors)
-        self.can_pack = config.context_attention == "cached"  # the packed kernels know a text's own rows alone
+        n_gated = config.backbone.n_layers - self._context_from
+        kind = JointSoftmaxAttention if config.context_attention == "one_softmax" else ContextAttention
+        # The cross-attention of each gated layer; `doors` is part of the names of weights in checkpoints.
+        self.doors = nn.ModuleList(kind(d, n_heads) for _ in range(n_gated))
+        self.can_pack = config.context_attention == "cached"  # packed kernels attend only within a text's own rows
 
     @property
     def layers(self) -> list[tuple[Block, ContextAttention | None]]:
-        """Each block of the backbone with its door to the cached context, where it has one."""
-        doors = [*(None for _ in range(self._context_from)), *self.doors]
-        return cast("list[tuple[Block, ContextAttention | None]]", list(zip(self.backbone.blocks, doors, strict=True)))
+        """Each block of the backbone with its cross-attention to the cached context, None for layers without it."""
+        cross = [*(None for _ in range(self._context_from)), *self.doors]
+        return cast("list[tuple[Block, ContextAttention | None]]", list(zip(self.backbone.blocks, cross, strict=True)))
 
     @property
     def gates(self) -> list[nn.Parameter]:
-        """How far each door is open, (n_heads,) before tanh."""
-        return [door.gate for _, door in self.layers if door is not None]
+        """The gates of every layer with cross-attention, (n_heads,) before tanh."""
+        return [cross.gate for _, cross in self.layers if cross is not None]
 
     @property
-    def gates_closed(self) -> bool:
-        """Whether no layer lets any context in."""
+    def gates_are_zero(self) -> bool:
+        """Whether every gate is zero, so that the context changes nothing; false for a joint model."""
         return not self.joint and not any(gate.any() for gate in self.gates)
 
-    def context_rows(self, vectors: Tensor, is_null: Tensor) -> Tensor:
+    def project_context(self, vectors: Tensor, is_null: Tensor) -> Tensor:
         """First-stage vectors (J, d) to context rows (J, d); slots where `is_null` (J,) hold the null vector."""
         vectors = torch.where(is_null[:, None], self.null.to(vectors.dtype), vectors)
         return self.context_norm(self.context_projection(vectors))  # type: ignore[no-any-return] # a module returns Any
 
     def cache(self, vectors: Tensor, is_null: Tensor) -> tuple[Tensor, Tensor]:
-        """Keys and values (doors, J, d) of the context, from first-stage vectors (J, d)."""
-        rows = self.context_rows(vectors, is_null)[None]
+        """Keys and values (L, J, d) of the context in the gated layers, from first-stage vectors (J, d)."""
+        rows = self.project_context(vectors, is_null)[None]
         keys, values = [], []
-        for block, door in self.layers:
-            if door is not None:
-                key, value = door.key_value(rows[0]).chunk(2, dim=-1)
+        for block, cross in self.layers:
+            if cross is not None:
+                key, value = cross.key_value(rows[0]).chunk(2, dim=-1)
                 keys.append(key)
                 values.append(value)
             rows = block(rows, None)
@@ -70,7 +73,7 @@ class SecondStage(nn.Module):
     def states(
         self, input_ids: Tensor, attention_mask: Tensor | None, keys: Tensor | None, values: Tensor | None
     ) -> Tensor:
-        """(B, T, d) text states given cached keys and values (doors, J, d), or none for the plain biencoder.
+        """(B, T, d) text states with cached keys and values (L, J, d) of a context; None: as the plain biencoder.
 
         Without a mask no text is padded.
         """
@@ -79,31 +82,31 @@ class SecondStage(nn.Module):
         return self._through(rows, mask, keys, values)
 
     def packed_states(self, packing: Packing, keys: Tensor | None, values: Tensor | None) -> Tensor:
-        """(1, N, d), the same of packed texts."""
-        return self._through(self.backbone.embed(packing.ids, packing.places), packing, keys, values)
+        """(1, N, d) states of packed texts with cached keys and values (L, J, d) of a context."""
+        return self._through(self.backbone.embed(packing.ids, packing.positions), packing, keys, values)
 
     def _through(self, rows: Tensor, mask: Mask, keys: Tensor | None, values: Tensor | None) -> Tensor:
-        held = iter([] if keys is None or values is None else zip(keys, values, strict=True))
-        for block, door in self.layers:
-            seen = next(held, None) if door is not None else None
-            rows = block(rows, mask, None if seen is None else (door, *seen))
+        cached = iter([] if keys is None or values is None else zip(keys, values, strict=True))
+        for block, cross in self.layers:
+            of_layer = next(cached, None) if cross is not None else None
+            rows = block(rows, mask, None if of_layer is None else (cross, *of_layer))
         return rows
 
-    def share(self, vectors: Tensor, is_null: Tensor) -> Shared:
-        """The context's J rows, ready to stand before any text, from first-stage vectors (J, d). Joint alone."""
-        return share(self.context_rows(vectors, is_null), self.layers[0][0])
+    def context_prefix(self, vectors: Tensor, is_null: Tensor) -> ContextPrefix:
+        """The J rows that precede every text in a joint model, from first-stage vectors (J, d)."""
+        return make_prefix(self.project_context(vectors, is_null), self.layers[0][0])
 
     def joint_states(self, input_ids: Tensor, attention_mask: Tensor, vectors: Tensor, is_null: Tensor) -> Tensor:
         """(B, T, d) text states with the context's J rows in the same sequence."""
-        return self.states_after(input_ids, attention_mask, self.share(vectors, is_null))
+        return self.states_after(input_ids, attention_mask, self.context_prefix(vectors, is_null))
 
-    def states_after(self, input_ids: Tensor, attention_mask: Tensor, shared: Shared) -> Tensor:
-        """The same in a context that `share` has prepared for all batches."""
+    def states_after(self, input_ids: Tensor, attention_mask: Tensor, prefix: ContextPrefix) -> Tensor:
+        """(B, T, d) text states after a prefix, which `context_prefix` makes once for all batches."""
         text = self.backbone.embed(input_ids)
-        ones = attention_mask.new_ones(text.shape[0], shared.rows.shape[1])
+        ones = attention_mask.new_ones(text.shape[0], prefix.rows.shape[1])
         mask = additive_mask(torch.cat([ones, attention_mask], dim=1), text.dtype)
         steps: list[Step] = [(block, mask, None) for block, _ in self.layers]
-        return text_states(shared, text, steps)
+        return text_states(prefix, text, steps)
 
 
 def read_out(states: Tensor, weights: Tensor, shift: Tensor, projection: Tensor) -> tuple[Tensor, Tensor]:
@@ -113,6 +116,6 @@ def read_out(states: Tensor, weights: Tensor, shift: Tensor, projection: Tensor)
 
 
 def statistics_head(pooled: Tensor, shift: Tensor, projection: Tensor) -> Tensor:
-    """The unit vectors of `pooled` (B, d), minus `shift` (d,), times `projection` (d, d), normalised again."""
-    moved = (functional.normalize(pooled, dim=-1) - shift) @ projection
-    return functional.normalize(moved, dim=-1)
+    """Whitened unit vectors (B, d): `pooled` (B, d) normalised, minus `shift` (d,), times `projection` (d, d)."""
+    whitened = (functional.normalize(pooled, dim=-1) - shift) @ projection
+    return functional.normalize(whitened, dim=-1)

@@ -11,30 +11,27 @@ from cdesearch.models.hub import V2_TOKENIZER, cached_file
 
 
 class ReleasedFamily:
-    """config.json with `embedder`, and model.safetensors, as downloaded."""
+    """A folder with config.json and model.safetensors, as downloaded. Vectors are the published ones."""
 
     needs_torch = True
 
     def detect(self, fields: Mapping[str, Any]) -> bool:
-        """By the field that names the second stage's backbone."""
-        return "embedder" in fields
+        return "embedder" in fields  # the name of the second stage's backbone
 
     def describe(self, fields: Mapping[str, Any]) -> str | None:  # noqa: ARG002 (all of them can be run)
-        """The same for all."""
         return "released CDE checkpoint"
 
     def open(self, folder: Path) -> LoadedModel:
-        """The vectors are the published ones, without statistics and document context."""
-        from cdesearch.models.released.folder import in_our_words, open_released
+        from cdesearch.models.released.folder import as_model_config, open_released
 
         model = open_released(folder)
         tokenizer = _tokenizer(folder, is_v2=model.config.variant == "v2")
         fingerprint = hash_files([folder / "config.json", folder / "model.safetensors", tokenizer])
-        return LoadedModel(in_our_words(model.config), tokenizer, fingerprint, lambda: model)
+        return LoadedModel(as_model_config(model.config), tokenizer, fingerprint, lambda: model)
 
 
 def _tokenizer(folder: Path, *, is_v2: bool) -> Path:
-    """The folder's own, or the one that the checkpoint was trained with; raises ModelError.
+    """The tokenizer in the folder, else the tokenizer that the checkpoint was trained with; raises ModelError.
 
     v1 was trained with the tokenizer of bert-base-uncased, which is also the default model's.
     """
@@ -44,7 +41,7 @@ def _tokenizer(folder: Path, *, is_v2: bool) -> Path:
     found = cached_file(V2_TOKENIZER, TOKENIZER) if is_v2 else DEFAULT_MODEL / TOKENIZER
     if found is None:
         raise ModelError(
-            f"{folder} has no {TOKENIZER}; the checkpoint is published without.",
-            f"Copy that of {V2_TOKENIZER} there: `hf download {V2_TOKENIZER} {TOKENIZER} --local-dir {folder}`.",
+            f"{folder} has no {TOKENIZER}; the checkpoint is published without one.",
+            f"Add that of {V2_TOKENIZER}: `hf download {V2_TOKENIZER} {TOKENIZER} --local-dir {folder}`.",
         )
     return found

@@ -1,4 +1,4 @@
-"""A released checkpoint as it lies in a folder: config.json and model.safetensors, as downloaded."""
+"""Read the folder of a released checkpoint: config.json and model.safetensors, as downloaded."""
 
 from collections.abc import Mapping
 from pathlib import Path
@@ -8,22 +8,23 @@ from cdesearch.errors import ModelError
 from cdesearch.models.config import NO_STATISTICS, BackboneConfig, ModelConfig
 from cdesearch.models.published_fields import read_fields
 from cdesearch.models.published_weights import read_weights
-from cdesearch.models.released.model import ReleasedConfig, ReleasedModel, Variant, load_released
+from cdesearch.models.released.config import ReleasedConfig, Variant
+from cdesearch.models.released.model import ReleasedModel, load_released
 from cdesearch.models.released.state import NULL, backbone_widths
 
 QUERY_PREFIX, DOCUMENT_PREFIX = "search_query: ", "search_document: "
-_HOW = "Download jxm/cde-small-v1 or jxm/cde-small-v2 whole and name its folder."
+_REMEDY = "Download jxm/cde-small-v1 or jxm/cde-small-v2 completely and name its folder."
 _DROPOUT = "transductive_sequence_dropout_prob"
 
 
 def open_released(
     folder: Path, compat: Literal["hub_remote_code"] | None = None, backbone: Mapping[str, Any] | None = None
 ) -> ReleasedModel:
-    """Read a released checkpoint's folder into fp32; raises ModelError. Nothing is downloaded, no code of it runs.
+    """Read a released checkpoint's folder into fp32; raises ModelError. Nothing is downloaded, and no code of it runs.
 
-    `compat="hub_remote_code"` computes a v1 as the code beside it on the hub does, faults included, and not as it was
-    trained. `backbone`: fields of the backbone's own config.json; without them, widths are the weights' and all else
-    is as published.
+    `compat="hub_remote_code"` computes a v1 checkpoint as its code on the hub does, errors included, and not as it was
+    trained. `backbone` has the fields of the backbone's own config.json. Without it, widths are derived from the
+    weights, and other fields have the published values.
     """
     config = _read_config(folder)
     variant: Variant | None = None
@@ -33,8 +34,8 @@ def open_released(
         variant = "v1_hub_remote_code"
     state = read_weights(folder)
     if NULL in state and not config.get(_DROPOUT):
-        # The config that was published is for use, where nothing drops out: the weights of the training run may hold
-        # the null embedding all the same.
+        # The published config is for inference, where nothing is dropped out. The weights may still contain the null
+        # embedding of training.
         config[_DROPOUT] = 0.005
     try:
         return load_released(config, state, backbone_widths(state) if backbone is None else backbone, variant)
@@ -42,8 +43,8 @@ def open_released(
         raise ModelError(f"{folder} cannot be loaded: {error.cause}", error.remedy) from None
 
 
-def in_our_words(config: ReleasedConfig) -> ModelConfig:
-    """The published vectors: no statistics, no weight for a chunk's document."""
+def as_model_config(config: ReleasedConfig) -> ModelConfig:
+    """The configuration in the terms of this project, for the published vectors: no whitening, no document context."""
     stage = config.second_stage
     backbone = BackboneConfig(
         vocabulary=stage.vocabulary,
@@ -68,8 +69,8 @@ def in_our_words(config: ReleasedConfig) -> ModelConfig:
 
 def _read_config(folder: Path) -> dict[str, Any]:
     if not (folder / "config.json").is_file():
-        raise ModelError(f"{folder} is no checkpoint: it has no config.json.", _HOW)
+        raise ModelError(f"{folder} is not a checkpoint: it has no config.json.", _REMEDY)
     config = read_fields(folder / "config.json")
     if "embedder" not in config:
-        raise ModelError(f"{folder / 'config.json'} is of no released checkpoint: it names no embedder.", _HOW)
+        raise ModelError(f"{folder / 'config.json'} is not of a released checkpoint: it names no embedder.", _REMEDY)
     return config

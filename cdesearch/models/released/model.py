@@ -1,22 +1,22 @@
-"""The released CDE checkpoints, jxm/cde-small-v1 and jxm/cde-small-v2: their weights in two stages of our own code.
+"""The networks of the released CDE checkpoints, jxm/cde-small-v1 and jxm/cde-small-v2.
 
-Both are joint models (CDE section 4.2): context rows and 8 soft prompts stand before the text in one sequence, all
-attend to all, and the text's rows alone are pooled. Facts: the public code at github.com/jxmorris12/cde, 9d776b0.
+Both are joint models (CDE section 4.2): context rows and 8 soft prompts precede the text in one sequence, all rows
+attend to all, and only the text's rows are pooled. The results are those of the reference, the public code at
+github.com/jxmorris12/cde, commit 9d776b0.
 """
 
 from collections.abc import Mapping
-from dataclasses import dataclass, replace
-from typing import Any, Literal, get_args
+from typing import Any
 
 import torch
 from torch import Tensor, nn
 
 from cdesearch.errors import InputError, ModelError
 from cdesearch.models.backbones.bert import mean_pool
-from cdesearch.models.backbones.joint import Shared, Step, share, text_states
+from cdesearch.models.backbones.joint import ContextPrefix, Step, make_prefix, text_states
 from cdesearch.models.backbones.modern_bert import ModernBert, ModernBertConfig
 from cdesearch.models.backbones.nomic_bert import NomicBert, NomicBertConfig
-from cdesearch.models.published_fields import number, refuse_unsupported, whole_number
+from cdesearch.models.released.config import ReleasedConfig, Variant
 from cdesearch.models.released.state import (
     N_SOFT_PROMPTS,
     NULL,
@@ -26,88 +26,9 @@ from cdesearch.models.released.state import (
     with_rounded_width,
 )
 
-Variant = Literal["v1", "v1_hub_remote_code", "v2"]
-
-# A released config.json holds every argument of its training run; these are the ones whose other values would be
-# another model. That the text alone is pooled is what both released models do, whatever the field's default was.
-_SUPPORTED: dict[str, tuple[Any, ...]] = {
-    "architecture": ("transductive",),
-    "autoregressive_backbone": (False,),
-    "disable_transductive_rotary_embedding": (True, False),
-    "pool_ignore_contextual_tokens": (True,),
-    "pool_ignore_instruction_tokens": (True, False),
-    "pooling_strategy": ("mean",),
-    "transductive_tie_token_embeddings": (False,),
-    "transductive_tokens_per_document": (1,),
-}
-
-
-@dataclass(frozen=True, slots=True)
-class ReleasedConfig:
-    """What the published config.json files say of the computation."""
-
-    variant: Variant
-    first_stage: NomicBertConfig | ModernBertConfig
-    second_stage: NomicBertConfig | ModernBertConfig
-    corpus_size: int  # context rows; further ones are left out
-    max_tokens: int
-    has_null: bool
-    rotates_context: bool  # v1: context rows, too, have positions
-    skips_instruction: bool  # the pool leaves out the prefix
-
-    @classmethod
-    def from_published(
-        cls, config: Mapping[str, Any], backbone: Mapping[str, Any], variant: Variant | None = None
-    ) -> "ReleasedConfig":
-        """From the checkpoint's and the backbone's fields, absent ones as published; raises ModelError."""
-        variant = _variant(config, variant)
-        refuse_unsupported(config, _SUPPORTED, "the checkpoint")
-        stages: list[NomicBertConfig | ModernBertConfig] = []
-        # The reference cuts the first stage by a field of its own: `limit_layers` is the second stage's.
-        for field in ("limit_layers_first_stage", "limit_layers"):
-            n_layers = whole_number(config, field, 0) or None
-            if variant == "v2":
-                stages.append(ModernBertConfig.from_published(backbone, n_layers))
-            else:
-                stage = NomicBertConfig.from_published(backbone, n_layers)
-                stages.append(replace(stage, rotates_heads=variant == "v1_hub_remote_code"))
-        return cls(
-            variant,
-            first_stage=stages[0],
-            second_stage=stages[1],
-            corpus_size=whole_number(config, "transductive_corpus_size", 512),
-            max_tokens=whole_number(config, "max_seq_length", 512),
-            has_null=number(config, "transductive_sequence_dropout_prob", 0.005, least=0.0) > 0,
-            rotates_context=config.get("disable_transductive_rotary_embedding") is False,
-            skips_instruction=bool(config.get("pool_ignore_instruction_tokens")),
-        )
-
-
-def _variant(config: Mapping[str, Any], asked: Variant | None) -> Variant:
-    """The one asked for, or what the config's backbone makes it; raises ModelError where the two are at odds."""
-    if asked is not None and asked not in get_args(Variant):
-        raise ModelError(f"There is no variant {asked!r}.", f"Name one of {', '.join(get_args(Variant))}.")
-    found: Variant | None = asked
-    for field in ("embedder", "dataset_backbone"):
-        name = str(config.get(field) or "").lower()
-        of_name: Variant | None = "v2" if "modernbert" in name else "v1" if "nomic" in name else None
-        # A name we do not know may be a local folder: with a variant asked for, the weights' own names decide.
-        if of_name and found and (of_name == "v2") != (found == "v2"):
-            raise ModelError(
-                f"{field} is {config[field]!r}, which is not the backbone of variant {found}.",
-                "Name the variant that the checkpoint is of; both stages have one kind of backbone.",
-            )
-        found = found or of_name
-    if found is None:
-        raise ModelError(
-            f"The config's embedder is {config.get('embedder')!r}, neither NomicBERT nor ModernBERT.",
-            "Take the folder of jxm/cde-small-v1 or jxm/cde-small-v2.",
-        )
-    return found
-
 
 class ReleasedModel(nn.Module):
-    """Both stages of a released checkpoint; no weight is shared. Texts are padded on the right."""
+    """Both stages of a released checkpoint, which share no weights. Texts are padded on the right."""
 
     def __init__(self, config: ReleasedConfig) -> None:
         super().__init__()
@@ -122,7 +43,7 @@ class ReleasedModel(nn.Module):
     def second_stage(self, input_ids: Tensor, attention_mask: Tensor, context_vectors: Tensor | None) -> Tensor:
         """(B, T) ids and 0/1 mask in a context of first-stage vectors (J, d) to (B, d), not normalised.
 
-        Of a larger context the first `corpus_size` vectors are taken; None is the null context. Raises InputError.
+        Only the first `corpus_size` vectors of a larger context are used; None is the null context. Raises InputError.
         """
         context = self._null().expand(self.config.corpus_size, -1) if context_vectors is None else context_vectors
         d = self.config.second_stage.dimension
@@ -131,33 +52,33 @@ class ReleasedModel(nn.Module):
                 f"The context is of shape {tuple(context.shape)} and has to be one vector of {d} numbers or more.",
                 "Give the first stage's vectors, (J, d).",
             )
-        shared = self.second_stage_model.share(context)
-        return self.second_stage_model(input_ids, attention_mask, shared)  # type: ignore[no-any-return] # a module returns Any
+        prefix = self.second_stage_model.context_prefix(context)
+        return self.second_stage_model(input_ids, attention_mask, prefix)  # type: ignore[no-any-return] # a module returns Any
 
     @property
     def reads_context(self) -> bool:
-        """Always."""
+        """True: every released model reads its context."""
         return True
 
     @property
-    def context_rows(self) -> int:
-        """Rows that stand before each text."""
+    def prefix_rows(self) -> int:
+        """How many rows precede each text: the context and the soft prompts."""
         return self.config.corpus_size + N_SOFT_PROMPTS
 
     def cache(self, vectors: Tensor, is_null: Tensor) -> None:
-        """Nothing: texts reach the context rows in every layer."""
+        """None: the rows of a context depend on the text in every layer, so nothing can be stored."""
 
-    def prepare_context(self, vectors: Tensor, is_null: Tensor, cached: None) -> Shared:  # noqa: ARG002 (see `cache`)
-        """A context (J, d), nulls where `is_null` (J,), as `pooled` wants it for every batch; raises ModelError."""
+    def prepare_context(self, vectors: Tensor, is_null: Tensor, cached: None) -> ContextPrefix:  # noqa: ARG002 (see `cache`)
+        """The prefix of a context (J, d), with the null vector where `is_null` (J,); raises ModelError."""
         if is_null.any():
             vectors = torch.where(is_null[:, None], self._null(), vectors)
-        # The models know no smaller context: their authors repeat the texts of a corpus that has too few.
+        # The models need a full context: like the reference, repeat the texts of a corpus that has fewer.
         repeated = torch.arange(self.config.corpus_size, device=vectors.device) % len(vectors)
-        return self.second_stage_model.share(vectors[repeated])
+        return self.second_stage_model.context_prefix(vectors[repeated])
 
-    def pooled(self, input_ids: Tensor, attention_mask: Tensor, weights: Tensor, held: Shared) -> Tensor:  # noqa: ARG002 (it pools by its own rule)
+    def pooled(self, input_ids: Tensor, attention_mask: Tensor, weights: Tensor, context: ContextPrefix) -> Tensor:  # noqa: ARG002 (it pools by its own rule)
         """(B, d), not normalised, of texts (B, T) in the context that `prepare_context` has prepared."""
-        return self.second_stage_model(input_ids, attention_mask, held)  # type: ignore[no-any-return] # a module returns Any
+        return self.second_stage_model(input_ids, attention_mask, context)  # type: ignore[no-any-return] # a module returns Any
 
     def _null(self) -> Tensor:
         null = self.second_stage_model.sequence_dropout_null_embedding
@@ -191,42 +112,44 @@ class _SecondStage(nn.Module):
         self.output_projection = nn.Sequential(nn.Linear(d, d), nn.ReLU(), nn.Linear(d, d))
         self.sequence_dropout_null_embedding = nn.Parameter(torch.zeros(d)) if config.has_null else None
 
-    def share(self, context: Tensor) -> Shared:
-        """The first `corpus_size` rows of a context (J, d) and the soft prompts, ready to stand before any text."""
+    def context_prefix(self, context: Tensor) -> ContextPrefix:
+        """The rows that precede every text: the first `corpus_size` of a context (J, d), then the soft prompts."""
         rows = torch.cat([context[: self.config.corpus_size].to(self.soft_prompts), self.soft_prompts])
-        return share(self.enter(rows), self.backbone.first_layer)
+        return make_prefix(self.enter(rows), self.backbone.first_layer)
 
-    def forward(self, input_ids: Tensor, attention_mask: Tensor, shared: Shared) -> Tensor:
-        """(B, d) of texts (B, T) in a context."""
-        n_shared = shared.rows.shape[1]
-        mask = torch.cat([attention_mask.new_ones(len(input_ids), n_shared), attention_mask], dim=1)
-        steps = self.steps(mask, n_shared - N_SOFT_PROMPTS)
-        states = self.backbone.leave(text_states(shared, self.enter(self.backbone.embed(input_ids)), steps))
+    def forward(self, input_ids: Tensor, attention_mask: Tensor, prefix: ContextPrefix) -> Tensor:
+        n_prefix = prefix.rows.shape[1]
+        mask = torch.cat([attention_mask.new_ones(len(input_ids), n_prefix), attention_mask], dim=1)
+        steps = self.steps(mask, n_prefix - N_SOFT_PROMPTS)
+        states = self.backbone.leave(text_states(prefix, self.enter(self.backbone.embed(input_ids)), steps))
         pooled = mean_pool(states, self._pooling_weights(input_ids, attention_mask))
         projected: Tensor = self.output_projection(pooled)
         return projected + pooled if self.config.variant == "v2" else projected
 
     def enter(self, rows: Tensor) -> Tensor:
-        """Rows (..., d) as the first layer takes them: all are normalised, the text's of v2 for a second time."""
+        """Rows (..., d) as the input of the first layer, normalised; the text's rows of v2 for a second time."""
         if self.config.variant == "v1_hub_remote_code" and isinstance(self.backbone, NomicBert):
-            # It hands rows to a backbone that adds the token type to whatever it gets: soft prompts have it once,
-            # as context has, and the text twice.
+            # The code on the hub passes rows to a backbone that adds the token type to all of them: context and soft
+            # prompts have it once, the text twice.
             rows = rows + self.backbone.embeddings.token_type_embeddings.weight[0]
         return self.backbone.enter(rows)
 
     def steps(self, mask: Tensor, n_context: int) -> list[Step]:
-        """The layers, for `n_context` rows of context, soft prompts and text together, of this 0/1 mask (B, S)."""
+        """The layers for a 0/1 mask (B, S) of `n_context` context rows, then soft prompts and text."""
         if isinstance(self.backbone, ModernBert) or self.config.rotates_context:
-            return self.backbone.steps(mask)  # nothing is switched off: context has ordinary positions
-        # A smaller context leaves soft prompts and text at the positions that they were trained at.
+            return self.backbone.steps(mask)  # context rows have ordinary positions
+        # After a smaller context, too, soft prompts and text have the positions that they were trained at.
         return self.backbone.steps(mask, n_free=n_context, start=self.config.corpus_size)
 
     def _pooling_weights(self, input_ids: Tensor, attention_mask: Tensor) -> Tensor:
-        """(B, T) of 0/1: the text, without what ends with its first colon after the first token if so configured."""
+        """(B, T) of 0/1: the rows to pool. If so configured, the prefix up to the first colon is excluded.
+
+        A colon that is the first token does not end a prefix.
+        """
         if not self.config.skips_instruction:
             return attention_mask
-        # The first token of ": " in the tokenizers of v2 (ModernBERT-base, GPT-NeoX's order of ASCII) and of v1
-        # (bert-base-uncased): the reference asks its tokenizer, and a text's prefix is cut into tokens as ": " is.
+        # The token of ":" in the tokenizers of v2 (ModernBERT-base) and of v1 (bert-base-uncased). The reference takes
+        # the first token of ": ", which is the token that a prefix contains.
         colon = 27 if self.config.variant == "v2" else 1024
         ends = (input_ids == colon) & attention_mask.bool()
         ends[:, 0] = False
@@ -247,11 +170,11 @@ def load_released(
 ) -> ReleasedModel:
     """A released checkpoint in fp32, from its config.json's fields and its tensors by published name.
 
-    `backbone` holds the fields of the backbone's own config.json, absent ones as published. `variant` says how v1 is
-    computed: as trained, or as the code on the hub does; without one, the config's embedder tells v1 from v2.
-    Raises ModelError.
+    `backbone` has the fields of the backbone's own config.json; absent ones have the published values. `variant` says
+    whether v1 is computed as it was trained or as the code on the hub does. Without it the config's embedder decides
+    between v1 and v2. Raises ModelError.
     """
-    # Where the field is absent, the reference has no null embedding and the published models have: the weights tell.
+    # If the field is absent, the weights decide: the reference then has no null embedding, the published models have.
     config = {"transductive_sequence_dropout_prob": float(NULL in state), **config}
     read = ReleasedConfig.from_published(config, with_rounded_width(backbone or {}, state), variant)
     with torch.device("meta"):

@@ -1,4 +1,4 @@
-"""The published weights of a released checkpoint: are they all there, and what becomes of the soft prompts?"""
+"""Check the published weights of a released checkpoint, and compute its soft prompts from them."""
 
 from collections.abc import Iterable, Mapping
 from typing import Any
@@ -12,14 +12,14 @@ from cdesearch.errors import ModelError
 N_SOFT_PROMPTS = 8
 NULL = "second_stage_model.sequence_dropout_null_embedding"
 _PROMPT = "second_stage_model.prompt_projection"
-_NAMED = 5  # of many faults alike
-_HEAD = 64
+_LISTED = 5  # of many faults of the same kind
+_HEAD = 64  # dimensions of a head
 _NOMIC_FIELDS = ("vocab_size", "n_embd", "n_head", "n_inner")
 _MODERN_FIELDS = ("vocab_size", "hidden_size", "num_attention_heads", "intermediate_size")
 
 
 def prompt_shapes(dimension: int) -> dict[str, torch.Size]:
-    """Of the projection that becomes the soft prompts, by published name."""
+    """The shapes of the projection that computes the soft prompts, by published name."""
     return {
         f"{_PROMPT}.0.weight": torch.Size((dimension, dimension)),
         f"{_PROMPT}.0.bias": torch.Size((dimension,)),
@@ -29,7 +29,7 @@ def prompt_shapes(dimension: int) -> dict[str, torch.Size]:
 
 
 def soft_prompts(state: Mapping[str, Tensor]) -> Tensor:
-    """The 8 constant rows (8, d), fp32: the projection's input is always a vector of ones, so it is done once."""
+    """The 8 soft prompts (8, d), fp32. They are constant, because the projection's input is always a vector of ones."""
     inner, inner_bias, outer, outer_bias = (
         state[f"{_PROMPT}.{part}"].float() for part in ("0.weight", "0.bias", "2.weight", "2.bias")
     )
@@ -39,15 +39,15 @@ def soft_prompts(state: Mapping[str, Tensor]) -> Tensor:
 
 
 def check_state(state: Mapping[str, Tensor], shapes: Mapping[str, torch.Size], variant: str) -> None:
-    """Raise ModelError where a name is missing or unknown, or a tensor has another shape or no real numbers."""
+    """Raise ModelError if a name is missing or unknown, or a tensor has another shape or holds integers."""
     if missing := sorted(set(shapes) - set(state)):
         raise ModelError(
             f"The weights lack {_listed(missing)}.", "Copy the checkpoint again, with its own config.json."
         )
     if unknown := sorted(set(state) - set(shapes)):
         raise ModelError(
-            f"The weights hold what a checkpoint of variant {variant} with this config has not: {_listed(unknown)}.",
-            "Name the variant and give the config that these weights were published with.",
+            f"The weights have names unknown to variant {variant} with this config: {_listed(unknown)}.",
+            "Name the variant and use the config that these weights were published with.",
         )
     wrong = [
         f"{name} is {tuple(state[name].shape)} and not {tuple(shape)}"
@@ -57,19 +57,19 @@ def check_state(state: Mapping[str, Tensor], shapes: Mapping[str, torch.Size], v
     if wrong:
         raise ModelError(
             f"The weights do not fit the backbone's config: {_listed(wrong)}.",
-            "Give the config that these weights were published with.",
+            "Use the config that these weights were published with.",
         )
     if whole := sorted(name for name, tensor in state.items() if not tensor.is_floating_point()):
         raise ModelError(
-            f"The weights hold whole numbers: {_listed(whole)}.", "Take the published weights, which are not quantised."
+            f"The weights hold integers: {_listed(whole)}.", "Use the published weights, which are not quantised."
         )
 
 
 def backbone_widths(state: Mapping[str, Tensor]) -> dict[str, int]:
-    """The backbone's own fields that the weights tell, for a checkpoint beside which they do not lie.
+    """The widths of the backbone, as fields of its config.json, derived from the weights.
 
-    Its depth they do not: a lost layer must not pass for a smaller network. Heads are 64 wide, in every NomicBERT and
-    ModernBERT there is.
+    The depth is not derived: a checkpoint that lacks a layer must not pass as a smaller network. Heads have 64
+    dimensions in every published NomicBERT and ModernBERT.
     """
     at = "second_stage_model.backbone"
     for words, inner, axis, names in (
@@ -84,7 +84,7 @@ def backbone_widths(state: Mapping[str, Tensor]) -> dict[str, int]:
 
 
 def with_rounded_width(backbone: Mapping[str, Any], state: Mapping[str, Tensor]) -> dict[str, Any]:
-    """NomicBERT's published code rounds `n_inner` up to a multiple of 256; the weights say whether theirs did."""
+    """The fields with `n_inner` rounded up to a multiple of 256, as NomicBERT's code does, if the weights agree."""
     n_inner = backbone.get("n_inner")
     widths = {len(tensor) for name, tensor in state.items() if name.endswith(".mlp.fc11.weight")}
     if isinstance(n_inner, int) and widths == {-(-n_inner // 256) * 256}:
@@ -94,5 +94,5 @@ def with_rounded_width(backbone: Mapping[str, Any], state: Mapping[str, Tensor])
 
 def _listed(items: Iterable[str]) -> str:
     items = list(items)
-    further = f" and {len(items) - _NAMED} more" if len(items) > _NAMED else ""
-    return ", ".join(items[:_NAMED]) + further
+    further = f" and {len(items) - _LISTED} more" if len(items) > _LISTED else ""
+    return ", ".join(items[:_LISTED]) + further

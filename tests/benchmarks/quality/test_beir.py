@@ -1,4 +1,5 @@
 import json
+from dataclasses import replace
 
 import numpy as np
 import pytest
@@ -14,6 +15,8 @@ from cdesearch.context.token_weights import TokenFrequencies
 from cdesearch.context.vectors import to_unit
 from cdesearch.encode.load import load_encoder
 from cdesearch.errors import InputError, SourceError
+from tests.conftest import TINY, make_model, make_tokenizer
+from trainer.export import export
 
 WORDS = ["cat", "dog", "water", "moon", "engine", "bread", "river", "stone"]
 
@@ -43,7 +46,7 @@ def test_halves_of_the_queries_are_the_whole(tmp_path):
     assert halves[0] | halves[1] == read_dataset(folder).queries and not halves[0].keys() & halves[1].keys()
 
 
-def test_sizes_that_are_not_the_published_ones_are_said(tmp_path):
+def test_sizes_that_are_not_the_published_ones_are_noted(tmp_path):
     assert "published 5183/300/339" in read_dataset(write_set(tmp_path / "scifact")).notes[0]
 
 
@@ -62,19 +65,34 @@ def test_vectors_that_are_kept_are_of_one_context(tmp_path, kind, request):
     assert len(list((tmp_path / "work").iterdir())) == 4
 
 
+def test_vectors_that_are_kept_are_of_one_precision(tmp_path):
+    """Two exports of the same weights have the same fingerprint."""
+    make_tokenizer().save(str(tmp_path / "tokenizer.json"))
+    model = make_model(replace(TINY, first_stage="shared"), gate=0.0)
+    dataset, encoders = read_dataset(write_set(tmp_path / "x")), {}
+    for precision in ("fp32", "int8"):
+        export(model, tmp_path / "tokenizer.json", tmp_path / precision, precision)
+        encoders[precision] = load_encoder(tmp_path / precision)
+        assert encoders[precision].precision == precision
+    assert encoders["fp32"].fingerprint == encoders["int8"].fingerprint
+    for encoder in encoders.values():
+        _, found = vectors_in(None, dataset, encoder, tmp_path / "work")
+        np.testing.assert_allclose(found, encoder.encode(dataset.texts, "document", None), atol=1e-6)
+
+
 @pytest.mark.parametrize(
-    ("given", "said"),
+    ("given", "named"),
     [
         ({"corpus": [{"_id": "a", "text": "x"}, {"_id": "a", "text": "y"}]}, "corpus.jsonl:2 has the id a a second"),
         ({"corpus": [{"_id": "a"}]}, "corpus.jsonl:1 has no 'text'"),
-        ({"judged": ["q0\td0\t0"]}, "judges nothing relevant"),
-        ({"judged": ["q0\td0"]}, "test.tsv:2 has no three columns"),
+        ({"judged": ["q0\td0\t0"]}, "has no judgement above 0"),
+        ({"judged": ["q0\td0"]}, "test.tsv:2 does not have three columns"),
         ({"judged": ["q0\tzzz\t1", "q0\td0\t1"]}, "1 of 2 judgements"),
         ({"header": "a\tb"}, "begins with"),
     ],
 )
-def test_a_bad_set_is_refused_in_one_line(tmp_path, given, said):
-    with pytest.raises(SourceError, match=said):
+def test_a_bad_set_is_refused_in_one_line(tmp_path, given, named):
+    with pytest.raises(SourceError, match=named):
         read_dataset(write_set(tmp_path / "x", **given))
 
 
@@ -84,7 +102,7 @@ def test_a_set_is_looked_for_in_the_data_folder(tmp_path, monkeypatch):
     assert fetched("eval/mine", tmp_path / "work") == tmp_path / "eval" / "mine"
 
 
-def test_a_set_that_is_nowhere_says_what_can_be_downloaded(tmp_path):
+def test_the_error_for_an_unknown_set_lists_what_can_be_downloaded(tmp_path):
     with pytest.raises(SourceError, match="scifact"):
         fetched("nowhere", tmp_path)
 
@@ -102,7 +120,7 @@ def test_ties_go_to_the_smaller_id_and_the_querys_own_is_left_out():
     assert ranked(["d", "q", "b", "c", "a"], scores, "q", 3) == ["b", "c", "d"]
 
 
-def test_a_difference_is_told_from_luck():
+def test_a_real_difference_is_distinguished_from_chance():
     random = np.random.default_rng(0)
     other = random.normal(50, 10, 200)
     better = compare(other + random.normal(3, 5, 200), other)
@@ -127,13 +145,13 @@ def test_systems_are_compared_and_the_report_is_written(tmp_path, tiny_checkpoin
     assert rows["two", "BM25 (LanceDB)"]["against"]["bm25"]["difference"] == 0
     assert file.with_suffix(".md").read_text().count("| BM25") == 2
     assert "mean of 2 context samples" in file.with_suffix(".md").read_text()
-    assert file.with_suffix(".svg").exists() and "Again: python -m benchmarks" in capsys.readouterr().out
+    assert file.with_suffix(".svg").exists() and "Command: python -m benchmarks" in capsys.readouterr().out
 
 
-def test_what_cannot_be_compared_is_said(tmp_path, tiny_checkpoint):
+def test_what_cannot_be_compared_is_refused(tmp_path, tiny_checkpoint):
     data = [str(write_set(tmp_path / "one"))]
-    for systems, said in (("bm52", "no system bm52"), ("random", "another data set")):
-        with pytest.raises(InputError, match=said):
+    for systems, named in (("bm52", "no system bm52"), ("random", "another data set")):
+        with pytest.raises(InputError, match=named):
             beir(data, systems, tiny_checkpoint, tmp_path, 1, "all", tmp_path / "work", tmp_path / "out")
 
 
@@ -157,6 +175,6 @@ def test_clustered_batches_are_harder(tmp_path, closed_checkpoint):
     assert points[1][1] > points[-1][1], "clusters of a batch's size against batches at random"
 
 
-def test_an_unknown_figure_is_said(tmp_path, tiny_checkpoint):
+def test_an_unknown_figure_is_refused(tmp_path, tiny_checkpoint):
     with pytest.raises(InputError, match="no figure contxt"):
         analyse("contxt", [tmp_path], tiny_checkpoint, tmp_path, tmp_path)

@@ -1,7 +1,7 @@
 import json
 
 from benchmarks.speed.operations import forward_operations
-from benchmarks.speed.train_rate import rate_figures
+from benchmarks.speed.train_rate import rate_measurements
 from cdesearch.models.config import BackboneConfig
 
 
@@ -14,6 +14,6 @@ def test_a_text_is_counted_product_by_product():
 def test_steps_in_bf16_run_with_and_without_context(tiny_checkpoint, tmp_path):
     pairs = tmp_path / "pairs.jsonl"
     pairs.write_text("".join(json.dumps({"query": f"word {n}", "document": f"text {n}"}) + "\n" for n in range(8)))
-    figures = rate_figures(pairs, tiny_checkpoint, size=8, context_size=4, micro_batch=4, rounds=1)
-    assert [figure.unit for figure in figures] == ["pairs/s", "pairs/s", "GFLOP/s", "%"]
-    assert all(figure.value > 0 for figure in figures)
+    measurements = rate_measurements(pairs, tiny_checkpoint, size=8, context_size=4, micro_batch=4, rounds=1)
+    assert [measurement.unit for measurement in measurements] == ["pairs/s", "pairs/s", "GFLOP/s", "%"]
+    assert all(measurement.value > 0 for measurement in measurements)

@@ -40,7 +40,7 @@ def expected(text, pool):
 
 
 @pytest.mark.parametrize(("first_token", "pool"), [(False, lambda rows: rows.mean(0)), (True, lambda rows: rows[0])])
-def test_states_are_pooled_as_the_folder_says_and_texts_keep_their_order(tmp_path, first_token, pool):
+def test_states_are_pooled_as_the_folder_says_and_the_texts_keep_their_order(tmp_path, first_token, pool):
     folder = write_model(tmp_path / "model", first_token=first_token)
     found = OnnxBiencoder(folder, tmp_path).embed("document", TEXTS)
     np.testing.assert_allclose(found, [expected(text, pool) for text in TEXTS], atol=1e-6)
@@ -52,7 +52,7 @@ def test_a_role_has_its_prompt(tmp_path):
     np.testing.assert_array_equal(model.embed("query", ["cat"]), model.embed("document", ["the moon cat"]))
 
 
-def test_weights_go_before_an_export(tmp_path):
+def test_a_folder_with_weights_is_not_an_export_alone(tmp_path):
     folder = write_model(tmp_path / "model")
     assert is_onnx_alone(folder)
     (folder / "model.safetensors").touch()

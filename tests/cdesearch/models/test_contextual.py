@@ -5,8 +5,9 @@ import torch
 from conftest import TINY, make_model
 from torch.nn import functional
 
-from cdesearch.models.backbones.attention import ContextAttention, SelfAttention, attend
+from cdesearch.models.backbones.attention import SelfAttention, attend
 from cdesearch.models.backbones.bert import additive_mask, mean_pool
+from cdesearch.models.backbones.joint_softmax import JointSoftmaxAttention
 from cdesearch.models.backbones.packed import pack_texts, packed_mean
 
 D = TINY.backbone.dimension
@@ -35,7 +36,7 @@ def test_the_order_of_the_context_does_not_matter(config):
 
 @pytest.mark.parametrize("config", [TINY, ONE_SOFTMAX, JOINT])
 @torch.no_grad()
-def test_another_context_gives_other_vectors(config):
+def test_the_vectors_depend_on_the_context(config):
     model = make_model(config)
     one, other = (model(*inputs(), context)[1] for context in torch.randn(2, 12, D) * 3)
     assert (one - other).abs().max() > 1e-3
@@ -47,7 +48,7 @@ def test_cached_keys_equal_the_same_layers_run_with_context_and_text_together():
     ids, mask, weights, shift, projection = inputs()
     stage = model.second_stage
     text = stage.backbone.embed(ids)
-    rows = stage.context_rows(context, torch.zeros(7, dtype=torch.bool)).expand(len(ids), -1, -1)
+    rows = stage.project_context(context, torch.zeros(7, dtype=torch.bool)).expand(len(ids), -1, -1)
     text_mask = (1.0 - mask[:, None, None, :].float()) * torch.finfo(torch.float32).min
     for block, door in stage.layers:
         q, k, v = block.attention.qkv(text).chunk(3, dim=-1)
@@ -66,7 +67,7 @@ def test_cached_keys_equal_the_same_layers_run_with_context_and_text_together():
 
 @pytest.mark.parametrize("config", [TINY, ONE_SOFTMAX])
 @torch.no_grad()
-def test_a_closed_gate_is_the_plain_biencoder(config):
+def test_with_zero_gates_the_model_is_the_plain_biencoder(config):
     model = make_model(config, gate=0.0)
     ids, mask, *rest = inputs()
     plain = functional.normalize(mean_pool(model.second_stage.backbone(ids, mask), mask), dim=-1)
@@ -97,7 +98,7 @@ def test_any_context_size(config, size):
 @torch.no_grad()
 def test_one_softmax_is_the_mean_over_text_and_context_by_their_exponentials():
     torch.manual_seed(0)
-    attention, door = SelfAttention(8, 2), ContextAttention(8, 2, one_softmax=True)
+    attention, door = SelfAttention(8, 2), JointSoftmaxAttention(8, 2)
     door.gate.fill_(0.3)
     rows, keys, values = torch.randn(3, 5, 8), torch.randn(4, 8), torch.randn(4, 8)
     mask = torch.ones(3, 5)
@@ -116,7 +117,7 @@ def test_one_softmax_is_the_mean_over_text_and_context_by_their_exponentials():
 
 @pytest.mark.parametrize("config", [TINY, ONE_SOFTMAX])
 @torch.no_grad()
-def test_padding_and_batch_mates_do_not_matter(config):
+def test_padding_and_other_texts_of_a_batch_do_not_matter(config):
     model, context = make_model(config), torch.randn(5, D)
     ids, mask, weights, shift, projection = inputs()
     alone = model(ids[:1, :5], mask[:1, :5], weights[:1, :5], shift, projection, context)[1]
@@ -130,7 +131,7 @@ def test_joint_rows_computed_once_are_those_of_every_layer_run_on_all_rows(n_lay
     model = make_model(replace(JOINT, backbone=replace(JOINT.backbone, n_layers=n_layers)))
     stage, context, (ids, mask, *_) = model.second_stage, torch.randn(12, D), inputs()
     null = torch.arange(12) == 3
-    rows = stage.context_rows(context, null).expand(len(ids), -1, -1)
+    rows = stage.project_context(context, null).expand(len(ids), -1, -1)
     rows = torch.cat([rows, stage.backbone.embed(ids)], dim=1)
     mask_of_all = additive_mask(torch.cat([mask.new_ones(len(ids), 12), mask], dim=1), rows.dtype)
     for block, _ in stage.layers:

@@ -1,4 +1,4 @@
-"""Ids of the hub, with the real huggingface_hub: its cache, a server on this machine, and nobody at all."""
+"""Ids on the hub, with the real huggingface_hub: its cache, a server on this machine, and no server."""
 
 import json
 import shutil
@@ -10,10 +10,10 @@ from local_hub import COMMIT, serving
 from random_released import config_of
 
 from cdesearch.errors import ModelError
-from cdesearch.models.catalog import read_shelf
+from cdesearch.models.catalog import list_models
 from cdesearch.models.hub import checkpoint_folder, is_id
+from cdesearch.progress import Silent
 from indexer.build import build
-from indexer.progress import Silent
 from indexer.settings import Options
 
 NOBODY = "http://127.0.0.1:9"
@@ -24,7 +24,7 @@ huggingface_hub = pytest.importorskip("huggingface_hub")
 
 @pytest.fixture
 def cache(tmp_path, monkeypatch):
-    """An empty cache, and nobody on the net."""
+    """An empty cache, and an address without a server."""
     monkeypatch.setattr("huggingface_hub.constants.HF_HUB_CACHE", str(tmp_path / "cache"))
     monkeypatch.setattr("huggingface_hub.constants.ENDPOINT", NOBODY)
     return tmp_path / "cache"
@@ -61,7 +61,7 @@ def message(model):
     return str(caught.value)
 
 
-def test_what_is_an_id(tmp_path, monkeypatch):
+def test_ids_are_distinguished_from_paths(tmp_path, monkeypatch):
     monkeypatch.chdir(tmp_path)
 
     assert is_id(Path("jxm/cde-small-v2"))
@@ -85,8 +85,8 @@ def test_a_cached_model_is_used_without_network_and_remembered_by_its_id(cache, 
 
 def test_a_model_that_is_cached_in_part_is_not_used(cache, tiny_checkpoint, tmp_path):
     put_in_cache(cache, "me/model", tiny_checkpoint, but=("model.safetensors",))
-    said = message(Path("me/model"))
-    assert "the cache does not hold a whole model of that name" in said and "hf download me/model" in said
+    error = message(Path("me/model"))
+    assert "the cache has no complete model of that name" in error and "hf download me/model" in error
 
 
 def test_a_model_is_fetched_once(cache, tiny_checkpoint, tmp_path, monkeypatch, capfd):
@@ -101,11 +101,11 @@ def test_a_model_is_fetched_once(cache, tiny_checkpoint, tmp_path, monkeypatch, 
     assert checkpoint_folder(model) == folder
 
 
-def test_weights_that_do_not_arrive_whole_are_removed(cache, tiny_checkpoint, tmp_path, monkeypatch):
+def test_an_incomplete_download_is_removed(cache, tiny_checkpoint, tmp_path, monkeypatch):
     model = Path("me/model")
     with serving({"me/model": tiny_checkpoint}, corrupt=True) as url:
         at(url, monkeypatch)
-        assert "did not arrive whole" in message(model)
+        assert "was incomplete and has been removed" in message(model)
     with serving({"me/model": tiny_checkpoint}) as url:
         at(url, monkeypatch)
         weights = checkpoint_folder(model) / "model.safetensors"
@@ -126,22 +126,22 @@ def test_v2_comes_with_the_tokenizer_that_it_is_published_without(cache, tmp_pat
     assert huggingface_hub.try_to_load_from_cache(TOKENIZER, "tokenizer.json") is not None
 
 
-def test_without_network_the_error_says_how_to_fetch_and_where_to_put_it(cache, tmp_path, monkeypatch):
-    said = message(Path("jxm/cde-small-v2"))
-    assert "hf download jxm/cde-small-v2 --local-dir cde-small-v2" in said and f"hf download {TOKENIZER}" in said
-    assert "name it with --model" in said
+def test_without_network_the_error_says_how_to_copy_the_model(cache, tmp_path, monkeypatch):
+    error = message(Path("jxm/cde-small-v2"))
+    assert "hf download jxm/cde-small-v2 --local-dir cde-small-v2" in error and f"hf download {TOKENIZER}" in error
+    assert "name it with --model" in error
     monkeypatch.setattr("huggingface_hub.constants.HF_HUB_OFFLINE", True)
-    assert "(HF_HUB_OFFLINE is set)" in message(Path("jxm/cde-small-v2"))
+    assert "the download failed: HF_HUB_OFFLINE is set" in message(Path("jxm/cde-small-v2"))
 
 
 def test_the_list_of_models(cache, tiny_checkpoint):
-    ships, *known = read_shelf()
-    assert ships.where == "ships"
+    ships, *known = list_models()
+    assert ships.state == "ships"
     assert [row.name for row in known] == ["jxm/cde-small-v1", "jxm/cde-small-v2"]
     put_in_cache(cache, "me/model", tiny_checkpoint)
     put_in_cache(cache, "jxm/cde-small-v1", tiny_checkpoint)
     put_in_cache(cache, "me/half", tiny_checkpoint, but=("model.safetensors",))
-    rows = {row.name: row.where for row in read_shelf()}
+    rows = {row.name: row.state for row in list_models()}
     assert rows == {
         "(default)": "ships",
         "me/model": "cached",

@@ -20,7 +20,7 @@ class BagOfTokens(torch.nn.Module):
     """The weighted mean of one random vector a token."""
 
     reads_context = False
-    context_rows = 0
+    prefix_rows = 0
 
     def __init__(self, vocabulary, seed):
         super().__init__()

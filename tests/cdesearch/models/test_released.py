@@ -58,7 +58,7 @@ def close(found, wanted, atol=1e-5):
     ("variant", "fields", "millions", "within"),
     [("v1", PUBLISHED_NOMIC, 281.1, 0.05), ("v2", PUBLISHED_MODERN, 306, 0.5)],
 )
-def test_the_published_checkpoints_load_without_a_word_on_the_backbone(variant, fields, millions, within):
+def test_the_published_checkpoints_load_without_a_config_of_the_backbone(variant, fields, millions, within):
     shapes = published_shapes(variant, fields)
     assert sum(np.prod(shape) for shape in shapes.values()) / 1e6 == pytest.approx(millions, abs=within)
     state = {name: torch.empty(shape, device="meta") for name, shape in shapes.items()}
@@ -70,7 +70,7 @@ def test_the_published_checkpoints_load_without_a_word_on_the_backbone(variant, 
 
 @pytest.mark.parametrize("skips", [False, True])
 @pytest.mark.parametrize("variant", VARIANTS)
-def test_both_stages_agree_with_the_facts_in_numpy(variant, skips):
+def test_both_stages_agree_with_a_second_implementation_in_numpy(variant, skips):
     config = config_of(variant, pool_ignore_instruction_tokens=skips)
     state, backbone = random_state(variant), backbone_of(variant)
     model = load_released(config, state, backbone, variant)
@@ -107,7 +107,7 @@ def test_rotary_over_the_heads_makes_the_first_stage_blind_to_the_order_of_token
 
 
 @pytest.mark.parametrize("variant", VARIANTS)
-def test_a_batch_of_one_padding_and_what_stands_in_it_do_not_matter(variant):
+def test_batch_size_and_padding_do_not_matter(variant):
     model, (ids, mask) = make(variant), texts()
     together = model.first_stage(ids, mask), model.second_stage(ids, mask, context())
     for row, length in enumerate(mask.sum(1)):
@@ -140,7 +140,7 @@ def test_soft_prompts_are_the_projection_of_ones_and_only_the_text_is_pooled(var
 
 @pytest.mark.parametrize("n_layers", [1, 2, None])
 @pytest.mark.parametrize("variant", VARIANTS)
-def test_what_texts_share_is_computed_once_and_nothing_changes(variant, n_layers):
+def test_computing_the_prefix_once_does_not_change_the_vectors(variant, n_layers):
     kept = {name: tensor for name, tensor in random_state(variant).items() if not is_beyond(name, n_layers)}
     config = config_of(variant, limit_layers=n_layers, limit_layers_first_stage=n_layers)
     model = load_released(config, kept, backbone_of(variant), variant)
@@ -149,7 +149,10 @@ def test_what_texts_share_is_computed_once_and_nothing_changes(variant, n_layers
     entered = stage.enter(torch.cat([before, stage.backbone.embed(ids)], dim=1))
     steps = stage.steps(torch.cat([mask.new_ones(len(ids), 17), mask], dim=1), 9)
     plain = through(steps, entered)[:, 17:]
-    close(text_states(stage.share(rows), stage.enter(stage.backbone.embed(ids)), steps)[mask > 0], plain[mask > 0])
+    close(
+        text_states(stage.context_prefix(rows), stage.enter(stage.backbone.embed(ids)), steps)[mask > 0],
+        plain[mask > 0],
+    )
 
 
 def is_beyond(name, n_layers):
@@ -173,7 +176,7 @@ def test_without_sequence_dropout_there_is_no_null_embedding():
         model.second_stage(*texts(), None)
 
 
-def test_a_smaller_context_leaves_the_text_of_v1_where_it_was_trained():
+def test_with_a_smaller_context_the_text_of_v1_keeps_its_positions():
     rows, (ids, mask) = context(1), texts()
     of_twelve, of_one = (make("v1", transductive_corpus_size=size).second_stage(ids, mask, rows) for size in (12, 1))
     assert (of_twelve - of_one).abs().max() > 1e-4
@@ -249,7 +252,7 @@ def test_fields_of_the_backbone_that_are_not_supported_are_named(variant, change
     assert named in str(caught.value)
 
 
-def test_weights_that_are_missing_unknown_of_another_shape_or_whole_numbers_are_named():
+def test_weights_that_are_missing_unknown_of_another_shape_or_integers_are_named():
     def message(change):
         state = random_state("v1")
         change(state)
@@ -259,9 +262,9 @@ def test_weights_that_are_missing_unknown_of_another_shape_or_whole_numbers_are_
 
     name = "second_stage_model.output_projection.2.bias"
     assert f"lack {name}." in message(lambda state: state.pop(name))
-    assert "has not: pooler.weight." in message(lambda state: state.update({"pooler.weight": torch.ones(1)}))
+    assert "with this config: pooler.weight." in message(lambda state: state.update({"pooler.weight": torch.ones(1)}))
     assert f"{name} is (3,) and not (32,)" in message(lambda state: state.update({name: torch.ones(3)}))
-    assert "whole numbers: " + name in message(lambda state: state.update({name: torch.ones(D, dtype=torch.int8)}))
+    assert "integers: " + name in message(lambda state: state.update({name: torch.ones(D, dtype=torch.int8)}))
     assert "and 1 more" in message(lambda state: [state.pop(key) for key in list(state)[:6]])
 
 
@@ -287,7 +290,7 @@ def test_a_folder_is_read(tmp_path, variant):
     close(opened.second_stage(*texts(), context()), make(variant).second_stage(*texts(), context()), atol=0)
 
 
-def test_bad_folders_say_in_one_line_what_is_wrong(tmp_path):
+def test_errors_of_bad_folders_are_one_line(tmp_path):
     def message(folder, **options):
         with pytest.raises(ModelError) as caught:
             open_released(folder, backbone=NOMIC, **options)
@@ -300,7 +303,7 @@ def test_bad_folders_say_in_one_line_what_is_wrong(tmp_path):
     weights = (good / "model.safetensors").read_bytes()
     for half in (b"", weights[:100], weights[: len(weights) // 2], weights[:-1]):
         (good / "model.safetensors").write_bytes(half)
-        assert "is not whole" in message(good)
+        assert "is incomplete" in message(good)
     (good / "model.safetensors").write_text("version https://git-lfs.github.com/spec/v1\noid sha256:0\n")
     assert "git lfs pull" in message(good)
     (good / "model.safetensors").unlink()

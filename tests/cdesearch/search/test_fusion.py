@@ -10,10 +10,10 @@ from hypothesis.extra.numpy import arrays
 from cdesearch.search import fusion
 from cdesearch.search.fusion import (
     DEFAULT_FUSION,
-    FEWEST_NULL,
-    FEWEST_RATIO,
     FUSIONS,
-    LEAST_DEVIATION,
+    MIN_DENSE_Z,
+    MIN_NULL_SIZE,
+    MIN_RATIO,
     NOISE_RANK,
     PART_WEIGHT,
     TEXT_WEIGHT,
@@ -36,24 +36,24 @@ scores = st.integers(1, 130).flatmap(lambda n: st.tuples(column(n, -1, 1), colum
 
 
 def fused_by_the_definition(dense, text, null, documents):
-    """What `fuse` promises, one candidate at a time."""
-    null = null if len(null) >= FEWEST_NULL else dense
+    """The definition of the fused score, one candidate at a time."""
+    null = null if len(null) >= MIN_NULL_SIZE else dense
     constant = not null or max(null) == min(null)
-    stands_out = [0.0 if constant else (cosine - fmean(null)) / pstdev(null) for cosine in dense]
-    loudest_first = sorted((score for score in text if score > 0), reverse=True)
+    dense_z = [0.0 if constant else (cosine - fmean(null)) / pstdev(null) for cosine in dense]
+    highest_first = sorted((score for score in text if score > 0), reverse=True)
     noise = math.inf
-    if len(loudest_first) >= NOISE_RANK:
-        noise = loudest_first[NOISE_RANK - 1]
-    elif loudest_first:
-        noise = min(loudest_first[-1], loudest_first[0] / FEWEST_RATIO)
+    if len(highest_first) >= NOISE_RANK:
+        noise = highest_first[NOISE_RANK - 1]
+    elif highest_first:
+        noise = min(highest_first[-1], highest_first[0] / MIN_RATIO)
     evidence = [math.log(score / noise) if score > noise else 0.0 for score in text]
     weight = TEXT_WEIGHT
     if documents is not None:
         best = {name: max(e for e, d in zip(evidence, documents, strict=True) if d == name) for name in documents}
         evidence = [(own + best[name]) / 2 for own, name in zip(evidence, documents, strict=True)]
         weight = PART_WEIGHT
-    loudness = max(evidence, default=0.0) / max([LEAST_DEVIATION, *stands_out])
-    return [vector + weight * loudness * words for vector, words in zip(stands_out, evidence, strict=True)]
+    query_weight = max(evidence, default=0.0) / max([MIN_DENSE_Z, *dense_z])
+    return [vector + weight * query_weight * words for vector, words in zip(dense_z, evidence, strict=True)]
 
 
 cosines = st.integers(-100, 100).map(lambda hundredths: hundredths / 100)
@@ -64,7 +64,7 @@ candidates = st.lists(
 
 
 @given(candidates, st.lists(cosines, max_size=20), st.booleans())
-def test_the_fused_scores_are_those_of_the_definition(drawn, null, parts):
+def test_the_fused_scores_follow_the_definition(drawn, null, parts):
     dense, text, documents = (list(column) for column in zip(*drawn, strict=True)) if drawn else ([], [], [])
     documents = documents if parts else None
     found = fuse(np.array(dense), np.array(text), np.array(null), documents)
@@ -72,23 +72,23 @@ def test_the_fused_scores_are_those_of_the_definition(drawn, null, parts):
 
 
 @pytest.mark.parametrize("n", [NOISE_RANK - 1, NOISE_RANK, NOISE_RANK + 1])
-@pytest.mark.parametrize("n_null", [0, FEWEST_NULL - 1, FEWEST_NULL, FEWEST_NULL + 1])
-@pytest.mark.parametrize("loudest", [0.5, 3.0])  # as a logarithm of its ratio to the quietest
-def test_the_definition_holds_where_its_cases_meet(n, n_null, loudest):
+@pytest.mark.parametrize("n_null", [0, MIN_NULL_SIZE - 1, MIN_NULL_SIZE, MIN_NULL_SIZE + 1])
+@pytest.mark.parametrize("spread", [0.5, 3.0])  # of the logarithms of the text scores
+def test_the_definition_holds_at_the_limits_of_its_cases(n, n_null, spread):
     random = np.random.default_rng(n * n_null)
     dense, null = random.uniform(-1, 1, n), random.uniform(-1, 1, n_null)
-    text = np.exp(random.uniform(0, loudest, n))
+    text = np.exp(random.uniform(0, spread, n))
     expected = fused_by_the_definition(dense.tolist(), text.tolist(), null.tolist(), None)
     np.testing.assert_allclose(fuse(dense, text, null), expected, rtol=1e-9)
 
 
 @pytest.mark.parametrize("best", [0.2, 1.0, 5.0])
-def test_the_vectors_best_is_taken_for_at_least_the_least_deviation(best, monkeypatch):
-    """Whatever the constant: what the best vector has above it lowers the weight of text, what it lacks does not."""
-    monkeypatch.setattr(fusion, "LEAST_DEVIATION", 0.5)
+def test_the_best_dense_z_counts_as_at_least_the_least_deviation(best, monkeypatch):
+    """A best dense z-score above the constant lowers the weight of text, and one below it does not raise it."""
+    monkeypatch.setattr(fusion, "MIN_DENSE_Z", 0.5)
     null = np.array([-1.0, 1.0] * 10)
     fused = fuse(np.array([best, -1.0]), np.array([math.nan, 3.0]), null)
-    evidence = math.log(FEWEST_RATIO)
+    evidence = math.log(MIN_RATIO)
     np.testing.assert_allclose(fused, [best, -1.0 + TEXT_WEIGHT * evidence**2 / max(0.5, best)])
 
 
@@ -118,12 +118,12 @@ def test_the_only_chunk_with_a_rare_word_comes_first():
     assert fuse(dense, np.array([np.nan, np.nan, 9.0]), NULL).argmax() == 2
 
 
-def test_words_that_are_everywhere_leave_the_ranking_to_the_vectors():
+def test_words_that_many_chunks_share_do_not_change_the_dense_ranking():
     dense, text = np.linspace(0.2, 0.5, 150), np.linspace(5.2, 5.0, 150)
     np.testing.assert_array_equal(np.argsort(fuse(dense, text, NULL)), np.argsort(dense))
 
 
-def test_words_count_less_the_further_the_best_vector_stands_out():
+def test_text_counts_less_the_higher_the_best_dense_z_is():
     def bonus(best):
         dense, text = np.array([best, 0.1, 0.1]), np.array([np.nan, 6.0, 3.0])
         fused = fuse(dense, text, NULL)
@@ -142,16 +142,16 @@ def test_a_chunk_shares_half_of_the_text_evidence_of_its_document():
 
 def test_text_counts_for_half_where_chunks_are_parts_of_documents():
     dense, text = np.full(3, 0.2), np.array([9.0, np.nan, 3.0])
-    silent = fuse(dense, np.full(3, np.nan), NULL)
-    whole, part = fuse(dense, text, NULL) - silent, fuse(dense, text, NULL, ["a", "b", "c"]) - silent
+    dense_only = fuse(dense, np.full(3, np.nan), NULL)
+    whole, part = fuse(dense, text, NULL) - dense_only, fuse(dense, text, NULL, ["a", "b", "c"]) - dense_only
     np.testing.assert_allclose(part, whole / 2)
 
 
-def test_a_silent_side_says_nothing():
+def test_a_side_without_evidence_does_not_change_the_ranking():
     assert fuse(np.array([0.3]), np.array([np.nan]), np.array([0.1])).tolist() == [0.0]
     np.testing.assert_array_equal(np.argsort(fuse(np.array([0.1, 0.9]), np.array([np.nan, np.nan]), NULL)), [0, 1])
 
 
-def test_a_context_of_one_chunk_does_not_silence_the_vectors():
+def test_a_context_of_one_chunk_still_ranks_by_the_vectors():
     dense = np.array([0.1, 0.9, 0.4])
     np.testing.assert_array_equal(np.argsort(fuse(dense, np.full(3, np.nan), np.array([0.2]))), np.argsort(dense))

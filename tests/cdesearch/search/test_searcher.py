@@ -49,9 +49,9 @@ def paths(hits):
     return [hit.chunk.path for hit in hits]
 
 
-def brute_force(searcher, query, context=True):
+def brute_force(searcher, query):
     table = searcher.index.chunks.search().select(["path", "vector"]).limit(100).to_arrow()
-    vector = searcher.encoder.encode([query], "query", searcher.index.context if context else None)[0]
+    vector = searcher.encoder.encode([query], "query", searcher.index.context)[0]
     cosines = to_unit(np.stack(table["vector"].to_numpy())) @ vector
     return dict(zip(table["path"].to_pylist(), cosines.tolist(), strict=True))
 
@@ -67,10 +67,9 @@ def test_each_mode_ranks_by_its_own_score(searcher):
         assert sorted((hit.score for hit in hits), reverse=True) == [hit.score for hit in hits]
 
 
-@pytest.mark.parametrize("context", [True, False])
-def test_dense_scores_are_the_exact_cosines(searcher, context):
-    expected = brute_force(searcher, "how to cook", context)
-    hits = searcher.search("how to cook", mode="dense", context=context)
+def test_dense_scores_are_the_exact_cosines(searcher):
+    expected = brute_force(searcher, "how to cook")
+    hits = searcher.search("how to cook", mode="dense")
     assert paths(hits) == sorted(expected, key=expected.get, reverse=True)
     assert {hit.chunk.path: hit.dense_score for hit in hits} == pytest.approx(expected, abs=1e-6)
 
@@ -115,7 +114,7 @@ def test_an_empty_query_is_an_error(searcher, query):
         searcher.search(query)
 
 
-def test_a_long_query_is_known_to_be_cut(searcher):
+def test_a_long_query_is_reported_as_truncated(searcher):
     most = searcher.encoder.max_tokens
     assert [searcher.search(query).truncated_to for query in ("cat " * 1000, "cat")] == [most, None]
     assert searcher.search("cat " * 1000, mode="text").truncated_to is None
@@ -134,7 +133,7 @@ def test_an_approximate_index_gives_exact_scores(own_folder):
         assert hit.dense_score == pytest.approx(expected[hit.chunk.path], abs=1e-6)
 
 
-def test_a_reader_moves_on_when_its_generation_is_gone(own_folder):
+def test_a_searcher_opens_the_newest_generation_when_its_own_was_removed(own_folder):
     searcher = Searcher(Index.open(own_folder))
     before = searcher.index.generation
     for news in ("Volcanoes spit lava.", "Glaciers are slow rivers of ice."):  # the last but one generation is kept
@@ -144,7 +143,7 @@ def test_a_reader_moves_on_when_its_generation_is_gone(own_folder):
     assert paths(searcher.search("glaciers"))[0] == "news.txt"
 
 
-def test_a_generation_that_is_broken_is_an_error(own_folder):
+def test_a_damaged_generation_is_an_error(own_folder):
     searcher = Searcher(Index.open(own_folder))
     for file in searcher.index.generation.rglob("*.lance"):
         if file.is_file():

@@ -12,16 +12,16 @@ SOUND = {"format": FORMAT, "sources": []}
 @pytest.mark.parametrize(
     ("written", "reason"),
     [
-        ("[]", "it holds no JSON object"),
+        ("[]", "it is not a JSON object"),
         ("{}", "format is missing"),
         ("{", "Expecting property name"),
         (json.dumps({"format": FORMAT}), "sources is missing"),
         (json.dumps(SOUND | {"sources": None}), "sources is null"),
         (json.dumps(SOUND | {"cdesearch": {"a": None}}), 'cdesearch is {"a": null}'),
-        (json.dumps(SOUND | {"root\x1b": 1}), '"root\\u001b" is no field of it'),
+        (json.dumps(SOUND | {"root\x1b": 1}), '"root\\u001b" is not a field of a manifest'),
     ],
 )
-def test_what_is_wrong_with_a_manifest_is_said_in_its_own_terms(tmp_path, written, reason):
+def test_a_damaged_manifest_is_reported_with_the_reason(tmp_path, written, reason):
     file = tmp_path / "manifest.json"
     file.write_text(written)
     with pytest.raises(IndexDamagedError) as raised:

@@ -6,8 +6,9 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from indexer.documents.chunk import Chunker
-from indexer.documents.read import Columns, Document, read
+from indexer.documents.read import read
 from indexer.files.walk import Source
+from indexer.formats.format import Columns, Document
 
 LIMIT = 64
 TOKENIZER = make_tokenizer()
@@ -39,7 +40,7 @@ def document_of(name, text):
     return next(read(source, io.BytesIO(text.encode()), Columns()))
 
 
-def test_markdown_chunks_know_their_headings_and_lines():
+def test_markdown_chunks_have_their_headings_and_lines():
     text = "# Guide\n\n" + "the cat sat. " * 12 + "\n\n## Setup\n\n" + "the dog ran. " * 30
     chunks = list(CHUNKER.split(document_of("guide.md", text)))
     last = chunks[-1]
@@ -66,7 +67,7 @@ def test_a_chunk_does_not_cross_a_page():
 
 
 @pytest.mark.parametrize("text", ["x" * 200_000, "word " * 40_000, "a,b;c" * 40_000])
-def test_one_endless_line_is_cut_to_size(text):
+def test_one_endless_line_is_split_to_size(text):
     chunks = list(CHUNKER.split(Document("d", "d", "", text, "text", has_lines=True)))
     assert max(map(n_tokens, chunks)) <= LIMIT
 
@@ -75,7 +76,7 @@ def test_empty_text_has_no_chunks():
     assert list(CHUNKER.split(document_of("a.md", " \n\n"))) == []
 
 
-def test_code_that_the_parser_takes_minutes_for_is_cut_as_plain_text():
+def test_code_that_the_parser_takes_minutes_for_is_split_as_plain_text():
     """The parser tries every reading of it, in a step that cannot be interrupted."""
     text = "int main() { return 0; }\n" * 100 + "x=>\n" * 7500
     chunks = list(CHUNKER.split(Document("a.c", "a.c", "", text, "code", language="c", has_lines=True)))

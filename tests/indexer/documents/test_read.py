@@ -5,8 +5,9 @@ import json
 import pytest
 from hostile_files import pdf
 
-from indexer.documents.read import Columns, read
+from indexer.documents.read import read
 from indexer.files.walk import Source
+from indexer.formats.format import Columns
 from indexer.formats.unreadable import UnreadableError
 
 
@@ -14,7 +15,7 @@ def documents(name, data, columns=Columns()):  # noqa: B008 (frozen)
     return list(read(Source(None, name, len(data), 0), io.BytesIO(data), columns))
 
 
-def test_html_loses_its_furniture_and_keeps_its_structure():
+def test_html_loses_its_navigation_and_keeps_its_structure():
     page = b"""<html><head><title>T</title><style>x{}</style></head><body><nav>menu</nav><main><h1>Cats</h1>
     <p>They <b>purr</b>.</p><ul><li><p>one</p></li><li>two</li></ul><pre>a = 1\nb = 2</pre>
     <table><tr><th>k</th><td>v</td></tr></table></main><footer>bye</footer></body></html>"""
@@ -25,12 +26,12 @@ def test_html_loses_its_furniture_and_keeps_its_structure():
     assert "menu" not in document.text and "bye" not in document.text
 
 
-def test_a_comment_in_a_fence_is_no_heading():
+def test_a_comment_in_a_fence_is_not_a_heading():
     (document,) = documents("a.md", b"# Real\n\n```\n# not\n```\n\n## Also\n")
     assert [heading.title for heading in document.headings] == ["Real", "Also"]
 
 
-def test_front_matter_gives_the_title():
+def test_the_title_is_read_from_front_matter():
     assert documents("a.md", b'---\ntitle: "Named"\n---\n# Other\n')[0].title == "Named"
 
 
@@ -39,7 +40,7 @@ def test_rst_sections():
     assert [(heading.level, heading.title) for heading in document.headings] == [(1, "Top"), (2, "Sub")]
 
 
-def test_a_notebook_gives_its_cells():
+def test_the_cells_of_a_notebook_are_read():
     cells = [
         {"cell_type": "markdown", "source": ["# Title\n"]},
         {"cell_type": "code", "source": ["x = 1"], "outputs": []},
@@ -64,7 +65,7 @@ def test_pdf_pages():
     assert len(document.pages) == 2 and document.text[document.pages[1] :].strip() == "second page"
 
 
-def test_words_parted_at_the_end_of_a_line_are_joined():
+def test_words_split_at_the_end_of_a_line_are_joined():
     from indexer.formats.pdf import _joined
 
     assert _joined("ex\x02\nport and im\x02port") == "export and import"
@@ -80,7 +81,7 @@ def test_records_in_beir_layout(compress):
     ]
 
 
-def test_a_record_that_is_a_title_alone_is_found_by_it():
+def test_the_text_of_a_record_without_text_is_its_title():
     (record,) = documents("c.jsonl", b'{"_id": "7", "title": "Cats", "text": " "}')
     assert (record.title, record.text) == ("Cats", "Cats")
 
@@ -114,12 +115,12 @@ def test_parquet_and_csv():
         ("a.csv", b"id,text\n1,a\n2,\xff\xfe\xfd\xfc\xfb\xfa\n", "not UTF-8"),
     ],
 )
-def test_what_cannot_be_read_says_why(name, data, reason):
+def test_an_unreadable_file_has_a_reason(name, data, reason):
     with pytest.raises(UnreadableError, match=reason):
         documents(name, data)
 
 
-def test_a_wrong_column_is_named_with_those_there_are():
+def test_a_wrong_column_is_named_with_the_existing_ones():
     with pytest.raises(UnreadableError, match=r"nope.*--text-column.*words"):
         documents("a.jsonl", b'{"words": "x"}\n', Columns(text="nope"))
     with pytest.raises(UnreadableError, match=r"nope.*--document-column.*text"):

@@ -40,7 +40,7 @@ def test_strict_counts_what_was_skipped_and_status_lists_it(docs, tiny_checkpoin
     assert cdesearch("index", docs, "--strict").returncode == 0, "an image is ignored, not skipped"
 
 
-def test_a_file_that_is_left_out_is_remembered_though_no_document_has_changed(docs, run):
+def test_a_skipped_file_is_recorded_although_no_document_has_changed(docs, run):
     run()
     before, generation = contents(docs), Index.open(docs).generation
     (docs / "a.epub").write_text("x")
@@ -81,7 +81,7 @@ def test_records_that_break_off_leave_nothing_behind(docs, run):
     assert Index.open(docs).chunks.count_rows("path = 'many.jsonl.gz'") == 0
 
 
-def test_a_line_that_cannot_be_read_is_left_out_alone_and_accounted_for(docs, tiny_checkpoint):
+def test_only_the_lines_that_cannot_be_read_are_left_out_and_they_are_counted(docs, tiny_checkpoint):
     lines = ['{"text": "the moon"}', "not JSON", '{"text": "the river"}', '{"words": "no text"}']
     (docs / "some.jsonl").write_text("\n".join(lines))
     done = cdesearch("index", docs, "--model", tiny_checkpoint, "--strict")
@@ -103,26 +103,28 @@ def test_a_file_without_one_readable_line_is_skipped_with_the_first_reason(docs,
     }
 
 
-def test_files_that_fall_out_of_the_index_are_named_with_the_reason(docs, tiny_checkpoint):
+def test_files_that_are_dropped_from_the_index_are_named_with_the_reason(docs, tiny_checkpoint):
     (docs / "old.jsonl").write_text('{"text": "the moon"}\n')
     (docs / "new.csv").write_text("text,abstract\nthe cat,the dog\n")
     assert cdesearch("index", docs, "--model", tiny_checkpoint).returncode == 0
     again = cdesearch("index", docs, "--text-column", "abstract")
-    line = "1 file that the index held is no longer in it: old.jsonl (no column abstract (--text-column))."
+    line = "1 file that was indexed before is no longer in the index: old.jsonl (no column abstract (--text-column))."
     assert again.returncode == 0 and line in again.stderr and "--rebuild" in again.stderr
     (docs / ".cdesearchignore").write_text("00.md\n01.md\n")
-    assert "2 files that the index held are no longer in it: 00.md, 01.md (" in cdesearch("index", docs).stderr
-    assert "no longer in it" not in cdesearch("index", docs).stderr, "once is enough"
+    assert (
+        "2 files that were indexed before are no longer in the index: 00.md, 01.md (" in cdesearch("index", docs).stderr
+    )
+    assert "no longer in the index" not in cdesearch("index", docs).stderr, "once is enough"
 
 
 @pytest.mark.parametrize("size", ["0", "-5MB", "1e400", "nan"])
 def test_a_file_size_that_would_empty_the_index_is_refused(docs, size):
     done = cdesearch("index", docs, "--max-file-size", size)
-    assert done.returncode == 2 and "is no file size" in done.stderr and not (docs / ".cdesearch").exists()
+    assert done.returncode == 2 and "is not a file size" in done.stderr and not (docs / ".cdesearch").exists()
 
 
 @pytest.mark.parametrize("damage", [b"", b"PAR1 nothing", b"PAR1" + b"\xff" * 100 + b"PAR1"])
-def test_a_damaged_list_of_files_says_how_to_mend_it(docs, run, damage):
+def test_a_damaged_list_of_files_names_the_command_that_repairs_it(docs, run, damage):
     run()
     (Index.open(docs).generation / FILES).write_bytes(damage)
     with pytest.raises(IndexDamagedError, match="doctor --repair"):

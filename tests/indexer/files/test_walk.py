@@ -35,7 +35,7 @@ def put(root, name, text="x"):
     return file
 
 
-def test_ignore_files_hold_nested_and_every_entry_says_which_rule(tmp_path):
+def test_nested_ignore_files_apply_and_every_entry_names_its_rule(tmp_path):
     for name in ["a.md", "b.md", "c.md", "sub/d.md", "sub/e.md", ".hidden/f.md", ".cdesearch/g.md", "h.png"]:
         put(tmp_path, name)
     put(tmp_path, "built/deep/i.md")
@@ -56,7 +56,7 @@ def test_ignore_files_hold_nested_and_every_entry_says_which_rule(tmp_path):
     }
 
 
-def test_our_own_ignore_file_can_take_back_what_others_leave_out(tmp_path):
+def test_a_cdesearchignore_file_can_include_what_others_exclude(tmp_path):
     for name in ["a.md", "b.md", ".github/c.md", ".vscode/d.md"]:
         put(tmp_path, name)
     put(tmp_path, ".gitignore", "*.md\n!.vscode/\n")
@@ -65,7 +65,7 @@ def test_our_own_ignore_file_can_take_back_what_others_leave_out(tmp_path):
     assert found(tmp_path) == [".github/c.md", "b.md"]
 
 
-def test_parents_hold_up_to_the_root_of_the_repository_and_no_further(tmp_path):
+def test_ignore_files_of_parents_apply_up_to_the_root_of_the_repository(tmp_path):
     put(tmp_path, ".gitignore", "a.md\n")
     put(tmp_path, "repo/.git/info/exclude", "c.md\n")
     put(tmp_path, "repo/.gitignore", "/docs/b.md\nb.txt\n")
@@ -101,7 +101,7 @@ def repository(tmp_path):
 
 @pytest.mark.skipif(shutil.which("git") is None, reason="git makes the worktrees")
 @pytest.mark.parametrize("is_bare", [False, True])
-def test_the_excludes_of_a_repository_hold_in_its_worktrees(tmp_path, repository, is_bare):
+def test_the_excludes_of_a_repository_apply_in_its_worktrees(tmp_path, repository, is_bare):
     if is_bare:
         git("clone", "--bare", repository, tmp_path / "bare.git")
         repository = tmp_path / "bare.git"
@@ -114,7 +114,7 @@ def test_the_excludes_of_a_repository_hold_in_its_worktrees(tmp_path, repository
 
 
 @pytest.mark.skipif(shutil.which("git") is None, reason="git makes the worktrees")
-def test_a_worktree_whose_places_are_relative_has_its_excludes(tmp_path, repository):
+def test_a_worktree_with_relative_paths_has_its_excludes(tmp_path, repository):
     git("-C", repository, "worktree", "add", "--detach", tmp_path / "tree")
     put(tmp_path, "tree/.git", "gitdir: ../repo/.git/worktrees/tree\n")
     put(repository, ".git/worktrees/tree/gitdir", "../../../../tree/.git\n")
@@ -124,7 +124,7 @@ def test_a_worktree_whose_places_are_relative_has_its_excludes(tmp_path, reposit
 
 
 @pytest.mark.skipif(shutil.which("git") is None, reason="git makes the submodule")
-def test_the_excludes_of_a_submodule_hold(tmp_path, repository):
+def test_the_excludes_of_a_submodule_apply(tmp_path, repository):
     git("init", tmp_path / "outer")
     git("-C", tmp_path / "outer", "submodule", "add", repository, "sub")
     put(tmp_path, "outer/.git/modules/sub/info/exclude", "a.md\n")
@@ -135,7 +135,7 @@ def test_the_excludes_of_a_submodule_hold(tmp_path, repository):
 @pytest.mark.parametrize(
     ("named", "is_said"), [("out", True), ("out/.git/worktrees/tree", True), ("out/missing", False), ("a\0b", True)]
 )
-def test_a_git_file_that_names_the_folder_of_others_reads_nothing_there(tmp_path, named, is_said):
+def test_a_git_file_that_names_a_folder_of_somebody_else_reads_nothing_there(tmp_path, named, is_said):
     put(tmp_path, "docs/a.md")
     put(tmp_path, "docs/.git", f"gitdir: ../{named}\n")
     put(tmp_path, "out/config", "[core]\n\tbare = false\n")
@@ -175,7 +175,7 @@ def test_a_repository_that_a_worktree_names_is_not_read_through_links(tmp_path, 
 
 @pytest.mark.parametrize("target", ["/dev/zero", "elsewhere"])
 @pytest.mark.skipif(os.name == "nt", reason="Windows has no such files")
-def test_an_ignore_file_that_cannot_be_used_is_told_and_not_called_hidden(tmp_path, target):
+def test_an_ignore_file_that_cannot_be_used_is_reported_and_not_called_hidden(tmp_path, target):
     put(tmp_path, "docs/part/a.md")
     put(tmp_path, "elsewhere", "*.md\n")
     (tmp_path / "docs" / "part" / ".gitignore").symlink_to(target if target[0] == "/" else tmp_path / target)
@@ -184,7 +184,7 @@ def test_an_ignore_file_that_cannot_be_used_is_told_and_not_called_hidden(tmp_pa
     assert items == [Skipped("part/.gitignore", reason)]
 
 
-def test_the_users_own_excludes_hold(tmp_path, monkeypatch):
+def test_the_excludes_of_the_user_apply(tmp_path, monkeypatch):
     monkeypatch.setenv("HOME", str(tmp_path / "home"))
     monkeypatch.delenv("XDG_CONFIG_HOME", raising=False)
     put(tmp_path, "home/.gitconfig", "[user]\n\tname = x\n[core]\n\texcludesFile = ~/mine\n")
@@ -230,7 +230,7 @@ IGNORES = st.dictionaries(
 @settings(max_examples=60, deadline=None, derandomize=True, suppress_health_check=list(HealthCheck))
 @given(TREE, IGNORES)
 @example([["a"], ["b", "a"]], {".": ["*/*", "[/[ab]"]})
-def test_the_walk_takes_exactly_the_files_that_git_does_not_ignore(paths, ignores):
+def test_the_walk_finds_exactly_the_files_that_git_does_not_ignore(paths, ignores):
     with tempfile.TemporaryDirectory() as folder:
         root = Path(folder)
         subprocess.run(["git", "init", "-q", folder], check=True)
@@ -247,7 +247,7 @@ def test_the_walk_takes_exactly_the_files_that_git_does_not_ignore(paths, ignore
         assert {item.path for item in items(root) if not isinstance(item, Ignored)} == expected
 
 
-def test_what_sphinx_puts_beside_its_pages_stays_out(tmp_path):
+def test_files_that_accompany_sphinx_pages_are_excluded(tmp_path):
     for name in [
         "html/a.html",
         "html/searchindex.js",
@@ -257,10 +257,10 @@ def test_what_sphinx_puts_beside_its_pages_stays_out(tmp_path):
     ]:
         put(tmp_path, name)
     assert found(tmp_path) == ["genindex.html", "html/a.html"]
-    assert set(left_out(tmp_path).values()) == {"furniture of Sphinx pages"}
+    assert set(left_out(tmp_path).values()) == {"search page or asset of Sphinx"}
 
 
-def test_a_named_file_is_always_taken_once(tmp_path):
+def test_a_named_file_is_always_read_once(tmp_path):
     put(tmp_path, ".gitignore", "*.md\n")
     named, other = put(tmp_path, "a.md"), put(tmp_path, "b.xyz")
     assert found(tmp_path, named, other) == ["a.md", "b.xyz"]
@@ -282,7 +282,7 @@ def test_links_out_of_the_tree_are_left_out(tmp_path):
     }
 
 
-def test_a_link_does_not_take_in_a_file_that_a_rule_leaves_out(tmp_path):
+def test_a_link_does_not_include_a_file_that_a_rule_excludes(tmp_path):
     put(tmp_path, ".env")
     put(tmp_path, ".ssh/id_rsa")
     put(tmp_path, ".gitignore", "private.md\n")
@@ -293,7 +293,7 @@ def test_a_link_does_not_take_in_a_file_that_a_rule_leaves_out(tmp_path):
     assert found(tmp_path) == ["docs/in.md"]
 
 
-def test_a_link_that_is_named_is_taken(tmp_path):
+def test_a_named_link_is_followed(tmp_path):
     put(tmp_path, "in.md")
     (tmp_path / "also.md").symlink_to("in.md")
     assert found(tmp_path, tmp_path / "also.md") == ["also.md"]
@@ -331,12 +331,12 @@ def test_a_format_that_cannot_be_read_is_skipped_by_its_name(tmp_path, suffix):
 @pytest.mark.parametrize(
     "suffix", ["ps1", "svelte", "Rmd", "qmd", "bat", "vb", "gradle", "groovy", "conf", "srt", "vtt"]
 )
-def test_well_known_text_formats_are_taken(tmp_path, suffix):
+def test_well_known_text_formats_are_read(tmp_path, suffix):
     put(tmp_path, f"a.{suffix}")
     assert found(tmp_path) == [f"a.{suffix}"]
 
 
-def test_a_file_without_suffix_is_taken_if_it_is_text(tmp_path):
+def test_a_file_without_suffix_is_read_if_it_is_text(tmp_path):
     put(tmp_path, "script", "#!/usr/bin/env python3\nprint(1)\n")
     put(tmp_path, "notes", "some words")
     put(tmp_path, "empty", "")

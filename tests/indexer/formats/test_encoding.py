@@ -4,9 +4,10 @@ import random
 
 import pytest
 
-from indexer.documents.read import Columns, read
+from indexer.documents.read import read
 from indexer.files.walk import Source
 from indexer.formats.encoding import decode
+from indexer.formats.format import Columns
 from indexer.formats.unreadable import UnreadableError
 
 GERMAN = "Der Bär läuft über die Straße und grüßt die Vögel.\n"
@@ -77,7 +78,7 @@ def test_a_wrong_declaration_does_not_damage_utf8():
     assert text_of("a.html", "<meta charset=latin1><p>漢字 é</p>".encode()) == "漢字 é"
 
 
-def test_ascii_with_nuls_strewn_in_is_not_taken_for_chinese():
+def test_ascii_with_some_nuls_is_not_decoded_as_chinese():
     with pytest.raises(UnreadableError, match="binary"):
         decode(b"id,text\n1,the\0cat\n")
 
@@ -87,13 +88,13 @@ def test_one_damaged_byte_does_not_lose_a_text_in_utf8():
 
 
 @pytest.mark.parametrize("size", [20, 100, 1000, 20_000])
-def test_noise_is_never_taken_for_text(size):
+def test_noise_is_never_read_as_text(size):
     for number in range(20):
         with pytest.raises(UnreadableError):
             decode(random.Random(number).randbytes(size))
 
 
-def test_noise_without_control_characters_is_never_taken_for_text():
+def test_noise_without_control_characters_is_never_read_as_text():
     letters = [value for value in range(256) if value >= 32 or value in b"\t\n\r"]
     for number in range(20):
         with pytest.raises(UnreadableError):
@@ -109,7 +110,7 @@ def test_a_table_is_read_whatever_its_delimiter_and_encoding(delimiter, codec):
     assert (document.record, document.text, document.title) == ("7", "Bär; a, b | c", "Größe")
 
 
-def test_the_only_column_of_a_table_may_hold_any_sign():
+def test_the_only_column_of_a_table_may_contain_any_delimiter():
     assert text_of("a.csv", b"text\nhello, world; and | more\n") == "hello, world; and | more"
 
 

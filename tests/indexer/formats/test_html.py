@@ -71,11 +71,11 @@ def test_an_encyclopedia_page():
         ("<div>Alice</div>Bob", "Alice Bob"),
     ],
 )
-def test_blocks_in_a_cell_are_parted_and_inline_markup_is_not(cell, text):
+def test_blocks_in_a_cell_are_separated_and_inline_markup_is_not(cell, text):
     assert to_markdown(f"<table><tr><td>{cell}</td><td>x</td></tr></table>")[1] == f"{text} | x"
 
 
-def test_a_header_belongs_to_the_page_unless_a_part_of_it_holds_it():
+def test_a_header_belongs_to_the_page_unless_it_is_inside_a_part():
     page = "<header>site</header><section><header><h2>Part</h2></header><p>a</p></section><footer>end</footer>"
     assert to_markdown(page)[1] == "## Part\n\na"
 
@@ -88,7 +88,7 @@ def test_code_keeps_its_line_breaks():
     assert to_markdown("<pre>a<br>b\n  c<div>d</div><div>e</div></pre>")[1] == "```\na\nb\n  c\nd\ne\n```"
 
 
-def test_what_stands_beside_articles_is_read():
+def test_text_next_to_articles_is_read():
     page = (
         "<body><h1>Soups</h1><p>before</p><article><header><h2>Leek</h2></header><p>one</p></article>"
         "<article><p>two</p></article><aside>hint</aside><form><p>question</p></form>"

@@ -85,7 +85,7 @@ def test_where_the_file_system_has_no_links_files_are_copied_with_their_times(fo
     assert (building / "context.safetensors").stat().st_mtime == 10**9
 
 
-def test_an_unfinished_build_of_the_same_plan_goes_on(folder):
+def test_an_unfinished_build_of_the_same_plan_continues(folder):
     base = publish(folder)
     building = open_building(folder, base, {"files": 3})
     (building / "half").write_text("done")
@@ -103,12 +103,12 @@ def test_an_unfinished_build_of_another_plan_is_removed_and_the_finished_one_bef
 
 
 @pytest.mark.parametrize("fitting", [None, {}, {"chunks": pa.schema([("id", pa.string())])}])
-def test_a_build_that_was_stopped_before_it_had_tables_goes_on_with_any_columns(folder, fitting):
+def test_a_build_that_was_stopped_before_it_had_tables_continues_with_any_columns(folder, fitting):
     building = open_building(folder, None, {"files": 3}, fitting)
     assert open_building(folder, None, {"files": 3}, fitting) == building
 
 
-def test_a_build_whose_plan_is_longer_than_other_small_files_goes_on(folder):
+def test_a_build_whose_plan_is_longer_than_other_small_files_continues(folder):
     plan = {"sources": [f"folder {number}" for number in range(10_000)]}
     building = open_building(folder, None, plan)
     assert (building / PLAN).stat().st_size > MAX_SMALL_FILE
@@ -129,7 +129,7 @@ def begun(folder, tables):
 
 @pytest.mark.parametrize("columns", [None, {}, COLUMNS, {"documents": COLUMNS["documents"]}])
 @pytest.mark.parametrize("tables", [COLUMNS, {"chunks": COLUMNS["chunks"]}, {}])
-def test_a_build_with_the_right_tables_or_some_of_them_goes_on(folder, tables, columns):
+def test_a_build_with_the_right_tables_or_some_of_them_continues(folder, tables, columns):
     building = begun(folder, tables)
     assert open_building(folder, None, {"files": 3}, columns) == building
 
@@ -142,13 +142,13 @@ def test_a_build_with_a_table_of_other_columns_is_removed(folder, name, schema):
     assert generations(folder) == {again} != {building}
 
 
-def test_the_columns_of_a_table_that_is_not_named_are_not_looked_at(folder):
+def test_the_columns_of_a_table_that_is_not_named_are_not_checked(folder):
     building = begun(folder, {**COLUMNS, "documents": pa.schema([("other", pa.string())])})
     assert open_building(folder, None, {"files": 3}, {"chunks": COLUMNS["chunks"]}) == building
 
 
 @pytest.mark.parametrize("name", ["chunks.lance", "foreign.lance"])
-def test_a_build_with_a_table_that_cannot_be_opened_or_is_none_of_an_index_is_removed(folder, name):
+def test_a_build_with_a_table_that_cannot_be_opened_or_is_foreign_is_removed(folder, name):
     building = begun(folder, {})
     (building / "tables" / name).mkdir()
     again = open_building(folder, None, {"files": 3}, COLUMNS)
@@ -163,14 +163,14 @@ def test_a_finished_build_of_another_plan_that_was_never_swapped_in_is_removed(f
     assert generations(folder) == {base, building} and not finished.exists()
 
 
-def test_a_discarded_build_alone_is_removed(folder):
+def test_only_the_discarded_build_is_removed(folder):
     base = publish(folder)
     building = open_building(folder, base, {"files": 3})
     discard(folder, building)
     assert generations(folder) == {base} and live(folder) == base
 
 
-def test_where_the_live_generation_cannot_be_told_a_build_begins_and_no_finished_generation_is_removed(folder):
+def test_where_the_live_generation_is_unknown_a_build_begins_and_no_finished_generation_is_removed(folder):
     first = publish(folder)
     second = publish(folder, first, "2")
     (folder / CURRENT).write_text("../..\n")
@@ -186,7 +186,7 @@ def test_an_unfinished_build_whose_plan_cannot_be_read_is_removed(folder, damage
     assert generations(folder) == {building} != {broken}
 
 
-def test_a_build_that_was_killed_while_its_base_was_linked_is_never_gone_on_with(folder, monkeypatch):
+def test_a_build_that_was_killed_while_its_base_was_linked_is_never_continued(folder, monkeypatch):
     base = publish(folder)
     links = []
     with monkeypatch.context() as during:
@@ -206,7 +206,7 @@ def test_a_build_that_was_killed_while_its_base_was_linked_is_never_gone_on_with
     assert all((building / name).is_file() for name in FILES)
 
 
-def test_the_live_generation_is_never_built_in_though_it_kept_its_plan(folder):
+def test_the_live_generation_is_never_built_in_even_with_a_plan_left_in_it(folder):
     """A process that was killed between swap and clearing away leaves the plan in the live generation."""
     base = publish(folder)
     (base / PLAN).write_text('{"files": 3}')
@@ -214,7 +214,7 @@ def test_the_live_generation_is_never_built_in_though_it_kept_its_plan(folder):
     assert building != base and base.exists() and not (base / PLAN).exists()
 
 
-def test_a_swap_makes_the_build_live_and_keeps_the_one_before_it_alone(folder):
+def test_a_swap_makes_the_build_live_and_keeps_only_the_previous_generation(folder):
     first = publish(folder)
     assert live(folder) == first and not (first / PLAN).exists()
     second = publish(folder, first, "2")
@@ -283,7 +283,7 @@ def test_a_swap_flushes_all_that_is_new_then_the_name_and_only_then_clears_away(
 
 
 @pytest.mark.parametrize("stop", range(20))
-def test_a_swap_that_stops_at_any_call_leaves_a_whole_generation_and_the_next_build_goes_on(folder, monkeypatch, stop):
+def test_a_swap_that_stops_at_any_call_leaves_a_whole_generation_for_the_next_build(folder, monkeypatch, stop):
     oldest = publish(folder)
     base = publish(folder, oldest, "2")
     building = open_building(folder, base, {"edition": "3"})
@@ -320,7 +320,7 @@ def test_a_swap_that_stops_at_any_call_leaves_a_whole_generation_and_the_next_bu
     assert live(folder) == again and all((again / n).read_text() == content + "4" for n, content in FILES.items())
 
 
-def test_a_folder_is_flushed_though_it_is_read_only(tmp_path):
+def test_a_read_only_folder_is_flushed(tmp_path):
     file = tmp_path / "file"
     file.write_text("x")
     file.chmod(0o400)
@@ -337,7 +337,7 @@ def test_a_folder_is_flushed_though_it_is_read_only(tmp_path):
         ValueError("Disk quota exceeded"),
     ],
 )
-def test_a_full_disk_is_said_and_how_to_go_on(folder, error):
+def test_a_full_disk_is_reported_with_the_remedy(folder, error):
     with pytest.raises(StorageError) as raised, locked(folder, wait=False):
         raise error
     assert f"The disk of {folder} is full" in str(raised.value) and "same command" in str(raised.value.remedy)
@@ -354,14 +354,14 @@ def test_a_full_disk_is_said_and_how_to_go_on(folder, error):
         (errno.EROFS, None),
     ],
 )
-def test_an_index_that_cannot_be_written_is_said_and_what_to_do(folder, code, place):
+def test_an_index_that_cannot_be_written_is_reported_with_the_remedy(folder, code, place):
     error = OSError(code, "x", *([] if place is None else [os.path.normpath(folder / place)]))
     with pytest.raises(StorageError) as raised, locked(folder, wait=False):
         raise error
     assert f"{folder} cannot be written" in str(raised.value) and "--index" in str(raised.value.remedy)
 
 
-def test_a_read_only_file_system_is_told_by_the_words_of_a_library_too(folder):
+def test_a_read_only_file_system_is_recognised_in_the_message_of_a_library(folder):
     with pytest.raises(StorageError, match="cannot be written"), locked(folder, wait=False):
         raise RuntimeError("lance error: Read-only file system (os error 30)")
 
@@ -375,13 +375,13 @@ def test_a_read_only_file_system_is_told_by_the_words_of_a_library_too(folder):
         ValueError("something else"),
     ],
 )
-def test_other_errors_pass_as_they_are(folder, error):
+def test_other_errors_are_not_changed(folder, error):
     with pytest.raises(type(error)) as raised, locked(folder, wait=False):
         raise error
     assert raised.value is error
 
 
-def test_a_second_writer_is_told_who_holds_the_index(folder):
+def test_a_second_writer_learns_which_process_has_the_lock(folder):
     with locked(folder, wait=False):
         with pytest.raises(IndexBusyError) as raised, locked(folder, wait=False):
             pytest.fail("two hold it")

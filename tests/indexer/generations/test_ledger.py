@@ -9,7 +9,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from cdesearch.store.folder import GENERATIONS, MAX_SMALL_FILE
-from indexer.generations.ledger import LEDGER, ours, remove, write_down
+from indexer.generations.ledger import LEDGER, own_generations, record, remove
 
 NAMES = ["a" * 12, "0123456789ab", "f" * 12]
 
@@ -21,10 +21,10 @@ def folder(tmp_path):
 
 
 def add(folder, *names):
-    """Write the names down and make their folders, each with a file in it."""
+    """Record the names and make their folders, each with a file in it."""
     generations = [folder / GENERATIONS / name for name in names]
     for generation in generations:
-        write_down(folder, generation)
+        record(folder, generation)
         generation.mkdir()
         (generation / "file").write_text("rows")
     return generations
@@ -34,9 +34,9 @@ def listed(folder):
     return json.loads((folder / LEDGER).read_text())["generations"]
 
 
-def test_generations_are_listed_in_the_order_in_which_they_were_written_down(folder):
+def test_generations_are_listed_in_the_order_in_which_they_were_recorded(folder):
     generations = add(folder, *NAMES)
-    assert ours(folder) == generations
+    assert own_generations(folder) == generations
     assert listed(folder) == NAMES
     assert sorted(folder.iterdir()) == sorted([folder / GENERATIONS, folder / LEDGER])
 
@@ -46,24 +46,24 @@ def test_the_ledger_is_indented_json_that_ends_with_a_newline(folder):
     assert (folder / LEDGER).read_text() == '{\n  "generations": [\n    "aaaaaaaaaaaa"\n  ]\n}\n'
 
 
-def test_a_generation_counts_only_while_its_folder_is_there(folder):
+def test_a_generation_counts_only_while_its_folder_exists(folder):
     first, second = add(folder, *NAMES[:2])
     third = folder / GENERATIONS / NAMES[2]
-    write_down(folder, third)
-    assert ours(folder) == [first, second] and listed(folder) == NAMES
+    record(folder, third)
+    assert own_generations(folder) == [first, second] and listed(folder) == NAMES
     shutil.rmtree(first)
-    assert ours(folder) == [second]
+    assert own_generations(folder) == [second]
     third.write_text("a file")
-    assert ours(folder) == [second]
+    assert own_generations(folder) == [second]
 
 
-def test_a_symbolic_link_in_the_place_of_a_generation_is_no_generation(folder, tmp_path):
+def test_a_symbolic_link_in_the_place_of_a_generation_is_not_a_generation(folder, tmp_path):
     elsewhere = tmp_path / "elsewhere"
     elsewhere.mkdir()
     (generation,) = add(folder, NAMES[0])
     shutil.rmtree(generation)
     generation.symlink_to(elsewhere, target_is_directory=True)
-    assert ours(folder) == []
+    assert own_generations(folder) == []
     remove(folder, [generation])
     assert generation.is_symlink() and elsewhere.is_dir()
 
@@ -73,7 +73,7 @@ def test_those_of_the_unwanted_that_are_listed_are_removed_from_disk_and_ledger(
     unlisted = folder / GENERATIONS / ("b" * 12)
     unlisted.mkdir()
     remove(folder, [third, unlisted, first])
-    assert ours(folder) == [second] and listed(folder) == [NAMES[1]]
+    assert own_generations(folder) == [second] and listed(folder) == [NAMES[1]]
     assert sorted((folder / GENERATIONS).iterdir()) == sorted([second, unlisted])
 
 
@@ -94,12 +94,12 @@ def test_a_generation_that_cannot_be_deleted_yet_stays_listed_and_goes_the_next_
     with monkeypatch.context() as during:
         during.setattr(os, "unlink", held_open)
         remove(folder, [generation])
-    assert ours(folder) == [generation] and (generation / "file").exists()
+    assert own_generations(folder) == [generation] and (generation / "file").exists()
     remove(folder, [generation])
     assert not generation.exists() and listed(folder) == []
 
 
-def test_a_ledger_that_says_the_same_is_not_written_again(folder):
+def test_an_unchanged_ledger_is_not_written_again(folder):
     add(folder, NAMES[0])
     remove(folder, [])
     before = (folder / LEDGER).stat()
@@ -108,8 +108,8 @@ def test_a_ledger_that_says_the_same_is_not_written_again(folder):
     assert (after.st_ino, after.st_mtime_ns) == (before.st_ino, before.st_mtime_ns)
 
 
-def test_a_missing_ledger_is_written_though_there_is_nothing_to_list(folder):
-    assert ours(folder) == []
+def test_a_missing_ledger_is_written_even_when_it_is_empty(folder):
+    assert own_generations(folder) == []
     remove(folder, [])
     assert listed(folder) == []
 
@@ -130,7 +130,7 @@ UNREADABLE = {
 def test_a_ledger_that_cannot_be_read_names_nothing_and_removes_nothing(folder, content):
     (generation,) = add(folder, NAMES[0])
     (folder / LEDGER).write_bytes(content)
-    assert ours(folder) == []
+    assert own_generations(folder) == []
     remove(folder, [generation])
     assert (generation / "file").exists() and (folder / LEDGER).read_bytes() == content
 
@@ -141,8 +141,8 @@ def test_a_linked_ledger_names_nothing_and_what_it_leads_to_stays_as_it_is(folde
     (folder / LEDGER).replace(elsewhere)
     (folder / LEDGER).symlink_to(elsewhere)
     before = elsewhere.read_bytes()
-    assert ours(folder) == []
-    write_down(folder, folder / GENERATIONS / NAMES[1])
+    assert own_generations(folder) == []
+    record(folder, folder / GENERATIONS / NAMES[1])
     assert generation.is_dir() and elsewhere.read_bytes() == before
     assert not (folder / LEDGER).is_symlink() and listed(folder) == [NAMES[1]]
 
@@ -153,7 +153,7 @@ def test_only_names_that_a_generation_may_have_are_read_each_once(folder):
     outside.mkdir()
     names = ["../outside", NAMES[1], 5, None, ["x"], "", ".", NAMES[0].upper(), NAMES[0], NAMES[1]]
     (folder / LEDGER).write_text(json.dumps({"generations": names}))
-    assert ours(folder) == generations[::-1]
+    assert own_generations(folder) == generations[::-1]
     remove(folder, [outside, folder / GENERATIONS])
     assert outside.is_dir() and all(generation.is_dir() for generation in generations)
 
@@ -171,5 +171,5 @@ def test_the_ledger_lists_what_was_added_and_not_removed_in_order(tmp_path_facto
         elif not adds:
             remove(folder, [folder / GENERATIONS / name])
             expected = [one for one in expected if one != name]
-        assert [generation.name for generation in ours(folder)] == expected
+        assert [generation.name for generation in own_generations(folder)] == expected
     assert sorted(file.name for file in (folder / GENERATIONS).iterdir()) == sorted(expected)

@@ -23,10 +23,10 @@ def blocks(draw):
 def masked(scores, queries, documents, eps, row, number, j):
     """Whether document j must not count against the query `number`, whose scores stand in `row`."""
     own = float(scores[row, number])
-    liked_better = float(scores[row, j]) > own + eps * abs(own)
+    scores_higher = float(scores[row, j]) > own + eps * abs(own)
     same_text = documents[j] == documents[number]
     same_query = j < len(queries) and queries[j] == queries[number]
-    return j != number and (liked_better or same_text or same_query)
+    return j != number and (scores_higher or same_text or same_query)
 
 
 @given(blocks())
@@ -51,7 +51,7 @@ def test_without_a_number_the_first_row_is_the_first_query():
     assert false_negatives(scores, ["a", "b"], ["x", "y"], 0.1).tolist() == [[False, False], [False, False]]
 
 
-def test_what_the_surrogate_likes_better_is_no_negative():
+def test_a_document_with_a_higher_score_is_not_a_negative():
     scores = np.array([[1.0, 1.05, 1.2, 0.1], [0.3, 1.0, 0.2, 0.9]], np.float32)
     mask = false_negatives(scores, ["a", "b"], ["x", "y", "z", "x"], eps=0.1)
     assert mask.tolist() == [[False, False, True, True], [False, False, False, False]]

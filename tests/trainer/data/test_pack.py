@@ -8,6 +8,7 @@ from hypothesis import strategies as st
 from trainer.data import cluster
 from trainer.data.cluster import Clusters, cluster_pairs, kept_clusters, sparse_vectors
 from trainer.data.pack import _row, _tour, pack
+from trainer.data.random_stream import random_stream
 
 sizes = st.lists(st.integers(0, 90), min_size=1, max_size=4)
 
@@ -45,8 +46,8 @@ def greedy_tour(centroids, first):
     """Always on to the nearest that is left, by dot products one at a time."""
     tour = [first]
     while len(tour) < len(centroids):
-        left = [place for place in range(len(centroids)) if place not in tour]
-        tour.append(max(left, key=lambda place: float(np.dot(centroids[place], centroids[tour[-1]]))))
+        left = [number for number in range(len(centroids)) if number not in tour]
+        tour.append(max(left, key=lambda number: float(np.dot(centroids[number], centroids[tour[-1]]))))
     return tour
 
 
@@ -71,7 +72,7 @@ def test_a_row_holds_shuffled_pairs_cluster_after_cluster(order):
     random = np.random.default_rng(5)
     shuffled = random.permutation(2000).tolist()
     clusters = _tour(found.centroids, random) if order == "tour" else random.permutation(7)
-    rank = {int(cluster): place for place, cluster in enumerate(clusters)}
+    rank = {int(cluster): number for number, cluster in enumerate(clusters)}
     assert row.tolist() == sorted(shuffled, key=lambda pair: rank[int(found.assignment[pair])])
 
 
@@ -110,7 +111,7 @@ def test_a_row_begins_at_any_place_of_its_clusters(order):
 @pytest.mark.parametrize("order", ["random", "tour"])
 def test_batches_are_cut_from_a_drawn_place_on_and_round_to_it(order):
     found = clusters_of(50, 5)
-    random = np.random.default_rng([1, 2, 0])
+    random = random_stream(1, "pairs of an epoch", 2, 0)
     row = _row(found, order, random).tolist()
     start = int(random.integers(50))
     row = row[start:] + row[:start]

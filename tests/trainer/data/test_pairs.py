@@ -12,16 +12,15 @@ from hypothesis import strategies as st
 from cdesearch.context.document import add_document_context
 from cdesearch.context.token_weights import TokenFrequencies, idf_weights
 from cdesearch.context.vectors import to_unit
-from cdesearch.context.whitening import Whitening
+from cdesearch.context.whitening import soft_whitening
 from cdesearch.errors import InputError, SourceError
 from cdesearch.models.config import StatisticsConfig
-from trainer.data.batch import Tokens, choose_context, siblings_of
 from trainer.data.pairs import Pair, domain_files, prepare, read_pairs
-from trainer.data.surrogate import LexicalScores, Surrogate
+from trainer.data.training_batch import Tokens, choose_context, siblings_of
 from trainer.recipe import differences, load_recipe
 from trainer.step.document import in_document
 from trainer.step.token_weights import document_frequencies
-from trainer.step.whitening_head import StatisticsHead
+from trainer.step.whitening_head import WhiteningHead
 
 RECIPE = '[data]\npairs = ["p"]\n[model]\nstart = "m"\n[run]\nout = "o"\n'
 
@@ -62,7 +61,7 @@ def test_a_long_document_is_a_pair_a_question(tmp_path):
         {"chunks": None},
         {"questions": 3},
     ):
-        with pytest.raises(SourceError, match="1 is no long document"):
+        with pytest.raises(SourceError, match="1 is not a long document"):
             list(read_pairs(write(file, [book | wrong])))
 
 
@@ -80,8 +79,8 @@ def test_a_part_of_a_domain_holds_whole_documents(tmp_path):
 def test_a_token_counts_once_a_document(rows):
     ids = torch.zeros(len(rows), 9, dtype=torch.long)
     mask = torch.zeros_like(ids)
-    for place, row in enumerate(rows):
-        ids[place, : len(row)], mask[place, : len(row)] = torch.tensor(row), 1
+    for number, row in enumerate(rows):
+        ids[number, : len(row)], mask[number, : len(row)] = torch.tensor(row), 1
     expected = [sum(token in row for row in rows) for token in range(21)]
     assert document_frequencies(Tokens(ids, mask), 21).tolist() == expected
 
@@ -103,7 +102,7 @@ def test_chunks_are_placed_in_their_document_as_the_index_does(n, weight, seed):
         np.testing.assert_allclose(placed[mine], to_unit(add_document_context(own[mine], weight)), atol=1e-5)
 
 
-def test_doubles_empty_texts_and_leaks_are_dropped_and_counted(tmp_path):
+def test_duplicates_empty_texts_and_leaks_are_dropped_and_counted(tmp_path):
     beir = tmp_path / "beir"
     beir.mkdir()
     secret = " ".join(f"word{number}" for number in range(40))
@@ -126,12 +125,12 @@ def test_doubles_empty_texts_and_leaks_are_dropped_and_counted(tmp_path):
 
 
 @pytest.mark.parametrize(
-    ("line", "said"), [("{oops", "not JSON"), ('{"query": 1}', "no text"), ("[]", "not a JSON object")]
+    ("line", "named"), [("{oops", "not JSON"), ('{"query": 1}', "no text"), ("[]", "not a JSON object")]
 )
-def test_a_bad_line_is_named(tmp_path, line, said):
+def test_a_bad_line_is_named(tmp_path, line, named):
     file = tmp_path / "d.jsonl"
     file.write_text('{"query": "q", "document": "d"}\n' + line)
-    with pytest.raises(SourceError, match=rf"d.jsonl:2 .*{said}"):
+    with pytest.raises(SourceError, match=rf"d.jsonl:2 .*{named}"):
         list(read_pairs(file))
 
 
@@ -157,11 +156,11 @@ def test_the_learning_head_is_the_head_of_inference():
     context = random.standard_normal((40, 8)).astype(np.float32)
     config = StatisticsConfig()
     unit = context / np.linalg.norm(context, axis=1, keepdims=True)
-    fitted = Whitening.fit(unit, config)
+    fitted = soft_whitening(unit, config)
     shift, projection = fitted.shift, fitted.projection
     expected = (unit - shift) @ projection
     expected /= np.linalg.norm(expected, axis=1, keepdims=True)
-    head = StatisticsHead(config)
+    head = WhiteningHead(config)
     found = head(torch.tensor(context), torch.tensor(context))
     np.testing.assert_allclose(found.detach(), expected, atol=1e-5)
     found[:, 0].sum().backward()
@@ -175,30 +174,24 @@ def test_the_learning_head_is_the_head_of_inference():
 
 def test_the_context_is_shared_and_sometimes_absent():
     random = np.random.default_rng(0)
-    places, is_null = choose_context(100, 32, slot_dropout=0.0, null_share=0.0, random=random)
-    assert len(set(places.tolist())) == 32 and not is_null.any()
+    indices, is_null = choose_context(100, 32, slot_dropout=0.0, null_share=0.0, random=random)
+    assert len(set(indices.tolist())) == 32 and not is_null.any()
     assert choose_context(3, 32, 0.0, 0.0, random)[0].tolist() == [0, 1, 2]
     assert choose_context(100, 32, 0.0, 1.0, random)[1].all()
 
 
-def test_rare_words_score_higher():
-    lexical = LexicalScores.fit(["the cat", "the dog", "the moon"])
-    scores = lexical.over(["the cat", "the moon"]).scores(["the moon"])
-    assert scores[0, 1] > scores[0, 0] > 0
-
-
 @pytest.mark.parametrize(
-    ("text", "said"),
+    ("text", "named"),
     [
         (RECIPE + "[batches]\nsise = 3\n", "did you mean size"),
         (RECIPE.replace("[run]", "[rum]"), "did you mean run"),
         (RECIPE + "[batches]\nsize = 'many'\n", "batches.size"),
-        ("[data", "no recipe"),
+        ("[data", "is not a recipe"),
     ],
 )
-def test_a_typo_in_a_recipe_is_named(tmp_path, text, said):
+def test_a_typo_in_a_recipe_is_named(tmp_path, text, named):
     (tmp_path / "r.toml").write_text(text)
-    with pytest.raises(InputError, match=said):
+    with pytest.raises(InputError, match=named):
         load_recipe(tmp_path / "r.toml")
 
 
@@ -212,18 +205,3 @@ def test_recipes_in_the_repository_parse_and_can_be_overridden(tmp_path):
         assert recipe.batches.size == 7 and str(recipe.run.out) == "here"
         other = load_recipe(file, {"batches.size": "8", "run.out": "here"})
         assert differences(recipe, other) == ["batches.size: 7 -> 8"]
-
-
-def test_hard_negatives_have_surrogate_scores_of_their_own():
-    random = np.random.default_rng(0)
-    queries, documents, negatives = (random.normal(size=(n, 4)).astype(np.float32) for n in (5, 5, 6))
-    counts = [2, 0, 1, 0, 3]
-    known = Surrogate(queries, documents, negatives, np.cumsum([0, *counts])[:-1], LexicalScores.fit(["a"]))
-    rows = np.array([4, 0, 1])
-    pairs = [Pair("q", "d", ("n",) * used) for used in (2, 2, 0)]  # of the fifth pair's three, two are used
-    wanted = queries[rows] @ np.concatenate([documents[rows], negatives[[3, 4, 0, 1]]]).T
-    view = known.view(rows, pairs, ["d"] * 3 + ["n"] * 4)
-    np.testing.assert_allclose(view.scores("dense", slice(None)), wanted, rtol=1e-5)
-    np.testing.assert_array_equal(view.scores("fused", slice(1, 3)), view.scores("fused", slice(None))[1:])
-    part = known.take([0, 4]).view(np.array([1]), [Pair("q", "d", ("n",))], ["d", "n"])
-    np.testing.assert_allclose(part.scores("dense", slice(None)), wanted[:1, [0, 3]], rtol=1e-5)

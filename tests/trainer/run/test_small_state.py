@@ -1,8 +1,7 @@
 import numpy as np
 import pytest
 import torch
-from batches import gradients, make_batch, make_student, weights_of
-from batches import judge_of as loss_of
+from batches import gradients, loss_fn_of, make_batch, make_student, weights_of
 
 from trainer.recipe import check_recipe
 from trainer.run import parts
@@ -33,7 +32,7 @@ def take_steps(modules, optimizer, n):
     batch, losses = make_batch(), []
     for _ in range(n):
         optimizer.zero_grad(set_to_none=True)
-        result = GradCache(model, head, 5).step(batch, weights_of(head, batch), loss_of(head, batch))
+        result = GradCache(model, head, 5).step(batch, weights_of(head, batch), loss_fn_of(head, batch))
         assert gradients(model)
         optimizer.step()
         losses.append(result.loss.item())

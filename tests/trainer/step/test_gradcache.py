@@ -6,7 +6,7 @@ from pathlib import Path
 
 import pytest
 import torch
-from batches import gradients, judge_of, make_batch, make_student, weights_of
+from batches import gradients, loss_fn_of, make_batch, make_student, weights_of
 from conftest import TINY
 
 import trainer
@@ -17,7 +17,7 @@ from trainer.step import gradcache
 from trainer.step.gradcache import TIDY_EVERY, GradCache
 from trainer.step.loss import contrastive
 
-HERE = Path(__file__).parents[1]
+TESTS = Path(__file__).parents[2]
 
 
 def full_graph(model, head, batch, micro_batch, precision=torch.float32):
@@ -26,33 +26,35 @@ def full_graph(model, head, batch, micro_batch, precision=torch.float32):
 
     def embed(tokens, network):
         parts = tokens.micro_batches(slice(0, len(tokens)), micro_batch)
-        places = torch.cat([places for places, _ in parts])
-        return torch.cat([network(part) for _, part in parts])[places.argsort()]
+        order = torch.cat([indices for indices, _ in parts])
+        return torch.cat([network(part) for _, part in parts])[order.argsort()]
 
     stage, make_weights = model.second_stage, weights_of(head, batch)
     context = batch.documents.take(batch.context)
     with torch.autocast("cpu", precision, enabled=half):
         vectors = embed(context, lambda part: model.first_stage(part.ids, part.mask).float())
-        held = None if stage.joint else stage.cache(vectors, batch.is_null)
+        prepared = None if stage.joint else stage.cache(vectors, batch.is_null)
     weights = make_weights()
 
     def second_stage(part):
         with torch.autocast("cpu", precision, enabled=half):
-            if held is None:
+            if prepared is None:
                 states = stage.joint_states(part.ids, part.mask, vectors, batch.is_null)
             else:
-                states = stage.states(part.ids, part.mask, *held)
+                states = stage.states(part.ids, part.mask, *prepared)
         return mean_pool(states.float(), weights[part.ids] * part.mask)
 
     pooled = [embed(tokens, second_stage) for tokens in (batch.queries, batch.documents)]
-    verdict = judge_of(head, batch)(pooled[0], pooled[1], pooled[1][batch.context])
-    verdict.loss.backward()
-    return verdict.loss.item(), gradients(model, head)
+    output = loss_fn_of(head, batch)(pooled[0], pooled[1], pooled[1][batch.context])
+    output.loss.backward()
+    return output.loss.item(), gradients(model, head)
 
 
 def cached(model, head, batch, micro_batch, **options):
-    verdict = GradCache(model, head, micro_batch, **options).step(batch, weights_of(head, batch), judge_of(head, batch))
-    return verdict.loss.item(), gradients(model, head)
+    output = GradCache(model, head, micro_batch, **options).step(
+        batch, weights_of(head, batch), loss_fn_of(head, batch)
+    )
+    return output.loss.item(), gradients(model, head)
 
 
 def assert_same(one, other, atol=1e-5, rtol=1e-4):
@@ -87,7 +89,7 @@ def test_a_batch_without_context_trains_the_null_vector_and_not_the_first_stage(
     assert not any(name.startswith("0.own_first_stage") for name in found)
 
 
-def test_with_shut_doors_the_gradient_is_the_plain_biencoders_and_the_head_still_learns():
+def test_with_every_gate_zero_the_gradient_is_the_plain_biencoders_and_the_whitening_still_learns():
     batch = make_batch()
     results = []
     for run in (full_graph, cached):
@@ -111,18 +113,25 @@ def test_a_frozen_first_stage_gets_no_gradient():
 def test_two_processes_find_the_gradient_of_one(attention, tmp_path):
     model, head = make_student(replace(TINY, context_attention=attention))
     batch, cache = make_batch(), GradCache(model, head, 4)
-    loss = cache.step(batch, weights_of(head, batch), judge_of(head, batch)).loss.item()
+    loss = cache.step(batch, weights_of(head, batch), loss_fn_of(head, batch)).loss.item()
     cache.sum_gradients()
     alone = loss, gradients(model, head)
-    places = [
-        HERE,
-        HERE.parent,
+    paths = [
+        TESTS,
+        TESTS / "trainer",
         Path(trainer.__file__).parents[1],
     ]  # the package that is tested here, not an installed one
-    environment = os.environ | {"PYTHONPATH": os.pathsep.join(map(str, places))}
+    environment = os.environ | {"PYTHONPATH": os.pathsep.join(map(str, paths))}
     processes = [
         subprocess.Popen(
-            [sys.executable, HERE / "two_processes.py", str(rank), tmp_path / "store", attention, tmp_path / "out"],
+            [
+                sys.executable,
+                TESTS / "trainer" / "two_processes.py",
+                str(rank),
+                tmp_path / "store",
+                attention,
+                tmp_path / "out",
+            ],
             env=environment,
         )
         for rank in range(2)
@@ -149,7 +158,7 @@ def test_in_half_precision_too_the_gradient_is_the_full_graphs(attention, dropou
 
 @pytest.mark.parametrize("precision", [torch.float32, torch.bfloat16, torch.float16])
 @pytest.mark.parametrize("attention", ["cached", "joint"])
-def test_both_stages_and_the_context_pass_run_in_the_precision_asked_for(attention, precision):
+def test_both_stages_and_the_context_pass_run_in_the_given_precision(attention, precision):
     model, head = make_student(replace(TINY, context_attention=attention))
     seen = {}
     for name, module in model.named_modules():
@@ -166,13 +175,13 @@ def test_packed_texts_give_the_gradient_of_padded_ones(first_stage, monkeypatch)
     """Without a kernel for it, packed attention runs text by text, on any machine."""
 
     def run(kernel):
-        asked, positions = [], []
-        monkeypatch.setattr(gradcache, "has_kernel", lambda tensor: asked.append(tensor) or kernel)
+        tensors, positions = [], []
+        monkeypatch.setattr(gradcache, "has_kernel", lambda tensor: tensors.append(tensor) or kernel)
         model, head = make_student(replace(TINY, first_stage=first_stage))
         embed = model.second_stage.backbone.embed
         model.second_stage.backbone.embed = lambda ids, places=None: positions.append(places) or embed(ids, places)
         result = cached(model, head, make_batch(), 5)
-        assert [(tensor.dtype, tensor.device.type) for tensor in asked] == [(torch.float32, "cpu")]
+        assert [(tensor.dtype, tensor.device.type) for tensor in tensors] == [(torch.float32, "cpu")]
         assert any(places is not None for places in positions) == kernel
         return result
 
@@ -189,11 +198,11 @@ def test_texts_that_see_the_context_in_their_own_rows_are_never_packed(attention
     assert_same(*results)
 
 
-def test_a_packed_kernel_is_asked_about_in_the_precision_of_the_run(monkeypatch):
-    asked = []
-    monkeypatch.setattr(gradcache, "has_kernel", lambda tensor: asked.append(tensor.dtype) or False)
+def test_the_packed_kernel_is_chosen_by_the_precision_of_the_run(monkeypatch):
+    tensors = []
+    monkeypatch.setattr(gradcache, "has_kernel", lambda tensor: tensors.append(tensor.dtype) or False)
     GradCache(*make_student(), 4, precision=torch.bfloat16)
-    assert asked == [torch.bfloat16]
+    assert tensors == [torch.bfloat16]
 
 
 def test_several_processes_draw_the_same_numbers_in_the_context_pass_and_go_on_with_their_own(monkeypatch):
@@ -217,22 +226,22 @@ def test_one_process_draws_in_the_context_pass_as_it_would_without():
 
 
 @pytest.mark.parametrize("read", [(), ("keys",), ("values",), ("keys", "values")])
-def test_held_context_that_no_text_has_read_gets_gradient_zero(read):
+def test_a_context_that_no_text_has_read_gets_gradient_zero(read):
     """Where there are fewer texts than processes, some of them have no text."""
     vectors = torch.ones(3, 4, requires_grad=True)
-    held = gradcache._Held(vectors, torch.zeros(3, dtype=torch.bool), (2 * vectors, 5 * vectors))
+    prepared = gradcache._PreparedContext(vectors, torch.zeros(3, dtype=torch.bool), (2 * vectors, 5 * vectors))
     for name in read:
-        getattr(held, name).sum().backward()
+        getattr(prepared, name).sum().backward()
     assert vectors.grad is None
-    held.backward()
+    prepared.backward()
     torch.testing.assert_close(vectors.grad, torch.full((3, 4), 2.0 * ("keys" in read) + 5.0 * ("values" in read)))
 
 
-def test_context_that_is_held_without_keys_and_values_has_nothing_to_carry_back():
+def test_a_context_without_keys_and_values_has_nothing_to_run_backward_through():
     vectors = torch.ones(3, 4, requires_grad=True)
-    held = gradcache._Held(vectors, torch.zeros(3, dtype=torch.bool))
-    held.backward()
-    assert (held.keys, held.values, vectors.grad) == (None, None, None)
+    prepared = gradcache._PreparedContext(vectors, torch.zeros(3, dtype=torch.bool))
+    prepared.backward()
+    assert (prepared.keys, prepared.values, vectors.grad) == (None, None, None)
 
 
 @pytest.mark.parametrize("micro_batch", [1, 5, 64])
@@ -256,10 +265,10 @@ def test_the_longest_micro_batch_of_context_and_documents_is_not_repeated(micro_
     assert [shape for stage, shape in calls if stage == "second"] == queries + documents + documents[1:] + queries
 
 
-def test_memory_is_given_back_after_every_few_micro_batches(monkeypatch):
+def test_freed_memory_is_released_after_every_few_micro_batches(monkeypatch):
     order = []
-    real = gradcache.give_back
-    monkeypatch.setattr(gradcache, "give_back", lambda: order.append("tidy") or real())
+    real = gradcache.release_freed_memory
+    monkeypatch.setattr(gradcache, "release_freed_memory", lambda: order.append("tidy") or real())
     model, head = make_student()
     model.own_first_stage.register_forward_hook(lambda *_: order.append("text"))
     cached(model, head, make_batch(), 1)
@@ -278,20 +287,20 @@ def test_a_second_step_adds_its_gradient_to_the_firsts():
     assert_same((loss, {name: 2 * gradient for name, gradient in once.items()}), (again, twice))
 
 
-def test_the_verdict_is_the_judges():
+def test_the_step_returns_the_output_of_the_loss_function():
     model, head = make_student()
     batch = make_batch()
     given = []
 
-    def judge(queries, documents, context):
+    def loss_fn(queries, documents, context):
         assert torch.equal(context, documents[batch.context])
-        given.append(judge_of(head, batch)(queries, documents, context))
+        given.append(loss_fn_of(head, batch)(queries, documents, context))
         return given[0]
 
-    assert GradCache(model, head, 5).step(batch, weights_of(head, batch), judge) is given[0]
+    assert GradCache(model, head, 5).step(batch, weights_of(head, batch), loss_fn) is given[0]
 
 
-def test_doors_that_are_shut_but_may_open_read_the_context():
+def test_gates_that_are_zero_and_trained_read_the_context():
     model, head = make_student()
     with torch.no_grad():
         for gate in model.second_stage.gates:
@@ -300,7 +309,7 @@ def test_doors_that_are_shut_but_may_open_read_the_context():
     assert all(found[f"0.second_stage.doors.{n}.gate"].abs().sum() > 0 for n in range(len(model.second_stage.doors)))
 
 
-def test_doors_that_are_open_and_frozen_read_the_context():
+def test_gates_that_are_not_zero_and_frozen_read_the_context():
     results = []
     for run in (full_graph, cached):
         model, head = make_student()
@@ -311,12 +320,12 @@ def test_doors_that_are_open_and_frozen_read_the_context():
     assert any("own_first_stage" in name for name in results[1][1])
 
 
-@pytest.mark.parametrize("why", ["null", "shut"])
-def test_the_first_stage_rests_where_nothing_of_it_is_seen(why):
+@pytest.mark.parametrize("why", ["null context", "zero gates"])
+def test_the_first_stage_does_not_run_where_nothing_reads_it(why):
     batch, (model, head) = make_batch(), make_student()
     calls = []
     model.own_first_stage.register_forward_hook(lambda *_: calls.append("first stage"))
-    if why == "null":
+    if why == "null context":
         batch = replace(batch, is_null=torch.ones_like(batch.is_null))
     else:
         for gate in model.second_stage.gates:
@@ -341,13 +350,13 @@ def test_summed_gradients_are_zero_where_the_batch_touched_nothing():
     batch = replace(batch, is_null=torch.ones_like(batch.is_null))
     model.second_stage.backbone.requires_grad_(False)
     cache = GradCache(model, head, 5)
-    cache.step(batch, weights_of(head, batch), judge_of(head, batch))
+    cache.step(batch, weights_of(head, batch), loss_fn_of(head, batch))
     before = gradients(model, head)
     cache.sum_gradients()
     after = gradients(model, head)
     learning = {
-        f"{place}.{name}": parameter
-        for place, module in enumerate((model, head))
+        f"{number}.{name}": parameter
+        for number, module in enumerate((model, head))
         for name, parameter in module.named_parameters()
         if parameter.requires_grad
     }
@@ -360,21 +369,21 @@ def test_summed_gradients_are_zero_where_the_batch_touched_nothing():
 @pytest.mark.parametrize("is_null", [False, True])
 def test_everything_stays_on_the_device_of_the_model(attention, is_null, monkeypatch):
     """The meta device holds no numbers and refuses to be mixed with another, as a GPU does."""
-    asked = []
-    monkeypatch.setattr(SecondStage, "gates_closed", False)  # this asks for numbers
-    monkeypatch.setattr(gradcache, "has_kernel", lambda tensor: asked.append(tensor.device.type) or False)
-    monkeypatch.setattr(gradcache, "give_back", lambda: pytest.fail("it is the processor's memory alone"))
+    tensors = []
+    monkeypatch.setattr(SecondStage, "gates_are_zero", False)  # this asks for numbers
+    monkeypatch.setattr(gradcache, "has_kernel", lambda tensor: tensors.append(tensor.device.type) or False)
+    monkeypatch.setattr(gradcache, "release_freed_memory", lambda: pytest.fail("it is the processor's memory alone"))
     model, head = (module.to("meta") for module in make_student(replace(TINY, context_attention=attention)))
     batch = make_batch()
     batch = replace(batch, is_null=batch.is_null | is_null)
     excluded = batch.excluded.to("meta")
 
-    def judge(queries, documents, context):
+    def loss_fn(queries, documents, context):
         assert {part.device.type for part in (queries, documents, context)} == {"meta"}
         return contrastive(queries, documents, excluded, 0.05)
 
-    GradCache(model, head, 5).step(batch, lambda: torch.ones(TINY.backbone.vocabulary, device="meta"), judge)
-    assert asked == ["meta"] * (attention == "cached")
+    GradCache(model, head, 5).step(batch, lambda: torch.ones(TINY.backbone.vocabulary, device="meta"), loss_fn)
+    assert tensors == ["meta"] * (attention == "cached")
     assert all(parameter.grad.device.type == "meta" for parameter in model.second_stage.parameters())
     assert all((parameter.grad is None) == is_null for parameter in model.own_first_stage.parameters())
 
@@ -382,8 +391,8 @@ def test_everything_stays_on_the_device_of_the_model(attention, is_null, monkeyp
 def test_micro_batches_hold_every_text_once_and_no_padding_to_spare():
     tokens = make_batch().documents
     parts = tokens.micro_batches(slice(2, 11), 4)
-    assert sorted(torch.cat([places for places, _ in parts]).tolist()) == list(range(9))
-    for places, part in parts:
+    assert sorted(torch.cat([indices for indices, _ in parts]).tolist()) == list(range(9))
+    for indices, part in parts:
         longest = part.ids.shape[1]
         assert part.mask.sum(1).max() == longest
-        torch.testing.assert_close(part.ids, tokens.ids[2:11][places][:, :longest])
+        torch.testing.assert_close(part.ids, tokens.ids[2:11][indices][:, :longest])

@@ -48,25 +48,25 @@ def test_loss_gradient_and_accuracy_are_those_of_the_formula(rows, taught, weigh
     given = {"teacher": teacher, "teacher_weight": weight} if taught else {}
     found = [unit_vectors(n, seed).requires_grad_() for n, seed in ((B, 0), (D, 1))]
     expected = [vectors.detach().clone().requires_grad_() for vectors in found]
-    verdict = contrastive(*found, excluded, 0.1, **given)
-    (scale * verdict.loss).backward()
+    output = contrastive(*found, excluded, 0.1, **given)
+    (scale * output.loss).backward()
     formula, accuracy = by_the_formula(*expected, excluded, 0.1, teacher if taught else None, weight)
     (scale * formula).backward()
-    torch.testing.assert_close(verdict.loss.double(), formula, rtol=1e-5, atol=1e-6)
-    assert verdict.loss.shape == verdict.accuracy.shape == ()
-    assert float(verdict.accuracy) == pytest.approx(accuracy) and 0 < accuracy < 1
+    torch.testing.assert_close(output.loss.double(), formula, rtol=1e-5, atol=1e-6)
+    assert output.loss.shape == output.accuracy.shape == ()
+    assert float(output.accuracy) == pytest.approx(accuracy) and 0 < accuracy < 1
     for one, other in zip(found, expected, strict=True):
         torch.testing.assert_close(one.grad, other.grad, rtol=1e-4, atol=1e-5)
 
 
-def test_more_queries_than_a_block_holds_are_all_judged():
+def test_more_queries_than_a_block_holds_all_count():
     n = loss.ROWS + 3
     queries, documents = unit_vectors(n, 0), unit_vectors(n, 1)
     excluded = torch.zeros(n, n, dtype=torch.bool)
-    verdict = contrastive(queries, documents, excluded, 0.5)
+    output = contrastive(queries, documents, excluded, 0.5)
     formula, accuracy = by_the_formula(queries, documents, excluded, 0.5)
-    torch.testing.assert_close(verdict.loss.double(), formula, rtol=1e-5, atol=1e-5)
-    assert float(verdict.accuracy) == pytest.approx(accuracy)
+    torch.testing.assert_close(output.loss.double(), formula, rtol=1e-5, atol=1e-5)
+    assert float(output.accuracy) == pytest.approx(accuracy)
 
 
 def test_without_gradients_the_loss_is_the_same_and_asks_for_none():
@@ -80,14 +80,14 @@ def test_without_gradients_the_loss_is_the_same_and_asks_for_none():
     assert still.accuracy == learning.accuracy
 
 
-def test_half_precision_is_judged_in_single_precision():
+def test_the_loss_of_half_precision_is_computed_in_single_precision():
     excluded, _ = excluded_and_teacher()
     halves = [unit_vectors(n, seed, torch.bfloat16).requires_grad_() for n, seed in ((B, 0), (D, 1))]
-    verdict = contrastive(*halves, excluded, 0.1)
-    assert verdict.loss.dtype == torch.float32
+    output = contrastive(*halves, excluded, 0.1)
+    assert output.loss.dtype == torch.float32
     formula, _ = by_the_formula(*halves, excluded, 0.1)
-    torch.testing.assert_close(verdict.loss.double(), formula, rtol=1e-5, atol=1e-5)
-    verdict.loss.backward()
+    torch.testing.assert_close(output.loss.double(), formula, rtol=1e-5, atol=1e-5)
+    output.loss.backward()
     assert [half.grad.dtype for half in halves] == [torch.bfloat16] * 2
 
 
@@ -95,10 +95,10 @@ def test_everything_stays_on_the_device_of_the_vectors():
     """The meta device holds no numbers and refuses to be mixed with another, as a GPU does."""
     excluded, teacher = (given.to("meta") for given in excluded_and_teacher())
     queries, documents = (unit_vectors(n, 0).to("meta").requires_grad_() for n in (B, D))
-    verdict = contrastive(queries, documents, excluded, 0.1, teacher, 0.3)
-    verdict.loss.backward()
-    places = {verdict.loss.device, verdict.accuracy.device, queries.grad.device, documents.grad.device}
-    assert places == {torch.device("meta")}
+    output = contrastive(queries, documents, excluded, 0.1, teacher, 0.3)
+    output.loss.backward()
+    devices = {output.loss.device, output.accuracy.device, queries.grad.device, documents.grad.device}
+    assert devices == {torch.device("meta")}
 
 
 def test_a_teacher_without_weight_is_not_read_and_a_weight_without_teacher_is_none():
@@ -112,8 +112,8 @@ def test_a_teacher_without_weight_is_not_read_and_a_weight_without_teacher_is_no
 
 def test_a_row_without_other_documents_has_no_loss():
     excluded = ~torch.eye(B, dtype=torch.bool)
-    verdict = contrastive(unit_vectors(B, 0), unit_vectors(B, 1), excluded, 0.05)
-    assert float(verdict.loss) == 0 and float(verdict.accuracy) == 1
+    output = contrastive(unit_vectors(B, 0), unit_vectors(B, 1), excluded, 0.05)
+    assert float(output.loss) == 0 and float(output.accuracy) == 1
 
 
 def test_the_order_of_wrong_documents_does_not_matter():
@@ -129,8 +129,8 @@ def test_the_loss_is_the_cross_entropy_of_what_is_not_excluded():
     queries, documents = torch.eye(2, 4), torch.eye(3, 4)
     excluded = torch.tensor([[False, False, True], [False, False, True]])
     expected = -torch.log_softmax(torch.tensor([2.0, 0.0]), 0)[0]
-    verdict = contrastive(queries, documents, excluded, temperature=0.5)
-    assert verdict.loss.item() == pytest.approx(expected.item(), abs=1e-4) and verdict.accuracy == 1
+    output = contrastive(queries, documents, excluded, temperature=0.5)
+    assert output.loss.item() == pytest.approx(expected.item(), abs=1e-4) and output.accuracy == 1
     teacher = queries @ documents.T / 0.5
     taught = contrastive(queries, documents, excluded, 0.5, teacher, teacher_weight=1.0)
     assert taught.loss.item() == pytest.approx(0, abs=1e-5)

@@ -3,7 +3,7 @@ from pathlib import Path
 
 import pytest
 
-from trainer.step.memory import give_back
+from trainer.step.memory import release_freed_memory
 
 PAGE = 4096
 
@@ -15,7 +15,7 @@ def test_holes_between_live_blocks_go_back_to_the_system():
     live = blocks[::100] + blocks[-1:]
     del blocks
     kept = _resident()
-    give_back()
+    release_freed_memory()
     assert kept - _resident() > 30e6
     assert len(live) == 11
 

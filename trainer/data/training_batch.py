@@ -1,4 +1,4 @@
-"""One optimizer step's data: tokens of queries and documents, their context, and what must not count as wrong."""
+"""The data of one optimizer step: tokens of queries and documents, their context, and the false negatives."""
 
 from collections.abc import Sequence
 from dataclasses import dataclass
@@ -10,7 +10,7 @@ from torch import Tensor
 
 from trainer.data.pairs import Pair
 
-TOKENIZED_AT_ONCE = 64  # encodings hold whole texts, a hundred bytes a token, before they are cut
+TOKENIZED_AT_ONCE = 64  # texts; an encoding holds a whole text, at a hundred bytes a token, until it is cut
 
 
 @dataclass(frozen=True, slots=True)
@@ -24,40 +24,40 @@ class Tokens:
         return len(self.ids)
 
     def rows(self, start: int, stop: int) -> "Tokens":
-        """A slice, cut to its own longest text."""
+        """The texts from `start` to `stop`, padded to the longest of them."""
         mask = self.mask[start:stop]
         longest = int(mask.sum(1).max()) if len(mask) else 0
         return Tokens(self.ids[start:stop, :longest], mask[:, :longest])
 
-    def take(self, places: Tensor) -> "Tokens":
-        """The texts at `places`."""
-        return Tokens(self.ids[places], self.mask[places])
+    def take(self, indices: Tensor) -> "Tokens":
+        """The texts at `indices`."""
+        return Tokens(self.ids[indices], self.mask[indices])
 
     def micro_batches(self, rows: slice, size: int) -> list[tuple[Tensor, "Tokens"]]:
-        """The texts in `rows`, texts of like length together, with their places in `rows`.
+        """The texts in `rows`, sorted by length, with their indices in `rows`.
 
-        Longest first: the next fits into what one leaves free.
+        The longest come first: the memory of one micro-batch then has room for the next.
         """
         mine = self.rows(rows.start, rows.stop)
         order = torch.argsort(mine.mask.sum(1), descending=True, stable=True)
-        return [(places, mine.take(places).rows(0, len(places))) for places in order.split(size)]
+        return [(indices, mine.take(indices).rows(0, len(indices))) for indices in order.split(size)]
 
     def to(self, device: torch.device) -> "Tokens":
-        """On another device."""
+        """A copy on another device."""
         return Tokens(self.ids.to(device), self.mask.to(device))
 
 
 @dataclass(frozen=True, slots=True)
 class Batch:
-    """B queries and D >= B documents: own ones first, then hard negatives."""
+    """B queries and D >= B documents: the document of each query, then the hard negatives of all."""
 
     queries: Tokens
     documents: Tokens
-    context: Tensor  # (J,) places in `documents`
-    is_null: Tensor  # (J,) slots where the null vector stands
+    context: Tensor  # (J,) indices in `documents`
+    is_null: Tensor  # (J,) context slots that hold the null vector
     excluded: Tensor  # (B, D) false negatives
     teacher: Tensor | None = None  # (B, D) logits
-    siblings: Tensor | None = None  # (D,) equal where two are chunks of one long document
+    siblings: Tensor | None = None  # (D,) equal for chunks of one long document
 
     @property
     def is_contextual(self) -> bool:
@@ -66,14 +66,14 @@ class Batch:
 
 
 def documents_of(pairs: Sequence[Pair]) -> list[str]:
-    """Own documents first, then the hard negatives of all."""
+    """The documents of the pairs, then the hard negatives of all pairs."""
     return [pair.document for pair in pairs] + [text for pair in pairs for text in pair.negatives]
 
 
 def siblings_of(pairs: Sequence[Pair]) -> Tensor:
-    """(D,) numbers of the long documents that `documents_of` are chunks of; what is no chunk has its own."""
-    names = [pair.document_id or place for place, pair in enumerate(pairs)]
-    names += [len(pairs) + place for place in range(sum(len(pair.negatives) for pair in pairs))]
+    """(D,) the number of the long document of each text in `documents_of`; other texts have numbers of their own."""
+    names = [pair.document_id or index for index, pair in enumerate(pairs)]
+    names += [len(pairs) + index for index in range(sum(len(pair.negatives) for pair in pairs))]
     numbers: dict[str | int, int] = {}
     return torch.tensor([numbers.setdefault(name, len(numbers)) for name in names])
 
@@ -89,22 +89,22 @@ def tokenize(tokenizer: Tokenizer, texts: Sequence[str], prefix: str, limit: int
     longest = max(map(len, rows))
     ids = torch.zeros(len(rows), longest, dtype=torch.long)
     mask = torch.zeros_like(ids)
-    for place, row in enumerate(rows):
-        ids[place, : len(row)] = torch.tensor(row)
-        mask[place, : len(row)] = 1
+    for index, row in enumerate(rows):
+        ids[index, : len(row)] = torch.tensor(row)
+        mask[index, : len(row)] = 1
     return Tokens(ids, mask)
 
 
 def choose_context(
     n_documents: int, size: int, slot_dropout: float, null_share: float, random: np.random.Generator
 ) -> tuple[Tensor, Tensor]:
-    """Places of at most `size` documents and which of their slots are null, shared by the whole batch.
+    """Indices of at most `size` documents, the context of the whole batch, and which slots hold the null vector.
 
-    A slot is null with probability `slot_dropout` (CDE section 4.2), and all are in a share of the batches: a model
-    must also embed without context.
+    A slot is null with probability `slot_dropout` (CDE section 4.2). With probability `null_share` all slots are null,
+    because a model must also embed without context.
     """
-    places = random.permutation(n_documents)[:size]
-    is_null = random.random(len(places)) < slot_dropout
+    indices = random.permutation(n_documents)[:size]
+    is_null = random.random(len(indices)) < slot_dropout
     if random.random() < null_share:
         is_null[:] = True
-    return torch.from_numpy(np.sort(places)), torch.from_numpy(is_null)
+    return torch.from_numpy(np.sort(indices)), torch.from_numpy(is_null)

@@ -1,0 +1,83 @@
+"""Group token ids into batches of similar length. Long texts are split into spans; the shortest texts come first."""
+
+from collections import deque
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+import numpy as np
+from numpy.typing import NDArray
+
+Integers = NDArray[np.int64]
+Ids = Sequence[int]
+
+
+@dataclass(frozen=True, slots=True)
+class Limits:
+    """The limits of texts, spans and batches, in tokens."""
+
+    max_tokens: int  # of a text, special tokens included; the rest is truncated
+    span_tokens: int | None  # of a span, within which tokens attend to one another; None: a text is one span
+    tokens_per_batch: int
+    pads: bool  # whether a batch may contain texts of different lengths
+    prefix_rows: int = 0  # how many a runtime puts before each span
+
+
+@dataclass(frozen=True, slots=True)
+class TextBatch:
+    """B texts of S spans of at most T tokens."""
+
+    indices: Integers  # (B,) of the texts in the caller's order
+    ids: Integers  # (B, S, T)
+    mask: Integers  # (B, S, T) 0/1
+
+
+def make_batches(texts: Sequence[Ids], n_opening: int, limits: Limits) -> list[TextBatch]:
+    """Batches that together contain every text once.
+
+    The first `n_opening` ids of each text are its special token and prefix, and the last one is a special token.
+    """
+    spans = [split_spans(_truncated(ids, limits.max_tokens), n_opening, limits.span_tokens) for ids in texts]
+    order = deque(sorted(range(len(spans)), key=lambda index: (len(spans[index]), len(spans[index][0]))))
+    batches = []
+    while order:
+        indices = [order.popleft()]
+        while order and _fits(spans[indices[-1]], spans[order[0]], len(indices) + 1, limits):
+            indices.append(order.popleft())
+        batches.append(_padded(indices, [spans[index] for index in indices]))
+    return batches
+
+
+def split_spans(ids: Ids, n_opening: int, limit: int | None) -> list[Ids]:
+    """The ids of a text in as few spans of at most `limit` ids as possible, each with the opening and closing ids.
+
+    All spans have the same length, so that a batch needs no padding. If the text cannot be divided evenly, spans
+    overlap by a token.
+    """
+    if limit is None or len(ids) <= limit:
+        return [ids]
+    opening, text, closing = ids[:n_opening], ids[n_opening:-1], ids[-1:]
+    count = -(-len(text) // (limit - n_opening - 1))
+    length = -(-len(text) // count)
+    starts = [(len(text) - length) * number // (count - 1) for number in range(count)]
+    return [[*opening, *text[start : start + length], *closing] for start in starts]
+
+
+def _truncated(ids: Ids, limit: int) -> Ids:
+    """At most `limit` ids; the closing special token is kept."""
+    return ids if len(ids) <= limit else [*ids[: limit - 1], ids[-1]]
+
+
+def _fits(last: list[Ids], following: list[Ids], n_texts: int, limits: Limits) -> bool:
+    n_spans, length = len(following), len(following[0])
+    if n_spans != len(last) or (length > len(last[0]) and not limits.pads):
+        return False
+    return n_texts * n_spans * (limits.prefix_rows + length) <= limits.tokens_per_batch
+
+
+def _padded(indices: list[int], texts: list[list[Ids]]) -> TextBatch:
+    ids = np.zeros((len(texts), len(texts[-1]), len(texts[-1][0])), np.int64)  # the last is the longest
+    mask = np.zeros_like(ids)
+    for row, spans in enumerate(texts):
+        ids[row, :, : len(spans[0])] = spans
+        mask[row, :, : len(spans[0])] = 1
+    return TextBatch(np.array(indices, np.int64), ids, mask)

@@ -1,0 +1,34 @@
+"""The cached context in the text's own softmax: a variant that ablations compare with."""
+
+import torch
+from torch import Tensor
+
+from cdesearch.models.backbones.attention import ContextAttention, Mask, Projected, attend
+
+LEAST = 1e-9  # the least weight of a context, so that its logarithm is finite where the gate is 0
+
+
+class JointSoftmaxAttention(ContextAttention):
+    """A layer whose text attends to itself and to the context in one softmax.
+
+    With gate 0 the context has the weight LEAST, and the layer is the plain biencoder's within rounding.
+    """
+
+    def mix(self, text: Projected, keys: Tensor, values: Tensor, mask: Mask) -> Tensor:
+        """(B, T, d) from the text's projections and the context's keys and values (J, d); such texts are not packed.
+
+        At equal scores the whole context counts tanh(gate) times what the whole text does, whatever T and J.
+        """
+        assert mask is None or isinstance(mask, Tensor)
+        q, k, v = text
+        n_texts, n_rows = k.shape[:2]
+        of_text = q.new_zeros(n_texts, 1, 1, n_rows) if mask is None else mask.to(q.dtype)
+        n_read = (of_text == 0).sum(-1, keepdim=True).clamp_min(1)
+        counts = torch.tanh(self.gate).clamp_min(LEAST)[:, None, None] * n_read / keys.shape[0]
+        bias = counts.log().to(q.dtype).expand(-1, -1, 1, keys.shape[0])
+        both = torch.cat([bias, of_text.expand(-1, self.n_heads, -1, -1)], dim=-1)
+        k, v = (
+            torch.cat([of_context.to(own.dtype).expand(n_texts, -1, -1), own], dim=1)
+            for of_context, own in ((keys, k), (values, v))
+        )
+        return attend(q, k, v, self.n_heads, both)

@@ -1,0 +1,181 @@
+"""Damage: compare the files of a generation with its checksums before they are read."""
+
+import os
+import shlex
+import stat
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from dataclasses import dataclass
+from functools import cached_property
+from pathlib import Path
+from threading import RLock
+
+from cdesearch.errors import CdesearchError, IndexDamagedError
+from cdesearch.store.checksums import MANIFEST, Checksums, ChecksumsError, Entry, read_checksums, sha256_of
+from cdesearch.store.folder import CHECKSUMS
+
+VERSIONS = "_versions"  # LanceDB opens the newest file in this folder
+
+# The smallest files, up to this many bytes in all, are hashed whenever an index is opened. These are all files of an
+# index of up to 20,000 chunks. Hashing them takes one core some 60 ms, while the model loads.
+HASHED_ON_OPENING = 64_000_000
+
+NeedsHash = Callable[[str, Entry, os.stat_result], bool]  # whether the content of a file is compared
+
+
+@dataclass(frozen=True, slots=True)
+class Damage:
+    """A file that is not as it was written. `file` is relative to the generation, `reason` is a predicate."""
+
+    file: str
+    reason: str
+
+    def __str__(self) -> str:
+        return f"{self.file} {self.reason}"
+
+
+class Checks:
+    """Compares the files of one open generation with its checksums. Threads may share it."""
+
+    def __init__(self, folder: Path, generation: Path) -> None:
+        self._folder = folder
+        self._generation = generation
+        self._lock = RLock()
+        self._sound: set[str] = set()
+        self._are_tables_sound = False
+
+    @cached_property
+    def expected(self) -> Checksums:
+        """The checksums of all files; raises IndexDamagedError."""
+        try:
+            return read_checksums(self._generation)
+        except ChecksumsError as error:
+            raise self._error([Damage(CHECKSUMS, str(error))]) from None
+
+    def require(self, file: str) -> None:
+        """Raise IndexDamagedError unless this file, relative to the generation, is as it was written."""
+        with self._lock:
+            if file not in self._sound:
+                self._require({file: self.expected[file]} if file in self.expected else {}, lambda *_: True)
+                self._sound.add(file)
+
+    def require_tables(self) -> None:
+        """Raise IndexDamagedError if a file is missing, has another size or, as far as hashed, other content.
+
+        The smallest files, up to HASHED_ON_OPENING bytes, are hashed, and every file whose time of change differs. If
+        the manifest's time differs too, the index has been copied, and times are ignored.
+        """
+        with self._lock:
+            if self._are_tables_sound:
+                return
+            small = _smallest(self.expected)
+            manifest = self.expected.get(MANIFEST)
+            is_copied = manifest is None or (self._generation / MANIFEST).stat().st_mtime_ns != manifest.mtime_ns
+            small -= self._sound
+            self._require(self.expected, lambda n, e, s: n in small or (s.st_mtime_ns != e.mtime_ns and not is_copied))
+            self._are_tables_sound = True
+
+    def require_all_changed(self) -> None:
+        """Like `require_tables`, but also in a copied index every file whose time of change differs is hashed.
+
+        An update links the files that have not changed into the next generation, so it must know them to be sound.
+        """
+        small = _smallest(self.expected)
+        self._require(self.expected, lambda n, e, s: n in small or s.st_mtime_ns != e.mtime_ns)
+
+    @contextmanager
+    def reporting_damage(self) -> Iterator[None]:
+        """Replace an error of the block by an IndexDamagedError if a file of the generation is damaged."""
+        try:
+            yield
+        except CdesearchError:
+            raise
+        except BaseException as error:
+            if isinstance(error, Exception) or is_panic(error):
+                self._require(self.expected, lambda *_: True)
+            raise
+
+    def _require(self, checksums: Checksums, needs_hash: NeedsHash) -> None:
+        damages = list(find_damage(self._generation, checksums, needs_hash))
+        if damages:
+            raise self._error(damages)
+
+    def _error(self, damages: list[Damage]) -> IndexDamagedError:
+        more = f" (and {len(damages) - 1} more)" if len(damages) > 1 else ""
+        return IndexDamagedError(
+            f"The index in {self._folder} is damaged: {damages[0]}{more}.",
+            f"Run `cdesearch doctor --repair --index {shlex.quote(str(self._folder))}`.",
+        )
+
+
+def find_damage(
+    generation: Path, checksums: Checksums, needs_hash: NeedsHash, *, is_complete: bool = False
+) -> Iterator[Damage]:
+    """The files that differ from `checksums`; the content of those that `needs_hash` selects is compared too.
+
+    Unless `is_complete`, no file is hashed once a missing file or another size shows the damage.
+    """
+    to_hash: list[str] = []
+    has_damage = False
+    for name, entry in checksums.items():
+        try:
+            status = (generation / name).lstat()
+        except OSError as error:
+            reason = "is missing" if isinstance(error, FileNotFoundError | NotADirectoryError) else _unreadable(error)
+        else:
+            reason = _wrong_kind_or_size(status, entry)
+            if not reason and needs_hash(name, entry, status):
+                to_hash.append(name)
+        if reason:
+            has_damage = True
+            yield Damage(name, reason)
+    for name in _unknown_versions(generation, checksums):
+        has_damage = True
+        yield Damage(name, "was not written by cdesearch")
+    for name in [] if has_damage and not is_complete else to_hash:
+        try:
+            if sha256_of(generation / name) != checksums[name].sha256:
+                yield Damage(name, "has other content than was written")
+        except OSError as error:
+            yield Damage(name, _unreadable(error))
+
+
+def is_panic(error: BaseException) -> bool:
+    """Whether LanceDB's Rust code panicked. Its error classes cannot be imported, and one is not an Exception."""
+    return type(error).__name__ in ("RustPanic", "PanicException")
+
+
+def _wrong_kind_or_size(status: os.stat_result, entry: Entry) -> str:
+    if not stat.S_ISREG(status.st_mode):
+        return "is not a plain file"
+    return "" if status.st_size == entry.size else f"has {status.st_size:,} bytes instead of {entry.size:,}"
+
+
+def _unreadable(error: OSError) -> str:
+    return f"cannot be read ({error.strerror})"
+
+
+def _unknown_versions(generation: Path, checksums: Checksums) -> Iterator[str]:
+    """Versions of tables that have no checksum: LanceDB would open the newest of them."""
+    for folder in sorted({name.rpartition("/")[0] for name in checksums if f"/{VERSIONS}/" in name}):
+        try:
+            found = os.listdir(generation / folder)  # noqa: PTH208 (names are all that is needed)
+        except OSError:
+            continue  # its files are reported as missing
+        yield from (
+            f"{folder}/{ascii(name)[1:-1]}"
+            for name in sorted(found)
+            if name.endswith(".manifest") and f"{folder}/{name}" not in checksums
+        )
+
+
+def _smallest(checksums: Checksums) -> set[str]:
+    """The smallest files, up to HASHED_ON_OPENING bytes in all."""
+    chosen: set[str] = set()
+    total = 0
+    for name, entry in sorted(checksums.items(), key=lambda item: item[1].size):
+        total += entry.size
+        if total > HASHED_ON_OPENING:
+            break
+        chosen.add(name)
+    return chosen

@@ -1,0 +1,100 @@
+"""What a file format is: the names of its files, and how an open file becomes documents."""
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+from io import BufferedIOBase
+from pathlib import PurePath, PurePosixPath
+from typing import ClassVar, Literal, Protocol
+
+MAX_TITLE = 500  # characters of a title or heading; every chunk stores its titles
+
+Layout = Literal["markdown", "text", "code"]
+
+
+@dataclass(frozen=True, slots=True)
+class Heading:
+    """A heading and where it begins in the text of its document."""
+
+    offset: int  # in characters
+    level: int  # 1 for the outermost
+    title: str
+
+
+@dataclass(frozen=True, slots=True)
+class Document:
+    """One document: a whole file, or one record of a file of records."""
+
+    id: str  # the path, or path#document of a record
+    path: str
+    title: str
+    text: str
+    layout: Layout  # along which structure the text is split into chunks
+    language: str | None = None  # of code: the name of its tree-sitter grammar
+    headings: tuple[Heading, ...] = ()
+    pages: tuple[int, ...] = ()  # offsets where pages start, for formats that have pages
+    has_lines: bool = False  # whether lines of `text` are lines of the file
+    record: str | None = None  # the id of a record, which may be one chunk of several of its document
+
+
+@dataclass(frozen=True, slots=True)
+class Columns:
+    """The names of the columns of records that the user chose; None means the usual names."""
+
+    text: str | None = None
+    id: str | None = None
+    title: str | None = None
+    document: str | None = None  # None: the part of the id before `::`
+
+
+@dataclass(slots=True)
+class LeftOut:
+    """Counts the lines that cannot be read in a file whose other lines can."""
+
+    n_lines: int = 0
+    first: str = ""  # the number of the first such line, and what is wrong with it
+
+    def add(self, number: int, problem: str) -> None:
+        """Count line `number`, which starts from 1; `problem` completes a sentence that begins with "line 7"."""
+        self.first = self.first or f"line {number} {problem}"
+        self.n_lines += 1
+
+    def __str__(self) -> str:
+        if not self.n_lines:
+            return ""
+        return f"{self.n_lines:,} line{'s' if self.n_lines > 1 else ''} left out; {self.first}"
+
+
+@dataclass(frozen=True, slots=True)
+class OpenFile:
+    """A file that a format reads."""
+
+    path: str  # relative to the root of the index, "/" between parts
+    stream: BufferedIOBase  # at its start
+    columns: Columns
+    left_out: LeftOut  # a format of records adds the lines that it cannot read
+
+    @property
+    def name(self) -> str:
+        """The last part of the path."""
+        return PurePosixPath(self.path).name
+
+
+class Format(Protocol):
+    """A kind of file. Formats inherit from this class, which has the defaults for `names` and `streams`."""
+
+    suffixes: ClassVar[frozenset[str]]  # in lower case, with the dot; of two parts, such as ".jsonl.gz", at most
+    names: ClassVar[frozenset[str]] = frozenset()  # whole file names in lower case; they are looked up before suffixes
+    streams: ClassVar[bool] = False  # read piece by piece, so that --max-file-size does not apply
+
+    def read(self, file: OpenFile) -> Iterator[Document]:
+        """Yield the documents in `file`.
+
+        Raises UnreadableError with the reason that the user will see. Any other exception is reported as a failure of
+        the parser; the file is skipped in both cases.
+        """
+
+
+def suffix_of(name: str) -> str:
+    """The suffix in lower case, "" for none; a number does not count as one, as in `Apache-2.0` or `man.1`."""
+    suffix = PurePath(name).suffix.lower()
+    return "" if suffix[1:].isdigit() else suffix

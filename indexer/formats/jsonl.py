@@ -1,0 +1,79 @@
+"""JSON Lines: each line is a record with columns of its own."""
+
+import gzip
+import json
+import zlib
+from collections.abc import Iterator
+from io import BufferedIOBase
+from typing import Any
+
+from indexer.formats.encoding import stream_lines
+from indexer.formats.format import Document, Format, OpenFile
+from indexer.formats.json_values import parse_json
+from indexer.formats.records import find_columns, record_document
+from indexer.formats.unreadable import UnreadableError
+
+MAX_LINE = 50_000_000  # bytes
+
+
+class JsonLines(Format):
+    """JSON Lines, compressed or not.
+
+    A line that cannot be read is left out and counted. The file is unreadable only where no line can be read.
+    """
+
+    suffixes = frozenset({".jsonl", ".ndjson", ".jsonl.gz"})
+    streams = True
+
+    def read(self, file: OpenFile) -> Iterator[Document]:
+        problem: UnreadableError | None = None  # of the first line that is left out
+        n_rows = 0  # with those that are left out, so that mending one changes no id
+        for number, line in enumerate(_lines(file.stream, file.path), start=1):
+            if len(line) > MAX_LINE:
+                raise UnreadableError(f"line {number} is longer than {MAX_LINE / 1e6:g} MB")
+            if not line.strip():
+                continue
+            n_rows += 1
+            try:
+                row = _parsed(line)
+                found = find_columns(row, file.columns)
+            except _LineError as error:
+                problem = problem or UnreadableError(f"line {number} {error}")
+                file.left_out.add(number, str(error))
+            except UnreadableError as error:
+                problem = problem or error
+                file.left_out.add(number, f"has {error}")
+            else:
+                yield record_document(file.path, row, found, n_rows)
+        if problem is not None and file.left_out.n_lines == n_rows:
+            raise problem
+
+
+def _lines(stream: BufferedIOBase, path: str) -> Iterator[bytes]:
+    if not path.lower().endswith(".gz"):
+        yield from stream_lines(stream, MAX_LINE)
+        return
+    try:
+        with gzip.GzipFile(fileobj=stream) as unpacked:
+            yield from iter(lambda: unpacked.readline(MAX_LINE + 1), b"")
+    except (OSError, EOFError, zlib.error):
+        raise UnreadableError("broken gzip file") from None
+
+
+class _LineError(Exception):
+    """A line is not a JSON object; the message completes a sentence that begins with the line's number."""
+
+
+def _parsed(line: bytes) -> dict[str, Any]:
+    """The object on a line; raises _LineError."""
+    try:
+        row = parse_json(line.rstrip())  # so that an error at the end has the number of this line and not the next
+    except UnicodeDecodeError:
+        raise _LineError("is not UTF-8 text") from None
+    except json.JSONDecodeError as error:
+        raise _LineError(f"is not JSON ({error.msg} at column {error.colno})") from None
+    except ValueError as error:
+        raise _LineError(f"is not JSON ({error})") from None
+    if not isinstance(row, dict):
+        raise _LineError("is not a JSON object")
+    return row

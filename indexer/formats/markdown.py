@@ -1,0 +1,52 @@
+"""Markdown: headings that begin with `#`, and a title from the front matter or the first heading."""
+
+import re
+from collections.abc import Iterator
+from pathlib import PurePosixPath
+
+from indexer.formats.encoding import decode
+from indexer.formats.format import MAX_TITLE, Document, Format, Heading, OpenFile
+
+_FENCE = re.compile(r"^(```|~~~)", re.MULTILINE)
+_ATX = re.compile(r"^(#{1,6})[ \t]+(.*)$", re.MULTILINE)
+
+
+class Markdown(Format):
+    """Markdown and its variants for notebooks."""
+
+    suffixes = frozenset({".md", ".markdown", ".mdx", ".rmd", ".qmd"})
+
+    def read(self, file: OpenFile) -> Iterator[Document]:
+        text = decode(file.stream.read())
+        headings = _headings(text)
+        title = _front_matter_title(text) or (headings[0].title if headings else file.name)
+        yield Document(file.path, file.path, title, text, "markdown", headings=headings, has_lines=True)
+
+
+def converted_document(path: str, title: str, markdown: str) -> Document:
+    """The document of a file that was converted to Markdown.
+
+    Without a title of its own it has that of its first heading, or else the name of the file.
+    """
+    headings = _headings(markdown)
+    title = title or (headings[0].title if headings else PurePosixPath(path).name)
+    return Document(path, path, title, markdown, "markdown", headings=headings)
+
+
+def _headings(text: str) -> tuple[Heading, ...]:
+    fences = [match.start() for match in _FENCE.finditer(text)]
+    headings, inside = [], 0
+    for match in _ATX.finditer(text):
+        while inside < len(fences) and fences[inside] < match.start():
+            inside += 1
+        if inside % 2 == 0:  # an odd number of fences before it: a comment in a code block
+            title = match[2].rstrip(" \t#") or match[2][:1]  # "# #" is a heading named "#"
+            if title:
+                headings.append(Heading(match.start(), len(match[1]), title[:MAX_TITLE]))
+    return tuple(headings)
+
+
+def _front_matter_title(text: str) -> str:
+    match = re.match(r"---\n(.*?)\n---\n", text, re.DOTALL)
+    title = re.search(r"^title:[ \t]*(.+)$", match[1], re.MULTILINE) if match else None
+    return title[1].strip().strip("\"'") if title else ""

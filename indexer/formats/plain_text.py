@@ -1,0 +1,27 @@
+"""Plain text, and files without a suffix, which may be scripts."""
+
+from collections.abc import Iterator
+
+from indexer.formats.code import code_document, language_of_script
+from indexer.formats.encoding import decode
+from indexer.formats.format import Document, Format, OpenFile, suffix_of
+
+
+class PlainText(Format):
+    """Text whose structure is not parsed. A file without a suffix that names its interpreter is read as code."""
+
+    suffixes = frozenset({
+        ".txt", ".text", ".org", ".adoc", ".asciidoc", ".tex", ".log", ".srt", ".vtt", ".bib", ".po", ".conf",
+        ".properties", ".textile", ".pod", ".wiki",
+    })  # fmt: skip
+    names = frozenset(
+        {"readme", "license", "copying", "notice", "changelog", "authors", "contributing", "todo", "news"}
+    )
+
+    def read(self, file: OpenFile) -> Iterator[Document]:
+        text = decode(file.stream.read())
+        language = None if suffix_of(file.name) else language_of_script(text)
+        if language is not None:
+            yield code_document(file, text, language)
+        else:
+            yield Document(file.path, file.path, file.name, text, "text", has_lines=True)

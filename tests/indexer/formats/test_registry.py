@@ -1,0 +1,68 @@
+"""The registry of formats: which one reads a file, and that a new one needs a class and an entry and nothing else."""
+
+import io
+import sys
+from collections import Counter
+from pathlib import Path
+
+import pytest
+import shout
+
+from cdesearch.store.index import Index
+from indexer.documents.read import read
+from indexer.files.walk import Skipped, Source, find_sources
+from indexer.formats import registry
+from indexer.formats.format import Columns
+from indexer.formats.registry import FORMATS, format_of, is_known
+from indexer.formats.without_text import WITHOUT_TEXT
+from indexer.workers import process
+
+
+def test_no_two_formats_have_a_suffix_or_a_name_in_common():
+    counts = Counter(name for one in FORMATS for name in (*one.suffixes, *one.names))
+    assert [name for name, count in counts.items() if count > 1] == []
+    assert counts.keys().isdisjoint(WITHOUT_TEXT)
+
+
+def test_every_suffix_can_be_found():
+    for one in FORMATS:
+        for suffix in one.suffixes:
+            assert suffix == suffix.lower() and suffix.startswith(".") and suffix.count(".") <= 2
+            assert format_of(f"a.b{suffix.upper()}") is one
+        for name in one.names:
+            assert format_of(name.title()) is one
+
+
+@pytest.mark.parametrize(
+    ("name", "expected"),
+    [
+        ("a.md", "Markdown"),
+        ("CMakeLists.txt", "Code"),
+        ("lists.txt", "PlainText"),
+        ("a.jsonl.gz", "JsonLines"),
+        ("README", "PlainText"),
+        ("readme.rst", "RestructuredText"),
+    ],
+)
+def test_a_file_is_read_by_the_format_that_lists_its_name_or_else_its_suffix(name, expected):
+    assert is_known(name) and type(format_of(name)).__name__ == expected
+
+
+@pytest.mark.parametrize("name", ["a.gz", "jsonl.gz", "a.epub", "script", "man.1", ".md"])
+def test_a_file_that_no_format_lists_is_plain_text_where_it_is_read_all_the_same(name):
+    assert not is_known(name) and type(format_of(name)).__name__ == "PlainText"
+
+
+def test_a_new_format_is_found_by_the_walk_and_read_by_the_workers(docs, run, monkeypatch):
+    (docs / "news.shout").write_text("the title\nthe moon is here")
+    assert Skipped("news.shout", "unknown format .shout") in list(find_sources([docs], docs, 10**6))
+    monkeypatch.setattr(registry, "FORMATS", shout.FORMATS)
+    assert [one.path for one in find_sources([docs], docs, 10**6) if isinstance(one, Source)][-1] == "news.shout"
+    data = b"the title\nthe moon is here"
+    (document,) = read(Source(Path(), "news.shout", len(data), 0), io.BytesIO(data), Columns())
+    assert (document.title, document.text) == ("THE TITLE", "THE MOON IS HERE")
+    # Workers are processes of their own, which import the registry; this one adds the entry in them as well.
+    monkeypatch.setattr(process, "COMMAND", (sys.executable, "-P", shout.__file__))
+    assert run().skipped == ()
+    rows = Index.open(docs).chunks.search().where("path = 'news.shout'").to_list()
+    assert [row["text"] for row in rows] == ["THE TITLE\nTHE MOON IS HERE"]

@@ -1,0 +1,55 @@
+import json
+
+import pytest
+import torch
+from random_biencoder import biencoder_folder
+
+from cdesearch.errors import ModelError
+from cdesearch.models.biencoder.folder import open_biencoder
+from trainer.start import start_model
+
+
+@pytest.fixture(scope="module")
+def bert(tmp_path_factory):
+    return biencoder_folder(tmp_path_factory.mktemp("start") / "bert")
+
+
+def with_config(source, folder, **changes):
+    folder.mkdir()
+    for file in source.iterdir():
+        (folder / file.name).write_bytes(file.read_bytes())
+    config = json.loads((source / "config.json").read_text())
+    (folder / "config.json").write_text(json.dumps(config | changes))
+    return folder
+
+
+def test_a_start_embeds_as_the_biencoder_does(bert):
+    ids, mask = torch.tensor([[2, 5, 9, 3], [2, 7, 3, 0]]), torch.tensor([[1, 1, 1, 1], [1, 1, 1, 0]])
+    model, (biencoder, config) = start_model(bert), open_biencoder(bert)
+    assert model.config.backbone == config.backbone
+    with torch.no_grad():
+        torch.testing.assert_close(model.first_stage(ids, mask), biencoder.first_stage(ids, mask))
+        torch.testing.assert_close(model.pooled(ids, mask, mask, None), biencoder.first_stage(ids, mask))
+
+
+def test_a_start_of_fewer_layers_has_the_first_ones(bert):
+    whole, part = (start_model(bert, n_layers=n).second_stage.backbone for n in (None, 2))
+    assert (len(whole.blocks), len(part.blocks)) == (3, 2)
+    torch.testing.assert_close(part.blocks[1].up.weight, whole.blocks[1].up.weight)
+    with pytest.raises(ModelError, match=r"cannot be a start: The weights lack encoder\.layer\.3"):
+        start_model(bert, n_layers=4)
+
+
+@pytest.mark.parametrize(
+    ("changes", "named"),
+    [
+        ({"hidden_act": "relu"}, "hidden_act = 'relu'"),
+        ({"position_embedding_type": "relative_key"}, "position_embedding_type = 'relative_key'"),
+        ({"num_attention_heads": 5}, "5 heads"),
+        ({"hidden_size": None}, "lacks hidden_size"),
+        ({"model_type": "modernbert"}, "from BERT alone"),
+    ],
+)
+def test_a_config_that_is_not_computed_is_refused_as_a_start(bert, tmp_path, changes, named):
+    with pytest.raises(ModelError, match=named):
+        start_model(with_config(bert, tmp_path / "other", **changes))

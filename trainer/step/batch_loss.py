@@ -1,0 +1,36 @@
+"""The loss of one batch from its pooled vectors: whitening, document context, then the contrastive loss."""
+
+from dataclasses import dataclass
+
+from torch import Tensor
+from torch.nn import functional
+
+from trainer.data.training_batch import Batch
+from trainer.step.document import in_document
+from trainer.step.loss import LossOutput, contrastive
+from trainer.step.whitening_head import WhiteningHead
+
+
+@dataclass(frozen=True, slots=True)
+class BatchLoss:
+    """Everything that turns pooled vectors into a loss."""
+
+    head: WhiteningHead
+    document_weight: float  # of a document's direction in its chunks' vectors
+    temperature: float
+    teacher_weight: float = 0.0
+
+    def of(self, batch: Batch, queries: Tensor, documents: Tensor, context: Tensor | None) -> LossOutput:
+        """The loss of pooled queries (B, d) and documents (D, d), whitened by the pooled context (J, d) where given.
+
+        Without context the vectors are only normalised.
+        """
+        if context is None:
+            queries, documents = (functional.normalize(pooled, dim=-1) for pooled in (queries, documents))
+        else:
+            queries, documents = self.head(queries, context), self.head(documents, context)
+        if batch.siblings is not None:
+            documents = in_document(documents, batch.siblings.to(documents.device), self.document_weight)
+        excluded = batch.excluded.to(queries.device)
+        teacher = None if batch.teacher is None else batch.teacher.to(queries.device)
+        return contrastive(queries, documents, excluded, self.temperature, teacher, self.teacher_weight)
