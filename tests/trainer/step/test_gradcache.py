@@ -229,7 +229,7 @@ def test_one_process_draws_in_the_context_pass_as_it_would_without():
 def test_held_context_that_no_text_has_read_gets_gradient_zero(read):
     """Where there are fewer texts than processes, some of them have no text."""
     vectors = torch.ones(3, 4, requires_grad=True)
-    held = gradcache._Held(vectors, torch.zeros(3, dtype=torch.bool), (2 * vectors, 5 * vectors))
+    held = gradcache._PreparedContext(vectors, torch.zeros(3, dtype=torch.bool), (2 * vectors, 5 * vectors))
     for name in read:
         getattr(held, name).sum().backward()
     assert vectors.grad is None
@@ -239,7 +239,7 @@ def test_held_context_that_no_text_has_read_gets_gradient_zero(read):
 
 def test_context_that_is_held_without_keys_and_values_has_nothing_to_carry_back():
     vectors = torch.ones(3, 4, requires_grad=True)
-    held = gradcache._Held(vectors, torch.zeros(3, dtype=torch.bool))
+    held = gradcache._PreparedContext(vectors, torch.zeros(3, dtype=torch.bool))
     held.backward()
     assert (held.keys, held.values, vectors.grad) == (None, None, None)
 
