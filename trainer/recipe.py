@@ -70,10 +70,11 @@ class Learning(_Section):
     epochs: int = 1
     rate: float = 2e-5
     context_rate: float = 1e-3  # of the gated attention, the context projection and the null vector
+    gate_rate: float = 1e-2  # of the gates, which have to move by about 1 from their start at 0
     head_rate: float = 1e-3  # of the four numbers of the whitening
     warmup: int = 100
     decay: float = 0.01
-    clip: float = 1.0
+    clip: float = 1.0  # gradient norm of each group of parameters: backbone, context, gates, head
     temperature: float = 0.05
     teacher_weight: float = 0.0  # weight of the soft labels of the fused surrogate in the loss
     teacher_temperature: float = 0.05

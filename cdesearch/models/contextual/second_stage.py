@@ -29,7 +29,8 @@ class SecondStage(nn.Module):
         self.backbone = Backbone(config.backbone)
         self.null = nn.Parameter(torch.zeros(d))
         self.context_projection = nn.Linear(d, d)
-        self.context_norm = nn.LayerNorm(d, config.backbone.norm_eps)
+        eps = config.backbone.norm_eps if config.context_norm_eps is None else config.context_norm_eps
+        self.context_norm = nn.LayerNorm(d, eps)
         self._context_from = config.backbone.n_layers if self.joint else config.context_from
         n_gated = config.backbone.n_layers - self._context_from
         kind = JointSoftmaxAttention if config.context_attention == "one_softmax" else ContextAttention
