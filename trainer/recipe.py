@@ -39,7 +39,7 @@ class ModelChoice(_Section):
     first_stage: Literal["own", "shared"] = "own"
     freeze_first_stage: bool = False
     freeze_tokens: bool = True  # the token embeddings: the start has seen far more pairs than a run has
-    gate: float = 0.2  # tanh of the gates to the context at the start, where they are zero in the start model
+    gate: float = 0.0  # tanh of the gates to the context at the start, where they are zero in the start model
     dropout: float = 0.0
     n_layers: int | None = None  # None: all layers of the start
 

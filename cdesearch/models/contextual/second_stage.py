@@ -54,6 +54,12 @@ class SecondStage(nn.Module):
         """Whether every gate is zero, so that the context changes nothing; false for a joint model."""
         return not self.joint and not any(gate.any() for gate in self.gates)
 
+    @property
+    def reads_context(self) -> bool:
+        """Whether the context changes the vectors, or may do so after a training step because gates are trained."""
+        learns = self.training and torch.is_grad_enabled() and any(gate.requires_grad for gate in self.gates)
+        return learns or not self.gates_are_zero
+
     def project_context(self, vectors: Tensor, is_null: Tensor) -> Tensor:
         """First-stage vectors (J, d) to context rows (J, d); slots where `is_null` (J,) hold the null vector."""
         vectors = torch.where(is_null[:, None], self.null.to(vectors.dtype), vectors)
