@@ -39,7 +39,7 @@ class ModelChoice(_Section):
     first_stage: Literal["own", "shared"] = "own"
     freeze_first_stage: bool = False
     freeze_tokens: bool = True  # the token embeddings: the start has seen far more pairs than a run has
-    gate: float = 0.2  # tanh of the gates to the context at the start, where they are zero in the start model
+    gate: float = 0.0  # tanh of the gates to the context at the start, where they are zero in the start model
     dropout: float = 0.0
     n_layers: int | None = None  # None: all layers of the start
 
@@ -70,10 +70,11 @@ class Learning(_Section):
     epochs: int = 1
     rate: float = 2e-5
     context_rate: float = 1e-3  # of the gated attention, the context projection and the null vector
+    gate_rate: float = 1e-2  # of the gates, which have to move by about 1 from their start at 0
     head_rate: float = 1e-3  # of the four numbers of the whitening
     warmup: int = 100
     decay: float = 0.01
-    clip: float = 1.0
+    clip: float = 1.0  # gradient norm of each group of parameters: backbone, context, gates, head
     temperature: float = 0.05
     teacher_weight: float = 0.0  # weight of the soft labels of the fused surrogate in the loss
     teacher_temperature: float = 0.05

@@ -19,7 +19,7 @@ from cdesearch.models.config import ModelConfig
 from cdesearch.models.contextual.model import ContextualModel, load_checkpoint
 from cdesearch.progress import Display, Silent
 from trainer.data.material import Material, prepare_material
-from trainer.data.training_batch import Batch
+from trainer.data.training_batch import Batch, tokenize
 from trainer.export import export
 from trainer.recipe import ModelChoice, Recipe
 from trainer.run.checkpoint import Progress, load_state, save_state
@@ -31,8 +31,12 @@ from trainer.run.watch import held_out_losses
 from trainer.start import is_published, start_model
 from trainer.step.batch_loss import BatchLoss
 from trainer.step.gradcache import GradCache, LossFn
+from trainer.step.null_vector import start_null_vector
+from trainer.step.parameter_groups import clip_by_group, make_optimizer, parameter_groups, total_norm
 from trainer.step.token_weights import TokenWeights
 from trainer.step.whitening_head import WhiteningHead
+
+NULL_TEXTS = 256  # whose mean first-stage vector is the null vector at the start
 
 
 def train(recipe: Recipe, display: Display, *, resume: bool = False) -> Path:
@@ -52,7 +56,11 @@ def train(recipe: Recipe, display: Display, *, resume: bool = False) -> Path:
         head = WhiteningHead(model.config.statistics).to(device)
         with first_goes_ahead():
             material = prepare_material(recipe, model, tokenizer, display)
-        optimizer = _optimizer(recipe, model, head)
+        if not resume and _context_is_untrained(recipe.model, model):
+            texts = material.out_of_domain_texts[:: max(1, len(material.out_of_domain_texts) // NULL_TEXTS)]
+            sample = tokenize(tokenizer, texts, model.config.document_prefix, recipe.batches.max_tokens)
+            start_null_vector(model, sample, recipe.learning.micro_batch)
+        optimizer = make_optimizer(parameter_groups(model, head), recipe.learning)
         modules: dict[str, nn.Module] = {"model": model, "head": head}
         progress = load_state(out, recipe, modules, optimizer) if resume else Progress()
         run = _Run(recipe, model, head, tokenizer, optimizer, material, progress, display)
@@ -93,6 +101,13 @@ def starting_model(choice: ModelChoice) -> ContextualModel:
         for backbone in filter(None, (model.second_stage.backbone, model.own_first_stage)):
             backbone.tokens.requires_grad_(False)
     return model.train()
+
+
+def _context_is_untrained(choice: ModelChoice, model: ContextualModel) -> bool:
+    """Whether the null vector is to be trained and no training has used it before."""
+    stage = model.second_stage
+    is_new = is_published(choice.start) or stage.gates_are_zero or not bool(stage.null.any())
+    return is_new and stage.null.requires_grad
 
 
 def _check_shape(choice: ModelChoice, config: ModelConfig) -> None:
@@ -137,6 +152,7 @@ class _Run:
         special = sorted(tokenizer.get_added_tokens_decoder())
         self._weights = TokenWeights(model.config.backbone.vocabulary, special, device)
         learning = recipe.learning
+        self._groups = parameter_groups(model, head)
         self._loss = BatchLoss(head, model.config.document_weight, learning.temperature, learning.teacher_weight)
         precision = torch.bfloat16 if learning.precision == "bf16" else torch.float32
         self._cache = GradCache(
@@ -220,15 +236,14 @@ class _Run:
                 f"The loss is {loss} at step {self._progress.step}.",
                 f"The last good checkpoint is in {self._recipe.run.out}; lower learning.rate and --resume.",
             )
-        trained = [parameter for group in self._optimizer.param_groups for parameter in group["params"]]
-        norm = float(nn.utils.clip_grad_norm_(trained, self._recipe.learning.clip))
+        norms = clip_by_group(self._groups, self._recipe.learning.clip)
         self._optimizer.step()
         seconds = time.monotonic() - started
         self._progress.step += 1
         self._progress.seconds += seconds
         speed = len(batch.queries) / seconds
-        figures = {"loss": loss, "accuracy": output.accuracy.item(), "norm": norm, "pairs_per_second": speed}
-        self._write_log(figures)
+        figures = {"loss": loss, "accuracy": output.accuracy.item(), "pairs_per_second": speed}
+        self._write_log({**figures, "norm": total_norm(norms), "norms": norms})
         self._display.detail(
             f"step {self._progress.step}  loss {loss:.3f}  accuracy {output.accuracy.item():.2f}  {speed:.0f} pairs/s"
         )
@@ -263,22 +278,3 @@ class _Run:
     def _write_log(self, figures: dict[str, Any]) -> None:
         if self._log is not None:
             self._log.write(self._progress.step, self._progress.seconds, figures)
-
-
-def _optimizer(recipe: Recipe, model: ContextualModel, head: WhiteningHead) -> torch.optim.Optimizer:
-    """AdamW with three rates: for pre-trained parameters, for those that read the context, and for the whitening."""
-    learning = recipe.learning
-    fresh = ("second_stage.doors", "second_stage.context_", "second_stage.null")
-    groups: dict[tuple[float, float], list[nn.Parameter]] = {}
-    for name, parameter in model.named_parameters():
-        if parameter.requires_grad:
-            peak = learning.context_rate if name.startswith(fresh) else learning.rate
-            decay = learning.decay if parameter.ndim > 1 else 0.0
-            groups.setdefault((peak, decay), []).append(parameter)
-    groups.setdefault((learning.head_rate, 0.0), []).extend(head.parameters())
-    return torch.optim.AdamW(
-        [
-            {"params": parameters, "peak": peak, "lr": peak, "weight_decay": decay}
-            for (peak, decay), parameters in groups.items()
-        ]
-    )

@@ -12,9 +12,11 @@ import pytest
 import torch
 from batches import make_student
 from conftest import make_tokenizer
+from random_biencoder import biencoder_folder
 
 from cdesearch.encode.load import load_encoder
 from cdesearch.errors import InputError, SourceError, StorageError, TrainingError
+from cdesearch.models.contextual.model import load_checkpoint
 from cdesearch.progress import Silent
 from trainer.data.beir import read_beir
 from trainer.data.material import prepare_material
@@ -92,6 +94,40 @@ def test_loss_falls_held_out_ndcg_rises_and_the_checkpoint_embeds(recipe_file, t
     assert type(encoder._runtime).__name__ == "OnnxRuntime"
     assert encoder.config.statistics != load_encoder(recipe.model.start).config.statistics
     assert encoder.encode(["the cat"], "query", None).shape == (1, 16)
+
+
+def first_stage_mean(folder, texts):
+    model, tokenizer = load_checkpoint(folder), make_tokenizer()
+    rows = [torch.tensor([tokenizer.encode(text).ids]) for text in texts]
+    with torch.no_grad():
+        return torch.stack([model.first_stage(ids, torch.ones_like(ids))[0] for ids in rows]).mean(0)
+
+
+def test_a_new_null_vector_starts_at_the_mean_first_stage_vector_of_the_training_texts(
+    recipe_file, tmp_path, closed_checkpoint, tiny_checkpoint
+):
+    changes = {"run.out": str(tmp_path / "out"), "run.work": str(tmp_path / "work"), "learning.steps": "0"}
+    bert = biencoder_folder(tmp_path / "bert")
+    for start in (bert, closed_checkpoint):
+        recipe = load_recipe(recipe_file, {**changes, "model.start": str(start)})
+        material = prepare_material(recipe, starting_model(recipe.model), make_tokenizer(), Silent())
+        folder = train(recipe, Silent())
+        expected = first_stage_mean(folder, material.out_of_domain_texts)
+        torch.testing.assert_close(load_checkpoint(folder).second_stage.null.data, expected, atol=1e-5, rtol=1e-4)
+    # The null vector of the other checkpoint has been trained, for its gates are not zero.
+    trained = load_checkpoint(train(load_recipe(recipe_file, changes), Silent())).second_stage.null
+    assert torch.equal(trained, load_checkpoint(tiny_checkpoint).second_stage.null)
+
+
+def test_gates_open_from_zero_within_a_few_steps(recipe_file, tmp_path, closed_checkpoint):
+    changes = {"run.out": str(tmp_path / "out"), "learning.steps": "15", "model.start": str(closed_checkpoint)}
+    before, recipe = load_checkpoint(closed_checkpoint), load_recipe(recipe_file, changes)
+    assert before.second_stage.gates_are_zero
+    assert starting_model(recipe.model).second_stage.gates_are_zero, "the start is the plain biencoder"
+    stage = load_checkpoint(train(recipe, Silent())).second_stage
+    assert all(gate.tanh().abs().max() > 0.03 for gate in stage.gates)
+    norms = next(row["norms"] for row in read_log(recipe.run.out) if "norms" in row)
+    assert norms["gates"] > 0 and norms.keys() == {"backbone", "context", "gates", "head"}
 
 
 def test_killed_and_resumed_it_ends_like_undisturbed(recipe_file, tmp_path):

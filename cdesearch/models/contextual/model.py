@@ -34,8 +34,8 @@ class ContextualModel(nn.Module):
 
     @property
     def reads_context(self) -> bool:
-        """Whether a context changes the vectors of the second stage."""
-        return not self.second_stage.gates_are_zero
+        """Whether a context changes the vectors of the second stage, or its gates are in training."""
+        return self.second_stage.reads_context
 
     @property
     def prefix_rows(self) -> int:
@@ -43,8 +43,8 @@ class ContextualModel(nn.Module):
         return self.config.context_size if self.second_stage.joint else 0
 
     def cache(self, vectors: Tensor, is_null: Tensor) -> Cached | None:
-        """Keys and values of a context (J, d); None if the model is joint or every gate is zero."""
-        if self.second_stage.joint or self.second_stage.gates_are_zero:
+        """Keys and values of a context (J, d); None if the model is joint or nothing reads the context."""
+        if self.second_stage.joint or not self.second_stage.reads_context:
             return None
         return self.second_stage.cache(vectors, is_null)
 

@@ -29,7 +29,8 @@ class SecondStage(nn.Module):
         self.backbone = Backbone(config.backbone)
         self.null = nn.Parameter(torch.zeros(d))
         self.context_projection = nn.Linear(d, d)
-        self.context_norm = nn.LayerNorm(d, config.backbone.norm_eps)
+        eps = config.backbone.norm_eps if config.context_norm_eps is None else config.context_norm_eps
+        self.context_norm = nn.LayerNorm(d, eps)
         self._context_from = config.backbone.n_layers if self.joint else config.context_from
         n_gated = config.backbone.n_layers - self._context_from
         kind = JointSoftmaxAttention if config.context_attention == "one_softmax" else ContextAttention
@@ -52,6 +53,12 @@ class SecondStage(nn.Module):
     def gates_are_zero(self) -> bool:
         """Whether every gate is zero, so that the context changes nothing; false for a joint model."""
         return not self.joint and not any(gate.any() for gate in self.gates)
+
+    @property
+    def reads_context(self) -> bool:
+        """Whether the context changes the vectors, or may do so after a training step because gates are trained."""
+        learns = self.training and torch.is_grad_enabled() and any(gate.requires_grad for gate in self.gates)
+        return learns or not self.gates_are_zero
 
     def project_context(self, vectors: Tensor, is_null: Tensor) -> Tensor:
         """First-stage vectors (J, d) to context rows (J, d); slots where `is_null` (J,) hold the null vector."""

@@ -74,6 +74,21 @@ def test_with_zero_gates_the_model_is_the_plain_biencoder(config):
     torch.testing.assert_close(model(ids, mask, *rest, torch.randn(12, D))[1], plain, atol=1e-6, rtol=0)
 
 
+def test_gates_that_are_zero_get_their_gradient_in_training_and_skip_the_context_otherwise():
+    model = make_model(gate=0.0)
+    is_null = torch.zeros(12, dtype=torch.bool)
+    assert model.cache(torch.randn(12, D), is_null) is None and not model.reads_context
+    model.train()
+    assert model.reads_context
+    model(*inputs(), torch.randn(12, D))[1][:, 0].sum().backward()
+    assert all(gate.grad.abs().sum() > 0 for gate in model.second_stage.gates)
+    with torch.no_grad():
+        assert not model.reads_context
+    for gate in model.second_stage.gates:
+        gate.requires_grad_(False)
+    assert not model.reads_context and model.cache(torch.randn(12, D), is_null) is None
+
+
 @pytest.mark.parametrize("config", [TINY, ONE_SOFTMAX, JOINT])
 @torch.no_grad()
 def test_the_null_vector_in_all_some_or_no_slots(config):
