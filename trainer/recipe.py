@@ -26,7 +26,8 @@ class Data(_Section):
     groups: dict[str, str] = {}  # domain to a pattern that the `group` of a pair must begin with
     cap: int | None = None  # pairs of a domain, drawn at random; None: all
     held_out: float = 0.02  # share of each domain's pairs, for the held-out losses
-    prefixes: dict[str, tuple[str, str]] = {}  # domain to its query and document prefix; default: the model's
+    prefix: tuple[str, str] | None = None  # of queries and documents, in training and checkpoint; None: the start's
+    prefixes: dict[str, tuple[str, str]] = {}  # domain to its own query and document prefix in training
 
 
 class ModelChoice(_Section):

@@ -203,10 +203,12 @@ class _Run:
         return folder
 
     def _learned_config(self) -> ModelConfig:
-        """The configuration with the learned whitening, and spans at least as long as the texts of training."""
+        """The configuration with the learned whitening and prefixes; its spans cover at least a text of training."""
         config = self._model.config
         spans = config.span_tokens and max(config.span_tokens, self._recipe.batches.max_tokens)
-        return replace(config, statistics=self._head.config(), span_tokens=spans)
+        query, document = self._material.prefixes.of_checkpoint
+        statistics = self._head.config()
+        return replace(config, statistics=statistics, span_tokens=spans, query_prefix=query, document_prefix=document)
 
     def _step(self, batch: Batch) -> None:
         started = time.monotonic()

@@ -180,6 +180,16 @@ def test_a_joint_model_is_made_for_the_rows_that_it_was_trained_with(recipe_file
     assert load_encoder(train(recipe, Silent())).context_size == 5
 
 
+def test_the_checkpoint_has_the_prefixes_that_the_model_was_trained_with(recipe_file, tmp_path):
+    changes = {
+        "run.out": str(tmp_path / "out"),
+        "learning.steps": "1",
+        "data.prefixes": '{ pairs = ["find the ", "dog "] }',
+    }
+    encoder = load_encoder(train(load_recipe(recipe_file, changes), Silent()))
+    assert (encoder.config.query_prefix, encoder.config.document_prefix) == ("find the ", "dog ")
+
+
 def test_a_loss_that_is_no_number_stops_the_run(recipe_file, tmp_path):
     changes = {"run.out": str(tmp_path / "out"), "learning.temperature": "nan"}
     with pytest.raises(TrainingError, match="loss is nan"):

@@ -15,6 +15,7 @@ from cdesearch.progress import Display
 from trainer.data.cluster import Clusters, cluster_documents, kept_clusters, sparse_vectors
 from trainer.data.lexical import LexicalScores
 from trainer.data.pairs import Domain, domain_files, prepare
+from trainer.data.prefixes import Prefixes
 from trainer.data.random_stream import random_stream
 from trainer.data.stream import BatchStream, split, unclustered
 from trainer.data.surrogate import Surrogate, surrogate_vectors
@@ -31,16 +32,18 @@ SPARSE_COMPONENTS = 128
 
 @dataclass(frozen=True, slots=True)
 class Material:
-    """Training batches, held-out batches, and texts of another corpus."""
+    """Training batches, held-out batches, prefixes, and texts of another corpus."""
 
     stream: BatchStream
     held_out: list[Batch]
+    prefixes: Prefixes
     out_of_domain_texts: list[str]
 
 
 def prepare_material(recipe: Recipe, model: ContextualModel, tokenizer: Tokenizer, display: Display) -> Material:
     """Read pairs, compute surrogate vectors and cluster; the results are stored for runs with the same `run.work`."""
     files = [file for file in domain_files(recipe.data.pairs) if file.name.split(".")[0] not in recipe.data.leave_out]
+    prefixes = Prefixes.of_recipe(recipe.data, model.config, (file.name.split(".")[0] for file in files))
     advance = display.stage("Reading pairs", len(files))
     domains: dict[str, Domain] = {}
     for domain in prepare(files, _work(recipe), recipe.data.keep_out, recipe.data.groups):
@@ -67,7 +70,6 @@ def prepare_material(recipe: Recipe, model: ContextualModel, tokenizer: Tokenize
                 into[name] = taken, surrogates[name].take(chosen)
                 clusters[name] = _clusters(recipe, taken, into[name][1])
         advance(1)
-    prefixes = (model.config.query_prefix, model.config.document_prefix)
     stream = _stream(recipe, parts, training, tokenizer, prefixes)
     held_out: list[Batch] = []
     if held:
@@ -76,7 +78,9 @@ def prepare_material(recipe: Recipe, model: ContextualModel, tokenizer: Tokenize
     elif recipe.data.held_out:
         display.note(f"There are no held-out losses: no domain holds out a batch of {recipe.batches.size} pairs.")
     texts = [text for domain, _ in parts.values() for text in domain.column("document")[:OUT_OF_DOMAIN_TEXTS]]
-    return Material(stream, held_out, texts[:: max(1, len(texts) // OUT_OF_DOMAIN_TEXTS)][:OUT_OF_DOMAIN_TEXTS])
+    return Material(
+        stream, held_out, prefixes, texts[:: max(1, len(texts) // OUT_OF_DOMAIN_TEXTS)][:OUT_OF_DOMAIN_TEXTS]
+    )
 
 
 def _work(recipe: Recipe) -> Path:
@@ -95,7 +99,7 @@ def _stream(
     parts: dict[str, tuple[Domain, Surrogate]],
     clusters: dict[str, Clusters],
     tokenizer: Tokenizer,
-    prefixes: tuple[str, str],
+    prefixes: Prefixes,
 ) -> BatchStream:
     domains = {name: domain for name, (domain, _) in parts.items()}
     surrogates = {name: surrogate for name, (_, surrogate) in parts.items()}
@@ -105,9 +109,6 @@ def _stream(
 def _surrogates(
     recipe: Recipe, model: ContextualModel, tokenizer: Tokenizer, domains: dict[str, Domain], display: Display
 ) -> dict[str, Surrogate]:
-    own = recipe.run.surrogate is None
-    if own and recipe.batches.filter == "dense" and recipe.batches.eps == 0:
-        display.note("The surrogate is the start itself and eps is 0: every document that it ranks wrongly is masked.")
     encoder = _surrogate_encoder(recipe, model, tokenizer)
     cache = _work(recipe) / "surrogate"
     negatives = {

@@ -14,6 +14,7 @@ from trainer.data.cluster import Clusters
 from trainer.data.false_negatives import Mask, false_negatives
 from trainer.data.pack import Packed, pack
 from trainer.data.pairs import Domain, Pair
+from trainer.data.prefixes import Prefixes
 from trainer.data.random_stream import random_stream
 from trainer.data.surrogate import Surrogate
 from trainer.data.training_batch import Batch, choose_context, documents_of, siblings_of, tokenize
@@ -32,7 +33,7 @@ class BatchStream:
         surrogates: Mapping[str, Surrogate],
         clusters: Mapping[str, Clusters],
         tokenizer: Tokenizer,
-        prefixes: tuple[str, str],
+        prefixes: Prefixes,
     ) -> None:
         self._recipe = recipe
         self._domains = domains
@@ -69,7 +70,7 @@ class BatchStream:
         recipe = self._recipe.batches
         pairs = [self._cut(pair) for pair in self._domains[packed.domain].take(packed.rows.tolist())]
         documents = documents_of(pairs)
-        query_prefix, document_prefix = self._recipe.data.prefixes.get(packed.domain, self._prefixes)
+        query_prefix, document_prefix = self._prefixes.of(packed.domain)
         queries = [pair.query for pair in pairs]
         excluded, teacher = self._surrogate_scores(packed, pairs, documents)
         size = recipe.context_size if self._recipe.model.contextual else 1
