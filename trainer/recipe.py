@@ -131,11 +131,24 @@ def _found(paths: list[Path]) -> list[Path]:
 def check_recipe(values: dict[str, Any], file: Path) -> Recipe:
     """Validate sections and keys; raises InputError that names `file` and the nearest known key."""
     try:
-        return Recipe.model_validate(values)
+        recipe = Recipe.model_validate(values)
     except ValidationError as error:
         # An unknown key comes first: it is often the reason why another one is missing.
         worst = min(error.errors(), key=lambda found: found["type"] != "extra_forbidden")
         raise InputError(f"{file}: {_explained(worst)}.", "See trainer/recipe.py for every key.") from None
+    if _filter_masks_every_error(recipe):
+        raise InputError(
+            f"{file}: with the dense filter, eps {recipe.batches.eps:g} and the start as surrogate, every document that"
+            " the start ranks above the right one is masked, so that nothing is left to learn.",
+            "Set run.surrogate to another model, or batches.eps to 0.1.",
+        )
+    return recipe
+
+
+def _filter_masks_every_error(recipe: Recipe) -> bool:
+    """Whether the filter of false negatives masks all documents that the start model ranks wrongly."""
+    own = recipe.run.surrogate in (None, recipe.model.start)
+    return own and recipe.batches.filter == "dense" and recipe.batches.eps <= 0
 
 
 def differences(one: Recipe, other: Recipe) -> list[str]:

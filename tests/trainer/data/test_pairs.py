@@ -195,6 +195,18 @@ def test_a_typo_in_a_recipe_is_named(tmp_path, text, named):
         load_recipe(tmp_path / "r.toml")
 
 
+MASKED = RECIPE + '[batches]\nfilter = "dense"\neps = 0.0\n'
+
+
+@pytest.mark.parametrize("surrogate", ["", 'surrogate = "m"'])
+def test_a_filter_that_masks_every_error_of_the_start_is_refused(tmp_path, surrogate):
+    (tmp_path / "r.toml").write_text(MASKED.replace('out = "o"\n', f'out = "o"\n{surrogate}\n'))
+    with pytest.raises(InputError, match="every document that the start ranks above the right one is masked"):
+        load_recipe(tmp_path / "r.toml")
+    for change in ({"run.surrogate": "s"}, {"batches.eps": "0.1"}, {"batches.filter": "fused"}):
+        load_recipe(tmp_path / "r.toml", change)
+
+
 def test_recipes_in_the_repository_parse_and_can_be_overridden(tmp_path):
     from pathlib import Path
 
