@@ -27,6 +27,7 @@ from trainer.run.distributed import first_goes_ahead, is_first, joined
 from trainer.run.evaluate import evaluate
 from trainer.run.evaluation_mode import evaluation_mode
 from trainer.run.log import Log
+from trainer.run.stop import StopSignals
 from trainer.run.watch import held_out_losses
 from trainer.start import is_published, start_model
 from trainer.step.batch_loss import BatchLoss
@@ -150,28 +151,31 @@ class _Run:
         self.n_steps = learning.epochs * material.stream.steps_per_epoch if steps is None else steps
 
     def go(self) -> None:
-        """Take all remaining steps; the state is saved every few minutes and on Ctrl-C."""
+        """Take all remaining steps; the state is saved every few minutes, and on Ctrl-C and SIGTERM."""
         recipe, progress = self._recipe, self._progress
         advance = self._display.stage("Training", self.n_steps)
         advance(progress.step)
         saved = time.monotonic()
-        try:
-            for batch in self._material.stream.upcoming(progress.step, self.n_steps):
-                if progress.step % recipe.run.watch_every == 0:
-                    self._watch()
-                self._step(batch)
-                advance(1)
-                if time.monotonic() - saved > 60 * recipe.run.checkpoint_minutes:
+        with StopSignals(next(self._model.parameters()).device) as signals:
+            try:
+                for batch in self._material.stream.upcoming(progress.step, self.n_steps):
+                    if progress.step % recipe.run.watch_every == 0:
+                        self._watch()
+                    with signals.deferred():
+                        self._step(batch)
+                    advance(1)
+                    if time.monotonic() - saved > 60 * recipe.run.checkpoint_minutes:
+                        self._save()
+                        saved = time.monotonic()
+                    every = recipe.run.evaluate_every
+                    if every and progress.step % every == 0 and progress.step < self.n_steps:
+                        self.evaluate()
+                self._watch()
+            except KeyboardInterrupt:
+                with signals.deferred():
                     self._save()
-                    saved = time.monotonic()
-                every = recipe.run.evaluate_every
-                if every and progress.step % every == 0 and progress.step < self.n_steps:
-                    self.evaluate()
-        except KeyboardInterrupt:
+                raise
             self._save()
-            raise
-        self._watch()
-        self._save()
 
     def evaluate(self) -> None:
         """Log nDCG@10 on the BEIR folders of the recipe."""

@@ -22,6 +22,7 @@ from trainer.recipe import load_recipe
 from trainer.run.checkpoint import Progress, load_state, save_state
 from trainer.run.log import read_log
 from trainer.run.plot import draw_run
+from trainer.run.stop import exit_code
 from trainer.train import starting_model, train
 
 TOPICS = ["cat", "dog", "water", "moon", "engine", "bread", "river", "stone"]
@@ -116,6 +117,47 @@ def test_killed_and_resumed_it_ends_like_undisturbed(recipe_file, tmp_path):
     last = {row["step"]: row["loss"] for row in read_log(out) if "loss" in row}
     expected = {row["step"]: row["loss"] for row in read_log(whole.run.out) if "loss" in row}
     assert last == expected
+
+
+def losses_of(folder):
+    rows = map(json.loads, (folder / "log.jsonl").read_text().splitlines())
+    return [(row["step"], row["loss"]) for row in rows if "loss" in row]
+
+
+@pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGTERM])
+def test_a_signal_inside_the_optimizer_neither_loses_nor_repeats_a_step(recipe_file, tmp_path, monkeypatch, number):
+    changes = {"learning.steps": "5", "model.dropout": "0.1"}
+    whole = load_recipe(recipe_file, {**changes, "run.out": str(tmp_path / "whole")})
+    train(whole, Silent())
+    stopped = load_recipe(recipe_file, {**changes, "run.out": str(tmp_path / "stopped")})
+    original, calls = torch.optim.AdamW.step, []
+
+    def step(self):
+        original(self)
+        calls.append(number)
+        if len(calls) == 3:
+            signal.raise_signal(number)
+
+    with monkeypatch.context() as patch:
+        patch.setattr(torch.optim.AdamW, "step", step)
+        with pytest.raises(KeyboardInterrupt) as stop:
+            train(stopped, Silent())
+    assert exit_code(stop.value) == 128 + number and len(calls) == 3
+    assert signal.getsignal(signal.SIGTERM) is signal.SIG_DFL
+    train(stopped, Silent(), resume=True)
+    assert losses_of(stopped.run.out) == losses_of(whole.run.out)
+
+
+def test_a_terminated_command_saves_its_state_and_exits_with_143(recipe_file, tmp_path):
+    settings = [f"--set=run.out={tmp_path / 'out'}", "--set=learning.epochs=400", "--set=run.watch_every=100000"]
+    process = subprocess.Popen([sys.executable, "-m", "cdesearch", "train", str(recipe_file), *settings])
+    log = tmp_path / "out" / "log.jsonl"
+    while not log.exists() or log.read_text().count('"loss"') < 3:
+        time.sleep(0.02)
+        assert process.poll() is None
+    process.terminate()
+    assert process.wait() == 143
+    assert torch.load(tmp_path / "out" / "state.pt")["step"] == losses_of(tmp_path / "out")[-1][0]
 
 
 def test_a_resume_with_another_recipe_names_the_difference(recipe_file, tmp_path):
