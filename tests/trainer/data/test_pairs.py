@@ -124,6 +124,31 @@ def test_duplicates_empty_texts_and_leaks_are_dropped_and_counted(tmp_path):
         assert domain.dropped == {"double": 1, "empty": 1, "leak": 2}
 
 
+def test_short_texts_of_evaluation_sets_and_leaks_among_hard_negatives_are_dropped(tmp_path):
+    beir = tmp_path / "beir"
+    beir.mkdir()
+    long = " ".join(f"word{number}" for number in range(40))
+    texts = [("", "Glossary of Computer Engineering and Programming Terminology, 1961!"), ("Title", "Nine of clubs")]
+    rows = [
+        {"_id": str(n), "title": title, "text": text} for n, (title, text) in enumerate([*texts, ("", long), ("", "")])
+    ]
+    write(beir / "corpus.jsonl", rows)
+    write(beir / "queries.jsonl", [{"_id": "1", "text": "What is it?"}])
+    short = "glossary of computer engineering and programming terminology 1961"
+    pairs = [
+        {"query": "a", "document": short},
+        {"query": "b", "document": "title: nine of clubs"},
+        {"query": "c", "document": "Nine of Clubs."},
+        {"query": "d", "document": "nine of clubs and more", "negatives": ["fine", short, long + " end", "nine"]},
+        {"query": "e", "document": "..."},
+    ]
+    (domain,) = prepare([write(tmp_path / "d.jsonl", pairs)], tmp_path / "work", [beir])
+    assert domain.take([0, 1]) == [Pair("d", "nine of clubs and more", ("fine", "nine")), Pair("e", "...")]
+    assert len(domain) == 2 and domain.dropped == {"leak": 3, "leak among hard negatives": 2}
+    (whole,) = prepare([tmp_path / "d.jsonl"], tmp_path / "work")
+    assert len(whole) == 5 and whole.dropped == {}
+
+
 @pytest.mark.parametrize(
     ("line", "named"), [("{oops", "not JSON"), ('{"query": 1}', "no text"), ("[]", "not a JSON object")]
 )
