@@ -50,6 +50,7 @@ class Batches(_Section):
 
     size: int = 128
     context_size: int = 128
+    context: Literal["batch", "cluster"] = "batch"  # what gated attention reads: the batch, or others of its clusters
     max_tokens: int = 128
     hard_negatives: int = 0
     clustered: bool = True  # false: batches are drawn from a domain at random

@@ -23,6 +23,10 @@ from trainer.run.checkpoint import Progress, load_state, save_state
 from trainer.run.log import read_log
 from trainer.run.plot import draw_run
 from trainer.run.stop import exit_code
+from trainer.run.watch import held_out_losses
+from trainer.step.batch_loss import BatchLoss
+from trainer.step.token_weights import TokenWeights
+from trainer.step.whitening_head import WhiteningHead
 from trainer.train import starting_model, train
 
 TOPICS = ["cat", "dog", "water", "moon", "engine", "bread", "river", "stone"]
@@ -230,6 +234,26 @@ def test_the_checkpoint_has_the_prefixes_that_the_model_was_trained_with(recipe_
     }
     encoder = load_encoder(train(load_recipe(recipe_file, changes), Silent()))
     assert (encoder.config.query_prefix, encoder.config.document_prefix) == ("find the ", "dog ")
+
+
+def test_held_out_losses_tell_the_context_of_the_batch_from_a_disjoint_one(recipe_file, tmp_path):
+    changes = {"run.out": str(tmp_path / "out"), "learning.steps": "3", "batches.context": "cluster"}
+    recipe = load_recipe(recipe_file, changes)
+    train(recipe, Silent())
+    first, last = [row["held_out"] for row in read_log(recipe.run.out) if "held_out" in row]
+    assert first.keys() == last.keys() == {"true", "random", "null", "batch"}
+    assert len(set(last.values())) == 4
+    assert "batch context" in draw_run(recipe.run.out).read_text()
+    model = starting_model(recipe.model)
+    batches = prepare_material(recipe, model, make_tokenizer(), Silent()).held_out
+    own = prepare_material(
+        load_recipe(recipe_file, {"run.out": str(tmp_path / "own")}), model, make_tokenizer(), Silent()
+    )
+    loss = BatchLoss(WhiteningHead(model.config.statistics), model.config.document_weight, 0.05)
+    weights = TokenWeights(model.config.backbone.vocabulary, [0, 1, 2, 3], torch.device("cpu"))
+    disjoint, same = (held_out_losses(model, loss, weights, some, 16) for some in (batches, own.held_out))
+    assert disjoint["batch"] == pytest.approx(same["true"]) and disjoint["null"] == pytest.approx(same["null"])
+    assert disjoint["true"] != pytest.approx(same["true"], abs=1e-4)
 
 
 def test_a_loss_that_is_no_number_stops_the_run(recipe_file, tmp_path):

@@ -7,6 +7,7 @@ pack             clusters to equal batches
 false_negatives  documents that must not count as wrong
 stream           the batches of a run in order
 material         all of it, prepared once
+context_documents  context that is disjoint from its batch
 prefixes         text before queries and documents
 training_batch   tokens and masks of one step
 lexical          BM25 scores of a batch
