@@ -26,7 +26,8 @@ class Data(_Section):
     groups: dict[str, str] = {}  # domain to a pattern that the `group` of a pair must begin with
     cap: int | None = None  # pairs of a domain, drawn at random; None: all
     held_out: float = 0.02  # share of each domain's pairs, for the held-out losses
-    prefixes: dict[str, tuple[str, str]] = {}  # domain to its query and document prefix; default: the model's
+    prefix: tuple[str, str] | None = None  # of queries and documents, in training and checkpoint; None: the start's
+    prefixes: dict[str, tuple[str, str]] = {}  # domain to its own query and document prefix in training
 
 
 class ModelChoice(_Section):
@@ -49,6 +50,7 @@ class Batches(_Section):
 
     size: int = 128
     context_size: int = 128
+    context: Literal["batch", "cluster"] = "batch"  # what gated attention reads: the batch, or others of its clusters
     max_tokens: int = 128
     hard_negatives: int = 0
     clustered: bool = True  # false: batches are drawn from a domain at random
@@ -131,11 +133,24 @@ def _found(paths: list[Path]) -> list[Path]:
 def check_recipe(values: dict[str, Any], file: Path) -> Recipe:
     """Validate sections and keys; raises InputError that names `file` and the nearest known key."""
     try:
-        return Recipe.model_validate(values)
+        recipe = Recipe.model_validate(values)
     except ValidationError as error:
         # An unknown key comes first: it is often the reason why another one is missing.
         worst = min(error.errors(), key=lambda found: found["type"] != "extra_forbidden")
         raise InputError(f"{file}: {_explained(worst)}.", "See trainer/recipe.py for every key.") from None
+    if _filter_masks_every_error(recipe):
+        raise InputError(
+            f"{file}: with the dense filter, eps {recipe.batches.eps:g} and the start as surrogate, every document that"
+            " the start ranks above the right one is masked, so that nothing is left to learn.",
+            "Set run.surrogate to another model, or batches.eps to 0.1.",
+        )
+    return recipe
+
+
+def _filter_masks_every_error(recipe: Recipe) -> bool:
+    """Whether the filter of false negatives masks all documents that the start model ranks wrongly."""
+    own = recipe.run.surrogate in (None, recipe.model.start)
+    return own and recipe.batches.filter == "dense" and recipe.batches.eps <= 0
 
 
 def differences(one: Recipe, other: Recipe) -> list[str]:

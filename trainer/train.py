@@ -27,6 +27,7 @@ from trainer.run.distributed import first_goes_ahead, is_first, joined
 from trainer.run.evaluate import evaluate
 from trainer.run.evaluation_mode import evaluation_mode
 from trainer.run.log import Log
+from trainer.run.stop import StopSignals
 from trainer.run.watch import held_out_losses
 from trainer.start import is_published, start_model
 from trainer.step.batch_loss import BatchLoss
@@ -166,28 +167,31 @@ class _Run:
         self.n_steps = learning.epochs * material.stream.steps_per_epoch if steps is None else steps
 
     def go(self) -> None:
-        """Take all remaining steps; the state is saved every few minutes and on Ctrl-C."""
+        """Take all remaining steps; the state is saved every few minutes, and on Ctrl-C and SIGTERM."""
         recipe, progress = self._recipe, self._progress
         advance = self._display.stage("Training", self.n_steps)
         advance(progress.step)
         saved = time.monotonic()
-        try:
-            for batch in self._material.stream.upcoming(progress.step, self.n_steps):
-                if progress.step % recipe.run.watch_every == 0:
-                    self._watch()
-                self._step(batch)
-                advance(1)
-                if time.monotonic() - saved > 60 * recipe.run.checkpoint_minutes:
+        with StopSignals(next(self._model.parameters()).device) as signals:
+            try:
+                for batch in self._material.stream.upcoming(progress.step, self.n_steps):
+                    if progress.step % recipe.run.watch_every == 0:
+                        self._watch()
+                    with signals.deferred():
+                        self._step(batch)
+                    advance(1)
+                    if time.monotonic() - saved > 60 * recipe.run.checkpoint_minutes:
+                        self._save()
+                        saved = time.monotonic()
+                    every = recipe.run.evaluate_every
+                    if every and progress.step % every == 0 and progress.step < self.n_steps:
+                        self.evaluate()
+                self._watch()
+            except KeyboardInterrupt:
+                with signals.deferred():
                     self._save()
-                    saved = time.monotonic()
-                every = recipe.run.evaluate_every
-                if every and progress.step % every == 0 and progress.step < self.n_steps:
-                    self.evaluate()
-        except KeyboardInterrupt:
+                raise
             self._save()
-            raise
-        self._watch()
-        self._save()
 
     def evaluate(self) -> None:
         """Log nDCG@10 on the BEIR folders of the recipe."""
@@ -219,10 +223,12 @@ class _Run:
         return folder
 
     def _learned_config(self) -> ModelConfig:
-        """The configuration with the learned whitening, and spans at least as long as the texts of training."""
+        """The configuration with the learned whitening and prefixes; its spans cover at least a text of training."""
         config = self._model.config
         spans = config.span_tokens and max(config.span_tokens, self._recipe.batches.max_tokens)
-        return replace(config, statistics=self._head.config(), span_tokens=spans)
+        query, document = self._material.prefixes.of_checkpoint
+        statistics = self._head.config()
+        return replace(config, statistics=statistics, span_tokens=spans, query_prefix=query, document_prefix=document)
 
     def _step(self, batch: Batch) -> None:
         started = time.monotonic()

@@ -24,6 +24,11 @@ from trainer.recipe import load_recipe
 from trainer.run.checkpoint import Progress, load_state, save_state
 from trainer.run.log import read_log
 from trainer.run.plot import draw_run
+from trainer.run.stop import exit_code
+from trainer.run.watch import held_out_losses
+from trainer.step.batch_loss import BatchLoss
+from trainer.step.token_weights import TokenWeights
+from trainer.step.whitening_head import WhiteningHead
 from trainer.train import starting_model, train
 
 TOPICS = ["cat", "dog", "water", "moon", "engine", "bread", "river", "stone"]
@@ -154,6 +159,47 @@ def test_killed_and_resumed_it_ends_like_undisturbed(recipe_file, tmp_path):
     assert last == expected
 
 
+def losses_of(folder):
+    rows = map(json.loads, (folder / "log.jsonl").read_text().splitlines())
+    return [(row["step"], row["loss"]) for row in rows if "loss" in row]
+
+
+@pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGTERM])
+def test_a_signal_inside_the_optimizer_neither_loses_nor_repeats_a_step(recipe_file, tmp_path, monkeypatch, number):
+    changes = {"learning.steps": "5", "model.dropout": "0.1"}
+    whole = load_recipe(recipe_file, {**changes, "run.out": str(tmp_path / "whole")})
+    train(whole, Silent())
+    stopped = load_recipe(recipe_file, {**changes, "run.out": str(tmp_path / "stopped")})
+    original, calls = torch.optim.AdamW.step, []
+
+    def step(self):
+        original(self)
+        calls.append(number)
+        if len(calls) == 3:
+            signal.raise_signal(number)
+
+    with monkeypatch.context() as patch:
+        patch.setattr(torch.optim.AdamW, "step", step)
+        with pytest.raises(KeyboardInterrupt) as stop:
+            train(stopped, Silent())
+    assert exit_code(stop.value) == 128 + number and len(calls) == 3
+    assert signal.getsignal(signal.SIGTERM) is signal.SIG_DFL
+    train(stopped, Silent(), resume=True)
+    assert losses_of(stopped.run.out) == losses_of(whole.run.out)
+
+
+def test_a_terminated_command_saves_its_state_and_exits_with_143(recipe_file, tmp_path):
+    settings = [f"--set=run.out={tmp_path / 'out'}", "--set=learning.epochs=400", "--set=run.watch_every=100000"]
+    process = subprocess.Popen([sys.executable, "-m", "cdesearch", "train", str(recipe_file), *settings])
+    log = tmp_path / "out" / "log.jsonl"
+    while not log.exists() or log.read_text().count('"loss"') < 3:
+        time.sleep(0.02)
+        assert process.poll() is None
+    process.terminate()
+    assert process.wait() == 143
+    assert torch.load(tmp_path / "out" / "state.pt")["step"] == losses_of(tmp_path / "out")[-1][0]
+
+
 def test_a_resume_with_another_recipe_names_the_difference(recipe_file, tmp_path):
     changes = {"run.out": str(tmp_path / "out"), "learning.steps": "2"}
     train(load_recipe(recipe_file, changes), Silent())
@@ -214,6 +260,36 @@ def test_a_joint_model_is_made_for_the_rows_that_it_was_trained_with(recipe_file
     changes = {"model.start": str(joint_checkpoint), "batches.context_size": "5", "learning.steps": "1"}
     recipe = load_recipe(recipe_file, {**changes, "run.out": str(tmp_path / "out")})
     assert load_encoder(train(recipe, Silent())).context_size == 5
+
+
+def test_the_checkpoint_has_the_prefixes_that_the_model_was_trained_with(recipe_file, tmp_path):
+    changes = {
+        "run.out": str(tmp_path / "out"),
+        "learning.steps": "1",
+        "data.prefixes": '{ pairs = ["find the ", "dog "] }',
+    }
+    encoder = load_encoder(train(load_recipe(recipe_file, changes), Silent()))
+    assert (encoder.config.query_prefix, encoder.config.document_prefix) == ("find the ", "dog ")
+
+
+def test_held_out_losses_tell_the_context_of_the_batch_from_a_disjoint_one(recipe_file, tmp_path):
+    changes = {"run.out": str(tmp_path / "out"), "learning.steps": "3", "batches.context": "cluster"}
+    recipe = load_recipe(recipe_file, changes)
+    train(recipe, Silent())
+    first, last = [row["held_out"] for row in read_log(recipe.run.out) if "held_out" in row]
+    assert first.keys() == last.keys() == {"true", "random", "null", "batch"}
+    assert len(set(last.values())) == 4
+    assert "batch context" in draw_run(recipe.run.out).read_text()
+    model = starting_model(recipe.model)
+    batches = prepare_material(recipe, model, make_tokenizer(), Silent()).held_out
+    own = prepare_material(
+        load_recipe(recipe_file, {"run.out": str(tmp_path / "own")}), model, make_tokenizer(), Silent()
+    )
+    loss = BatchLoss(WhiteningHead(model.config.statistics), model.config.document_weight, 0.05)
+    weights = TokenWeights(model.config.backbone.vocabulary, [0, 1, 2, 3], torch.device("cpu"))
+    disjoint, same = (held_out_losses(model, loss, weights, some, 16) for some in (batches, own.held_out))
+    assert disjoint["batch"] == pytest.approx(same["true"]) and disjoint["null"] == pytest.approx(same["null"])
+    assert disjoint["true"] != pytest.approx(same["true"], abs=1e-4)
 
 
 def test_a_loss_that_is_no_number_stops_the_run(recipe_file, tmp_path):

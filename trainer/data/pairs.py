@@ -9,7 +9,7 @@ import json
 import re
 from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from dataclasses import asdict, dataclass, field
+from dataclasses import asdict, dataclass, field, replace
 from hashlib import blake2b
 from pathlib import Path
 from typing import Any
@@ -147,8 +147,9 @@ def prepare(
 
     `groups` holds a pattern for a domain; only pairs whose `group` begins with it are used.
 
-    Left out and counted are empty texts, exact duplicates, queries of the BEIR folders in `keep_out`, and documents of
-    which a quarter of the 13-word shingles occur in the texts of those folders.
+    Left out and counted are empty texts, exact duplicates, queries of the BEIR folders in `keep_out`, documents of
+    which a quarter of the 13-word shingles occur in the texts of those folders, and shorter documents that have the
+    words of a whole text. A pair stays when only hard negatives of it are such documents, but loses these negatives.
     """
     folder.mkdir(parents=True, exist_ok=True)
     leaks: _Leaks | None = None
@@ -179,7 +180,10 @@ def _write(pairs: Iterable[Pair], out: Path, leaks: "_Leaks") -> dict[str, int]:
             if reason:
                 dropped[reason] += 1
                 continue
-            waiting.append(asdict(pair))
+            negatives = tuple(text for text in pair.negatives if not leaks.in_texts(text))
+            if n_leaks := len(pair.negatives) - len(negatives):
+                dropped["leak among hard negatives"] += n_leaks
+            waiting.append(asdict(replace(pair, negatives=negatives)))
             if len(waiting) == ROWS:
                 writer.write_batch(pa.RecordBatch.from_pylist(waiting, SCHEMA))
                 waiting.clear()
@@ -203,20 +207,35 @@ class _Leaks:
     def __init__(self, folders: Sequence[Path]) -> None:
         self._queries: set[str] = set()
         self._shingles: set[int] = set()
+        self._short: set[str] = set()  # words of texts without shingles
         for folder in folders:
             for text in read_queries(folder).values():
-                self._queries.add(" ".join(_words(text)))
+                self._queries.add(_joined(text))
             for text in read_texts(folder / "corpus.jsonl").values():
                 self._shingles |= _shingles(text)
+                # A text counts with its title, which read_texts puts before it, and without.
+                self._short |= {_joined(part) for part in (text, text.partition("\n")[2]) if _is_short(part)}
 
     def holds(self, pair: Pair) -> bool:
         """Whether training on this pair would be training on a test."""
+        return bool(self._queries) and (_joined(pair.query) in self._queries or self.in_texts(pair.document))
+
+    def in_texts(self, document: str) -> bool:
+        """Whether a document of training is, or resembles, a text of an evaluation set."""
         if not self._queries:
             return False
-        if " ".join(_words(pair.query)) in self._queries:
-            return True
-        shingles = _shingles(pair.document)
-        return len(shingles & self._shingles) >= LEAK * len(shingles) if shingles else False
+        shingles = _shingles(document)
+        if not shingles:
+            return _joined(document) in self._short
+        return len(shingles & self._shingles) >= LEAK * len(shingles)
+
+
+def _joined(text: str) -> str:
+    return " ".join(_words(text))
+
+
+def _is_short(text: str) -> bool:
+    return 0 < len(_words(text)) < SHINGLE
 
 
 def _words(text: str) -> list[str]:

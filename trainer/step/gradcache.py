@@ -98,7 +98,7 @@ class GradCache:
 
     def _first_stage(self, batch: Batch) -> tuple[Tensor, list[_Piece]]:
         """First-stage vectors (J, d) without gradient; zeros where nothing reads them."""
-        context = batch.documents.take(batch.context)
+        context = batch.context_texts
         if not batch.is_contextual or not self._reads_context:
             return torch.zeros(len(context), self._model.config.backbone.dimension, device=self._device), []
         return self._run(context, self._first_stage_vectors, keep=not self._freeze_first_stage)

@@ -30,7 +30,7 @@ def full_graph(model, head, batch, micro_batch, precision=torch.float32):
         return torch.cat([network(part) for _, part in parts])[order.argsort()]
 
     stage, make_weights = model.second_stage, weights_of(head, batch)
-    context = batch.documents.take(batch.context)
+    context = batch.documents.take(batch.context) if batch.context_tokens is None else batch.context_tokens
     with torch.autocast("cpu", precision, enabled=half):
         vectors = embed(context, lambda part: model.first_stage(part.ids, part.mask).float())
         prepared = None if stage.joint else stage.cache(vectors, batch.is_null)
@@ -78,6 +78,20 @@ def test_the_cache_gives_the_full_graphs_gradient(attention, first_stage, micro_
         states.append(torch.get_rng_state())
     assert_same(*results)
     assert torch.equal(*states), "what comes after the step draws the same random numbers"
+
+
+@pytest.mark.parametrize("attention", ["cached", "joint"])
+@pytest.mark.parametrize("n_context", [4, 15])
+def test_a_context_disjoint_from_the_batch_has_the_full_graphs_gradient(attention, n_context):
+    other = make_batch(n_context).queries
+    batch = replace(make_batch(), context_tokens=other, is_null=torch.arange(n_context) == 1)
+    config, results = replace(TINY, context_attention=attention), []
+    for run in (full_graph, cached):
+        model, head = make_student(config)
+        results.append(run(model, head, batch, 5))
+    assert_same(*results)
+    model, head = make_student(config)
+    assert cached(model, head, make_batch(), 5)[0] != pytest.approx(results[1][0], abs=1e-4)
 
 
 def test_a_batch_without_context_trains_the_null_vector_and_not_the_first_stage():
