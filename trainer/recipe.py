@@ -37,6 +37,7 @@ class ModelChoice(_Section):
     contextual: bool = True  # false: the biencoder baseline, trained by the same code
     gated_attention: bool = True  # false: the context acts through whitening alone, at no cost per token
     context_attention: Literal["cached", "one_softmax", "joint"] = "cached"
+    context_sink: bool = True  # cached: a slot of value zero, by which a text can read nothing in the context
     first_stage: Literal["own", "shared"] = "own"
     freeze_first_stage: bool = False
     freeze_tokens: bool = True  # the token embeddings: the start has seen far more pairs than a run has

@@ -31,6 +31,7 @@ def start_model(
     *,
     first_stage: Literal["own", "shared"] = "shared",
     context_attention: Literal["cached", "one_softmax", "joint"] = "cached",
+    context_sink: bool = False,
     n_layers: int | None = None,
 ) -> ContextualModel:
     """The start model from a BERT sentence-transformers folder; raises ModelError. With `n_layers`, its first ones.
@@ -42,6 +43,8 @@ def start_model(
         shapes,
         first_stage=first_stage,
         context_attention=context_attention,
+        context_sink=context_sink,
+        log_gates=context_attention == "one_softmax",
         context_norm_eps=CONTEXT_NORM_EPS,
         max_tokens=shapes.n_positions,
         span_tokens=_span_tokens(source),

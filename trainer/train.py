@@ -37,6 +37,7 @@ from trainer.step.parameter_groups import clip_by_group, make_optimizer, paramet
 from trainer.step.token_weights import TokenWeights
 from trainer.step.whitening_head import WhiteningHead
 
+FIRST_WEIGHT = 0.01  # of a context in the text's own softmax
 NULL_TEXTS = 256  # whose mean first-stage vector is the null vector at the start
 
 
@@ -80,16 +81,19 @@ def starting_model(choice: ModelChoice) -> ContextualModel:
             choice.start,
             first_stage=choice.first_stage if reads_context else "shared",
             context_attention=choice.context_attention,
+            context_sink=reads_context and choice.context_attention == "cached" and choice.context_sink,
             n_layers=choice.n_layers,
         )
     else:
         model = load_checkpoint(choice.start)
         if reads_context:
             _check_shape(choice, model.config)
-    with torch.no_grad():
-        if model.second_stage.gates_are_zero or not reads_context:
-            for gate in model.second_stage.gates:
-                gate.fill_(math.atanh(choice.gate) if reads_context else 0.0)
+    stage = model.second_stage
+    if stage.gates_are_zero or not reads_context:
+        # In one softmax, the gradient of a gate is proportional to its weight, so it cannot start at zero.
+        least = FIRST_WEIGHT if model.config.context_attention == "one_softmax" else 0.0
+        for cross_attention in stage.cross_attention:
+            cross_attention.set_weight(max(choice.gate, least) if reads_context else 0.0)
     for module in model.modules():
         if isinstance(module, nn.Dropout):
             module.p = choice.dropout
@@ -117,6 +121,7 @@ def _check_shape(choice: ModelChoice, config: ModelConfig) -> None:
         "context_attention": config.context_attention,
         "first_stage": config.first_stage,
         "n_layers": config.backbone.n_layers,
+        "context_sink": config.context_sink,
     }
     for key, value in shape.items():
         if key in choice.model_fields_set and getattr(choice, key) not in (None, value):

@@ -32,7 +32,7 @@ RANGES: Mapping[str, tuple[float, float]] = {  # of every number: minimum and ma
     "format": (FORMAT, FORMAT),
 }
 # Fields that config.json leaves out at their default: files without them have the same meaning and fingerprint as ever.
-OPTIONAL = frozenset({"context_norm_eps"})
+OPTIONAL = frozenset({"context_norm_eps", "log_gates", "context_sink"})
 
 
 @dataclass(frozen=True, slots=True)
@@ -73,6 +73,8 @@ class ModelConfig:
     statistics: StatisticsConfig = StatisticsConfig()
     context_attention: Literal["joint", "cached", "one_softmax"] = "cached"
     context_from: int = 1  # cached: the first layer with gated cross-attention to the context
+    log_gates: bool = False  # one_softmax: gates are logarithms of the context's weight, not tanh of it
+    context_sink: bool = False  # cached: a learned slot of value zero in the softmax over the context
     context_norm_eps: float | None = None  # eps of the layer norm over the context rows; None: the backbone's
     first_stage: Literal["own", "shared"] = "own"  # shared: the second stage's backbone without context
     context_size: int = 512
@@ -83,6 +85,11 @@ class ModelConfig:
     document_prefix: str = ""
     weights_hash: str = ""
     format: int = FORMAT
+
+    @property
+    def null_slots(self) -> int:
+        """How many slots the null context has: as many as any context where their number changes the vectors."""
+        return self.context_size if self.context_attention == "joint" or self.context_sink else 1
 
     def save(self, folder: Path) -> None:
         """Write `config.json`."""
@@ -121,6 +128,9 @@ class ModelConfig:
             )
         if min(self.max_tokens, self.span_tokens or self.max_tokens) > backbone.n_positions:
             raise ModelError(f"{file} reads more tokens at once than its {backbone.n_positions} positions.", AGAIN)
+        for name, attention in (("context_sink", "cached"), ("log_gates", "one_softmax")):
+            if getattr(self, name) and self.context_attention != attention:
+                raise ModelError(f"{file} has {name}, which only {attention} context attention has.", AGAIN)
 
 
 def _is_default(config: ModelConfig, field: Field[Any]) -> bool:
@@ -155,9 +165,9 @@ def _is_possible(name: str, kind: Any, value: Any) -> bool:
             return False
         number: float = value
         return minimum <= number <= maximum
-    if not isinstance(value, str) or not _is_utf8(value):
-        return False
-    return kind is str or value in get_args(kind)
+    if kind is bool:
+        return isinstance(value, bool)
+    return isinstance(value, str) and _is_utf8(value) and (kind is str or value in get_args(kind))
 
 
 def _is_utf8(text: str) -> bool:

@@ -56,7 +56,7 @@ def embed_context(
     Where every gate is zero, the texts are not embedded, for nothing reads them.
     """
     if context is None or not model.reads_context:
-        vectors = torch.zeros(max(1, model.prefix_rows), model.config.backbone.dimension, device=device)
+        vectors = torch.zeros(model.config.null_slots, model.config.backbone.dimension, device=device)
     else:
         vectors = torch.cat([model.first_stage(part.ids, part.mask) for part in _parts(context, micro_batch, device)])
     is_null = torch.full((len(vectors),), context is None, device=device)

@@ -75,9 +75,8 @@ class ContextualModel(nn.Module):
         """Pooled (B, d) and unit vectors (B, d) of texts (B, T) in a context (J, d), or else in the null context."""
         d = self.config.backbone.dimension
         if context_vectors is None:
-            slots = self.config.context_size if self.second_stage.joint else 1
-            context_vectors = weights.new_zeros(slots, d)
-            is_null = torch.ones(slots, dtype=torch.bool, device=weights.device)
+            context_vectors = weights.new_zeros(self.config.null_slots, d)
+            is_null = torch.ones(self.config.null_slots, dtype=torch.bool, device=weights.device)
         if is_null is None:
             is_null = torch.zeros(len(context_vectors), dtype=torch.bool, device=weights.device)
         context = self.prepare_context(context_vectors, is_null, self.cache(context_vectors, is_null))

@@ -18,7 +18,15 @@ def test_the_default_model_keeps_its_configuration_and_with_it_its_fingerprint(t
     assert eps == config.backbone.norm_eps == 1e-12
 
 
-@pytest.mark.parametrize("changes", [{"context_norm_eps": 1e-5}, {}])
+@pytest.mark.parametrize(
+    "changes",
+    [
+        {"context_norm_eps": 1e-5},
+        {"context_sink": True},
+        {"context_attention": "one_softmax", "log_gates": True},
+        {},
+    ],
+)
 def test_a_configuration_is_loaded_as_it_was_saved(tmp_path, changes):
     config = replace(TINY, **changes)
     config.save(tmp_path)
@@ -26,7 +34,9 @@ def test_a_configuration_is_loaded_as_it_was_saved(tmp_path, changes):
     assert set(changes) <= json.loads((tmp_path / "config.json").read_text()).keys()
 
 
-@pytest.mark.parametrize(("name", "value"), [("context_norm_eps", "x"), ("context_norm_eps", True)])
+@pytest.mark.parametrize(
+    ("name", "value"), [("context_norm_eps", "x"), ("context_norm_eps", True), ("context_sink", 1), ("log_gates", None)]
+)
 def test_an_optional_field_of_another_type_is_refused(tmp_path, name, value):
     TINY.save(tmp_path)
     values = json.loads((tmp_path / "config.json").read_text())
@@ -40,3 +50,10 @@ def test_the_context_norm_has_the_eps_of_the_configuration():
     assert own.eps == 1e-5
     backbones = replace(TINY.backbone, norm_eps=1e-7)
     assert make_model(replace(TINY, backbone=backbones)).second_stage.context_norm.eps == 1e-7
+
+
+@pytest.mark.parametrize("changes", [{"context_attention": "joint", "context_sink": True}, {"log_gates": True}])
+def test_an_option_of_another_kind_of_attention_is_refused(tmp_path, changes):
+    replace(TINY, **changes).save(tmp_path)
+    with pytest.raises(ModelError, match="context attention has"):
+        ModelConfig.load(tmp_path)
