@@ -363,7 +363,7 @@ def test_a_full_disk_keeps_the_last_state(recipe_file, tmp_path):
 
 
 def test_two_processes_train_like_one(recipe_file, tmp_path):
-    changes = {"learning.steps": "5", "run.watch_every": "2"}
+    changes = {"learning.steps": "5", "run.watch_every": "2", "run.patience": "9", "batches.context": "cluster"}
     one = load_recipe(recipe_file, {**changes, "run.out": str(tmp_path / "one")})
     train(one, Silent())
     settings = [f"--set={name}={value}" for name, value in {**changes, "run.out": tmp_path / "two"}.items()]
