@@ -69,7 +69,7 @@ class Batches(_Section):
 class Learning(_Section):
     """Steps, rates and loss."""
 
-    steps: int | None = None  # None: as many as `epochs` epochs have
+    steps: int | None = None  # None: as many as `epochs` epochs have; both can be raised on resume
     epochs: int = 1
     rate: float = 2e-5
     context_rate: float = 1e-3  # of the gated attention, the context projection and the null vector
@@ -94,6 +94,7 @@ class Run(_Section):
     surrogate: Path | None = None  # any model that `cdesearch index --model` takes; None: the start
     checkpoint_minutes: float = 5.0
     watch_every: int = 100  # steps between the held-out losses with true, random and null context
+    patience: int | None = None  # stop after so many held-out losses in a row without a new lowest; None: never
     evaluate: list[Path] = []  # BEIR folders
     evaluate_every: int | None = None  # steps; None: only before and after training
 

@@ -22,8 +22,8 @@ from trainer.data.material import Material, prepare_material
 from trainer.data.training_batch import Batch, tokenize
 from trainer.export import export
 from trainer.recipe import ModelChoice, Recipe
-from trainer.run.checkpoint import Progress, load_state, save_state
-from trainer.run.distributed import first_goes_ahead, is_first, joined
+from trainer.run.checkpoint import Progress, load_best, load_state, save_best, save_state
+from trainer.run.distributed import first_goes_ahead, highest, is_first, joined
 from trainer.run.evaluate import evaluate
 from trainer.run.evaluation_mode import evaluation_mode
 from trainer.run.log import Log
@@ -170,6 +170,9 @@ class _Run:
         )
         steps = learning.steps
         self.n_steps = learning.epochs * material.stream.steps_per_epoch if steps is None else steps
+        self._modules: dict[str, nn.Module] = {"model": model, "head": head}
+        self._watched = -1  # the step of the last held-out losses
+        _check_length(recipe, progress, material, self.n_steps)
 
     def go(self) -> None:
         """Take all remaining steps; the state is saved every few minutes, and on Ctrl-C and SIGTERM."""
@@ -182,6 +185,8 @@ class _Run:
                 for batch in self._material.stream.upcoming(progress.step, self.n_steps):
                     if progress.step % recipe.run.watch_every == 0:
                         self._watch()
+                        if self._has_stopped_improving():
+                            break
                     with signals.deferred():
                         self._step(batch)
                     advance(1)
@@ -214,18 +219,31 @@ class _Run:
             self._display.note(f"step {self._progress.step}: {name} nDCG@10 {figures}")
 
     def finish(self) -> Path:
-        """Export the model with its learned whitening; the folder appears whole or not at all."""
+        """Export the model with its learned whitening, and as `best` that of the lowest held-out loss.
+
+        Each folder appears whole or not at all.
+        """
         folder = self._recipe.run.out / "checkpoint"
         if not is_first():
             return folder
+        self._export(folder)
+        best, progress = folder.with_name("best"), self._progress
+        if math.isfinite(progress.best_loss):
+            load_best(self._recipe.run.out, self._modules)
+            self._display.note(f"The held-out loss was lowest at step {progress.best_step}: {progress.best_loss:.4f}")
+            self._export(best)
+        else:
+            shutil.rmtree(best, ignore_errors=True)  # of an earlier run
+        return folder
+
+    def _export(self, folder: Path) -> None:
         self._display.note(f"Writing {folder}")
         self._model.config = self._learned_config()
-        unfinished = folder.with_name("checkpoint.new")
+        unfinished = folder.with_name(f"{folder.name}.new")
         shutil.rmtree(unfinished, ignore_errors=True)
         export(self._model, self._recipe.model.start / "tokenizer.json", unfinished)
         shutil.rmtree(folder, ignore_errors=True)
         unfinished.replace(folder)
-        return folder
 
     def _learned_config(self) -> ModelConfig:
         """The configuration with the learned whitening and prefixes; its spans cover at least a text of training."""
@@ -272,20 +290,42 @@ class _Run:
             group["lr"] = group["peak"] * factor
 
     def _watch(self) -> None:
-        if not self._material.held_out or not is_first():
+        if not self._material.held_out or not is_first() or self._watched == self._progress.step:
             return
+        self._watched = self._progress.step
         loss = replace(self._loss, teacher_weight=0.0)
         micro_batch = self._recipe.learning.micro_batch
         losses = held_out_losses(self._model, loss, self._weights, self._material.held_out, micro_batch)
         self._write_log({"held_out": losses, "head": self._head.numbers()})
         figures = ", ".join(f"{name} {value:.4f}" for name, value in losses.items())
         self._display.note(f"step {self._progress.step}: held-out loss with context {figures}")
+        if losses["true"] < self._progress.best_loss:
+            self._progress.best_step, self._progress.best_loss = self._progress.step, losses["true"]
+            save_best(self._recipe.run.out, self._modules)
+            self._save()  # so that the state on disk agrees with the best weights
+
+    def _has_stopped_improving(self) -> bool:
+        run, progress = self._recipe.run, self._progress
+        if run.patience is None:
+            return False
+        stopped = is_first() and progress.step - progress.best_step >= run.patience * run.watch_every
+        return bool(highest(stopped, next(self._model.parameters()).device))  # others do not compute held-out losses
 
     def _save(self) -> None:
-        modules: dict[str, nn.Module] = {"model": self._model, "head": self._head}
         if is_first():
-            save_state(self._recipe.run.out, self._recipe, self._progress, modules, self._optimizer)
+            save_state(self._recipe.run.out, self._recipe, self._progress, self._modules, self._optimizer)
 
     def _write_log(self, figures: dict[str, Any]) -> None:
         if self._log is not None:
             self._log.write(self._progress.step, self._progress.seconds, figures)
+
+
+def _check_length(recipe: Recipe, progress: Progress, material: Material, n_steps: int) -> None:
+    """Raise InputError where the run is already longer than its recipe, or where its patience has nothing to watch."""
+    if progress.step > n_steps:
+        raise InputError(
+            f"{recipe.run.out} has taken {progress.step} steps, and the recipe has {n_steps}.",
+            "Raise learning.steps, or run without --resume.",
+        )
+    if recipe.run.patience is not None and not material.held_out:
+        raise InputError("run.patience needs held-out losses, but no pairs are held out.", "Raise data.held_out.")

@@ -159,6 +159,48 @@ def test_killed_and_resumed_it_ends_like_undisturbed(recipe_file, tmp_path):
     assert last == expected
 
 
+def test_a_resumed_run_can_take_more_steps_but_not_fewer(recipe_file, tmp_path):
+    changes = {"run.out": str(tmp_path / "out"), "learning.steps": "3"}
+    train(load_recipe(recipe_file, changes), Silent())
+    train(load_recipe(recipe_file, {**changes, "learning.steps": "5"}), Silent(), resume=True)
+    assert [step for step, _ in losses_of(tmp_path / "out")] == [1, 2, 3, 4, 5]
+    with pytest.raises(InputError, match=r"has taken 5 steps, and the recipe has 4\."):
+        train(load_recipe(recipe_file, {**changes, "learning.steps": "4"}), Silent(), resume=True)
+
+
+def test_the_checkpoint_with_the_lowest_held_out_loss_is_kept(recipe_file, tmp_path):
+    """At this rate the model soon gets worse than it was."""
+    changes = {"run.watch_every": "1", "learning.steps": "10", "learning.rate": "0.3", "learning.warmup": "2"}
+    recipe = load_recipe(recipe_file, {**changes, "run.out": str(tmp_path / "out")})
+    last = train(recipe, Silent())
+    watched = {row["step"]: row["held_out"]["true"] for row in read_log(recipe.run.out) if "held_out" in row}
+    best = min(watched, key=watched.get)
+    assert best < 10
+    state = torch.load(recipe.run.out / "state.pt")
+    assert (state["step"], state["best_step"], state["best_loss"]) == (10, best, watched[best])
+    model = load_checkpoint(last.with_name("best"))
+    loss = BatchLoss(WhiteningHead(model.config.statistics), model.config.document_weight, 0.05)
+    weights = TokenWeights(model.config.backbone.vocabulary, [0, 1, 2, 3], torch.device("cpu"))
+    held_out = prepare_material(recipe, model, make_tokenizer(), Silent()).held_out
+    found = held_out_losses(model, loss, weights, held_out, 16)["true"]
+    assert abs(found - watched[best]) < 1e-3 < watched[10] - watched[best], (best, watched)
+
+
+def test_a_run_stops_when_its_held_out_loss_no_longer_falls(recipe_file, tmp_path):
+    changes = {"run.watch_every": "2", "learning.rate": "0.3", "learning.warmup": "2", "run.patience": "2"}
+    recipe = load_recipe(recipe_file, {**changes, "run.out": str(tmp_path / "out")})
+    train(recipe, Silent())
+    watched = {row["step"]: row["held_out"]["true"] for row in read_log(recipe.run.out) if "held_out" in row}
+    best = min(watched, key=watched.get)
+    assert max(watched) == best + 4 == losses_of(recipe.run.out)[-1][0]
+    train(recipe, Silent(), resume=True)
+    assert losses_of(recipe.run.out)[-1][0] == best + 4
+    with pytest.raises(InputError, match=r"run\.patience needs held-out losses"):
+        train(
+            load_recipe(recipe_file, {**changes, "data.held_out": "0.0", "run.out": str(tmp_path / "none")}), Silent()
+        )
+
+
 def losses_of(folder):
     rows = map(json.loads, (folder / "log.jsonl").read_text().splitlines())
     return [(row["step"], row["loss"]) for row in rows if "loss" in row]
@@ -218,6 +260,32 @@ def test_a_resume_of_another_version_is_refused(recipe_file, tmp_path):
     torch.save(state | {"recipe": json.dumps(values)}, tmp_path / "state.pt")
     with pytest.raises(InputError, match=r"another version of cdesearch, with other settings \(model\.doors\)"):
         load_state(tmp_path, recipe, modules, optimizer)
+
+
+def test_prepared_data_can_be_moved_to_another_machine(recipe_file, tmp_path, monkeypatch):
+    """There, paths and times of files are others, and so are the last bits of vectors that were computed again."""
+
+    def batches_of(machine):
+        changes = {"data.pairs": f'["{machine}/pairs.jsonl"]', "data.keep_out": f'["{machine}/beir"]'}
+        recipe = load_recipe(recipe_file, {**changes, "run.out": f"{machine}/out", "run.work": f"{machine}/work"})
+        stream = prepare_material(recipe, starting_model(recipe.model), make_tokenizer(), Silent()).stream
+        return [stream.batch(step).documents.ids.tolist() for step in range(4)]
+
+    here, there = tmp_path / "here", tmp_path / "there"
+    here.mkdir()
+    shutil.copyfile(recipe_file.parent / "pairs.jsonl", here / "pairs.jsonl")
+    shutil.copytree(recipe_file.parent / "beir", here / "beir")
+    expected = batches_of(here)
+    here.rename(there)
+    os.utime(there / "pairs.jsonl", (1, 1))
+    for file in (there / "work" / "surrogate").glob("*.npy"):
+        np.save(file, np.load(file) * np.float32(1 + 1e-6))
+    monkeypatch.setattr("trainer.data.pairs.read_pairs", lambda *_: pytest.fail("read again"))
+    monkeypatch.setattr("trainer.data.material.cluster_pairs", lambda *_: pytest.fail("clustered again"))
+    assert batches_of(there) == expected
+    (there / "beir" / "queries.jsonl").write_text('{"_id": "q", "text": "another"}')
+    with pytest.raises(pytest.fail.Exception, match="read again"):
+        batches_of(there)
 
 
 @pytest.mark.parametrize("kind", ["closed_checkpoint", "joint_checkpoint"])
@@ -330,7 +398,7 @@ def test_a_full_disk_keeps_the_last_state(recipe_file, tmp_path):
 
 
 def test_two_processes_train_like_one(recipe_file, tmp_path):
-    changes = {"learning.steps": "5", "run.watch_every": "2"}
+    changes = {"learning.steps": "5", "run.watch_every": "2", "run.patience": "9", "batches.context": "cluster"}
     one = load_recipe(recipe_file, {**changes, "run.out": str(tmp_path / "one")})
     train(one, Silent())
     settings = [f"--set={name}={value}" for name, value in {**changes, "run.out": tmp_path / "two"}.items()]

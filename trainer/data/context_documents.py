@@ -59,7 +59,8 @@ class ContextDocuments:
         """The indices of those `texts` that are documents of the domain."""
         wanted = _digests(texts)
         found = np.minimum(np.searchsorted(self._digests, wanted), len(self._digests) - 1)
-        return found[self._digests[found] == wanted]
+        indices: NDArray[np.int64] = found[self._digests[found] == wanted]
+        return indices
 
 
 def _digests(texts: Sequence[str]) -> NDArray[np.uint64]:

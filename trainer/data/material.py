@@ -12,7 +12,7 @@ from cdesearch.encode.encoder import Encoder, Role
 from cdesearch.encode.load import load_encoder
 from cdesearch.models.contextual.model import ContextualModel
 from cdesearch.progress import Display
-from trainer.data.cluster import Clusters, cluster_documents, kept_clusters, sparse_vectors
+from trainer.data.cluster import Clusters, cluster_documents, cluster_pairs, kept_clusters, sparse_vectors
 from trainer.data.context_documents import ContextDocuments
 from trainer.data.lexical import LexicalScores
 from trainer.data.pairs import Domain, domain_files, prepare
@@ -150,6 +150,7 @@ def _surrogates(
             negatives=vectors(name, [text for row in negatives[name] for text in row], "document"),
             first_negative=np.cumsum([0, *map(len, negatives[name])])[:-1],
             lexical=lexical(name, domain),
+            fingerprint=encoder.fingerprint,
         )
         for name, domain in domains.items()
     }
@@ -163,7 +164,8 @@ def _surrogate_encoder(recipe: Recipe, model: ContextualModel, tokenizer: Tokeni
     frozen = start_model(recipe.model.start) if is_published(recipe.model.start) else model
     device = next(model.parameters()).device
     config = replace(frozen.config, max_tokens=limit)
-    return Encoder(config, tokenizer, TorchRuntime(frozen, device), f"{frozen.weights_hash()} {limit}")
+    fingerprint = f"{frozen.weights_hash()} {limit}{config.query_prefix}{config.document_prefix}"
+    return Encoder(config, tokenizer, TorchRuntime(frozen, device), fingerprint)
 
 
 def _clusters(recipe: Recipe, domain: Domain, known: Surrogate) -> Clusters:
@@ -171,9 +173,15 @@ def _clusters(recipe: Recipe, domain: Domain, known: Surrogate) -> Clusters:
         return cluster_documents(ids, known.queries, known.documents)
     if not recipe.batches.clustered:
         return unclustered(len(domain))
-    queries, documents = known.queries, known.documents
-    if recipe.batches.sparse:
-        columns = domain.column("query"), domain.column("document")
-        queries, documents = sparse_vectors(*columns, recipe.batches.components or SPARSE_COMPONENTS, recipe.run.seed)
-    batches, folder = recipe.batches, _work(recipe) / "clusters"
-    return kept_clusters(folder, queries, documents, batches.cluster_size, recipe.run.seed, batches.components)
+    batches, seed = recipe.batches, recipe.run.seed
+    columns = domain.column("query"), domain.column("document")
+
+    def make() -> Clusters:
+        vectors = known.queries, known.documents
+        if batches.sparse:
+            vectors = sparse_vectors(*columns, batches.components or SPARSE_COMPONENTS, seed)
+        return cluster_pairs(*vectors, batches.cluster_size, seed, batches.components)
+
+    source = "sparse" if batches.sparse else known.fingerprint
+    settings = f"{len(domain)} {batches.cluster_size} {seed} {batches.components} {source}"
+    return kept_clusters(_work(recipe) / "clusters", [settings, *columns[0], *columns[1]], make)

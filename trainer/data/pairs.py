@@ -5,6 +5,7 @@ prepare(files, folder, keep_out)  ->  Domain, Domain, ...
 """
 
 import gzip
+import hashlib
 import json
 import re
 from collections import Counter
@@ -24,6 +25,7 @@ from trainer.run.atomic_file import write_whole
 
 ROWS = 4096  # pairs written at once; bounds memory
 SHINGLE = 13  # words
+RULES = 2  # the version of what is left out; another number makes stored pairs anew
 LEAK = 0.25  # share of a document's shingles in an evaluation corpus from which on it is a leak
 
 SCHEMA = pa.schema(
@@ -143,7 +145,9 @@ def _questions(row: Mapping[str, Any], location: str) -> Iterator[Pair]:
 def prepare(
     files: Sequence[Path], folder: Path, keep_out: Sequence[Path] = (), groups: Mapping[str, str] | None = None
 ) -> list[Domain]:
-    """The usable pairs of each file, stored in `folder`; a file that has not changed is not read again.
+    """The usable pairs of each file, stored in `folder` by contents: a file that has not changed is not parsed again.
+
+    `folder` can be copied to another machine together with the files, wherever they are there.
 
     `groups` holds a pattern for a domain; only pairs whose `group` begins with it are used.
 
@@ -154,10 +158,10 @@ def prepare(
     folder.mkdir(parents=True, exist_ok=True)
     leaks: _Leaks | None = None
     domains = []
+    kept_out = [_file_digest(path / name) for path in keep_out for name in ("queries.jsonl", "corpus.jsonl")]
     for file in files:
-        stat = file.stat()
         group = (groups or {}).get(_stem(file), "")
-        stamp = [str(file), stat.st_size, stat.st_mtime_ns, [str(path) for path in keep_out], group, SCHEMA.names]
+        stamp = [RULES, _file_digest(file), kept_out, group, SCHEMA.names]
         key = blake2b(json.dumps(stamp).encode(), digest_size=8).hexdigest()
         made = folder / f"{_stem(file)}-{key}.arrow"
         counts = made.with_suffix(".json")
@@ -168,6 +172,14 @@ def prepare(
         table = pa.ipc.open_file(pa.memory_map(str(made))).read_all()
         domains.append(Domain(_stem(file), table, json.loads(counts.read_text(encoding="utf-8"))))
     return domains
+
+
+def _file_digest(file: Path) -> str:
+    try:
+        with file.open("rb") as opened:
+            return hashlib.file_digest(opened, "blake2b").hexdigest()
+    except OSError as error:
+        raise SourceError(f"{file} cannot be read ({error.strerror}).", "Check the recipe's paths.") from None
 
 
 def _write(pairs: Iterable[Pair], out: Path, leaks: "_Leaks") -> dict[str, int]:

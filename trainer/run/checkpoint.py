@@ -1,5 +1,6 @@
 """The state of a run on disk: everything that the next step depends on."""
 
+import math
 import os
 from dataclasses import dataclass
 from pathlib import Path
@@ -13,14 +14,18 @@ from cdesearch.errors import InputError, StorageError
 from trainer.recipe import Recipe, differences
 
 STATE = "state.pt"
+BEST = "best.pt"
+MAY_CHANGE = ("learning.steps", "learning.epochs", "run.patience")  # on resume
 
 
 @dataclass(slots=True)
 class Progress:
-    """The steps taken, and the seconds that they took."""
+    """The steps taken, the seconds that they took, and the lowest held-out loss so far."""
 
     step: int = 0
     seconds: float = 0.0
+    best_step: int = 0
+    best_loss: float = math.inf
 
 
 def save_state(
@@ -34,12 +39,30 @@ def save_state(
         "recipe": recipe.model_dump_json(),
         "step": progress.step,
         "seconds": progress.seconds,
+        "best_step": progress.best_step,
+        "best_loss": progress.best_loss,
         "optimizer": optimizer.state_dict(),
         "random": torch.get_rng_state(),
         "cuda": torch.cuda.get_rng_state_all() if torch.cuda.is_available() else [],
         **{name: module.state_dict() for name, module in modules.items()},
     }
-    fresh = folder / f"{STATE}.new"
+    _write(folder / STATE, state)
+
+
+def save_best(folder: Path, modules: dict[str, nn.Module]) -> None:
+    """Write the weights with the lowest held-out loss so far; raises StorageError."""
+    _write(folder / BEST, {name: module.state_dict() for name, module in modules.items()})
+
+
+def load_best(folder: Path, modules: dict[str, nn.Module]) -> None:
+    """Restore the weights that `save_best` wrote last."""
+    state: dict[str, Any] = torch.load(folder / BEST, map_location="cpu", weights_only=True)
+    for name, module in modules.items():
+        module.load_state_dict(state[name])
+
+
+def _write(target: Path, state: dict[str, Any]) -> None:
+    fresh = target.with_name(f"{target.name}.new")
     try:
         with fresh.open("wb") as file:
             torch.save(state, file)
@@ -49,10 +72,10 @@ def save_state(
         fresh.unlink(missing_ok=True)
         reason = error.strerror if isinstance(error, OSError) else "its disk may be full"
         raise StorageError(
-            f"The state cannot be written to {folder} ({reason}); the previous state is kept.",
+            f"The state cannot be written to {target.parent} ({reason}); the previous state is kept.",
             "Free some space and run again with --resume.",
         ) from error
-    fresh.replace(folder / STATE)
+    fresh.replace(target)
 
 
 def load_state(
@@ -70,6 +93,7 @@ def load_state(
             f"{folder} was started by another version of cdesearch, with other settings ({wrong}).",
             "Resume with that version, or set another run.out.",
         ) from None
+    changed = [change for change in changed if not change.startswith(MAY_CHANGE)]
     if changed:
         raise InputError(
             f"{folder} was started with another recipe: {'; '.join(changed)}.",
@@ -81,4 +105,5 @@ def load_state(
     torch.set_rng_state(state["random"])
     if torch.cuda.is_available() and state["cuda"]:
         torch.cuda.set_rng_state_all(state["cuda"])
-    return Progress(state["step"], state["seconds"])
+    best = state.get("best_step", 0), state.get("best_loss", math.inf)  # states of older versions have neither
+    return Progress(state["step"], state["seconds"], *best)

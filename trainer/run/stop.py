@@ -60,7 +60,7 @@ class StopSignals:
         if received:
             _stop(received)
 
-    def _receive(self, number: int, frame: FrameType | None) -> None:
+    def _receive(self, number: int, _frame: FrameType | None) -> None:
         if self._defers or world() > 1:
             self._received = number
         else:
