@@ -14,10 +14,11 @@ if TYPE_CHECKING:
     from cdesearch.api import OpenIndex, build, open
     from cdesearch.encode.embedder import Embedder
     from cdesearch.errors import CdesearchError
+    from cdesearch.search.result import SearchResult
     from cdesearch.store.schema import Chunk, Hit
 
 __version__ = "0.1.0"
-__all__ = ["CdesearchError", "Chunk", "Embedder", "Hit", "OpenIndex", "__version__", "build", "open"]
+__all__ = ["CdesearchError", "Chunk", "Embedder", "Hit", "OpenIndex", "SearchResult", "__version__", "build", "open"]
 
 _HOMES = {
     "CdesearchError": "cdesearch.errors",
@@ -25,6 +26,7 @@ _HOMES = {
     "Embedder": "cdesearch.encode.embedder",
     "Hit": "cdesearch.store.schema",
     "OpenIndex": "cdesearch.api",
+    "SearchResult": "cdesearch.search.result",
     "build": "cdesearch.api",
     "open": "cdesearch.api",
 }

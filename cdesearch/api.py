@@ -3,6 +3,8 @@
 from importlib.metadata import entry_points
 from os import PathLike
 from pathlib import Path
+from types import TracebackType
+from typing import Self
 
 from cdesearch.encode.load import Device
 from cdesearch.errors import InputError
@@ -17,6 +19,18 @@ class OpenIndex:
 
     def __init__(self, searcher: Searcher) -> None:
         self._searcher = searcher
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, traceback: TracebackType | None
+    ) -> None:
+        self.close()
+
+    def close(self) -> None:
+        """End the threads that search. A `with` block does that as well."""
+        self._searcher.close()
 
     @property
     def index(self) -> Index:

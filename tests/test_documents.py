@@ -6,7 +6,14 @@ from pathlib import Path
 import pytest
 
 REPOSITORY = Path(__file__).parents[1]
-DOCUMENTS = ("README.md", "ARCHITECTURE.md", "CONTRIBUTING.md", "CHANGELOG.md", "SECURITY.md")
+DOCUMENTS = (
+    "README.md",
+    "ARCHITECTURE.md",
+    "CONTRIBUTING.md",
+    "CHANGELOG.md",
+    "SECURITY.md",
+    "cdesearch/default_model/README.md",
+)
 PACKAGES = ("cdesearch", "indexer", "trainer", "benchmarks")
 PATH = re.compile(rf"(?:{'|'.join((*PACKAGES, 'tests', 'examples'))})/[\w./-]*")
 LONGEST_LINE = 100

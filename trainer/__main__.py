@@ -2,7 +2,8 @@
 
     python -m trainer RECIPE [--resume] [--minutes N] [--set section.key=value]...
 
-Exit codes: 0 when the run or its slot of N minutes is complete, 2 for bad input, 70 for a defect, 130 for Ctrl-C.
+Exit codes: 0 when the run or its slot of N minutes is complete, 2 for bad input, 70 for a defect, 130 for Ctrl-C
+and 143 for SIGTERM.
 """
 
 import argparse
@@ -83,6 +84,7 @@ def _train(options: argparse.Namespace, started: float) -> int:
     recipe = load_recipe(options.recipe, dict(options.set))
     from trainer.run.checkpoint import STATE
     from trainer.run.plain_lines import PlainLines
+    from trainer.run.stop import exit_code
     from trainer.run.time_limit import OutOfTime, TimeLimit
     from trainer.train import train
 
@@ -96,9 +98,9 @@ def _train(options: argparse.Namespace, started: float) -> int:
     except OutOfTime:
         print(f"The {options.minutes:g} minutes are over. To continue: {_again(options)}", file=sys.stderr)
         return DONE
-    except KeyboardInterrupt:
+    except KeyboardInterrupt as error:
         print(f"Stopped. To continue: {_again(options)}", file=sys.stderr)
-        return INTERRUPTED
+        return exit_code(error)
     print(f"The checkpoint is in {folder}. Next: cdesearch index FOLDER --model {folder}", file=sys.stderr)
     return DONE
 

@@ -21,6 +21,7 @@ def train(
     from cdesearch.progress import shown_on_stderr
     from trainer.recipe import load_recipe
     from trainer.run.plot import draw_run
+    from trainer.run.stop import exit_code
     from trainer.train import train as run
 
     settings = load_recipe(recipe, dict(map(_assignment, set_ or [])))
@@ -29,9 +30,9 @@ def train(
             folder = run(settings, display, resume=resume)
             if plot:
                 display.note(f"Written to {draw_run(settings.run.out)}")
-    except KeyboardInterrupt:
+    except KeyboardInterrupt as error:
         print("Stopped. The state is saved: the same command with --resume continues.", file=sys.stderr)
-        raise typer.Exit(130) from None
+        raise typer.Exit(exit_code(error)) from None
     print(f"Next: cdesearch index FOLDER --model {folder}", file=sys.stderr)
 
 

@@ -26,7 +26,9 @@ class Data:
     groups: dict[str, str] = field(default_factory=dict)
     cap: int | None = None  # pairs of a domain, drawn at random; None: all
     held_out: float = 0.02  # share of each domain's pairs, for the held-out losses
-    # Domain to its query and document prefix; default: the model's.
+    # Of queries and documents, in training and checkpoint; None: the start's.
+    prefix: tuple[str, str] | None = None
+    # Domain to its own query and document prefix in training.
     prefixes: dict[str, tuple[str, str]] = field(default_factory=dict)
 
 
@@ -38,10 +40,11 @@ class ModelChoice:
     contextual: bool = True  # false: the biencoder baseline, trained by the same code
     gated_attention: bool = True  # false: the context acts through whitening alone, at no cost per token
     context_attention: Literal["cached", "one_softmax", "joint"] = "cached"
+    context_sink: bool = True  # cached: a slot of value zero, by which a text can read nothing in the context
     first_stage: Literal["own", "shared"] = "own"
     freeze_first_stage: bool = False
     freeze_tokens: bool = True  # the token embeddings: the start has seen far more pairs than a run has
-    gate: float = 0.2  # tanh of the gates to the context at the start, where they are zero in the start model
+    gate: float = 0.0  # tanh of the gates to the context at the start, where they are zero in the start model
     dropout: float = 0.0
     n_layers: int | None = None  # None: all layers of the start
     # The keys that the recipe sets.
@@ -54,6 +57,7 @@ class Batches:
 
     size: int = 128
     context_size: int = 128
+    context: Literal["batch", "cluster"] = "batch"  # what gated attention reads: the batch, or others of its clusters
     max_tokens: int = 128
     hard_negatives: int = 0
     clustered: bool = True  # false: batches are drawn from a domain at random
@@ -72,14 +76,15 @@ class Batches:
 class Learning:
     """Steps, rates and loss."""
 
-    steps: int | None = None  # None: as many as `epochs` epochs have
+    steps: int | None = None  # None: as many as `epochs` epochs have; both can be raised on resume
     epochs: int = 1
     rate: float = 2e-5
     context_rate: float = 1e-3  # of the gated attention, the context projection and the null vector
+    gate_rate: float = 1e-2  # of the gates, which have to move by about 1 from their start at 0
     head_rate: float = 1e-3  # of the four numbers of the whitening
     warmup: int = 100
     decay: float = 0.01
-    clip: float = 1.0
+    clip: float = 1.0  # gradient norm of each group of parameters: backbone, context, gates, head
     temperature: float = 0.05
     teacher_weight: float = 0.0  # weight of the soft labels of the fused surrogate in the loss
     teacher_temperature: float = 0.05
@@ -98,6 +103,7 @@ class Run:
     checkpoint_minutes: float = 5.0
     small_state: bool = False  # true: store the state in fp16, in half the bytes; training continues almost alike
     watch_every: int = 100  # steps between the held-out losses with true, random and null context
+    patience: int | None = None  # stop after so many held-out losses in a row without a new lowest; None: never
     evaluate: list[Path] = field(default_factory=list)  # BEIR folders
     evaluate_every: int | None = None  # steps; None: only before and after training
 
@@ -139,11 +145,24 @@ def _found(paths: list[Path]) -> list[Path]:
 def check_recipe(values: dict[str, Any], file: Path) -> Recipe:
     """Validate sections and keys; raises InputError that names `file` and the nearest known key."""
     try:
-        return parse(Recipe, values)
+        recipe = parse(Recipe, values)
     except SchemaError as error:
         # An unknown key comes first: it is often the reason why another one is missing.
         worst = min(error.problems, key=lambda found: found.known is None)
         raise InputError(f"{file}: {_explained(worst)}.", "See trainer/recipe.py for every key.") from None
+    if _filter_masks_every_error(recipe):
+        raise InputError(
+            f"{file}: with the dense filter, eps {recipe.batches.eps:g} and the start as surrogate, every document that"
+            " the start ranks above the right one is masked, so that nothing is left to learn.",
+            "Set run.surrogate to another model, or batches.eps to 0.1.",
+        )
+    return recipe
+
+
+def _filter_masks_every_error(recipe: Recipe) -> bool:
+    """Whether the filter of false negatives masks all documents that the start model ranks wrongly."""
+    own = recipe.run.surrogate in (None, recipe.model.start)
+    return own and recipe.batches.filter == "dense" and recipe.batches.eps <= 0
 
 
 def recipe_to_json(recipe: Recipe) -> str:

@@ -21,20 +21,31 @@ from cdesearch.models.published_fields import read_fields
 from cdesearch.models.published_weights import read_weights
 from trainer.export import export
 
+# A null vector of zeros, through a layer norm with the backbones' eps of 1e-12, has a gradient of 1e4 and more.
+CONTEXT_NORM_EPS = 1e-5
+NULL_DEVIATION = 0.3  # of the null vector's values, about that of a first-stage vector's
+
 
 def start_model(
     source: Path,
     *,
     first_stage: Literal["own", "shared"] = "shared",
     context_attention: Literal["cached", "one_softmax", "joint"] = "cached",
+    context_sink: bool = False,
     n_layers: int | None = None,
 ) -> ContextualModel:
-    """The start model from a BERT sentence-transformers folder; raises ModelError. With `n_layers`, its first ones."""
+    """The start model from a BERT sentence-transformers folder; raises ModelError. With `n_layers`, its first ones.
+
+    The null vector is random. A training run replaces it by the mean first-stage vector of its texts.
+    """
     backbone, shapes = _read_bert(source, n_layers)
     config = ModelConfig(
         shapes,
         first_stage=first_stage,
         context_attention=context_attention,
+        context_sink=context_sink,
+        log_gates=context_attention == "one_softmax",
+        context_norm_eps=CONTEXT_NORM_EPS,
         max_tokens=shapes.n_positions,
         span_tokens=_span_tokens(source),
     )
@@ -52,6 +63,7 @@ def start_model(
                 cross_attention.key_value.bias.copy_(block.attention.qkv.bias[d:])
         stage.context_projection.weight.copy_(torch.eye(d))
         stage.context_projection.bias.zero_()
+        stage.null.normal_(std=NULL_DEVIATION, generator=torch.Generator().manual_seed(0))
     return model.eval()
 
 

@@ -19,22 +19,28 @@ from cdesearch.models.config import ModelConfig
 from cdesearch.models.contextual.model import ContextualModel, load_checkpoint
 from cdesearch.progress import Display, Silent
 from trainer.data.material import Material, prepare_material
-from trainer.data.training_batch import Batch
+from trainer.data.training_batch import Batch, tokenize
 from trainer.export import export
 from trainer.missing import missing_libraries
 from trainer.recipe import ModelChoice, Recipe
-from trainer.run.checkpoint import Progress, load_state, save_state
-from trainer.run.distributed import first_goes_ahead, is_first, joined
+from trainer.run.checkpoint import Progress, load_best, load_state, save_best, save_state
+from trainer.run.distributed import first_goes_ahead, highest, is_first, joined
 from trainer.run.evaluate import evaluate
 from trainer.run.evaluation_mode import evaluation_mode
 from trainer.run.log import Log
+from trainer.run.stop import StopSignals
 from trainer.run.time_limit import NO_LIMIT, LimitedDisplay, OutOfTime, TimeLimit
 from trainer.run.watch import held_out_losses
 from trainer.start import is_published, start_model
 from trainer.step.batch_loss import BatchLoss
 from trainer.step.gradcache import GradCache, LossFn
+from trainer.step.null_vector import start_null_vector
+from trainer.step.parameter_groups import clip_by_group, make_optimizer, parameter_groups, total_norm
 from trainer.step.token_weights import TokenWeights
 from trainer.step.whitening_head import WhiteningHead
+
+FIRST_WEIGHT = 0.01  # of a context in the text's own softmax
+NULL_TEXTS = 256  # whose mean first-stage vector is the null vector at the start
 
 
 def train(recipe: Recipe, display: Display, *, resume: bool = False, limit: TimeLimit = NO_LIMIT) -> Path:
@@ -58,7 +64,11 @@ def train(recipe: Recipe, display: Display, *, resume: bool = False, limit: Time
         head = WhiteningHead(model.config.statistics).to(device)
         with first_goes_ahead():
             material = prepare_material(recipe, model, tokenizer, LimitedDisplay(display, limit))
-        optimizer = _optimizer(recipe, model, head)
+        if not resume and _context_is_untrained(recipe.model, model):
+            texts = material.out_of_domain_texts[:: max(1, len(material.out_of_domain_texts) // NULL_TEXTS)]
+            sample = tokenize(tokenizer, texts, model.config.document_prefix, recipe.batches.max_tokens)
+            start_null_vector(model, sample, recipe.learning.micro_batch)
+        optimizer = make_optimizer(parameter_groups(model, head), recipe.learning)
         modules: dict[str, nn.Module] = {"model": model, "head": head}
         progress = load_state(out, recipe, modules, optimizer) if resume else Progress()
         run = _Run(recipe, model, head, tokenizer, optimizer, material, progress, display)
@@ -77,16 +87,19 @@ def starting_model(choice: ModelChoice) -> ContextualModel:
             choice.start,
             first_stage=choice.first_stage if reads_context else "shared",
             context_attention=choice.context_attention,
+            context_sink=reads_context and choice.context_attention == "cached" and choice.context_sink,
             n_layers=choice.n_layers,
         )
     else:
         model = load_checkpoint(choice.start)
         if reads_context:
             _check_shape(choice, model.config)
-    with torch.no_grad():
-        if model.second_stage.gates_are_zero or not reads_context:
-            for gate in model.second_stage.gates:
-                gate.fill_(math.atanh(choice.gate) if reads_context else 0.0)
+    stage = model.second_stage
+    if stage.gates_are_zero or not reads_context:
+        # In one softmax, the gradient of a gate is proportional to its weight, so it cannot start at zero.
+        least = FIRST_WEIGHT if model.config.context_attention == "one_softmax" else 0.0
+        for cross_attention in stage.cross_attention:
+            cross_attention.set_weight(max(choice.gate, least) if reads_context else 0.0)
     for module in model.modules():
         if isinstance(module, nn.Dropout):
             module.p = choice.dropout
@@ -101,12 +114,20 @@ def starting_model(choice: ModelChoice) -> ContextualModel:
     return model.train()
 
 
+def _context_is_untrained(choice: ModelChoice, model: ContextualModel) -> bool:
+    """Whether the null vector is to be trained and no training has used it before."""
+    stage = model.second_stage
+    is_new = is_published(choice.start) or stage.gates_are_zero or not bool(stage.null.any())
+    return is_new and stage.null.requires_grad
+
+
 def _check_shape(choice: ModelChoice, config: ModelConfig) -> None:
     """Raise InputError where a recipe asks for another shape than its checkpoint has."""
     shape = {
         "context_attention": config.context_attention,
         "first_stage": config.first_stage,
         "n_layers": config.backbone.n_layers,
+        "context_sink": config.context_sink,
     }
     for key, value in shape.items():
         if key in choice.set_keys and getattr(choice, key) not in (None, value):
@@ -143,6 +164,7 @@ class _Run:
         special = sorted(tokenizer.get_added_tokens_decoder())
         self._weights = TokenWeights(model.config.backbone.vocabulary, special, device)
         learning = recipe.learning
+        self._groups = parameter_groups(model, head)
         self._loss = BatchLoss(head, model.config.document_weight, learning.temperature, learning.teacher_weight)
         precision = torch.bfloat16 if learning.precision == "bf16" else torch.float32
         self._cache = GradCache(
@@ -154,31 +176,39 @@ class _Run:
         )
         steps = learning.steps
         self.n_steps = learning.epochs * material.stream.steps_per_epoch if steps is None else steps
+        self._modules: dict[str, nn.Module] = {"model": model, "head": head}
+        self._watched = -1  # the step of the last held-out losses
+        _check_length(recipe, progress, material, self.n_steps)
 
     def go(self, limit: TimeLimit) -> None:
-        """Take all remaining steps; the state is saved every few minutes, on Ctrl-C and at the limit."""
+        """Take all remaining steps; the state is saved every few minutes, on Ctrl-C and SIGTERM, and at the limit."""
         recipe, progress = self._recipe, self._progress
         advance = self._display.stage("Training", self.n_steps)
         advance(progress.step)
         saved = time.monotonic()
-        try:
-            for batch in self._material.stream.upcoming(progress.step, self.n_steps):
-                if progress.step % recipe.run.watch_every == 0:
-                    self._watch()
-                self._step(batch)
-                advance(1)
-                if time.monotonic() - saved > 60 * recipe.run.checkpoint_minutes:
+        with StopSignals(next(self._model.parameters()).device) as signals:
+            try:
+                for batch in self._material.stream.upcoming(progress.step, self.n_steps):
+                    if progress.step % recipe.run.watch_every == 0:
+                        self._watch()
+                        if self._has_stopped_improving():
+                            break
+                    with signals.deferred():
+                        self._step(batch)
+                    advance(1)
+                    if time.monotonic() - saved > 60 * recipe.run.checkpoint_minutes:
+                        self._save()
+                        saved = time.monotonic()
+                    every = recipe.run.evaluate_every
+                    if every and progress.step % every == 0 and progress.step < self.n_steps:
+                        self.evaluate()
+                    limit.check()
+                self._watch()
+            except (KeyboardInterrupt, OutOfTime):
+                with signals.deferred():
                     self._save()
-                    saved = time.monotonic()
-                every = recipe.run.evaluate_every
-                if every and progress.step % every == 0 and progress.step < self.n_steps:
-                    self.evaluate()
-                limit.check()
-        except (KeyboardInterrupt, OutOfTime):
+                raise
             self._save()
-            raise
-        self._watch()
-        self._save()
 
     def evaluate(self) -> None:
         """Log nDCG@10 on the BEIR folders of the recipe."""
@@ -196,24 +226,39 @@ class _Run:
             self._display.note(f"step {self._progress.step}: {name} nDCG@10 {figures}")
 
     def finish(self) -> Path:
-        """Export the model with its learned whitening; the folder appears whole or not at all."""
+        """Export the model with its learned whitening, and as `best` that of the lowest held-out loss.
+
+        Each folder appears whole or not at all.
+        """
         folder = self._recipe.run.out / "checkpoint"
         if not is_first():
             return folder
+        self._export(folder)
+        best, progress = folder.with_name("best"), self._progress
+        if math.isfinite(progress.best_loss):
+            load_best(self._recipe.run.out, self._modules)
+            self._display.note(f"The held-out loss was lowest at step {progress.best_step}: {progress.best_loss:.4f}")
+            self._export(best)
+        else:
+            shutil.rmtree(best, ignore_errors=True)  # of an earlier run
+        return folder
+
+    def _export(self, folder: Path) -> None:
         self._display.note(f"Writing {folder}")
         self._model.config = self._learned_config()
-        unfinished = folder.with_name("checkpoint.new")
+        unfinished = folder.with_name(f"{folder.name}.new")
         shutil.rmtree(unfinished, ignore_errors=True)
         export(self._model, self._recipe.model.start / "tokenizer.json", unfinished)
         shutil.rmtree(folder, ignore_errors=True)
         unfinished.replace(folder)
-        return folder
 
     def _learned_config(self) -> ModelConfig:
-        """The configuration with the learned whitening, and spans at least as long as the texts of training."""
+        """The configuration with the learned whitening and prefixes; its spans cover at least a text of training."""
         config = self._model.config
         spans = config.span_tokens and max(config.span_tokens, self._recipe.batches.max_tokens)
-        return replace(config, statistics=self._head.config(), span_tokens=spans)
+        query, document = self._material.prefixes.of_checkpoint
+        statistics = self._head.config()
+        return replace(config, statistics=statistics, span_tokens=spans, query_prefix=query, document_prefix=document)
 
     def _step(self, batch: Batch) -> None:
         started = time.monotonic()
@@ -227,15 +272,14 @@ class _Run:
                 f"The loss is {loss} at step {self._progress.step}.",
                 f"The last good checkpoint is in {self._recipe.run.out}; lower learning.rate and --resume.",
             )
-        trained = [parameter for group in self._optimizer.param_groups for parameter in group["params"]]
-        norm = float(nn.utils.clip_grad_norm_(trained, self._recipe.learning.clip))
+        norms = clip_by_group(self._groups, self._recipe.learning.clip)
         self._optimizer.step()
         seconds = time.monotonic() - started
         self._progress.step += 1
         self._progress.seconds += seconds
         speed = len(batch.queries) / seconds
-        figures = {"loss": loss, "accuracy": output.accuracy.item(), "norm": norm, "pairs_per_second": speed}
-        self._write_log(figures)
+        figures = {"loss": loss, "accuracy": output.accuracy.item(), "pairs_per_second": speed}
+        self._write_log({**figures, "norm": total_norm(norms), "norms": norms})
         self._display.detail(
             f"step {self._progress.step}  loss {loss:.3f}  accuracy {output.accuracy.item():.2f}  {speed:.0f} pairs/s"
         )
@@ -253,39 +297,42 @@ class _Run:
             group["lr"] = group["peak"] * factor
 
     def _watch(self) -> None:
-        if not self._material.held_out or not is_first():
+        if not self._material.held_out or not is_first() or self._watched == self._progress.step:
             return
+        self._watched = self._progress.step
         loss = replace(self._loss, teacher_weight=0.0)
         micro_batch = self._recipe.learning.micro_batch
         losses = held_out_losses(self._model, loss, self._weights, self._material.held_out, micro_batch)
         self._write_log({"held_out": losses, "head": self._head.numbers()})
         figures = ", ".join(f"{name} {value:.4f}" for name, value in losses.items())
         self._display.note(f"step {self._progress.step}: held-out loss with context {figures}")
+        if losses["true"] < self._progress.best_loss:
+            self._progress.best_step, self._progress.best_loss = self._progress.step, losses["true"]
+            save_best(self._recipe.run.out, self._modules)
+            self._save()  # so that the state on disk agrees with the best weights
+
+    def _has_stopped_improving(self) -> bool:
+        run, progress = self._recipe.run, self._progress
+        if run.patience is None:
+            return False
+        stopped = is_first() and progress.step - progress.best_step >= run.patience * run.watch_every
+        return bool(highest(stopped, next(self._model.parameters()).device))  # others do not compute held-out losses
 
     def _save(self) -> None:
-        modules: dict[str, nn.Module] = {"model": self._model, "head": self._head}
         if is_first():
-            save_state(self._recipe.run.out, self._recipe, self._progress, modules, self._optimizer)
+            save_state(self._recipe.run.out, self._recipe, self._progress, self._modules, self._optimizer)
 
     def _write_log(self, figures: dict[str, Any]) -> None:
         if self._log is not None:
             self._log.write(self._progress.step, self._progress.seconds, figures)
 
 
-def _optimizer(recipe: Recipe, model: ContextualModel, head: WhiteningHead) -> torch.optim.Optimizer:
-    """AdamW with three rates: for pre-trained parameters, for those that read the context, and for the whitening."""
-    learning = recipe.learning
-    fresh = ("second_stage.doors", "second_stage.context_", "second_stage.null")
-    groups: dict[tuple[float, float], list[nn.Parameter]] = {}
-    for name, parameter in model.named_parameters():
-        if parameter.requires_grad:
-            peak = learning.context_rate if name.startswith(fresh) else learning.rate
-            decay = learning.decay if parameter.ndim > 1 else 0.0
-            groups.setdefault((peak, decay), []).append(parameter)
-    groups.setdefault((learning.head_rate, 0.0), []).extend(head.parameters())
-    return torch.optim.AdamW(
-        [
-            {"params": parameters, "peak": peak, "lr": peak, "weight_decay": decay}
-            for (peak, decay), parameters in groups.items()
-        ]
-    )
+def _check_length(recipe: Recipe, progress: Progress, material: Material, n_steps: int) -> None:
+    """Raise InputError where the run is already longer than its recipe, or where its patience has nothing to watch."""
+    if progress.step > n_steps:
+        raise InputError(
+            f"{recipe.run.out} has taken {progress.step} steps, and the recipe has {n_steps}.",
+            "Raise learning.steps, or run without --resume.",
+        )
+    if recipe.run.patience is not None and not material.held_out:
+        raise InputError("run.patience needs held-out losses, but no pairs are held out.", "Raise data.held_out.")

@@ -58,7 +58,7 @@ def vectors_in(
 
 
 def corpus_context(encoder: Encoder, source: Dataset, seed: int, work: Path) -> FittedContext:
-    """The context of a corpus as in an index: a sample drawn by `seed`, and whitening fitted to up to FITTED_TEXTS."""
+    """A context of a corpus with whitening fitted to up to FITTED_TEXTS; unlike an index, it samples uniformly."""
     names, texts = _sample(source, encoder.context_size, seed)
     frequencies = encoder.count_tokens(source.texts)
     sample = encoder.make_sample(names, names, encoder.context_vectors(texts), frequencies, seed)

@@ -32,7 +32,7 @@ class Fused:
         self._fusion = FUSIONS[fusion]
 
     def retrieve(self, dataset: Dataset) -> Run:
-        """Rank the candidates that cdesearch would have by the scores that it would give."""
+        """Rank as cdesearch does, but without its rule for documents in several records."""
         queries, documents = self._dense.vectors(dataset)
         sample = np.random.default_rng(0).permutation(len(documents))[:NULL_SIZE]
         run = {}

@@ -27,7 +27,7 @@ from cdesearch.errors import IndexDamagedError
 class NetworkInputs:
     """What the networks read of a context."""
 
-    vectors: Floats  # (J, d) first-stage vectors; zeros where every gate is zero, for nothing would read them
+    vectors: Floats  # (J, d) first-stage vectors; zeros where every gate is zero, because nothing reads them
     is_null: NDArray[np.bool_]  # (J,) slots that hold the null vector instead
     keys: Floats | None  # (L, J, d) of the context rows in every layer; None where every gate is zero
     values: Floats | None  # (L, J, d)
@@ -79,7 +79,7 @@ class ContextSample:
 
     @classmethod
     def load(cls, path: Path) -> "ContextSample":
-        """Read what `save` wrote; raises IndexDamagedError."""
+        """Read a file written by `save`; raises IndexDamagedError."""
         stored = _Stored.read(path)
         return cls(
             stored.sampled, stored.fingerprint, stored.inputs, Whitening.identity(stored.inputs.vectors.shape[1])
@@ -101,17 +101,17 @@ class FittedContext:
 
     @classmethod
     def load(cls, path: Path) -> "FittedContext":
-        """Read what `save` wrote; raises IndexDamagedError."""
+        """Read a file written by `save`; raises IndexDamagedError."""
         stored = _Stored.read(path, "shift", "projection")
         return cls(stored.sampled, stored.fingerprint, stored.inputs, stored.whitening)
 
 
 @dataclass(frozen=True, slots=True)
 class Context:
-    """All that an encoder knows of a corpus. Fixed when the index is built."""
+    """The complete context of a corpus. Fixed when the index is built."""
 
     sampled: SampledChunks
-    fingerprint: str  # as that of the FittedContext
+    fingerprint: str  # the fingerprint of the FittedContext it was made from
     inputs: NetworkInputs
     whitening: Whitening
     sample_vectors: Floats  # (n, d) unit vectors of sampled chunks, n <= J; in an index, as its table holds them
@@ -128,7 +128,7 @@ class Context:
 
     @classmethod
     def load(cls, path: Path) -> "Context":
-        """Read what `save` wrote; raises IndexDamagedError."""
+        """Read a file written by `save`; raises IndexDamagedError."""
         stored = _Stored.read(path, "shift", "projection", "sample_vectors")
         vectors = stored.arrays["sample_vectors"]
         return cls(stored.sampled, stored.fingerprint, stored.inputs, stored.whitening, vectors)
@@ -193,7 +193,7 @@ class _Stored:
 
 
 def _check_shapes(file: Any, size: int, further: tuple[str, ...]) -> None:
-    """Raise ValueError, before any array is read, where these are not those of a context of `size` chunks."""
+    """Raise ValueError, before any array is read, if the shapes do not fit a context of `size` chunks."""
     shapes = {name: tuple(file.get_slice(name).get_shape()) for name in file.keys()}  # noqa: SIM118 (no iterator)
     kinds = {file.get_slice(name).get_dtype() for name in shapes}
     (_, d), (vocabulary,) = shapes["vectors"], shapes["token_weights"]
@@ -216,7 +216,7 @@ def _check_values(arrays: dict[str, Any]) -> None:
 
 
 def _checked_texts(texts: Any, count: int) -> tuple[str, ...]:
-    """Raises ValueError where these are not so many texts."""
+    """The texts as a tuple; raises ValueError unless there are `count` of them."""
     if not isinstance(texts, list) or len(texts) != count or not all(isinstance(text, str) for text in texts):
         raise ValueError("its lists do not hold a text for each chunk")
     return tuple(texts)

@@ -1,4 +1,4 @@
-"""Document context: move the vectors of a document's chunks towards their mean, at no cost per token."""
+"""Document context: move the vectors of a document's chunks towards their mean, without running the model."""
 
 import numpy as np
 

@@ -223,7 +223,7 @@ class Encoder:
 
     def _null_context(self) -> NullContext:
         """The learned null vector in every slot, equal token weights, no whitening."""
-        slots = self.config.context_size if self.config.context_attention == "joint" else 1
+        slots = self.config.null_slots
         vectors, is_null = np.zeros((slots, self.dimension), np.float32), np.ones(slots, bool)
         keys, values = self._runtime.cache(vectors, is_null) or (None, None)
         weights = np.ones(self.config.backbone.vocabulary, np.float32)

@@ -1,4 +1,4 @@
-"""The seam for runtimes: what a library that computes the networks must be able to do. `backends` has two of them."""
+"""The protocol of runtimes: what a library that computes the networks must be able to do."""
 
 from typing import Protocol
 

@@ -2,7 +2,7 @@
 
 import json
 from collections.abc import Mapping
-from dataclasses import asdict, dataclass, fields
+from dataclasses import Field, asdict, dataclass, fields
 from pathlib import Path
 from typing import Any, Literal, get_args
 
@@ -24,12 +24,15 @@ RANGES: Mapping[str, tuple[float, float]] = {  # of every number: minimum and ma
     "power": (-10, 10),
     "idf_exponent": (-10, 10),
     "context_from": (0, 1_000),
+    "context_norm_eps": (0, 1),
     "context_size": (1, 1_000_000),
     "document_weight": (0, 1e6),
     "max_tokens": (1, 10_000_000),
     "span_tokens": (1, 10_000_000),
     "format": (FORMAT, FORMAT),
 }
+# Fields that config.json leaves out at their default: files without them have the same meaning and fingerprint as ever.
+OPTIONAL = frozenset({"context_norm_eps", "log_gates", "context_sink"})
 
 
 @dataclass(frozen=True, slots=True)
@@ -70,6 +73,9 @@ class ModelConfig:
     statistics: StatisticsConfig = StatisticsConfig()
     context_attention: Literal["joint", "cached", "one_softmax"] = "cached"
     context_from: int = 1  # cached: the first layer with gated cross-attention to the context
+    log_gates: bool = False  # one_softmax: gates are logarithms of the context's weight, not tanh of it
+    context_sink: bool = False  # cached: a learned slot of value zero in the softmax over the context
+    context_norm_eps: float | None = None  # eps of the layer norm over the context rows; None: the backbone's
     first_stage: Literal["own", "shared"] = "own"  # shared: the second stage's backbone without context
     context_size: int = 512
     document_weight: float = 0.6  # length of the document offset in the vectors of chunks; 0: no document context
@@ -80,9 +86,16 @@ class ModelConfig:
     weights_hash: str = ""
     format: int = FORMAT
 
+    @property
+    def null_slots(self) -> int:
+        """How many slots the null context has: as many as any context where their number changes the vectors."""
+        return self.context_size if self.context_attention == "joint" or self.context_sink else 1
+
     def save(self, folder: Path) -> None:
         """Write `config.json`."""
-        (folder / "config.json").write_text(json.dumps(asdict(self), indent=2) + "\n", encoding="utf-8")
+        unset = {field.name for field in fields(self) if field.name in OPTIONAL and _is_default(self, field)}
+        values = {name: value for name, value in asdict(self).items() if name not in unset}
+        (folder / "config.json").write_text(json.dumps(values, indent=2) + "\n", encoding="utf-8")
 
     @classmethod
     def load(cls, folder: Path) -> "ModelConfig":
@@ -115,6 +128,13 @@ class ModelConfig:
             )
         if min(self.max_tokens, self.span_tokens or self.max_tokens) > backbone.n_positions:
             raise ModelError(f"{file} reads more tokens at once than its {backbone.n_positions} positions.", AGAIN)
+        for name, attention in (("context_sink", "cached"), ("log_gates", "one_softmax")):
+            if getattr(self, name) and self.context_attention != attention:
+                raise ModelError(f"{file} has {name}, which only {attention} context attention has.", AGAIN)
+
+
+def _is_default(config: ModelConfig, field: Field[Any]) -> bool:
+    return bool(getattr(config, field.name) == field.default)
 
 
 def _parse(kind: Any, values: Any, file: Path) -> Any:
@@ -139,15 +159,15 @@ def _is_possible(name: str, kind: Any, value: Any) -> bool:
         return True  # already parsed
     if name in RANGES:
         if value is None:
-            return bool(kind == int | None)
+            return kind in (int | None, float | None)
         minimum, maximum = RANGES[name]
-        if isinstance(value, bool) or not isinstance(value, int | float if kind is float else int):
+        if isinstance(value, bool) or not isinstance(value, int if kind in (int, int | None) else int | float):
             return False
         number: float = value
         return minimum <= number <= maximum
-    if not isinstance(value, str) or not _is_utf8(value):
-        return False
-    return kind is str or value in get_args(kind)
+    if kind is bool:
+        return isinstance(value, bool)
+    return isinstance(value, str) and _is_utf8(value) and (kind is str or value in get_args(kind))
 
 
 def _is_utf8(text: str) -> bool:

@@ -1,4 +1,4 @@
-"""The seam for model families: what a kind of checkpoint must be able to do.
+"""The protocol of model families: what a kind of checkpoint must be able to do.
 
 `cdesearch.models.registry` lists the families. A new one is a module with this protocol, and one line there.
 """

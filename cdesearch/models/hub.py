@@ -88,7 +88,7 @@ def _from_cache(name: str) -> Path:
     folder = cached_folder(name)
     if folder is None:
         raise ModelError(
-            f"The model {name} is not in the cache of this computer, and only `cdesearch index` fetches models.",
+            f"The model {name} is not in the cache of this computer, and a query never downloads a model.",
             f"Run `cdesearch index PATH --model {name}`.",
         )
     return folder

@@ -14,7 +14,7 @@ Scores = NDArray[np.floating[Any]]
 
 # Chosen on half of the queries of six sets; PART_WEIGHT on other long documents. See benchmarks/results/LOG.md.
 TEXT_WEIGHT = 18.0
-PART_WEIGHT = 9.0  # where chunks are parts of a document: their vectors know their document, their words do not
+PART_WEIGHT = 9.0  # where chunks are parts of a document: vectors include document context, words do not
 NOISE_RANK = 100  # the BM25 score at this rank is noise: a word or two that many chunks share
 MIN_NULL_SIZE = 16  # context chunks; with fewer, the candidates themselves are the null distribution
 MIN_DENSE_Z = 1.0  # the least that counts as the best dense evidence: distant chunks do not make words better
@@ -33,7 +33,7 @@ class Candidates:
 
 
 class Fusion(Protocol):
-    """A way to rank candidates by both sides."""
+    """A method that combines dense and lexical scores."""
 
     def dense_depth(self, k: int) -> int:
         """How many of the nearest chunks must be candidates for `k` hits."""
@@ -48,10 +48,10 @@ class Fusion(Protocol):
 class EvidenceFusion:
     """The default: the evidence of both sides that a candidate is better than chance, added.
 
-    The dense evidence is the cosine in standard deviations from the mean of `null`, a null distribution that does not
-    depend on the query. The lexical evidence is the logarithm of the ratio of the BM25 score to the noise. It is
-    multiplied by the query's text weight, the ratio of the best lexical evidence to the best dense evidence: if no
-    chunk's words are distinctive, the vectors are right more often.
+    The dense evidence is the cosine in standard deviations from the mean of `null`, the query's cosines with the
+    context chunks. These chunks were sampled without regard to any query. The lexical evidence is the logarithm of
+    the ratio of the BM25 score to the noise. It is multiplied by the query's text weight, the ratio of the best
+    lexical evidence to the best dense evidence: if no chunk's words are distinctive, the vectors are right more often.
 
     With `documents`, half of a chunk's lexical evidence is the best of its document, and text counts for less.
     """

@@ -37,12 +37,12 @@ class Query:
 
 @dataclass(frozen=True, slots=True)
 class _Found:
-    """What one side found, with its own scores and the chunks' vectors."""
+    """The results of the dense or the lexical search, with their scores and vectors."""
 
     rows: RowIds  # (n,)
     scores: Scores  # (n,)
     vectors: Floats  # (n, d), or (n, 0) where the query did not select them
-    documents: Sequence[str]  # (n,), or empty in the same way
+    documents: Sequence[str]  # (n,), or empty if not selected
 
     @classmethod
     def from_table(cls, table: Any, score: str) -> "_Found":
@@ -62,7 +62,7 @@ class _Found:
 
 @dataclass(frozen=True, slots=True)
 class _Ranking:
-    """Row ids and scores of hits, best first. A side that was not searched has no scores."""
+    """Row ids and scores of hits, best first. A search that was not run has no scores."""
 
     rows: RowIds
     scores: Scores
@@ -140,7 +140,7 @@ class GenerationReader:
         return _Found.from_table(self._select(search, columns, limit, condition), "_distance")
 
     def _lexical_hits(self, query: Query, condition: str | None, columns: list[str]) -> _Found:
-        """The chunks that share most with the query's words, by BM25."""
+        """The chunks with the highest BM25 scores."""
         # As text, not in the query language of the full-text index.
         search = self.index.async_chunks.query().nearest_to_text(query.text, columns="text")
         limit = self._fusion.text_depth(query.k)

@@ -9,7 +9,7 @@ from cdesearch.store.schema import Hit
 
 @dataclass(frozen=True, slots=True)
 class SearchResult(Sequence[Hit]):
-    """The hits of one query, best first, and what else its user should know. A sequence of its hits."""
+    """The hits of one query, best first, with the truncation and the time. Behaves as a sequence of hits."""
 
     hits: tuple[Hit, ...]
     truncated_to: int | None = None  # tokens that the model read, where the query is longer; full text used all of it

@@ -64,8 +64,8 @@ class Searcher:
     def search(self, query: str, k: int = 10, mode: Mode = "hybrid", path: str | None = None) -> SearchResult:
         """The `k` best chunks, best first. `path` is a glob.
 
-        Raises QueryError for a query, `k`, `mode` or `path` that has no meaning and IndexStateError for an index that
-        cannot be used. Where updates have removed the generation that was open, the newest one is opened and answers.
+        Raises QueryError for an invalid query, `k`, `mode` or `path`, and IndexStateError for an index that cannot be
+        used. If updates have removed the generation that was open, the newest one is opened and answers.
         """
         started = time.perf_counter()
         _check(query, k, mode, path)

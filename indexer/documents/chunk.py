@@ -1,4 +1,4 @@
-"""Text to chunks: along the text's structure, sized in the model's tokens."""
+"""Split text into chunks along its structure, sized in the model's tokens."""
 
 from bisect import bisect_left, bisect_right
 from collections.abc import Iterator, Sequence

@@ -1,4 +1,4 @@
-"""A file to documents, by the format that its name determines."""
+"""Read a file into documents, by the format that its name determines."""
 
 from collections.abc import Iterator
 from dataclasses import replace

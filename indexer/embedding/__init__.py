@@ -1,4 +1,4 @@
-"""How does every chunk get its vector, each once and each with its document?
+"""How does every chunk get its vector?
 
 context           the sample and the whitening of a corpus on disk
 spool             chunks on their way to the model

@@ -1,4 +1,4 @@
-"""Texts to vectors, a window at a time, each text once."""
+"""Embed each text once, one window at a time."""
 
 from collections.abc import Callable, Container
 

@@ -1,4 +1,4 @@
-"""Word documents to Markdown."""
+"""Convert Word documents to Markdown."""
 
 import io
 import zipfile

@@ -1,4 +1,4 @@
-"""Jupyter notebooks to Markdown."""
+"""Convert Jupyter notebooks to Markdown."""
 
 from collections.abc import Iterator
 from typing import Any

@@ -1,4 +1,4 @@
-"""PDF to text, page by page."""
+"""Convert PDF to text, page by page."""
 
 from collections.abc import Iterator
 from typing import Any

@@ -184,7 +184,7 @@ def test_an_index_that_was_copied_without_its_times_is_sound(sound):
 
 @pytest.mark.parametrize("copied_whole", [True, False])
 def test_large_files_are_hashed_on_opening_where_their_time_has_changed(sound, monkeypatch, copied_whole):
-    monkeypatch.setattr(checksums, "HASHED_ON_OPENING", 0)
+    monkeypatch.setattr("cdesearch.store.damage.HASHED_ON_OPENING", 0)
     file = sound.path("/data/")
     content = file.read_bytes()
     file.write_bytes(content[:-1] + bytes([content[-1] ^ 1]))
@@ -197,7 +197,7 @@ def test_large_files_are_hashed_on_opening_where_their_time_has_changed(sound, m
 
 
 def test_damage_below_an_open_index_is_named_and_no_crash(sound, monkeypatch):
-    monkeypatch.setattr(checksums, "HASHED_ON_OPENING", 0)
+    monkeypatch.setattr("cdesearch.store.damage.HASHED_ON_OPENING", 0)
     for name in sound.files_of(sound.live):
         for kind in (delete, flip_a_byte, overwrite):
             searcher = Searcher(Index(sound.index), sound.encoder)
@@ -244,7 +244,7 @@ def test_where_chunks_are_damaged_the_generation_before_is_live_again_and_update
     flip_a_byte(sound.path(part))
     steps = []
     repair(sound.index, False, Silent(), steps.append)
-    assert "generation before" in steps[0]
+    assert "previous generation" in steps[0]
     assert diagnose(sound.index).is_sound
     assert {chunk for chunk, _ in sound.ask()} == {chunk for chunk, _ in sound.answers["hybrid"]}
 

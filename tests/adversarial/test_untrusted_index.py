@@ -131,7 +131,7 @@ def test_a_query_never_asks_the_network_for_the_model_of_an_index(plain, hub, tm
     assert "cdesearch trust" in unnamed.stderr and "--model" in unnamed.stderr
     assert "cdesearch index PATH --model evil/model" in named.stderr
     for run in (trusted, updated):
-        assert "only `cdesearch index` fetches models" in run.stderr
+        assert "a query never downloads a model" in run.stderr
     assert not asked
     cdesearch("index", ".", "--model", "evil/model", cwd=plain, code=2, **place)
     assert asked, "the server would have been seen"
@@ -249,7 +249,7 @@ def test_where_nothing_can_be_confirmed_for_later_the_run_says_so_and_goes_on(do
     (tmp_path / "file").write_text("")
     monkeypatch.setenv("XDG_CONFIG_HOME", str(tmp_path / "file"))
     report = build([docs], Options(index=tmp_path / "indexes" / "docs"), Silent())
-    assert report.changed and "ask for the model or folders" in str(report.note)
+    assert report.changed and "ask you to confirm the model or folders" in str(report.note)
 
 
 @pytest.mark.parametrize("text", ["{", "[]", '{"x": 7}', '{"x": {"model": 7, "folders": []}}', "[" * 100_000])

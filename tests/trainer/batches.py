@@ -1,5 +1,7 @@
 """A small batch for the trainer's tests, also for processes of their own."""
 
+from dataclasses import replace
+
 import numpy as np
 import torch
 from conftest import TINY, make_model, make_tokenizer
@@ -10,6 +12,15 @@ from trainer.step.token_weights import TokenWeights
 from trainer.step.whitening_head import WhiteningHead
 
 WORDS = ["cat", "dog", "water", "moon", "engine", "bread", "river", "stone", "light"]
+
+
+VARIANTS = {
+    "cached": TINY,
+    "sink": replace(TINY, context_sink=True),
+    "one_softmax": replace(TINY, context_attention="one_softmax"),
+    "log_gates": replace(TINY, context_attention="one_softmax", log_gates=True),
+    "joint": replace(TINY, context_attention="joint"),
+}  # every way to read a context
 
 
 def make_batch(n=12, n_null=1):

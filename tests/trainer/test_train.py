@@ -12,9 +12,11 @@ import pytest
 import torch
 from batches import make_student
 from conftest import make_tokenizer
+from random_biencoder import biencoder_folder
 
 from cdesearch.encode.load import load_encoder
 from cdesearch.errors import InputError, SourceError, StorageError, TrainingError
+from cdesearch.models.contextual.model import load_checkpoint
 from cdesearch.progress import Silent
 from trainer.data.beir import read_beir
 from trainer.data.material import prepare_material
@@ -22,6 +24,11 @@ from trainer.recipe import load_recipe
 from trainer.run.checkpoint import Progress, load_state, save_state
 from trainer.run.log import read_log
 from trainer.run.plot import draw_run
+from trainer.run.stop import exit_code
+from trainer.run.watch import held_out_losses
+from trainer.step.batch_loss import BatchLoss
+from trainer.step.token_weights import TokenWeights
+from trainer.step.whitening_head import WhiteningHead
 from trainer.train import starting_model, train
 
 TOPICS = ["cat", "dog", "water", "moon", "engine", "bread", "river", "stone"]
@@ -94,6 +101,40 @@ def test_loss_falls_held_out_ndcg_rises_and_the_checkpoint_embeds(recipe_file, t
     assert encoder.encode(["the cat"], "query", None).shape == (1, 16)
 
 
+def first_stage_mean(folder, texts):
+    model, tokenizer = load_checkpoint(folder), make_tokenizer()
+    rows = [torch.tensor([tokenizer.encode(text).ids]) for text in texts]
+    with torch.no_grad():
+        return torch.stack([model.first_stage(ids, torch.ones_like(ids))[0] for ids in rows]).mean(0)
+
+
+def test_a_new_null_vector_starts_at_the_mean_first_stage_vector_of_the_training_texts(
+    recipe_file, tmp_path, closed_checkpoint, tiny_checkpoint
+):
+    changes = {"run.out": str(tmp_path / "out"), "run.work": str(tmp_path / "work"), "learning.steps": "0"}
+    bert = biencoder_folder(tmp_path / "bert")
+    for start in (bert, closed_checkpoint):
+        recipe = load_recipe(recipe_file, {**changes, "model.start": str(start)})
+        material = prepare_material(recipe, starting_model(recipe.model), make_tokenizer(), Silent())
+        folder = train(recipe, Silent())
+        expected = first_stage_mean(folder, material.out_of_domain_texts)
+        torch.testing.assert_close(load_checkpoint(folder).second_stage.null.data, expected, atol=1e-5, rtol=1e-4)
+    # The null vector of the other checkpoint has been trained, for its gates are not zero.
+    trained = load_checkpoint(train(load_recipe(recipe_file, changes), Silent())).second_stage.null
+    assert torch.equal(trained, load_checkpoint(tiny_checkpoint).second_stage.null)
+
+
+def test_gates_open_from_zero_within_a_few_steps(recipe_file, tmp_path, closed_checkpoint):
+    changes = {"run.out": str(tmp_path / "out"), "learning.steps": "15", "model.start": str(closed_checkpoint)}
+    before, recipe = load_checkpoint(closed_checkpoint), load_recipe(recipe_file, changes)
+    assert before.second_stage.gates_are_zero
+    assert starting_model(recipe.model).second_stage.gates_are_zero, "the start is the plain biencoder"
+    stage = load_checkpoint(train(recipe, Silent())).second_stage
+    assert all(gate.tanh().abs().max() > 0.03 for gate in stage.gates)
+    norms = next(row["norms"] for row in read_log(recipe.run.out) if "norms" in row)
+    assert norms["gates"] > 0 and norms.keys() == {"backbone", "context", "gates", "head"}
+
+
 def test_killed_and_resumed_it_ends_like_undisturbed(recipe_file, tmp_path):
     changes = {"run.checkpoint_minutes": "0.0", "learning.epochs": "3", "model.dropout": "0.1"}
     whole = load_recipe(recipe_file, {**changes, "run.out": str(tmp_path / "whole")})
@@ -118,6 +159,89 @@ def test_killed_and_resumed_it_ends_like_undisturbed(recipe_file, tmp_path):
     assert last == expected
 
 
+def test_a_resumed_run_can_take_more_steps_but_not_fewer(recipe_file, tmp_path):
+    changes = {"run.out": str(tmp_path / "out"), "learning.steps": "3"}
+    train(load_recipe(recipe_file, changes), Silent())
+    train(load_recipe(recipe_file, {**changes, "learning.steps": "5"}), Silent(), resume=True)
+    assert [step for step, _ in losses_of(tmp_path / "out")] == [1, 2, 3, 4, 5]
+    with pytest.raises(InputError, match=r"has taken 5 steps, and the recipe has 4\."):
+        train(load_recipe(recipe_file, {**changes, "learning.steps": "4"}), Silent(), resume=True)
+
+
+def test_the_checkpoint_with_the_lowest_held_out_loss_is_kept(recipe_file, tmp_path):
+    """At this rate the model soon gets worse than it was."""
+    changes = {"run.watch_every": "1", "learning.steps": "10", "learning.rate": "0.3", "learning.warmup": "2"}
+    recipe = load_recipe(recipe_file, {**changes, "run.out": str(tmp_path / "out")})
+    last = train(recipe, Silent())
+    watched = {row["step"]: row["held_out"]["true"] for row in read_log(recipe.run.out) if "held_out" in row}
+    best = min(watched, key=watched.get)
+    assert best < 10
+    state = torch.load(recipe.run.out / "state.pt")
+    assert (state["step"], state["best_step"], state["best_loss"]) == (10, best, watched[best])
+    model = load_checkpoint(last.with_name("best"))
+    loss = BatchLoss(WhiteningHead(model.config.statistics), model.config.document_weight, 0.05)
+    weights = TokenWeights(model.config.backbone.vocabulary, [0, 1, 2, 3], torch.device("cpu"))
+    held_out = prepare_material(recipe, model, make_tokenizer(), Silent()).held_out
+    found = held_out_losses(model, loss, weights, held_out, 16)["true"]
+    assert abs(found - watched[best]) < 1e-3 < watched[10] - watched[best], (best, watched)
+
+
+def test_a_run_stops_when_its_held_out_loss_no_longer_falls(recipe_file, tmp_path):
+    changes = {"run.watch_every": "2", "learning.rate": "0.3", "learning.warmup": "2", "run.patience": "2"}
+    recipe = load_recipe(recipe_file, {**changes, "run.out": str(tmp_path / "out")})
+    train(recipe, Silent())
+    watched = {row["step"]: row["held_out"]["true"] for row in read_log(recipe.run.out) if "held_out" in row}
+    best = min(watched, key=watched.get)
+    assert max(watched) == best + 4 == losses_of(recipe.run.out)[-1][0]
+    train(recipe, Silent(), resume=True)
+    assert losses_of(recipe.run.out)[-1][0] == best + 4
+    with pytest.raises(InputError, match=r"run\.patience needs held-out losses"):
+        train(
+            load_recipe(recipe_file, {**changes, "data.held_out": "0.0", "run.out": str(tmp_path / "none")}), Silent()
+        )
+
+
+def losses_of(folder):
+    rows = map(json.loads, (folder / "log.jsonl").read_text().splitlines())
+    return [(row["step"], row["loss"]) for row in rows if "loss" in row]
+
+
+@pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGTERM])
+def test_a_signal_inside_the_optimizer_neither_loses_nor_repeats_a_step(recipe_file, tmp_path, monkeypatch, number):
+    changes = {"learning.steps": "5", "model.dropout": "0.1"}
+    whole = load_recipe(recipe_file, {**changes, "run.out": str(tmp_path / "whole")})
+    train(whole, Silent())
+    stopped = load_recipe(recipe_file, {**changes, "run.out": str(tmp_path / "stopped")})
+    original, calls = torch.optim.AdamW.step, []
+
+    def step(self):
+        original(self)
+        calls.append(number)
+        if len(calls) == 3:
+            signal.raise_signal(number)
+
+    with monkeypatch.context() as patch:
+        patch.setattr(torch.optim.AdamW, "step", step)
+        with pytest.raises(KeyboardInterrupt) as stop:
+            train(stopped, Silent())
+    assert exit_code(stop.value) == 128 + number and len(calls) == 3
+    assert signal.getsignal(signal.SIGTERM) is signal.SIG_DFL
+    train(stopped, Silent(), resume=True)
+    assert losses_of(stopped.run.out) == losses_of(whole.run.out)
+
+
+def test_a_terminated_command_saves_its_state_and_exits_with_143(recipe_file, tmp_path):
+    settings = [f"--set=run.out={tmp_path / 'out'}", "--set=learning.epochs=400", "--set=run.watch_every=100000"]
+    process = subprocess.Popen([sys.executable, "-m", "cdesearch", "train", str(recipe_file), *settings])
+    log = tmp_path / "out" / "log.jsonl"
+    while not log.exists() or log.read_text().count('"loss"') < 3:
+        time.sleep(0.02)
+        assert process.poll() is None
+    process.terminate()
+    assert process.wait() == 143
+    assert torch.load(tmp_path / "out" / "state.pt")["step"] == losses_of(tmp_path / "out")[-1][0]
+
+
 def test_a_resume_with_another_recipe_names_the_difference(recipe_file, tmp_path):
     changes = {"run.out": str(tmp_path / "out"), "learning.steps": "2"}
     train(load_recipe(recipe_file, changes), Silent())
@@ -136,6 +260,32 @@ def test_a_resume_of_another_version_is_refused(recipe_file, tmp_path):
     torch.save(state | {"recipe": json.dumps(values)}, tmp_path / "state.pt")
     with pytest.raises(InputError, match=r"another version of cdesearch, with other settings \(model\.doors\)"):
         load_state(tmp_path, recipe, modules, optimizer)
+
+
+def test_prepared_data_can_be_moved_to_another_machine(recipe_file, tmp_path, monkeypatch):
+    """There, paths and times of files are others, and so are the last bits of vectors that were computed again."""
+
+    def batches_of(machine):
+        changes = {"data.pairs": f'["{machine}/pairs.jsonl"]', "data.keep_out": f'["{machine}/beir"]'}
+        recipe = load_recipe(recipe_file, {**changes, "run.out": f"{machine}/out", "run.work": f"{machine}/work"})
+        stream = prepare_material(recipe, starting_model(recipe.model), make_tokenizer(), Silent()).stream
+        return [stream.batch(step).documents.ids.tolist() for step in range(4)]
+
+    here, there = tmp_path / "here", tmp_path / "there"
+    here.mkdir()
+    shutil.copyfile(recipe_file.parent / "pairs.jsonl", here / "pairs.jsonl")
+    shutil.copytree(recipe_file.parent / "beir", here / "beir")
+    expected = batches_of(here)
+    here.rename(there)
+    os.utime(there / "pairs.jsonl", (1, 1))
+    for file in (there / "work" / "surrogate").glob("*.npy"):
+        np.save(file, np.load(file) * np.float32(1 + 1e-6))
+    monkeypatch.setattr("trainer.data.pairs.read_pairs", lambda *_: pytest.fail("read again"))
+    monkeypatch.setattr("trainer.data.material.cluster_pairs", lambda *_: pytest.fail("clustered again"))
+    assert batches_of(there) == expected
+    (there / "beir" / "queries.jsonl").write_text('{"_id": "q", "text": "another"}')
+    with pytest.raises(pytest.fail.Exception, match="read again"):
+        batches_of(there)
 
 
 @pytest.mark.parametrize("kind", ["closed_checkpoint", "joint_checkpoint"])
@@ -180,6 +330,36 @@ def test_a_joint_model_is_made_for_the_rows_that_it_was_trained_with(recipe_file
     assert load_encoder(train(recipe, Silent())).context_size == 5
 
 
+def test_the_checkpoint_has_the_prefixes_that_the_model_was_trained_with(recipe_file, tmp_path):
+    changes = {
+        "run.out": str(tmp_path / "out"),
+        "learning.steps": "1",
+        "data.prefixes": '{ pairs = ["find the ", "dog "] }',
+    }
+    encoder = load_encoder(train(load_recipe(recipe_file, changes), Silent()))
+    assert (encoder.config.query_prefix, encoder.config.document_prefix) == ("find the ", "dog ")
+
+
+def test_held_out_losses_tell_the_context_of_the_batch_from_a_disjoint_one(recipe_file, tmp_path):
+    changes = {"run.out": str(tmp_path / "out"), "learning.steps": "3", "batches.context": "cluster"}
+    recipe = load_recipe(recipe_file, changes)
+    train(recipe, Silent())
+    first, last = [row["held_out"] for row in read_log(recipe.run.out) if "held_out" in row]
+    assert first.keys() == last.keys() == {"true", "random", "null", "batch"}
+    assert len(set(last.values())) == 4
+    assert "batch context" in draw_run(recipe.run.out).read_text()
+    model = starting_model(recipe.model)
+    batches = prepare_material(recipe, model, make_tokenizer(), Silent()).held_out
+    own = prepare_material(
+        load_recipe(recipe_file, {"run.out": str(tmp_path / "own")}), model, make_tokenizer(), Silent()
+    )
+    loss = BatchLoss(WhiteningHead(model.config.statistics), model.config.document_weight, 0.05)
+    weights = TokenWeights(model.config.backbone.vocabulary, [0, 1, 2, 3], torch.device("cpu"))
+    disjoint, same = (held_out_losses(model, loss, weights, some, 16) for some in (batches, own.held_out))
+    assert disjoint["batch"] == pytest.approx(same["true"]) and disjoint["null"] == pytest.approx(same["null"])
+    assert disjoint["true"] != pytest.approx(same["true"], abs=1e-4)
+
+
 def test_a_loss_that_is_no_number_stops_the_run(recipe_file, tmp_path):
     changes = {"run.out": str(tmp_path / "out"), "learning.temperature": "nan"}
     with pytest.raises(TrainingError, match="loss is nan"):
@@ -218,7 +398,7 @@ def test_a_full_disk_keeps_the_last_state(recipe_file, tmp_path):
 
 
 def test_two_processes_train_like_one(recipe_file, tmp_path):
-    changes = {"learning.steps": "5", "run.watch_every": "2"}
+    changes = {"learning.steps": "5", "run.watch_every": "2", "run.patience": "9", "batches.context": "cluster"}
     one = load_recipe(recipe_file, {**changes, "run.out": str(tmp_path / "one")})
     train(one, Silent())
     settings = [f"--set={name}={value}" for name, value in {**changes, "run.out": tmp_path / "two"}.items()]

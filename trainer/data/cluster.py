@@ -1,6 +1,6 @@
 """Clusters of similar pairs by k-means: the pseudo-domains of batches (CDE section 4.1, equation 3)."""
 
-from collections.abc import Sequence
+from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
 from hashlib import blake2b
 from importlib.util import find_spec
@@ -63,18 +63,21 @@ def cluster_pairs(
     return Clusters(assignment, centroids)
 
 
-def kept_clusters(
-    folder: Path, queries: Floats, documents: Floats, cluster_size: int, seed: int, components: int | None = None
-) -> Clusters:
-    """`cluster_pairs`, stored in `folder`, so that other runs need neither the time nor faiss."""
-    digest = blake2b(f"{queries.shape} {cluster_size} {seed} {components}".encode(), digest_size=8)
-    for vectors in (queries, documents):
-        digest.update(np.ascontiguousarray(vectors).data)
+def kept_clusters(folder: Path, made_from: Iterable[str], make: Callable[[], Clusters]) -> Clusters:
+    """The clusters that `make` returns, stored in `folder`, so that other runs need neither the time nor faiss.
+
+    `made_from` is everything that they depend on: texts, settings and the surrogate's fingerprint rather than vectors,
+    whose last bits differ between machines.
+    """
+    digest = blake2b(digest_size=8)
+    for text in made_from:
+        encoded = text.encode("utf-8", "replace")
+        digest.update(len(encoded).to_bytes(8, "little") + encoded)
     file = folder / f"{digest.hexdigest()}.npz"
     if file.exists():
         with np.load(file) as kept:
             return Clusters(kept["assignment"], kept["centroids"])
-    found = cluster_pairs(queries, documents, cluster_size, seed, components)
+    found = make()
     folder.mkdir(parents=True, exist_ok=True)
     fresh = file.with_suffix(".new.npz")
     np.savez(fresh, assignment=found.assignment, centroids=found.centroids)

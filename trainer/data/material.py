@@ -11,8 +11,10 @@ from cdesearch.encode.backends.torch import TorchRuntime
 from cdesearch.encode.encoder import Encoder, Role
 from cdesearch.models.contextual.model import ContextualModel
 from cdesearch.progress import Display
-from trainer.data.cluster import Clusters, cluster_documents, kept_clusters, sparse_vectors
+from trainer.data.cluster import Clusters, cluster_documents, cluster_pairs, kept_clusters, sparse_vectors
+from trainer.data.context_documents import ContextDocuments
 from trainer.data.pairs import Domain, domain_files, prepare
+from trainer.data.prefixes import Prefixes
 from trainer.data.random_stream import random_stream
 from trainer.data.stream import BatchStream, split, unclustered
 from trainer.data.surrogate import Surrogate, surrogate_vectors
@@ -31,16 +33,18 @@ SPARSE_COMPONENTS = 128
 
 @dataclass(frozen=True, slots=True)
 class Material:
-    """Training batches, held-out batches, and texts of another corpus."""
+    """Training batches, held-out batches, prefixes, and texts of another corpus."""
 
     stream: BatchStream
     held_out: list[Batch]
+    prefixes: Prefixes
     out_of_domain_texts: list[str]
 
 
 def prepare_material(recipe: Recipe, model: ContextualModel, tokenizer: Tokenizer, display: Display) -> Material:
     """Read pairs, compute surrogate vectors and cluster; the results are stored for runs with the same `run.work`."""
     files = [file for file in domain_files(recipe.data.pairs) if file.name.split(".")[0] not in recipe.data.leave_out]
+    prefixes = Prefixes.of_recipe(recipe.data, model.config, (file.name.split(".")[0] for file in files))
     advance = display.stage("Reading pairs", len(files))
     domains: dict[str, Domain] = {}
     for domain in prepare(files, _work(recipe), recipe.data.keep_out, recipe.data.groups):
@@ -67,16 +71,18 @@ def prepare_material(recipe: Recipe, model: ContextualModel, tokenizer: Tokenize
                 into[name] = taken, surrogates[name].take(chosen)
                 clusters[name] = _clusters(recipe, taken, into[name][1])
         advance(1)
-    prefixes = (model.config.query_prefix, model.config.document_prefix)
-    stream = _stream(recipe, parts, training, tokenizer, prefixes)
+    contexts = _contexts(recipe, held, watched) | _contexts(recipe, parts, training)
+    stream = _stream(recipe, parts, training, tokenizer, prefixes, contexts)
     held_out: list[Batch] = []
     if held:
-        other = _stream(recipe, held, watched, tokenizer, prefixes)
-        held_out = without_dropout([other.batch(step) for step in range(min(WATCHED_BATCHES, other.steps_per_epoch))])
+        other = _stream(recipe, held, watched, tokenizer, prefixes, contexts)
+        batches = [other.batch(step) for step in range(min(WATCHED_BATCHES, other.steps_per_epoch))]
+        held_out = without_dropout([batch for batch in batches if batch.context_tokens is not None or not contexts])
     elif recipe.data.held_out:
         display.note(f"There are no held-out losses: no domain holds out a batch of {recipe.batches.size} pairs.")
     texts = [text for domain, _ in parts.values() for text in domain.column("document")[:OUT_OF_DOMAIN_TEXTS]]
-    return Material(stream, held_out, texts[:: max(1, len(texts) // OUT_OF_DOMAIN_TEXTS)][:OUT_OF_DOMAIN_TEXTS])
+    texts = texts[:: max(1, len(texts) // OUT_OF_DOMAIN_TEXTS)][:OUT_OF_DOMAIN_TEXTS]
+    return Material(stream, held_out, prefixes, texts)
 
 
 def _work(recipe: Recipe) -> Path:
@@ -95,19 +101,32 @@ def _stream(
     parts: dict[str, tuple[Domain, Surrogate]],
     clusters: dict[str, Clusters],
     tokenizer: Tokenizer,
-    prefixes: tuple[str, str],
+    prefixes: Prefixes,
+    contexts: dict[str, ContextDocuments],
 ) -> BatchStream:
     domains = {name: domain for name, (domain, _) in parts.items()}
     surrogates = {name: surrogate for name, (_, surrogate) in parts.items()}
-    return BatchStream(recipe, domains, surrogates, clusters, tokenizer, prefixes)
+    return BatchStream(recipe, domains, surrogates, clusters, tokenizer, prefixes, contexts or None)
+
+
+def _contexts(
+    recipe: Recipe, parts: dict[str, tuple[Domain, Surrogate]], clusters: dict[str, Clusters]
+) -> dict[str, ContextDocuments]:
+    """The documents that can be context, where the recipe wants it disjoint from the batch and the model reads it.
+
+    Held-out batches have the documents of their domain's training part, for they are often all that it holds out.
+    """
+    if recipe.batches.context == "batch" or not (recipe.model.contextual and recipe.model.gated_attention):
+        return {}
+    return {
+        name: ContextDocuments(domain, surrogate.documents, clusters[name])
+        for name, (domain, surrogate) in parts.items()
+    }
 
 
 def _surrogates(
     recipe: Recipe, model: ContextualModel, tokenizer: Tokenizer, domains: dict[str, Domain], display: Display
 ) -> dict[str, Surrogate]:
-    own = recipe.run.surrogate is None
-    if own and recipe.batches.filter == "dense" and recipe.batches.eps == 0:
-        display.note("The surrogate is the start itself and eps is 0: every document that it ranks wrongly is masked.")
     encoder = _surrogate_encoder(recipe, model, tokenizer)
     cache = _work(recipe) / "surrogate"
     negatives = {
@@ -131,6 +150,7 @@ def _surrogates(
             negatives=vectors(name, [text for row in negatives[name] for text in row], "document"),
             first_negative=np.cumsum([0, *map(len, negatives[name])])[:-1],
             lexical=lexical(name, domain),
+            fingerprint=encoder.fingerprint,
         )
         for name, domain in domains.items()
     }
@@ -144,7 +164,8 @@ def _surrogate_encoder(recipe: Recipe, model: ContextualModel, tokenizer: Tokeni
     frozen = start_model(recipe.model.start) if is_published(recipe.model.start) else model
     device = next(model.parameters()).device
     config = replace(frozen.config, max_tokens=limit)
-    return Encoder(config, tokenizer, TorchRuntime(frozen, device), f"{frozen.weights_hash()} {limit}")
+    fingerprint = f"{frozen.weights_hash()} {limit}{config.query_prefix}{config.document_prefix}"
+    return Encoder(config, tokenizer, TorchRuntime(frozen, device), fingerprint)
 
 
 def _clusters(recipe: Recipe, domain: Domain, known: Surrogate) -> Clusters:
@@ -152,9 +173,15 @@ def _clusters(recipe: Recipe, domain: Domain, known: Surrogate) -> Clusters:
         return cluster_documents(ids, known.queries, known.documents)
     if not recipe.batches.clustered:
         return unclustered(len(domain))
-    queries, documents = known.queries, known.documents
-    if recipe.batches.sparse:
-        columns = domain.column("query"), domain.column("document")
-        queries, documents = sparse_vectors(*columns, recipe.batches.components or SPARSE_COMPONENTS, recipe.run.seed)
-    batches, folder = recipe.batches, _work(recipe) / "clusters"
-    return kept_clusters(folder, queries, documents, batches.cluster_size, recipe.run.seed, batches.components)
+    batches, seed = recipe.batches, recipe.run.seed
+    columns = domain.column("query"), domain.column("document")
+
+    def make() -> Clusters:
+        vectors = known.queries, known.documents
+        if batches.sparse:
+            vectors = sparse_vectors(*columns, batches.components or SPARSE_COMPONENTS, seed)
+        return cluster_pairs(*vectors, batches.cluster_size, seed, batches.components)
+
+    source = "sparse" if batches.sparse else known.fingerprint
+    settings = f"{len(domain)} {batches.cluster_size} {seed} {batches.components} {source}"
+    return kept_clusters(_work(recipe) / "clusters", [settings, *columns[0], *columns[1]], make)

@@ -5,11 +5,12 @@ prepare(files, folder, keep_out)  ->  Domain, Domain, ...
 """
 
 import gzip
+import hashlib
 import json
 import re
 from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from dataclasses import asdict, dataclass, field
+from dataclasses import asdict, dataclass, field, replace
 from hashlib import blake2b
 from pathlib import Path
 from typing import Any
@@ -23,6 +24,7 @@ from trainer.run.atomic_file import write_whole
 
 ROWS = 4096  # of a .parquet file, read at once
 SHINGLE = 13  # words
+RULES = 2  # the version of what is left out; another number makes stored pairs anew
 LEAK = 0.25  # share of a document's shingles in an evaluation corpus from which on it is a leak
 
 
@@ -134,20 +136,23 @@ def _questions(row: Mapping[str, Any], location: str) -> Iterator[Pair]:
 def prepare(
     files: Sequence[Path], folder: Path, keep_out: Sequence[Path] = (), groups: Mapping[str, str] | None = None
 ) -> list[Domain]:
-    """The usable pairs of each file, stored in `folder`; a file that has not changed is not read again.
+    """The usable pairs of each file, stored in `folder` by contents: a file that has not changed is not parsed again.
+
+    `folder` can be copied to another machine together with the files, wherever they are there.
 
     `groups` holds a pattern for a domain; only pairs whose `group` begins with it are used.
 
-    Left out and counted are empty texts, exact duplicates, queries of the BEIR folders in `keep_out`, and documents of
-    which a quarter of the 13-word shingles occur in the texts of those folders.
+    Left out and counted are empty texts, exact duplicates, queries of the BEIR folders in `keep_out`, documents of
+    which a quarter of the 13-word shingles occur in the texts of those folders, and shorter documents that have the
+    words of a whole text. A pair stays when only hard negatives of it are such documents, but loses these negatives.
     """
     folder.mkdir(parents=True, exist_ok=True)
     leaks: _Leaks | None = None
     domains = []
+    kept_out = [_file_digest(path / name) for path in keep_out for name in ("queries.jsonl", "corpus.jsonl")]
     for file in files:
-        stat = file.stat()
         group = (groups or {}).get(_stem(file), "")
-        stamp = [str(file), stat.st_size, stat.st_mtime_ns, [str(path) for path in keep_out], group, COLUMNS]
+        stamp = [RULES, _file_digest(file), kept_out, group, COLUMNS]
         key = blake2b(json.dumps(stamp).encode(), digest_size=8).hexdigest()
         made = folder / f"{_stem(file)}-{key}"
         counts = folder / f"{made.name}.json"
@@ -159,6 +164,14 @@ def prepare(
     return domains
 
 
+def _file_digest(file: Path) -> str:
+    try:
+        with file.open("rb") as opened:
+            return hashlib.file_digest(opened, "blake2b").hexdigest()
+    except OSError as error:
+        raise SourceError(f"{file} cannot be read ({error.strerror}).", "Check the recipe's paths.") from None
+
+
 def _write(pairs: Iterable[Pair], out: Path, leaks: "_Leaks") -> dict[str, int]:
     dropped: Counter[str] = Counter()
     seen: set[bytes] = set()
@@ -168,7 +181,10 @@ def _write(pairs: Iterable[Pair], out: Path, leaks: "_Leaks") -> dict[str, int]:
             if reason:
                 dropped[reason] += 1
                 continue
-            writer.write(asdict(pair))
+            negatives = tuple(text for text in pair.negatives if not leaks.in_texts(text))
+            if n_leaks := len(pair.negatives) - len(negatives):
+                dropped["leak among hard negatives"] += n_leaks
+            writer.write(asdict(replace(pair, negatives=negatives)))
     return dict(dropped)
 
 
@@ -188,20 +204,35 @@ class _Leaks:
     def __init__(self, folders: Sequence[Path]) -> None:
         self._queries: set[str] = set()
         self._shingles: set[int] = set()
+        self._short: set[str] = set()  # words of texts without shingles
         for folder in folders:
             for text in read_queries(folder).values():
-                self._queries.add(" ".join(_words(text)))
+                self._queries.add(_joined(text))
             for text in read_texts(folder / "corpus.jsonl").values():
                 self._shingles |= _shingles(text)
+                # A text counts with its title, which read_texts puts before it, and without.
+                self._short |= {_joined(part) for part in (text, text.partition("\n")[2]) if _is_short(part)}
 
     def holds(self, pair: Pair) -> bool:
         """Whether training on this pair would be training on a test."""
+        return bool(self._queries) and (_joined(pair.query) in self._queries or self.in_texts(pair.document))
+
+    def in_texts(self, document: str) -> bool:
+        """Whether a document of training is, or resembles, a text of an evaluation set."""
         if not self._queries:
             return False
-        if " ".join(_words(pair.query)) in self._queries:
-            return True
-        shingles = _shingles(pair.document)
-        return len(shingles & self._shingles) >= LEAK * len(shingles) if shingles else False
+        shingles = _shingles(document)
+        if not shingles:
+            return _joined(document) in self._short
+        return len(shingles & self._shingles) >= LEAK * len(shingles)
+
+
+def _joined(text: str) -> str:
+    return " ".join(_words(text))
+
+
+def _is_short(text: str) -> bool:
+    return 0 < len(_words(text)) < SHINGLE
 
 
 def _words(text: str) -> list[str]:

@@ -11,9 +11,11 @@ from torch import Tensor
 
 from cdesearch.errors import InputError
 from trainer.data.cluster import Clusters
+from trainer.data.context_documents import ContextDocuments
 from trainer.data.false_negatives import Mask, false_negatives
 from trainer.data.pack import Packed, pack
 from trainer.data.pairs import Domain, Pair
+from trainer.data.prefixes import Prefixes
 from trainer.data.random_stream import random_stream
 from trainer.data.surrogate import Surrogate
 from trainer.data.training_batch import Batch, choose_context, documents_of, siblings_of, tokenize
@@ -32,14 +34,17 @@ class BatchStream:
         surrogates: Mapping[str, Surrogate],
         clusters: Mapping[str, Clusters],
         tokenizer: Tokenizer,
-        prefixes: tuple[str, str],
+        prefixes: Prefixes,
+        contexts: Mapping[str, ContextDocuments] | None = None,
     ) -> None:
+        """`contexts` holds the documents of each domain that can be context; without it a batch is its own context."""
         self._recipe = recipe
         self._domains = domains
         self._surrogates = surrogates
         self._clusters = clusters
         self._tokenizer = tokenizer
         self._prefixes = prefixes
+        self._contexts = contexts
         self._epoch = -1
         self._packed: list[Packed] = []
         self.steps_per_epoch = len(self._pack(0))
@@ -69,13 +74,13 @@ class BatchStream:
         recipe = self._recipe.batches
         pairs = [self._cut(pair) for pair in self._domains[packed.domain].take(packed.rows.tolist())]
         documents = documents_of(pairs)
-        query_prefix, document_prefix = self._recipe.data.prefixes.get(packed.domain, self._prefixes)
+        query_prefix, document_prefix = self._prefixes.of(packed.domain)
         queries = [pair.query for pair in pairs]
         excluded, teacher = self._surrogate_scores(packed, pairs, documents)
         size = recipe.context_size if self._recipe.model.contextual else 1
         null_share = recipe.null_share if self._recipe.model.contextual else 1.0
         context, is_null = choose_context(len(documents), size, recipe.slot_dropout, null_share, random)
-        return Batch(
+        batch = Batch(
             queries=tokenize(self._tokenizer, queries, query_prefix, recipe.max_tokens),
             documents=tokenize(self._tokenizer, documents, document_prefix, recipe.max_tokens),
             context=context,
@@ -84,6 +89,25 @@ class BatchStream:
             teacher=teacher,
             siblings=siblings_of(pairs) if recipe.by_document else None,
         )
+        return batch if self._contexts is None else self._in_context(batch, packed, documents, random)
+
+    def _in_context(self, batch: Batch, packed: Packed, documents: Sequence[str], random: np.random.Generator) -> Batch:
+        """The batch with other documents of its domain as context, which is null where that of `batch` is.
+
+        Where the domain has no other document, the batch is without context.
+        """
+        assert self._contexts is not None
+        recipe, n_own = self._recipe.batches, len(packed.rows)
+        mean = self._surrogates[packed.domain].documents[packed.rows].mean(0)
+        context = self._contexts[packed.domain]
+        texts = context.choose(documents[:n_own], documents[n_own:], mean, recipe.context_size, random)
+        if not texts:
+            return replace(batch, is_null=torch.ones_like(batch.is_null))
+        is_null = random.random(len(texts)) < recipe.slot_dropout
+        if not batch.is_contextual:
+            is_null[:] = True
+        tokens = tokenize(self._tokenizer, texts, self._prefixes.of(packed.domain)[1], recipe.max_tokens)
+        return replace(batch, context_tokens=tokens, is_null=torch.from_numpy(is_null))
 
     def _cut(self, pair: Pair) -> Pair:
         return replace(pair, negatives=pair.negatives[: self._recipe.batches.hard_negatives])

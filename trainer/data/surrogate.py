@@ -60,6 +60,7 @@ class Surrogate:
     first_negative: NDArray[np.int64]  # (N,) where each pair's hard negatives begin
     lexical: WordScores | None = None  # of all documents of the domain, then its hard negatives; None: not needed
     rows: NDArray[np.int64] | None = None  # (N,) of the pairs in the domain; None: these are all
+    fingerprint: str = ""  # of the model
 
     def take(self, rows: Sequence[int]) -> "Surrogate":
         """The same of the pairs at `rows`."""

@@ -1,7 +1,7 @@
 """The data of one optimizer step: tokens of queries and documents, their context, and the false negatives."""
 
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import numpy as np
 import torch
@@ -53,16 +53,26 @@ class Batch:
 
     queries: Tokens
     documents: Tokens
-    context: Tensor  # (J,) indices in `documents`
-    is_null: Tensor  # (J,) context slots that hold the null vector
+    context: Tensor  # (S,) indices in `documents`: the sample for the whitening
+    is_null: Tensor  # (J,) slots of `context_texts` that hold the null vector
     excluded: Tensor  # (B, D) false negatives
     teacher: Tensor | None = None  # (B, D) logits
     siblings: Tensor | None = None  # (D,) equal for chunks of one long document
+    context_tokens: Tokens | None = None  # J texts that are not in `documents`; None: those at `context`
 
     @property
     def is_contextual(self) -> bool:
         """Whether any slot holds a document."""
         return not bool(self.is_null.all())
+
+    @property
+    def context_texts(self) -> Tokens:
+        """The J texts that the second stage attends to."""
+        return self.documents.take(self.context) if self.context_tokens is None else self.context_tokens
+
+    def with_own_context(self) -> "Batch":
+        """The same batch with its documents as the context, without null slots."""
+        return replace(self, context_tokens=None, is_null=torch.zeros(len(self.context), dtype=torch.bool))
 
 
 def documents_of(pairs: Sequence[Pair]) -> list[str]:

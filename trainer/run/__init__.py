@@ -5,6 +5,7 @@ log              the numbers of a run
 plot             a chart of the log
 watch            held-out losses with true, random and no context
 evaluate         nDCG@10 on BEIR folders
+stop             Ctrl-C and SIGTERM between two steps
 evaluation_mode  a model without dropout for a while
 distributed      training in several processes
 atomic_file      a file that is whole or unchanged

@@ -1,5 +1,6 @@
 """The state of a run on disk: everything that the next step depends on."""
 
+import math
 from dataclasses import dataclass
 from io import BytesIO
 from pathlib import Path
@@ -15,14 +16,18 @@ from trainer.run.small_state import from_small, to_small
 from trainer.schema import SchemaError
 
 STATE = "state.pt"
+BEST = "best.pt"
+MAY_CHANGE = ("learning.steps", "learning.epochs", "run.patience")  # on resume
 
 
 @dataclass(slots=True)
 class Progress:
-    """The steps taken, and the seconds that they took."""
+    """The steps taken, the seconds that they took, and the lowest held-out loss so far."""
 
     step: int = 0
     seconds: float = 0.0
+    best_step: int = 0
+    best_loss: float = math.inf
 
 
 def save_state(
@@ -36,18 +41,36 @@ def save_state(
         "recipe": recipe_to_json(recipe),
         "step": progress.step,
         "seconds": progress.seconds,
+        "best_step": progress.best_step,
+        "best_loss": progress.best_loss,
         "optimizer": optimizer.state_dict(),
         "random": torch.get_rng_state(),
         "cuda": torch.cuda.get_rng_state_all() if torch.cuda.is_available() else [],
         **{name: _trained(module) for name, module in modules.items()},
     }
+    _write(folder / STATE, to_small(state) if recipe.run.small_state else state)
+
+
+def save_best(folder: Path, modules: dict[str, nn.Module]) -> None:
+    """Write the weights with the lowest held-out loss so far; raises StorageError."""
+    _write(folder / BEST, {name: _trained(module) for name, module in modules.items()})
+
+
+def load_best(folder: Path, modules: dict[str, nn.Module]) -> None:
+    """Restore the weights that `save_best` wrote last."""
+    state: dict[str, Any] = torch.load(BytesIO(read_parts(folder / BEST)), map_location="cpu", weights_only=True)
+    for name, module in modules.items():
+        module.load_state_dict(state[name], strict=False)
+
+
+def _write(target: Path, state: dict[str, Any]) -> None:
     content = BytesIO()
-    torch.save(to_small(state) if recipe.run.small_state else state, content)
+    torch.save(state, content)
     try:
-        write_parts(folder / STATE, content.getbuffer())
+        write_parts(target, content.getbuffer())
     except OSError as error:
         raise StorageError(
-            f"The state cannot be written to {folder} ({error.strerror}); the previous state is kept.",
+            f"The state cannot be written to {target.parent} ({error.strerror}); the previous state is kept.",
             "Free some space and run again with --resume.",
         ) from error
 
@@ -78,6 +101,7 @@ def load_state(
             f"{folder} was started by another version of cdesearch, with other settings ({wrong}).",
             "Resume with that version, or set another run.out.",
         ) from None
+    changed = [change for change in changed if not change.startswith(MAY_CHANGE)]
     if changed:
         raise InputError(
             f"{folder} was started with another recipe: {'; '.join(changed)}.",
@@ -91,4 +115,5 @@ def load_state(
     torch.set_rng_state(state["random"])
     if torch.cuda.is_available() and state["cuda"]:
         torch.cuda.set_rng_state_all(state["cuda"])
-    return Progress(state["step"], state["seconds"])
+    best = state.get("best_step", 0), state.get("best_loss", math.inf)  # states of older versions have neither
+    return Progress(state["step"], state["seconds"], *best)

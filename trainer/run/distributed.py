@@ -75,6 +75,15 @@ def total(tensor: Tensor) -> Tensor:
     return tensor
 
 
+def highest(value: int, device: torch.device) -> int:
+    """The highest of the values of all processes."""
+    if world() == 1:
+        return value
+    found = torch.tensor([value], device=device)
+    dist.all_reduce(found, dist.ReduceOp.MAX)
+    return int(found)
+
+
 def same_seed(device: torch.device) -> int:
     """A random number that is the same in all processes."""
     seed = torch.randint(2**31, (1,), device=device)

@@ -18,8 +18,8 @@ def draw_run(folder: Path) -> Path:
     _curve(training, "loss", _series(lines, "loss"), smooth=True)
     _curve(training, "accuracy", _series(lines, "accuracy"), smooth=True)
     training.set(title="Training batches", xlabel="step")
-    for kind in ("true", "random", "null"):
-        points = [(line["step"], line["held_out"][kind]) for line in lines if "held_out" in line]
+    for kind in ("true", "random", "null", "batch"):
+        points = [(line["step"], line["held_out"][kind]) for line in lines if kind in line.get("held_out", ())]
         _curve(watched, f"{kind} context", points)
     watched.set(title="Held-out loss", xlabel="step")
     for name in sorted({line["evaluation"] for line in lines if "evaluation" in line}):

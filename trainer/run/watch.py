@@ -22,24 +22,29 @@ def held_out_losses(
 ) -> dict[str, float]:
     """Mean losses with the `true` context, a `random` one (the next batch's) and the `null` context.
 
-    Three equal losses mean that the model does not use its context. The loss has no teacher.
+    Three equal losses mean that the model does not use its context. The loss has no teacher. Where contexts are
+    disjoint from their batches, `batch` is the loss with the documents of the batch as its context.
     """
     device = next(model.parameters()).device
-    losses: dict[str, list[float]] = {"true": [], "random": [], "null": []}
+    losses: dict[str, list[float]] = {}
     with evaluation_mode(model):
         for number, batch in enumerate(batches):
             following = batches[(number + 1) % len(batches)]
-            for name, source in {"true": batch, "random": following, "null": None}.items():
-                context = None if source is None else source.documents.take(source.context)
+            sources: dict[str, Batch | None] = {"true": batch, "random": following, "null": None}
+            if batch.context_tokens is not None:
+                sources["batch"] = batch.with_own_context()
+            for name, source in sources.items():
+                context = None if source is None else source.context_texts
                 table = weights.equal() if source is None else weights.of(source, loss.head)()
                 prepared = embed_context(model, context, micro_batch, device)
                 queries, documents = (
                     embed(model, texts, prepared, table, micro_batch) for texts in (batch.queries, batch.documents)
                 )
-                sample = documents[batch.context] if name == "true" else None
-                if name == "random" and context is not None:
-                    sample = embed(model, context, prepared, table, micro_batch)
-                losses[name].append(loss.of(batch, queries, documents, sample).loss.item())
+                sample = documents[batch.context] if name in ("true", "batch") else None
+                if name == "random":
+                    other = following.documents.take(following.context)
+                    sample = embed(model, other, prepared, table, micro_batch)
+                losses.setdefault(name, []).append(loss.of(batch, queries, documents, sample).loss.item())
     return {name: sum(values) / len(values) for name, values in losses.items()}
 
 
@@ -51,7 +56,7 @@ def embed_context(
     Where every gate is zero, the texts are not embedded, for nothing reads them.
     """
     if context is None or not model.reads_context:
-        vectors = torch.zeros(max(1, model.prefix_rows), model.config.backbone.dimension, device=device)
+        vectors = torch.zeros(model.config.null_slots, model.config.backbone.dimension, device=device)
     else:
         vectors = torch.cat([model.first_stage(part.ids, part.mask) for part in _parts(context, micro_batch, device)])
     is_null = torch.full((len(vectors),), context is None, device=device)

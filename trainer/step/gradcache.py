@@ -9,8 +9,8 @@ micro-batches of context and documents, the longest, are not repeated: their gra
 each embeds a part of the texts; vectors are gathered, and gradients summed, so that all take the same step.
 """
 
-from collections.abc import Callable, Sequence
-from contextlib import nullcontext
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import contextmanager, nullcontext
 from dataclasses import dataclass, replace
 
 import torch
@@ -98,7 +98,7 @@ class GradCache:
 
     def _first_stage(self, batch: Batch) -> tuple[Tensor, list[_Piece]]:
         """First-stage vectors (J, d) without gradient; zeros where nothing reads them."""
-        context = batch.documents.take(batch.context)
+        context = batch.context_texts
         if not batch.is_contextual or not self._reads_context:
             return torch.zeros(len(context), self._model.config.backbone.dimension, device=self._device), []
         return self._run(context, self._first_stage_vectors, keep=not self._freeze_first_stage)
@@ -220,9 +220,16 @@ class _replayed:  # noqa: N801 (a context manager)
             torch.cuda.set_rng_state(state[1], self._device)
 
 
-def _same_random_state(device: torch.device) -> "_replayed | nullcontext[None]":
-    """A common random state: all processes repeat the context pass, and its dropout must be the same in each."""
+@contextmanager
+def _same_random_state(device: torch.device) -> Iterator[None]:
+    """A common random state: all processes repeat the context pass, and its dropout must be the same in each.
+
+    Afterwards each process continues with its own state, that of the CPU and that of its GPU.
+    """
     if world() == 1:
-        return nullcontext()
-    generator = torch.Generator().manual_seed(same_seed(device))
-    return _replayed((generator.get_state(), None), device)
+        yield
+        return
+    seed = same_seed(device)
+    with torch.random.fork_rng([device] if device.type == "cuda" else []):
+        torch.manual_seed(seed)  # of the CPU and of every GPU
+        yield

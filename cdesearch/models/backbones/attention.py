@@ -1,5 +1,6 @@
 """Multi-head attention over a text, and gated cross-attention to a cached context."""
 
+import math
 from typing import Any
 
 import torch
@@ -54,17 +55,27 @@ class ContextAttention(nn.Module):
     """One layer's gated cross-attention to the cached context: own keys and values, and one gate a head.
 
     The gates start at 0, where the layer is the plain biencoder's. Context rows carry no position, so their order is
-    free.
+    free. With a `sink`, the softmax has one more slot, with a learned key and the value zero: a text that nothing in
+    the context resembles need not read anything in it.
     """
 
-    def __init__(self, dimension: int, n_heads: int) -> None:
+    def __init__(self, dimension: int, n_heads: int, *, sink: bool = False) -> None:
         super().__init__()
         self.n_heads = n_heads
+        self.sink = nn.Parameter(torch.zeros(dimension)) if sink else None
         self.key_value = nn.Linear(dimension, 2 * dimension)
         self.gate = nn.Parameter(torch.zeros(n_heads))
 
+    @torch.no_grad()
+    def set_weight(self, weight: float) -> None:
+        """Set every gate so that its factor, tanh of the gate, is `weight`."""
+        self.gate.fill_(math.atanh(weight))
+
     def forward(self, queries: Tensor, keys: Tensor, values: Tensor) -> Tensor:
         """(B, T, d) from queries (B, T, d) and the context's keys and values (J, d), times tanh of the gate."""
+        if self.sink is not None:
+            keys = torch.cat([keys, self.sink.to(keys.dtype)[None]])
+            values = torch.cat([values, torch.zeros_like(values[:1])])
         # All texts see the same context, so they stand in one long row: nothing is copied for each of them.
         row = queries.reshape(1, -1, queries.shape[-1])
         mixed = attend(row, keys[None], values[None], self.n_heads).reshape(queries.shape)

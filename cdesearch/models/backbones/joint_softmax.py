@@ -1,5 +1,7 @@
 """The cached context in the text's own softmax: a variant that ablations compare with."""
 
+import math
+
 import torch
 from torch import Tensor
 
@@ -11,21 +13,33 @@ LEAST = 1e-9  # the least weight of a context, so that its logarithm is finite w
 class JointSoftmaxAttention(ContextAttention):
     """A layer whose text attends to itself and to the context in one softmax.
 
-    With gate 0 the context has the weight LEAST, and the layer is the plain biencoder's within rounding.
+    At equal scores the whole context counts its weight times what the whole text does, whatever T and J. The weight is
+    LEAST * exp(gate), or in older checkpoints tanh(gate), whose gradient is zero at and below 0. With gate 0 it is
+    LEAST, and the layer is the plain biencoder's within rounding.
     """
 
-    def mix(self, text: Projected, keys: Tensor, values: Tensor, mask: Mask) -> Tensor:
-        """(B, T, d) from the text's projections and the context's keys and values (J, d); such texts are not packed.
+    def __init__(self, dimension: int, n_heads: int, *, log_gates: bool) -> None:
+        super().__init__(dimension, n_heads)
+        self._log_gates = log_gates
 
-        At equal scores the whole context counts tanh(gate) times what the whole text does, whatever T and J.
-        """
+    @torch.no_grad()
+    def set_weight(self, weight: float) -> None:
+        """Set every gate so that the context has this weight, at least LEAST."""
+        weight = max(weight, LEAST)
+        self.gate.fill_(math.log(weight / LEAST) if self._log_gates else math.atanh(weight))
+
+    def mix(self, text: Projected, keys: Tensor, values: Tensor, mask: Mask) -> Tensor:
+        """(B, T, d) from the text's projections and the context's keys and values (J, d); such texts are not packed."""
         assert mask is None or isinstance(mask, Tensor)
         q, k, v = text
         n_texts, n_rows = k.shape[:2]
         of_text = q.new_zeros(n_texts, 1, 1, n_rows) if mask is None else mask.to(q.dtype)
         n_read = (of_text == 0).sum(-1, keepdim=True).clamp_min(1)
-        counts = torch.tanh(self.gate).clamp_min(LEAST)[:, None, None] * n_read / keys.shape[0]
-        bias = counts.log().to(q.dtype).expand(-1, -1, 1, keys.shape[0])
+        if self._log_gates:
+            log_counts = (self.gate + math.log(LEAST))[:, None, None] + (n_read / keys.shape[0]).log()
+        else:
+            log_counts = (torch.tanh(self.gate).clamp_min(LEAST)[:, None, None] * n_read / keys.shape[0]).log()
+        bias = log_counts.to(q.dtype).expand(-1, -1, 1, keys.shape[0])
         both = torch.cat([bias, of_text.expand(-1, self.n_heads, -1, -1)], dim=-1)
         k, v = (
             torch.cat([of_context.to(own.dtype).expand(n_texts, -1, -1), own], dim=1)

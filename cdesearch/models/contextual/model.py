@@ -34,8 +34,8 @@ class ContextualModel(nn.Module):
 
     @property
     def reads_context(self) -> bool:
-        """Whether a context changes the vectors of the second stage."""
-        return not self.second_stage.gates_are_zero
+        """Whether a context changes the vectors of the second stage, or its gates are in training."""
+        return self.second_stage.reads_context
 
     @property
     def prefix_rows(self) -> int:
@@ -43,8 +43,8 @@ class ContextualModel(nn.Module):
         return self.config.context_size if self.second_stage.joint else 0
 
     def cache(self, vectors: Tensor, is_null: Tensor) -> Cached | None:
-        """Keys and values of a context (J, d); None if the model is joint or every gate is zero."""
-        if self.second_stage.joint or self.second_stage.gates_are_zero:
+        """Keys and values of a context (J, d); None if the model is joint or nothing reads the context."""
+        if self.second_stage.joint or not self.second_stage.reads_context:
             return None
         return self.second_stage.cache(vectors, is_null)
 
@@ -75,9 +75,8 @@ class ContextualModel(nn.Module):
         """Pooled (B, d) and unit vectors (B, d) of texts (B, T) in a context (J, d), or else in the null context."""
         d = self.config.backbone.dimension
         if context_vectors is None:
-            slots = self.config.context_size if self.second_stage.joint else 1
-            context_vectors = weights.new_zeros(slots, d)
-            is_null = torch.ones(slots, dtype=torch.bool, device=weights.device)
+            context_vectors = weights.new_zeros(self.config.null_slots, d)
+            is_null = torch.ones(self.config.null_slots, dtype=torch.bool, device=weights.device)
         if is_null is None:
             is_null = torch.zeros(len(context_vectors), dtype=torch.bool, device=weights.device)
         context = self.prepare_context(context_vectors, is_null, self.cache(context_vectors, is_null))

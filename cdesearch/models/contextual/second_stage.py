@@ -24,17 +24,17 @@ class SecondStage(nn.Module):
 
     def __init__(self, config: ModelConfig) -> None:
         super().__init__()
-        d, n_heads = config.backbone.dimension, config.backbone.n_heads
+        d = config.backbone.dimension
         self.joint = config.context_attention == "joint"
         self.backbone = Backbone(config.backbone)
         self.null = nn.Parameter(torch.zeros(d))
         self.context_projection = nn.Linear(d, d)
-        self.context_norm = nn.LayerNorm(d, config.backbone.norm_eps)
+        eps = config.backbone.norm_eps if config.context_norm_eps is None else config.context_norm_eps
+        self.context_norm = nn.LayerNorm(d, eps)
         self._context_from = config.backbone.n_layers if self.joint else config.context_from
         n_gated = config.backbone.n_layers - self._context_from
-        kind = JointSoftmaxAttention if config.context_attention == "one_softmax" else ContextAttention
         # The cross-attention of each gated layer; `doors` is part of the names of weights in checkpoints.
-        self.doors = nn.ModuleList(kind(d, n_heads) for _ in range(n_gated))
+        self.doors = nn.ModuleList(_cross_attention(config) for _ in range(n_gated))
         self.can_pack = config.context_attention == "cached"  # packed kernels attend only within a text's own rows
 
     @property
@@ -44,14 +44,25 @@ class SecondStage(nn.Module):
         return cast("list[tuple[Block, ContextAttention | None]]", list(zip(self.backbone.blocks, cross, strict=True)))
 
     @property
+    def cross_attention(self) -> list[ContextAttention]:
+        """The cross-attention to the cached context of each layer that has it."""
+        return [cross for _, cross in self.layers if cross is not None]
+
+    @property
     def gates(self) -> list[nn.Parameter]:
         """The gates of every layer with cross-attention, (n_heads,) before tanh."""
-        return [cross.gate for _, cross in self.layers if cross is not None]
+        return [cross.gate for cross in self.cross_attention]
 
     @property
     def gates_are_zero(self) -> bool:
         """Whether every gate is zero, so that the context changes nothing; false for a joint model."""
         return not self.joint and not any(gate.any() for gate in self.gates)
+
+    @property
+    def reads_context(self) -> bool:
+        """Whether the context changes the vectors, or may do so after a training step because gates are trained."""
+        learns = self.training and torch.is_grad_enabled() and any(gate.requires_grad for gate in self.gates)
+        return learns or not self.gates_are_zero
 
     def project_context(self, vectors: Tensor, is_null: Tensor) -> Tensor:
         """First-stage vectors (J, d) to context rows (J, d); slots where `is_null` (J,) hold the null vector."""
@@ -107,6 +118,13 @@ class SecondStage(nn.Module):
         mask = additive_mask(torch.cat([ones, attention_mask], dim=1), text.dtype)
         steps: list[Step] = [(block, mask, None) for block, _ in self.layers]
         return text_states(prefix, text, steps)
+
+
+def _cross_attention(config: ModelConfig) -> ContextAttention:
+    d, n_heads = config.backbone.dimension, config.backbone.n_heads
+    if config.context_attention == "one_softmax":
+        return JointSoftmaxAttention(d, n_heads, log_gates=config.log_gates)
+    return ContextAttention(d, n_heads, sink=config.context_sink)
 
 
 def read_out(states: Tensor, weights: Tensor, shift: Tensor, projection: Tensor) -> tuple[Tensor, Tensor]:

@@ -17,7 +17,16 @@ def context_of(encoder, texts=TEXTS):
     return encoder.make_context(hashes, hashes, texts, encoder.count_tokens(texts), seed=3)
 
 
-@pytest.mark.parametrize("name", ["tiny_checkpoint", "one_softmax_checkpoint", "closed_checkpoint"])
+@pytest.mark.parametrize(
+    "name",
+    [
+        "tiny_checkpoint",
+        "sink_checkpoint",
+        "one_softmax_checkpoint",
+        "log_gates_checkpoint",
+        "closed_checkpoint",
+    ],
+)
 def test_onnx_and_torch_give_the_same_vectors(name, request, tmp_path):
     folder = request.getfixturevalue(name)
     plain = tmp_path / "plain"
@@ -66,8 +75,9 @@ def test_parallel_batches_keep_the_order_of_texts(tiny_encoder, monkeypatch):
     np.testing.assert_allclose(tiny_encoder.encode(TEXTS, "document", context), whole, atol=1e-5)
 
 
-def test_a_context_is_loaded_as_it_was_saved(tiny_encoder, tmp_path):
-    context = context_of(tiny_encoder)
+@pytest.mark.parametrize("name", ["tiny_checkpoint", "sink_checkpoint"])
+def test_a_context_is_loaded_as_it_was_saved(name, request, tmp_path):
+    context = context_of(load_encoder(request.getfixturevalue(name)))
     context.save(tmp_path / "context.safetensors")
     loaded = Context.load(tmp_path / "context.safetensors")
     assert loaded.fingerprint == context.fingerprint and loaded.sampled == context.sampled

@@ -5,7 +5,7 @@ import torch
 from conftest import TINY, make_model
 from torch.nn import functional
 
-from cdesearch.models.backbones.attention import SelfAttention, attend
+from cdesearch.models.backbones.attention import ContextAttention, SelfAttention, attend
 from cdesearch.models.backbones.bert import additive_mask, mean_pool
 from cdesearch.models.backbones.joint_softmax import JointSoftmaxAttention
 from cdesearch.models.backbones.packed import pack_texts, packed_mean
@@ -13,6 +13,8 @@ from cdesearch.models.backbones.packed import pack_texts, packed_mean
 D = TINY.backbone.dimension
 JOINT = replace(TINY, context_attention="joint")
 ONE_SOFTMAX = replace(TINY, context_attention="one_softmax")
+LOG_GATES = replace(ONE_SOFTMAX, log_gates=True)
+SINK = replace(TINY, context_sink=True)
 
 NEEDS_CUDA = pytest.mark.skipif(not torch.cuda.is_available(), reason="the kernels are CUDA's")
 
@@ -25,7 +27,7 @@ def inputs(n_texts=3, length=9):
     return ids, mask, torch.ones(n_texts, length), torch.zeros(D), torch.eye(D)
 
 
-@pytest.mark.parametrize("config", [TINY, ONE_SOFTMAX, JOINT])
+@pytest.mark.parametrize("config", [TINY, SINK, ONE_SOFTMAX, LOG_GATES, JOINT])
 @torch.no_grad()
 def test_the_order_of_the_context_does_not_matter(config):
     model, context = make_model(config), torch.randn(12, D)
@@ -34,7 +36,7 @@ def test_the_order_of_the_context_does_not_matter(config):
     torch.testing.assert_close(straight, shuffled, atol=1e-5, rtol=0)
 
 
-@pytest.mark.parametrize("config", [TINY, ONE_SOFTMAX, JOINT])
+@pytest.mark.parametrize("config", [TINY, SINK, ONE_SOFTMAX, LOG_GATES, JOINT])
 @torch.no_grad()
 def test_the_vectors_depend_on_the_context(config):
     model = make_model(config)
@@ -42,9 +44,10 @@ def test_the_vectors_depend_on_the_context(config):
     assert (one - other).abs().max() > 1e-3
 
 
+@pytest.mark.parametrize("config", [TINY, SINK])
 @torch.no_grad()
-def test_cached_keys_equal_the_same_layers_run_with_context_and_text_together():
-    model, context = make_model(), torch.randn(7, D)
+def test_cached_keys_equal_the_same_layers_run_with_context_and_text_together(config):
+    model, context = make_model(config), torch.randn(7, D)
     ids, mask, weights, shift, projection = inputs()
     stage = model.second_stage
     text = stage.backbone.embed(ids)
@@ -55,6 +58,9 @@ def test_cached_keys_equal_the_same_layers_run_with_context_and_text_together():
         gated = torch.zeros_like(text)
         if door is not None:
             key, value = door.key_value(rows).chunk(2, dim=-1)
+            if config.context_sink:
+                key = torch.cat([key, door.sink.expand(len(ids), 1, -1)], dim=1)
+                value = torch.cat([value, torch.zeros(len(ids), 1, D)], dim=1)
             mixed = attend(q, key, value, door.n_heads)
             gated = (mixed.unflatten(-1, (door.n_heads, -1)) * torch.tanh(door.gate)[:, None]).flatten(2)
         attended = block.attention.out(attend(q, k, v, block.attention.n_heads, text_mask) + gated)
@@ -65,7 +71,7 @@ def test_cached_keys_equal_the_same_layers_run_with_context_and_text_together():
     torch.testing.assert_close(model(ids, mask, weights, shift, projection, context)[1], uncached, atol=1e-5, rtol=0)
 
 
-@pytest.mark.parametrize("config", [TINY, ONE_SOFTMAX])
+@pytest.mark.parametrize("config", [TINY, SINK, ONE_SOFTMAX, LOG_GATES])
 @torch.no_grad()
 def test_with_zero_gates_the_model_is_the_plain_biencoder(config):
     model = make_model(config, gate=0.0)
@@ -74,7 +80,22 @@ def test_with_zero_gates_the_model_is_the_plain_biencoder(config):
     torch.testing.assert_close(model(ids, mask, *rest, torch.randn(12, D))[1], plain, atol=1e-6, rtol=0)
 
 
-@pytest.mark.parametrize("config", [TINY, ONE_SOFTMAX, JOINT])
+def test_gates_that_are_zero_get_their_gradient_in_training_and_skip_the_context_otherwise():
+    model = make_model(gate=0.0)
+    is_null = torch.zeros(12, dtype=torch.bool)
+    assert model.cache(torch.randn(12, D), is_null) is None and not model.reads_context
+    model.train()
+    assert model.reads_context
+    model(*inputs(), torch.randn(12, D))[1][:, 0].sum().backward()
+    assert all(gate.grad.abs().sum() > 0 for gate in model.second_stage.gates)
+    with torch.no_grad():
+        assert not model.reads_context
+    for gate in model.second_stage.gates:
+        gate.requires_grad_(False)
+    assert not model.reads_context and model.cache(torch.randn(12, D), is_null) is None
+
+
+@pytest.mark.parametrize("config", [TINY, SINK, ONE_SOFTMAX, LOG_GATES, JOINT])
 @torch.no_grad()
 def test_the_null_vector_in_all_some_or_no_slots(config):
     model, context = make_model(config), torch.randn(config.context_size, D)
@@ -88,18 +109,19 @@ def test_the_null_vector_in_all_some_or_no_slots(config):
 
 
 @pytest.mark.parametrize("size", [1, 2, 31, 512])
-@pytest.mark.parametrize("config", [TINY, JOINT])
+@pytest.mark.parametrize("config", [TINY, SINK, JOINT])
 @torch.no_grad()
 def test_any_context_size(config, size):
     vectors = make_model(config)(*inputs(), torch.randn(size, D))[1]
     torch.testing.assert_close(vectors.norm(dim=1), torch.ones(3))
 
 
+@pytest.mark.parametrize("log_gates", [False, True])
 @torch.no_grad()
-def test_one_softmax_is_the_mean_over_text_and_context_by_their_exponentials():
+def test_one_softmax_is_the_mean_over_text_and_context_by_their_exponentials(log_gates):
     torch.manual_seed(0)
-    attention, door = SelfAttention(8, 2), JointSoftmaxAttention(8, 2)
-    door.gate.fill_(0.3)
+    attention, door = SelfAttention(8, 2), JointSoftmaxAttention(8, 2, log_gates=log_gates)
+    door.set_weight(0.3)
     rows, keys, values = torch.randn(3, 5, 8), torch.randn(4, 8), torch.randn(4, 8)
     mask = torch.ones(3, 5)
     mask[0, 3:] = 0
@@ -107,7 +129,7 @@ def test_one_softmax_is_the_mean_over_text_and_context_by_their_exponentials():
         x.unflatten(-1, (2, 4)).transpose(-2, -3) for x in (*attention.qkv(rows).chunk(3, dim=-1), keys, values)
     )
     text = (q @ k.transpose(-1, -2) / 2).exp() * mask[:, None, None]
-    counts = torch.tanh(door.gate)[:, None, None] * mask.sum(1)[:, None, None, None] / 4
+    counts = 0.3 * mask.sum(1)[:, None, None, None] / 4
     context = (q @ seen.transpose(-1, -2) / 2).exp() * counts
     mixed = (text @ v + context @ told) / (text.sum(-1, keepdim=True) + context.sum(-1, keepdim=True))
     expected = attention.out(mixed.transpose(1, 2).flatten(2))
@@ -115,7 +137,7 @@ def test_one_softmax_is_the_mean_over_text_and_context_by_their_exponentials():
     torch.testing.assert_close(found, expected, atol=1e-6, rtol=0)
 
 
-@pytest.mark.parametrize("config", [TINY, ONE_SOFTMAX])
+@pytest.mark.parametrize("config", [TINY, SINK, ONE_SOFTMAX, LOG_GATES])
 @torch.no_grad()
 def test_padding_and_other_texts_of_a_batch_do_not_matter(config):
     model, context = make_model(config), torch.randn(5, D)
@@ -123,6 +145,35 @@ def test_padding_and_other_texts_of_a_batch_do_not_matter(config):
     alone = model(ids[:1, :5], mask[:1, :5], weights[:1, :5], shift, projection, context)[1]
     together = model(ids, mask, weights, shift, projection, context)[1]
     torch.testing.assert_close(alone[0], together[0], atol=1e-5, rtol=0)
+
+
+@pytest.mark.parametrize("weight", [1e-6, 1e-3, 0.5, 3.0])
+def test_the_gradient_of_a_log_gate_never_vanishes(weight):
+    door = JointSoftmaxAttention(8, 2, log_gates=True)
+    door.set_weight(weight)
+    text, (keys, values) = torch.randn(3, 3, 5, 8), torch.randn(2, 4, 8)
+    door.mix(tuple(text), keys, values, None)[..., 0].sum().backward()
+    assert (door.gate.grad[0] / weight).abs() > 1e-3  # only the first head has dimension 0
+
+
+@pytest.mark.parametrize("gate", [0.0, -0.2])
+def test_a_gate_of_one_softmax_that_is_not_positive_has_no_gradient_in_older_checkpoints(gate):
+    door = JointSoftmaxAttention(8, 2, log_gates=False)
+    torch.nn.init.constant_(door.gate, gate)
+    text, (keys, values) = torch.randn(3, 3, 5, 8), torch.randn(2, 4, 8)
+    door.mix(tuple(text), keys, values, None)[..., 0].sum().backward()
+    assert not door.gate.grad.any()
+
+
+@torch.no_grad()
+def test_a_sink_that_a_text_attends_to_leaves_nothing_of_the_context():
+    door = ContextAttention(D, 2, sink=True)
+    door.set_weight(0.5)
+    queries, (keys, values) = torch.randn(3, 5, D).abs(), torch.randn(2, 7, D)
+    assert not door.sink.any(), "at the start the sink has the score zero"
+    read = door(queries, keys, values)
+    door.sink.fill_(100.0)
+    assert read.abs().max() > 1e-3 and door(queries, keys, values).abs().max() < 1e-6
 
 
 @pytest.mark.parametrize("n_layers", [1, 2, 3])
@@ -140,10 +191,11 @@ def test_joint_rows_computed_once_are_those_of_every_layer_run_on_all_rows(n_lay
     torch.testing.assert_close(found[mask > 0], rows[:, 12:][mask > 0], atol=1e-5, rtol=0)
 
 
+@pytest.mark.parametrize("config", [TINY, SINK])
 @pytest.mark.parametrize("device", ["cpu", pytest.param("cuda", marks=NEEDS_CUDA)])
-def test_packed_texts_have_the_vectors_of_padded_ones(device):
+def test_packed_texts_have_the_vectors_of_padded_ones(device, config):
     dtype, tolerance = (torch.float32, 1e-5) if device == "cpu" else (torch.bfloat16, 3e-2)
-    stage = make_model().second_stage.to(device, dtype)
+    stage = make_model(config).second_stage.to(device, dtype)
     ids, mask, weights, _, _ = (value.to(device) for value in inputs())
     with torch.no_grad():
         context = torch.randn(7, D, device=device, dtype=dtype)

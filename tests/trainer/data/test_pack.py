@@ -5,7 +5,6 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from trainer.data import cluster
 from trainer.data.cluster import Clusters, cluster_pairs, kept_clusters, sparse_vectors
 from trainer.data.pack import _row, _tour, pack
 from trainer.data.random_stream import random_stream
@@ -171,13 +170,17 @@ def test_words_cluster_without_a_model():
     assert queries[0] @ texts[1] > 0.99 > queries[0] @ texts[15]
 
 
-def test_clusters_are_made_once(tmp_path, monkeypatch):
-    random = np.random.default_rng(0)
-    queries, documents = random.standard_normal((2, 60, 8)).astype(np.float32)
-    first = kept_clusters(tmp_path, queries, documents, 20, seed=0)
-    monkeypatch.setattr(cluster, "cluster_pairs", lambda *_: pytest.fail("made again"))
-    again = kept_clusters(tmp_path, queries, documents, 20, seed=0)
+def test_clusters_are_made_once_for_what_they_are_made_from(tmp_path):
+    made = []
+
+    def make():
+        made.append(Clusters(np.arange(3) + len(made), np.eye(3, dtype=np.float32)))
+        return made[-1]
+
+    first, again = (kept_clusters(tmp_path, ["seed 0", "ab", "c"], make) for _ in range(2))
     np.testing.assert_array_equal(first.assignment, again.assignment)
     np.testing.assert_array_equal(first.centroids, again.centroids)
-    with pytest.raises(pytest.fail.Exception):
-        kept_clusters(tmp_path, queries, documents, 20, seed=1)
+    assert len(made) == 1
+    for made_from in (["seed 1", "ab", "c"], ["seed 0", "a", "bc"], ["seed 0", "ab", "c", ""]):
+        assert kept_clusters(tmp_path, made_from, make) is made[-1]
+    assert len(made) == 4

@@ -124,6 +124,31 @@ def test_duplicates_empty_texts_and_leaks_are_dropped_and_counted(tmp_path):
         assert domain.dropped == {"double": 1, "empty": 1, "leak": 2}
 
 
+def test_short_texts_of_evaluation_sets_and_leaks_among_hard_negatives_are_dropped(tmp_path):
+    beir = tmp_path / "beir"
+    beir.mkdir()
+    long = " ".join(f"word{number}" for number in range(40))
+    texts = [("", "Glossary of Computer Engineering and Programming Terminology, 1961!"), ("Title", "Nine of clubs")]
+    rows = [
+        {"_id": str(n), "title": title, "text": text} for n, (title, text) in enumerate([*texts, ("", long), ("", "")])
+    ]
+    write(beir / "corpus.jsonl", rows)
+    write(beir / "queries.jsonl", [{"_id": "1", "text": "What is it?"}])
+    short = "glossary of computer engineering and programming terminology 1961"
+    pairs = [
+        {"query": "a", "document": short},
+        {"query": "b", "document": "title: nine of clubs"},
+        {"query": "c", "document": "Nine of Clubs."},
+        {"query": "d", "document": "nine of clubs and more", "negatives": ["fine", short, long + " end", "nine"]},
+        {"query": "e", "document": "..."},
+    ]
+    (domain,) = prepare([write(tmp_path / "d.jsonl", pairs)], tmp_path / "work", [beir])
+    assert domain.take([0, 1]) == [Pair("d", "nine of clubs and more", ("fine", "nine")), Pair("e", "...")]
+    assert len(domain) == 2 and domain.dropped == {"leak": 3, "leak among hard negatives": 2}
+    (whole,) = prepare([tmp_path / "d.jsonl"], tmp_path / "work")
+    assert len(whole) == 5 and whole.dropped == {}
+
+
 @pytest.mark.parametrize(
     ("line", "named"), [("{oops", "not JSON"), ('{"query": 1}', "no text"), ("[]", "not a JSON object")]
 )
@@ -193,6 +218,18 @@ def test_a_typo_in_a_recipe_is_named(tmp_path, text, named):
     (tmp_path / "r.toml").write_text(text)
     with pytest.raises(InputError, match=named):
         load_recipe(tmp_path / "r.toml")
+
+
+MASKED = RECIPE + '[batches]\nfilter = "dense"\neps = 0.0\n'
+
+
+@pytest.mark.parametrize("surrogate", ["", 'surrogate = "m"'])
+def test_a_filter_that_masks_every_error_of_the_start_is_refused(tmp_path, surrogate):
+    (tmp_path / "r.toml").write_text(MASKED.replace('out = "o"\n', f'out = "o"\n{surrogate}\n'))
+    with pytest.raises(InputError, match="every document that the start ranks above the right one is masked"):
+        load_recipe(tmp_path / "r.toml")
+    for change in ({"run.surrogate": "s"}, {"batches.eps": "0.1"}, {"batches.filter": "fused"}):
+        load_recipe(tmp_path / "r.toml", change)
 
 
 def test_recipes_in_the_repository_parse_and_can_be_overridden(tmp_path):

@@ -1,12 +1,13 @@
 import os
 import subprocess
 import sys
+from contextlib import contextmanager
 from dataclasses import replace
 from pathlib import Path
 
 import pytest
 import torch
-from batches import gradients, loss_fn_of, make_batch, make_student, weights_of
+from batches import VARIANTS, gradients, loss_fn_of, make_batch, make_student, weights_of
 from conftest import TINY
 
 import trainer
@@ -30,7 +31,7 @@ def full_graph(model, head, batch, micro_batch, precision=torch.float32):
         return torch.cat([network(part) for _, part in parts])[order.argsort()]
 
     stage, make_weights = model.second_stage, weights_of(head, batch)
-    context = batch.documents.take(batch.context)
+    context = batch.documents.take(batch.context) if batch.context_tokens is None else batch.context_tokens
     with torch.autocast("cpu", precision, enabled=half):
         vectors = embed(context, lambda part: model.first_stage(part.ids, part.mask).float())
         prepared = None if stage.joint else stage.cache(vectors, batch.is_null)
@@ -64,11 +65,11 @@ def assert_same(one, other, atol=1e-5, rtol=1e-4):
         torch.testing.assert_close(gradient, other[1][name], atol=atol, rtol=rtol, msg=name)
 
 
-@pytest.mark.parametrize("attention", ["cached", "one_softmax", "joint"])
+@pytest.mark.parametrize("variant", VARIANTS)
 @pytest.mark.parametrize("first_stage", ["own", "shared"])
 @pytest.mark.parametrize(("micro_batch", "dropout"), [(1, 0.0), (5, 0.3), (64, 0.3)])
-def test_the_cache_gives_the_full_graphs_gradient(attention, first_stage, micro_batch, dropout):
-    config = replace(TINY, context_attention=attention, first_stage=first_stage)
+def test_the_cache_gives_the_full_graphs_gradient(variant, first_stage, micro_batch, dropout):
+    config = replace(VARIANTS[variant], first_stage=first_stage)
     batch = make_batch()
     results, states = [], []
     for run in (full_graph, cached):
@@ -78,6 +79,20 @@ def test_the_cache_gives_the_full_graphs_gradient(attention, first_stage, micro_
         states.append(torch.get_rng_state())
     assert_same(*results)
     assert torch.equal(*states), "what comes after the step draws the same random numbers"
+
+
+@pytest.mark.parametrize("attention", ["cached", "joint"])
+@pytest.mark.parametrize("n_context", [4, 15])
+def test_a_context_disjoint_from_the_batch_has_the_full_graphs_gradient(attention, n_context):
+    other = make_batch(n_context).queries
+    batch = replace(make_batch(), context_tokens=other, is_null=torch.arange(n_context) == 1)
+    config, results = replace(TINY, context_attention=attention), []
+    for run in (full_graph, cached):
+        model, head = make_student(config)
+        results.append(run(model, head, batch, 5))
+    assert_same(*results)
+    model, head = make_student(config)
+    assert cached(model, head, make_batch(), 5)[0] != pytest.approx(results[1][0], abs=1e-4)
 
 
 def test_a_batch_without_context_trains_the_null_vector_and_not_the_first_stage():
@@ -109,13 +124,8 @@ def test_a_frozen_first_stage_gets_no_gradient():
     assert not any(name.startswith("0.own_first_stage") for name in found)
 
 
-@pytest.mark.parametrize("attention", ["cached", "joint"])
-def test_two_processes_find_the_gradient_of_one(attention, tmp_path):
-    model, head = make_student(replace(TINY, context_attention=attention))
-    batch, cache = make_batch(), GradCache(model, head, 4)
-    loss = cache.step(batch, weights_of(head, batch), loss_fn_of(head, batch)).loss.item()
-    cache.sum_gradients()
-    alone = loss, gradients(model, head)
+def in_two_processes(variant, dropout, tmp_path):
+    """Loss, gradients and values of the cached context that each of two processes finds for one batch."""
     paths = [
         TESTS,
         TESTS / "trainer",
@@ -129,25 +139,39 @@ def test_two_processes_find_the_gradient_of_one(attention, tmp_path):
                 TESTS / "trainer" / "two_processes.py",
                 str(rank),
                 tmp_path / "store",
-                attention,
+                variant,
+                str(dropout),
                 tmp_path / "out",
             ],
             env=environment,
         )
         for rank in range(2)
     ]
-    assert [process.wait(120) for process in processes] == [0, 0]
-    for rank in range(2):
-        saved = torch.load(tmp_path / f"out.{rank}")
-        assert_same(alone, (saved["loss"], saved["gradients"]))
+    assert [process.wait(240) for process in processes] == [0, 0]
+    return [torch.load(tmp_path / f"out.{rank}") for rank in range(2)]
 
 
-@pytest.mark.parametrize("attention", ["cached", "one_softmax", "joint"])
+@pytest.mark.parametrize("variant", ["cached", "sink", "joint"])
+def test_two_processes_find_the_gradient_of_one(variant, tmp_path):
+    model, head = make_student(VARIANTS[variant])
+    batch, cache = make_batch(), GradCache(model, head, 4)
+    loss = cache.step(batch, weights_of(head, batch), loss_fn_of(head, batch)).loss.item()
+    cache.sum_gradients()
+    for found in in_two_processes(variant, 0.0, tmp_path):
+        assert_same((loss, gradients(model, head)), (found["loss"], found["gradients"]))
+
+
+def test_with_dropout_two_processes_see_the_same_context(tmp_path):
+    one, other = in_two_processes("cached", 0.3, tmp_path)
+    assert torch.equal(*(found["values"][0] for found in (one, other)))
+
+
+@pytest.mark.parametrize("variant", VARIANTS)
 @pytest.mark.parametrize("dropout", [0.0, 0.3])
-def test_in_half_precision_too_the_gradient_is_the_full_graphs(attention, dropout):
+def test_in_half_precision_too_the_gradient_is_the_full_graphs(variant, dropout):
     results = []
     for run in (full_graph, cached):
-        model, head = make_student(replace(TINY, context_attention=attention), dropout)
+        model, head = make_student(VARIANTS[variant], dropout)
         torch.manual_seed(5)
         results.append(run(model, head, make_batch(), 5, precision=torch.bfloat16))
     (loss, expected), (again, found) = results
@@ -171,13 +195,14 @@ def test_both_stages_and_the_context_pass_run_in_the_given_precision(attention, 
 
 
 @pytest.mark.parametrize("first_stage", ["own", "shared"])
-def test_packed_texts_give_the_gradient_of_padded_ones(first_stage, monkeypatch):
+@pytest.mark.parametrize("variant", ["cached", "sink"])
+def test_packed_texts_give_the_gradient_of_padded_ones(variant, first_stage, monkeypatch):
     """Without a kernel for it, packed attention runs text by text, on any machine."""
 
     def run(kernel):
         tensors, positions = [], []
         monkeypatch.setattr(gradcache, "has_kernel", lambda tensor: tensors.append(tensor) or kernel)
-        model, head = make_student(replace(TINY, first_stage=first_stage))
+        model, head = make_student(replace(VARIANTS[variant], first_stage=first_stage))
         embed = model.second_stage.backbone.embed
         model.second_stage.backbone.embed = lambda ids, places=None: positions.append(places) or embed(ids, places)
         result = cached(model, head, make_batch(), 5)
@@ -215,6 +240,42 @@ def test_several_processes_draw_the_same_numbers_in_the_context_pass_and_go_on_w
     with gradcache._same_random_state(torch.device("cpu")):
         assert torch.equal(torch.rand(4), shared)
     assert torch.equal(torch.rand(4), of_their_own)
+
+
+@pytest.mark.skipif(not torch.cuda.is_available(), reason="needs a GPU")
+def test_several_processes_draw_the_same_numbers_on_their_gpus(monkeypatch):
+    monkeypatch.setattr(gradcache, "world", lambda: 3)
+    device, drawn, of_their_own = torch.device("cuda", 0), [], []
+    for state in (7, 8):  # of two processes
+        torch.manual_seed(7)
+        seed = same_seed(device)
+        monkeypatch.setattr(gradcache, "same_seed", lambda _, seed=seed: seed)
+        torch.cuda.manual_seed(state)
+        expected = torch.rand(4, device=device)
+        torch.cuda.manual_seed(state)
+        with gradcache._same_random_state(device):
+            drawn.append(torch.rand(4, device=device))
+        of_their_own.append(torch.equal(torch.rand(4, device=device), expected))
+    assert torch.equal(*drawn) and of_their_own == [True, True]
+
+
+@pytest.mark.parametrize("kind", ["cpu", "cuda"])
+def test_in_the_context_pass_every_generator_of_the_device_is_seeded_and_restored(kind, monkeypatch):
+    """Without a GPU, the generators that are set and the devices whose state is kept are recorded."""
+    kept, seeds = [], []
+
+    @contextmanager
+    def fork_rng(devices):
+        kept.append(devices)
+        yield
+
+    monkeypatch.setattr(gradcache, "world", lambda: 2)
+    monkeypatch.setattr(gradcache, "same_seed", lambda _: 11)
+    monkeypatch.setattr(torch.random, "fork_rng", fork_rng)
+    monkeypatch.setattr(torch, "manual_seed", seeds.append)
+    with gradcache._same_random_state(torch.device(kind)):
+        assert seeds == [11], "torch.manual_seed seeds the CPU and every GPU"
+    assert kept == [[torch.device("cuda")] if kind == "cuda" else []]
 
 
 def test_one_process_draws_in_the_context_pass_as_it_would_without():

@@ -1,0 +1,59 @@
+import json
+from dataclasses import replace
+
+import pytest
+from conftest import TINY, make_model
+
+from cdesearch.errors import ModelError
+from cdesearch.models.config import ModelConfig
+from cdesearch.models.contextual.family import DEFAULT_MODEL
+from cdesearch.models.contextual.model import load_checkpoint
+
+
+def test_the_default_model_keeps_its_configuration_and_with_it_its_fingerprint(tmp_path):
+    config = ModelConfig.load(DEFAULT_MODEL)
+    config.save(tmp_path)
+    assert (tmp_path / "config.json").read_bytes() == (DEFAULT_MODEL / "config.json").read_bytes()
+    eps = load_checkpoint(DEFAULT_MODEL).second_stage.context_norm.eps
+    assert eps == config.backbone.norm_eps == 1e-12
+
+
+@pytest.mark.parametrize(
+    "changes",
+    [
+        {"context_norm_eps": 1e-5},
+        {"context_sink": True},
+        {"context_attention": "one_softmax", "log_gates": True},
+        {},
+    ],
+)
+def test_a_configuration_is_loaded_as_it_was_saved(tmp_path, changes):
+    config = replace(TINY, **changes)
+    config.save(tmp_path)
+    assert ModelConfig.load(tmp_path) == config
+    assert set(changes) <= json.loads((tmp_path / "config.json").read_text()).keys()
+
+
+@pytest.mark.parametrize(
+    ("name", "value"), [("context_norm_eps", "x"), ("context_norm_eps", True), ("context_sink", 1), ("log_gates", None)]
+)
+def test_an_optional_field_of_another_type_is_refused(tmp_path, name, value):
+    TINY.save(tmp_path)
+    values = json.loads((tmp_path / "config.json").read_text())
+    (tmp_path / "config.json").write_text(json.dumps({**values, name: value}))
+    with pytest.raises(ModelError, match=f"{name} = .* out of range"):
+        ModelConfig.load(tmp_path)
+
+
+def test_the_context_norm_has_the_eps_of_the_configuration():
+    own = make_model(replace(TINY, context_norm_eps=1e-5)).second_stage.context_norm
+    assert own.eps == 1e-5
+    backbones = replace(TINY.backbone, norm_eps=1e-7)
+    assert make_model(replace(TINY, backbone=backbones)).second_stage.context_norm.eps == 1e-7
+
+
+@pytest.mark.parametrize("changes", [{"context_attention": "joint", "context_sink": True}, {"log_gates": True}])
+def test_an_option_of_another_kind_of_attention_is_refused(tmp_path, changes):
+    replace(TINY, **changes).save(tmp_path)
+    with pytest.raises(ModelError, match="context attention has"):
+        ModelConfig.load(tmp_path)

@@ -1,0 +1,90 @@
+from dataclasses import replace
+
+import pytest
+import torch
+from batches import loss_fn_of, make_batch, make_student, weights_of
+from conftest import TINY
+from random_biencoder import biencoder_folder
+
+from trainer.recipe import Learning
+from trainer.start import start_model
+from trainer.step.gradcache import GradCache
+from trainer.step.parameter_groups import clip_by_group, make_optimizer, parameter_groups, total_norm
+from trainer.step.whitening_head import WhiteningHead
+
+
+def backward(model, head, batch):
+    GradCache(model, head, 4).step(batch, weights_of(head, batch), loss_fn_of(head, batch))
+
+
+def norm(parameters):
+    return torch.stack([parameter.grad.norm() for parameter in parameters if parameter.grad is not None]).norm().item()
+
+
+@pytest.fixture(scope="module")
+def bert(tmp_path_factory):
+    return biencoder_folder(tmp_path_factory.mktemp("groups") / "bert")
+
+
+def test_at_the_start_the_null_vector_has_a_gradient_of_the_size_of_the_others(bert):
+    model = start_model(bert).train()
+    head = WhiteningHead(model.config.statistics)
+    with torch.no_grad():
+        for gate in model.second_stage.gates:
+            gate.fill_(0.2)
+    backward(model, head, make_batch(n=32, n_null=1))
+    groups = parameter_groups(model, head)
+    null = model.second_stage.null.grad.norm().item()
+    others = [parameter for parameter in groups["context"] if parameter is not model.second_stage.null]
+    assert 0 < null < norm(others) and norm(groups["context"]) < 2 * norm(groups["backbone"])
+
+
+def test_every_trained_parameter_is_in_one_group():
+    for config in (TINY, replace(TINY, first_stage="shared"), replace(TINY, context_attention="joint")):
+        model, head = make_student(config)
+        model.second_stage.backbone.tokens.requires_grad_(False)
+        groups = parameter_groups(model, head)
+        names = {id(parameter): name for name, parameter in [*model.named_parameters(), *head.named_parameters()]}
+        found = [id(parameter) for parameters in groups.values() for parameter in parameters]
+        trained = [p for p in [*model.parameters(), *head.parameters()] if p.requires_grad]
+        assert sorted(found) == sorted(map(id, trained))
+        by_group = {group: {names[id(parameter)] for parameter in parameters} for group, parameters in groups.items()}
+        assert by_group["head"] == {"shift", "log_ridge", "power", "idf_exponent"}
+        assert "second_stage.null" in by_group["context"]
+        assert "second_stage.context_norm.bias" in by_group["context"]
+        assert all("backbone" in name or "own_first_stage" in name for name in by_group["backbone"])
+        if config.context_attention == "cached":
+            assert by_group["gates"] == {"second_stage.doors.0.gate"}
+            assert "second_stage.doors.0.key_value.weight" in by_group["context"]
+        else:
+            assert "gates" not in by_group
+
+
+def test_each_group_has_its_rate_and_matrices_alone_decay():
+    learning = Learning(rate=1.0, context_rate=2.0, gate_rate=3.0, head_rate=4.0, decay=0.5)
+    model, head = make_student()
+    optimizer = make_optimizer(parameter_groups(model, head), learning)
+    found = {id(p): (group["peak"], group["weight_decay"]) for group in optimizer.param_groups for p in group["params"]}
+    stage = model.second_stage
+    assert found[id(stage.backbone.blocks[0].up.weight)] == (1.0, 0.5)
+    assert found[id(stage.backbone.blocks[0].up.bias)] == (1.0, 0.0)
+    assert found[id(stage.doors[0].key_value.weight)] == (2.0, 0.5)
+    assert found[id(stage.null)] == (2.0, 0.0)
+    assert found[id(stage.doors[0].gate)] == (3.0, 0.0)
+    assert found[id(head.power)] == (4.0, 0.0)
+
+
+def test_a_huge_gradient_in_one_group_leaves_the_others_as_they_are():
+    model, head = make_student()
+    groups = parameter_groups(model, head)
+    for parameters in groups.values():
+        for parameter in parameters:
+            parameter.grad = torch.full_like(parameter, 1e-4)
+    before = {name: norm(parameters) for name, parameters in groups.items()}
+    model.second_stage.null.grad.fill_(1e4)
+    norms = clip_by_group(groups, 1.0)
+    assert norms["context"] > 1e4
+    assert norm(groups["context"]) == pytest.approx(1.0, rel=1e-4)
+    for name in ("backbone", "gates", "head"):
+        assert norm(groups[name]) == pytest.approx(before[name]) and norms[name] == pytest.approx(before[name])
+    assert total_norm(norms) == pytest.approx(sum(value**2 for value in norms.values()) ** 0.5)

@@ -1,0 +1,71 @@
+"""Ctrl-C and SIGTERM, which stop a run between two steps."""
+
+import signal
+import threading
+from collections.abc import Iterator
+from contextlib import contextmanager
+from types import FrameType, TracebackType
+from typing import Any, Self
+
+import torch
+
+from trainer.run.distributed import highest, world
+
+
+class Terminated(KeyboardInterrupt):
+    """SIGTERM stopped the run."""
+
+
+def exit_code(error: KeyboardInterrupt) -> int:
+    """The exit code of a process that a signal stopped: 128 plus the number of the signal."""
+    return 128 + (signal.SIGTERM if isinstance(error, Terminated) else signal.SIGINT)
+
+
+class StopSignals:
+    """While this context manager is open, SIGINT raises KeyboardInterrupt, and SIGTERM raises Terminated.
+
+    Inside `deferred` the exception waits for the end of the block, so that no step is left half done. With several
+    processes it always waits for such an end, where all of them stop together.
+    """
+
+    def __init__(self, device: torch.device) -> None:
+        self._device = device
+        self._received = 0
+        self._defers = False
+        self._previous: dict[int, Any] = {}
+
+    def __enter__(self) -> Self:
+        if threading.current_thread() is threading.main_thread():  # others cannot handle signals
+            for number in (signal.SIGINT, signal.SIGTERM):
+                if signal.getsignal(number) is not signal.SIG_IGN:  # as under nohup
+                    self._previous[number] = signal.signal(number, self._receive)
+        return self
+
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, traceback: TracebackType | None
+    ) -> None:
+        for number, handler in self._previous.items():
+            signal.signal(number, handler)
+
+    @contextmanager
+    def deferred(self) -> Iterator[None]:
+        """Run the block to its end, then raise for a signal that arrived meanwhile."""
+        self._defers = True
+        try:
+            yield
+        finally:
+            self._defers = False
+        received = highest(self._received, self._device)
+        self._received = 0
+        if received:
+            _stop(received)
+
+    def _receive(self, number: int, _frame: FrameType | None) -> None:
+        if self._defers or world() > 1:
+            self._received = number
+        else:
+            _stop(number)
+
+
+def _stop(number: int) -> None:
+    raise Terminated if number == signal.SIGTERM else KeyboardInterrupt

@@ -1,0 +1,63 @@
+"""The parameters of a run in groups that have a learning rate and a gradient norm of their own."""
+
+import math
+from collections.abc import Mapping, Sequence
+
+import torch
+from torch import nn
+
+from cdesearch.models.contextual.model import ContextualModel
+from trainer.recipe import Learning
+from trainer.step.whitening_head import WhiteningHead
+
+Groups = Mapping[str, Sequence[nn.Parameter]]
+
+
+def parameter_groups(model: ContextualModel, head: WhiteningHead) -> Groups:
+    """The trained parameters: `backbone` of both stages, `context`, `gates`, and the whitening `head`.
+
+    `context` is what reads the context: cross-attention, context projection and null vector. Their gradients are of
+    different sizes, so each group is clipped by its own norm: a large gradient in one does not stop the others.
+    """
+    groups: dict[str, list[nn.Parameter]] = {"backbone": [], "context": [], "gates": []}
+    for name, parameter in model.named_parameters():
+        if parameter.requires_grad:
+            groups[_group(name)].append(parameter)
+    return {name: parameters for name, parameters in groups.items() if parameters} | {"head": [*head.parameters()]}
+
+
+def _group(name: str) -> str:
+    if name.startswith("second_stage.doors."):  # the cross-attention of the gated layers
+        return "gates" if name.endswith(".gate") else "context"
+    return "context" if name.startswith(("second_stage.context_", "second_stage.null")) else "backbone"
+
+
+def make_optimizer(groups: Groups, learning: Learning) -> torch.optim.Optimizer:
+    """AdamW with the rate of each group; matrices decay, and the head does not."""
+    rates = {
+        "backbone": learning.rate,
+        "context": learning.context_rate,
+        "gates": learning.gate_rate,
+        "head": learning.head_rate,
+    }
+    parts: dict[tuple[str, float], list[nn.Parameter]] = {}
+    for name, parameters in groups.items():
+        for parameter in parameters:
+            decay = learning.decay if parameter.ndim > 1 else 0.0
+            parts.setdefault((name, decay), []).append(parameter)
+    return torch.optim.AdamW(
+        [
+            {"params": parameters, "peak": rates[name], "lr": rates[name], "weight_decay": decay}
+            for (name, decay), parameters in parts.items()
+        ]
+    )
+
+
+def clip_by_group(groups: Groups, limit: float) -> dict[str, float]:
+    """Scale the gradient of each group to a norm of at most `limit`; returns the norms before, by group."""
+    return {name: float(nn.utils.clip_grad_norm_(parameters, limit)) for name, parameters in groups.items()}
+
+
+def total_norm(norms: Mapping[str, float]) -> float:
+    """The norm of the whole gradient, from those of its groups."""
+    return math.hypot(*norms.values())
