@@ -2,12 +2,11 @@
 
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
-from typing import Protocol
+from typing import TYPE_CHECKING, Protocol
 
-from rich.console import Console
-from rich.progress import BarColumn, ProgressColumn, SpinnerColumn, Task, TextColumn, TimeRemainingColumn
-from rich.progress import Progress as RichProgress
-from rich.text import Text
+if TYPE_CHECKING:  # a machine for training may have no rich, and reports progress in plain lines
+    from rich.console import Console
+    from rich.progress import Progress as RichProgress
 
 LINES_EVERY = 20  # calls of `detail` for one line, where there is no bar
 
@@ -46,7 +45,7 @@ class Silent:
 class _Shown:
     """One bar at a time on a terminal; elsewhere a line for each stage and for every LINES_EVERY-th detail."""
 
-    def __init__(self, console: Console, bars: RichProgress) -> None:
+    def __init__(self, console: "Console", bars: "RichProgress") -> None:
         self._console = console
         self._bars = bars
         self._n_details = 0
@@ -73,25 +72,17 @@ class _Shown:
         self._console.print(text, markup=False)
 
 
-class _Count(ProgressColumn):
-    def render(self, task: Task) -> Text:
-        """How many units are done, and of how many where that is known."""
-        done = f"{task.completed:,.0f}" if task.completed or task.total else ""
-        return Text(f"{done}/{task.total:,.0f}" if task.total else done, style="progress.download")
-
-
-class _Speed(ProgressColumn):
-    def render(self, task: Task) -> Text:
-        """How many units are done in a second."""
-        speed = task.finished_speed or task.speed
-        return Text("" if speed is None else f"{speed:,.0f}/s", style="progress.data.speed")
-
-
 @contextmanager
 def shown_on_stderr() -> Iterator[Display]:
     """A display on stderr."""
+    from rich.console import Console
+    from rich.progress import BarColumn, SpinnerColumn, TextColumn, TimeRemainingColumn
+    from rich.progress import Progress as RichProgress
+
+    from cdesearch.progress_columns import Count, Speed
+
     console = Console(stderr=True, highlight=False, soft_wrap=True)
-    columns = (SpinnerColumn(), TextColumn("{task.description}"), BarColumn(), _Count(), _Speed())
+    columns = (SpinnerColumn(), TextColumn("{task.description}"), BarColumn(), Count(), Speed())
     texts = (TextColumn("{task.fields[detail]}", markup=False), TimeRemainingColumn())
     with RichProgress(*columns, *texts, console=console, transient=True, disable=not console.is_terminal) as bars:
         yield _Shown(console, bars)

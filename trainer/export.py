@@ -3,6 +3,7 @@
 import shutil
 import warnings
 from dataclasses import replace
+from importlib.util import find_spec
 from pathlib import Path
 from tempfile import TemporaryDirectory
 from typing import Literal
@@ -65,6 +66,8 @@ def export(
 ) -> None:
     """Write the whole checkpoint folder. Joint models have no ONNX graphs: they run on torch.
 
+    Where onnx is not installed, no model has any.
+
     Where every gate is zero, the graph has no inputs for a context, and a shared first stage needs no graph of its own.
     """
     model = model.eval().cpu()
@@ -73,7 +76,7 @@ def export(
     save_checkpoint(model, folder, dtype)
     if tokenizer.resolve() != (folder / "tokenizer.json").resolve():
         shutil.copyfile(tokenizer, folder / "tokenizer.json")
-    if model.second_stage.joint:
+    if model.second_stage.joint or find_spec("onnx") is None:
         return
     (folder / "onnx").mkdir(exist_ok=True)
     _export_second_stage(model, folder / "onnx" / "second_stage.onnx", precision)

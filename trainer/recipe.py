@@ -1,36 +1,39 @@
 """The settings of a training run, which one TOML file holds."""
 
+import json
 import os
 import tomllib
+from dataclasses import dataclass, field, replace
 from difflib import get_close_matches
 from pathlib import Path
 from typing import Any, Literal
 
-from pydantic import BaseModel, ConfigDict, Field, ValidationError
-
 from cdesearch.errors import InputError
+from trainer.schema import Problem, SchemaError, keys_of, parse, to_plain
 
 Filter = Literal["dense", "text", "fused", "none"]
 
 
-class _Section(BaseModel):
-    model_config = ConfigDict(extra="forbid", frozen=True)
-
-
-class Data(_Section):
+@dataclass(frozen=True, kw_only=True)
+class Data:
     """The pairs of query and document to train on."""
 
     pairs: list[Path]  # files, or folders of files: .jsonl, .jsonl.gz, .parquet
-    leave_out: list[str] = []  # domains (file names without suffix)
-    keep_out: list[Path] = []  # BEIR folders; pairs that contain their queries or texts are left out
-    groups: dict[str, str] = {}  # domain to a pattern that the `group` of a pair must begin with
+    leave_out: list[str] = field(default_factory=list)  # domains (file names without suffix)
+    # BEIR folders; pairs that contain their queries or texts are left out.
+    keep_out: list[Path] = field(default_factory=list)
+    # Domain to a pattern that the `group` of a pair must begin with.
+    groups: dict[str, str] = field(default_factory=dict)
     cap: int | None = None  # pairs of a domain, drawn at random; None: all
     held_out: float = 0.02  # share of each domain's pairs, for the held-out losses
-    prefix: tuple[str, str] | None = None  # of queries and documents, in training and checkpoint; None: the start's
-    prefixes: dict[str, tuple[str, str]] = {}  # domain to its own query and document prefix in training
+    # Of queries and documents, in training and checkpoint; None: the start's.
+    prefix: tuple[str, str] | None = None
+    # Domain to its own query and document prefix in training.
+    prefixes: dict[str, tuple[str, str]] = field(default_factory=dict)
 
 
-class ModelChoice(_Section):
+@dataclass(frozen=True, kw_only=True)
+class ModelChoice:
     """The model to start from, and the shape of the model to train."""
 
     start: Path  # a cdesearch checkpoint, or a sentence-transformers folder of a BERT biencoder
@@ -44,9 +47,12 @@ class ModelChoice(_Section):
     gate: float = 0.0  # tanh of the gates to the context at the start, where they are zero in the start model
     dropout: float = 0.0
     n_layers: int | None = None  # None: all layers of the start
+    # The keys that the recipe sets.
+    set_keys: frozenset[str] = field(default=frozenset(), compare=False, metadata={"set_keys": True})
 
 
-class Batches(_Section):
+@dataclass(frozen=True, kw_only=True)
+class Batches:
     """The composition of a batch."""
 
     size: int = 128
@@ -66,7 +72,8 @@ class Batches(_Section):
     null_share: float = 0.05  # share of the batches without context
 
 
-class Learning(_Section):
+@dataclass(frozen=True, kw_only=True)
+class Learning:
     """Steps, rates and loss."""
 
     steps: int | None = None  # None: as many as `epochs` epochs have; both can be raised on resume
@@ -85,7 +92,8 @@ class Learning(_Section):
     micro_batch: int = 64
 
 
-class Run(_Section):
+@dataclass(frozen=True, kw_only=True)
+class Run:
     """Where a run is stored, and what it reports."""
 
     out: Path
@@ -93,19 +101,21 @@ class Run(_Section):
     work: Path | None = None  # prepared data, which runs of the same pairs can share; None: out/data
     surrogate: Path | None = None  # any model that `cdesearch index --model` takes; None: the start
     checkpoint_minutes: float = 5.0
+    small_state: bool = False  # true: store the state in fp16, in half the bytes; training continues almost alike
     watch_every: int = 100  # steps between the held-out losses with true, random and null context
     patience: int | None = None  # stop after so many held-out losses in a row without a new lowest; None: never
-    evaluate: list[Path] = []  # BEIR folders
+    evaluate: list[Path] = field(default_factory=list)  # BEIR folders
     evaluate_every: int | None = None  # steps; None: only before and after training
 
 
-class Recipe(_Section):
+@dataclass(frozen=True, kw_only=True)
+class Recipe:
     """All settings of a run."""
 
     data: Data
     model: ModelChoice
-    batches: Batches = Field(default_factory=Batches)
-    learning: Learning = Field(default_factory=Learning)
+    batches: Batches = field(default_factory=Batches)
+    learning: Learning = field(default_factory=Learning)
     run: Run
 
 
@@ -122,9 +132,9 @@ def load_recipe(file: Path, overrides: dict[str, str] | None = None) -> Recipe:
     except (OSError, tomllib.TOMLDecodeError, AttributeError) as error:
         raise InputError(f"{file} is not a recipe ({error}).", "See trainer/recipes for some.") from None
     recipe = check_recipe(values, file)
-    data = recipe.data.model_copy(update={"pairs": _found(recipe.data.pairs), "keep_out": _found(recipe.data.keep_out)})
-    run = recipe.run.model_copy(update={"evaluate": _found(recipe.run.evaluate)})
-    return recipe.model_copy(update={"data": data, "run": run})
+    data = replace(recipe.data, pairs=_found(recipe.data.pairs), keep_out=_found(recipe.data.keep_out))
+    run = replace(recipe.run, evaluate=_found(recipe.run.evaluate))
+    return replace(recipe, data=data, run=run)
 
 
 def _found(paths: list[Path]) -> list[Path]:
@@ -135,10 +145,10 @@ def _found(paths: list[Path]) -> list[Path]:
 def check_recipe(values: dict[str, Any], file: Path) -> Recipe:
     """Validate sections and keys; raises InputError that names `file` and the nearest known key."""
     try:
-        recipe = Recipe.model_validate(values)
-    except ValidationError as error:
+        recipe = parse(Recipe, values)
+    except SchemaError as error:
         # An unknown key comes first: it is often the reason why another one is missing.
-        worst = min(error.errors(), key=lambda found: found["type"] != "extra_forbidden")
+        worst = min(error.problems, key=lambda found: found.known is None)
         raise InputError(f"{file}: {_explained(worst)}.", "See trainer/recipe.py for every key.") from None
     if _filter_masks_every_error(recipe):
         raise InputError(
@@ -155,12 +165,22 @@ def _filter_masks_every_error(recipe: Recipe) -> bool:
     return own and recipe.batches.filter == "dense" and recipe.batches.eps <= 0
 
 
+def recipe_to_json(recipe: Recipe) -> str:
+    """The recipe as one line of JSON."""
+    return json.dumps(to_plain(recipe))
+
+
+def recipe_from_json(text: str) -> Recipe:
+    """The inverse of `recipe_to_json`; keys that are missing have their defaults. Raises SchemaError."""
+    return parse(Recipe, json.loads(text))
+
+
 def differences(one: Recipe, other: Recipe) -> list[str]:
     """`section.key: old -> new`, for each setting in which two recipes differ."""
     found = []
-    for section in Recipe.model_fields:
+    for section in keys_of(Recipe):
         before, after = getattr(one, section), getattr(other, section)
-        for key in type(before).model_fields:
+        for key in keys_of(before):
             old, new = getattr(before, key), getattr(after, key)
             if old != new:
                 found.append(f"{section}.{key}: {old} -> {new}")
@@ -174,21 +194,9 @@ def _value(text: str) -> Any:
         return text
 
 
-def _explained(error: Any) -> str:
-    key = ".".join(map(str, error["loc"]))
-    if error["type"] != "extra_forbidden":
-        return f"{key}: {error['msg'].lower()}"
-    known = _keys(error["loc"][0]) if len(error["loc"]) > 1 else list(Recipe.model_fields)
-    nearest = get_close_matches(str(error["loc"][-1]), known, n=1, cutoff=0.5)
+def _explained(problem: Problem) -> str:
+    key = ".".join(problem.location)
+    if problem.known is None:
+        return f"{key}: {problem.message}"
+    nearest = get_close_matches(problem.location[-1], problem.known, n=1, cutoff=0.5)
     return f"there is no {key}" + (f", did you mean {nearest[0]}" if nearest else "")
-
-
-def _keys(section: str) -> list[str]:
-    kinds: dict[str, type[BaseModel]] = {
-        "data": Data,
-        "model": ModelChoice,
-        "batches": Batches,
-        "learning": Learning,
-        "run": Run,
-    }
-    return list(kinds[section].model_fields)

@@ -21,6 +21,7 @@ from cdesearch.progress import Display, Silent
 from trainer.data.material import Material, prepare_material
 from trainer.data.training_batch import Batch, tokenize
 from trainer.export import export
+from trainer.missing import missing_libraries
 from trainer.recipe import ModelChoice, Recipe
 from trainer.run.checkpoint import Progress, load_best, load_state, save_best, save_state
 from trainer.run.distributed import first_goes_ahead, highest, is_first, joined
@@ -28,6 +29,7 @@ from trainer.run.evaluate import evaluate
 from trainer.run.evaluation_mode import evaluation_mode
 from trainer.run.log import Log
 from trainer.run.stop import StopSignals
+from trainer.run.time_limit import NO_LIMIT, LimitedDisplay, OutOfTime, TimeLimit
 from trainer.run.watch import held_out_losses
 from trainer.start import is_published, start_model
 from trainer.step.batch_loss import BatchLoss
@@ -41,13 +43,17 @@ FIRST_WEIGHT = 0.01  # of a context in the text's own softmax
 NULL_TEXTS = 256  # whose mean first-stage vector is the null vector at the start
 
 
-def train(recipe: Recipe, display: Display, *, resume: bool = False) -> Path:
+def train(recipe: Recipe, display: Display, *, resume: bool = False, limit: TimeLimit = NO_LIMIT) -> Path:
     """Run a recipe; returns the checkpoint folder. Raises CdesearchError. After Ctrl-C or a kill, `resume` continues.
+
+    Raises OutOfTime where `limit` ends the run early; its state is saved then.
 
     Under torchrun every process runs this function, and only the first one writes files and reports progress.
     """
     with joined() as device:
         display = display if is_first() else Silent()
+        for line in missing_libraries(recipe, device):
+            display.note(line)
         out = recipe.run.out
         out.mkdir(parents=True, exist_ok=True)
         torch.manual_seed(recipe.run.seed)
@@ -57,7 +63,7 @@ def train(recipe: Recipe, display: Display, *, resume: bool = False) -> Path:
         tokenizer = load_tokenizer(recipe.model.start / "tokenizer.json")
         head = WhiteningHead(model.config.statistics).to(device)
         with first_goes_ahead():
-            material = prepare_material(recipe, model, tokenizer, display)
+            material = prepare_material(recipe, model, tokenizer, LimitedDisplay(display, limit))
         if not resume and _context_is_untrained(recipe.model, model):
             texts = material.out_of_domain_texts[:: max(1, len(material.out_of_domain_texts) // NULL_TEXTS)]
             sample = tokenize(tokenizer, texts, model.config.document_prefix, recipe.batches.max_tokens)
@@ -68,7 +74,7 @@ def train(recipe: Recipe, display: Display, *, resume: bool = False) -> Path:
         run = _Run(recipe, model, head, tokenizer, optimizer, material, progress, display)
         if not progress.step:
             run.evaluate()
-        run.go()
+        run.go(limit)
         run.evaluate()
         return run.finish()
 
@@ -124,7 +130,7 @@ def _check_shape(choice: ModelChoice, config: ModelConfig) -> None:
         "context_sink": config.context_sink,
     }
     for key, value in shape.items():
-        if key in choice.model_fields_set and getattr(choice, key) not in (None, value):
+        if key in choice.set_keys and getattr(choice, key) not in (None, value):
             raise InputError(
                 f"model.{key} is {getattr(choice, key)}, but {choice.start} was made with {value}.",
                 "Leave the key out, or start from a published biencoder.",
@@ -174,8 +180,8 @@ class _Run:
         self._watched = -1  # the step of the last held-out losses
         _check_length(recipe, progress, material, self.n_steps)
 
-    def go(self) -> None:
-        """Take all remaining steps; the state is saved every few minutes, and on Ctrl-C and SIGTERM."""
+    def go(self, limit: TimeLimit) -> None:
+        """Take all remaining steps; the state is saved every few minutes, on Ctrl-C and SIGTERM, and at the limit."""
         recipe, progress = self._recipe, self._progress
         advance = self._display.stage("Training", self.n_steps)
         advance(progress.step)
@@ -196,8 +202,9 @@ class _Run:
                     every = recipe.run.evaluate_every
                     if every and progress.step % every == 0 and progress.step < self.n_steps:
                         self.evaluate()
+                    limit.check()
                 self._watch()
-            except KeyboardInterrupt:
+            except (KeyboardInterrupt, OutOfTime):
                 with signals.deferred():
                     self._save()
                 raise

@@ -24,6 +24,7 @@ from cdesearch.encode.load import load_encoder
 from cdesearch.errors import InputError
 from trainer.recipe import Recipe, check_recipe
 from trainer.run.log import read_log
+from trainer.schema import to_plain
 
 CONTEXTS = ("true", "random", "null", "document")
 KINDS = (*CONTEXTS, "fused")
@@ -112,7 +113,7 @@ def _arm(name: str, recipe: Recipe, planned: dict[str, Any], data: Path) -> Arm:
     log = read_log(out)
     return Arm(
         name,
-        json.loads(recipe.model_dump_json()),
+        to_plain(recipe),
         table,
         [line["held_out"] for line in log if "held_out" in line],
         round(log[-1]["seconds"] / 60, 1),

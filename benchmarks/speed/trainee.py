@@ -11,6 +11,7 @@ from trainer.data.pairs import prepare
 from trainer.data.training_batch import Batch, tokenize
 from trainer.recipe import ModelChoice
 from trainer.run.watch import embed, embed_context
+from trainer.schema import parse
 from trainer.step.batch_loss import BatchLoss
 from trainer.step.gradcache import GradCache, LossFn
 from trainer.step.whitening_head import WhiteningHead
@@ -37,7 +38,7 @@ class Trainee:
         precision: torch.dtype = torch.float32,
     ) -> None:
         choice = {"start": start, "contextual": contextual, "context_attention": attention}
-        self.model = starting_model(ModelChoice.model_validate({**choice, "freeze_first_stage": frozen})).to(device)
+        self.model = starting_model(parse(ModelChoice, {**choice, "freeze_first_stage": frozen})).to(device)
         self.head = WhiteningHead(self.model.config.statistics).to(device)
         trained = [parameter for parameter in self.model.parameters() if parameter.requires_grad]
         self._optimizer = torch.optim.AdamW(trained, RATE)

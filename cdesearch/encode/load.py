@@ -76,7 +76,7 @@ def _open_runtime(folder: Path, loaded: LoadedModel, device: Device) -> Runtime:
     except ImportError:
         raise ModelError(
             f"{folder} has no ONNX export for this device, and torch is not installed.",
-            "Run `pip install 'cdesearch[gpu]'`.",
+            "Run `pip install 'cdesearch[torch]'`.",
         ) from None
     return TorchRuntime(loaded.load_network(), pick_device(device))
 
@@ -85,5 +85,5 @@ def _require_torch(folder: Path) -> None:
     if find_spec("torch") is None:
         raise ModelError(
             f"{folder} is not a checkpoint of cdesearch: it needs torch, which is not installed.",
-            "Run `pip install 'cdesearch[gpu]'`.",
+            "Run `pip install 'cdesearch[torch]'`.",
         )

@@ -3,12 +3,14 @@
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
 from hashlib import blake2b
+from importlib.util import find_spec
 from pathlib import Path
 
 import numpy as np
 from numpy.typing import NDArray
 
 from cdesearch.context.vectors import Floats
+from trainer.data.torch_kmeans import spherical_kmeans
 
 ITERATIONS = 100
 TRIES = 3
@@ -37,6 +39,10 @@ def cluster_pairs(
     points = np.concatenate([np.hstack([queries, documents]), np.hstack([documents, queries])]).astype(np.float32)
     if k == 1:
         return Clusters(np.zeros(n, np.int64), points.mean(axis=0, keepdims=True))
+    max_points = max(256, 4 * cluster_size)
+    if find_spec("faiss") is None:
+        found = spherical_kmeans(points, k, seed, iterations=ITERATIONS, tries=TRIES, max_points=max_points)
+        return Clusters(found.assign(points[:n]), found.centroids)
     import faiss
 
     means = faiss.Kmeans(
@@ -49,7 +55,7 @@ def cluster_pairs(
         gpu=faiss.get_num_gpus() > 0 if hasattr(faiss, "get_num_gpus") else False,
         # These limits have no effect when they are set on the object afterwards.
         min_points_per_centroid=1,
-        max_points_per_centroid=max(256, 4 * cluster_size),
+        max_points_per_centroid=max_points,
     )
     means.train(points)
     centroids = np.asarray(means.centroids, np.float32)

@@ -34,6 +34,9 @@ class LexicalScores:
         columns = index.scores["data"], index.scores["indices"], index.scores["indptr"]
         return cls(words.vocab, csc_array(columns, shape=(len(texts), len(words.vocab))).tocsr())
 
+    def __len__(self) -> int:
+        return int(self.weights.shape[0])
+
     def take(self, rows: NDArray[np.int64]) -> "LexicalScores":
         """The scores of the texts at `rows` alone, with the idf of the whole domain."""
         return replace(self, weights=self.weights[rows])

@@ -9,18 +9,18 @@ from tokenizers import Tokenizer
 from cdesearch.context.vectors import Floats
 from cdesearch.encode.backends.torch import TorchRuntime
 from cdesearch.encode.encoder import Encoder, Role
-from cdesearch.encode.load import load_encoder
 from cdesearch.models.contextual.model import ContextualModel
 from cdesearch.progress import Display
 from trainer.data.cluster import Clusters, cluster_documents, cluster_pairs, kept_clusters, sparse_vectors
 from trainer.data.context_documents import ContextDocuments
-from trainer.data.lexical import LexicalScores
 from trainer.data.pairs import Domain, domain_files, prepare
 from trainer.data.prefixes import Prefixes
 from trainer.data.random_stream import random_stream
 from trainer.data.stream import BatchStream, split, unclustered
 from trainer.data.surrogate import Surrogate, surrogate_vectors
+from trainer.data.surrogate_model import open_surrogate
 from trainer.data.training_batch import Batch
+from trainer.data.word_scores import WordScores, fit_word_scores
 from trainer.recipe import Recipe
 from trainer.run.evaluation_mode import evaluation_mode
 from trainer.run.watch import without_dropout
@@ -138,10 +138,10 @@ def _surrogates(
     def vectors(name: str, texts: list[str], role: Role) -> Floats:
         return surrogate_vectors(name, texts, role, encoder, cache, advance)
 
-    def lexical(name: str, domain: Domain) -> LexicalScores | None:
+    def lexical(name: str, domain: Domain) -> WordScores | None:
         if recipe.batches.filter not in ("text", "fused") and not recipe.learning.teacher_weight:
             return None
-        return LexicalScores.fit([*domain.column("document"), *(text for row in negatives[name] for text in row)])
+        return fit_word_scores([*domain.column("document"), *(text for row in negatives[name] for text in row)])
 
     return {
         name: Surrogate(
@@ -160,7 +160,7 @@ def _surrogate_encoder(recipe: Recipe, model: ContextualModel, tokenizer: Tokeni
     """The frozen surrogate: any model that `load_encoder` opens, or the start."""
     folder, limit = recipe.run.surrogate, recipe.batches.max_tokens
     if folder is not None:
-        return load_encoder(folder).truncated_to(limit)
+        return open_surrogate(folder, next(model.parameters()).device).truncated_to(limit)
     frozen = start_model(recipe.model.start) if is_published(recipe.model.start) else model
     device = next(model.parameters()).device
     config = replace(frozen.config, max_tokens=limit)

@@ -16,26 +16,16 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
-import pyarrow as pa
-import pyarrow.parquet as pq
 
 from cdesearch.errors import SourceError
 from trainer.data.beir import read_queries, read_texts
+from trainer.data.pair_store import COLUMNS, PairTable, PairWriter, open_pairs
 from trainer.run.atomic_file import write_whole
 
-ROWS = 4096  # pairs written at once; bounds memory
+ROWS = 4096  # of a .parquet file, read at once
 SHINGLE = 13  # words
 RULES = 2  # the version of what is left out; another number makes stored pairs anew
 LEAK = 0.25  # share of a document's shingles in an evaluation corpus from which on it is a leak
-
-SCHEMA = pa.schema(
-    [
-        pa.field("query", pa.string()),
-        pa.field("document", pa.string()),
-        pa.field("negatives", pa.list_(pa.string())),
-        pa.field("document_id", pa.string()),
-    ]
-)
 
 
 @dataclass(frozen=True, slots=True)
@@ -53,16 +43,19 @@ class Domain:
     """The pairs of one source, memory-mapped."""
 
     name: str
-    pairs: pa.Table
+    pairs: PairTable
     dropped: dict[str, int] = field(default_factory=dict)  # reason to count
 
     def __len__(self) -> int:
-        return int(self.pairs.num_rows)
+        return len(self.pairs)
 
     def take(self, rows: Sequence[int]) -> list[Pair]:
         """The pairs at `rows`."""
-        found = self.pairs.take(pa.array(rows, pa.int64())).to_pylist()
-        return [Pair(**row | {"negatives": tuple(row["negatives"])}) for row in found]
+        found = self.pairs.take(rows)
+        columns = (found.column(name) for name in ("query", "document", "negatives", "document_id"))
+        return [
+            Pair(query, document, tuple(texts), name) for query, document, texts, name in zip(*columns, strict=True)
+        ]
 
     def shuffled(self, random: np.random.Generator) -> list[int]:
         """All rows in random order, the chunks of a long document together, so that a part holds whole documents."""
@@ -73,13 +66,11 @@ class Domain:
 
     def column(self, name: str) -> list[str]:
         """All queries, documents or document ids."""
-        values: list[str] = self.pairs[name].to_pylist()
-        return values
+        return self.pairs.column(name)
 
     def negatives(self) -> list[list[str]]:
         """The hard negatives of every pair."""
-        rows: list[list[str]] = self.pairs["negatives"].to_pylist()
-        return rows
+        return self.pairs.column("negatives")
 
 
 def domain_files(sources: Iterable[Path]) -> list[Path]:
@@ -161,16 +152,15 @@ def prepare(
     kept_out = [_file_digest(path / name) for path in keep_out for name in ("queries.jsonl", "corpus.jsonl")]
     for file in files:
         group = (groups or {}).get(_stem(file), "")
-        stamp = [RULES, _file_digest(file), kept_out, group, SCHEMA.names]
+        stamp = [RULES, _file_digest(file), kept_out, group, COLUMNS]
         key = blake2b(json.dumps(stamp).encode(), digest_size=8).hexdigest()
-        made = folder / f"{_stem(file)}-{key}.arrow"
-        counts = made.with_suffix(".json")
+        made = folder / f"{_stem(file)}-{key}"
+        counts = folder / f"{made.name}.json"
         if not counts.exists():
             leaks = leaks or _Leaks(keep_out)
             dropped = _write(read_pairs(file, group), made, leaks)
-            write_whole(counts, json.dumps(dropped))  # written last: without it the other file may be incomplete
-        table = pa.ipc.open_file(pa.memory_map(str(made))).read_all()
-        domains.append(Domain(_stem(file), table, json.loads(counts.read_text(encoding="utf-8"))))
+            write_whole(counts, json.dumps(dropped))  # written last: without it the other files may be incomplete
+        domains.append(Domain(_stem(file), open_pairs(made), json.loads(counts.read_text(encoding="utf-8"))))
     return domains
 
 
@@ -185,8 +175,7 @@ def _file_digest(file: Path) -> str:
 def _write(pairs: Iterable[Pair], out: Path, leaks: "_Leaks") -> dict[str, int]:
     dropped: Counter[str] = Counter()
     seen: set[bytes] = set()
-    waiting: list[dict[str, Any]] = []
-    with pa.OSFile(str(out), "wb") as sink, pa.ipc.new_file(sink, SCHEMA) as writer:
+    with PairWriter(out) as writer:
         for pair in pairs:
             reason = _unusable(pair, seen, leaks)
             if reason:
@@ -195,11 +184,7 @@ def _write(pairs: Iterable[Pair], out: Path, leaks: "_Leaks") -> dict[str, int]:
             negatives = tuple(text for text in pair.negatives if not leaks.in_texts(text))
             if n_leaks := len(pair.negatives) - len(negatives):
                 dropped["leak among hard negatives"] += n_leaks
-            waiting.append(asdict(replace(pair, negatives=negatives)))
-            if len(waiting) == ROWS:
-                writer.write_batch(pa.RecordBatch.from_pylist(waiting, SCHEMA))
-                waiting.clear()
-        writer.write_batch(pa.RecordBatch.from_pylist(waiting, SCHEMA))
+            writer.write(asdict(replace(pair, negatives=negatives)))
     return dict(dropped)
 
 
@@ -261,6 +246,8 @@ def _shingles(text: str) -> set[int]:
 
 def _rows(file: Path) -> Iterator[dict[str, Any]]:
     if _format(file) == "parquet":
+        import pyarrow.parquet as pq
+
         for batch in pq.ParquetFile(file).iter_batches(ROWS):
             yield from batch.to_pylist()
         return

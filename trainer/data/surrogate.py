@@ -12,8 +12,8 @@ from numpy.typing import NDArray
 from cdesearch.context.vectors import Floats
 from cdesearch.encode.encoder import Encoder, Role
 from cdesearch.search.fusion import Candidates, ZScoreFusion
-from trainer.data.lexical import LexicalScores
 from trainer.data.pairs import Pair
+from trainer.data.word_scores import WordScores
 from trainer.recipe import Filter
 from trainer.run.atomic_file import write_whole
 
@@ -58,7 +58,7 @@ class Surrogate:
     documents: Floats  # (N, d)
     negatives: Floats  # (M, d), the hard negatives of all pairs of the domain that the recipe uses, in order
     first_negative: NDArray[np.int64]  # (N,) where each pair's hard negatives begin
-    lexical: LexicalScores | None = None  # of all documents of the domain, then its hard negatives; None: not needed
+    lexical: WordScores | None = None  # of all documents of the domain, then its hard negatives; None: not needed
     rows: NDArray[np.int64] | None = None  # (N,) of the pairs in the domain; None: these are all
     fingerprint: str = ""  # of the model
 
@@ -83,7 +83,7 @@ class Surrogate:
         vectors = np.concatenate([own, self.negatives[indices]]) if indices else own
         lexical = None
         if self.lexical is not None:
-            n_documents = self.lexical.weights.shape[0] - len(self.negatives)
+            n_documents = len(self.lexical) - len(self.negatives)
             in_domain = rows if self.rows is None else self.rows[rows]
             lexical = self.lexical.take(np.concatenate([in_domain, n_documents + np.array(indices, np.int64)]))
         return BatchView(self.queries[rows], vectors, [pair.query for pair in pairs], lexical)
@@ -92,7 +92,7 @@ class Surrogate:
 class BatchView:
     """The surrogate's scores of one batch, by both sides."""
 
-    def __init__(self, queries: Floats, documents: Floats, texts: Sequence[str], lexical: LexicalScores | None) -> None:
+    def __init__(self, queries: Floats, documents: Floats, texts: Sequence[str], lexical: WordScores | None) -> None:
         self._queries = queries  # (B, d)
         self._documents = documents  # (D, d)
         self._texts = texts  # B, of the queries

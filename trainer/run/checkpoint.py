@@ -1,17 +1,19 @@
 """The state of a run on disk: everything that the next step depends on."""
 
 import math
-import os
 from dataclasses import dataclass
+from io import BytesIO
 from pathlib import Path
 from typing import Any
 
 import torch
-from pydantic import ValidationError
-from torch import nn
+from torch import Tensor, nn
 
 from cdesearch.errors import InputError, StorageError
-from trainer.recipe import Recipe, differences
+from trainer.recipe import Recipe, differences, recipe_from_json, recipe_to_json
+from trainer.run.parts import read_parts, write_parts
+from trainer.run.small_state import from_small, to_small
+from trainer.schema import SchemaError
 
 STATE = "state.pt"
 BEST = "best.pt"
@@ -33,10 +35,10 @@ def save_state(
 ) -> None:
     """Write the state to a temporary file, then replace the old one, which a full disk or a kill leaves intact.
 
-    Raises StorageError.
+    The state holds the trained tensors alone, in files of at most PART bytes. Raises StorageError.
     """
     state = {
-        "recipe": recipe.model_dump_json(),
+        "recipe": recipe_to_json(recipe),
         "step": progress.step,
         "seconds": progress.seconds,
         "best_step": progress.best_step,
@@ -44,38 +46,43 @@ def save_state(
         "optimizer": optimizer.state_dict(),
         "random": torch.get_rng_state(),
         "cuda": torch.cuda.get_rng_state_all() if torch.cuda.is_available() else [],
-        **{name: module.state_dict() for name, module in modules.items()},
+        **{name: _trained(module) for name, module in modules.items()},
     }
-    _write(folder / STATE, state)
+    _write(folder / STATE, to_small(state) if recipe.run.small_state else state)
 
 
 def save_best(folder: Path, modules: dict[str, nn.Module]) -> None:
     """Write the weights with the lowest held-out loss so far; raises StorageError."""
-    _write(folder / BEST, {name: module.state_dict() for name, module in modules.items()})
+    _write(folder / BEST, {name: _trained(module) for name, module in modules.items()})
 
 
 def load_best(folder: Path, modules: dict[str, nn.Module]) -> None:
     """Restore the weights that `save_best` wrote last."""
-    state: dict[str, Any] = torch.load(folder / BEST, map_location="cpu", weights_only=True)
+    state: dict[str, Any] = torch.load(BytesIO(read_parts(folder / BEST)), map_location="cpu", weights_only=True)
     for name, module in modules.items():
-        module.load_state_dict(state[name])
+        module.load_state_dict(state[name], strict=False)
 
 
 def _write(target: Path, state: dict[str, Any]) -> None:
-    fresh = target.with_name(f"{target.name}.new")
+    content = BytesIO()
+    torch.save(state, content)
     try:
-        with fresh.open("wb") as file:
-            torch.save(state, file)
-            file.flush()
-            os.fsync(file.fileno())
-    except (OSError, RuntimeError) as error:  # torch reports a failed write as a RuntimeError
-        fresh.unlink(missing_ok=True)
-        reason = error.strerror if isinstance(error, OSError) else "its disk may be full"
+        write_parts(target, content.getbuffer())
+    except OSError as error:
         raise StorageError(
-            f"The state cannot be written to {target.parent} ({reason}); the previous state is kept.",
+            f"The state cannot be written to {target.parent} ({error.strerror}); the previous state is kept.",
             "Free some space and run again with --resume.",
         ) from error
-    fresh.replace(target)
+
+
+def _trained(module: nn.Module) -> dict[str, Tensor]:
+    """Everything that training changes; frozen parameters are those of the start."""
+    frozen = _frozen(module)
+    return {name: tensor for name, tensor in module.state_dict().items() if name not in frozen}
+
+
+def _frozen(module: nn.Module) -> set[str]:
+    return {name for name, parameter in module.named_parameters() if not parameter.requires_grad}
 
 
 def load_state(
@@ -84,11 +91,12 @@ def load_state(
     """Restore a stored state; raises InputError where it belongs to another recipe."""
     if not (folder / STATE).is_file():
         raise InputError(f"{folder} has no {STATE} to resume.", "Run without --resume.")
-    state: dict[str, Any] = torch.load(folder / STATE, map_location="cpu", weights_only=True)
+    content = BytesIO(read_parts(folder / STATE))
+    state: dict[str, Any] = from_small(torch.load(content, map_location="cpu", weights_only=True))
     try:
-        changed = differences(Recipe.model_validate_json(state["recipe"]), recipe)
-    except ValidationError as error:
-        wrong = ", ".join(".".join(map(str, found["loc"])) for found in error.errors())
+        changed = differences(recipe_from_json(state["recipe"]), recipe)
+    except SchemaError as error:
+        wrong = ", ".join(".".join(problem.location) for problem in error.problems)
         raise InputError(
             f"{folder} was started by another version of cdesearch, with other settings ({wrong}).",
             "Resume with that version, or set another run.out.",
@@ -100,7 +108,9 @@ def load_state(
             "Resume with the same recipe, or set another run.out.",
         )
     for name, module in modules.items():
-        module.load_state_dict(state[name])
+        found = module.load_state_dict(state[name], strict=False)
+        if others := {*found.unexpected_keys, *found.missing_keys} - _frozen(module):
+            raise InputError(f"{folder} has the state of another model ({min(others)}).", "Run without --resume.")
     optimizer.load_state_dict(state["optimizer"])
     torch.set_rng_state(state["random"])
     if torch.cuda.is_available() and state["cuda"]:

@@ -10,6 +10,7 @@ from hypothesis import strategies as st
 from trainer.data.lexical import LexicalScores
 from trainer.data.pairs import Pair
 from trainer.data.surrogate import Surrogate
+from trainer.data.word_scores import PlainWordScores
 
 texts = st.lists(st.sampled_from(["the", "The", "cat", "dog's", "x1", "a_b", "moon", "...", "Ärger"]), max_size=12).map(
     " ".join
@@ -33,10 +34,11 @@ def bm25(query, text, domain):
     return total
 
 
+@pytest.mark.parametrize("kind", [LexicalScores, PlainWordScores])
 @given(st.lists(texts, min_size=1, max_size=8), st.lists(texts, min_size=1, max_size=5), st.data())
-def test_lexical_scores_are_those_of_the_formula(domain, queries, data):
+def test_lexical_scores_are_those_of_the_formula(kind, domain, queries, data):
     rows = data.draw(st.lists(st.integers(0, len(domain) - 1), max_size=10))
-    found = LexicalScores.fit(domain).take(np.array(rows, np.int64)).scores(queries)
+    found = kind.fit(domain).take(np.array(rows, np.int64)).scores(queries)
     expected = [[bm25(query, domain[row], domain) for row in rows] for query in queries]
     assert found.shape == (len(queries), len(rows)) and found.dtype == np.float32
     np.testing.assert_allclose(found, np.reshape(expected, found.shape), rtol=1e-5, atol=1e-6)

@@ -1,0 +1,56 @@
+import os
+
+import pytest
+
+from cdesearch.errors import StorageError
+from trainer.run import parts
+from trainer.run.parts import read_parts, write_parts
+
+
+@pytest.fixture
+def file(tmp_path, monkeypatch):
+    monkeypatch.setattr(parts, "PART", 100)
+    return tmp_path / "state.pt"
+
+
+def write(file, content):
+    write_parts(file, memoryview(content))
+    return sorted(path.stat().st_size for path in file.parent.iterdir())
+
+
+def test_a_file_of_any_size_is_read_as_it_was_written_and_old_parts_are_removed(file):
+    small, large, larger = b"s" * 100, os.urandom(250), os.urandom(301)
+    assert write(file, large)[-3:].count(100) == 2 and read_parts(file) == large
+    assert len(write(file, larger)) == 5 and read_parts(file) == larger
+    assert len(write(file, larger)) == 5 and read_parts(file) == larger
+    assert write(file, small) == [100] and read_parts(file) == small
+
+
+def test_a_part_that_is_missing_or_cut_is_named(file):
+    write(file, os.urandom(250))
+    last = max(file.parent.glob("state.pt.*"))
+    last.write_bytes(b"")
+    with pytest.raises(StorageError, match="not complete"):
+        read_parts(file)
+    last.unlink()
+    with pytest.raises(StorageError, match=f"has no part {last.name}"):
+        read_parts(file)
+
+
+@pytest.mark.parametrize("good", [1, 3])
+def test_a_write_that_fails_keeps_what_was_there(file, monkeypatch, good):
+    before = os.urandom(250)
+    sizes = write(file, before)
+    fsync, calls = os.fsync, []
+
+    def full_after_some(descriptor):
+        calls.append(descriptor)
+        if len(calls) > good:
+            raise OSError(28, "No space left on device")
+        fsync(descriptor)
+
+    monkeypatch.setattr(parts.os, "fsync", full_after_some)
+    with pytest.raises(OSError, match="No space"):
+        write_parts(file, memoryview(os.urandom(260)))
+    assert read_parts(file) == before
+    assert sorted(path.stat().st_size for path in file.parent.iterdir()) == sizes

@@ -1,0 +1,86 @@
+import numpy as np
+import pytest
+import torch
+from batches import gradients, loss_fn_of, make_batch, make_student, weights_of
+
+from trainer.recipe import check_recipe
+from trainer.run import parts
+from trainer.run.checkpoint import STATE, Progress, load_state, save_state
+from trainer.run.small_state import from_small, to_small
+from trainer.step.gradcache import GradCache
+
+
+def recipe_of(folder, *, small):
+    values = {"data": {"pairs": ["p"]}, "model": {"start": "s"}, "run": {"out": folder, "small_state": small}}
+    return check_recipe(values, folder)
+
+
+def make_run():
+    """A tiny student whose token embeddings are frozen, as in a recipe."""
+    model, head = make_student()
+    model.second_stage.backbone.tokens.requires_grad_(False)
+    trained = [parameter for parameter in (*model.parameters(), *head.parameters()) if parameter.requires_grad]
+    return {"model": model, "head": head}, torch.optim.AdamW(trained, 1e-3)
+
+
+def weights(modules):
+    return torch.cat([p.detach().flatten() for module in modules.values() for p in module.parameters()]).clone()
+
+
+def take_steps(modules, optimizer, n):
+    model, head = modules.values()
+    batch, losses = make_batch(), []
+    for _ in range(n):
+        optimizer.zero_grad(set_to_none=True)
+        result = GradCache(model, head, 5).step(batch, weights_of(head, batch), loss_fn_of(head, batch))
+        assert gradients(model)
+        optimizer.step()
+        losses.append(result.loss.item())
+    return losses
+
+
+@pytest.mark.parametrize(("small", "tolerance"), [(False, 0.0), (True, 1e-3)])
+def test_a_run_that_resumes_continues_like_one_that_does_not(tmp_path, monkeypatch, small, tolerance):
+    monkeypatch.setattr(parts, "PART", 20_000)
+    recipe = recipe_of(tmp_path, small=small)
+    modules, optimizer = make_run()
+    take_steps(modules, optimizer, 2)
+    save_state(tmp_path, recipe, Progress(step=2), modules, optimizer)
+    before = weights(modules)
+    assert max(file.stat().st_size for file in tmp_path.iterdir()) <= 20_000
+    expected = take_steps(modules, optimizer, 3)
+    again, fresh = make_run()
+    assert load_state(tmp_path, recipe, again, fresh).step == 2
+    found = take_steps(again, fresh, 3)
+    np.testing.assert_allclose(found, expected, rtol=tolerance)
+    difference, way = weights(again) - weights(modules), weights(modules) - before
+    assert difference.norm() <= 200 * tolerance * way.norm()  # the weights themselves are rounded once
+
+
+def test_the_state_holds_trained_tensors_alone_and_the_small_one_half_the_bytes(tmp_path):
+    modules, optimizer = make_run()
+    take_steps(modules, optimizer, 1)
+    sizes = []
+    for small in (False, True):
+        save_state(tmp_path, recipe_of(tmp_path, small=small), Progress(), modules, optimizer)
+        state = from_small(torch.load(tmp_path / STATE, weights_only=True))
+        names = {name for name, parameter in modules["model"].named_parameters() if parameter.requires_grad}
+        assert state["model"].keys() == names and "second_stage.backbone.tokens.weight" not in names
+        sizes.append(sum(tensor_bytes(torch.load(tmp_path / STATE, weights_only=True))))
+    assert sizes[1] < 0.55 * sizes[0]
+
+
+def tensor_bytes(state):
+    if isinstance(state, torch.Tensor):
+        return [state.nbytes]
+    values = state.values() if isinstance(state, dict) else state if isinstance(state, list) else []
+    return [size for value in values for size in tensor_bytes(value)]
+
+
+def test_a_second_moment_too_small_for_fp16_makes_no_long_step():
+    moments = {"exp_avg": torch.tensor([1.0, 1e-6]), "exp_avg_sq": torch.tensor([1e4, 1e-13])}
+    state = {"state": {0: moments | {"step": torch.tensor(3.0)}}, "param_groups": [{"lr": 0.1}]}
+    again = from_small(to_small(state))["state"][0]
+    assert again["step"] == 3 and again["exp_avg"][1] > 0
+    assert (again["exp_avg"] / again["exp_avg_sq"].sqrt()).abs().max() <= 8.1
+    torch.testing.assert_close(again["exp_avg_sq"][0], moments["exp_avg_sq"][0], rtol=1e-3, atol=0)

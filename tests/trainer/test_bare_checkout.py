@@ -1,0 +1,189 @@
+"""`python -m trainer` where nothing but torch, numpy, tokenizers and safetensors is installed."""
+
+import json
+import os
+import subprocess
+import sys
+import time
+from pathlib import Path
+
+import numpy as np
+import pytest
+from safetensors.numpy import load_file
+
+from cdesearch.progress import Silent
+from trainer.__main__ import main
+from trainer.recipe import load_recipe
+from trainer.run.log import read_log
+from trainer.run.time_limit import OutOfTime, TimeLimit
+from trainer.train import train
+
+ROOT = Path(__file__).resolve().parents[2]
+ABSENT = (
+    "bm25s click charset_normalizer docx faiss filelock flash_attn huggingface_hub joblib lance lancedb matplotlib"
+    " numba onnx onnxruntime pandas pyarrow pydantic pypdfium2 rich scipy selectolax semantic_text_splitter"
+    " sentence_transformers sklearn Stemmer tensorboard transformers tree_sitter_language_pack typer"
+)
+# Finders that know nothing of what is absent: `import` fails and `find_spec` returns None, as on a bare machine.
+WITHOUT = """
+import sys
+absent, finders = set(sys.argv.pop(1).split()), list(sys.meta_path)
+
+class Bare:
+    def find_spec(self, name, path=None, target=None):
+        if name.partition(".")[0] in absent:
+            return None
+        return next(filter(None, (finder.find_spec(name, path, target) for finder in finders)), None)
+
+sys.meta_path[:] = [Bare()]
+from trainer.__main__ import main
+code = main(sys.argv[1:])
+assert not absent & {name.partition(".")[0] for name in sys.modules}
+sys.exit(code)
+"""
+WORDS = ["cat", "dog", "water", "moon", "engine", "bread", "river", "stone"]
+
+
+@pytest.fixture
+def recipe_file(tmp_path, tiny_checkpoint):
+    random = np.random.default_rng(0)
+    texts = [" ".join(random.choice(WORDS, size=4)) for _ in range(60)]
+    rows = [{"query": f"{text.split()[0]} {number}", "document": text} for number, text in enumerate(texts)]
+    (tmp_path / "pairs.jsonl").write_text("\n".join(map(json.dumps, rows)))
+    (tmp_path / "recipe.toml").write_text(
+        f"""
+        [data]
+        pairs = ["{tmp_path}/pairs.jsonl"]
+        held_out = 0.2
+        [model]
+        start = "{tiny_checkpoint}"
+        [batches]
+        size = 8
+        context_size = 8
+        cluster_size = 8
+        [learning]
+        steps = 3
+        warmup = 1
+        micro_batch = 4
+        [run]
+        out = "{tmp_path}/out"
+        surrogate = "{tiny_checkpoint}"
+        """
+    )
+    return tmp_path / "recipe.toml"
+
+
+def train_bare(*arguments):
+    command = [sys.executable, "-P", "-c", WITHOUT, ABSENT, *map(str, arguments)]
+    environment = os.environ | {"PYTHONPATH": str(ROOT)}
+    return subprocess.run(command, env=environment, capture_output=True, text=True, check=False)
+
+
+def steps_of(folder):
+    return [line["step"] for line in read_log(folder) if "loss" in line]
+
+
+def test_three_steps_in_two_slots_need_torch_alone(recipe_file):
+    out = recipe_file.parent / "out"
+    first = train_bare(recipe_file, "--minutes", "0.0001", "--resume")
+    assert first.returncode == 0, first.stderr
+    assert first.stderr.splitlines()[-1].startswith("The 0.0001 minutes are over. To continue: python -m trainer")
+    assert "faiss is not installed: clustering by torch." in first.stderr.splitlines()
+    assert "onnxruntime is not installed: the surrogate runs on torch." in first.stderr.splitlines()
+    assert "bm25s or scipy is not installed: BM25 by plain Python, which is slower." in first.stderr.splitlines()
+    assert "has no state yet" in first.stderr
+    assert not (out / "checkpoint").exists()
+    last = train_bare(recipe_file, "--resume")
+    assert last.returncode == 0, last.stderr
+    assert steps_of(out) == [1, 2, 3]
+    assert (out / "checkpoint" / "model.safetensors").exists() and not (out / "checkpoint" / "onnx").exists()
+
+
+def test_what_cannot_be_replaced_is_named_in_one_line(recipe_file):
+    recipe_file.with_name("pairs.parquet").write_bytes(b"")
+    done = train_bare(recipe_file, f'--set=data.pairs=["{recipe_file.parent}/pairs.parquet"]')
+    assert done.returncode == 2
+    (line,) = done.stderr.splitlines()
+    assert line.startswith("error: pyarrow is not installed") and "pairs.parquet needs it" in line
+
+
+class AfterOneStep(TimeLimit):
+    """A slot that is over as soon as one more step is logged."""
+
+    def __init__(self, out):
+        self._out, self._before = out, self._n_steps(out)
+
+    def check(self):
+        if self._n_steps(self._out) > self._before:
+            raise OutOfTime
+
+    def _n_steps(self, out):
+        return len(steps_of(out)) if (out / "log.jsonl").exists() else 0
+
+
+def test_a_run_in_slots_of_one_step_ends_like_one_without_slots(recipe_file, tmp_path):
+    settings = {"model.dropout": "0.1", "run.work": str(tmp_path / "work")}
+    whole = load_recipe(recipe_file, {**settings, "run.out": str(tmp_path / "whole")})
+    parts = load_recipe(recipe_file, {**settings, "run.out": str(tmp_path / "parts")})
+    train(whole, Silent())
+    for step in (1, 2, 3):
+        with pytest.raises(OutOfTime):
+            train(parts, Silent(), resume=step > 1, limit=AfterOneStep(parts.run.out))
+        assert steps_of(parts.run.out)[-1] == step
+    folders = train(parts, Silent(), resume=True, limit=TimeLimit(time.monotonic() + 600)), whole.run.out / "checkpoint"
+    ended, expected = (load_file(folder / "model.safetensors") for folder in folders)
+    assert all(np.array_equal(ended[name], expected[name]) for name in expected)
+
+
+@pytest.mark.parametrize(
+    ("arguments", "message"),
+    [
+        ([], "the following arguments are required: recipe"),
+        (["RECIPE", "--minutes", "soon"], "argument --minutes: soon is not a number above 0"),
+        (["RECIPE", "--minutes", "0"], "argument --minutes: 0 is not a number above 0"),
+        (["RECIPE", "--set", "run.out"], "argument --set: run.out has no value: write section.key=value"),
+        (["RECIPE", "--sett", "run.out=x"], "unrecognized arguments: --sett run.out=x"),
+        (["RECIPE", "--set", "run.seeed=1"], "did you mean seed"),
+        (["nothing.toml"], "nothing.toml is not a recipe"),
+    ],
+)
+def test_wrong_arguments_are_one_line_and_exit_code_2(recipe_file, capsys, arguments, message):
+    assert main([str(recipe_file) if word == "RECIPE" else word for word in arguments]) == 2
+    (line,) = capsys.readouterr().err.splitlines()
+    assert line.startswith("error: ") and message.lower() in line.lower()
+
+
+def test_a_defect_has_exit_code_70_and_ctrl_c_130(recipe_file, capsys, monkeypatch):
+    for error, code in ((ZeroDivisionError("oh"), 70), (KeyboardInterrupt(), 130)):
+
+        def fail(*_, error=error, **__):
+            raise error
+
+        monkeypatch.setattr("trainer.train.train", fail)
+        assert main([str(recipe_file)]) == code
+        (line,) = capsys.readouterr().err.splitlines()
+    assert line == f"Stopped. To continue: python -m trainer {recipe_file} --resume"
+
+
+def test_the_gpu_recipe_trains_at_tiny_size(recipe_file, tmp_path, tiny_checkpoint):
+    smaller = {
+        "data.pairs": f'["{tmp_path}/pairs.jsonl"]',
+        "data.keep_out": "[]",
+        "data.held_out": "0.2",
+        "model.start": str(tiny_checkpoint),
+        "batches.size": "8",
+        "batches.cluster_size": "8",
+        "learning.steps": "1",
+        "run.out": str(tmp_path / "gpu"),
+    }
+    recipe = load_recipe(ROOT / "trainer" / "recipes" / "gpu.toml", smaller)
+    batches, learning = recipe.batches, recipe.learning
+    assert (batches.context_size, batches.max_tokens, learning.precision, learning.micro_batch) == (
+        512,
+        128,
+        "bf16",
+        256,
+    )
+    assert recipe.model.gate == 0 and recipe.model.contextual
+    train(recipe, Silent())
+    assert steps_of(recipe.run.out) == [1]

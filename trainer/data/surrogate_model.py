@@ -1,0 +1,26 @@
+"""The frozen surrogate as an encoder: on the GPU where there is one, else by ONNX Runtime or torch on the CPU."""
+
+from importlib.util import find_spec
+from pathlib import Path
+
+import torch
+
+from cdesearch.encode.backends.torch import TorchRuntime
+from cdesearch.encode.encoder import Encoder
+from cdesearch.encode.load import load_encoder, load_tokenizer
+from cdesearch.models.hub import checkpoint_folder
+from cdesearch.models.registry import family_of
+
+
+def open_surrogate(folder: Path, device: torch.device) -> Encoder:
+    """Open any model that `load_encoder` opens; raises ModelError.
+
+    An ONNX export is used on a CPU with ONNX Runtime alone. The fingerprint is the same on every device, so stored
+    vectors are used on all of them.
+    """
+    if device.type == "cpu" and find_spec("onnxruntime") is not None:
+        return load_encoder(folder, "cpu")
+    folder = checkpoint_folder(folder)
+    loaded = family_of(folder).open(folder)
+    runtime = TorchRuntime(loaded.load_network(), device)
+    return Encoder(loaded.config, load_tokenizer(loaded.tokenizer), runtime, loaded.fingerprint)

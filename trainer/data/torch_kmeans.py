@@ -1,0 +1,77 @@
+"""Spherical k-means in torch, on the GPU where there is one: for machines without faiss."""
+
+from dataclasses import dataclass
+
+import numpy as np
+import torch
+from numpy.typing import NDArray
+from torch import Tensor
+from torch.nn import functional
+
+from cdesearch.context.vectors import Floats
+
+CELLS = 1 << 26  # scores held at once
+
+
+@dataclass(frozen=True, slots=True)
+class KMeans:
+    """k unit centroids and the sum of the products of all points with their nearest ones."""
+
+    centroids: Floats  # (k, p)
+    objective: float
+
+    def assign(self, points: Floats) -> NDArray[np.int64]:
+        """(n,) the nearest centroid of each point."""
+        device = _device()
+        nearest, _ = _nearest(torch.from_numpy(points).to(device), torch.from_numpy(self.centroids).to(device))
+        return nearest.cpu().numpy()
+
+
+def spherical_kmeans(points: Floats, k: int, seed: int, *, iterations: int, tries: int, max_points: int) -> KMeans:
+    """The best of several tries, each from k random points, by the sum of products; same seed, same result.
+
+    As in faiss, at most `max_points` for each centroid are drawn at random for the iterations. A cluster without points
+    begins anew at one of the points that are farthest from their centroids. n >= k points (n, p) are needed.
+    """
+    random = np.random.default_rng(seed)
+    if len(points) > k * max_points:
+        points = points[np.sort(random.permutation(len(points))[: k * max_points])]
+    on_device = torch.from_numpy(np.ascontiguousarray(points)).to(_device())
+    found = [_try(on_device, k, random, iterations) for _ in range(tries)]
+    return max(found, key=lambda means: means.objective)
+
+
+def _try(points: Tensor, k: int, random: np.random.Generator, iterations: int) -> KMeans:
+    start = torch.from_numpy(random.permutation(len(points))[:k]).to(points.device)
+    centroids = functional.normalize(points[start], dim=1)
+    nearest, products = _nearest(points, centroids)
+    for _ in range(iterations):
+        empty = torch.bincount(nearest, minlength=k) == 0
+        centroids = functional.normalize(_sums(points, nearest, k), dim=1)
+        farthest = products.argsort(stable=True)[: int(empty.sum())]
+        centroids[empty] = functional.normalize(points[farthest], dim=1)
+        before = nearest
+        nearest, products = _nearest(points, centroids)
+        if torch.equal(before, nearest):
+            break
+    return KMeans(centroids.cpu().numpy(), float(products.double().sum()))
+
+
+def _nearest(points: Tensor, centroids: Tensor) -> tuple[Tensor, Tensor]:
+    """(n,) the centroid with the largest product, and that product."""
+    rows = max(1, CELLS // len(centroids))
+    parts = [(part @ centroids.T).max(dim=1) for part in points.split(rows)]
+    return torch.cat([part.indices for part in parts]), torch.cat([part.values for part in parts])
+
+
+def _sums(points: Tensor, nearest: Tensor, k: int) -> Tensor:
+    """(k, p) sums of each cluster's points, by products: adding by index is in no fixed order on a GPU."""
+    sums = points.new_zeros(k, points.shape[1])
+    rows = max(1, CELLS // k)
+    for part, chosen in zip(points.split(rows), nearest.split(rows), strict=True):
+        sums += points.new_zeros(k, len(part)).scatter_(0, chosen[None], 1.0) @ part
+    return sums
+
+
+def _device() -> torch.device:
+    return torch.device("cuda" if torch.cuda.is_available() else "cpu")
