@@ -3,6 +3,7 @@
 import math
 import shutil
 import time
+from collections.abc import Callable
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
@@ -233,24 +234,30 @@ class _Run:
         folder = self._recipe.run.out / "checkpoint"
         if not is_first():
             return folder
-        self._export(folder)
+        self._write_folder(folder, self._export)
         best, progress = folder.with_name("best"), self._progress
-        if math.isfinite(progress.best_loss):
-            load_best(self._recipe.run.out, self._modules)
-            self._display.note(f"The held-out loss was lowest at step {progress.best_step}: {progress.best_loss:.4f}")
-            self._export(best)
-        else:
+        if not math.isfinite(progress.best_loss):
             shutil.rmtree(best, ignore_errors=True)  # of an earlier run
+            return folder
+        self._display.note(f"The held-out loss was lowest at step {progress.best_step}: {progress.best_loss:.4f}")
+        if progress.best_step == progress.step:
+            self._write_folder(best, lambda unfinished: shutil.copytree(folder, unfinished))
+        else:
+            load_best(self._recipe.run.out, self._modules)
+            self._write_folder(best, self._export)
         return folder
 
-    def _export(self, folder: Path) -> None:
+    def _write_folder(self, folder: Path, write: Callable[[Path], object]) -> None:
         self._display.note(f"Writing {folder}")
-        self._model.config = self._learned_config()
         unfinished = folder.with_name(f"{folder.name}.new")
         shutil.rmtree(unfinished, ignore_errors=True)
-        export(self._model, self._recipe.model.start / "tokenizer.json", unfinished)
+        write(unfinished)
         shutil.rmtree(folder, ignore_errors=True)
         unfinished.replace(folder)
+
+    def _export(self, folder: Path) -> None:
+        self._model.config = self._learned_config()
+        export(self._model, self._recipe.model.start / "tokenizer.json", folder)
 
     def _learned_config(self) -> ModelConfig:
         """The configuration with the learned whitening and prefixes; its spans cover at least a text of training."""

@@ -186,6 +186,19 @@ def test_the_checkpoint_with_the_lowest_held_out_loss_is_kept(recipe_file, tmp_p
     assert abs(found - watched[best]) < 1e-3 < watched[10] - watched[best], (best, watched)
 
 
+def test_where_the_last_step_is_the_best_both_checkpoints_are_the_same(recipe_file, tmp_path):
+    recipe = load_recipe(recipe_file, {"run.out": str(tmp_path / "out"), "learning.steps": "0"})
+    last = train(recipe, Silent())
+    files = {file.relative_to(last): file.read_bytes() for file in last.rglob("*") if file.is_file()}
+    best = last.with_name("best")
+    assert {file.relative_to(best): file.read_bytes() for file in best.rglob("*") if file.is_file()} == files
+    train(
+        load_recipe(recipe_file, {"run.out": str(tmp_path / "out"), "learning.steps": "1", "data.held_out": "0.0"}),
+        Silent(),
+    )
+    assert last.is_dir() and not best.exists()
+
+
 def test_a_run_stops_when_its_held_out_loss_no_longer_falls(recipe_file, tmp_path):
     changes = {"run.watch_every": "2", "learning.rate": "0.3", "learning.warmup": "2", "run.patience": "2"}
     recipe = load_recipe(recipe_file, {**changes, "run.out": str(tmp_path / "out")})
