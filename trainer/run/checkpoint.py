@@ -77,7 +77,13 @@ def load_state(
         )
     for name, module in modules.items():
         module.load_state_dict(state[name])
-    optimizer.load_state_dict(state["optimizer"])
+    try:
+        optimizer.load_state_dict(state["optimizer"])
+    except ValueError:
+        raise InputError(
+            f"{folder} was started by another version of cdesearch, with other groups of parameters.",
+            "Resume with that version, or set another run.out.",
+        ) from None
     torch.set_rng_state(state["random"])
     if torch.cuda.is_available() and state["cuda"]:
         torch.cuda.set_rng_state_all(state["cuda"])
