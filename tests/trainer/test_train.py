@@ -16,11 +16,12 @@ from random_biencoder import biencoder_folder
 
 from cdesearch.encode.load import load_encoder
 from cdesearch.errors import InputError, SourceError, StorageError, TrainingError
+from cdesearch.models.backbones.joint_softmax import LEAST
 from cdesearch.models.contextual.model import load_checkpoint
 from cdesearch.progress import Silent
 from trainer.data.beir import read_beir
 from trainer.data.material import prepare_material
-from trainer.recipe import load_recipe
+from trainer.recipe import ModelChoice, load_recipe
 from trainer.run.checkpoint import Progress, load_state, save_state
 from trainer.run.log import read_log
 from trainer.run.plot import draw_run
@@ -299,6 +300,35 @@ def test_prepared_data_can_be_moved_to_another_machine(recipe_file, tmp_path, mo
     (there / "beir" / "queries.jsonl").write_text('{"_id": "q", "text": "another"}')
     with pytest.raises(pytest.fail.Exception, match="read again"):
         batches_of(there)
+
+
+def test_a_resume_with_parameters_in_other_groups_is_refused(recipe_file, tmp_path):
+    recipe = load_recipe(recipe_file, {"run.out": str(tmp_path)})
+    modules = dict(zip(("model", "head"), make_student(), strict=True))
+    optimizer = torch.optim.AdamW(modules["model"].parameters())
+    save_state(tmp_path, recipe, Progress(step=3), modules, optimizer)
+    grouped = torch.optim.AdamW([{"params": [parameter]} for parameter in modules["model"].parameters()])
+    with pytest.raises(InputError, match="other groups of parameters"):
+        load_state(tmp_path, recipe, modules, grouped)
+
+
+def test_a_start_in_one_softmax_has_a_small_weight_and_gates_that_learn(tmp_path):
+    bert = biencoder_folder(tmp_path / "bert")
+    model = starting_model(ModelChoice(start=bert, context_attention="one_softmax"))
+    assert model.config.log_gates and not model.config.context_sink
+    for gate in model.second_stage.gates:
+        torch.testing.assert_close(LEAST * gate.exp(), torch.full_like(gate, 0.01), rtol=1e-4, atol=0)
+
+
+def test_a_new_start_has_a_sink_where_its_recipe_reads_the_context(tmp_path, tiny_checkpoint):
+    bert = biencoder_folder(tmp_path / "bert")
+    for changes, has_sink in (({}, True), ({"gated_attention": False}, False), ({"context_sink": False}, False)):
+        model = starting_model(ModelChoice(start=bert, **changes))
+        assert model.config.context_sink == has_sink
+        assert all((cross.sink is not None) == has_sink for cross in model.second_stage.cross_attention)
+    assert not starting_model(ModelChoice(start=tiny_checkpoint)).config.context_sink
+    with pytest.raises(InputError, match="context_sink is True, but"):
+        starting_model(ModelChoice(start=tiny_checkpoint, context_sink=True))
 
 
 @pytest.mark.parametrize("kind", ["closed_checkpoint", "joint_checkpoint"])

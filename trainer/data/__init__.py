@@ -13,4 +13,8 @@ training_batch     tokens and masks of one step
 stream             the batches of a run in order
 random_stream      independent random numbers for each purpose
 material           all of this, prepared once
+pair_store         pairs in memory-mapped files
+word_scores        BM25 where bm25s is missing
+torch_kmeans       k-means where faiss is missing
+surrogate_model    the surrogate on the best device
 """

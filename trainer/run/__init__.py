@@ -9,4 +9,8 @@ stop             Ctrl-C and SIGTERM between two steps
 evaluation_mode  a model without dropout for a while
 distributed      training in several processes
 atomic_file      a file that is whole or unchanged
+small_state      the state of trained tensors in fp16
+parts            files in parts of 60 MiB
+plain_lines      progress without rich
+time_limit       the end of a slot of minutes
 """

@@ -111,7 +111,13 @@ def load_state(
         found = module.load_state_dict(state[name], strict=False)
         if others := {*found.unexpected_keys, *found.missing_keys} - _frozen(module):
             raise InputError(f"{folder} has the state of another model ({min(others)}).", "Run without --resume.")
-    optimizer.load_state_dict(state["optimizer"])
+    try:
+        optimizer.load_state_dict(state["optimizer"])
+    except ValueError:
+        raise InputError(
+            f"{folder} was started by another version of cdesearch, with other groups of parameters.",
+            "Resume with that version, or set another run.out.",
+        ) from None
     torch.set_rng_state(state["random"])
     if torch.cuda.is_available() and state["cuda"]:
         torch.cuda.set_rng_state_all(state["cuda"])
