@@ -314,8 +314,8 @@ class _Run:
         figures = ", ".join(f"{name} {value:.4f}" for name, value in losses.items())
         self._display.note(f"step {self._progress.step}: held-out loss with context {figures}")
         if losses["true"] < self._progress.best_loss:
+            save_best(self._recipe.run.out, self._recipe, self._modules)
             self._progress.best_step, self._progress.best_loss = self._progress.step, losses["true"]
-            save_best(self._recipe.run.out, self._modules)
             self._save()  # so that the state on disk agrees with the best weights
 
     def _has_stopped_improving(self) -> bool:

@@ -135,6 +135,26 @@ def test_a_run_in_slots_of_one_step_ends_like_one_without_slots(recipe_file, tmp
     assert all(np.array_equal(ended[name], expected[name]) for name in expected)
 
 
+def test_sigterm_saves_the_state_and_the_command_to_continue_works(recipe_file):
+    out = recipe_file.parent / "out"
+    command = [sys.executable, "-m", "trainer", str(recipe_file), "--resume"]
+    environment = os.environ | {"PYTHONPATH": str(ROOT)}
+    endless = [*command, "--set=learning.steps=100000", "--set=run.watch_every=100000"]
+    process = subprocess.Popen(endless, env=environment, stderr=subprocess.PIPE, text=True)
+    while not (out / "log.jsonl").exists() or len(steps_of(out)) < 2:
+        time.sleep(0.02)
+        assert process.poll() is None
+    process.terminate()
+    last = process.communicate()[1].splitlines()[-1]
+    assert process.returncode == 143
+    assert last.startswith("Stopped. To continue: python -m trainer") and "--resume" in last
+    n_steps = steps_of(out)[-1]
+    more = [*command, f"--set=learning.steps={n_steps + 1}", "--set=run.watch_every=100000"]
+    subprocess.run(more, env=environment, check=True, capture_output=True)
+    assert steps_of(out)[-1] == n_steps + 1
+    assert (out / "checkpoint" / "model.safetensors").exists() and (out / "best" / "model.safetensors").exists()
+
+
 @pytest.mark.parametrize(
     ("arguments", "message"),
     [

@@ -27,6 +27,7 @@ from trainer.run.log import read_log
 from trainer.run.plot import draw_run
 from trainer.run.stop import exit_code
 from trainer.run.watch import held_out_losses
+from trainer.schema import parse
 from trainer.step.batch_loss import BatchLoss
 from trainer.step.token_weights import TokenWeights
 from trainer.step.whitening_head import WhiteningHead
@@ -328,7 +329,7 @@ def test_a_new_start_has_a_sink_where_its_recipe_reads_the_context(tmp_path, tin
         assert all((cross.sink is not None) == has_sink for cross in model.second_stage.cross_attention)
     assert not starting_model(ModelChoice(start=tiny_checkpoint)).config.context_sink
     with pytest.raises(InputError, match="context_sink is True, but"):
-        starting_model(ModelChoice(start=tiny_checkpoint, context_sink=True))
+        starting_model(parse(ModelChoice, {"start": str(tiny_checkpoint), "context_sink": True}))
 
 
 @pytest.mark.parametrize("kind", ["closed_checkpoint", "joint_checkpoint"])

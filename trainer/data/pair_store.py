@@ -49,7 +49,7 @@ class PairTable:
         if name in TEXTS:
             return [texts[row] for row in self.rows.tolist()]
         first = self.first[name]
-        return [[texts[place] for place in range(first[row], first[row + 1])] for row in self.rows.tolist()]
+        return [[texts[index] for index in range(first[row], first[row + 1])] for row in self.rows.tolist()]
 
 
 class PairWriter:

@@ -51,14 +51,16 @@ def save_state(
     _write(folder / STATE, to_small(state) if recipe.run.small_state else state)
 
 
-def save_best(folder: Path, modules: dict[str, nn.Module]) -> None:
-    """Write the weights with the lowest held-out loss so far; raises StorageError."""
-    _write(folder / BEST, {name: _trained(module) for name, module in modules.items()})
+def save_best(folder: Path, recipe: Recipe, modules: dict[str, nn.Module]) -> None:
+    """Write the trained weights with the lowest held-out loss so far; raises StorageError."""
+    state = {name: _trained(module) for name, module in modules.items()}
+    _write(folder / BEST, to_small(state) if recipe.run.small_state else state)
 
 
 def load_best(folder: Path, modules: dict[str, nn.Module]) -> None:
     """Restore the weights that `save_best` wrote last."""
-    state: dict[str, Any] = torch.load(BytesIO(read_parts(folder / BEST)), map_location="cpu", weights_only=True)
+    content = BytesIO(read_parts(folder / BEST))
+    state: dict[str, Any] = from_small(torch.load(content, map_location="cpu", weights_only=True))
     for name, module in modules.items():
         module.load_state_dict(state[name], strict=False)
 

@@ -10,7 +10,7 @@ from trainer.run.distributed import total, world
 
 
 class OutOfTime(Exception):  # noqa: N818 (not an error: the run continues in the next slot)
-    """The time of this slot is over, and the state is saved."""
+    """The time limit of the run is reached."""
 
 
 class TimeLimit:

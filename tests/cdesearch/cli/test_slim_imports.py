@@ -56,6 +56,7 @@ def test_the_public_names():
         "Embedder",
         "Hit",
         "OpenIndex",
+        "SearchResult",
         "__version__",
         "build",
         "open",

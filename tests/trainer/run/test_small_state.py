@@ -5,7 +5,7 @@ from batches import gradients, loss_fn_of, make_batch, make_student, weights_of
 
 from trainer.recipe import check_recipe
 from trainer.run import parts
-from trainer.run.checkpoint import STATE, Progress, load_state, save_state
+from trainer.run.checkpoint import BEST, STATE, Progress, load_best, load_state, save_best, save_state
 from trainer.run.small_state import from_small, to_small
 from trainer.step.gradcache import GradCache
 
@@ -68,6 +68,20 @@ def test_the_state_holds_trained_tensors_alone_and_the_small_one_half_the_bytes(
         assert state["model"].keys() == names and "second_stage.backbone.tokens.weight" not in names
         sizes.append(sum(tensor_bytes(torch.load(tmp_path / STATE, weights_only=True))))
     assert sizes[1] < 0.55 * sizes[0]
+
+
+@pytest.mark.parametrize(("small", "tolerance"), [(False, 0.0), (True, 1e-3)])
+def test_the_best_weights_are_restored_from_parts(tmp_path, monkeypatch, small, tolerance):
+    monkeypatch.setattr(parts, "PART", 20_000)
+    modules, optimizer = make_run()
+    take_steps(modules, optimizer, 1)
+    best = weights(modules)
+    save_best(tmp_path, recipe_of(tmp_path, small=small), modules)
+    assert len(list(tmp_path.glob(f"{BEST}.*"))) > 1
+    for parameter in optimizer.param_groups[0]["params"]:
+        parameter.data.add_(1.0)
+    load_best(tmp_path, modules)
+    assert (weights(modules) - best).norm() <= tolerance * best.norm()
 
 
 def tensor_bytes(state):
