@@ -3,7 +3,6 @@
 from importlib.metadata import entry_points
 from os import PathLike
 from pathlib import Path
-from types import TracebackType
 from typing import Self
 
 from cdesearch.encode.load import Device
@@ -23,9 +22,7 @@ class OpenIndex:
     def __enter__(self) -> Self:
         return self
 
-    def __exit__(
-        self, kind: type[BaseException] | None, error: BaseException | None, traceback: TracebackType | None
-    ) -> None:
+    def __exit__(self, *_: object) -> None:
         self.close()
 
     def close(self) -> None:
@@ -69,7 +66,7 @@ def build(
     """Index files and folders, or bring their index up to date, and open it; raises CdesearchError.
 
     Without paths the nearest index upward from the working directory is brought up to date. The keywords are the
-    options of `cdesearch index`.
+    most common options of `cdesearch index`.
     """
     (builder,) = entry_points(group="cdesearch.builders", name="folder")
     folder: Path = builder.load()(

@@ -31,7 +31,7 @@ class Display(Progress, Protocol):
 class Silent:
     """A display that shows nothing."""
 
-    def stage(self, name: str, total: int | None) -> Callable[[int], None]:  # noqa: ARG002
+    def stage(self, name: str, total: int | None) -> Callable[[int], None]:  # noqa: ARG002 (the protocol has them)
         """Return a function that does nothing."""
         return lambda _: None
 

@@ -60,8 +60,8 @@ def index(
     as_json: Annotated[bool, typer.Option("--json", help="Write one JSON object to stdout.")] = False,
 ) -> None:
     """Index files and folders, or update an index. Only new and changed files are read."""
-    from cdesearch.cli.slim_imports import leave_out_rest_client
     from cdesearch.progress import shown_on_stderr
+    from cdesearch.slim_imports import leave_out_rest_client
     from cdesearch.terminal import print_json
 
     leave_out_rest_client()

@@ -252,4 +252,4 @@ def _why(plan: Plan) -> str:
     ignored = next((file for file in plan.files.values() if file.outcome == "ignored"), None)
     if ignored is not None:
         return f"{plan.counts['ignored']} ignored, the first: {ignored.path} ({ignored.reason})."
-    return "Its files hold no text." if plan.files else "There is no file in it."
+    return "Its files contain no text." if plan.files else "It contains no files."

@@ -69,12 +69,7 @@ def train(recipe: Recipe, display: Display, *, resume: bool = False, limit: Time
             texts = material.out_of_domain_texts[:: max(1, len(material.out_of_domain_texts) // NULL_TEXTS)]
             sample = tokenize(tokenizer, texts, model.config.document_prefix, recipe.batches.max_tokens)
             start_null_vector(model, sample, recipe.learning.micro_batch)
-        optimizer = make_optimizer(parameter_groups(model, head), recipe.learning)
-        modules: dict[str, nn.Module] = {"model": model, "head": head}
-        progress = load_state(out, recipe, modules, optimizer) if resume else Progress()
-        run = _Run(recipe, model, head, tokenizer, optimizer, material, progress, display)
-        if not progress.step:
-            run.evaluate()
+        run = _Run(recipe, model, head, tokenizer, material, display, resume=resume)
         run.go(limit)
         run.evaluate()
         return run.finish()
@@ -147,25 +142,28 @@ class _Run:
         model: ContextualModel,
         head: WhiteningHead,
         tokenizer: Tokenizer,
-        optimizer: torch.optim.Optimizer,
         material: Material,
-        progress: Progress,
         display: Display,
+        *,
+        resume: bool,
     ) -> None:
         self._recipe = recipe
         self._model = model
         self._head = head
         self._tokenizer = tokenizer
-        self._optimizer = optimizer
         self._material = material
-        self._progress = progress
         self._display = display
-        self._log = Log(recipe.run.out, anew=not progress.step) if is_first() else None
+        learning = recipe.learning
+        self._modules: dict[str, nn.Module] = {"model": model, "head": head}
+        self._groups = parameter_groups(model, head)
+        self._optimizer = make_optimizer(self._groups, learning)
+        self._progress = Progress()
+        if resume:
+            self._progress = load_state(recipe.run.out, recipe, self._modules, self._optimizer)
+        self._log = Log(recipe.run.out, anew=not self._progress.step) if is_first() else None
         device = next(model.parameters()).device
         special = sorted(tokenizer.get_added_tokens_decoder())
         self._weights = TokenWeights(model.config.backbone.vocabulary, special, device)
-        learning = recipe.learning
-        self._groups = parameter_groups(model, head)
         self._loss = BatchLoss(head, model.config.document_weight, learning.temperature, learning.teacher_weight)
         precision = torch.bfloat16 if learning.precision == "bf16" else torch.float32
         self._cache = GradCache(
@@ -177,13 +175,14 @@ class _Run:
         )
         steps = learning.steps
         self.n_steps = learning.epochs * material.stream.steps_per_epoch if steps is None else steps
-        self._modules: dict[str, nn.Module] = {"model": model, "head": head}
         self._watched = -1  # the step of the last held-out losses
-        _check_length(recipe, progress, material, self.n_steps)
+        _check_length(recipe, self._progress, material, self.n_steps)
 
     def go(self, limit: TimeLimit) -> None:
         """Take all remaining steps; the state is saved every few minutes, on Ctrl-C and SIGTERM, and at the limit."""
         recipe, progress = self._recipe, self._progress
+        if not progress.step:
+            self.evaluate()
         advance = self._display.stage("Training", self.n_steps)
         advance(progress.step)
         saved = time.monotonic()

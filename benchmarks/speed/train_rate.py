@@ -49,7 +49,7 @@ def _bf16_rate(device: str) -> float:
     """
     for n in (256, 512, 1024, 2048, 4096, 8192):
         a = torch.randn(n, n, device=device, dtype=torch.bfloat16)
-        multiply = _to_the_end(lambda a=a: a @ a, device)  # type: ignore[misc]
+        multiply = _to_the_end(lambda a=a: a @ a, device)  # type: ignore[misc] # no type for a default of a lambda
         multiply()
         seconds = min(_seconds(multiply) for _ in range(5))
         if seconds > SHORTEST_TIMED:

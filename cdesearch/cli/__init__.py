@@ -5,5 +5,4 @@ render        hits as text and as JSON
 status        what is indexed, and what has changed since
 trust         the command that confirms what an index asks for
 exits         exit codes, and one line for every error
-slim_imports  imports that the command line omits to start fast
 """

@@ -13,9 +13,9 @@ import typer
 
 from cdesearch import __version__
 from cdesearch.cli.exits import NO_HITS, run_and_exit
-from cdesearch.cli.slim_imports import shorten_cold_start
 from cdesearch.cli.trust import trust
 from cdesearch.errors import InputError
+from cdesearch.slim_imports import shorten_cold_start
 from cdesearch.terminal import print_json, print_rows, print_text, printable
 
 SYNONYMS = {"help": "--help", "search": "query"}  # names that other programs use

@@ -30,9 +30,9 @@ class Query:
     """A query with its options."""
 
     text: str
-    k: int = 10
-    mode: Mode = "hybrid"
-    path: str | None = None  # a glob
+    k: int
+    mode: Mode
+    path: str | None  # a glob
 
 
 @dataclass(frozen=True, slots=True)

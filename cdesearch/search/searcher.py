@@ -6,7 +6,6 @@ from dataclasses import replace
 from numbers import Integral
 from pathlib import Path
 from threading import Lock
-from types import TracebackType
 from typing import Self, get_args
 
 from cdesearch.encode.encoder import Encoder
@@ -47,9 +46,7 @@ class Searcher:
     def __enter__(self) -> Self:
         return self
 
-    def __exit__(
-        self, kind: type[BaseException] | None, error: BaseException | None, traceback: TracebackType | None
-    ) -> None:
+    def __exit__(self, *_: object) -> None:
         self.close()
 
     def close(self) -> None:

@@ -17,8 +17,8 @@ from typing import Any, BinaryIO
 import pyarrow as pa
 from tokenizers import Tokenizer
 
-from cdesearch.cli.slim_imports import leave_out_pandas
 from cdesearch.errors import CdesearchError
+from cdesearch.slim_imports import leave_out_pandas
 from cdesearch.store.schema import Chunk, chunk_to_row
 from indexer.documents.chunk import Chunker
 from indexer.documents.read import read

@@ -86,7 +86,7 @@ def run_here(arguments, cwd):
             patched.setattr(sys, name, stream)
         patched.setattr(cli.app, "registered_commands", [*cli.app.registered_commands])
         for name in ("leave_out_rest_client", "leave_out_pandas"):  # tests after this one may need what they leave out
-            patched.setattr(f"cdesearch.cli.slim_imports.{name}", lambda: None)
+            patched.setattr(f"cdesearch.slim_imports.{name}", lambda: None)
         with pytest.raises(SystemExit) as ended:
             cli.main()
     written = {name: stream.buffer.getvalue().decode("utf-8") for name, stream in streams.items()}

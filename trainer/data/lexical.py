@@ -8,9 +8,7 @@ from numpy.typing import NDArray
 from scipy.sparse import csc_array, csr_array
 
 from cdesearch.context.vectors import Floats
-
-K1, B = 0.9, 0.4  # as in BEIR
-WORD = r"\w+"
+from trainer.data.word_scores import K1, WORD, B
 
 
 @dataclass(frozen=True, slots=True)

@@ -14,6 +14,7 @@ from numpy.typing import NDArray
 from cdesearch.context.vectors import Floats
 
 K1, B = 0.9, 0.4  # as in BEIR
+WORD = r"\w+"
 
 
 class WordScores(Protocol):
@@ -87,4 +88,4 @@ class PlainWordScores:
 
 
 def _words(text: str) -> list[str]:
-    return re.findall(r"\w+", text.lower())
+    return re.findall(WORD, text.lower())
