@@ -26,6 +26,8 @@ class Data:
     groups: dict[str, str] = field(default_factory=dict)
     cap: int | None = None  # pairs of a domain, drawn at random; None: all
     held_out: float = 0.02  # share of each domain's pairs, for the held-out losses
+    # Domains that are not trained on. If there are any, the held-out losses are of their pairs alone.
+    held_out_domains: list[str] = field(default_factory=list)
     # Of queries and documents, in training and checkpoint; None: the start's.
     prefix: tuple[str, str] | None = None
     # Domain to its own query and document prefix in training.

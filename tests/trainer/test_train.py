@@ -494,3 +494,23 @@ def test_preparing_data_leaves_the_model_in_its_mode(recipe_file, tmp_path, trai
 
 def test_a_starting_model_is_ready_to_train(recipe_file):
     assert all(module.training for module in starting_model(load_recipe(recipe_file).model).modules())
+
+
+def test_a_held_out_domain_is_watched_and_never_trained_on(recipe_file, tmp_path):
+    changes = {"run.out": str(tmp_path / "out"), "data.held_out_domains": '["pairs"]'}
+    pairs = json.dumps([str(recipe_file.with_name("pairs.jsonl")), str(tmp_path / "other.jsonl")])
+    words = [{"query": f"code {n}", "document": f"moon bread {n}"} for n in range(60)]
+    (tmp_path / "other.jsonl").write_text("\n".join(map(json.dumps, words)))
+    recipe = load_recipe(recipe_file, {**changes, "data.pairs": pairs})
+    material = prepare_material(recipe, starting_model(recipe.model), make_tokenizer(), Silent())
+    assert len(material.held_out) == 300 // 30
+    assert material.stream.steps_per_epoch == 60 // 30  # the whole of the other domain: no share of it is held out
+    assert all("moon bread" in text for text in material.out_of_domain_texts)
+
+
+def test_a_held_out_domain_that_does_not_exist_is_named(recipe_file, tmp_path):
+    changes = {"run.out": str(tmp_path / "out"), "data.held_out_domains": '["pears"]'}
+    recipe = load_recipe(recipe_file, changes)
+    with pytest.raises(InputError, match="names pears") as error:
+        prepare_material(recipe, starting_model(recipe.model), make_tokenizer(), Silent())
+    assert "pairs" in error.value.remedy

@@ -1,5 +1,6 @@
 """Preparing the data of a run: pairs, surrogate scores and clusters, each stored for the next run."""
 
+from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
 
@@ -9,6 +10,7 @@ from tokenizers import Tokenizer
 from cdesearch.context.vectors import Floats
 from cdesearch.encode.backends.torch import TorchRuntime
 from cdesearch.encode.encoder import Encoder, Role
+from cdesearch.errors import InputError
 from cdesearch.models.contextual.model import ContextualModel
 from cdesearch.progress import Display
 from trainer.data.cluster import Clusters, cluster_documents, cluster_pairs, kept_clusters, sparse_vectors
@@ -60,7 +62,7 @@ def prepare_material(recipe: Recipe, model: ContextualModel, tokenizer: Tokenize
         surrogates = _surrogates(recipe, model, tokenizer, domains, display)
     training: dict[str, Clusters] = {}
     watched: dict[str, Clusters] = {}
-    rows = {name: split(domain, recipe.data.held_out, recipe.run.seed) for name, domain in domains.items()}
+    rows = _split(domains, recipe)
     advance = display.stage("Clustering", len(domains))
     parts: dict[str, tuple[Domain, Surrogate]] = {}
     held: dict[str, tuple[Domain, Surrogate]] = {}
@@ -94,6 +96,20 @@ def _capped(domain: Domain, recipe: Recipe) -> Domain:
         return domain
     drawn = domain.shuffled(random_stream(recipe.run.seed, "cap"))[: recipe.data.cap]
     return replace(domain, pairs=domain.pairs.take(sorted(drawn)))
+
+
+def _split(domains: dict[str, Domain], recipe: Recipe) -> dict[str, tuple[Sequence[int], Sequence[int]]]:
+    """Rows of each domain to train on and rows held out; raises InputError if a domain to hold out is missing."""
+    chosen = recipe.data.held_out_domains
+    if not chosen:
+        return {name: split(domain, recipe.data.held_out, recipe.run.seed) for name, domain in domains.items()}
+    if missing := sorted(set(chosen) - set(domains)):
+        raise InputError(
+            f"data.held_out_domains names {', '.join(missing)}, which data.pairs does not have or which is too small.",
+            f"Name some of: {', '.join(domains)}.",
+        )
+    whole = {name: range(len(domain)) for name, domain in domains.items()}
+    return {name: ((), rows) if name in chosen else (rows, ()) for name, rows in whole.items()}
 
 
 def _stream(
