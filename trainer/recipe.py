@@ -41,6 +41,7 @@ class ModelChoice:
     start: Path  # a cdesearch checkpoint, or a sentence-transformers folder of a BERT biencoder
     contextual: bool = True  # false: the biencoder baseline, trained by the same code
     gated_attention: bool = True  # false: the context acts through whitening alone, at no cost per token
+    statistics: bool = True  # false: no whitening and equal token weights; the context acts through attention alone
     context_attention: Literal["cached", "one_softmax", "joint"] = "cached"
     context_sink: bool = True  # cached: a slot of value zero, by which a text can read nothing in the context
     first_stage: Literal["own", "shared"] = "own"

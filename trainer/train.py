@@ -16,7 +16,7 @@ from cdesearch.encode.backends.torch import TorchRuntime
 from cdesearch.encode.encoder import Encoder
 from cdesearch.encode.load import load_tokenizer
 from cdesearch.errors import InputError, TrainingError
-from cdesearch.models.config import ModelConfig
+from cdesearch.models.config import NO_STATISTICS, ModelConfig
 from cdesearch.models.contextual.model import ContextualModel, load_checkpoint
 from cdesearch.progress import Display, Silent
 from trainer.data.material import Material, prepare_material
@@ -62,7 +62,7 @@ def train(recipe: Recipe, display: Display, *, resume: bool = False, limit: Time
         if model.second_stage.joint:  # the model learns with this number of rows before each text
             model.config = replace(model.config, context_size=recipe.batches.context_size)
         tokenizer = load_tokenizer(recipe.model.start / "tokenizer.json")
-        head = WhiteningHead(model.config.statistics).to(device)
+        head = starting_head(recipe.model, model.config).to(device)
         with first_goes_ahead():
             material = prepare_material(recipe, model, tokenizer, LimitedDisplay(display, limit))
         if not resume and _context_is_untrained(recipe.model, model):
@@ -108,6 +108,13 @@ def starting_model(choice: ModelChoice) -> ContextualModel:
         for backbone in filter(None, (model.second_stage.backbone, model.own_first_stage)):
             backbone.tokens.requires_grad_(False)
     return model.train()
+
+
+def starting_head(choice: ModelChoice, config: ModelConfig) -> WhiteningHead:
+    """The whitening head of the start, or one that changes no vector and is not trained."""
+    if choice.statistics:
+        return WhiteningHead(config.statistics)
+    return WhiteningHead(NO_STATISTICS).requires_grad_(False)
 
 
 def _context_is_untrained(choice: ModelChoice, model: ContextualModel) -> bool:

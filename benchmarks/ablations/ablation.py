@@ -3,14 +3,16 @@
 import json
 import re
 import tomllib
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from dataclasses import asdict, dataclass
+from itertools import product
 from pathlib import Path
 from tempfile import TemporaryDirectory
 from typing import Annotated, Any
 
 import typer
 from rich.table import Table
+from scipy import stats
 
 from benchmarks.datasets.dataset import Dataset, read_dataset
 from benchmarks.machine import describe
@@ -35,6 +37,7 @@ class Arm:
     """A recipe, and the results of the model that it trained."""
 
     name: str
+    seed: int
     recipe: dict[str, Any]
     ndcg: dict[str, dict[str, float]]  # set to nDCG@10 x 100 by kind of context; fused: document, fused with BM25
     held_out: list[dict[str, float]]  # losses by context kind, before and after
@@ -54,21 +57,22 @@ def ablation(
     ),
     out: Annotated[Path, typer.Option(help="Folder for the JSON and the table.")] = RESULTS,
 ) -> None:
-    """Train every arm of a plan and evaluate it with each kind of context, and fused with BM25."""
-    planned = _read(plan)
+    """Train every arm of a plan, with each seed that it names, and evaluate it with each kind of context and BM25."""
+    planned = read_plan(plan)
     folder = work / plan.stem
     machine = describe()
     arms = []
-    for name, values in _arms(planned, data, start, folder):
+    for name, values in arms_of(planned, data, start, folder):
         recipe = check_recipe(values, plan)
-        arms.append(_arm(name, recipe, planned, data))
+        arms.append(_train_and_measure(name, recipe, planned, data))
         record = {"machine": machine, "plan": planned, "arms": [asdict(arm) for arm in arms]}
         file = out / f"{plan.stem}-{machine['date']}.json"
         file.write_text(json.dumps(record, indent=2) + "\n", encoding="utf-8")
         _show(arms)
 
 
-def _read(plan: Path) -> dict[str, Any]:
+def read_plan(plan: Path) -> dict[str, Any]:
+    """The tables of a plan; raises InputError if it is not TOML or lacks one of its parts."""
     try:
         planned = tomllib.loads(plan.read_text(encoding="utf-8"))
     except (OSError, tomllib.TOMLDecodeError) as error:
@@ -78,22 +82,24 @@ def _read(plan: Path) -> dict[str, Any]:
     return planned
 
 
-def _arms(
+def arms_of(
     planned: dict[str, Any], data: Path, start: Path, folder: Path
 ) -> Iterator[tuple[str, dict[str, dict[str, Any]]]]:
-    """The name of each arm and the keys of its recipe."""
-    for name, changes in planned["arms"].items():
+    """The name of each arm and the keys of its recipe: all arms with the first seed, then with the next one."""
+    for seed, (name, changes) in product(planned.get("seeds", [0]), planned["arms"].items()):
         values = {section: dict(keys) for section, keys in planned["recipe"].items()}
-        values["data"]["pairs"] = [data / path for path in values["data"]["pairs"]]
+        for key in ("pairs", "keep_out"):
+            values["data"][key] = [data / path for path in values["data"].get(key, [])]
         values.setdefault("model", {})["start"] = start
-        values["run"] |= {"out": folder / re.sub(r"\W+", "-", name), "work": folder / "data"}
+        run = re.sub(r"\W+", "-", name) + (f"-seed-{seed}" if seed else "")
+        values["run"] |= {"out": folder / run, "work": folder / "data", "seed": seed}
         for name_of_key, value in changes.items():
             section, _, key = name_of_key.partition(".")
             values.setdefault(section, {})[key] = value
         yield name, values
 
 
-def _arm(name: str, recipe: Recipe, planned: dict[str, Any], data: Path) -> Arm:
+def _train_and_measure(name: str, recipe: Recipe, planned: dict[str, Any], data: Path) -> Arm:
     """Train and evaluate an arm, unless the results of an earlier call are on disk."""
     from cdesearch.progress import shown_on_stderr
     from trainer.train import train
@@ -113,6 +119,7 @@ def _arm(name: str, recipe: Recipe, planned: dict[str, Any], data: Path) -> Arm:
     log = read_log(out)
     return Arm(
         name,
+        recipe.run.seed,
         to_plain(recipe),
         table,
         [line["held_out"] for line in log if "held_out" in line],
@@ -135,9 +142,22 @@ def _measured(encoder: Encoder, sets: list[Dataset], seed: int) -> dict[str, dic
 
 
 def _show(arms: list[Arm]) -> None:
+    """Print the means of each arm over its seeds, with intervals if it has several."""
+    by_name: dict[str, list[Arm]] = {}
+    for arm in arms:
+        by_name.setdefault(arm.name, []).append(arm)
     table = Table(
         "arm", "true context", "random", "none", "and document", "and BM25", "minutes", title="mean nDCG@10 x 100"
     )
-    for arm in arms:
-        table.add_row(arm.name, *(f"{arm.mean(kind):.2f}" for kind in KINDS), f"{arm.minutes:g}")
+    for name, runs in by_name.items():
+        cells = [mean_and_interval([run.mean(kind) for run in runs]) for kind in KINDS]
+        table.add_row(name, *cells, f"{sum(run.minutes for run in runs):g}")
     show(table)
+
+
+def mean_and_interval(values: Sequence[float]) -> str:
+    """The mean, and half the width of its 95% confidence interval over seeds by Student's t distribution."""
+    mean = sum(values) / len(values)
+    if len(values) == 1:
+        return f"{mean:.2f}"
+    return f"{mean:.2f} ±{stats.t.ppf(0.975, len(values) - 1) * stats.sem(values):.2f}"

@@ -17,6 +17,7 @@ from random_biencoder import biencoder_folder
 from cdesearch.encode.load import load_encoder
 from cdesearch.errors import InputError, SourceError, StorageError, TrainingError
 from cdesearch.models.backbones.joint_softmax import LEAST
+from cdesearch.models.config import NO_STATISTICS
 from cdesearch.models.contextual.model import load_checkpoint
 from cdesearch.progress import Silent
 from trainer.data.beir import read_beir
@@ -514,3 +515,14 @@ def test_a_held_out_domain_that_does_not_exist_is_named(recipe_file, tmp_path):
     with pytest.raises(InputError, match="names pears") as error:
         prepare_material(recipe, starting_model(recipe.model), make_tokenizer(), Silent())
     assert "pairs" in error.value.remedy
+
+
+def test_without_statistics_and_attention_the_context_changes_nothing(recipe_file, tmp_path):
+    changes = {"run.out": str(tmp_path / "out"), "learning.steps": "3", "model.statistics": "false"}
+    encoder = load_encoder(train(load_recipe(recipe_file, changes | {"model.gated_attention": "false"}), Silent()))
+    assert encoder.config.statistics == NO_STATISTICS
+    *_, last = [row["held_out"] for row in read_log(tmp_path / "out") if "held_out" in row]
+    assert last["true"] == pytest.approx(last["null"], rel=1e-5) == last["random"]
+    texts = ["the cat water", "moon bread", "engine the stone"]
+    context = encoder.make_context(texts, texts, texts, encoder.count_tokens(texts), seed=0)
+    np.testing.assert_array_equal(encoder.encode(texts, "document", context), encoder.encode(texts, "document", None))

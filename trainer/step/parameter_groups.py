@@ -20,10 +20,11 @@ def parameter_groups(model: ContextualModel, head: WhiteningHead) -> Groups:
     different sizes, so each group is clipped by its own norm: a large gradient in one does not stop the others.
     """
     groups: dict[str, list[nn.Parameter]] = {"backbone": [], "context": [], "gates": []}
+    groups["head"] = [parameter for parameter in head.parameters() if parameter.requires_grad]
     for name, parameter in model.named_parameters():
         if parameter.requires_grad:
             groups[_group(name)].append(parameter)
-    return {name: parameters for name, parameters in groups.items() if parameters} | {"head": [*head.parameters()]}
+    return {name: parameters for name, parameters in groups.items() if parameters}
 
 
 def _group(name: str) -> str:

@@ -1,13 +1,16 @@
 import json
 import tomllib
+from pathlib import Path
 
 import pytest
 
-from benchmarks.ablations.ablation import ablation
+from benchmarks.ablations.ablation import ablation, arms_of, mean_and_interval, read_plan
 from cdesearch.errors import InputError
+from trainer.recipe import check_recipe
 
 PLAN = """
 evaluate = ["beir"]
+seeds = [0, 1]
 max_tokens = 32
 [recipe.data]
 pairs = ["pairs.jsonl"]
@@ -46,8 +49,10 @@ def test_arms_are_trained_and_measured_once(tmp_path, kind, request):
     for _ in range(2):  # the second time everything is there
         ablation(plan, tmp_path, request.getfixturevalue(kind), tmp_path / "runs", tmp_path)
     (record,) = (json.loads(file.read_text()) for file in tmp_path.glob("plan-*.json"))
-    without, context = record["arms"]
-    assert [arm["name"] for arm in record["arms"]] == list(tomllib.loads(PLAN)["arms"])
+    without, context, *second = record["arms"]
+    assert [arm["name"] for arm in record["arms"]] == [*tomllib.loads(PLAN)["arms"]] * 2
+    assert [arm["seed"] for arm in record["arms"]] == [arm["recipe"]["run"]["seed"] for arm in record["arms"]]
+    assert [arm["seed"] for arm in second] == [1, 1] and second[0]["held_out"] != without["held_out"]
     assert context["recipe"]["learning"]["steps"] == 3 and not without["recipe"]["model"]["contextual"]
     assert without["ndcg"]["beir"].keys() == {"true", "random", "null", "document", "fused"}
     assert len(context["held_out"]) == 2
@@ -63,3 +68,17 @@ def test_a_plan_that_misses_something_is_refused_by_name(tmp_path):
     plan.write_text(PLAN.replace('"model.contextual" = false', '"model.contextal" = false'))
     with pytest.raises(InputError, match="did you mean contextual"):
         ablation(plan, tmp_path, tmp_path, tmp_path, tmp_path)
+
+
+def test_the_interval_over_seeds_is_that_of_students_t():
+    assert mean_and_interval([50.0]) == "50.00"
+    # Mean 2, standard error 1 / sqrt(3), and t = 4.303 at two degrees of freedom.
+    assert mean_and_interval([1.0, 2.0, 3.0]) == "2.00 ±2.48"
+
+
+def test_every_plan_of_the_project_is_valid():
+    plans = list(Path(__file__).parents[3].glob("benchmarks/ablations/*.toml"))
+    assert plans
+    for plan in plans:
+        for name, values in arms_of(read_plan(plan), Path("data"), Path("start"), Path("runs")):
+            assert check_recipe(values, plan).run.out.parent == Path("runs"), name
