@@ -92,7 +92,7 @@ def arms_of(
             values["data"][key] = [data / path for path in values["data"].get(key, [])]
         values.setdefault("model", {})["start"] = start
         run = re.sub(r"\W+", "-", name) + (f"-seed-{seed}" if seed else "")
-        values["run"] |= {"out": folder / run, "work": folder / "data", "seed": seed}
+        values.setdefault("run", {}).update({"out": folder / run, "work": folder / "data", "seed": seed})
         for name_of_key, value in changes.items():
             section, _, key = name_of_key.partition(".")
             values.setdefault(section, {})[key] = value
