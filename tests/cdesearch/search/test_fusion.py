@@ -6,6 +6,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 from hypothesis.extra.numpy import arrays
+from scipy.stats import zscore
 
 from cdesearch.search import fusion
 from cdesearch.search.fusion import (
@@ -15,6 +16,7 @@ from cdesearch.search.fusion import (
     MIN_NULL_SIZE,
     MIN_RATIO,
     NOISE_RANK,
+    OVERSAMPLE,
     PART_WEIGHT,
     TEXT_WEIGHT,
     Candidates,
@@ -155,3 +157,37 @@ def test_a_side_without_evidence_does_not_change_the_ranking():
 def test_a_context_of_one_chunk_still_ranks_by_the_vectors():
     dense = np.array([0.1, 0.9, 0.4])
     np.testing.assert_array_equal(np.argsort(fuse(dense, np.full(3, np.nan), np.array([0.2]))), np.argsort(dense))
+
+
+@given(st.integers(1, 4), st.integers(2, 40), st.integers(0, 1000))
+def test_z_score_fusion_adds_the_z_scores_of_both_sides_of_each_query(n_queries, n, seed):
+    random = np.random.default_rng(seed)
+    dense, text = random.normal(0.3, 0.2, (n_queries, n)), random.uniform(1, 20, (n_queries, n))
+    missing = random.random(text.shape) < 0.3
+    missing[:, 0] = False  # scores that are all equal have no z-scores
+    found = FUSIONS["z-score"].scores(Candidates(dense, np.where(missing, np.nan, text), np.empty(0)))
+    expected = zscore(dense, axis=1) + zscore(np.where(missing, 0.0, text), axis=1)
+    np.testing.assert_allclose(found, expected, atol=1e-9)
+    of_first = FUSIONS["z-score"].scores(Candidates(dense[0], text[0], np.empty(0)))
+    np.testing.assert_allclose(of_first, zscore(dense[0]) + zscore(text[0]), atol=1e-9)
+
+
+def test_a_side_of_equal_scores_adds_nothing_to_the_z_scores():
+    dense, none = np.array([0.1, 0.2, 0.6]), np.full(3, np.nan)
+    np.testing.assert_allclose(FUSIONS["z-score"].scores(Candidates(dense, none, np.empty(0))), zscore(dense))
+    np.testing.assert_array_equal(
+        FUSIONS["z-score"].scores(Candidates(np.full(3, 0.25), none, np.empty(0))), np.zeros(3)
+    )
+
+
+def test_scores_that_differ_by_a_rounding_error_have_no_z_scores_of_size():
+    dense = np.array([0.5, 0.5 + 1e-9])
+    found = FUSIONS["z-score"].scores(Candidates(dense, np.full(2, np.nan), np.empty(0)))
+    np.testing.assert_allclose(found, (dense - dense.mean()) / 1e-6)
+
+
+@pytest.mark.parametrize("k", [1, NOISE_RANK - 1, NOISE_RANK, NOISE_RANK + 1, 1000])
+def test_a_fusion_looks_as_deep_as_its_scores_need(k):
+    evidence, z_score = FUSIONS["evidence"], FUSIONS["z-score"]
+    assert evidence.dense_depth(k) == OVERSAMPLE * k
+    assert evidence.text_depth(k) == z_score.dense_depth(k) == z_score.text_depth(k) == (k if k > 100 else 100)

@@ -150,6 +150,14 @@ def test_seed_and_epoch_alone_decide():
     assert len({str(packed(domains, seed, epoch)) for seed in range(3) for epoch in range(3)}) == 9
 
 
+def test_batches_stand_in_the_order_that_their_own_random_stream_draws():
+    """A run that is resumed by another release meets the batches that it would have met."""
+    domains = {f"d{number}": clusters_of(4, 1) for number in range(9)}
+    for seed, epoch in ((1, 0), (2, 0), (1, 3)):
+        drawn = random_stream(seed, "batches of an epoch", epoch).permutation(9)
+        assert [batch.domain for batch in pack(domains, 4, "tour", seed, epoch)] == [f"d{number}" for number in drawn]
+
+
 def test_k_means_finds_what_looks_alike():
     random = np.random.default_rng(0)
     topics = np.eye(8, 16, dtype=np.float32)[np.repeat(np.arange(8), 30)]
