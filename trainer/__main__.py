@@ -58,9 +58,7 @@ def _parser() -> argparse.ArgumentParser:
     parser.add_argument("recipe", type=Path, help="TOML file; see trainer/recipes")
     parser.add_argument("--resume", action="store_true", help="continue from the state in run.out, if there is one")
     parser.add_argument("--minutes", type=_minutes, help="save the state and end after so many minutes")
-    parser.add_argument(
-        "--set", action="append", default=[], type=_assignment, metavar="KEY=VALUE", help="replace section.key"
-    )
+    parser.add_argument("--set", action="append", default=[], metavar="KEY=VALUE", help="replace section.key")
     return parser
 
 
@@ -71,17 +69,10 @@ def _minutes(text: str) -> float:
     raise argparse.ArgumentTypeError(f"{text} is not a number above 0")
 
 
-def _assignment(text: str) -> tuple[str, str]:
-    name, found, value = text.partition("=")
-    if not found:
-        raise argparse.ArgumentTypeError(f"{text} has no value: write section.key=value")
-    return name, value
-
-
 def _train(options: argparse.Namespace, started: float) -> int:
-    from trainer.recipe import load_recipe
+    from trainer.recipe import load_recipe, parse_override
 
-    recipe = load_recipe(options.recipe, dict(options.set))
+    recipe = load_recipe(options.recipe, dict(map(parse_override, options.set)))
     from trainer.run.checkpoint import STATE
     from trainer.run.plain_lines import PlainLines
     from trainer.run.stop import exit_code
@@ -109,7 +100,7 @@ def _again(options: argparse.Namespace) -> str:
     words = ["python", "-m", "trainer", str(options.recipe), "--resume"]
     if options.minutes is not None:
         words += ["--minutes", f"{options.minutes:g}"]
-    return shlex.join(words + [f"--set={name}={value}" for name, value in options.set])
+    return shlex.join(words + [f"--set={override}" for override in options.set])
 
 
 def _report(message: str, code: int) -> int:

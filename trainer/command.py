@@ -6,8 +6,6 @@ from typing import Annotated
 
 import typer
 
-from cdesearch.errors import InputError
-
 
 def train(
     recipe: Annotated[Path, typer.Argument(help="TOML file; see trainer/recipes.")],
@@ -19,12 +17,12 @@ def train(
 ) -> None:
     """Train a contextual model from pairs of query and document."""
     from cdesearch.progress import shown_on_stderr
-    from trainer.recipe import load_recipe
+    from trainer.recipe import load_recipe, parse_override
     from trainer.run.plot import draw_run
     from trainer.run.stop import exit_code
     from trainer.train import train as run
 
-    settings = load_recipe(recipe, dict(map(_assignment, set_ or [])))
+    settings = load_recipe(recipe, dict(map(parse_override, set_ or [])))
     try:
         with shown_on_stderr() as display:
             folder = run(settings, display, resume=resume)
@@ -34,10 +32,3 @@ def train(
         print("Stopped. The state is saved: the same command with --resume continues.", file=sys.stderr)
         raise typer.Exit(exit_code(error)) from None
     print(f"Next: cdesearch index FOLDER --model {folder}", file=sys.stderr)
-
-
-def _assignment(text: str) -> tuple[str, str]:
-    name, found, value = text.partition("=")
-    if not found:
-        raise InputError(f"--set {text} has no value.", "Write --set section.key=value.")
-    return name, value

@@ -140,6 +140,14 @@ def load_recipe(file: Path, overrides: dict[str, str] | None = None) -> Recipe:
     return replace(recipe, data=data, run=run)
 
 
+def parse_override(text: str) -> tuple[str, str]:
+    """`section.key=value` as key and value; raises InputError."""
+    name, found, value = text.partition("=")
+    if not found:
+        raise InputError(f"--set {text} has no value.", "Write --set section.key=value.")
+    return name, value
+
+
 def _found(paths: list[Path]) -> list[Path]:
     root = Path(os.environ.get("CDESEARCH_DATA", "."))
     return [path if path.exists() else root / path for path in paths]

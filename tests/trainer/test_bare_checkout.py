@@ -161,7 +161,7 @@ def test_sigterm_saves_the_state_and_the_command_to_continue_works(recipe_file):
         ([], "the following arguments are required: recipe"),
         (["RECIPE", "--minutes", "soon"], "argument --minutes: soon is not a number above 0"),
         (["RECIPE", "--minutes", "0"], "argument --minutes: 0 is not a number above 0"),
-        (["RECIPE", "--set", "run.out"], "argument --set: run.out has no value: write section.key=value"),
+        (["RECIPE", "--set", "run.out"], "--set run.out has no value. Write --set section.key=value."),
         (["RECIPE", "--sett", "run.out=x"], "unrecognized arguments: --sett run.out=x"),
         (["RECIPE", "--set", "run.seeed=1"], "did you mean seed"),
         (["nothing.toml"], "nothing.toml is not a recipe"),

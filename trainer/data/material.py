@@ -17,7 +17,6 @@ from trainer.data.cluster import Clusters, cluster_documents, cluster_pairs, kep
 from trainer.data.context_documents import ContextDocuments
 from trainer.data.pairs import Domain, domain_files, prepare
 from trainer.data.prefixes import Prefixes
-from trainer.data.random_stream import random_stream
 from trainer.data.stream import BatchStream, split, unclustered
 from trainer.data.surrogate import Surrogate, surrogate_vectors
 from trainer.data.surrogate_model import open_surrogate
@@ -54,7 +53,7 @@ def prepare_material(recipe: Recipe, model: ContextualModel, tokenizer: Tokenize
         if len(domain) < recipe.batches.size:
             display.note(f"{domain.name} is left out: {len(domain)} pairs are fewer than a batch.")
         else:
-            domains[domain.name] = _capped(domain, recipe)
+            domains[domain.name] = domain.at_most(recipe.data.cap, recipe.run.seed)
         if dropped:
             display.note(f"{domain.name}: left out {dropped}.")
     with evaluation_mode(model):
@@ -89,13 +88,6 @@ def prepare_material(recipe: Recipe, model: ContextualModel, tokenizer: Tokenize
 
 def _work(recipe: Recipe) -> Path:
     return recipe.run.work or recipe.run.out / "data"
-
-
-def _capped(domain: Domain, recipe: Recipe) -> Domain:
-    if recipe.data.cap is None or len(domain) <= recipe.data.cap:
-        return domain
-    drawn = domain.shuffled(random_stream(recipe.run.seed, "cap"))[: recipe.data.cap]
-    return replace(domain, pairs=domain.pairs.take(sorted(drawn)))
 
 
 def _split(domains: dict[str, Domain], recipe: Recipe) -> dict[str, tuple[Sequence[int], Sequence[int]]]:

@@ -21,6 +21,7 @@ from cdesearch.errors import SourceError
 from trainer.data.atomic_file import write_whole
 from trainer.data.beir import read_queries, read_texts
 from trainer.data.pair_store import COLUMNS, PairTable, PairWriter, open_pairs
+from trainer.data.random_stream import random_stream
 
 ROWS = 4096  # of a .parquet file, read at once
 SHINGLE = 13  # words
@@ -63,6 +64,13 @@ class Domain:
         ids = self.column("document_id")
         ranks: dict[str | int, int] = {}
         return sorted(rows, key=lambda row: ranks.setdefault(ids[row] or row, len(ranks)))
+
+    def at_most(self, cap: int | None, seed: int) -> "Domain":
+        """The domain, or `cap` of its pairs drawn at random."""
+        if cap is None or len(self) <= cap:
+            return self
+        drawn = self.shuffled(random_stream(seed, "cap"))[:cap]
+        return replace(self, pairs=self.pairs.take(sorted(drawn)))
 
     def column(self, name: str) -> list[str]:
         """All queries, documents or document ids."""

@@ -1,0 +1,104 @@
+"""Hard negatives: documents of its domain that a model ranks high for a query, though another document answers it.
+
+    python -m trainer.mine RECIPE OUT [--negatives N] [--eps E] [--set section.key=value]...
+
+Writes one .jsonl.gz file a domain into OUT, which a recipe can name as `data.pairs`, with `batches.hard_negatives`.
+What `data.cap`, `data.groups` and `data.keep_out` leave out is not written. The model is `run.surrogate`, or else the
+start.
+"""
+
+import argparse
+import gzip
+import json
+import sys
+from collections.abc import Iterator, Sequence
+from pathlib import Path
+
+import numpy as np
+import torch
+
+from cdesearch.context.vectors import Floats
+from cdesearch.errors import CdesearchError, InputError
+from cdesearch.progress import Display, shown_on_stderr
+from trainer.data.false_negatives import false_negatives
+from trainer.data.pairs import Domain, domain_files, prepare
+from trainer.data.surrogate import surrogate_vectors
+from trainer.data.surrogate_model import open_surrogate
+from trainer.recipe import Recipe, load_recipe, parse_override
+
+ROWS = 256  # queries whose scores with all documents of the domain are in memory at once
+
+
+def mine(recipe: Recipe, out: Path, n_negatives: int, eps: float, display: Display) -> list[Path]:
+    """Write the pairs of a recipe with mined negatives; returns the files. Raises CdesearchError."""
+    files = [file for file in domain_files(recipe.data.pairs) if file.name.split(".")[0] not in recipe.data.leave_out]
+    work = recipe.run.work or recipe.run.out / "data"
+    whole = prepare(files, work, recipe.data.keep_out, recipe.data.groups)
+    domains = [domain.at_most(recipe.data.cap, recipe.run.seed) for domain in whole]
+    encoder = open_surrogate(recipe.run.surrogate or recipe.model.start, torch.device("cpu"))
+    encoder = encoder.truncated_to(recipe.batches.max_tokens)
+    out.mkdir(parents=True, exist_ok=True)
+    advance = display.stage("Surrogate vectors", 2 * sum(map(len, domains)))
+    written = []
+    for domain in domains:
+        cache = work / "surrogate"
+        queries = surrogate_vectors(domain.name, domain.column("query"), "query", encoder, cache, advance)
+        documents = surrogate_vectors(domain.name, domain.column("document"), "document", encoder, cache, advance)
+        written.append(out / f"{domain.name}.jsonl.gz")
+        unfinished = written[-1].with_suffix(".new")
+        with gzip.open(unfinished, "wt", encoding="utf-8") as lines:
+            for pair, rows in zip(
+                domain.take(range(len(domain))), nearest(domain, queries, documents, n_negatives, eps), strict=True
+            ):
+                negatives = [negative.document for negative in domain.take(rows)]
+                row = {"query": pair.query, "document": pair.document, "document_id": pair.document_id}
+                lines.write(json.dumps(row | {"negatives": negatives}, ensure_ascii=False) + "\n")
+        unfinished.replace(written[-1])
+    return written
+
+
+def nearest(domain: Domain, queries: Floats, documents: Floats, n: int, eps: float) -> Iterator[list[int]]:
+    """For each pair the rows of at most `n` distinct documents, the nearest first, that are not false negatives.
+
+    `queries` and `documents` are (N, d). `eps` is the margin of the filter, relative to the score of the own document.
+    """
+    texts, query_texts = domain.column("document"), domain.column("query")
+    for first in range(0, len(queries), ROWS):
+        scores = queries[first : first + ROWS] @ documents.T
+        excluded = false_negatives(scores, query_texts, texts, eps, first)
+        for row, order in enumerate(np.argsort(-scores, axis=1, kind="stable")):
+            seen = {texts[first + row]}
+            chosen: list[int] = []
+            for candidate in order.tolist():
+                if len(chosen) == n:
+                    break
+                if not excluded[row, candidate] and texts[candidate] not in seen:
+                    seen.add(texts[candidate])
+                    chosen.append(candidate)
+            yield chosen
+
+
+def main(arguments: Sequence[str] | None = None) -> int:
+    """Mine negatives; returns the exit code."""
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("recipe", type=Path, help="TOML file; see trainer/recipes")
+    parser.add_argument("out", type=Path, help="folder for the pairs with negatives")
+    parser.add_argument("--negatives", type=int, default=7, help="of each pair, at most")
+    parser.add_argument("--eps", type=float, default=0.1, help="margin of the filter of false negatives")
+    parser.add_argument("--set", action="append", default=[], metavar="KEY=VALUE", help="replace section.key")
+    options = parser.parse_args(arguments)
+    try:
+        if options.negatives < 1:
+            raise InputError(f"--negatives is {options.negatives}.", "Name a number above 0.")
+        recipe = load_recipe(options.recipe, dict(map(parse_override, options.set)))
+        with shown_on_stderr() as display:
+            written = mine(recipe, options.out, options.negatives, options.eps, display)
+    except CdesearchError as error:
+        print(f"error: {error}", file=sys.stderr)
+        return error.exit_code
+    print(f"{len(written)} files are in {options.out}. Next: set data.pairs to it, and batches.hard_negatives.")
+    return 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())
