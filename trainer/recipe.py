@@ -96,7 +96,7 @@ class Learning:
 
 
 @dataclass(frozen=True, kw_only=True)
-class Run:
+class RunSettings:
     """Where a run is stored, and what it reports."""
 
     out: Path
@@ -119,7 +119,7 @@ class Recipe:
     model: ModelChoice
     batches: Batches = field(default_factory=Batches)
     learning: Learning = field(default_factory=Learning)
-    run: Run
+    run: RunSettings
 
 
 def load_recipe(file: Path, overrides: dict[str, str] | None = None) -> Recipe:
