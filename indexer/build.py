@@ -1,4 +1,4 @@
-"""Files and folders to an index: under a lock, with settings and a plan."""
+"""Build or update the index of files and folders: lock it, complete the settings, plan, and run the build."""
 
 import errno
 import os
@@ -25,7 +25,7 @@ from indexer.workers.pool import Pool, worker_count
 
 @dataclass(frozen=True, slots=True)
 class Report:
-    """The outcome of a run."""
+    """The outcome of a run, for the summary that `cdesearch index` prints."""
 
     folder: Path  # of the index
     n_documents: int
@@ -63,7 +63,7 @@ def build(paths: Sequence[Path], options: Options, progress: Progress) -> Report
 def _update(
     folder: Path, base: Index | None, settings: Settings, options: Options, started: float, progress: Progress
 ) -> tuple[Plan, int | None]:
-    """Plan and run one build; also returns how many texts were embedded, None where no document has changed."""
+    """Plan and run one build; also returns how many texts were embedded, None if no document has changed."""
     check_model(settings.model)
     if base is not None:
         base.checks.require_all_changed()
@@ -108,7 +108,7 @@ def _existing(path: Path) -> Path:
 
 
 def _confirmed(folder: Path, asked: TrustRequest) -> str | None:
-    """Record what the user typed in this run or confirmed before; returns a warning where that is not possible."""
+    """Record what the user typed in this run or confirmed before; returns a warning if that is not possible."""
     if asked.is_empty:
         return None
     try:
@@ -119,7 +119,7 @@ def _confirmed(folder: Path, asked: TrustRequest) -> str | None:
 
 
 def _stored(folder: Path, paths: Sequence[Path], options: Options) -> Index | None:
-    """The stored index, whose settings are the defaults of this run; a rebuild of named paths does not use them."""
+    """The stored index, whose settings are the defaults of this run; None if a rebuild of named paths ignores them."""
     if options.rebuild and paths:
         return None
     if not (folder / CURRENT).is_file():

@@ -1,4 +1,4 @@
-"""What to index and how: the options of a caller, completed by the settings of an existing index."""
+"""The settings of a run: the options of a caller, completed by the settings of an existing index."""
 
 import os
 from collections.abc import Sequence
@@ -41,7 +41,7 @@ class Settings:
     sources: tuple[Path, ...]
     model: Path | None  # the checkpoint to open
     model_name: str | None  # as the index stores it
-    asked: TrustRequest  # what the user has to confirm
+    asked: TrustRequest  # the model and folders that the user must confirm
     columns: Columns
     max_file_bytes: int
     context_size: int | None
@@ -60,7 +60,7 @@ def index_folder(paths: Sequence[Path], options: Options) -> Path:
 
 
 def _check_owner(folder: Path) -> None:
-    """Raise IndexUntrustedError where the index that was found above the working directory belongs to another user.
+    """Raise IndexUntrustedError if the index that was found above the working directory belongs to another user.
 
     Otherwise anybody who may write to /tmp or a shared folder could make everybody who works below it index and read
     the files there.
@@ -149,7 +149,7 @@ def _sources(paths: Sequence[Path], stored: Index | None) -> tuple[Path, ...]:
 
 
 def _check_context(options: Options, stored: Index) -> None:
-    """Raise InputError where the options need another context, which only --refresh-context makes."""
+    """Raise InputError if the options need another context, which only --refresh-context makes."""
     if options.refresh_context:
         return
     wanted = {"seed": options.seed, "context size": options.context_size}

@@ -1,4 +1,4 @@
-"""All formats, and which of them reads a file of a given name."""
+"""The registry of formats, and the choice of the format that reads a file."""
 
 from indexer.formats.code import Code
 from indexer.formats.delimited import Delimited

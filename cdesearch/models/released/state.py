@@ -12,7 +12,7 @@ from cdesearch.errors import ModelError
 N_SOFT_PROMPTS = 8
 NULL = "second_stage_model.sequence_dropout_null_embedding"
 _PROMPT = "second_stage_model.prompt_projection"
-_LISTED = 5  # of many faults of the same kind
+_LISTED = 5  # faults of one kind that a message lists
 _HEAD = 64  # dimensions of a head
 _NOMIC_FIELDS = ("vocab_size", "n_embd", "n_head", "n_inner")
 _MODERN_FIELDS = ("vocab_size", "hidden_size", "num_attention_heads", "intermediate_size")
