@@ -1,4 +1,4 @@
-"""The command that trains several arms of one recipe and evaluates them alike."""
+"""The command that trains several arms of one recipe and evaluates all of them in the same way."""
 
 import json
 import re
@@ -36,12 +36,12 @@ class Arm:
 
     name: str
     recipe: dict[str, Any]
-    ndcg: dict[str, dict[str, float]]  # set to nDCG@10 x 100 by kind of context; fused: document, fused with BM25
-    held_out: list[dict[str, float]]  # losses by context kind, before and after
+    ndcg: dict[str, dict[str, float]]  # nDCG@10 x 100 by set and kind of context; "fused" is document fused with BM25
+    held_out: list[dict[str, float]]  # losses by kind of context, before and after training
     minutes: float
 
     def mean(self, kind: str) -> float:
-        """The mean over the sets."""
+        """The mean of one kind over all sets."""
         return sum(row[kind] for row in self.ndcg.values()) / len(self.ndcg)
 
 
@@ -81,7 +81,7 @@ def _read(plan: Path) -> dict[str, Any]:
 def _arms(
     planned: dict[str, Any], data: Path, start: Path, folder: Path
 ) -> Iterator[tuple[str, dict[str, dict[str, Any]]]]:
-    """The name of each arm and the keys of its recipe."""
+    """The name of each arm, and the sections and keys of its recipe."""
     for name, changes in planned["arms"].items():
         values = {section: dict(keys) for section, keys in planned["recipe"].items()}
         values["data"]["pairs"] = [data / path for path in values["data"]["pairs"]]
@@ -121,7 +121,7 @@ def _arm(name: str, recipe: Recipe, planned: dict[str, Any], data: Path) -> Arm:
 
 
 def _measured(encoder: Encoder, sets: list[Dataset], seed: int) -> dict[str, dict[str, float]]:
-    """nDCG@10 x 100 of each set by kind of context; `random` is the context of the next set."""
+    """nDCG@10 x 100 of each set by kind of context. The `random` context is that of the next set."""
     table = {}
     with TemporaryDirectory() as name:
         for position, dataset in enumerate(sets):
