@@ -58,7 +58,7 @@ class Domain:
         ]
 
     def shuffled(self, random: np.random.Generator) -> list[int]:
-        """All rows in random order. Chunks of a long document stay together, so that a part contains whole documents."""
+        """All rows in random order. Chunks of a long document stay together, so that a part has whole documents."""
         rows: list[int] = random.permutation(len(self)).tolist()
         ids = self.column("document_id")
         ranks: dict[str | int, int] = {}
