@@ -19,7 +19,7 @@ from indexer.formats.format import Columns
 from indexer.generations.lock import locked
 from indexer.job import BuildJob
 from indexer.plan import Plan, make_plan
-from indexer.settings import Options, Settings, index_folder, settle
+from indexer.settings import Options, Settings, complete_settings, index_folder
 from indexer.workers.pool import Pool, worker_count
 
 
@@ -54,10 +54,10 @@ def build(paths: Sequence[Path], options: Options, progress: Progress) -> Report
         raise IndexNotFoundError(f"There is no index in {folder} yet.", "Name the files or folders to index as well.")
     with locked(folder, options.wait):
         stored = _stored(folder, paths, options)
-        settings = settle(paths, options, stored, folder)
+        settings = complete_settings(paths, options, stored, folder)
         base = None if options.rebuild else stored
         plan, embedded = _update(folder, base, settings, options, started, progress)
-        return _report(folder, plan, embedded, started, _confirmed(folder, settings.asked))
+        return _report(folder, plan, embedded, started, _confirmed(folder, settings.trust_request))
 
 
 def _update(
@@ -107,12 +107,12 @@ def _existing(path: Path) -> Path:
     return path
 
 
-def _confirmed(folder: Path, asked: TrustRequest) -> str | None:
+def _confirmed(folder: Path, request: TrustRequest) -> str | None:
     """Record what the user typed in this run or confirmed before; returns a warning if that is not possible."""
-    if asked.is_empty:
+    if request.is_empty:
         return None
     try:
-        confirm(folder, asked)
+        confirm(folder, request)
     except (InputError, OSError) as error:
         return f"Later commands will ask you to confirm the model or folders of this index again: {error}"
     return None

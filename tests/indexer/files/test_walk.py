@@ -144,9 +144,8 @@ def test_a_git_file_that_names_a_foreign_folder_reads_nothing_there(tmp_path, na
     put(tmp_path, "out/.git/worktrees/tree/gitdir", f"{tmp_path}/elsewhere/.git\n")
     put(tmp_path, "out/.git/worktrees/tree/commondir", "../..\n")
     assert found(tmp_path / "docs") == ["a.md"]
-    reported = (
-        {".git/info/exclude": "not used: .git names a repository that does not name it in turn"} if is_reported else {}
-    )
+    reason = "not used: .git names a repository that does not name it in turn"
+    reported = {".git/info/exclude": reason} if is_reported else {}
     assert left_out(tmp_path / "docs") == {".git": "hidden", **reported}
 
 
