@@ -170,7 +170,7 @@ class _Trails:
 
 
 class _Lines:
-    """Line numbers of offsets, asked in ascending order: a list of all line starts could take a gigabyte."""
+    """Line numbers of offsets in ascending order, without a list of all line starts, which could take a gigabyte."""
 
     def __init__(self, text: str) -> None:
         self._text = text

@@ -27,7 +27,7 @@ class JsonLines(Format):
 
     def read(self, file: OpenFile) -> Iterator[Document]:
         problem: UnreadableError | None = None  # of the first line that is left out
-        n_rows = 0  # including those that are left out, so that mending one changes no id
+        n_rows = 0  # including those that are left out, so that correcting one changes no id
         for number, line in enumerate(_lines(file.stream, file.path), start=1):
             if len(line) > MAX_LINE:
                 raise UnreadableError(f"line {number} is longer than {MAX_LINE / 1e6:g} MB")

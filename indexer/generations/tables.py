@@ -112,7 +112,7 @@ def identities(table: Any) -> pa.Table:
 
 def _compact(table: Any) -> None:
     """Merge small files and drop every version but the last. No other process has this generation open."""
-    # Twice: versions are dropped before indexes are merged, so the second call drops what the first replaced.
+    # Called twice: versions are dropped before indexes are merged, so the second call drops what the first replaced.
     for _ in range(2):
         table.optimize(cleanup_older_than=timedelta(milliseconds=1), delete_unverified=True)
 

@@ -76,14 +76,14 @@ class ContextAttention(nn.Module):
         if self.sink is not None:
             keys = torch.cat([keys, self.sink.to(keys.dtype)[None]])
             values = torch.cat([values, torch.zeros_like(values[:1])])
-        # All texts see the same context, so they stand in one long row: nothing is copied for each of them.
+        # All texts attend to the same context, so they form one long row, and nothing is copied for each of them.
         row = queries.reshape(1, -1, queries.shape[-1])
         mixed = attend(row, keys[None], values[None], self.n_heads).reshape(queries.shape)
         heads: Tensor = mixed.unflatten(-1, (self.n_heads, -1))
         return (heads * torch.tanh(self.gate)[:, None]).flatten(2)
 
     def mix(self, text: Projected, keys: Tensor, values: Tensor, mask: Mask) -> Tensor:
-        """(B, T, d): what the text reads in itself, plus what it reads in the context's keys and values (J, d)."""
+        """(B, T, d): attention of the text to itself, plus gated attention to the context's keys and values (J, d)."""
         return attend(*text, self.n_heads, mask) + self(text[0], keys, values)  # type: ignore[no-any-return] # a module returns Any
 
 

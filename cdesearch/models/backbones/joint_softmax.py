@@ -13,7 +13,7 @@ LEAST = 1e-9  # the least weight of a context, so that its logarithm is finite i
 class JointSoftmaxAttention(ContextAttention):
     """A layer whose text attends to itself and to the context in one softmax.
 
-    At equal scores the whole context counts its weight times what the whole text does, whatever T and J. The weight is
+    At equal scores, the weight is the ratio of the whole context to the whole text, for any T and J. The weight is
     LEAST * exp(gate), or in older checkpoints tanh(gate), whose gradient is zero at and below 0. With gate 0 it is
     LEAST, and the layer computes what a plain biencoder's does, within rounding.
     """
