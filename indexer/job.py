@@ -28,7 +28,7 @@ from indexer.generations.tables import Tables
 from indexer.plan import Plan, Record
 from indexer.settings import Settings
 from indexer.workers.limits import Limits
-from indexer.workers.pool import Batch, Begun, Pool, Reading
+from indexer.workers.pool import Begun, Pool, ReadChunks, Reading
 
 LIMITS = Limits()
 SPOOL = "spool.arrow"
@@ -116,7 +116,7 @@ class BuildJob:
             source = event.source
             if isinstance(event, Begun):
                 file_hash = event.file_hash
-            elif isinstance(event, Batch):
+            elif isinstance(event, ReadChunks):
                 spool.add(event.chunks)
                 # Size and time are from before the file was read, so that the next run finds a change since then.
                 stamp = {"path": source.path, "size": source.size, "mtime_ns": source.mtime_ns, "file_hash": file_hash}

@@ -93,7 +93,7 @@ class Learning:
 
 
 @dataclass(frozen=True, kw_only=True)
-class Run:
+class RunSettings:
     """The folders of a run, and its reports."""
 
     out: Path
@@ -116,7 +116,7 @@ class Recipe:
     model: ModelChoice
     batches: Batches = field(default_factory=Batches)
     learning: Learning = field(default_factory=Learning)
-    run: Run
+    run: RunSettings
 
 
 def load_recipe(file: Path, overrides: dict[str, str] | None = None) -> Recipe:

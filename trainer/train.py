@@ -26,7 +26,7 @@ from trainer.execution.evaluation_mode import evaluation_mode
 from trainer.export import export
 from trainer.missing import missing_libraries
 from trainer.recipe import ModelChoice, Recipe
-from trainer.run.checkpoint import Progress, load_best, load_state, save_best, save_state
+from trainer.run.checkpoint import RunProgress, load_best, load_state, save_best, save_state
 from trainer.run.evaluate import evaluate
 from trainer.run.log import Log
 from trainer.run.stop import StopSignals
@@ -157,7 +157,7 @@ class _Run:
         self._modules: dict[str, nn.Module] = {"model": model, "head": head}
         self._groups = parameter_groups(model, head)
         self._optimizer = make_optimizer(self._groups, learning)
-        self._progress = Progress()
+        self._progress = RunProgress()
         if resume:
             self._progress = load_state(recipe.run.out, recipe, self._modules, self._optimizer)
         self._log = Log(recipe.run.out, anew=not self._progress.step) if is_first() else None
@@ -333,7 +333,7 @@ class _Run:
             self._log.write(self._progress.step, self._progress.seconds, figures)
 
 
-def _check_length(recipe: Recipe, progress: Progress, material: Material, n_steps: int) -> None:
+def _check_length(recipe: Recipe, progress: RunProgress, material: Material, n_steps: int) -> None:
     """Raise InputError if the run is longer than its recipe, or if there are no held-out losses for `run.patience`."""
     if progress.step > n_steps:
         raise InputError(

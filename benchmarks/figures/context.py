@@ -8,7 +8,7 @@ import numpy as np
 from benchmarks.datasets.dataset import Dataset
 from benchmarks.figures.figure import Drawing
 from benchmarks.quality.measures import measure_run
-from benchmarks.systems.contextual import embed_in, sample_context, vectors_in
+from benchmarks.systems.contextual import embed_in, uniform_context, vectors_in
 from benchmarks.systems.text import Bm25
 from benchmarks.systems.vectors import nearest
 from cdesearch.context.context import Context
@@ -25,7 +25,7 @@ def context_size(datasets: Sequence[Dataset], encoder: Encoder, work: Path) -> D
     for dataset in datasets:
         points = [(0.0, _ndcg(None, dataset, encoder, work))]
         for size in SIZES:
-            context = sample_context(encoder, dataset, 0, size)
+            context = uniform_context(encoder, dataset, 0, size)
             points.append((float(size), _ndcg(context, dataset, encoder, work)))
         series[dataset.name] = points
     return Drawing("context-size", "How many documents of context?", "documents", "nDCG@10 x 100", series, log_x=True)
@@ -35,7 +35,7 @@ def context_length(datasets: Sequence[Dataset], encoder: Encoder, work: Path) ->
     """nDCG@10 by the length of each context document (CDE, section 10.11)."""
     series = {}
     for dataset in datasets:
-        contexts = [(n, sample_context(encoder, dataset, 0, characters=n)) for n in CHARACTERS]
+        contexts = [(n, uniform_context(encoder, dataset, 0, characters=n)) for n in CHARACTERS]
         series[dataset.name] = [(float(n), _ndcg(context, dataset, encoder, work)) for n, context in contexts]
     title = "How much of each document of context?"
     return Drawing("context-length", title, "characters of a context document", "nDCG@10 x 100", series, log_x=True)
@@ -46,7 +46,7 @@ def foreign_context(datasets: Sequence[Dataset], encoder: Encoder, work: Path) -
     series = {}
     plain = [_ndcg(None, dataset, encoder, work) for dataset in datasets]
     for source in datasets:
-        context = sample_context(encoder, source, 0)
+        context = uniform_context(encoder, source, 0)
         found = [_ndcg(context, dataset, encoder, work) for dataset in datasets]
         gains = [with_it - without for with_it, without in zip(found, plain, strict=True)]
         series[f"context of {source.name}"] = [(float(position), gain) for position, gain in enumerate(gains)]
@@ -60,7 +60,7 @@ def movement(datasets: Sequence[Dataset], encoder: Encoder, work: Path) -> Drawi
     first = datasets[0]
     texts = first.texts[:DRAWN]
     contexts: dict[str, Context | None] = {"no context": None}
-    contexts |= {f"context of {source.name}": sample_context(encoder, source, 0) for source in datasets[:3]}
+    contexts |= {f"context of {source.name}": uniform_context(encoder, source, 0) for source in datasets[:3]}
     vectors = {name: embed_in(context, texts, "document", encoder, work) for name, context in contexts.items()}
     together = np.concatenate(list(vectors.values())).astype(np.float64)
     axes = np.linalg.svd(together - together.mean(axis=0), full_matrices=False)[2][:2]
@@ -81,7 +81,7 @@ def idf_divergence(datasets: Sequence[Dataset], encoder: Encoder, work: Path) ->
         others = np.mean([share for other, share in enumerate(shares) if other != position], axis=0)
         own = shares[position] / shares[position].sum()
         divergence = float((own * np.log(own / (others / others.sum()))).sum())
-        dense = _ndcg(sample_context(encoder, dataset, 0), dataset, encoder, work)
+        dense = _ndcg(uniform_context(encoder, dataset, 0), dataset, encoder, work)
         text = float(measure_run(dataset.judgements, Bm25().retrieve(dataset))["nDCG@10"].mean())
         series[dataset.name] = [(divergence, dense - text)]
     x = "Kullback-Leibler divergence of token frequencies from the other corpora"

@@ -17,7 +17,7 @@ from benchmarks.datasets.download import fetched
 from benchmarks.machine import describe
 from benchmarks.measurement import RESULTS
 from benchmarks.quality.measures import MEASURES, compare, measure_run
-from benchmarks.quality.report import Report, Row, summary
+from benchmarks.quality.report import BeirReport, Row, summary
 from benchmarks.systems.biencoder import Biencoder, installed_minilm
 from benchmarks.systems.contextual import Contextual
 from benchmarks.systems.fused import Fused
@@ -64,7 +64,7 @@ def beir(
     chosen = _chosen(systems.split(","), datasets, model, biencoder, seeds, work)
     rows = [row for position, dataset in enumerate(datasets) for row in _rows(dataset, position, chosen)]
     facts = {d.name: {"documents": len(d.ids), "queries": len(d.queries), "notes": d.notes} for d in datasets}
-    report = Report(describe(), f"python -m benchmarks {shlex.join(sys.argv[1:])}", facts, rows)
+    report = BeirReport(describe(), f"python -m benchmarks {shlex.join(sys.argv[1:])}", facts, rows)
     report.show()
     for file in report.save(out):
         print(f"Written to {file}")

@@ -31,7 +31,7 @@ class Row:
 
 
 @dataclass(frozen=True, slots=True)
-class Report:
+class BeirReport:
     """The results of a whole run."""
 
     machine: Mapping[str, Any]

@@ -29,7 +29,7 @@ ROWS = 10_000
 SOURCE_DOCUMENTS = 600
 SOURCE_INDEX = "index"  # in the folder of `source_index`
 
-Batch = tuple[list[str], Floats]  # texts and their unit vectors (n, d)
+TextsAndVectors = tuple[list[str], Floats]  # texts and their unit vectors (n, d)
 
 
 def source_index(corpus: Path, folder: Path) -> Index:
@@ -40,7 +40,7 @@ def source_index(corpus: Path, folder: Path) -> Index:
     return Index(folder / SOURCE_INDEX)
 
 
-def draw(source: Index, n_chunks: int, seed: int = 0) -> Iterator[Batch]:
+def draw(source: Index, n_chunks: int, seed: int = 0) -> Iterator[TextsAndVectors]:
     """Batches of `n_chunks` in all: sentences of `source` in new combinations, and vectors around its vectors."""
     real = source.chunks.search().select(["text", "vector"]).limit(source.chunks.count_rows()).to_arrow()
     vectors = np.stack(real["vector"].to_numpy())
@@ -67,7 +67,7 @@ def write_drawn(source: Index, folder: Path, n_chunks: int) -> None:
     vectors.flush()
 
 
-def read_drawn(folder: Path) -> Iterator[Batch]:
+def read_drawn(folder: Path) -> Iterator[TextsAndVectors]:
     """Read the batches that `write_drawn` has written."""
     vectors = np.load(folder / "vectors.npy", mmap_mode="r")
     with (folder / "texts.jsonl").open(encoding="utf-8") as lines:
@@ -76,14 +76,14 @@ def read_drawn(folder: Path) -> Iterator[Batch]:
             yield [json.loads(next(lines))["text"] for _ in some], some
 
 
-def grow(source: Index, folder: Path, batches: Iterable[Batch]) -> Index:
+def grow(source: Index, folder: Path, batches: Iterable[TextsAndVectors]) -> Index:
     """Write an index of texts and vectors, with the model and context of `source`."""
     with locked(folder, wait=False):
         _grow(source, folder, batches)
     return Index(folder)
 
 
-def _grow(source: Index, folder: Path, batches: Iterable[Batch]) -> None:
+def _grow(source: Index, folder: Path, batches: Iterable[TextsAndVectors]) -> None:
     building = open_building(folder, None, {"synthetic": True})
     source.context.save(building / "context.safetensors")
     tables = Tables(building, source.chunks.schema.field("vector").type.list_size)

@@ -67,7 +67,7 @@ def corpus_context(encoder: Encoder, source: Dataset, seed: int, work: Path) -> 
     return encoder.fit(sample, [source.ids[row] for row in measured], vectors)
 
 
-def sample_context(
+def uniform_context(
     encoder: Encoder, source: Dataset, seed: int, size: int | None = None, characters: int | None = None
 ) -> Context:
     """A context of at most `size` texts of a corpus, each cut to `characters`; the whitening is fitted only to them."""

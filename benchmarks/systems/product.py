@@ -1,11 +1,14 @@
 """cdesearch as users have it: an index on disk, queried by the code of the command line."""
 
+import json
+from hashlib import blake2b
 from pathlib import Path
 from typing import Literal
 
 from benchmarks.datasets.dataset import Dataset
 from benchmarks.systems.ranking import Run
 from benchmarks.systems.system import DEPTH
+from cdesearch.encode.load import load_encoder
 from cdesearch.progress import Silent
 from cdesearch.search.searcher import Searcher
 from cdesearch.store.index import Index
@@ -26,9 +29,12 @@ class Product:
 
     def retrieve(self, dataset: Dataset) -> Run:
         """Build the index, then rank the documents by their best chunks."""
-        folder = self._work / "indexes" / f"{dataset.name}-{self._model.name if self._model else 'default'}"
+        encoder = load_encoder(self._model)
+        parts = [str(dataset.folder.resolve()), encoder.fingerprint, encoder.precision]
+        key = blake2b(json.dumps(parts).encode(), digest_size=6).hexdigest()
+        folder = self._work / "indexes" / f"{dataset.name}-{key}"
         build([dataset.folder / "corpus.jsonl"], Options(index=folder, model=self._model), Silent())
-        searcher = Searcher(Index(folder))
+        searcher = Searcher(Index(folder), encoder)
         return {name: self._documents(searcher, name, query) for name, query in dataset.queries.items()}
 
     def _documents(self, searcher: Searcher, own: str, query: str) -> list[str]:

@@ -10,7 +10,7 @@ COUNTED_TEXTS = 20_000  # texts of a larger corpus in which tokens are counted
 FITTED_TEXTS = 8_192  # for the whitening; with 512, results depend on the sample: benchmarks/results/LOG.md
 
 
-def sample_context(chunks: Iterable[tuple[str, str, str]], size: int, seed: int) -> list[str]:
+def choose_chunks(chunks: Iterable[tuple[str, str, str]], size: int, seed: int) -> list[str]:
     """Ids of at most `size` chunks from (id, document id, content hash) triples, sorted; no text twice.
 
     Weighted sampling without replacement (Efraimidis and Spirakis 2006): a document of n chunks weighs sqrt(n), so a

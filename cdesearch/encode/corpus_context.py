@@ -4,7 +4,7 @@ from collections.abc import Sequence
 from hashlib import blake2b
 
 from cdesearch.context.context import Context
-from cdesearch.context.sample import COUNTED_TEXTS, FITTED_TEXTS, sample_context
+from cdesearch.context.sample import COUNTED_TEXTS, FITTED_TEXTS, choose_chunks
 from cdesearch.encode.encoder import Encoder
 
 
@@ -15,8 +15,8 @@ def context_of_texts(encoder: Encoder, texts: Sequence[str], size: int, seed: in
     """
     hashes = [blake2b(text.encode("utf-8", "replace"), digest_size=16).hexdigest() for text in texts]
     triples = [(str(position), str(position), content) for position, content in enumerate(hashes)]
-    ids = sample_context(triples, size, seed)
-    fitted_ids = sample_context(triples, FITTED_TEXTS, seed)
+    ids = choose_chunks(triples, size, seed)
+    fitted_ids = choose_chunks(triples, FITTED_TEXTS, seed)
     one_in = -(-len(texts) // COUNTED_TEXTS)
     counted = [text for text, content in zip(texts, hashes, strict=True) if int(content[:8], 16) % one_in == 0]
     sample = encoder.make_sample(

@@ -22,7 +22,7 @@ from cdesearch.context.context import (
 from cdesearch.context.token_weights import TokenFrequencies, idf_weights
 from cdesearch.context.vectors import Floats
 from cdesearch.context.whitening import Whitening, soft_whitening
-from cdesearch.encode.length_batches import Integers, Limits, make_batches
+from cdesearch.encode.length_batches import BatchLimits, Integers, make_batches
 from cdesearch.encode.runtime import Runtime
 from cdesearch.errors import ModelError
 from cdesearch.models.checkpoint_files import AGAIN
@@ -65,6 +65,10 @@ class Encoder:
         """This model with texts truncated to at most `max_tokens`, prefix and special tokens included."""
         config = replace(self.config, max_tokens=min(max_tokens, self.max_tokens))
         return Encoder(config, self.tokenizer, self._runtime, f"{self.fingerprint} {config.max_tokens}")
+
+    def with_fingerprint(self, fingerprint: str) -> "Encoder":
+        """The same model under another fingerprint, for callers that store vectors by fingerprint."""
+        return Encoder(self.config, self.tokenizer, self._runtime, fingerprint)
 
     def count_tokens(self, texts: Sequence[str]) -> TokenFrequencies:
         """Document frequency of every token over `texts`."""
@@ -175,7 +179,9 @@ class Encoder:
     ) -> Iterator[tuple[Integers, Output]]:
         """Text indices and output of every batch, in order; the runtime's `workers` compute batches in parallel."""
         runtime = self._runtime
-        limits = Limits(self.max_tokens, self.config.span_tokens, runtime.tokens_per_batch, runtime.pads, prefix_rows)
+        limits = BatchLimits(
+            self.max_tokens, self.config.span_tokens, runtime.tokens_per_batch, runtime.pads, prefix_rows
+        )
         n_opening = 1 + len(self.tokenizer.encode(prefix, add_special_tokens=False).ids)
         batches = make_batches(self._ids([prefix + text for text in texts]), n_opening, limits)
         if runtime.workers == 1 or len(batches) == 1:

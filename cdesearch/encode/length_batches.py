@@ -12,7 +12,7 @@ Ids = Sequence[int]
 
 
 @dataclass(frozen=True, slots=True)
-class Limits:
+class BatchLimits:
     """The limits of texts, spans and batches, in tokens."""
 
     max_tokens: int  # of a text, special tokens included; the rest is truncated
@@ -31,7 +31,7 @@ class TextBatch:
     mask: Integers  # (B, S, T) 0/1
 
 
-def make_batches(texts: Sequence[Ids], n_opening: int, limits: Limits) -> list[TextBatch]:
+def make_batches(texts: Sequence[Ids], n_opening: int, limits: BatchLimits) -> list[TextBatch]:
     """Batches that together contain every text once.
 
     The first `n_opening` ids of each text are its special token and prefix, and the last one is a special token.
@@ -67,7 +67,7 @@ def _truncated(ids: Ids, limit: int) -> Ids:
     return ids if len(ids) <= limit else [*ids[: limit - 1], ids[-1]]
 
 
-def _fits(last: list[Ids], following: list[Ids], n_texts: int, limits: Limits) -> bool:
+def _fits(last: list[Ids], following: list[Ids], n_texts: int, limits: BatchLimits) -> bool:
     n_spans, length = len(following), len(following[0])
     if n_spans != len(last) or (length > len(last[0]) and not limits.pads):
         return False

@@ -2,8 +2,10 @@
 
 import json
 from pathlib import Path
-from tempfile import TemporaryDirectory
+from shutil import rmtree
+from tempfile import mkdtemp
 from typing import Any
+from weakref import finalize
 
 from mteb.models import ModelMeta
 
@@ -17,7 +19,6 @@ class CdesearchModel:
 
     def __init__(self, mode: Mode = "hybrid") -> None:
         self._mode: Mode = mode
-        self._folder: TemporaryDirectory[str] | None = None
         self._open: OpenIndex | None = None
 
     @property
@@ -27,8 +28,9 @@ class CdesearchModel:
 
     def index(self, corpus: Any, **_: Any) -> None:
         """Build the index of a corpus, whose rows have `id`, `title` and `text`."""
-        self._folder = TemporaryDirectory(prefix="cdesearch-mteb-")
-        file = Path(self._folder.name) / "corpus.jsonl"
+        folder = Path(mkdtemp(prefix="cdesearch-mteb-"))
+        finalize(self, rmtree, folder, ignore_errors=True)
+        file = folder / "corpus.jsonl"
         with file.open("w", encoding="utf-8") as lines:
             for row in corpus:
                 record = {"_id": row["id"], "title": row.get("title") or "", "text": row["text"]}
@@ -37,12 +39,21 @@ class CdesearchModel:
 
     def search(self, queries: Any, *, top_k: int, top_ranked: Any = None, **_: Any) -> dict[str, dict[str, float]]:
         """Documents and scores of every query. A document has the score of its best chunk."""
+        return {
+            row["id"]: self._best(row["text"], top_k, set(top_ranked[row["id"]]) if top_ranked else None)
+            for row in queries
+        }
+
+    def _best(self, query: str, n: int, wanted: set[str] | None) -> dict[str, float]:
+        """The scores of the `n` best documents, or of the best of those in `wanted`."""
         assert self._open is not None, "mteb calls `index` first"
-        found: dict[str, dict[str, float]] = {}
-        for row in queries:
+        n_hits = 2 * n
+        while True:
+            hits = self._open.search(query, n_hits, self._mode)
             scores: dict[str, float] = {}
-            for hit in self._open.search(row["text"], 2 * top_k, self._mode):
-                scores.setdefault(str(hit.chunk.record), hit.score)
-            wanted = set(top_ranked[row["id"]]) if top_ranked else scores.keys()
-            found[row["id"]] = dict([(name, score) for name, score in scores.items() if name in wanted][:top_k])
-        return found
+            for hit in hits:
+                if wanted is None or hit.chunk.record in wanted:
+                    scores.setdefault(str(hit.chunk.record), hit.score)
+            if len(scores) >= (n if wanted is None else min(n, len(wanted))) or len(hits) < n_hits:
+                return dict(list(scores.items())[:n])
+            n_hits *= 4  # the hits were chunks of a few long documents

@@ -3,7 +3,7 @@
 import numpy as np
 
 from cdesearch.context.context import Context, ContextSample, FittedContext
-from cdesearch.context.sample import COUNTED_TEXTS, FITTED_TEXTS, sample_context
+from cdesearch.context.sample import COUNTED_TEXTS, FITTED_TEXTS, choose_chunks
 from cdesearch.context.token_weights import TokenFrequencies
 from cdesearch.encode.encoder import Encoder
 from cdesearch.progress import Progress
@@ -18,7 +18,7 @@ def draw_sample(
 
     First-stage vectors of texts that `old` contains as well are reused.
     """
-    chosen = set(sample_context(_triples(spool), size, seed))
+    chosen = set(choose_chunks(_triples(spool), size, seed))
     sampled: dict[str, tuple[str, str]] = {}
     frequencies = TokenFrequencies(np.zeros(encoder.config.backbone.vocabulary, np.int64), 0)
     n_chunks = spool.count()
@@ -37,7 +37,7 @@ def fit_whitening(sample: ContextSample, spool: Spool, cache: EmbeddingCache, en
     """Fit the whitening to the vectors in `cache`, encoded with `sample`, of all chunks or of a large part of them."""
     triples = _triples(spool)
     contents = {chunk: content for chunk, _, content in triples}
-    hashes = [contents[chunk] for chunk in sample_context(triples, FITTED_TEXTS, sample.sampled.seed)]
+    hashes = [contents[chunk] for chunk in choose_chunks(triples, FITTED_TEXTS, sample.sampled.seed)]
     return encoder.fit(sample, hashes, cache.of(hashes))
 
 

@@ -42,7 +42,7 @@ class Begun:
 
 
 @dataclass(frozen=True, slots=True)
-class Batch:
+class ReadChunks:
     """Some chunks of a file, as rows of the chunk schema; and the documents that are complete with them."""
 
     source: Source
@@ -55,11 +55,11 @@ class Ended:
     """A file has been read to its end, or cannot be read."""
 
     source: Source
-    reason: str | None  # why it cannot be read; None if it was read
+    reason: str | None  # why it cannot be read; None if it was read read
     note: str = ""  # describes what was left out of a file that was read
 
 
-Event = Begun | Batch | Ended
+Event = Begun | ReadChunks | Ended
 
 
 def worker_count(sources: Sequence[Source]) -> int:
@@ -256,7 +256,7 @@ def _task(source: Source) -> Message:
     return Message(task)
 
 
-def _batch(source: Source, message: Message) -> Batch:
+def _batch(source: Source, message: Message) -> ReadChunks:
     chunks = pa.ipc.read_record_batch(pa.py_buffer(message.chunks), CHUNKS)
     documents = pa.ipc.read_record_batch(pa.py_buffer(message.documents), DOCUMENTS)
-    return Batch(source, chunks, documents.to_pylist())
+    return ReadChunks(source, chunks, documents.to_pylist())

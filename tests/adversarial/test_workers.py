@@ -20,7 +20,7 @@ from indexer.build import build
 from indexer.settings import Options
 from indexer.workers import process
 from indexer.workers.limits import Limits
-from indexer.workers.pool import Batch, Pool
+from indexer.workers.pool import Pool, ReadChunks
 
 HOSTILE = (sys.executable, "-P", str(Path(__file__).with_name("hostile_worker.py")))
 LIMITS = Limits(seconds=4, memory_bytes=600_000_000)
@@ -51,7 +51,7 @@ def test_a_bad_file_is_skipped_with_its_reason_and_all_others_are_read(tmp_path,
     assert {path for path, reason in reasons.items() if reason is None} == {"000.txt", "002.txt", "003.txt"}
     assert BAD[word] in reasons["001.txt"]
     assert reasons["001.txt"].startswith("could not be read: ") or word == "REFUSE"
-    read = [event.source.path for event in events if isinstance(event, Batch)]
+    read = [event.source.path for event in events if isinstance(event, ReadChunks)]
     assert read == ["000.txt", "002.txt", "003.txt"]
 
 

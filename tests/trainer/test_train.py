@@ -22,7 +22,7 @@ from cdesearch.progress import Silent
 from trainer.data.beir import read_beir
 from trainer.data.material import prepare_material
 from trainer.recipe import ModelChoice, load_recipe
-from trainer.run.checkpoint import Progress, load_state, save_state
+from trainer.run.checkpoint import RunProgress, load_state, save_state
 from trainer.run.log import read_log
 from trainer.run.plot import draw_run
 from trainer.run.stop import exit_code
@@ -268,7 +268,7 @@ def test_a_resume_of_another_version_is_refused(recipe_file, tmp_path):
     recipe = load_recipe(recipe_file, {"run.out": str(tmp_path)})
     modules = dict(zip(("model", "head"), make_student(), strict=True))
     optimizer = torch.optim.AdamW(modules["model"].parameters())
-    save_state(tmp_path, recipe, Progress(step=3), modules, optimizer)
+    save_state(tmp_path, recipe, RunProgress(step=3), modules, optimizer)
     state = torch.load(tmp_path / "state.pt")
     values = json.loads(state["recipe"])
     values["model"]["doors"] = values["model"].pop("gated_attention")
@@ -307,7 +307,7 @@ def test_a_resume_with_parameters_in_other_groups_is_refused(recipe_file, tmp_pa
     recipe = load_recipe(recipe_file, {"run.out": str(tmp_path)})
     modules = dict(zip(("model", "head"), make_student(), strict=True))
     optimizer = torch.optim.AdamW(modules["model"].parameters())
-    save_state(tmp_path, recipe, Progress(step=3), modules, optimizer)
+    save_state(tmp_path, recipe, RunProgress(step=3), modules, optimizer)
     grouped = torch.optim.AdamW([{"params": [parameter]} for parameter in modules["model"].parameters()])
     with pytest.raises(InputError, match="other groups of parameters"):
         load_state(tmp_path, recipe, modules, grouped)
@@ -429,12 +429,12 @@ def test_a_full_disk_keeps_the_last_state(recipe_file, tmp_path):
     recipe = load_recipe(recipe_file, {"run.out": str(tmp_path)})
     modules = dict(zip(("model", "head"), make_student(), strict=True))
     optimizer = torch.optim.AdamW(modules["model"].parameters())
-    save_state(tmp_path, recipe, Progress(step=3), modules, optimizer)
+    save_state(tmp_path, recipe, RunProgress(step=3), modules, optimizer)
     soft, hard = resource.getrlimit(resource.RLIMIT_FSIZE)
     resource.setrlimit(resource.RLIMIT_FSIZE, (10_000, hard))
     try:
         with pytest.raises(StorageError, match="the previous state is kept"):
-            save_state(tmp_path, recipe, Progress(step=4), modules, optimizer)
+            save_state(tmp_path, recipe, RunProgress(step=4), modules, optimizer)
     finally:
         resource.setrlimit(resource.RLIMIT_FSIZE, (soft, hard))
     assert [file.name for file in tmp_path.glob("state*")] == ["state.pt"]

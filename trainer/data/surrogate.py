@@ -32,7 +32,8 @@ def surrogate_vectors(
         return np.empty((0, encoder.dimension), np.float32)
     digest = blake2b(encoder.fingerprint.encode(), digest_size=8)
     for text in texts:
-        digest.update(text.encode("utf-8", "replace"))
+        encoded = text.encode("utf-8", "replace")
+        digest.update(len(encoded).to_bytes(8, "little") + encoded)
     folder.mkdir(parents=True, exist_ok=True)
     file = folder / f"{name}-{role}-{digest.hexdigest()}.npy"
     state = file.with_suffix(".json")

@@ -5,6 +5,7 @@ from pathlib import Path
 
 import torch
 
+from cdesearch.encode.backends.onnx import export_precision
 from cdesearch.encode.backends.torch import TorchRuntime
 from cdesearch.encode.encoder import Encoder
 from cdesearch.encode.load import load_encoder, load_tokenizer
@@ -16,11 +17,14 @@ def open_surrogate(folder: Path, device: torch.device) -> Encoder:
     """Open any model that `load_encoder` opens; raises ModelError.
 
     Only a CPU with ONNX Runtime uses an ONNX export. The fingerprint is the same on every device, so stored vectors can
-    be used on all of them.
+    be used on all of them. It includes the precision of the export, since exports of one model share the rest.
     """
-    if device.type == "cpu" and find_spec("onnxruntime") is not None:
-        return load_encoder(folder, "cpu")
     folder = checkpoint_folder(folder)
     loaded = family_of(folder).open(folder)
-    runtime = TorchRuntime(loaded.load_network(), device)
-    return Encoder(loaded.config, load_tokenizer(loaded.tokenizer), runtime, loaded.fingerprint)
+    if device.type == "cpu" and find_spec("onnxruntime") is not None:
+        encoder = load_encoder(folder, "cpu")
+    else:
+        runtime = TorchRuntime(loaded.load_network(), device)
+        encoder = Encoder(loaded.config, load_tokenizer(loaded.tokenizer), runtime, loaded.fingerprint)
+    precision = "fp32" if loaded.onnx is None else export_precision(loaded.onnx)
+    return encoder.with_fingerprint(f"{loaded.fingerprint} {precision}")

@@ -21,7 +21,7 @@ MAY_CHANGE = ("learning.steps", "learning.epochs", "run.patience")  # settings t
 
 
 @dataclass(slots=True)
-class Progress:
+class RunProgress:
     """The steps taken, the seconds that they took, and the lowest held-out loss so far."""
 
     step: int = 0
@@ -31,7 +31,7 @@ class Progress:
 
 
 def save_state(
-    folder: Path, recipe: Recipe, progress: Progress, modules: dict[str, nn.Module], optimizer: torch.optim.Optimizer
+    folder: Path, recipe: Recipe, progress: RunProgress, modules: dict[str, nn.Module], optimizer: torch.optim.Optimizer
 ) -> None:
     """Write the state to a temporary file, then replace the old one. A full disk or a kill leaves the old one intact.
 
@@ -89,7 +89,7 @@ def _frozen(module: nn.Module) -> set[str]:
 
 def load_state(
     folder: Path, recipe: Recipe, modules: dict[str, nn.Module], optimizer: torch.optim.Optimizer
-) -> Progress:
+) -> RunProgress:
     """Restore a stored state; raises InputError if it belongs to another recipe."""
     if not (folder / STATE).is_file():
         raise InputError(f"{folder} has no {STATE} to resume.", "Run without --resume.")
@@ -124,4 +124,4 @@ def load_state(
     if torch.cuda.is_available() and state["cuda"]:
         torch.cuda.set_rng_state_all(state["cuda"])
     best = state.get("best_step", 0), state.get("best_loss", math.inf)  # states of older versions have neither
-    return Progress(state["step"], state["seconds"], *best)
+    return RunProgress(state["step"], state["seconds"], *best)

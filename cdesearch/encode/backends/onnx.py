@@ -36,9 +36,8 @@ class OnnxRuntime:
 
     @property
     def precision(self) -> str:
-        """`int8` if the graph multiplies quantised matrices, else `fp32`; reads the file of the graph."""
-        graph = (self._folder / "second_stage.onnx").read_bytes()
-        return "int8" if b"MatMulInteger" in graph else "fp32"
+        """`fp32` or `int8`; reads the file of the graph."""
+        return export_precision(self._folder)
 
     def first_stage(self, input_ids: NDArray[np.int64], mask: NDArray[np.int64]) -> Floats:
         """(B, d) first-stage vectors of ids (B, S, T), not normalised."""
@@ -78,6 +77,12 @@ class OnnxRuntime:
     def _identity(self) -> dict[str, Floats]:
         d = next(value.shape[0] for value in self._second.get_inputs() if value.name == "shift")
         return {"shift": np.zeros(d, np.float32), "projection": np.eye(d, dtype=np.float32)}
+
+
+def export_precision(folder: Path) -> str:
+    """`int8` if the graphs of an export folder multiply quantised matrices, else `fp32`; raises OSError."""
+    graph = (folder / "second_stage.onnx").read_bytes()
+    return "int8" if b"MatMulInteger" in graph else "fp32"
 
 
 def _open(file: Path) -> Any:

@@ -5,7 +5,7 @@ import pytest
 
 from cdesearch.cli import status
 from cdesearch.cli.status import read_status
-from cdesearch.context.sample import sample_context
+from cdesearch.context.sample import choose_chunks
 from cdesearch.progress import Silent
 from cdesearch.store.index import Index
 from indexer.build import build
@@ -72,7 +72,7 @@ def test_inclusion_probabilities_are_the_frequencies_of_the_sampler():
     """Compared with the frequencies over 400 draws of the sampler."""
     lengths = {"a": 1, "b": 4, "c": 16, "d": 64}
     chunks = [(f"{name}{part}", name, f"{name}{part}") for name, length in lengths.items() for part in range(length)]
-    drawn = Counter(chunk for seed in range(400) for chunk in sample_context(chunks, 20, seed))
+    drawn = Counter(chunk for seed in range(400) for chunk in choose_chunks(chunks, 20, seed))
     probabilities = status._inclusion_probabilities(np.array([lengths[name] ** -0.5 for _, name, _ in chunks]), 20)
     assert probabilities.sum() == pytest.approx(20)
     for name, length in lengths.items():

@@ -8,7 +8,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from cdesearch.context import sample
-from cdesearch.context.sample import sample_context
+from cdesearch.context.sample import choose_chunks
 
 CHUNKS = [(f"long-{n}", "long", f"content {n}") for n in range(2000)]
 CHUNKS += [(f"short-{n}", f"short-{n}", f"other {n}") for n in range(200)]
@@ -37,23 +37,23 @@ def sampled_by_the_definition(chunks, size, seed):
 
 @given(corpora, st.integers(0, 15), st.integers(0, 5))
 def test_the_sample_follows_the_definition(chunks, size, seed):
-    assert sample_context(iter(chunks), size, seed) == sampled_by_the_definition(chunks, size, seed)
+    assert choose_chunks(iter(chunks), size, seed) == sampled_by_the_definition(chunks, size, seed)
 
 
 @given(corpora, st.integers(0, 15), st.randoms())
 def test_the_order_of_chunks_does_not_matter(chunks, size, order):
-    assert sample_context(order.sample(chunks, len(chunks)), size, 0) == sample_context(chunks, size, 0)
+    assert choose_chunks(order.sample(chunks, len(chunks)), size, 0) == choose_chunks(chunks, size, 0)
 
 
 @given(corpora, st.integers(0, 15))
 def test_a_larger_sample_contains_the_smaller_one(chunks, size):
-    assert set(sample_context(chunks, size, 0)) <= set(sample_context(chunks, size + 1, 0))
+    assert set(choose_chunks(chunks, size, 0)) <= set(choose_chunks(chunks, size + 1, 0))
 
 
 @given(corpora, st.integers(0, 15))
 def test_the_sample_has_as_many_different_texts_as_exist_and_fit(chunks, size):
     texts = {chunk: content for chunk, _, content in chunks}
-    taken = [texts[chunk] for chunk in sample_context(chunks, size, 0)]
+    taken = [texts[chunk] for chunk in choose_chunks(chunks, size, 0)]
     assert len(taken) == len(set(taken)) == min(size, len(set(texts.values())))
 
 
@@ -61,7 +61,7 @@ def test_a_document_is_drawn_from_in_proportion_to_the_square_root_of_its_chunks
     lengths = {"one": 1, "four": 4, "sixteen": 16, "sixty-four": 64}
     chunks = [(f"{name}/{n}", name, f"{name} {n}") for name, length in lengths.items() for n in range(length)]
     draws = 3000
-    first = Counter(sample_context(chunks, 1, seed)[0].split("/")[0] for seed in range(draws))
+    first = Counter(choose_chunks(chunks, 1, seed)[0].split("/")[0] for seed in range(draws))
     whole = sum(map(math.sqrt, lengths.values()))
     for name, length in lengths.items():
         share = math.sqrt(length) / whole
@@ -89,26 +89,26 @@ def test_the_random_numbers_of_texts_are_spread_evenly():
 
 
 def test_one_long_file_does_not_dominate():
-    chosen = sample_context(CHUNKS, 100, seed=0)
+    chosen = choose_chunks(CHUNKS, 100, seed=0)
     assert len(chosen) == 100 and sum(chunk.startswith("long") for chunk in chosen) < 40
 
 
 def test_the_sample_depends_only_on_the_seed_and_the_chunks():
     shuffled = random.Random(1).sample(CHUNKS, len(CHUNKS))
-    assert sample_context(CHUNKS, 100, 0) == sample_context(shuffled, 100, 0) != sample_context(CHUNKS, 100, 1)
+    assert choose_chunks(CHUNKS, 100, 0) == choose_chunks(shuffled, 100, 0) != choose_chunks(CHUNKS, 100, 1)
 
 
 def test_a_corpus_smaller_than_the_sample_is_sampled_whole():
-    assert sample_context(CHUNKS[:3], 100, 0) == ["long-0", "long-1", "long-2"]
+    assert choose_chunks(CHUNKS[:3], 100, 0) == ["long-0", "long-1", "long-2"]
 
 
 def test_a_repeated_text_counts_once():
     headers = [(f"header-{n}", f"file-{n}", "the licence") for n in range(500)]
-    chosen = sample_context(CHUNKS + headers, 1000, 0)
+    chosen = choose_chunks(CHUNKS + headers, 1000, 0)
     assert sum(chunk.startswith("header") for chunk in chosen) <= 1
-    assert len(sample_context(headers, 100, 0)) == 1
+    assert len(choose_chunks(headers, 100, 0)) == 1
 
 
 def test_a_corpus_that_changes_a_little_keeps_most_of_its_sample():
-    before, after = (set(sample_context(chunks, 100, 0)) for chunks in (CHUNKS, CHUNKS[20:]))
+    before, after = (set(choose_chunks(chunks, 100, 0)) for chunks in (CHUNKS, CHUNKS[20:]))
     assert len(before & after) > 90

@@ -1,7 +1,7 @@
 from hypothesis import given
 from hypothesis import strategies as st
 
-from cdesearch.encode.length_batches import Limits, make_batches, split_spans
+from cdesearch.encode.length_batches import BatchLimits, make_batches, split_spans
 
 texts = st.lists(st.integers(0, 40).map(lambda n: [101, *range(1000, 1000 + n), 102]), max_size=12)
 
@@ -21,7 +21,7 @@ def test_spans_cover_a_text_in_as_few_pieces_of_equal_length_as_possible(n, n_op
 
 @given(texts, st.sampled_from([None, 8, 16]), st.integers(1, 200), st.booleans(), st.integers(0, 5))
 def test_every_text_is_in_one_batch_within_the_limits(texts, span_tokens, tokens_per_batch, pads, prefix_rows):
-    limits = Limits(30, span_tokens, tokens_per_batch, pads, prefix_rows)
+    limits = BatchLimits(30, span_tokens, tokens_per_batch, pads, prefix_rows)
     batches = make_batches(texts, 1, limits)
     assert sorted(place for batch in batches for place in batch.indices) == list(range(len(texts)))
     for batch in batches:

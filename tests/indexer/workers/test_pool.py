@@ -6,7 +6,7 @@ from read_by_workers import outcomes, reading, sources_of
 from cdesearch.errors import CdesearchError
 from indexer.workers import pool, process
 from indexer.workers.limits import Limits
-from indexer.workers.pool import Batch, Ended, Pool
+from indexer.workers.pool import Ended, Pool, ReadChunks
 
 
 def test_the_same_chunks_come_in_the_order_of_the_files_however_many_workers_there_are(tmp_path, tiny_tokenizer):
@@ -18,7 +18,7 @@ def test_the_same_chunks_come_in_the_order_of_the_files_however_many_workers_the
         places = [sources.index(event.source) for event in events]
         assert places == sorted(places)
         assert len([event for event in events if isinstance(event, Ended)]) == 60
-        found.append([row for event in events if isinstance(event, Batch) for row in event.chunks.to_pylist()])
+        found.append([row for event in events if isinstance(event, ReadChunks) for row in event.chunks.to_pylist()])
     assert found[0] == found[1]
 
 

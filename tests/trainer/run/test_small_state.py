@@ -5,7 +5,7 @@ from batches import gradients, loss_fn_of, make_batch, make_student, weights_of
 
 from trainer.recipe import check_recipe
 from trainer.run import parts
-from trainer.run.checkpoint import BEST, STATE, Progress, load_best, load_state, save_best, save_state
+from trainer.run.checkpoint import BEST, STATE, RunProgress, load_best, load_state, save_best, save_state
 from trainer.run.small_state import from_small, to_small
 from trainer.step.gradcache import GradCache
 
@@ -45,7 +45,7 @@ def test_a_run_that_resumes_continues_like_one_that_does_not(tmp_path, monkeypat
     recipe = recipe_of(tmp_path, small=small)
     modules, optimizer = make_run()
     take_steps(modules, optimizer, 2)
-    save_state(tmp_path, recipe, Progress(step=2), modules, optimizer)
+    save_state(tmp_path, recipe, RunProgress(step=2), modules, optimizer)
     before = weights(modules)
     assert max(file.stat().st_size for file in tmp_path.iterdir()) <= 20_000
     expected = take_steps(modules, optimizer, 3)
@@ -62,7 +62,7 @@ def test_the_state_holds_only_trained_tensors_and_the_small_state_has_half_the_b
     take_steps(modules, optimizer, 1)
     sizes = []
     for small in (False, True):
-        save_state(tmp_path, recipe_of(tmp_path, small=small), Progress(), modules, optimizer)
+        save_state(tmp_path, recipe_of(tmp_path, small=small), RunProgress(), modules, optimizer)
         state = from_small(torch.load(tmp_path / STATE, weights_only=True))
         names = {name for name, parameter in modules["model"].named_parameters() if parameter.requires_grad}
         assert state["model"].keys() == names and "second_stage.backbone.tokens.weight" not in names

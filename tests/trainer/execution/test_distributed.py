@@ -1,0 +1,67 @@
+import json
+import os
+import socket
+import subprocess
+import sys
+from pathlib import Path
+
+import torch
+
+import trainer
+from trainer.execution.distributed import first_goes_ahead, gather, highest, is_first, joined, rows_of_process, total
+
+N = 7
+ROWS = [[float(10 * row + column) for column in range(3)] for row in range(N)]
+PROCESS = """
+import json, os, sys
+from pathlib import Path
+import torch
+from trainer.execution.distributed import (
+    first_goes_ahead, gather, highest, is_first, joined, rows_of_process, same_seed, total, world
+)
+rows, folder = torch.tensor(json.loads(sys.argv[1])), Path(sys.argv[2])
+rank = int(os.environ["RANK"])
+with joined() as device:
+    torch.manual_seed(rank)
+    mine = rows_of_process(len(rows))
+    with first_goes_ahead():
+        found = (folder / "prepared").exists()
+        (folder / "prepared").touch()
+    result = {
+        "world": world(), "first": is_first(), "rows": list(range(len(rows))[mine]), "found": found,
+        "gathered": gather(rows[mine]).tolist(), "total": total(rows[mine].sum(0)).tolist(),
+        "highest": highest(5 - rank, device), "seed": same_seed(device),
+    }
+(folder / f"{rank}.json").write_text(json.dumps(result))
+"""
+
+
+def test_two_processes_share_rows_and_agree(tmp_path):
+    environment = os.environ | {"PYTHONPATH": str(Path(trainer.__file__).parents[1]), "CUDA_VISIBLE_DEVICES": ""}
+    environment |= {"WORLD_SIZE": "2", "MASTER_ADDR": "127.0.0.1", "MASTER_PORT": str(free_port())}
+    command = [sys.executable, "-c", PROCESS, json.dumps(ROWS), str(tmp_path)]
+    processes = [subprocess.Popen(command, env=environment | {"RANK": str(rank)}) for rank in range(2)]
+    assert [process.wait(240) for process in processes] == [0, 0]
+    found = [json.loads((tmp_path / f"{rank}.json").read_text()) for rank in range(2)]
+    assert found[0]["rows"] + found[1]["rows"] == list(range(N)) and found[0]["rows"] and found[1]["rows"]
+    assert [one["first"] for one in found] == [True, False] and [one["found"] for one in found] == [False, True]
+    assert found[0]["seed"] == found[1]["seed"]
+    for one in found:
+        assert one["world"] == 2 and one["highest"] == 5
+        assert one["gathered"] == ROWS
+        assert one["total"] == torch.tensor(ROWS).sum(0).tolist()
+
+
+def free_port():
+    with socket.socket() as opened:
+        opened.bind(("127.0.0.1", 0))
+        return opened.getsockname()[1]
+
+
+def test_without_torchrun_one_process_has_everything(monkeypatch):
+    monkeypatch.delenv("WORLD_SIZE", raising=False)
+    rows = torch.tensor(ROWS)
+    with joined() as device, first_goes_ahead():
+        assert is_first() and rows_of_process(N) == slice(0, N)
+        assert torch.equal(gather(rows), rows) and torch.equal(total(rows.clone()), rows)
+        assert highest(3, device) == 3
