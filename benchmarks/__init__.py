@@ -1,1 +1,1 @@
-"""Is it better than BM25 and than a biencoder, and how fast?"""
+"""Is cdesearch better than BM25 and a biencoder, and what does it cost?"""

@@ -1,4 +1,4 @@
-"""`python -m benchmarks`: is it better, and what does it cost?"""
+"""The command line of the benchmarks, `python -m benchmarks`."""
 
 import sys
 
@@ -25,7 +25,7 @@ app.command()(train_speed)
 
 @app.callback()
 def _about() -> None:
-    """Is it better, and what does it cost?"""
+    """Measure the quality and the cost of cdesearch and of other systems."""
 
 
 if __name__ == "__main__":

@@ -27,7 +27,7 @@ def describe() -> dict[str, Any]:
 
 
 def peak_memory() -> int:
-    """The peak memory of this process in bytes. getrusage would include that of its parent before the exec."""
+    """The peak memory of this process in bytes. getrusage would include its parent's memory before the exec."""
     lines = Path("/proc/self/status").read_text(encoding="utf-8").splitlines()
     return 1024 * int(next(line for line in lines if line.startswith("VmHWM")).split()[1])
 
@@ -41,7 +41,7 @@ def _processor() -> str:
 
 
 def gemm_rate(n: int = 1536) -> float:
-    """GFLOP/s of a float32 product of n x n matrices, best of five."""
+    """The GFLOP/s of a float32 product of n x n matrices, the best of five."""
     a = np.random.default_rng(0).random((n, n), np.float32)
     seconds = []
     for _ in range(5):

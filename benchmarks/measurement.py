@@ -1,4 +1,4 @@
-"""Measured numbers, the targets they have to meet, and the files they are kept in."""
+"""Measured numbers, their targets, and the files that store them."""
 
 import json
 import sys
@@ -19,7 +19,7 @@ RESULTS = Path(__file__).parent / "results"
 
 @dataclass(frozen=True, slots=True)
 class Measurement:
-    """One measured number and the target that it has to meet."""
+    """One measured number, and the target that it should meet."""
 
     name: str
     value: float
@@ -30,14 +30,14 @@ class Measurement:
 
     @property
     def bar(self) -> str:
-        """The target as text, or empty."""
+        """The target as text; empty if there is none."""
         if self.at_least is not None:
             return f">= {self.at_least:g}"
         return "" if self.at_most is None else f"<= {self.at_most:g}"
 
     @property
     def passes(self) -> bool:
-        """Whether the target is met, or there is none."""
+        """Whether the target is met; true if there is none."""
         return (self.at_least is None or self.value >= self.at_least) and (
             self.at_most is None or self.value <= self.at_most
         )
@@ -46,7 +46,7 @@ class Measurement:
 def measure(
     kind: str, suites: Mapping[str, Callable[[], list[Measurement]]], settings: dict[str, Any], out: Path
 ) -> None:
-    """Run every suite, show its measurements, and keep them as JSON named by suite, date and commit."""
+    """Run every suite, show its measurements, and store them as JSON named by suite, date and commit."""
     machine = describe()
     out.mkdir(parents=True, exist_ok=True)
     for name, suite in suites.items():
@@ -81,5 +81,5 @@ def _show(measurements: list[Measurement]) -> None:
 
 
 def show(table: Table) -> None:
-    """Print a table; in a file or a pipe at a width that holds all columns."""
+    """Print a table; in a file or a pipe it is wide enough for all columns."""
     Console(width=None if sys.stdout.isatty() else WIDE).print(table)

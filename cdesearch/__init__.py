@@ -1,4 +1,4 @@
-"""Private, local search whose embeddings know the corpus they live in.
+"""Private, local search with embeddings that take your whole corpus into account.
 
 import cdesearch
 

@@ -7,7 +7,7 @@ INTERRUPTED = 130
 
 
 def main() -> None:
-    """Run the command line. Ctrl-C while its modules are still being imported ends the process without a traceback."""
+    """Run the command line. Ctrl-C ends the process without a traceback, even while modules are being imported."""
     if signal.getsignal(signal.SIGINT) is signal.default_int_handler:  # else the caller ignores Ctrl-C
         signal.signal(signal.SIGINT, lambda *_: os._exit(INTERRUPTED))
         from cdesearch.cli.main import main as run

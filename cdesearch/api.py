@@ -44,7 +44,7 @@ def open(
 ) -> OpenIndex:
     """Open the index of `folder`; None finds the nearest index upward from the working directory.
 
-    `model` names the model that built the index, where that is not the model that ships. Naming it confirms it for this
+    `model` names the model that built the index, if that is not the model that ships. Naming it confirms it for this
     call. Nothing is downloaded. Raises IndexStateError.
     """
     index = Index.open(None if folder is None else _path(folder))

@@ -8,7 +8,7 @@ if TYPE_CHECKING:  # a machine for training may have no rich, and reports progre
     from rich.console import Console
     from rich.progress import Progress as RichProgress
 
-LINES_EVERY = 20  # calls of `detail` for one line, where there is no bar
+LINES_EVERY = 20  # without a bar, one call of `detail` in so many prints a line
 
 
 class Progress(Protocol):
@@ -74,7 +74,7 @@ class _Shown:
 
 @contextmanager
 def shown_on_stderr() -> Iterator[Display]:
-    """A display on stderr."""
+    """A display on stderr: a bar if stderr is a terminal, plain lines otherwise."""
     from rich.console import Console
     from rich.progress import BarColumn, SpinnerColumn, TextColumn, TimeRemainingColumn
     from rich.progress import Progress as RichProgress

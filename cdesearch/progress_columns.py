@@ -1,4 +1,4 @@
-"""Columns of a progress bar: how much is done, and how fast."""
+"""Columns of a progress bar: the units done, and the speed."""
 
 from rich.progress import ProgressColumn, Task
 from rich.text import Text
@@ -8,15 +8,15 @@ class Count(ProgressColumn):
     """How many units are done."""
 
     def render(self, task: Task) -> Text:
-        """How many units are done, and of how many where that is known."""
+        """How many units are done, and of how many if that is known."""
         done = f"{task.completed:,.0f}" if task.completed or task.total else ""
         return Text(f"{done}/{task.total:,.0f}" if task.total else done, style="progress.download")
 
 
 class Speed(ProgressColumn):
-    """Units a second."""
+    """The speed, in units per second."""
 
     def render(self, task: Task) -> Text:
-        """How many units are done in a second."""
+        """The number of units per second."""
         speed = task.finished_speed or task.speed
         return Text("" if speed is None else f"{speed:,.0f}/s", style="progress.data.speed")

@@ -1,4 +1,4 @@
-"""Leave out imports that the command line never uses and that would take most of its time."""
+"""Skip imports that the command line never uses and that would take most of its time."""
 
 import sys
 from importlib.abc import Loader, MetaPathFinder

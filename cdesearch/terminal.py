@@ -9,7 +9,7 @@ from typing import Any
 # Control characters (Cc) are commands to the terminal, surrogates (Cs) cannot be encoded, and line and paragraph
 # separators (Zl, Zp) break one line into two. Format characters (Cf) can reverse the direction of a line or hide text.
 _UNSAFE = {"Cc", "Cf", "Cs", "Zl", "Zp"}
-# Scripts and emoji need these format characters to join letters or to keep them apart, and a soft hyphen is harmless.
+# Scripts and emoji need the format characters below to join letters or keep them apart; a soft hyphen is harmless.
 _JOINERS = {"\u00ad", "\u200c", "\u200d", "\u2060"}
 MIN_COLUMN = 16  # characters that the widest column of a table must have; a narrower terminal gets lines instead
 
@@ -63,7 +63,7 @@ def print_text(text: str) -> None:
 
 
 def print_json(value: Any) -> None:
-    """Print one JSON value on stdout; in pure ASCII on a terminal and where stdout is not UTF-8."""
+    """Print one JSON value on stdout; in pure ASCII on a terminal, and if stdout is not UTF-8."""
     is_utf8 = (sys.stdout.encoding or "").lower().replace("-", "") == "utf8"
     sys.stdout.write(json.dumps(value, ensure_ascii=sys.stdout.isatty() or not is_utf8) + "\n")
 

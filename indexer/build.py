@@ -1,4 +1,4 @@
-"""Files and folders to an index: under a lock, with settings and a plan."""
+"""Build or update the index of files and folders: lock it, complete the settings, plan, and run the build."""
 
 import errno
 import os
@@ -19,13 +19,13 @@ from indexer.formats.format import Columns
 from indexer.generations.lock import locked
 from indexer.job import BuildJob
 from indexer.plan import Plan, make_plan
-from indexer.settings import Options, Settings, index_folder, settle
+from indexer.settings import Options, Settings, complete_settings, index_folder
 from indexer.workers.pool import Pool, worker_count
 
 
 @dataclass(frozen=True, slots=True)
 class Report:
-    """The outcome of a run."""
+    """The outcome of a run, for the summary that `cdesearch index` prints."""
 
     folder: Path  # of the index
     n_documents: int
@@ -54,16 +54,16 @@ def build(paths: Sequence[Path], options: Options, progress: Progress) -> Report
         raise IndexNotFoundError(f"There is no index in {folder} yet.", "Name the files or folders to index as well.")
     with locked(folder, options.wait):
         stored = _stored(folder, paths, options)
-        settings = settle(paths, options, stored, folder)
+        settings = complete_settings(paths, options, stored, folder)
         base = None if options.rebuild else stored
         plan, embedded = _update(folder, base, settings, options, started, progress)
-        return _report(folder, plan, embedded, started, _confirmed(folder, settings.asked))
+        return _report(folder, plan, embedded, started, _confirmed(folder, settings.trust_request))
 
 
 def _update(
     folder: Path, base: Index | None, settings: Settings, options: Options, started: float, progress: Progress
 ) -> tuple[Plan, int | None]:
-    """Plan and run one build; also returns how many texts were embedded, None where no document has changed."""
+    """Plan and run one build; also returns how many texts were embedded, None if no document has changed."""
     check_model(settings.model)
     if base is not None:
         base.checks.require_all_changed()
@@ -107,19 +107,19 @@ def _existing(path: Path) -> Path:
     return path
 
 
-def _confirmed(folder: Path, asked: TrustRequest) -> str | None:
-    """Record what the user typed in this run or confirmed before; returns a warning where that is not possible."""
-    if asked.is_empty:
+def _confirmed(folder: Path, request: TrustRequest) -> str | None:
+    """Record what the user typed in this run or confirmed before; returns a warning if that is not possible."""
+    if request.is_empty:
         return None
     try:
-        confirm(folder, asked)
+        confirm(folder, request)
     except (InputError, OSError) as error:
         return f"Later commands will ask you to confirm the model or folders of this index again: {error}"
     return None
 
 
 def _stored(folder: Path, paths: Sequence[Path], options: Options) -> Index | None:
-    """The stored index, whose settings are the defaults of this run; a rebuild of named paths does not use them."""
+    """The stored index, whose settings are the defaults of this run; None if a rebuild of named paths ignores them."""
     if options.rebuild and paths:
         return None
     if not (folder / CURRENT).is_file():

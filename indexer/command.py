@@ -52,7 +52,7 @@ def index(
         bool,
         typer.Option(
             "--strict",
-            help="Exit with 3 where files or lines of JSONL were skipped. Ignored files do not count: hidden files,"
+            help="Exit with 3 if files or lines of JSONL were skipped. Ignored files do not count: hidden files,"
             " those that ignore files name, links, and files without text such as images.",
         ),
     ] = False,

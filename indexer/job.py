@@ -1,4 +1,4 @@
-"""One build: from a plan to the next generation of an index."""
+"""Run one build: from a plan to the next generation of an index."""
 
 from collections.abc import Callable
 from dataclasses import asdict, dataclass, replace
@@ -40,7 +40,7 @@ class BuildJob:
     """The inputs of one build, with a method for each step; `run` calls them in order."""
 
     folder: Path  # of the index
-    base: Index | None  # the live generation, where there is one
+    base: Index | None  # the live generation; None if there is none
     new_context: bool  # otherwise the context of `base` is kept, with its vectors of unchanged documents
     settings: Settings
     plan: Plan
@@ -51,7 +51,7 @@ class BuildJob:
     def run(self, pool: Pool) -> int | None:
         """Make the next generation and swap it in; returns how many texts went through the model.
 
-        Returns None where no document has changed, although other files may have.
+        Returns None if no document has changed, although other files may have.
         """
         building = self._open_building()
         (building / SPOOL).unlink(missing_ok=True)  # not overwritten, because it may be a hard link to another file
@@ -207,7 +207,7 @@ class BuildJob:
         self._finish(building, manifest)
 
     def _finish(self, building: Path, manifest: Manifest) -> None:
-        """Write what describes the generation, and make it the live one."""
+        """Write the manifest and the other descriptions of the generation, and make it the live one."""
         (building / FILES).unlink(missing_ok=True)  # not overwritten: a hard link to the file of the last generation
         write_files(list(self.plan.files.values()), building / FILES)
         manifest.save(building / MANIFEST)
@@ -241,7 +241,7 @@ def _save(stage: _Storable, file: Path) -> None:
 
 
 def _stored_root(folder: Path, root: Path) -> str:
-    """The root relative to the index where it is below the index's parent, so that both can be moved together."""
+    """The root, relative to the index if it is below the index's parent, so that both can be moved together."""
     return Path("..", root.relative_to(folder.parent)).as_posix() if root.is_relative_to(folder.parent) else str(root)
 
 

@@ -1,4 +1,4 @@
-"""What has changed since the last generation?"""
+"""Plan a build: find out what has changed since the last generation."""
 
 from collections import Counter
 from collections.abc import Callable, Iterable
@@ -19,17 +19,17 @@ STAMP_NS = 2_000_000_000
 
 @dataclass(slots=True)
 class Plan:
-    """What a build has to read, what it keeps, and the outcome of every file."""
+    """The files that a build must read, the documents that it keeps, and the outcome of every file."""
 
     to_read: list[Source] = field(default_factory=list)
     kept: list[Record] = field(default_factory=list)  # of documents whose file has not changed
     gone: set[str] = field(default_factory=set)  # paths whose chunks are out of date
     files: dict[str, FileRecord] = field(default_factory=dict)  # by path, in the order of the walk
-    before: dict[str, FileRecord] = field(default_factory=dict)  # the same as recorded in the base generation
+    before: dict[str, FileRecord] = field(default_factory=dict)  # by path, as recorded in the base generation
 
     @property
     def is_empty(self) -> bool:
-        """Whether there is nothing to do, and nothing new to record."""
+        """Whether there is nothing to build and nothing new to record."""
         return not self.to_read and not self.gone and not self.has_news
 
     @property
@@ -65,7 +65,7 @@ class Plan:
 def make_plan(
     found: Iterable[Found], base: Index | None, seen: Callable[[int], None], *, read_all: bool = False
 ) -> Plan:
-    """Compare what was found with the base generation: by size and time first, by hash where those differ.
+    """Compare what was found with the base generation: by size and time first, by hash if those differ.
 
     `seen` is called with 1 for each item. A file that could not be read is tried again only after it has changed, or
     with another version of cdesearch. With `read_all` every file counts as changed.
@@ -99,7 +99,7 @@ def make_plan(
 
 
 def count_changes(index: Index) -> dict[str, int]:
-    """How many files are `new`, `modified` and `deleted` since the index was built; only those in doubt are read."""
+    """How many files are `new`, `modified` and `deleted` since the index was built; reads only doubtful files."""
     sources = [source for source in index.sources if source.exists()]
     found = find_sources(sources, index.root, index.manifest.max_file_bytes)
     plan = make_plan(found, index, lambda _: None)

@@ -1,4 +1,4 @@
-"""What to index and how: the options of a caller, completed by the settings of an existing index."""
+"""The settings of a run: the options of a caller, completed by the settings of an existing index."""
 
 import os
 from collections.abc import Sequence
@@ -41,7 +41,7 @@ class Settings:
     sources: tuple[Path, ...]
     model: Path | None  # the checkpoint to open
     model_name: str | None  # as the index stores it
-    asked: TrustRequest  # what the user has to confirm
+    trust_request: TrustRequest  # the model and folders that the user must confirm
     columns: Columns
     max_file_bytes: int
     context_size: int | None
@@ -60,7 +60,7 @@ def index_folder(paths: Sequence[Path], options: Options) -> Path:
 
 
 def _check_owner(folder: Path) -> None:
-    """Raise IndexUntrustedError where the index that was found above the working directory belongs to another user.
+    """Raise IndexUntrustedError if the index that was found above the working directory belongs to another user.
 
     Otherwise anybody who may write to /tmp or a shared folder could make everybody who works below it index and read
     the files there.
@@ -80,7 +80,7 @@ def common_folder(paths: Sequence[Path]) -> Path:
     return Path(os.path.commonpath([path if path.is_dir() else path.parent for path in paths]))
 
 
-def settle(paths: Sequence[Path], options: Options, stored: Index | None, folder: Path) -> Settings:
+def complete_settings(paths: Sequence[Path], options: Options, stored: Index | None, folder: Path) -> Settings:
     """Complete `options` from the `stored` index in `folder`; raises SourceError, InputError or IndexUntrustedError.
 
     Sources add up: a named file or folder is added to the index unless it is already part of it, and then the whole
@@ -95,12 +95,12 @@ def settle(paths: Sequence[Path], options: Options, stored: Index | None, folder
     check_confirmed(folder, TrustRequest(None if options.model else model_name, outside(folder, untyped)))
     _check_existing(sources, paths)
     root = common_folder(sources)
-    asked = TrustRequest(model_name, outside(folder, sources))
+    trust_request = TrustRequest(model_name, outside(folder, sources))
     if stored is None:
         limit = MAX_FILE_BYTES if options.max_file_bytes is None else options.max_file_bytes
         seed = options.seed or 0
         size = options.context_size
-        return Settings(root, sources, options.model, model_name, asked, options.columns, limit, size, seed)
+        return Settings(root, sources, options.model, model_name, trust_request, options.columns, limit, size, seed)
     _check_context(options, stored)
     manifest = stored.manifest
     columns = {name: value for name, value in asdict(options.columns).items() if value}
@@ -109,7 +109,7 @@ def settle(paths: Sequence[Path], options: Options, stored: Index | None, folder
         sources=sources,
         model=options.model or stored_model(manifest.model),
         model_name=model_name,
-        asked=asked,
+        trust_request=trust_request,
         columns=Columns(**(manifest.columns | columns)),
         max_file_bytes=manifest.max_file_bytes if options.max_file_bytes is None else options.max_file_bytes,
         context_size=manifest.context_limit if options.context_size is None else options.context_size,
@@ -149,7 +149,7 @@ def _sources(paths: Sequence[Path], stored: Index | None) -> tuple[Path, ...]:
 
 
 def _check_context(options: Options, stored: Index) -> None:
-    """Raise InputError where the options need another context, which only --refresh-context makes."""
+    """Raise InputError if the options need another context, which only --refresh-context makes."""
     if options.refresh_context:
         return
     wanted = {"seed": options.seed, "context size": options.context_size}

@@ -13,7 +13,7 @@ from cdesearch.models.config import BackboneConfig, ModelConfig
 from cdesearch.models.contextual.model import ContextualModel
 from trainer.export import export
 
-# For `make mutants`: the same examples every time; no search for a simpler one, since a failure is all that counts.
+# For `make mutants`: the same examples every time, and no search for a simpler one, because only the failure counts.
 settings.register_profile("mutants", settings.get_profile("ci"), phases=[Phase.explicit, Phase.generate])
 
 LETTERS = "abcdefghijklmnopqrstuvwxyz0123456789.,:;!?#-_()[]{}<>=+*/'\"`"
@@ -66,14 +66,14 @@ def make_checkpoint(folder: Path, config: ModelConfig = TINY, *, gate: float = 0
 
 @pytest.fixture(scope="session", autouse=True)
 def _own_configuration(tmp_path_factory: pytest.TempPathFactory) -> None:
-    """What tests confirm is kept away from the configuration of whoever runs them; their processes inherit it."""
+    """Tests store confirmations in a configuration folder of their own, which their processes inherit."""
     folder = str(tmp_path_factory.mktemp("config"))
     os.environ["XDG_CONFIG_HOME"] = os.environ["APPDATA"] = folder
 
 
 @pytest.fixture(scope="session", autouse=True)
 def _compiled_modules() -> None:
-    """Processes that tests start keep the bytecode of this repository, so that the next one need not compile it."""
+    """Store the bytecode of this repository, so that processes that tests start need not compile it."""
     os.environ.pop("PYTHONDONTWRITEBYTECODE", None)
 
 

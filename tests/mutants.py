@@ -1,12 +1,12 @@
 """Mutation testing: does any test fail when the code is changed a little? `make mutants` runs this.
 
-mutmut changes one expression at a time in the modules that `[tool.mutmut]` in pyproject.toml names, and runs those of
-the tests listed there that reach the changed function. A run that was stopped goes on where it was. When one of the
-tests has changed, all mutants are tried again.
+mutmut changes one expression at a time in the modules that `[tool.mutmut]` in pyproject.toml names. It runs the tests
+listed there that reach the changed function. A run that was stopped can be continued. If one of the tests has changed,
+all mutants are tried again.
 
     python tests/mutants.py [--max-children N] [MUTANT ...]     # a mutant, or a pattern such as 'trainer.data.pack*'
 
-Ends with what the surviving mutants changed, and a table. The exit code is 1 where fewer than LEAST percent of a
+It prints the changes of the surviving mutants, and a table. The exit code is 1 if fewer than LEAST percent of a
 module's mutants were killed.
 """
 
@@ -30,9 +30,9 @@ WORKPLACE = Path("mutants")
 
 
 def main(arguments: list[str]) -> int:
-    """Run what is left to run; print the table; 0 where enough mutants were killed in every module."""
+    """Run the remaining mutants and print the table; returns 0 if enough mutants were killed in every module."""
     forget_results_of_other_tests()
-    # One thread a process: several processes that compute with several threads each wait for one another.
+    # One thread per process: processes with several threads each would wait for one another.
     environment = os.environ | {"OMP_NUM_THREADS": "1"}
     command = [Path(sys.executable).parent / "mutmut", "run", *arguments]
     if code := subprocess.run(command, env=environment, check=False).returncode:
@@ -46,7 +46,7 @@ def main(arguments: list[str]) -> int:
 
 
 def forget_results_of_other_tests() -> None:
-    """Remove what mutmut knows where a test file has changed since, or the list of them."""
+    """Remove mutmut's results if a test file, or the list of test files, has changed since."""
     selected = config().pytest_add_cli_args_test_selection
     digest = hashlib.sha256(repr(selected).encode())
     for file in sorted(Path("tests").rglob("*.py")):
@@ -61,20 +61,20 @@ def forget_results_of_other_tests() -> None:
 
 
 def statuses(path: Path) -> dict[str, str]:
-    """What became of each mutant of a module."""
+    """The outcome of each mutant of a module."""
     found = SourceFileMutationData(path=path)
     found.load()
     return {mutant: status_by_exit_code[code] for mutant, code in found.exit_code_by_key.items()}
 
 
 def changed_lines(mutant: str, path: Path) -> str:
-    """The lines that a mutant takes away and puts in."""
+    """The lines that a mutant removes and adds."""
     lines = get_diff_for_mutant(mutant, path=path).splitlines()
     return "\n".join(line for line in lines if line[:1] in "+-" and line[:3] not in ("+++", "---"))
 
 
 def print_table(results: dict[Path, dict[str, str]]) -> bool:
-    """Print one row a module; whether enough mutants were killed in each."""
+    """Print one row per module; returns whether enough mutants were killed in each."""
     print("| module | mutants | killed | survived | killed, % |\n|---|---|---|---|---|")
     everything = [status for found in results.values() for status in found.values()]
     enough = True

@@ -47,7 +47,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
 
 
 class _Parser(argparse.ArgumentParser):
-    """One line for wrong options, instead of the usage before it."""
+    """Reports wrong options in one line, without the usage that argparse prints before it."""
 
     def error(self, message: str) -> None:  # type: ignore[override] # raises, as the original exits
         raise InputError(f"{message[:1].upper()}{message[1:]}.", f"See `{self.prog} --help`.")

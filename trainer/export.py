@@ -66,9 +66,9 @@ def export(
 ) -> None:
     """Write the whole checkpoint folder. Joint models have no ONNX graphs: they run on torch.
 
-    Where onnx is not installed, no model has any.
+    If onnx is not installed, no graphs are written.
 
-    Where every gate is zero, the graph has no inputs for a context, and a shared first stage needs no graph of its own.
+    If every gate is zero, the graph has no inputs for a context, and a shared first stage needs no graph of its own.
     """
     model = model.eval().cpu()
     folder.mkdir(parents=True, exist_ok=True)
@@ -111,7 +111,7 @@ def _export_second_stage(model: ContextualModel, file: Path, precision: Precisio
             "vectors": (torch.randn(4, d), rows),
             "is_null": (torch.zeros(4, dtype=torch.bool), rows),
         }
-        # It runs once for each corpus, so exactness matters and speed does not.
+        # This graph runs once for each corpus, so exactness matters more than speed.
         _write(_CacheGraph(model), cache_inputs, ["keys", "values"], file.with_name("cache.onnx"), "fp32")
     _write(_SecondStageGraph(model), inputs, ["pooled", "vectors"], file, precision)
 
@@ -124,7 +124,7 @@ def _write(
     precision: Precision,
 ) -> None:
     with TemporaryDirectory() as scratch, warnings.catch_warnings():
-        warnings.simplefilter("ignore")  # the exporter warns of its own successor and of traced shapes
+        warnings.simplefilter("ignore")  # the exporter warns about its own successor and about traced shapes
         exact = Path(scratch) / "exact.onnx"
         torch.onnx.export(
             graph.eval(),

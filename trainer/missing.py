@@ -1,4 +1,4 @@
-"""Libraries that are not installed: what a recipe cannot do without, and what is used in place of the others."""
+"""Libraries that are not installed: those that a recipe needs, and the replacements of the others."""
 
 from importlib.util import find_spec
 
@@ -13,7 +13,7 @@ from trainer.recipe import Recipe
 def missing_libraries(recipe: Recipe, device: torch.device) -> list[str]:
     """One line for each missing library that the recipe would use, with its replacement.
 
-    Raises InputError where there is no replacement.
+    Raises InputError if there is no replacement.
     """
     _check_needed(recipe)
     clustered = recipe.batches.clustered and not recipe.batches.by_document

@@ -1,4 +1,4 @@
-"""The settings of a training run, which one TOML file holds."""
+"""The settings of a training run, stored in one TOML file."""
 
 import json
 import os
@@ -22,15 +22,15 @@ class Data:
     leave_out: list[str] = field(default_factory=list)  # domains (file names without suffix)
     # BEIR folders; pairs that contain their queries or texts are left out.
     keep_out: list[Path] = field(default_factory=list)
-    # Domain to a pattern that the `group` of a pair must begin with.
+    # From a domain to a pattern that the `group` of a pair must begin with.
     groups: dict[str, str] = field(default_factory=dict)
     cap: int | None = None  # pairs of a domain, drawn at random; None: all
     held_out: float = 0.02  # share of each domain's pairs, for the held-out losses
     # Domains that are not trained on. If there are any, the held-out losses are of their pairs alone.
     held_out_domains: list[str] = field(default_factory=list)
-    # Of queries and documents, in training and checkpoint; None: the start's.
+    # The query and document prefix in training and in the checkpoint; None: those of the start.
     prefix: tuple[str, str] | None = None
-    # Domain to its own query and document prefix in training.
+    # From a domain to its own query and document prefix in training.
     prefixes: dict[str, tuple[str, str]] = field(default_factory=dict)
 
 
@@ -43,14 +43,14 @@ class ModelChoice:
     gated_attention: bool = True  # false: the context acts through whitening alone, at no cost per token
     statistics: bool = True  # false: no whitening and equal token weights; the context acts through attention alone
     context_attention: Literal["cached", "one_softmax", "joint"] = "cached"
-    context_sink: bool = True  # cached: a slot of value zero, by which a text can read nothing in the context
+    context_sink: bool = True  # in cached attention: a slot of value zero, with which a text can ignore the context
     first_stage: Literal["own", "shared"] = "own"
     freeze_first_stage: bool = False
-    freeze_tokens: bool = True  # the token embeddings: the start has seen far more pairs than a run has
-    gate: float = 0.0  # tanh of the gates to the context at the start, where they are zero in the start model
+    freeze_tokens: bool = True  # whether token embeddings stay as they are: the start was trained on far more pairs
+    gate: float = 0.0  # tanh of the gates at the start of the run, if they are zero in the start model
     dropout: float = 0.0
     n_layers: int | None = None  # None: all layers of the start
-    # The keys that the recipe sets.
+    # The names of the keys that the recipe sets.
     set_keys: frozenset[str] = field(default=frozenset(), compare=False, metadata={"set_keys": True})
 
 
@@ -60,14 +60,14 @@ class Batches:
 
     size: int = 128
     context_size: int = 128
-    context: Literal["batch", "cluster"] = "batch"  # what gated attention reads: the batch, or others of its clusters
+    context: Literal["batch", "cluster"] = "batch"  # what gated attention reads: the batch, or other documents
     max_tokens: int = 128
     hard_negatives: int = 0
     clustered: bool = True  # false: batches are drawn from a domain at random
     cluster_size: int = 128
     order: Literal["random", "tour"] = "tour"
     by_document: bool = False  # chunks of one document share a batch, and have document context as in an index
-    components: int | None = None  # dimensions that an SVD leaves before clustering
+    components: int | None = None  # dimensions after an SVD before clustering; None: no SVD
     sparse: bool = False  # true: cluster by TF-IDF and SVD, without the surrogate
     filter: Filter = "fused"  # the scores that find false negatives
     eps: float = 0.1  # the margin of the filter, relative to the score of the query's own document
@@ -79,11 +79,11 @@ class Batches:
 class Learning:
     """Steps, rates and loss."""
 
-    steps: int | None = None  # None: as many as `epochs` epochs have; both can be raised on resume
+    steps: int | None = None  # None: the steps of `epochs` epochs; both can be raised on resume
     epochs: int = 1
     rate: float = 2e-5
     context_rate: float = 1e-3  # of the gated attention, the context projection and the null vector
-    gate_rate: float = 1e-2  # of the gates, which have to move by about 1 from their start at 0
+    gate_rate: float = 1e-2  # of the gates, which must change by about 1 from their start at 0
     head_rate: float = 1e-3  # of the four numbers of the whitening
     warmup: int = 100
     decay: float = 0.01
@@ -97,16 +97,16 @@ class Learning:
 
 @dataclass(frozen=True, kw_only=True)
 class RunSettings:
-    """Where a run is stored, and what it reports."""
+    """The folders of a run, and its reports."""
 
     out: Path
     seed: int = 0
     work: Path | None = None  # prepared data, which runs of the same pairs can share; None: out/data
     surrogate: Path | None = None  # any model that `cdesearch index --model` takes; None: the start
     checkpoint_minutes: float = 5.0
-    small_state: bool = False  # true: store state and best weights in fp16, half the bytes; rounds them
+    small_state: bool = False  # true: store state and best weights in fp16, which halves their size and rounds them
     watch_every: int = 100  # steps between the held-out losses with true, random and null context
-    patience: int | None = None  # stop after so many held-out losses in a row without a new lowest; None: never
+    patience: int | None = None  # stop after so many held-out losses in a row without a new lowest one; None: never
     evaluate: list[Path] = field(default_factory=list)  # BEIR folders
     evaluate_every: int | None = None  # steps; None: only before and after training
 
@@ -123,7 +123,7 @@ class Recipe:
 
 
 def load_recipe(file: Path, overrides: dict[str, str] | None = None) -> Recipe:
-    """Read a recipe; `overrides` are `section.key` to TOML values. Raises InputError that names the nearest key.
+    """Read a recipe; `overrides` are `section.key` to TOML values. Raises an InputError that names the nearest key.
 
     A relative path that does not exist is looked for in the folder that CDESEARCH_DATA names.
     """
@@ -154,11 +154,11 @@ def _found(paths: list[Path]) -> list[Path]:
 
 
 def check_recipe(values: dict[str, Any], file: Path) -> Recipe:
-    """Validate sections and keys; raises InputError that names `file` and the nearest known key."""
+    """Validate sections and keys; raises an InputError that names `file` and the nearest known key."""
     try:
         recipe = parse(Recipe, values)
     except SchemaError as error:
-        # An unknown key comes first: it is often the reason why another one is missing.
+        # An unknown key is reported first: it is often the reason why another one is missing.
         worst = min(error.problems, key=lambda found: found.known is None)
         raise InputError(f"{file}: {_explained(worst)}.", "See trainer/recipe.py for every key.") from None
     if _filter_masks_every_error(recipe):

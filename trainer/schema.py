@@ -11,11 +11,11 @@ T = TypeVar("T")
 
 @dataclass(frozen=True, slots=True)
 class Problem:
-    """One value that does not fit."""
+    """One value that does not fit the dataclass."""
 
     location: tuple[str, ...]  # the keys that lead to the value
     message: str
-    known: tuple[str, ...] | None = None  # where the key is unknown: the keys that exist at its place
+    known: tuple[str, ...] | None = None  # for an unknown key: the keys that exist there
 
 
 class SchemaError(ValueError):

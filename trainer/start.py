@@ -1,8 +1,8 @@
-"""The start checkpoint: a published biencoder as both stages, every gate zero, whitening on top.
+"""The start checkpoint: a published biencoder as both stages, with every gate zero and whitening added.
 
     python -m trainer.start MINILM_FOLDER OUT [--precision int8|fp32] [--half]
 
-The result has the vectors of the biencoder, whitened by the statistics of a corpus; training moves the gates.
+Its vectors are those of the biencoder, whitened by the statistics of a corpus. Training changes the gates.
 """
 
 import argparse
@@ -23,7 +23,7 @@ from trainer.export import export
 
 # A null vector of zeros, through a layer norm with the backbones' eps of 1e-12, has a gradient of 1e4 and more.
 CONTEXT_NORM_EPS = 1e-5
-NULL_DEVIATION = 0.3  # of the null vector's values, about that of a first-stage vector's
+NULL_DEVIATION = 0.3  # standard deviation of the null vector's values, about that of a first-stage vector
 
 
 def start_model(
@@ -34,7 +34,7 @@ def start_model(
     context_sink: bool = False,
     n_layers: int | None = None,
 ) -> ContextualModel:
-    """The start model from a BERT sentence-transformers folder; raises ModelError. With `n_layers`, its first ones.
+    """The start model from a BERT sentence-transformers folder; raises ModelError. It has the first `n_layers`.
 
     The null vector is random. A training run replaces it by the mean first-stage vector of its texts.
     """
@@ -56,7 +56,7 @@ def start_model(
         model.own_first_stage.load_state_dict(backbone.state_dict())
     d = shapes.dimension
     with torch.no_grad():
-        # The cross-attention starts as a copy of the text's own keys and values, so that a gate has something to pass.
+        # The cross-attention starts with the text's own key and value projections, so that gates get a gradient.
         for block, cross_attention in stage.layers:
             if cross_attention is not None:
                 cross_attention.key_value.weight.copy_(block.attention.qkv.weight[d:])
@@ -76,7 +76,7 @@ def is_published(folder: Path) -> bool:
 
 
 def _read_bert(source: Path, n_layers: int | None) -> tuple[nn.Module, BackboneConfig]:
-    """The first `n_layers` of the backbone; raises ModelError where it is not a BERT that this project computes."""
+    """The first `n_layers` of the backbone; raises ModelError if it is not a BERT that this project computes."""
     fields = read_fields(source / "config.json")
     try:
         if fields.get("model_type") != "bert":
@@ -92,7 +92,7 @@ def _read_bert(source: Path, n_layers: int | None) -> tuple[nn.Module, BackboneC
 
 
 def _span_tokens(source: Path) -> int | None:
-    """The text length that the biencoder was published for; its positions beyond that have hardly been trained."""
+    """The text length that the biencoder was published for. Positions beyond it have hardly been trained."""
     limit = read_fields(source / "sentence_bert_config.json").get("max_seq_length")
     return limit if isinstance(limit, int) else None
 

@@ -40,14 +40,14 @@ from trainer.step.parameter_groups import clip_by_group, make_optimizer, paramet
 from trainer.step.token_weights import TokenWeights
 from trainer.step.whitening_head import WhiteningHead
 
-FIRST_WEIGHT = 0.01  # of a context in the text's own softmax
-NULL_TEXTS = 256  # whose mean first-stage vector is the null vector at the start
+FIRST_WEIGHT = 0.01  # the initial weight of a context in the softmax that it shares with the text
+NULL_TEXTS = 256  # the mean of their first-stage vectors is the initial null vector
 
 
 def train(recipe: Recipe, display: Display, *, resume: bool = False, limit: TimeLimit = NO_LIMIT) -> Path:
     """Run a recipe; returns the checkpoint folder. Raises CdesearchError. After Ctrl-C or a kill, `resume` continues.
 
-    Raises OutOfTime where `limit` ends the run early; its state is saved then.
+    Raises OutOfTime if `limit` ends the run early; the state is saved then.
 
     Under torchrun every process runs this function, and only the first one writes files and reports progress.
     """
@@ -59,7 +59,7 @@ def train(recipe: Recipe, display: Display, *, resume: bool = False, limit: Time
         out.mkdir(parents=True, exist_ok=True)
         torch.manual_seed(recipe.run.seed)
         model = starting_model(recipe.model).to(device)
-        if model.second_stage.joint:  # the model learns with this number of rows before each text
+        if model.second_stage.joint:  # in training so many rows precede each text
             model.config = replace(model.config, context_size=recipe.batches.context_size)
         tokenizer = load_tokenizer(recipe.model.start / "tokenizer.json")
         head = starting_head(recipe.model, model.config).to(device)
@@ -118,14 +118,14 @@ def starting_head(choice: ModelChoice, config: ModelConfig) -> WhiteningHead:
 
 
 def _context_is_untrained(choice: ModelChoice, model: ContextualModel) -> bool:
-    """Whether the null vector is to be trained and no training has used it before."""
+    """Whether the null vector will be trained and no earlier training has used it."""
     stage = model.second_stage
     is_new = is_published(choice.start) or stage.gates_are_zero or not bool(stage.null.any())
     return is_new and stage.null.requires_grad
 
 
 def _check_shape(choice: ModelChoice, config: ModelConfig) -> None:
-    """Raise InputError where a recipe asks for another shape than its checkpoint has."""
+    """Raise InputError if a recipe asks for another shape than its checkpoint has."""
     shape = {
         "context_attention": config.context_attention,
         "first_stage": config.first_stage,
@@ -233,9 +233,9 @@ class _Run:
             self._display.note(f"step {self._progress.step}: {name} nDCG@10 {figures}")
 
     def finish(self) -> Path:
-        """Export the model with its learned whitening, and as `best` that of the lowest held-out loss.
+        """Export the model with its learned whitening, and as `best` the model with the lowest held-out loss.
 
-        Each folder appears whole or not at all.
+        Each folder is written completely or not at all.
         """
         folder = self._recipe.run.out / "checkpoint"
         if not is_first():
@@ -266,7 +266,7 @@ class _Run:
         export(self._model, self._recipe.model.start / "tokenizer.json", folder)
 
     def _learned_config(self) -> ModelConfig:
-        """The configuration with the learned whitening and prefixes; its spans cover at least a text of training."""
+        """The configuration with the learned whitening and prefixes. Spans are at least as long as training texts."""
         config = self._model.config
         spans = config.span_tokens and max(config.span_tokens, self._recipe.batches.max_tokens)
         query, document = self._material.prefixes.of_checkpoint
@@ -329,7 +329,7 @@ class _Run:
         if run.patience is None:
             return False
         stopped = is_first() and progress.step - progress.best_step >= run.patience * run.watch_every
-        return bool(highest(stopped, next(self._model.parameters()).device))  # others do not compute held-out losses
+        return bool(highest(stopped, next(self._model.parameters()).device))  # only the first has the losses
 
     def _save(self) -> None:
         if is_first():
@@ -341,7 +341,7 @@ class _Run:
 
 
 def _check_length(recipe: Recipe, progress: RunProgress, material: Material, n_steps: int) -> None:
-    """Raise InputError where the run is already longer than its recipe, or where its patience has nothing to watch."""
+    """Raise InputError if the run is longer than its recipe, or if there are no held-out losses for `run.patience`."""
     if progress.step > n_steps:
         raise InputError(
             f"{recipe.run.out} has taken {progress.step} steps, and the recipe has {n_steps}.",

@@ -1,4 +1,4 @@
 """Which choice trains the better model?
 
-ablation  arms of one recipe, trained and measured alike
+ablation  trains and measures several arms of one recipe
 """

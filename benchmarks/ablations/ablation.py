@@ -1,4 +1,4 @@
-"""The command that trains several arms of one recipe and evaluates them alike."""
+"""The command that trains several arms of one recipe and evaluates all of them in the same way."""
 
 import json
 import re
@@ -39,12 +39,12 @@ class Arm:
     name: str
     seed: int
     recipe: dict[str, Any]
-    ndcg: dict[str, dict[str, float]]  # set to nDCG@10 x 100 by kind of context; fused: document, fused with BM25
-    held_out: list[dict[str, float]]  # losses by context kind, before and after
+    ndcg: dict[str, dict[str, float]]  # nDCG@10 x 100 by set and kind of context; "fused" is document fused with BM25
+    held_out: list[dict[str, float]]  # losses by kind of context, before and after training
     minutes: float
 
     def mean(self, kind: str) -> float:
-        """The mean over the sets."""
+        """The mean of one kind over all sets."""
         return sum(row[kind] for row in self.ndcg.values()) / len(self.ndcg)
 
 
@@ -128,7 +128,7 @@ def _train_and_measure(name: str, recipe: Recipe, planned: dict[str, Any], data:
 
 
 def _measured(encoder: Encoder, sets: list[Dataset], seed: int) -> dict[str, dict[str, float]]:
-    """nDCG@10 x 100 of each set by kind of context; `random` is the context of the next set."""
+    """nDCG@10 x 100 of each set by kind of context. The `random` context is that of the next set."""
     table = {}
     with TemporaryDirectory() as name:
         for position, dataset in enumerate(sets):

@@ -1,6 +1,6 @@
 """Which data sets are there?
 
-dataset    a BEIR folder, or half of its queries
-download   data sets by path or by name
-published  their published sizes and results
+dataset    reads a BEIR folder, or half of its queries
+download   finds or downloads a data set
+published  published sizes and results
 """

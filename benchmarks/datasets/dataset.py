@@ -1,4 +1,4 @@
-"""A data set of the benchmarks: a BEIR folder, or every other query of it."""
+"""A data set of the benchmarks: a BEIR folder with all of its queries or every other one."""
 
 from collections.abc import Mapping
 from dataclasses import dataclass
@@ -37,7 +37,7 @@ class Dataset:
 def read_dataset(folder: Path, half: Half = "all") -> Dataset:
     """Read and check a BEIR folder; raises SourceError.
 
-    Every other query belongs to the `half` to choose a setting by; results are reported on the others.
+    Every other query belongs to the half for choosing settings. Results are reported on the other half.
     """
     found = read_beir(folder)
     notes = [f"{found.n_stray} judgements name unknown ids and are left out"] if found.n_stray else []

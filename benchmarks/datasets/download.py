@@ -1,4 +1,4 @@
-"""Data sets by path, or official ones by name."""
+"""Find a data set by its path, or download an official one by its name."""
 
 import hashlib
 import os

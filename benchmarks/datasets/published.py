@@ -1,4 +1,4 @@
-"""Published facts: sizes and addresses of the data sets, and results of well-known systems."""
+"""Published facts: sizes and addresses of data sets, and results of well-known systems."""
 
 # Documents, queries with a relevant document and lines of judgements of the test splits (Thakur et al., NeurIPS 2021,
 # and the BEIR repository).

@@ -1,7 +1,7 @@
-"""What does the context do? These are the paper's figures.
+"""What is the effect of the context? The figures of the paper.
 
-command     which figure to draw
+command     draws the chosen figure
 context     retrieval by context
-difficulty  how hard clustered batches are
-figure      a figure as JSON and SVG
+difficulty  the difficulty of clustered batches
+figure      stores a figure as JSON and SVG
 """

@@ -16,7 +16,7 @@ from cdesearch.encode.encoder import Encoder
 
 SIZES = (1, 8, 32, 64, 128, 256, 512)
 CHARACTERS = (32, 64, 128, 256, 512, 1024, 2048)
-DRAWN = 400  # documents whose vectors are drawn
+DRAWN = 400  # documents whose vectors appear in a figure
 
 
 def context_size(datasets: Sequence[Dataset], encoder: Encoder, work: Path) -> Drawing:
@@ -56,7 +56,7 @@ def foreign_context(datasets: Sequence[Dataset], encoder: Encoder, work: Path) -
 
 
 def movement(datasets: Sequence[Dataset], encoder: Encoder, work: Path) -> Drawing:
-    """The vectors of the same documents in different contexts, by two principal components (CDE, figure 15)."""
+    """The vectors of the same documents in different contexts, in two principal components (CDE, figure 15)."""
     first = datasets[0]
     texts = first.texts[:DRAWN]
     contexts: dict[str, Context | None] = {"no context": None}
@@ -73,7 +73,7 @@ def movement(datasets: Sequence[Dataset], encoder: Encoder, work: Path) -> Drawi
 
 
 def idf_divergence(datasets: Sequence[Dataset], encoder: Encoder, work: Path) -> Drawing:
-    """Gain over BM25 by the divergence of the token frequencies of a corpus from the others (CDE, figure 8)."""
+    """Gain over BM25 by the divergence of a corpus' token frequencies from those of the others (CDE, figure 8)."""
     counted = [encoder.count_tokens(dataset.texts) for dataset in datasets]
     shares = [(part.counts + 0.5) / (part.n_texts + 1) for part in counted]
     series = {}

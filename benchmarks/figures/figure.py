@@ -25,7 +25,7 @@ class Drawing:
     series: Mapping[str, Points]
     kind: Literal["lines", "dots"] = "lines"
     log_x: bool = False
-    x_names: Sequence[str] = ()  # of x = 0, 1, ...
+    x_names: Sequence[str] = ()  # names of x = 0, 1, ...
 
     def show(self) -> None:
         """Print the points as a table on the terminal."""

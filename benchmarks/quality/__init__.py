@@ -1,6 +1,6 @@
 """Is it better?
 
-beir      systems side by side
+beir      compares systems
 measures  nDCG and the significance of differences
-report    tables and pictures
+report    tables and charts
 """

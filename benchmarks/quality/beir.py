@@ -50,7 +50,7 @@ def beir(
         Path | None,
         typer.Option(help="sentence-transformers folder, of weights or of ONNX alone; default: all-MiniLM-L6-v2."),
     ] = None,
-    seeds: Annotated[int, typer.Option(help="Context samples of `true`: their mean and spread.")] = 1,
+    seeds: Annotated[int, typer.Option(help="Context samples of `true`, for a mean and a spread.")] = 1,
     half: Annotated[
         Half, typer.Option(help="Of the queries of each set: all, those to choose settings by, or those to report.")
     ] = "all",
@@ -101,7 +101,7 @@ def _chosen(
     seeds: int,
     work: Path,
 ) -> dict[str, Makers]:
-    """Functions that make the systems by name, one for each context sample; raises InputError."""
+    """By system name, functions that make the system, one for each context sample; raises InputError."""
     folder = biencoder or installed_minilm()
     made_by = OnnxBiencoder if is_onnx_alone(folder) else Biencoder
     plain = made_by(folder, work / "vectors", None if biencoder else "all-MiniLM-L6-v2")

@@ -15,9 +15,9 @@ RESAMPLES = 2_000
 
 
 def measure_run(judgements: Judgements, run: Run) -> dict[str, NDArray[np.float64]]:
-    """Each measure x 100 of every judged query, in the order of `judgements`, computed by ir-measures.
+    """Each measure x 100 for every judged query, in the order of `judgements`, computed by ir-measures.
 
-    Ranks are passed as scores, which keeps the order of the system. A query without results counts 0.
+    Ranks are passed as scores, which keeps the order of the system. A query without results counts as 0.
     """
     scored = {query: {document: float(-rank) for rank, document in enumerate(found)} for query, found in run.items()}
     positions = {query: position for position, query in enumerate(judgements)}
@@ -33,9 +33,9 @@ class Comparison:
     """The mean difference of two systems over the same queries."""
 
     difference: float
-    low: float  # 95% bootstrap interval
+    low: float  # the lower end of the 95% bootstrap interval
     high: float
-    p: float  # two-sided paired randomisation test
+    p: float  # of a two-sided paired randomisation test
 
 
 def compare(one: NDArray[np.float64], other: NDArray[np.float64], seed: int = 0) -> Comparison:

@@ -1,4 +1,4 @@
-"""The results of a comparison: on the terminal, as JSON, as Markdown and as a chart."""
+"""Show the results of a comparison on the terminal, and store them as JSON, Markdown and a chart."""
 
 import json
 from collections.abc import Mapping, Sequence
@@ -24,9 +24,9 @@ class Row:
     dataset: str
     system: str
     measures: Mapping[str, float]  # x 100
-    against: Mapping[str, Comparison]  # baseline to difference in nDCG@10
-    samples: int  # of the context; measures are their mean
-    spread: float  # of nDCG@10 over the samples: the highest less the lowest
+    against: Mapping[str, Comparison]  # from a baseline to the difference in nDCG@10
+    samples: int  # the number of context samples; measures are their mean
+    spread: float  # of nDCG@10 over the samples: the highest minus the lowest
     seconds: float
 
 
@@ -36,7 +36,7 @@ class BeirReport:
 
     machine: Mapping[str, Any]
     command: str
-    datasets: Mapping[str, Mapping[str, Any]]  # name to sizes and notes
+    datasets: Mapping[str, Mapping[str, Any]]  # from a name to sizes and notes
     rows: Sequence[Row]
 
     def show(self) -> None:

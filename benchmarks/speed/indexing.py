@@ -1,4 +1,4 @@
-"""Indexing: speed compared with sentence-transformers, time outside the model, memory and disk."""
+"""Measure indexing: speed compared with sentence-transformers, time outside the model, memory and disk."""
 
 import json
 import subprocess
@@ -41,7 +41,7 @@ def index_measurements(corpus: Path, biencoder: Path, work: Path, documents: int
 
     source = write_first_lines(corpus, work / "speed.jsonl", documents)
     peer = SentenceTransformer(str(biencoder), device="cpu")
-    peer.max_seq_length = load_encoder().max_tokens  # the same tokens: its own limit is 256
+    peer.max_seq_length = load_encoder().max_tokens  # so that both read the same tokens: its own limit is 256
     own_seconds: list[float] = []
     peer_seconds: list[float] = []
     outside: list[float] = []
@@ -71,7 +71,7 @@ def index_measurements(corpus: Path, biencoder: Path, work: Path, documents: int
 
 
 def _share_of_gemm(texts: list[str], seconds: float) -> Measurement:
-    """The operations of the run as a share of the float32 matrix products of this machine; int8 can exceed 100%."""
+    """The rate of operations of the run, in percent of this machine's float32 matrix products; int8 can exceed 100%."""
     encoder = load_encoder()
     lengths = [min(len(text.ids), encoder.max_tokens) for text in encoder.tokenizer.encode_batch_fast(texts)]
     spans = [span for length in lengths for span in split_spans(range(length), 1, encoder.config.span_tokens)]
@@ -100,7 +100,7 @@ def memory_measurements(corpus: Path, work: Path, n_chunks: int) -> list[Measure
 
 
 class _Timeline:
-    """The time of each stage of a build; writes during the embedding stage count as outside the model."""
+    """Records the time of each stage of a build. Writes during the embedding stage count as outside the model."""
 
     def __init__(self) -> None:
         self._stages: list[tuple[str, float]] = []
@@ -138,7 +138,7 @@ def corpus_file(corpus: Path) -> Path:
 
 
 def write_first_lines(corpus: Path, out: Path, n: int) -> Path:
-    """A JSONL file of the first `n` rows of a corpus."""
+    """Write the first `n` rows of a corpus as a JSONL file; returns the file."""
     with corpus_file(corpus).open(encoding="utf-8") as lines, out.open("w", encoding="utf-8") as file:
         for _, line in zip(range(n), lines, strict=False):
             file.write(line)

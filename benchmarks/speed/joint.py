@@ -1,4 +1,4 @@
-"""The command that measures joint attention, computed plainly and without repeating the work of the prefix."""
+"""The command that measures joint attention, with the work of the prefix repeated and computed once."""
 
 from collections.abc import Callable, Iterator
 from typing import TYPE_CHECKING, Annotated
@@ -23,7 +23,7 @@ def joint_speed(
     layers: Annotated[int, typer.Option(min=1, help="Layers of 384 dimensions.")] = 6,
     rounds: Annotated[int, typer.Option(min=1, help="Rounds in turns; the result is their median.")] = 5,
 ) -> None:
-    """Measure milliseconds a text on one thread, in random models of the released kinds and of cdesearch."""
+    """Measure milliseconds per text on one thread, in random models of the released kinds and of cdesearch."""
     import torch
 
     torch.set_num_threads(1)

@@ -1,4 +1,4 @@
-"""The arithmetic of a forward pass."""
+"""Count the arithmetic operations of a forward pass."""
 
 from collections.abc import Sequence
 

@@ -1,4 +1,4 @@
-"""One system for indexing and searching, in a process of its own. Each stage prints a JSON line.
+"""Run one system for indexing and searching in a process of its own. Each stage prints a JSON line.
 
     python -m benchmarks.speed.peer_process NAME build FOLDER TEXTS     JSONL of `_id` and `text`, or synthetic texts
     python -m benchmarks.speed.peer_process NAME search FOLDER QUERIES  a JSON list of queries
@@ -34,7 +34,7 @@ class Peer(Protocol):
         """Index texts into files in `folder`."""
 
     def store(self, drawn: Path, folder: Path) -> None:
-        """Index synthetic texts, with the vectors that they come with."""
+        """Index synthetic texts with their synthetic vectors."""
 
     def open(self, folder: Path) -> Search:
         """Open the files for searching."""
@@ -68,7 +68,7 @@ class Cdesearch:
 
 
 class _Embedded(ABC):
-    """A model and a store for its vectors."""
+    """A system that consists of a model and a store for its vectors."""
 
     def build(self, texts: Path, folder: Path) -> None:
         """Embed the texts and write the index."""
@@ -87,7 +87,7 @@ class _Embedded(ABC):
 
     @abstractmethod
     def write(self, ids: list[str], texts: list[str], vectors: Floats, folder: Path) -> None:
-        """Write everything that a search needs."""
+        """Write all files that a search needs."""
 
 
 class Floor(_Embedded):
@@ -191,7 +191,7 @@ class Lance(_SentenceTransformers):
 
 
 class Words:
-    """bm25s alone."""
+    """BM25 by bm25s, without vectors."""
 
     def build(self, texts: Path, folder: Path) -> None:
         """Write the index files of bm25s."""

@@ -72,7 +72,7 @@ def peers(
 
 
 def _drawn(corpus: Path, work: Path, n: int) -> Path:
-    """`n` texts drawn from an index of the corpus, which is kept next to them."""
+    """A folder with `n` texts drawn from an index of the corpus. That index is stored beside it."""
     if not (work / "source").exists():
         source_index(corpus, work / "source")
     write_drawn(Index(work / "source" / SOURCE_INDEX), work / f"drawn-{n}", n)
@@ -80,7 +80,7 @@ def _drawn(corpus: Path, work: Path, n: int) -> Path:
 
 
 def _texts(corpus: Path, out: Path, n: int) -> Path:
-    """`n` texts of the corpus; where it has fewer, they are repeated with a number added."""
+    """A file with `n` texts of the corpus. If it has fewer, they are repeated with a number added."""
     texts = list(read_texts(corpus_file(corpus)).values())
     with out.open("w", encoding="utf-8") as file:
         for number in range(n):
@@ -116,7 +116,7 @@ def _show(rows: list[dict[str, Any]]) -> None:
 
 
 def _draw(rows: list[dict[str, Any]], file: Path) -> None:
-    """Draw each cost by the number of texts, both logarithmic."""
+    """Draw each cost by the number of texts, on logarithmic axes."""
     import matplotlib as mpl
 
     mpl.use("svg")

@@ -1,4 +1,4 @@
-"""Searching: warm queries over growing indexes, a cold process, and the cost of a context in the model."""
+"""Measure searching: warm queries on growing indexes, a cold process, and the cost of a context in the model."""
 
 import os
 import subprocess
@@ -75,14 +75,14 @@ def _cold(command: list[str]) -> float:
 
 
 def _queries(corpus: Path) -> list[str]:
-    """The queries of the folder, or the first words of the texts of a corpus without any."""
+    """The queries of the folder; for a corpus without queries, the first words of its texts."""
     if (corpus / "queries.jsonl").is_file():
         return list(read_queries(corpus).values())[:QUERIES]
     return [" ".join(text.split()[:8]) for text in read_texts(corpus_file(corpus)).values()][:QUERIES]
 
 
 def context_measurements(corpus: Path, biencoder: Path, work: Path, rounds: int) -> list[Measurement]:
-    """The same texts with 512 context chunks and without, gates not zero; joint attention on torch, to compare."""
+    """The same texts with 512 context chunks (gates not zero) and without; joint attention on torch for comparison."""
     texts = [text[:700] for text in read_texts(corpus_file(corpus)).values()][:CONTEXT_SIZE]
     plain, gated, joint = (_variant(biencoder, work / name, name) for name in ("plain", "gated", "joint"))
     contexts = {name: _context(encoder, texts) for name, encoder in (("plain", plain), ("gated", gated))}
@@ -117,7 +117,7 @@ def context_measurements(corpus: Path, biencoder: Path, work: Path, rounds: int)
 
 
 def _variant(biencoder: Path, folder: Path, name: str) -> Encoder:
-    """The start model with gates zero or not on ONNX int8, or joint on torch."""
+    """The start model: on ONNX int8 with gates at zero or not, or with joint attention on torch."""
     import shutil
 
     import torch

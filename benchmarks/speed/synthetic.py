@@ -1,4 +1,4 @@
-"""Synthetic indexes of any size: sentences of real texts, and vectors drawn around real ones."""
+"""Synthetic indexes of any size: sentences of real texts, and vectors drawn around real vectors."""
 
 import json
 from collections.abc import Iterable, Iterator
@@ -41,7 +41,7 @@ def source_index(corpus: Path, folder: Path) -> Index:
 
 
 def draw(source: Index, n_chunks: int, seed: int = 0) -> Iterator[TextsAndVectors]:
-    """Batches of `n_chunks` in all: sentences of the texts of `source` mixed anew, vectors around its vectors."""
+    """Batches of `n_chunks` in all: sentences of `source` in new combinations, and vectors around its vectors."""
     real = source.chunks.search().select(["text", "vector"]).limit(source.chunks.count_rows()).to_arrow()
     vectors = np.stack(real["vector"].to_numpy())
     sentences = [part for text in real["text"].to_pylist() for part in text.split(". ") if len(part) > 20]
@@ -68,7 +68,7 @@ def write_drawn(source: Index, folder: Path, n_chunks: int) -> None:
 
 
 def read_drawn(folder: Path) -> Iterator[TextsAndVectors]:
-    """The batches of `write_drawn`."""
+    """Read the batches that `write_drawn` has written."""
     vectors = np.load(folder / "vectors.npy", mmap_mode="r")
     with (folder / "texts.jsonl").open(encoding="utf-8") as lines:
         for start in range(0, len(vectors), ROWS):

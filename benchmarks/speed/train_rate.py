@@ -1,4 +1,4 @@
-"""The rate of bf16 training steps compared with bf16 matrix products, on a GPU where there is one."""
+"""The rate of bf16 training steps compared with bf16 matrix products, on a GPU if there is one."""
 
 import time
 from collections.abc import Callable
@@ -17,7 +17,7 @@ SHORTEST_TIMED = 0.01  # seconds
 def rate_measurements(
     pairs: Path, model: Path, size: int, context_size: int, micro_batch: int, rounds: int
 ) -> list[Measurement]:
-    """Steps of the gradient cache in bf16, without and with cached context.
+    """The rate of steps of the gradient cache in bf16, without and with cached context.
 
     A step counts as three forward passes, one forward and two backward. The first pass of the gradient cache and
     padding are overhead.
@@ -43,7 +43,7 @@ def rate_measurements(
 
 
 def _bf16_rate(device: str) -> float:
-    """GFLOP/s of a product of square matrices, best of five.
+    """The GFLOP/s of a product of square matrices in bf16, the best of five.
 
     The matrices grow until a product takes long enough to be timed: processors differ by a factor of a hundred.
     """
@@ -64,7 +64,7 @@ def _seconds(run: Callable[[], None]) -> float:
 
 
 def _to_the_end(run: Callable[[], object], device: str) -> Callable[[], None]:
-    """Run to the end: on a GPU a call returns before its work is done."""
+    """A function that waits for the result of `run`: on a GPU a call returns before its work is done."""
 
     def done() -> None:
         run()

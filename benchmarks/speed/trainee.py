@@ -1,4 +1,4 @@
-"""Single training steps, without recipe, log and packing."""
+"""Single training steps without a recipe, a log or packing."""
 
 import tempfile
 from dataclasses import replace
@@ -24,7 +24,7 @@ RATE = 2e-5
 
 
 class Trainee:
-    """A start model with its optimizer."""
+    """A start model with its optimizer, to take single steps with."""
 
     def __init__(
         self,
@@ -68,7 +68,7 @@ class Trainee:
         self._optimizer.step()
 
     def _own(self, batch: Batch) -> Batch:
-        """The batch with every context slot null where the model does not use context."""
+        """The batch; every context slot is null if the model does not use context."""
         return batch if self._contextual else replace(batch, is_null=batch.is_null | True)
 
     def _loss_fn(self, batch: Batch) -> LossFn:
@@ -91,7 +91,7 @@ def read_batch(pairs: Path, model: Path, size: int, context_size: int = 1) -> Ba
 
 
 def first_pairs(pairs: Path, size: int) -> list[tuple[str, str]]:
-    """Query and document of the first `size` pairs of a file."""
+    """The query and document of the first `size` pairs of a file."""
     with tempfile.TemporaryDirectory() as folder:
         found = prepare([pairs], Path(folder))[0].take(list(range(size)))
     return [(pair.query, pair.document) for pair in found]

@@ -55,7 +55,7 @@ def train_speed(
     size: Annotated[int, typer.Option(help="Pairs in a batch, as in recipes/small.toml.")] = 256,
     context_size: Annotated[int, typer.Option(help="Documents of context in a step.")] = 64,
     rounds: Annotated[int, typer.Option(help="Steps of each kind, in turns; the result is their median.")] = 3,
-    micro_batch: Annotated[int, typer.Option(help="Texts in a micro-batch of `rate`; a GPU has room for more.")] = 32,
+    micro_batch: Annotated[int, typer.Option(help="Texts in a micro-batch of `rate`; a GPU can take more.")] = 32,
     only: Annotated[str, typer.Option(help="Of: steps, memory, clustering, rate.")] = "steps,memory,clustering",
     out: Annotated[Path, typer.Option(help="Folder for the JSON.")] = RESULTS,
 ) -> None:
@@ -75,7 +75,7 @@ def train_speed(
 
 
 def scattered(n: int, seed: int, d: int = 384) -> tuple[np.ndarray[Any, Any], np.ndarray[Any, Any]]:
-    """(n, d) unit vectors of queries and documents, each pair near one of a hundred centres."""
+    """(n, d) unit vectors of queries and of documents, each pair near one of a hundred centres."""
     random = np.random.default_rng(seed)
     centres = random.standard_normal((100, d), np.float32)[random.integers(100, size=n)]
     near = (centres + random.standard_normal((n, d), np.float32) for _ in range(2))
@@ -127,7 +127,7 @@ def _memory_measurements(pairs: Path, model: Path) -> list[Measurement]:
 
 
 def _peak(pairs: Path, model: Path, size: int) -> float:
-    """Megabytes of a process that takes one step."""
+    """The peak memory of a process that takes one step, in megabytes."""
     from benchmarks.speed.trainee import read_batch
 
     with tempfile.NamedTemporaryFile() as file:
@@ -139,7 +139,7 @@ def _peak(pairs: Path, model: Path, size: int) -> float:
 
 
 def _clustering_measurements() -> list[Measurement]:
-    """Ten domains of 20,000 pairs into clusters of 512 and batches."""
+    """Cluster and pack ten domains of 20,000 pairs, in clusters of 512."""
     command = [sys.executable, "-c", _CLUSTERING, "10", "20000", "512"]
     clustering, packing, peak = map(float, subprocess.run(command, capture_output=True, check=True).stdout.split())
     return [
@@ -150,7 +150,7 @@ def _clustering_measurements() -> list[Measurement]:
 
 
 def _peer(pairs: Path, model: Path, size: int) -> Callable[[], None]:
-    """A step of the cached loss of sentence-transformers on the same texts, cut to the same length."""
+    """A step with the cached loss of sentence-transformers on the same texts, truncated to the same length."""
     import torch
     from sentence_transformers import SentenceTransformer
     from sentence_transformers.losses import CachedMultipleNegativesRankingLoss

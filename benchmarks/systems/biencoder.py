@@ -33,7 +33,7 @@ class Biencoder:
         return kept(self._work, model, texts, lambda texts: self.embed(role, texts))
 
     def embed(self, role: Role, texts: Sequence[str]) -> Floats:
-        """(n, d) unit vectors."""
+        """(n, d) unit vectors of texts in one role."""
         from sentence_transformers import SentenceTransformer
 
         model = SentenceTransformer(str(self._folder), device="cpu")

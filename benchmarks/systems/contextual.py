@@ -21,7 +21,7 @@ class Contextual:
     """One vector for each whole text, without chunks and index."""
 
     def __init__(self, encoder: Encoder, work: Path, kind: str, other: Dataset | None = None, seed: int = 0) -> None:
-        """`kind` of context: true, random (that of `other`), null, or document (true, with document context)."""
+        """The `kind` of context: true, random (that of `other`), null, or document (true, with document context)."""
         self.name = f"cdesearch dense, {kind} context" + (f", seed {seed}" if seed else "")
         self._encoder = encoder
         self._work = work
@@ -58,7 +58,7 @@ def vectors_in(
 
 
 def corpus_context(encoder: Encoder, source: Dataset, seed: int, work: Path) -> FittedContext:
-    """A context of a corpus with whitening fitted to up to FITTED_TEXTS; unlike an index, it samples uniformly."""
+    """A context with the whitening fitted to at most FITTED_TEXTS texts. Unlike in an index, sampling is uniform."""
     names, texts = _sample(source, encoder.context_size, seed)
     frequencies = encoder.count_tokens(source.texts)
     sample = encoder.make_sample(names, names, encoder.context_vectors(texts), frequencies, seed)
@@ -70,7 +70,7 @@ def corpus_context(encoder: Encoder, source: Dataset, seed: int, work: Path) -> 
 def uniform_context(
     encoder: Encoder, source: Dataset, seed: int, size: int | None = None, characters: int | None = None
 ) -> Context:
-    """The context of at most `size` texts of a corpus, each cut to `characters`; whitening is fitted to them alone."""
+    """A context of at most `size` texts of a corpus, each cut to `characters`; the whitening is fitted only to them."""
     names, texts = _sample(source, size or encoder.context_size, seed)
     texts = [text[:characters] for text in texts]
     return encoder.make_context(names, names, texts, encoder.count_tokens(source.texts), seed)
@@ -84,14 +84,14 @@ def _sample(source: Dataset, size: int, seed: int) -> tuple[list[str], list[str]
 
 
 def embed_in(context: EncodingContext | None, texts: Sequence[str], role: Role, encoder: Encoder, work: Path) -> Floats:
-    """(n, d) unit vectors."""
+    """(n, d) unit vectors of texts in one role."""
     if context is None:
         return kept(work, _model_key(encoder, role), texts, lambda new: encoder.encode(new, role, None))
     return context.whitening.apply(_embed_bare(context, texts, role, encoder, work))
 
 
 def _embed_bare(context: EncodingContext, texts: Sequence[str], role: Role, encoder: Encoder, work: Path) -> Floats:
-    """(n, d) before whitening; where every gate is zero, they do not depend on the sample."""
+    """(n, d) vectors before whitening. If every gate is zero, they do not depend on the sample."""
     bare = NullContext(context.inputs, Whitening.identity(encoder.dimension))
     seen = blake2b(context.inputs.token_weights.tobytes(), digest_size=12)
     if encoder.reads_context:

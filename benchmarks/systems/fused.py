@@ -1,4 +1,4 @@
-"""Any vectors fused with BM25 as in cdesearch, which shows how much of a gain is due to fusion alone."""
+"""Fuse any vectors with BM25 as cdesearch does, to show how much of a gain is due to fusion alone."""
 
 from typing import Protocol
 
@@ -32,7 +32,7 @@ class Fused:
         self._fusion = FUSIONS[fusion]
 
     def retrieve(self, dataset: Dataset) -> Run:
-        """Rank as cdesearch does, but without its rule for documents in several records."""
+        """Rank as cdesearch does, but without its rule for documents that consist of several records."""
         queries, documents = self._dense.vectors(dataset)
         sample = np.random.default_rng(0).permutation(len(documents))[:NULL_SIZE]
         run = {}

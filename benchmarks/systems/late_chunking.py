@@ -12,11 +12,11 @@ from benchmarks.systems.vectors import kept, nearest
 from cdesearch.context.vectors import Floats
 from cdesearch.encode.load import load_tokenizer
 
-WINDOW = 512  # tokens that the model reads at once, two special ones included
+WINDOW = 512  # tokens that the model reads at once, including two special ones
 
 
 class LateChunking:
-    """An untrained biencoder; a document that is too long for the model is read in windows of whole chunks."""
+    """A biencoder without further training. A document that is too long for it is read in windows of whole chunks."""
 
     def __init__(self, biencoder: Biencoder, folder: Path, work: Path) -> None:
         self.name = f"{biencoder.name}, late chunking"

@@ -15,20 +15,20 @@ from cdesearch.encode.encoder import Role
 from cdesearch.encode.load import load_tokenizer
 
 BATCH = 32
-MAX_TOKENS = 512  # where the folder has no limit
+MAX_TOKENS = 512  # if the folder has no limit
 
 
 class OnnxBiencoder(Biencoder):
     """A folder in the layout of sentence-transformers with `model.onnx` in it or in `onnx/`.
 
     The graph returns vectors (n, d) as `sentence_embedding`, or states (n, t, d) as its first output, which are pooled
-    as `1_Pooling/config.json` says, or by their mean where that file is missing.
+    as `1_Pooling/config.json` says, or by their mean if that file is missing.
     """
 
     runtime = "ONNX"
 
     def embed(self, role: Role, texts: Sequence[str]) -> Floats:
-        """(n, d) unit vectors."""
+        """(n, d) unit vectors of texts in one role."""
         session = import_onnxruntime().InferenceSession(_graph(self._folder), providers=["CPUExecutionProvider"])
         tokenizer = load_tokenizer(self._folder / "tokenizer.json")
         tokenizer.enable_truncation(self._settings("sentence_bert_config.json").get("max_seq_length", MAX_TOKENS))
@@ -54,7 +54,7 @@ class OnnxBiencoder(Biencoder):
 
 
 def is_onnx_alone(folder: Path) -> bool:
-    """Whether a model folder holds an ONNX export and no weights."""
+    """Whether a model folder has an ONNX export and no weights."""
     has_weights = any((folder / name).exists() for name in ("model.safetensors", "pytorch_model.bin"))
     return _graph(folder) is not None and not has_weights
 
@@ -64,7 +64,7 @@ def _graph(folder: Path) -> Path | None:
 
 
 def _pooled(session: Any, ids: NDArray[np.int64], mask: NDArray[np.int64], first_token: bool) -> Floats:
-    """(B, d) of ids (B, T)."""
+    """(B, d) pooled vectors of ids (B, T)."""
     given = {"input_ids": ids, "attention_mask": mask, "token_type_ids": np.zeros_like(ids)}
     wanted = {value.name for value in session.get_inputs()}
     outputs = [value.name for value in session.get_outputs()]

@@ -15,11 +15,11 @@ from cdesearch.store.index import Index
 from indexer.build import build
 from indexer.settings import Options
 
-CHUNKS = 3 * DEPTH  # hits a query: several may be chunks of one document
+CHUNKS = 3 * DEPTH  # hits per query: several may be chunks of one document
 
 
 class Product:
-    """`cdesearch index`, then `cdesearch query`; a document has the rank of its best chunk."""
+    """`cdesearch index`, then `cdesearch query`. A document has the rank of its best chunk."""
 
     def __init__(self, work: Path, mode: Literal["dense", "text", "hybrid"], model: Path | None) -> None:
         self.name = f"cdesearch index, {mode}"

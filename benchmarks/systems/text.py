@@ -27,7 +27,7 @@ class Bm25:
         }
 
     def scores(self, dataset: Dataset) -> np.ndarray[tuple[int, int], np.dtype[np.float32]]:
-        """(queries, documents) BM25."""
+        """(queries, documents) BM25 scores."""
         import bm25s
         import Stemmer
 

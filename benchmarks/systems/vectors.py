@@ -1,4 +1,4 @@
-"""Vectors of a data set, stored on disk: several systems use the same ones, and computing them takes longest."""
+"""Store the vectors of a data set: several systems use the same ones, and computing them takes most of the time."""
 
 from collections.abc import Callable, Sequence
 from hashlib import blake2b
@@ -13,7 +13,7 @@ from cdesearch.context.vectors import Floats
 
 
 def kept(folder: Path, model: str, texts: Sequence[str], make: Callable[[Sequence[str]], Floats]) -> Floats:
-    """(n, d) vectors of `texts`, computed by `make` once and stored under the texts and the key `model`.
+    """(n, d) vectors of `texts`. `make` computes them once; they are stored under the texts and the key `model`.
 
     The key must name everything else that the vectors depend on: weights, precision, role and context.
     """

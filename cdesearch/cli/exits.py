@@ -71,7 +71,7 @@ def _has_working_directory() -> bool:
 
 
 def _report(message: str, code: int) -> int:
-    """Print one line on stderr, where stderr can be written, and return `code`."""
+    """Print one line on stderr if it can be written, and return `code`."""
     with suppress(OSError):
         print(f"error: {printable(' '.join(message.split()))}", file=sys.stderr, flush=True)  # noqa: T201 (errors are printed here)
     return code

@@ -1,4 +1,4 @@
-"""Hits as text for a terminal and as JSON."""
+"""Print hits as text for a terminal or as JSON."""
 
 import os
 import re

@@ -1,4 +1,4 @@
-"""What is indexed, and what has changed since."""
+"""Facts about an index for the `status` command: what is indexed, and what has changed since."""
 
 import sys
 import time
@@ -144,7 +144,7 @@ def _rows_of_some_texts(index: Index) -> tuple[Iterable[tuple[str, str, str, int
     """Chunk id, document id, content hash and row id of the chunks of a random share of the texts, and that share.
 
     Content hashes are uniform, so the texts with a hash below a bound are such a sample. The share is 1 for a small
-    corpus, and where so few texts are below the bound that their mean is too uncertain.
+    corpus, and if so few texts are below the bound that their mean is too uncertain.
     """
     n_chunks = index.chunks.count_rows()
     columns = ["id", "document_id", "content_hash"]

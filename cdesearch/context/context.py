@@ -27,11 +27,11 @@ from cdesearch.errors import IndexDamagedError
 class NetworkInputs:
     """What the networks read of a context."""
 
-    vectors: Floats  # (J, d) first-stage vectors; zeros where every gate is zero, because nothing reads them
-    is_null: NDArray[np.bool_]  # (J,) slots that hold the null vector instead
-    keys: Floats | None  # (L, J, d) of the context rows in every layer; None where every gate is zero
-    values: Floats | None  # (L, J, d)
-    token_weights: Floats  # (V,) for idf pooling
+    vectors: Floats  # (J, d) first-stage vectors; zeros if every gate is zero, because nothing reads them
+    is_null: NDArray[np.bool_]  # (J,) true for slots that hold the null vector instead
+    keys: Floats | None  # (L, J, d) of the context rows in each gated layer; None if every gate is zero
+    values: Floats | None  # (L, J, d); None together with the keys
+    token_weights: Floats  # (V,) weight of each token of the vocabulary in idf pooling
 
 
 class EncodingContext(Protocol):
@@ -56,7 +56,7 @@ class NullContext:
 
 @dataclass(frozen=True, slots=True)
 class SampledChunks:
-    """Which chunks the context was sampled to be, and for which model."""
+    """The chunks that were sampled, and the model that they were sampled for."""
 
     chunk_ids: tuple[str, ...]  # J
     content_hashes: tuple[str, ...]  # J
@@ -66,7 +66,7 @@ class SampledChunks:
 
 @dataclass(frozen=True, slots=True)
 class ContextSample:
-    """The sample, before anything is known of the corpus' vectors."""
+    """The sample, before any vectors of the corpus have been computed."""
 
     sampled: SampledChunks
     fingerprint: str  # of model, sampled texts, token frequencies and seed
@@ -135,13 +135,13 @@ class Context:
 
 
 def _arrays(inputs: NetworkInputs) -> dict[str, Any]:
-    """Sampled slots are never null, so `is_null` is not stored."""
+    """The arrays to store. `is_null` is not among them, because no slot of a sampled context is null."""
     names = ("vectors", "keys", "values", "token_weights")
     return {name: array for name in names if (array := getattr(inputs, name)) is not None}
 
 
 def _write(path: Path, sampled: SampledChunks, fingerprint: str, arrays: Mapping[str, Any]) -> None:
-    """One safetensors file, flushed to disk."""
+    """Write one safetensors file and flush it to disk."""
     described = json.dumps(asdict(sampled) | {"fingerprint": fingerprint})
     stored = {name: np.ascontiguousarray(array) for name, array in arrays.items()}
     with path.open("wb") as file:

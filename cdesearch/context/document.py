@@ -1,4 +1,4 @@
-"""Document context: move the vectors of a document's chunks towards their mean, without running the model."""
+"""Document context: shift the vectors of a document's chunks towards their mean, without running the model."""
 
 import numpy as np
 

@@ -7,7 +7,7 @@ from hashlib import blake2b
 from heapq import nsmallest
 
 COUNTED_TEXTS = 20_000  # texts of a larger corpus in which tokens are counted
-FITTED_TEXTS = 8_192  # that the whitening is fitted to; with 512, results vary by sample: benchmarks/results/LOG.md
+FITTED_TEXTS = 8_192  # for the whitening; with 512, results depend on the sample: benchmarks/results/LOG.md
 
 
 def choose_chunks(chunks: Iterable[tuple[str, str, str]], size: int, seed: int) -> list[str]:
@@ -15,11 +15,11 @@ def choose_chunks(chunks: Iterable[tuple[str, str, str]], size: int, seed: int) 
 
     Weighted sampling without replacement (Efraimidis and Spirakis 2006): a document of n chunks weighs sqrt(n), so a
     long file is represented but does not dominate. Sampling depends only on the seed and the set of chunks, not on the
-    order of files or on where they are; a corpus that changes a little gets a sample that changes a little.
+    order or location of files. A corpus that changes a little gets a sample that changes a little.
     """
     listed = list(chunks)
     lengths = Counter(document for _, document, _ in listed)
-    best: dict[str, tuple[float, str]] = {}  # by content hash: a repeated text, such as a licence header, counts once
+    best: dict[str, tuple[float, str]] = {}  # by content hash: repeated texts, such as licence headers, count once
     for chunk, document, content in listed:
         key = -math.log(_uniform(content, seed)) * math.sqrt(lengths[document]), chunk
         best[content] = min(best.get(content, key), key)

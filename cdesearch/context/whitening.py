@@ -10,7 +10,7 @@ from cdesearch.models.config import StatisticsConfig
 
 @dataclass(frozen=True, slots=True)
 class Whitening:
-    """What the statistics head does to a pooled vector x: (x - shift) @ projection, normalised."""
+    """The statistics head's map of a pooled vector x: (x - shift) @ projection, normalised."""
 
     shift: Floats  # (d,)
     projection: Floats  # (d, d)
@@ -39,5 +39,5 @@ def soft_whitening(pooled: Floats, config: StatisticsConfig) -> Whitening:
     eigenvalues = np.maximum(eigenvalues, 0)
     scale = eigenvalues + config.ridge * max(float(eigenvalues.mean()), 1e-12)
     projection = eigenvectors * (scale / scale.mean()) ** -config.power
-    # Rotated back, so that the result does not depend on the sign or order of eigenvectors.
+    # Rotated back, so that the result does not depend on the sign or order of the eigenvectors.
     return Whitening((config.shift * mean).astype(np.float32), (projection @ eigenvectors.T).astype(np.float32))

@@ -1,4 +1,4 @@
-"""Encode texts as vectors: prefixes, batches of like length, the context. A runtime computes the networks."""
+"""Encode texts as vectors: prefixes, batches of similar length, the context. A runtime computes the networks."""
 
 import hashlib
 from collections import deque
@@ -32,7 +32,7 @@ Role = Literal["query", "document"]
 Output = TypeVar("Output")
 Advance = Callable[[int], None]
 
-MIN_TEXT_TOKENS = 4  # that a prefix must leave: two special tokens and some text
+MIN_TEXT_TOKENS = 4  # a prefix must leave room for so many: two special tokens and some text
 
 
 def _ignore_progress(_: int) -> None:
@@ -50,7 +50,7 @@ class Encoder:
         self.max_tokens = config.max_tokens  # prefix and special tokens included; longer texts are truncated
         prefix = tokenizer.encode(config.document_prefix, add_special_tokens=False)
         self.max_chunk_tokens = config.max_tokens - len(prefix.ids)  # of a document's text, special tokens included
-        self.context_size = config.context_size  # J, the size that the model was trained with; fewer work too
+        self.context_size = config.context_size  # J, the size that the model was trained with; fewer chunks work too
         self.reads_context = runtime.reads_context
         self._runtime = runtime
         self._check_room(max(len(prefix.ids), len(tokenizer.encode(config.query_prefix, add_special_tokens=False).ids)))
@@ -67,7 +67,7 @@ class Encoder:
         return Encoder(config, self.tokenizer, self._runtime, f"{self.fingerprint} {config.max_tokens}")
 
     def with_fingerprint(self, fingerprint: str) -> "Encoder":
-        """The same model under another fingerprint, for whoever stores vectors under it."""
+        """The same model under another fingerprint, for callers that store vectors by fingerprint."""
         return Encoder(self.config, self.tokenizer, self._runtime, fingerprint)
 
     def count_tokens(self, texts: Sequence[str]) -> TokenFrequencies:
@@ -86,7 +86,7 @@ class Encoder:
         return vectors
 
     def context_vectors(self, texts: Sequence[str]) -> Floats:
-        """(J, d) first-stage vectors to make a context of; zeros if every gate is zero, for nothing reads them."""
+        """(J, d) first-stage vectors for a context; zeros if every gate is zero, because nothing reads them."""
         return self.first_stage(texts) if self.reads_context else np.zeros((len(texts), self.dimension), np.float32)
 
     def make_context(
@@ -97,7 +97,7 @@ class Encoder:
         frequencies: TokenFrequencies,
         seed: int,
     ) -> Context:
-        """A context whose whitening is fitted to the sampled texts (J) alone."""
+        """A context whose whitening is fitted only to the sampled texts (J)."""
         sample = self.make_sample(chunk_ids, content_hashes, self.context_vectors(texts), frequencies, seed)
         pooled = self.encode(texts, "document", sample)
         fitted = self.fit(sample, content_hashes, pooled)

@@ -16,10 +16,10 @@ class BatchLimits:
     """The limits of texts, spans and batches, in tokens."""
 
     max_tokens: int  # of a text, special tokens included; the rest is truncated
-    span_tokens: int | None  # of a span, within which tokens attend to one another; None: a text is one span
+    span_tokens: int | None  # of a span; tokens attend only within their span. None: a text is one span
     tokens_per_batch: int
     pads: bool  # whether a batch may contain texts of different lengths
-    prefix_rows: int = 0  # how many a runtime puts before each span
+    prefix_rows: int = 0  # rows that a runtime puts before each span
 
 
 @dataclass(frozen=True, slots=True)

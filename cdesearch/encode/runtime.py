@@ -19,7 +19,7 @@ class Runtime(Protocol):
 
     workers: int  # batches that run at the same time
     tokens_per_batch: int
-    pads: bool  # whether a batch may hold texts of different lengths
+    pads: bool  # whether a batch may contain texts of different lengths
     reads_context: bool  # whether first-stage vectors change the result: false if every gate is zero
     prefix_rows: int  # how many rows precede each text in a joint second stage
 

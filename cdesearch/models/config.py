@@ -37,7 +37,7 @@ OPTIONAL = frozenset({"context_norm_eps", "log_gates", "context_sink"})
 
 @dataclass(frozen=True, slots=True)
 class BackboneConfig:
-    """Shapes of one BERT encoder (post-norm, learned positions, exact GELU)."""
+    """Shape of one BERT encoder (post-norm, learned positions, exact GELU)."""
 
     vocabulary: int
     dimension: int
@@ -64,7 +64,7 @@ NO_STATISTICS = StatisticsConfig(shift=0.0, power=0.0, idf_exponent=0.0)  # vect
 
 @dataclass(frozen=True, slots=True)
 class ModelConfig:
-    """The configuration of a whole checkpoint, also of one of another family in the terms of this project.
+    """The configuration of a whole checkpoint. One of another family is described in the terms of this project.
 
     `weights_hash` is a hash of the fp32 weights, so that every export of them has the same fingerprint.
     """
@@ -72,15 +72,15 @@ class ModelConfig:
     backbone: BackboneConfig
     statistics: StatisticsConfig = StatisticsConfig()
     context_attention: Literal["joint", "cached", "one_softmax"] = "cached"
-    context_from: int = 1  # cached: the first layer with gated cross-attention to the context
-    log_gates: bool = False  # one_softmax: gates are logarithms of the context's weight, not tanh of it
-    context_sink: bool = False  # cached: a learned slot of value zero in the softmax over the context
-    context_norm_eps: float | None = None  # eps of the layer norm over the context rows; None: the backbone's
-    first_stage: Literal["own", "shared"] = "own"  # shared: the second stage's backbone without context
+    context_from: int = 1  # in cached attention: the first layer with gated cross-attention to the context
+    log_gates: bool = False  # in one_softmax: the context's weight is the exponential of a gate, not its tanh
+    context_sink: bool = False  # in cached attention: a learned slot of value zero in the softmax over the context
+    context_norm_eps: float | None = None  # of the layer norm over the context rows; None: the backbone's
+    first_stage: Literal["own", "shared"] = "own"  # shared: it is the second stage's backbone, without context
     context_size: int = 512
     document_weight: float = 0.6  # length of the document offset in the vectors of chunks; 0: no document context
     max_tokens: int = 512
-    span_tokens: int | None = None  # a longer text is read in spans of so many tokens, and pooled over all of them
+    span_tokens: int | None = None  # longer texts are read in spans of so many tokens and pooled over all spans
     query_prefix: str = ""
     document_prefix: str = ""
     weights_hash: str = ""
@@ -88,7 +88,7 @@ class ModelConfig:
 
     @property
     def null_slots(self) -> int:
-        """How many slots the null context has: as many as any context where their number changes the vectors."""
+        """How many slots the null context has: as many as any context if their number changes the vectors, else one."""
         return self.context_size if self.context_attention == "joint" or self.context_sink else 1
 
     def save(self, folder: Path) -> None:

@@ -32,7 +32,7 @@ class Network(Protocol):
         """(B, d), not normalised."""
 
     def cache(self, vectors: "Tensor", is_null: "Tensor") -> "tuple[Tensor, Tensor] | None":
-        """Keys and values (L, J, d) to store with a context (J, d); None where there is nothing to store."""
+        """Keys and values (L, J, d) to store with a context (J, d); None if there is nothing to store."""
 
     def prepare_context(self, vectors: "Tensor", is_null: "Tensor", cached: Any) -> Any:
         """A context (J, d), with what `cache` made of it, in the form that `pooled` takes for every batch."""

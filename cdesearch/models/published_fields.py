@@ -10,7 +10,7 @@ from cdesearch.models.checkpoint_files import read_fields_text
 
 DOWNLOAD_AGAIN = "Download it again."
 MAX_COUNT = 100_000_000  # of tokens, dimensions, positions and the like
-MAX_LAYERS = 1_000  # a network is built layer by layer, so more would take too long
+MAX_LAYERS = 1_000  # more would take too long to build, one layer after another
 _LARGEST = 1e30
 REMEDY = "Take the config.json that was published with the weights."
 

@@ -11,7 +11,7 @@ from torch import Tensor
 from cdesearch.errors import ModelError
 from cdesearch.models.checkpoint_files import check_plain
 
-_LISTED = 5  # of many faults of the same kind
+_LISTED = 5  # faults of one kind that a message lists
 
 
 def read_weights(folder: Path) -> dict[str, Tensor]:

@@ -14,11 +14,11 @@ Scores = NDArray[np.floating[Any]]
 
 # Chosen on half of the queries of six sets; PART_WEIGHT on other long documents. See benchmarks/results/LOG.md.
 TEXT_WEIGHT = 18.0
-PART_WEIGHT = 9.0  # where chunks are parts of a document: vectors include document context, words do not
+PART_WEIGHT = 9.0  # if chunks are parts of a document: vectors include document context, words do not
 NOISE_RANK = 100  # the BM25 score at this rank is noise: a word or two that many chunks share
 MIN_NULL_SIZE = 16  # context chunks; with fewer, the candidates themselves are the null distribution
-MIN_DENSE_Z = 1.0  # the least that counts as the best dense evidence: distant chunks do not make words better
-MIN_RATIO = 3.0  # of the best BM25 score to the noise, if full text finds few candidates
+MIN_DENSE_Z = 1.0  # a lower best dense evidence counts as this: distant chunks do not make words more reliable
+MIN_RATIO = 3.0  # of the best BM25 score to the noise; it matters if full text finds few candidates
 OVERSAMPLE = 3  # the graph index ranks by rounded vectors: the exact cosines choose among so many times k
 
 
@@ -27,9 +27,9 @@ class Candidates:
     """The dense and lexical scores of the candidates of one query."""
 
     dense: Scores  # (n,) cosines
-    text: Scores  # (n,) BM25; NaN where full text did not find the candidate
+    text: Scores  # (n,) BM25; NaN if full text did not find the candidate
     null: Scores  # (J,) the query's cosines with the context chunks
-    documents: Sequence[str] | None = None  # (n,) where chunks are parts of documents and do not carry their title
+    documents: Sequence[str] | None = None  # (n,) if chunks are parts of documents and do not contain their title
 
 
 class Fusion(Protocol):
@@ -110,7 +110,7 @@ def _best_of_document(evidence: Scores, documents: Sequence[str]) -> Scores:
 
 
 def _log_over_noise(text: Scores) -> Scores:
-    """log(score / noise), zero for what is not above it."""
+    """log(score / noise); zero for scores that are not above the noise."""
     found = np.sort(text[text > 0])[::-1]
     if not len(found):
         return np.zeros_like(text)

@@ -41,7 +41,7 @@ class _Found:
 
     rows: RowIds  # (n,)
     scores: Scores  # (n,)
-    vectors: Floats  # (n, d), or (n, 0) where the query did not select them
+    vectors: Floats  # (n, d), or (n, 0) if the query did not select them
     documents: Sequence[str]  # (n,), or empty if not selected
 
     @classmethod
@@ -67,13 +67,13 @@ class _Ranking:
     rows: RowIds
     scores: Scores
     dense: Scores | None
-    text: Scores | None  # NaN where full text did not find the row
+    text: Scores | None  # NaN for rows that full text did not find
 
     @classmethod
     def best(
         cls, k: int, rows: RowIds, scores: Scores, dense: Scores | None = None, text: Scores | None = None
     ) -> "_Ranking":
-        """The `k` highest; of equal scores the lowest row, so that a query always has the same hits."""
+        """The `k` highest scores; of equal scores the lowest row, so that a query always has the same hits."""
         top = np.lexsort((rows, -scores))[:k]
         sides = (None if side is None else side[top] for side in (dense, text))
         return cls(rows[top], scores[top], *sides)
@@ -84,7 +84,7 @@ class GenerationReader:
 
     def __init__(self, index: Index, encoder: Callable[[Index], Encoder], executor: Executor, fusion: Fusion) -> None:
         self.index = index
-        self._encoder = encoder  # loads the model where that has not happened yet
+        self._encoder = encoder  # loads the model unless it is loaded already
         self._executor = executor
         self._fusion = fusion
 
@@ -134,20 +134,20 @@ class GenerationReader:
         return _Ranking.best(k, rows, scores, dense=dense, text=text)
 
     def _dense_hits(self, vector: Floats, k: int, condition: str | None, columns: list[str]) -> _Found:
-        """The nearest chunks, as deep as the fusion needs them."""
+        """The nearest chunks, as many as the fusion needs."""
         limit = self._fusion.dense_depth(k)
         search = self.index.async_chunks.query().nearest_to(vector).distance_type("cosine").ef(max(SEARCH_WIDTH, limit))
         return _Found.from_table(self._select(search, columns, limit, condition), "_distance")
 
     def _lexical_hits(self, query: Query, condition: str | None, columns: list[str]) -> _Found:
         """The chunks with the highest BM25 scores."""
-        # As text, not in the query language of the full-text index.
+        # The words are matched as they are, not parsed in the query language of the full-text index.
         search = self.index.async_chunks.query().nearest_to_text(query.text, columns="text")
         limit = self._fusion.text_depth(query.k)
         return _Found.from_table(self._select(search, columns, limit, condition), "_score")
 
     def _select(self, search: Any, columns: list[str], limit: int, condition: str | None) -> Any:
-        """Other columns of a hundred candidates would cost more than the search: they are read for the hits alone."""
+        """Run a search for `columns` alone: other columns of a hundred candidates would cost more than the search."""
         if condition:
             search = search.where(condition)
         found = self._read(search.limit(limit).select(columns).with_row_id())
@@ -176,7 +176,7 @@ class GenerationReader:
         )
 
     def _read(self, query: Any) -> Any:
-        """An Arrow table; raises IndexDamagedError where files of the index are missing or broken."""
+        """An Arrow table; raises IndexDamagedError if files of the index are missing or broken."""
         try:
             with self.index.checks.reporting_damage():
                 return run_async(query.to_arrow())

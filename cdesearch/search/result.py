@@ -1,4 +1,4 @@
-"""What a search returns."""
+"""The result of a search: its hits, and whether the query was truncated."""
 
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field
@@ -12,7 +12,7 @@ class SearchResult(Sequence[Hit]):
     """The hits of one query, best first, with the truncation and the time. Behaves as a sequence of hits."""
 
     hits: tuple[Hit, ...]
-    truncated_to: int | None = None  # tokens that the model read, where the query is longer; full text used all of it
+    truncated_to: int | None = None  # tokens that the model read if the query is longer; full text used all of it
     seconds: float = field(default=0.0, compare=False)
 
     @overload

@@ -23,7 +23,7 @@ class Searcher:
     """An open index and the model that built it, for any number of threads; `close` or a `with` block ends it.
 
     The model is loaded when the first dense query needs it. `model` is the user's own name for the model that built
-    the index: a folder, or an id that is in the cache. Without it the model that the index names is used, where the
+    the index: a folder, or an id that is in the cache. Without it the model that the index names is used, if the
     user has confirmed it. `fusion` is a name in `cdesearch.search.fusion.FUSIONS`.
     """
 
@@ -55,7 +55,7 @@ class Searcher:
 
     @property
     def encoder(self) -> Encoder:
-        """The model; raises ModelError, IndexUntrustedError, or IndexMismatchError where another built the index."""
+        """The model; raises ModelError, IndexUntrustedError, or IndexMismatchError if another built the index."""
         return self._encoder_for(self.index)
 
     def search(self, query: str, k: int = 10, mode: Mode = "hybrid", path: str | None = None) -> SearchResult:
@@ -66,7 +66,7 @@ class Searcher:
         """
         started = time.perf_counter()
         _check(query, k, mode, path)
-        index = self.index  # one answer reads one generation, even where another thread opens a newer one
+        index = self.index  # one answer reads one generation, even if another thread opens a newer one
         most = max(1, index.manifest.n_chunks)  # LanceDB reserves memory for k rows
         request = Query(query, min(k, most), mode, path)
         try:

@@ -20,7 +20,7 @@ VERSIONS = "_versions"  # LanceDB opens the newest file in this folder
 # index of up to 20,000 chunks. Hashing them takes one core some 60 ms, while the model loads.
 HASHED_ON_OPENING = 64_000_000
 
-NeedsHash = Callable[[str, Entry, os.stat_result], bool]  # whether the content of a file is compared
+NeedsHash = Callable[[str, Entry, os.stat_result], bool]  # whether the content of a file must be compared
 
 
 @dataclass(frozen=True, slots=True)
@@ -111,7 +111,7 @@ class Checks:
 def find_damage(
     generation: Path, checksums: Checksums, needs_hash: NeedsHash, *, is_complete: bool = False
 ) -> Iterator[Damage]:
-    """The files that differ from `checksums`; the content of those that `needs_hash` selects is compared too.
+    """The files that differ from `checksums`. `needs_hash` selects the files whose content is compared too.
 
     Unless `is_complete`, no file is hashed once a missing file or another size shows the damage.
     """

@@ -65,7 +65,7 @@ def connect(generation: Path, names: Collection[str] = NAMES) -> Any:
 
 
 def run_async(coroutine: Coroutine[Any, Any, Any]) -> Any:
-    """The result of a call to LanceDB's asynchronous API. It takes one turn of the event loop, the other API five."""
+    """The result of a call to LanceDB's asynchronous API, which is faster than its synchronous one."""
     return _lancedb().background_loop.LOOP.run(coroutine)
 
 
@@ -139,7 +139,7 @@ class Index:
         return context
 
     def context_for(self, encoder: "Encoder") -> Context:
-        """The stored context, to encode with; raises IndexDamagedError if another model made it."""
+        """The stored context, checked to fit `encoder`; raises IndexDamagedError if another model made it."""
         if not encoder.fits(self.context):
             raise IndexDamagedError(f"The stored context of {self.folder} is that of another model.", REBUILD)
         return self.context

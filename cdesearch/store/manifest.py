@@ -12,7 +12,7 @@ from cdesearch.errors import IndexDamagedError, IndexMismatchError, IndexUntrust
 from cdesearch.store.folder import FORMAT, REBUILD, read_small, write_new
 
 MAX_BYTES = 16_000_000  # enough for a list of sources of any plausible length
-MAXIMA = {  # of the numbers that other numbers are computed from
+MAXIMA = {  # of numbers that other numbers are computed from
     "context_size": 1 << 40,
     "context_limit": 1 << 40,
     "dimension": 65_536,
@@ -40,13 +40,13 @@ class Manifest:
     seed: int
     dimension: int  # of every vector
     max_tokens: int
-    root: str  # that chunk paths are relative to; starts with ".." if it is in the index's parent, else absolute
+    root: str  # chunk paths are relative to it; starts with ".." if it is in the index's parent, else absolute
     sources: tuple[str, ...]  # the indexed folders and files, relative to the root and inside it
     columns: dict[str, str | None]
     max_file_bytes: int
     n_documents: int
     n_chunks: int
-    has_parts: bool  # whether some document is several records
+    has_parts: bool  # whether some document consists of several records
     created: float  # seconds since 1970
     updated: float  # when the last run began to read folders
     files: dict[str, int]  # how many were indexed, ignored and skipped; `cdesearch.store.file_account` lists each file

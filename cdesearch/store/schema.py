@@ -27,9 +27,9 @@ class Chunk:
     trail: tuple[str, ...]  # headings above the chunk, outermost first
     text: str
     body_start: int
-    line_start: int | None  # 1-based, inclusive; None where the format has no lines (PDF, DOCX, HTML)
+    line_start: int | None  # 1-based, inclusive; None if the format has no lines (PDF, DOCX, HTML)
     line_end: int | None
-    page: int | None  # 1-based, where the format has pages
+    page: int | None  # 1-based; None if the format has no pages
 
     @property
     def content_hash(self) -> str:
@@ -74,7 +74,7 @@ CHUNK_COLUMNS = ["id", "document_id", "path", "text", "place"]
 
 
 def chunk_schema(dimension: int | None) -> pa.Schema:
-    """Columns of the `chunks` table; `vector` has `dimension` float32 numbers, and None omits that column.
+    """Columns of the `chunks` table. `vector` has `dimension` float32 numbers; None leaves this column out.
 
     A vector is the chunk's own plus its document's offset (`cdesearch.context.document`), so its length is not 1.
     """

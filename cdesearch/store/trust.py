@@ -1,4 +1,4 @@
-"""What an index asks for beyond its own folder and the model that ships, and whether its user has confirmed it.
+"""Trust: what an index asks for beyond its own folder and the model that ships, and whether its user confirmed it.
 
 An index may come from another computer. The model and folders that its manifest names are not used until this user has
 confirmed them on this computer. All confirmations are in one file of the user's configuration, by the real path of the
@@ -43,7 +43,7 @@ class TrustRequest:
 
 
 def request_of(index: Index) -> TrustRequest:
-    """What the manifest of an index names that needs confirmation."""
+    """The model and folders in the manifest of an index that need confirmation."""
     return TrustRequest(index.manifest.model, outside(index.folder, index.sources))
 
 
@@ -59,7 +59,7 @@ def outside(folder: Path, sources: Iterable[Path]) -> tuple[str, ...]:
 
 
 def require_trust(index: Index, *, model: bool = True, folders: bool = True) -> None:
-    """Raise IndexUntrustedError unless the model and the folders of the index, as far as named, are confirmed."""
+    """Raise IndexUntrustedError unless the model and folders of the index that need confirmation have it."""
     request = request_of(index)
     check_confirmed(index.folder, TrustRequest(request.model if model else None, request.folders if folders else ()))
 
@@ -84,7 +84,7 @@ def check_confirmed(folder: Path, request: TrustRequest) -> None:
 
 
 def confirm(folder: Path, request: TrustRequest) -> None:
-    """Record that this user allows the index in `folder` what `request` names, and nothing else.
+    """Record that this user allows the index in `folder` to use what `request` names, and nothing else.
 
     Writes only if that changes something, one process at a time. Raises InputError if the file cannot be read, and
     OSError if it cannot be written.

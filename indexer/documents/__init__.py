@@ -1,6 +1,6 @@
 """How does a file become documents and chunks?
 
-read       a file to documents, by its format
-chunk      a document to chunks along its structure
-splitters  which splitter a text gets
+read       reads a file into documents, by its format
+chunk      splits a document into chunks along its structure
+splitters  chooses the splitter of a text
 """

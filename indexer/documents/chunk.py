@@ -12,7 +12,7 @@ from indexer.formats.format import Document
 from indexer.formats.unreadable import UnreadableError
 
 CHUNK_TOKENS = 256  # at most so many tokens in a chunk of a document that does not stay whole
-WHOLE_TOKENS = 512  # a document of at most so many tokens is one chunk, where the model can read it whole
+WHOLE_TOKENS = 512  # a document of at most so many tokens is one chunk, if the model can read it whole
 SPECIAL_TOKENS = 2
 CHARACTERS_PER_TOKEN = 4  # a first guess; pieces that turn out too long are split again
 HEADER_SHARE = 4  # title and trail may take a quarter of a chunk
@@ -31,7 +31,7 @@ class Chunker:
     def split(self, document: Document) -> Iterator[Chunk]:
         """The document's chunks in order; none for a document without text. Each non-blank character is in one of them.
 
-        Raises UnreadableError where a splitter fails on the text.
+        Raises UnreadableError if a splitter fails on the text.
         """
         try:
             yield from self._chunks(document)
@@ -67,7 +67,7 @@ class Chunker:
             yield self._merge_small(cut, document.text, budget)
 
     def _merge_small(self, pieces: list[Piece], text: str, budget: int) -> list[Piece]:
-        """Join neighbouring pieces where one of the two is smaller than a third of a chunk, such as a heading alone."""
+        """Join neighbouring pieces if one of the two is smaller than a third of a chunk, such as a heading alone."""
         merged: list[Piece] = []
         sizes: list[int] = []
         for (offset, body), count in zip(pieces, self._count([body for _, body in pieces]), strict=True):
@@ -88,7 +88,7 @@ class Chunker:
         return self._count([header + whole])[0] <= self._max_tokens
 
     def _split_to_fit(self, pieces: list[Piece], splitter_of: SplitterOf, budget: int, capacity: int) -> list[Piece]:
-        """Split each piece at `capacity` characters, and again, finer, where it has more than `budget` tokens."""
+        """Split each piece at `capacity` characters, and split it further if it has more than `budget` tokens."""
         splitter = splitter_of(capacity)
         cut = [
             (offset + start, body)
@@ -127,7 +127,7 @@ class Chunker:
 
 
 def _parts(document: Document) -> Iterator[Piece]:
-    """Pages, which no chunk crosses, in slices that do not take the splitter too long."""
+    """The pages, which no chunk crosses, in slices small enough for the splitter."""
     text = document.text
     for start, end in pairwise([*(document.pages or (0,)), len(text)]):
         while end - start > MAX_SPLIT_CHARACTERS:
@@ -144,7 +144,7 @@ class _Trails:
         self._headings = document.headings
         self._title = document.title
         self._offsets = [heading.offset for heading in document.headings]
-        self._above: list[int] = []  # of each heading, the nearest one of a lower level before it; -1 for none
+        self._above: list[int] = []  # for each heading, the nearest one of a lower level before it; -1 if there is none
         for number, heading in enumerate(self._headings):
             self._above.append(self._lower(number - 1, heading.level))
 
@@ -170,7 +170,7 @@ class _Trails:
 
 
 class _Lines:
-    """Line numbers of offsets in ascending order: a list of all line starts could take a gigabyte."""
+    """Line numbers of offsets in ascending order, without a list of all line starts, which could take a gigabyte."""
 
     def __init__(self, text: str) -> None:
         self._text = text

@@ -1,4 +1,4 @@
-"""Which splitter splits a text along its structure, and which texts would hang or crash a parser?"""
+"""Choose the splitter of a text, and refuse texts on which a parser would hang or crash."""
 
 import re
 import time
@@ -14,7 +14,7 @@ SplitterOf = Callable[[int], Splitter]  # from the number of characters that a p
 SLICE = 1 << 16  # bytes that are passed to the parser at a time
 SMALL = 2000  # characters; shorter code is parsed without a time limit
 SMALL_SECONDS = 0.1  # processor time for SMALL characters; ordinary code takes less than a tenth of it
-PARSE_SECONDS, PARSE_SECONDS_A_BYTE = 0.5, 1e-5  # processor time; ordinary code takes 6e-7 a byte
+PARSE_SECONDS, PARSE_SECONDS_A_BYTE = 0.5, 1e-5  # processor time; ordinary code takes 6e-7 s per byte
 # The scanner of the YAML grammar aborts the process at more than about 200 nested levels.
 _DEEP_YAML = re.compile(r"^(?:[ ]{100}|(?:[-?:][ \t]{1,9}){50})", re.MULTILINE)
 
@@ -64,9 +64,9 @@ def _can_parse(text: str, language: str) -> bool:
 
 
 def _is_slow(parser: Any, text: str) -> bool:
-    """Whether the parser takes so long for a short text that it would not finish a long one.
+    """Whether the parser is so slow on a short text that it would not finish a long one.
 
-    While it resolves ambiguities it does not call the callback, so that it cannot be stopped.
+    While it resolves ambiguities it does not call the callback, so it cannot be stopped.
     """
     started = time.thread_time()
     parser.parse(text.encode("utf-8", "replace"))

@@ -1,9 +1,9 @@
 """How does every chunk get its vector?
 
-context           the sample and the whitening of a corpus on disk
-spool             chunks on their way to the model
-embed             texts to vectors, window by window
+context           samples a corpus on disk and fits its whitening
+spool             chunks on disk that wait for the model
+embed             encodes texts, window by window
 embedding_cache   vectors by content hash
-document_vectors  document context added
-fill              what of the table must be written
+document_vectors  adds document context
+fill              writes the chunks that the table lacks
 """

@@ -1,4 +1,4 @@
-"""Document by document, the vectors of chunks with the context of their document added."""
+"""Add document context to the vectors of chunks, one document after another."""
 
 from collections.abc import Callable, Container, Iterator
 from itertools import accumulate, pairwise
@@ -23,7 +23,7 @@ def encoded_documents(
 ) -> Iterator[tuple[pa.Table, Floats]]:
     """Rows of whole documents that are not `unchanged`, and their vectors (n, d).
 
-    `whitening` is applied first; it is None where the cached vectors are whitened already.
+    `whitening` is applied first; it is None if the cached vectors are whitened already.
     """
     for rows in _whole_documents(spool):
         names = rows["document_id"].to_numpy()

@@ -67,7 +67,7 @@ class EmbeddingCache:
         self._database.drop_table(TABLE)
 
     def _from_base(self, hashes: Sequence[str]) -> dict[str, Floats]:
-        """Vectors from the last generation, computed from whole documents, whose context has to be subtracted."""
+        """Vectors from the last generation. Whole documents are read, to subtract the document offset."""
         if not hashes or self._base is None:
             return {}
         texts = _rows(self._base.chunks, "content_hash", hashes, ["content_hash", "document_id"])
@@ -98,7 +98,7 @@ def _column(table: Any, name: str) -> list[str]:
 
 
 def _rows(table: Any, column: str, names: Sequence[str], columns: list[str]) -> pa.Table:
-    """Rows whose `column` is one of `names`."""
+    """The `columns` of the rows whose `column` is one of `names`."""
     limit = table.count_rows()
     parts = [
         table.search().where(f"{column} IN ({listed})").select(columns).limit(limit).to_arrow()

@@ -1,4 +1,4 @@
-"""Fill the table of a generation, whatever the last generation or a stopped run left in it."""
+"""Fill the table of a generation. It may already hold chunks of the last generation or of a stopped run."""
 
 from collections import defaultdict
 from collections.abc import Callable, Container, Iterable, Iterator

@@ -34,7 +34,7 @@ class Spool:
                 self._flush()
 
     def drop(self, path: str) -> None:
-        """Remove the chunks of a file that turned out to be unreadable after its first chunks were added."""
+        """Remove the chunks of a file that became unreadable after its first chunks were added."""
         self._dropped.append(path)
 
     def close(self) -> None:
@@ -54,7 +54,7 @@ class Spool:
                 yield batch.select(columns) if columns else batch
 
     def count(self) -> int:
-        """The number of chunks without those of removed files."""
+        """The number of chunks, without those of removed files."""
         return sum(window.num_rows for window in self.windows(["path"]))
 
     def _flush(self) -> None:

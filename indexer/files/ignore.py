@@ -1,4 +1,4 @@
-"""Ignore files in the syntax of git: which rule excludes an entry?"""
+"""Parse ignore files in the syntax of git, and find the rule that excludes an entry."""
 
 import re
 from collections.abc import Iterable, Sequence
@@ -42,7 +42,7 @@ class RuleSet:
         self.origin = origin
         rules = [rule for number, line in enumerate(lines, start=1) if (rule := parse(line, number))]
         self._rules = [(rule, re.compile(rule.expression)) for rule in reversed(rules)]
-        # For nearly every entry no rule matches, which one expression of all rules finds out at once.
+        # Most entries match no rule; one expression of all rules finds that out at once.
         self._any_name = _alternatives(rule.expression for rule in rules if rule.by_name)
         self._any_path = _alternatives(rule.expression for rule in rules if not rule.by_name)
 
@@ -90,7 +90,7 @@ def _without_trailing_spaces(line: str) -> str:
 
 
 def _components(pattern: str) -> list[str]:
-    """A pattern split at its slashes; a slash inside of `[...]` belongs to the class, where it matches nothing."""
+    """A pattern split at its slashes. A slash inside `[...]` is part of the class and matches nothing."""
     parts, position, start = [], 0, 0
     while position < len(pattern):
         found = _bracket(pattern, position + 1) if pattern[position] == "[" else None
@@ -159,7 +159,7 @@ def _component(glob: str) -> str:
 
 
 def _bracket(glob: str, start: int) -> tuple[str, int] | None:
-    """The expression of a class that opens before `start`, and the position after it; None where it is not closed."""
+    """The expression of a class that opens before `start`, and the position after it; None if it is not closed."""
     position = start
     negated = glob.startswith(("!", "^"), position)
     position += negated

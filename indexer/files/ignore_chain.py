@@ -1,4 +1,4 @@
-"""Ignore files from the root of a repository down to one folder: which of them decides about an entry?"""
+"""Find the ignore files from the root of a repository down to a folder, and the one that decides about an entry."""
 
 import os
 import re
@@ -40,7 +40,7 @@ class Level:
     exclude: RuleSet | None  # .git/info/exclude
 
     def decide(self, name: str, path: str, *, is_folder: bool, of_user: RuleSet | None) -> Decision | None:
-        """The decision of the last rule that matches in the deepest file; None where no rule matches.
+        """The decision of the last rule that matches in the deepest file; None if no rule matches.
 
         `path` is relative to the folder where the chain begins.
         """
@@ -73,7 +73,7 @@ def extend_chain(
     shown: str,
     unusable: Callable[[str, str], None],
 ) -> Level | None:
-    """The chain with the ignore files of `folder`, which has entries of these `names`; `parent` where it adds none.
+    """The chain with the ignore files of `folder`, which has entries of these `names`; `parent` if it adds none.
 
     `shown` is the path of the folder as it is shown to users, with "/" at its end. `unusable` is called with each
     ignore file that cannot be read, and the reason; such a file has no effect.
@@ -92,7 +92,7 @@ def extend_chain(
 
 
 def read_rules(file: Path, top: Path, shown: str, unusable: Callable[[str, str], None]) -> RuleSet | None:
-    """The rules of an ignore file; None where it cannot be read, for example because of a link below `top`."""
+    """The rules of an ignore file; None if it cannot be read, for example because of a link below `top`."""
     try:
         with open_regular(file, top) as stream:
             data = stream.read(MOST_BYTES + 1)
@@ -169,7 +169,7 @@ def _git_folder(folder: Path) -> Path:
 
     Anybody can write a file that names somebody else's folder. Therefore the named folder must name `folder` in turn,
     as git does: `REPOSITORY/worktrees/NAME/gitdir` contains the path of the file, and the `config` of a submodule the
-    path of its folder. Raises OSError or ValueError where it does not.
+    path of its folder. Raises OSError or ValueError if it does not.
     """
     named = _short_text(folder / ".git", folder)
     if not named.startswith("gitdir:"):
@@ -185,7 +185,7 @@ def _git_folder(folder: Path) -> Path:
 
 
 def _configured_worktree(git: Path) -> str:
-    """`core.worktree` of the configuration in `git`; raises ValueError where it has none."""
+    """`core.worktree` of the configuration in `git`; raises ValueError if it has none."""
     for section in _CORE.finditer(_short_text(git / "config", git)):
         found = _WORKTREE.search(section[1])
         if found:

@@ -19,8 +19,8 @@ _FLAGS = os.O_RDONLY | getattr(os, "O_NONBLOCK", 0) | getattr(os, "O_CLOEXEC", 0
 class RegularFile(io.RawIOBase):
     """The bytes that a regular file had when it was opened, so that a file that keeps growing has an end.
 
-    Raises OSError where it cannot be opened or is a pipe, a socket or a device; opening one of these does not block.
-    With `top`, a folder above the file, OSError is also raised where a component below `top` is a symbolic link.
+    Raises OSError if it cannot be opened or is a pipe, a socket or a device; opening one of these does not block.
+    With `top`, a folder above the file, OSError is also raised if a component below `top` is a symbolic link.
     `progress` is called at every read.
     """
 
@@ -77,7 +77,7 @@ def hash_contents(stream: io.BufferedIOBase) -> str:
 
 
 def _open_below(file: Path, top: Path) -> int:
-    """A descriptor of `file`. No link below `top` is followed, even where one is created at this moment."""
+    """A descriptor of `file`. No link below `top` is followed, even if one is created at this moment."""
     if os.open not in os.supports_dir_fd:
         return _open_then_check(file, top)
     *folders, name = file.relative_to(top).parts

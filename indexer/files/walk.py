@@ -1,4 +1,4 @@
-"""Which files are worth reading, and what becomes of all others?"""
+"""Walk through folders and decide which files are read, ignored or skipped."""
 
 import os
 import stat
@@ -16,7 +16,7 @@ from indexer.formats.without_text import WITHOUT_TEXT
 
 INDEX_FOLDER = ".cdesearch"
 UNKNOWN_FORMAT = "unknown format"
-SNIFFED = 4096  # bytes of a file without suffix, by which text is told from binary
+SNIFFED = 4096  # bytes of a file without suffix, enough to distinguish text from binary
 
 
 @dataclass(frozen=True, slots=True)
@@ -217,7 +217,7 @@ class _Walk:
         return self._real_top / entry.path[self._prefix :]
 
     def _rule(self, folder: _Folder, name: str, *, is_folder: bool) -> str | None:
-        """The rule that excludes an entry because of its name; None where it is to be read."""
+        """The rule that excludes an entry because of its name; None if it is to be read."""
         path = folder.chain_path + name
         decision = None
         if folder.level is not None:

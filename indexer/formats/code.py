@@ -1,4 +1,4 @@
-"""Source code: the language of each suffix, file name and interpreter."""
+"""Read source code: the language of each suffix, file name and interpreter."""
 
 from collections.abc import Iterator
 from pathlib import PurePath
@@ -7,7 +7,7 @@ from indexer.formats.encoding import decode
 from indexer.formats.format import Document, Format, OpenFile, suffix_of
 from indexer.formats.unreadable import UnreadableError
 
-MINIFIED = 500  # characters a line; people write code in shorter lines
+MINIFIED = 500  # characters per line; people write code in shorter lines
 # Names of tree-sitter grammars
 LANGUAGES = {
     ".py": "python", ".pyi": "python", ".js": "javascript", ".mjs": "javascript", ".jsx": "javascript",
@@ -47,7 +47,7 @@ class Code(Format):
 
 
 def code_document(file: OpenFile, text: str, language: str) -> Document:
-    """The document of a source file; raises UnreadableError where its lines are longer than people write them."""
+    """The document of a source file; raises UnreadableError if its lines are longer than people write them."""
     if len(text) > MINIFIED * (text.count("\n") + 1):
         raise UnreadableError("minified or generated code")
     return Document(file.path, file.path, file.name, text, "code", language=language, has_lines=True)

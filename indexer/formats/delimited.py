@@ -1,4 +1,4 @@
-"""CSV and TSV: a row is a record."""
+"""Read CSV and TSV files: a row is a record."""
 
 import csv
 import io
@@ -13,13 +13,13 @@ from indexer.formats.unreadable import UnreadableError
 MAX_FIELD = 20_000_000  # characters of a field, and of a line; an open quote makes the rest of the file one field
 MAX_HEADER = 1_000_000  # characters
 DELIMITERS = ",;\t|"
-NONE = "\x1f"  # for a file of one column, whose text may contain any of the others
+NONE = "\x1f"  # the delimiter of a file of one column, whose text may contain all the others
 
 Choose = Callable[[list[str]], list[str]]
 
 
 class Delimited(Format):
-    """Tables of which each line is a row, and the first line the names of the columns.
+    """Tables in which each line is a row. The first line holds the names of the columns.
 
     The delimiter is the one that finds most of the usual or chosen column names in the header, or else most names.
     """
@@ -92,5 +92,5 @@ def _delimiter(header: str, delimiters: str, known: Sequence[str | None]) -> str
 
     if header.startswith('"') and header.count('"') % 2:  # a name that continues on the next line
         return delimiters[0]
-    best = max(delimiters, key=names_found)  # the first of those that are equally good
+    best = max(delimiters, key=names_found)  # the first of several equally good ones
     return best if names_found(best)[1] > 1 else NONE

@@ -1,4 +1,4 @@
-"""Bytes to characters: by byte order mark, as UTF-8, by declaration, as UTF-16, then by a detector.
+"""Decode bytes: by byte order mark, as UTF-8, by declaration, as UTF-16, then by a detector.
 
 UTF-8 is tried before a declared encoding, because valid UTF-8 is hardly ever anything else. Binary files are refused
 before decoding, because a detector finds a legacy encoding for almost any short run of bytes.
@@ -71,7 +71,7 @@ UTF_8 = Encoding("utf-8-sig")
 
 
 def decode(data: bytes, *, is_markup: bool = False) -> str:
-    """The text of a file with "\\n" as line ends; raises UnreadableError where it is binary or of unknown encoding."""
+    """The text of a file with "\\n" as line ends; raises UnreadableError if it is binary or of unknown encoding."""
     encoding = _quick(data) or _find(data, data, _declared(data, is_markup=is_markup))
     try:
         text = data.decode(encoding.name, encoding.errors)
@@ -83,7 +83,7 @@ def decode(data: bytes, *, is_markup: bool = False) -> str:
 def stream_encoding(stream: BufferedIOBase) -> Encoding:
     """The encoding of a stream of any length, which is read once in blocks and left at its start.
 
-    Raises UnreadableError where it is binary or of unknown encoding.
+    Raises UnreadableError if it is binary or of unknown encoding.
     """
     decoder = codecs.getincrementaldecoder("utf-8")()
     head, unlike_ascii, n_unlike = b"", [], 0
@@ -194,7 +194,7 @@ def _coding_line(data: bytes) -> re.Match[bytes] | None:
 
 
 def _known(name: bytes) -> str | None:
-    """The codec of a declared name; None where there is none or it cannot be that of a file that begins in ASCII."""
+    """The codec of a declared name; None if there is none or it cannot be that of a file that begins in ASCII."""
     try:
         codec = codecs.lookup(name.decode("ascii", "replace")).name
     except LookupError:
@@ -247,7 +247,7 @@ def _unlike_ascii(data: bytes, limit: int) -> bytes:
 
 
 def _detected(sample: bytes) -> str | None:
-    """The encoding of text that is not UTF-8, or None where the detector is not sure."""
+    """The encoding of text that is not UTF-8, or None if the detector is not sure."""
     from charset_normalizer import from_bytes
 
     is_western = _is_western(sample)

@@ -1,4 +1,4 @@
-"""What a file format is: the names of its files, and how an open file becomes documents."""
+"""The protocol of file formats: the names of their files, and how an open file becomes documents."""
 
 from collections.abc import Iterator
 from dataclasses import dataclass
@@ -28,12 +28,12 @@ class Document:
     path: str
     title: str
     text: str
-    layout: Layout  # along which structure the text is split into chunks
+    layout: Layout  # the structure along which the text is split into chunks
     language: str | None = None  # of code: the name of its tree-sitter grammar
     headings: tuple[Heading, ...] = ()
     pages: tuple[int, ...] = ()  # offsets where pages start, for formats that have pages
     has_lines: bool = False  # whether lines of `text` are lines of the file
-    record: str | None = None  # the id of a record, which may be one chunk of several of its document
+    record: str | None = None  # the id of a record, which may be one of several chunks of its document
 
 
 @dataclass(frozen=True, slots=True)
@@ -84,7 +84,7 @@ class Format(Protocol):
 
     suffixes: ClassVar[frozenset[str]]  # in lower case, with the dot; of two parts, such as ".jsonl.gz", at most
     names: ClassVar[frozenset[str]] = frozenset()  # whole file names in lower case; they are looked up before suffixes
-    streams: ClassVar[bool] = False  # read piece by piece, so that --max-file-size does not apply
+    streams: ClassVar[bool] = False  # whether files are read piece by piece, so that --max-file-size does not apply
 
     def read(self, file: OpenFile) -> Iterator[Document]:
         """Yield the documents in `file`.

@@ -1,4 +1,4 @@
-"""HTML to Markdown: headings, paragraphs, lists, tables and code, without navigation and other parts of the layout."""
+"""Convert HTML to Markdown: headings, paragraphs, lists, tables and code, without navigation or layout."""
 
 import re
 from collections.abc import Iterator
@@ -25,7 +25,7 @@ BLOCKS = {
     "address", "aside", "caption", "center", "fieldset", "figcaption", "footer", "form", "header", "hgroup", "hr",
     "legend", "menu", "summary", "table",
 }  # fmt: skip
-SPACED = {*BLOCKS, *HEADINGS, "br", "li", "tr", "td", "th", "pre"}  # separate words where all is written in one line
+SPACED = {*BLOCKS, *HEADINGS, "br", "li", "tr", "td", "th", "pre"}  # they separate words in text of one line
 VOID = {
     "area", "base", "br", "col", "embed", "hr", "img", "input", "link", "meta", "param", "source", "track", "wbr",
 }  # fmt: skip
@@ -49,7 +49,7 @@ class Html(Format):
 
 
 def to_markdown(markup: str) -> tuple[str, str]:
-    """Title and Markdown text of a page; raises UnreadableError for one that is nested absurdly deep."""
+    """Title and Markdown text of a page; raises UnreadableError if it is nested absurdly deep."""
     from selectolax.lexbor import LexborHTMLParser
 
     _check_depth(markup)
@@ -70,7 +70,7 @@ def to_markdown(markup: str) -> tuple[str, str]:
 
 
 def _row_around(node: "LexborNode") -> "LexborNode | None":
-    """The table row around a cell with code, whose lines have to be kept."""
+    """The table row around a cell with code, whose line ends must be kept."""
     above = node.parent
     for _ in range(NEAR):
         if above is None or above.tag == "tr":
@@ -80,7 +80,10 @@ def _row_around(node: "LexborNode") -> "LexborNode | None":
 
 
 def _check_depth(markup: str) -> None:
-    """Refuse what would take the parser minutes: its time and memory grow with the square of the open elements."""
+    """Raise UnreadableError for markup that would take the parser minutes.
+
+    Its time and memory grow with the square of the number of open elements.
+    """
     opened: dict[str, int] = {}
     depth = styled = steps = reopened = 0
     for match in _TAG.finditer(markup):
@@ -103,7 +106,7 @@ def _check_depth(markup: str) -> None:
 
 
 class _Writer:
-    """Markdown of a tree, node by node without recursion: pages may be nested thousands of elements deep."""
+    """Writes a tree as Markdown, node by node without recursion: pages may be nested thousands of elements deep."""
 
     def __init__(self, left_out: set[int], layout: set[int]) -> None:
         self._left_out = left_out
@@ -117,12 +120,12 @@ class _Writer:
         self.heading = ""
 
     def text(self) -> str:
-        """The Markdown that was written so far."""
+        """The Markdown written so far."""
         lines = "".join(self._parts).split("\n")
         return re.sub(r"\n{3,}", "\n\n", "\n".join(line.rstrip(" \t") for line in lines)).strip()
 
     def write(self, body: "LexborNode", content: set[int]) -> None:
-        """Append the text of the outermost of the `content` nodes, or of the whole body where there are none."""
+        """Append the text of the outermost of the `content` nodes, or of the whole body if there are none."""
         open_nodes = [(body, body.iter(include_text=True))]
         outermost = None if content else body.mem_id
         n_parts = 0  # open parts, whose headers and footers are kept
@@ -216,7 +219,7 @@ class _Writer:
         self._line_of = None
 
     def _break_code(self, tag: str) -> None:
-        """Add a line end where each line of code is an element of its own."""
+        """Add a line end if each line of code is an element of its own."""
         starts_line = not self._inner or self._inner[-1].endswith("\n")
         if tag == "br" or (tag in SPACED and not starts_line):
             self._inner.append("\n")

@@ -1,4 +1,4 @@
-"""JSON from files that may be hostile."""
+"""Parse JSON from files that may be hostile."""
 
 import json
 from typing import Any
@@ -8,7 +8,7 @@ MAX_VALUES = 3_000_000  # an empty list of three bytes takes 60 in memory
 
 
 def parse_json(data: bytes) -> Any:
-    """The value in `data`; raises ValueError, also where it is nested too deep or has too many values.
+    """The value in `data`; raises ValueError, also if it is nested too deep or has too many values.
 
     A number of thousands of digits, which Python refuses to convert, becomes a float.
     """

@@ -1,4 +1,4 @@
-"""JSON Lines: each line is a record with columns of its own."""
+"""Read JSON Lines: each line is a record with columns of its own."""
 
 import gzip
 import json
@@ -19,7 +19,7 @@ MAX_LINE = 50_000_000  # bytes
 class JsonLines(Format):
     """JSON Lines, compressed or not.
 
-    A line that cannot be read is left out and counted. The file is unreadable only where no line can be read.
+    A line that cannot be read is left out and counted. The file is unreadable only if no line can be read.
     """
 
     suffixes = frozenset({".jsonl", ".ndjson", ".jsonl.gz"})
@@ -27,7 +27,7 @@ class JsonLines(Format):
 
     def read(self, file: OpenFile) -> Iterator[Document]:
         problem: UnreadableError | None = None  # of the first line that is left out
-        n_rows = 0  # with those that are left out, so that mending one changes no id
+        n_rows = 0  # including those that are left out, so that correcting one changes no id
         for number, line in enumerate(_lines(file.stream, file.path), start=1):
             if len(line) > MAX_LINE:
                 raise UnreadableError(f"line {number} is longer than {MAX_LINE / 1e6:g} MB")

@@ -1,4 +1,4 @@
-"""Markdown: headings that begin with `#`, and a title from the front matter or the first heading."""
+"""Read Markdown: headings that begin with `#`, and a title from the front matter or the first heading."""
 
 import re
 from collections.abc import Iterator
@@ -26,7 +26,7 @@ class Markdown(Format):
 def converted_document(path: str, title: str, markdown: str) -> Document:
     """The document of a file that was converted to Markdown.
 
-    Without a title of its own it has that of its first heading, or else the name of the file.
+    The title is its own, or else its first heading, or else the name of the file.
     """
     headings = _headings(markdown)
     title = title or (headings[0].title if headings else PurePosixPath(path).name)

@@ -1,4 +1,4 @@
-"""Parquet: a row is a record, whose values may have any type."""
+"""Read Parquet files: a row is a record, whose values may have any type."""
 
 from collections.abc import Iterator, Mapping
 from typing import Any
@@ -48,7 +48,7 @@ def _rows(file: OpenFile) -> Iterator[Mapping[str, Any]]:
 
 
 def _values(column: Any, name: str) -> list[Any]:
-    """Python values, or text where Python has no such value, as for a date in the year 20,000."""
+    """Python values, or text if Python has no such value, as for a date in the year 20,000."""
     import pyarrow as pa
 
     kind = column.type

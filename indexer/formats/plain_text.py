@@ -1,4 +1,4 @@
-"""Plain text, and files without a suffix, which may be scripts."""
+"""Read plain text, and files without a suffix, which may be scripts."""
 
 from collections.abc import Iterator
 

@@ -1,4 +1,4 @@
-"""What formats of records share: the search for columns, and the document of a row.
+"""Functions that all formats of records use: the search for columns, and the document of a row.
 
 A record is a document of its own, or one of the chunks of a document.
 """
@@ -34,7 +34,7 @@ class FoundColumns:
 
 
 def find_columns(names: Mapping[str, Any] | list[str], columns: Columns) -> FoundColumns:
-    """Choose the columns to read among the `names` in a file; raises UnreadableError where one is missing."""
+    """Choose the columns to read among the `names` in a file; raises UnreadableError if one is missing."""
     for wanted, option in ((columns.text, "--text-column"), (columns.document, "--document-column")):
         if wanted is not None and wanted not in names:
             raise UnreadableError(f"no column {listed([wanted])} ({option}); there are: {listed(names)}")
@@ -52,7 +52,7 @@ def row_documents(file: OpenFile, rows: Iterable[Mapping[str, Any]]) -> Iterator
 
 
 def record_document(path: str, row: Mapping[str, Any], found: FoundColumns, number: int) -> Document:
-    """The document of one row; its id is `number` where it has none of its own."""
+    """The document of one row; its id is `number` if it has none of its own."""
     given = row.get(found.id) if found.id else None
     identity = _text(number if given is None else given)
     named = row.get(found.document) if found.document is not None else identity.partition(PART)[0]

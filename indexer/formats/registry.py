@@ -1,4 +1,4 @@
-"""All formats, and which of them reads a file of a given name."""
+"""The registry of formats, and the choice of the format that reads a file."""
 
 from indexer.formats.code import Code
 from indexer.formats.delimited import Delimited
@@ -30,7 +30,7 @@ FORMATS: tuple[Format, ...] = (
 
 
 def format_of(name: str) -> Format:
-    """The format of a file of this name. A file of an unknown name that is to be read all the same is plain text."""
+    """The format of a file of this name. A file of an unknown name that is read nevertheless is plain text."""
     return _find(name) or PLAIN_TEXT
 
 

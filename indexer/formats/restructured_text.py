@@ -1,4 +1,4 @@
-"""reStructuredText: headings are underlined."""
+"""Read reStructuredText, whose headings are underlined."""
 
 import re
 from collections.abc import Iterator
@@ -10,7 +10,7 @@ _UNDERLINED = re.compile(r"^(?P<title>[^\s\W_][^\n]*)\n(?P<line>([=\-~^\"'`#*+.:
 
 
 class RestructuredText(Format):
-    """reStructuredText, whose text is split along blank lines as that of Markdown is."""
+    """reStructuredText. The text is split along blank lines, as for Markdown."""
 
     suffixes = frozenset({".rst"})
 

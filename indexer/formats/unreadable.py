@@ -1,4 +1,4 @@
-"""The error for a file that cannot be read, and names from a file in its message."""
+"""The error for a file that cannot be read, and the list of names in its message."""
 
 from collections.abc import Iterable
 from itertools import islice

@@ -1,4 +1,4 @@
-"""Kinds of files without text to search for, such as images. They are ignored and not reported as skipped."""
+"""Kinds of files without text to search, such as images. They are ignored, not reported as skipped."""
 
 _SUFFIXES = {
     "image": ".png .jpg .jpeg .gif .bmp .ico .icns .webp .avif .heic .heif .tif .tiff .svg .psd .xcf .raw .cr2 .nef",

@@ -1,6 +1,6 @@
 """How does an index reach the disk, whole or not at all?
 
-generation  a build beside the live generation, and the exchange of both
+generation  builds a generation beside the live one and swaps it in
 ledger      the names of generations that may be removed
 lock        one writer at a time
 tables      LanceDB's tables and indexes

@@ -1,4 +1,4 @@
-"""Generations on disk: built beside the live one, with links to its files, and swapped in whole."""
+"""Generations on disk. A new one is built beside the live one, with links to its files, and swapped in as a whole."""
 
 import json
 import os
@@ -26,12 +26,12 @@ def open_building(
 ) -> Path:
     """The folder of the generation to build: an unfinished one of the same plan, or a new one that starts as `base`.
 
-    An unfinished one is continued where those of its tables that `columns` names have these columns. Other unfinished
-    ones are removed, where the ledger names them.
+    An unfinished one is continued if its tables that `columns` names have these columns. Other unfinished ones are
+    removed if the ledger names them.
     """
     live = _live(folder)
     if live is not None:
-        (live / PLAN).unlink(missing_ok=True)  # left where a run was killed right after the swap
+        (live / PLAN).unlink(missing_ok=True)  # left if a run was killed right after the swap
     others = [generation for generation in own_generations(folder) if generation != live]
     for generation in others:
         if _plan(generation) == plan and _fits(generation, columns or {}):
@@ -41,7 +41,7 @@ def open_building(
     record(folder, building)
     building.mkdir()
     if base is not None:
-        # Lance never changes a file, so that a link can take the place of a copy.
+        # Lance never changes a file, so a link can replace a copy.
         link_or_copy(base / CONTEXT, building / CONTEXT)
         shutil.copytree(base / TABLES, building / TABLES, copy_function=link_or_copy)
     write_new(building / PLAN, json.dumps(plan))  # last: a half-copied folder has no plan
@@ -49,7 +49,7 @@ def open_building(
 
 
 def discard(folder: Path, building: Path) -> None:
-    """Remove a build that is not to be continued."""
+    """Remove a build that will not be continued."""
     remove(folder, [building])
 
 
@@ -64,7 +64,7 @@ def swap_in(folder: Path, building: Path) -> None:
 
 
 def _live(folder: Path) -> Path | None:
-    """The live generation; None where CURRENT names none, because a rebuild may start from a damaged index."""
+    """The live generation; None if CURRENT names none, because a rebuild may start from a damaged index."""
     try:
         name = current_name(folder)
     except IndexStateError:
@@ -92,7 +92,7 @@ def _fits(generation: Path, columns: Mapping[str, pa.Schema]) -> bool:
 
 
 def link_or_copy(source: str | Path, target: str | Path) -> None:
-    """Make a hard link to a file, or a copy where the file system has no links."""
+    """Make a hard link to a file, or a copy if the file system has no links."""
     try:
         os.link(source, target)
     except OSError:  # a file system without links

@@ -19,7 +19,7 @@ LEDGER = "generations.json"
 def own_generations(folder: Path) -> list[Path]:
     """The generations in the ledger that exist as real folders, oldest first.
 
-    Where the ledger cannot be read, there are none, and nothing is removed.
+    If the ledger cannot be read, there are none, and nothing is removed.
     """
     generations = (folder / GENERATIONS / name for name in _names(folder))
     return [generation for generation in generations if generation.is_dir() and not generation.is_symlink()]

@@ -1,4 +1,4 @@
-"""The lock of an index folder, which is made and checked first: one run at a time writes into it."""
+"""The lock of an index folder: one run at a time writes into it. The folder is made and checked first."""
 
 import errno
 import os
@@ -34,15 +34,15 @@ from cdesearch.store.folder import (
 from indexer.generations.generation import SAMPLE
 from indexer.generations.ledger import own_generations, remove
 
-WORTH_KEEPING = (SAMPLE, "tables/own_vectors.lance/data")  # the parts of an unfinished build that the model has made
+WORTH_KEEPING = (SAMPLE, "tables/own_vectors.lance/data")  # the parts of an unfinished build that the model computed
 
 
 @contextmanager
 def locked(folder: Path, wait: bool) -> Iterator[None]:
-    """Lock the index for writing, and make its folder where there is none.
+    """Lock the index for writing, and make its folder if there is none.
 
-    Where this run has made the folder and fails before anything is embedded, everything that it made is removed.
-    Raises IndexBusyError, StorageError where nothing can be written, InputError for a folder that is not an index, and
+    If this run has made the folder and fails before anything is embedded, everything that it made is removed.
+    Raises IndexBusyError, StorageError if nothing can be written, InputError for a folder that is not an index, and
     IndexUntrustedError for one that contains links.
     """
     made: list[Path] = []  # by this run, in this order
@@ -74,7 +74,7 @@ def locked(folder: Path, wait: bool) -> Iterator[None]:
 
 
 def _prepare(folder: Path, made: list[Path]) -> None:
-    """Make the folder and its marker where they are missing, and check it; adds what is new to `made`."""
+    """Make the folder and its marker if they are missing, and check it; adds new paths to `made`."""
     check_path(folder)
     check_not_linked(folder)
     for parent in reversed([folder, *folder.parents]):
@@ -112,7 +112,7 @@ def _is_unmarked(folder: Path) -> bool:
 
 
 def _check_entries(folder: Path) -> None:
-    """Raise IndexUntrustedError where a path that this run may write, read or remove is not a plain file or folder."""
+    """Raise IndexUntrustedError if a path that this run may write, read or remove is not a plain file or folder."""
     for file in known_entries(folder):
         check_not_linked(file)
         if not file.is_file():
@@ -121,7 +121,7 @@ def _check_entries(folder: Path) -> None:
             raise IndexUntrustedError(f"{file} is a second name of another file.", "Remove it.")
     generations = folder / GENERATIONS
     check_not_linked(generations)
-    with suppress(IndexStateError):  # a damaged CURRENT is reported where it is needed
+    with suppress(IndexStateError):  # a damaged CURRENT is reported when it is read
         if (name := current_name(folder)) and (generations / name).exists():
             check_tree(generations / name)
     for generation in own_generations(folder):
@@ -136,7 +136,7 @@ def _holder(folder: Path) -> str:
 
 
 def _remove_made(folder: Path, made: list[Path]) -> None:
-    """Remove what this run has made, unless a generation is live or the model has made something worth keeping."""
+    """Remove everything that this run made, unless a generation is live or the model has computed something."""
     if os.path.lexists(folder / CURRENT) or not made or any(_is_worth_keeping(one) for one in own_generations(folder)):
         return
     with suppress(OSError):  # a folder that contains other files by now is kept
@@ -169,6 +169,6 @@ def _storage_error(folder: Path, error: Exception) -> StorageError | None:
         return StorageError(f"The disk of {folder} is full.", "Free some space and run the same command: it continues.")
     if code in (errno.EACCES, errno.EPERM, errno.EROFS) or "read-only file system" in text:
         file = Path(getattr(error, "filename", None) or folder)
-        if file.is_relative_to(folder) or folder.is_relative_to(file):  # not where a document cannot be read
+        if file.is_relative_to(folder) or folder.is_relative_to(file):  # not if a document cannot be read
             return StorageError(f"{folder} cannot be written.", "Name another place with --index DIR.")
     return None

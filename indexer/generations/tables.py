@@ -47,7 +47,7 @@ class Tables:
         return found
 
     def add(self, rows: pa.Table, vectors: Floats) -> None:
-        """Append chunks with their vectors (n, d): one commit."""
+        """Append chunks with their vectors (n, d) in one commit."""
         flat = pa.array(vectors.reshape(-1), pa.float32())
         column = pa.FixedSizeListArray.from_arrays(flat, vectors.shape[1])
         self.chunks.add(pa.Table.from_arrays([*rows.columns, column], schema=self._schema))
@@ -106,13 +106,13 @@ def _temporary_files_in(folder: Path) -> Iterator[None]:
 
 
 def identities(table: Any) -> pa.Table:
-    """Id, document and path of every chunk in a table."""
+    """The id, document and path of every chunk in a table."""
     return table.search().select(["id", "document_id", "path"]).limit(table.count_rows()).to_arrow()
 
 
 def _compact(table: Any) -> None:
     """Merge small files and drop every version but the last. No other process has this generation open."""
-    # Twice: versions are dropped before indexes are merged, so the second call drops what the first replaced.
+    # Called twice: versions are dropped before indexes are merged, so the second call drops what the first replaced.
     for _ in range(2):
         table.optimize(cleanup_older_than=timedelta(milliseconds=1), delete_unverified=True)
 

@@ -1,6 +1,6 @@
 """Is an index sound, and how is a damaged one repaired?
 
-doctor   every file, table and search examined
-repair   what is damaged, made again
+doctor   examines every file, table and search
+repair   makes damaged parts again
 command  the `doctor` command
 """

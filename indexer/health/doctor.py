@@ -1,4 +1,4 @@
-"""Is an index sound? Files are compared with their checksums, tables with the manifest, and searches are tried."""
+"""Examine an index: compare files with their checksums and tables with the manifest, and try searches."""
 
 from collections.abc import Iterator
 from dataclasses import dataclass
@@ -46,7 +46,7 @@ class Examined:
 
     @cached_property
     def manifest(self) -> Manifest | None:
-        """The manifest of the generation; None where it is damaged."""
+        """The manifest of the generation; None if it is damaged."""
         if any(damage.file in (CHECKSUMS, MANIFEST) for damage in self.damages):
             return None
         return Manifest.load(self.generation / MANIFEST)
@@ -57,7 +57,7 @@ class Diagnosis:
     """The result of examining an index."""
 
     folder: Path
-    problem: str  # why no generation is live; "" where one is
+    problem: str  # why no generation is live; "" if one is
     live: Examined | None
     others: tuple[Examined, ...]  # finished generations that are not live, the newest first
 
@@ -87,9 +87,9 @@ def locate(path: Path | None) -> Path:
 
 
 def diagnose(folder: Path) -> Diagnosis:
-    """Read every file of every finished generation and try the live one; raises IndexStateError where there is none.
+    """Read every file of every finished generation and try the live one; raises IndexStateError if there is none.
 
-    Raises IndexUntrustedError where a generation contains links or names data elsewhere: it is then not damaged but
+    Raises IndexUntrustedError if a generation contains links or names data elsewhere: it is then not damaged but
     forged, and neither read nor repaired.
     """
     problem = ""
@@ -103,19 +103,19 @@ def diagnose(folder: Path) -> Diagnosis:
         problem = error.cause
     live = _named_by_current(folder)
     if problem and live is None and not finished_generations(folder):
-        current_generation(folder)  # raises what was found
+        current_generation(folder)  # raises the error that was found
     others = [_examine(generation) for generation in finished_generations(folder) if generation != live]
     others.sort(key=lambda one: one.manifest.updated if one.manifest else 0, reverse=True)
     examined = _examine(live) if live else None
     if examined and not examined.is_sound:
-        problem = ""  # the list of damaged files says more
+        problem = ""  # the list of damaged files is more specific
     elif examined and not problem:
         examined = Examined(examined.generation, tuple(_try(folder)))
     return Diagnosis(folder, problem, examined, tuple(others))
 
 
 def _named_by_current(folder: Path) -> Path | None:
-    """The live generation, damaged or not; None where CURRENT names none that exists."""
+    """The live generation, damaged or not; None if CURRENT names none that exists."""
     try:
         name = current_name(folder)
     except (IndexStateError, OSError):
@@ -140,7 +140,7 @@ def _examine(generation: Path) -> Examined:
 
 
 def _try(folder: Path) -> Iterator[Damage]:
-    """What does not work although every file is as it was written."""
+    """The faults that remain although every file is as it was written."""
     try:
         index = Index(folder)
         manifest = index.manifest
@@ -170,7 +170,7 @@ def _missing_indexes(chunks: Any, n_chunks: int) -> Iterator[Damage]:
 
 
 def _unanswered(chunks: Any, context: Context) -> Iterator[Damage]:
-    """Search for a chunk by its own words, and for the neighbours of its vector."""
+    """Search for a chunk by its own words and by its vector, and report a search that does not find it."""
     (row,) = chunks.search().select(["text", "vector"]).limit(1).to_list()
     words = " ".join(row["text"].split()[:20])
     if any(map(str.isalnum, words)) and not chunks.search(words, query_type="fts").limit(1).to_list():

@@ -37,9 +37,9 @@ BATCH = 4096  # chunks that are copied together
 def repair(folder: Path, wait: bool, progress: Progress, report_step: Callable[[str], None]) -> None:
     """Make the index in `folder` sound with as little new work as possible; each step is passed to `report_step`.
 
-    Search indexes are built again from the chunks. Where chunks, context or manifest are damaged, the previous
+    Search indexes are built again from the chunks. If chunks, context or manifest are damaged, the previous
     generation is made live and updated. Failing that, the index is built again from its sources with its own settings.
-    Raises IndexDamagedError where even the settings are lost.
+    Raises IndexDamagedError if even the settings are lost.
     """
     options = Options(index=folder, wait=wait)
     with locked(folder, wait):

@@ -1,8 +1,8 @@
 """In which processes are files read, and within which limits?
 
-pool      several workers, answers in the order of the files
-process   one worker, seen from its parent
+pool      several workers, with results in the order of the files
+process   one worker, as its parent sees it
 worker    the process itself
-messages  what they send each other
-limits    time, memory and text that a file may cost
+messages  the messages between pool and worker
+limits    the time, memory and text that a file may take
 """

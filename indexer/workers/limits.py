@@ -1,4 +1,4 @@
-"""How much time and memory a file may cost, and how a worker is kept within these limits."""
+"""Limits on the time, memory and text of a file, and how a worker is kept within them."""
 
 import ctypes
 import os
@@ -14,13 +14,13 @@ PR_SET_PDEATHSIG = 1
 class Limits:
     """The limits of reading one file."""
 
-    seconds: float = 60  # without progress: without a chunk, and in files of records without a byte read
-    memory_bytes: int = 2_000_000_000  # above what a worker needs for itself; only on Linux
+    seconds: float = 60  # without progress, which is a new chunk or, in files of records, a byte read
+    memory_bytes: int = 2_000_000_000  # in addition to the worker's own; only on Linux
     characters: int = 200_000_000  # of text in one document, because a small file may unpack to a huge one
 
 
 def bound_memory(limits: Limits) -> None:
-    """Limit the memory of this process to what it has now and the limit on top. Only Linux can do this."""
+    """Limit the memory of this process to its present memory plus the limit. Only Linux can do this."""
     present = data_bytes()
     if present is not None:
         import resource
@@ -32,7 +32,7 @@ def bound_memory(limits: Limits) -> None:
 
 
 def data_bytes() -> int | None:
-    """Bytes of writable memory of this process, as RLIMIT_DATA counts them; None where the system does not tell."""
+    """Bytes of writable memory of this process, as RLIMIT_DATA counts them; None if the system does not report it."""
     if sys.platform != "linux":
         return None
     try:

@@ -52,7 +52,7 @@ def send(stream: BinaryIO, message: Message) -> None:
 
 
 def receive(stream: BinaryIO) -> Message | None:
-    """The next message; None at the end of the stream, or where it breaks off."""
+    """The next message; None at the end of the stream, also if it ends within a message."""
     sizes = stream.read(_SIZES.size)
     if len(sizes) < _SIZES.size:
         return None

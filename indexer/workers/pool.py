@@ -1,4 +1,4 @@
-"""Several processes that read files at once; their results come in the order of the files."""
+"""Several processes read files in parallel; their results are returned in the order of the files."""
 
 import os
 import threading
@@ -55,15 +55,15 @@ class Ended:
     """A file has been read to its end, or cannot be read."""
 
     source: Source
-    reason: str | None  # why it cannot be read; None where it was
-    note: str = ""  # what was left out of a file that was read
+    reason: str | None  # why it cannot be read; None if it was read read
+    note: str = ""  # describes what was left out of a file that was read
 
 
 Event = Begun | ReadChunks | Ended
 
 
 def worker_count(sources: Sequence[Source]) -> int:
-    """How many processes are worth starting: at most one a core."""
+    """How many processes are worth starting, at most one per core."""
     affinity = getattr(os, "sched_getaffinity", None)
     cores = len(affinity(0)) if affinity else os.cpu_count() or 1
     worth = 1 + sum(source.size for source in sources) // BYTES_PER_WORKER
@@ -71,7 +71,7 @@ def worker_count(sources: Sequence[Source]) -> int:
 
 
 class Pool:
-    """Worker processes, each with a thread that feeds it. They start at once; use `with` so that they are ended."""
+    """Worker processes, each with a thread that feeds it. They start immediately; a `with` block ends them."""
 
     def __init__(self, n_workers: int) -> None:
         self._turn = threading.Condition()
@@ -105,7 +105,7 @@ class Pool:
             thread.join()
 
     def read(self, sources: Sequence[Source], reading: Reading) -> Iterator[Event]:
-        """Events of the files, in their order; raises CdesearchError where no worker can be started."""
+        """Events of the files, in their order; raises CdesearchError if no worker can be started."""
         with self._turn:
             self._sources, self._reading = sources, reading
             self._turn.notify_all()
@@ -152,7 +152,7 @@ class Pool:
                 worker.kill(f"took longer than {limit:g} s")
 
     def _serve(self) -> None:
-        """Start a worker and give it file after file; this is the work of one thread. A worker ends with its thread."""
+        """Start a worker and send it file after file, as the work of one thread. A worker ends with its thread."""
         worker: Worker | None = None
         try:
             worker = self._started()
@@ -190,7 +190,7 @@ class Pool:
         return self._reading.limits if self._reading else Limits()
 
     def _claim(self) -> int | None:
-        """The next file to read; None where there is none."""
+        """The next file to read; None if there is none."""
         with self._turn:
             while not self._closed:
                 if self._reading is not None:

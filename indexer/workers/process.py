@@ -1,4 +1,4 @@
-"""A worker process, as the process that started it sees it."""
+"""A worker process, from the side of its parent."""
 
 import os
 import signal
@@ -32,7 +32,7 @@ ACCESS_VIOLATION = 0xC0000005  # the exit code for a segmentation fault on Windo
 
 
 class Worker:
-    """A process that reads one file at a time; raises CdesearchError where it cannot be started."""
+    """A process that reads one file at a time; raises CdesearchError if it cannot be started."""
 
     def __init__(self) -> None:
         self.killed_because: str | None = None
@@ -66,7 +66,7 @@ class Worker:
             send(cast(BinaryIO, self._process.stdin), message)
 
     def receive(self) -> Message | None:
-        """The next message of the process; None where it has ended."""
+        """The next message of the process; None if it has ended."""
         self.waiting_since = time.monotonic()
         try:
             return receive(cast(BinaryIO, self._process.stdout))
@@ -121,5 +121,5 @@ def _environment() -> dict[str, str]:
 
 
 def cannot_start(detail: str) -> CdesearchError:
-    """The error of an installation that cannot run a worker at all."""
+    """The error for an installation that cannot run any worker."""
     return CdesearchError(f"The process that reads files cannot start ({detail}).", "Install cdesearch again.")

@@ -57,7 +57,7 @@ def main() -> None:
 
 
 def _answers() -> BinaryIO:
-    """The stream of answers. What libraries print is discarded, and a crash writes no core file."""
+    """The stream for answers. All other output of libraries is discarded, and a crash writes no core file."""
     answers = os.fdopen(os.dup(1), "wb")
     nowhere = os.open(os.devnull, os.O_WRONLY)
     os.dup2(nowhere, 1)
@@ -72,11 +72,11 @@ def _answers() -> BinaryIO:
 def _listen(stream: BinaryIO, tasks: "queue.SimpleQueue[Message]") -> None:
     while (task := receive(stream)) is not None:
         tasks.put(task)
-    os._exit(0)  # the parent has ended, so that nobody waits for an answer
+    os._exit(0)  # the parent has ended, so nobody waits for an answer
 
 
 class Reader:
-    """Answers tasks: the documents and chunks of one file each."""
+    """Answers tasks. The answer to a task is the documents and chunks of one file."""
 
     def __init__(self, settings: dict[str, Any], answers: BinaryIO) -> None:
         self.limits = Limits(**settings["limits"])
@@ -86,7 +86,7 @@ class Reader:
         self._answers = answers
 
     def answer(self, task: dict[str, Any]) -> bool:
-        """Read one file, send its contents and its outcome; returns whether this process has to end as well."""
+        """Read one file, send its contents and its outcome; returns whether this process must end afterwards."""
         top = Path(task["top"]) if task["top"] is not None else None
         source = Source(Path(task["file"]), task["path"], task["size"], task["mtime_ns"], top)
         outbox = _Outbox(self._answers)
@@ -172,7 +172,7 @@ class _Outbox:
             self._send(self._documents[:-1])
 
     def flush(self) -> None:
-        """Send everything that was not sent yet."""
+        """Send everything that has not been sent yet."""
         self._send(self._documents)
 
     def _send(self, documents: list[dict[str, Any]]) -> None:

@@ -1,4 +1,4 @@
-"""The command line, and pictures of folders to compare."""
+"""Run the command line, and take snapshots of folders to compare."""
 
 import hashlib
 import io
@@ -26,9 +26,9 @@ for arguments in json.load(sys.stdin):
 
 
 def cdesearch(*arguments, cwd, code=0, **environment):
-    """Run `cdesearch` within this process; with variables of the environment, which imports read, as a process.
+    """Run `cdesearch` within this process, or as a process if environment variables are given, which imports read.
 
-    The error is one line, and never a traceback.
+    An error must be one line, and never a traceback.
     """
     if environment:
         return cdesearch_process(*arguments, cwd=cwd, code=code, **environment)
@@ -74,7 +74,7 @@ def cdesearch_several(*commands, cwd, **environment):
 
 
 def run_here(arguments, cwd):
-    """All of the command line within this process, from its arguments to its exit code."""
+    """Run the whole command line within this process, from its arguments to its exit code."""
     command = ["cdesearch", *map(str, arguments)]
     streams = {
         name: io.TextIOWrapper(io.BytesIO(), encoding="utf-8", errors=errors)
@@ -85,7 +85,7 @@ def run_here(arguments, cwd):
         for name, stream in streams.items():
             patched.setattr(sys, name, stream)
         patched.setattr(cli.app, "registered_commands", [*cli.app.registered_commands])
-        for name in ("leave_out_rest_client", "leave_out_pandas"):  # tests after this one may need what they leave out
+        for name in ("leave_out_rest_client", "leave_out_pandas"):  # later tests may need these modules
             patched.setattr(f"cdesearch.slim_imports.{name}", lambda: None)
         with pytest.raises(SystemExit) as ended:
             cli.main()
@@ -94,7 +94,7 @@ def run_here(arguments, cwd):
 
 
 def picture(folder: Path) -> dict[str, str]:
-    """Every entry below `folder`, with the hash of a file, the target of a link."""
+    """Every entry below `folder`: the hash of a file, or the target of a link."""
     seen = {}
     for place, folders, files in os.walk(folder):
         for name in [*folders, *files]:

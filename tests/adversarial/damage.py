@@ -1,4 +1,4 @@
-"""Kinds of damage that befall a file, done to a copy of an index."""
+"""Kinds of damage to a file, applied to a copy of an index."""
 
 import os
 import shutil
@@ -18,7 +18,7 @@ def empty(file: Path) -> None:
 
 
 def flip_a_byte(file: Path) -> None:
-    """In the middle, and without a trace in the file's time."""
+    """Change one byte in the middle of the file, and keep the file's time."""
     before = file.stat()
     content = bytearray(file.read_bytes())
     content[len(content) // 2] ^= 0x10
@@ -33,7 +33,7 @@ def flip_the_last_byte(file: Path) -> None:
 
 
 def overwrite(file: Path) -> None:
-    """With as many bytes that mean nothing."""
+    """Replace the content by as many meaningless bytes."""
     size = file.stat().st_size
     file.write_bytes((b"\x93garbage\x00\xff" * (size // 10 + 1))[:size])
 
@@ -52,7 +52,7 @@ KINDS = (delete, cut_in_half, empty, flip_a_byte, flip_the_last_byte, overwrite,
 
 
 def copied(index: Path, target: Path) -> Path:
-    """A copy with its times, in which no file is a link to another."""
+    """A copy with the same times, in which no file is a hard link to another."""
     return shutil.copytree(index, target, copy_function=shutil.copy2)
 
 

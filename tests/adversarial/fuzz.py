@@ -1,7 +1,7 @@
 """Fuzz every parser for some minutes with fresh seeds: `make fuzz MINUTES=30`.
 
-A file that breaks a promise is made as small as it can be, saved in FOLDER, and the exit status is 1. A file on which
-the process dies or hangs is in FOLDER as well: each one is written there before it is read.
+A file that breaks a promise is made as small as possible and saved in FOLDER, and the exit status is 1. A file on which
+the process dies or hangs is in FOLDER as well, because each file is written there before it is read.
 """
 
 import argparse
@@ -21,11 +21,11 @@ from hypothesis import HealthCheck, Phase, given, seed, settings  # noqa: E402
 from parser_fuzzing import check, files  # noqa: E402
 
 ROUND = 200  # files that are tried with one seed
-HANGS_AFTER = 60.0  # seconds after which the process ends itself and shows where it was
+HANGS_AFTER = 60.0  # seconds after which the process ends itself and shows its stack
 
 
 class Fuzzer:
-    """Counts what was tried, and keeps the file that is being read."""
+    """Counts the files that were tried, and stores the file that is being read."""
 
     def __init__(self, folder: Path) -> None:
         self.folder = folder
@@ -34,7 +34,7 @@ class Fuzzer:
         folder.mkdir(parents=True, exist_ok=True)
 
     def round(self, number: int) -> bool:
-        """Try ROUND files; whether all was as promised."""
+        """Try ROUND files; returns whether every promise was kept."""
 
         @seed(number)
         @settings(
@@ -68,16 +68,16 @@ def main() -> int:
     arguments.add_argument("--minutes", type=float, default=30)
     arguments.add_argument("--folder", type=Path, default=Path("runs/fuzz"))
     arguments.add_argument("--seed", type=int, default=None, help="of the first round; default: a fresh one")
-    asked = arguments.parse_args()
+    options = arguments.parse_args()
     warnings.simplefilter("error")
-    number = random.SystemRandom().randrange(2**32) if asked.seed is None else asked.seed
-    fuzzer = Fuzzer(asked.folder)
-    end = time.monotonic() + asked.minutes * 60
+    number = random.SystemRandom().randrange(2**32) if options.seed is None else options.seed
+    fuzzer = Fuzzer(options.folder)
+    end = time.monotonic() + options.minutes * 60
     is_sound = True
     while is_sound and time.monotonic() < end:
         is_sound = fuzzer.round(number)
         if not is_sound:
-            sys.stderr.write(f"The file is in {asked.folder}; the round is repeated by --seed {number}.\n")
+            sys.stderr.write(f"The file is in {options.folder}; the round is repeated by --seed {number}.\n")
         number += 1
     for name in sorted(fuzzer.tried):
         sys.stdout.write(f"{name:12} {fuzzer.tried[name]:8,} tried {fuzzer.read[name]:8,} read\n")

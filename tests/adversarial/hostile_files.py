@@ -1,8 +1,8 @@
-"""A corpus of hostile files, made by code: each one once stopped, slowed down or filled up a reader of files.
+"""A corpus of hostile files, made by code. Each one once stopped a reader of files, or took all its time or memory.
 
     python tests/adversarial/hostile_files.py FOLDER
 
-writes them all. `FILES` maps a file's name to a function that makes its bytes.
+writes all of them. `FILES` maps a file's name to a function that makes its bytes.
 """
 
 import gzip
@@ -31,7 +31,7 @@ WORD = 'xmlns:w="http://schemas.openxmlformats.org/wordprocessingml/2006/main"'
 
 
 def pdf(pages: list[str], count: int | None = None) -> bytes:
-    """The smallest PDF with one line of text a page; `count` is how many pages it claims to have."""
+    """The smallest PDF with one line of text per page; `count` is the number of pages that it claims to have."""
     kids = " ".join(f"{4 + 2 * number} 0 R" for number in range(len(pages)))
     objects = [
         b"<< /Type /Catalog /Pages 2 0 R >>",
@@ -54,7 +54,7 @@ def pdf(pages: list[str], count: int | None = None) -> bytes:
 
 
 def docx(body: str, extra: dict[str, bytes] | None = None) -> bytes:
-    """A Word document of raw XML, with further parts if there are any."""
+    """A Word document of raw XML, with the further parts in `extra`."""
     stream = io.BytesIO()
     with zipfile.ZipFile(stream, "w", zipfile.ZIP_DEFLATED) as archive:
         archive.writestr("[Content_Types].xml", DOCX_TYPES)
@@ -93,7 +93,7 @@ def parquet(table: object, **options: object) -> bytes:
 
 
 def odd_parquet() -> bytes:
-    """Values beside the text that Python has no type for."""
+    """A table with values, beside the text, for which Python has no type."""
     import pyarrow as pa
 
     columns = {
@@ -118,7 +118,7 @@ def _noise(size: int, seed: int = 0) -> bytes:
 
 
 def _corpus() -> dict[str, Callable[[], bytes]]:
-    """Name and maker of every file; the bytes are made when they are asked for, as some are large."""
+    """The name and maker of every file. The bytes are made on demand, because some are large."""
     return {
         **_records(),
         **_markup(),
@@ -180,7 +180,7 @@ def _not_utf8_parquet() -> bytes:
 
 
 def _repeated_parquet() -> bytes:
-    """A megabyte of text that stands there 500 times, in a few kilobytes."""
+    """A megabyte of text, repeated 500 times, in a file of a few kilobytes."""
     import pyarrow as pa
 
     values = pa.DictionaryArray.from_arrays(pa.array([0] * 500, pa.int32()), pa.array(["\n" * 1_000_000]))

@@ -1,4 +1,4 @@
-"""A worker whose parser does what a hostile file makes a parser do: the first word of a `.txt` file says what."""
+"""A worker whose parser behaves as on a hostile file: the first word of a `.txt` file selects how."""
 
 import ctypes
 import os

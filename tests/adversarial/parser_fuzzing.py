@@ -1,4 +1,4 @@
-"""What fuzzing feeds to the parsers, and what has to hold for whatever they are fed."""
+"""The files that fuzzing gives to the parsers, and the properties that must hold for every file."""
 
 import gzip
 import io
@@ -61,7 +61,7 @@ PIECES = [b"<", b">", b"\0", b"\xff", b"\xed\xa0\x80", b'"', b"\\ud800", b"[", b
 
 @st.composite
 def mutated_files(draw: st.DrawFn) -> tuple[str, bytes]:
-    """A file's name and bytes: a valid file of one of the formats, then a few changes."""
+    """A file's name and bytes: a valid file of one of the formats with a few changes."""
     name = draw(st.sampled_from(sorted(SEEDS)))
     return name, mutated(draw, SEEDS[name])
 
@@ -110,7 +110,7 @@ files = st.one_of(mutated_files(), mutated_files(), raw_files, odd_json, pages)
 
 
 def check(name: str, data: bytes) -> bool:
-    """Read and split a file; returns whether it could be read. Raises AssertionError where a promise is broken."""
+    """Read and split a file; returns whether it could be read. Raises AssertionError if a promise is broken."""
     started = time.thread_time()
     seen: set[tuple[str, str | None]] = set()
     try:

@@ -16,7 +16,7 @@ ASKED = "moon river 3"
 
 
 class SoundIndex:
-    """An index of two generations, its documents, and what it answers."""
+    """An index of two generations, with its documents and its answers."""
 
     def __init__(self, place, checkpoint, encoder, n_files):
         self.docs, self.encoder, self.options = place / "docs", encoder, Options(model=checkpoint)

@@ -1,4 +1,4 @@
-"""Every file of an index, damaged in every way: nothing crashes, nothing answers otherwise, and all of it is found."""
+"""Damage every file of an index in every way: no crash, no different answer, and all damage is found."""
 
 import os
 import shutil
@@ -86,16 +86,16 @@ def test_a_damaged_file_of_the_kept_generation_changes_no_answer_and_is_found(so
     found = diagnose(sound.index)
     assert found.is_sound
     if kind is delete:
-        assert not found.others  # its checksums are gone too: nothing says that it was ever finished
+        assert not found.others  # its checksums are missing too, so nothing shows that it was ever finished
     else:
         assert found.others[0].damages
 
 
 @pytest.mark.parametrize("kind", KINDS, ids=lambda kind: kind.__name__)
-def test_a_damaged_name_of_the_live_generation_is_refused_and_mended(sound, kind):
+def test_a_damaged_current_file_is_refused_and_repaired(sound, kind):
     kind(sound.index / "CURRENT")
     try:
-        assert sound.is_right()  # what was appended may be cut off
+        assert sound.is_right()  # appended bytes may be cut off
     except CdesearchError as error:
         assert "\n" not in str(error)
         with pytest.raises(CdesearchError):
@@ -103,7 +103,7 @@ def test_a_damaged_name_of_the_live_generation_is_refused_and_mended(sound, kind
         with pytest.raises(CdesearchError):
             sound.update()
         assert not diagnose(sound.index).is_sound
-        if kind is make_a_folder:  # which is not ours to remove
+        if kind is make_a_folder:  # a repair does not remove a folder in its place
             with pytest.raises(IndexUntrustedError, match="Remove it"):
                 repair(sound.index, False, Silent(), lambda _: None)
             (sound.index / "CURRENT").rmdir()
@@ -136,7 +136,7 @@ def test_an_index_that_was_copied_without_its_times_is_sound(sound):
 
 
 @pytest.mark.parametrize("copied_whole", [True, False])
-def test_large_files_are_hashed_on_opening_where_their_time_has_changed(sound, monkeypatch, copied_whole):
+def test_large_files_are_hashed_on_opening_if_their_time_has_changed(sound, monkeypatch, copied_whole):
     monkeypatch.setattr("cdesearch.store.damage.HASHED_ON_OPENING", 0)
     file = sound.path("/data/")
     content = file.read_bytes()
@@ -149,7 +149,7 @@ def test_large_files_are_hashed_on_opening_where_their_time_has_changed(sound, m
     check_refused(sound, sound.update)
 
 
-def test_damage_below_an_open_index_is_named_and_no_crash(sound, monkeypatch):
+def test_damage_to_an_open_index_is_named_without_a_crash(sound, monkeypatch):
     monkeypatch.setattr("cdesearch.store.damage.HASHED_ON_OPENING", 0)
     for name in sound.files_of(sound.live):
         for kind in (delete, flip_a_byte, overwrite):
@@ -185,7 +185,7 @@ def test_an_update_takes_over_checksums_of_large_files_only(sound, monkeypatch):
         ("_indices/", overwrite, cdesearch),
     ],
 )
-def test_to_users_of_a_command_damage_is_one_line_and_exit_code_2(sound, part, kind, run):
+def test_commands_report_damage_in_one_line_with_exit_code_2(sound, part, kind, run):
     kind(sound.path(part))
     model = ["--model", str(sound.options.model)]
     for command in (["query", "moon", "--index", sound.index], ["status", "--index", sound.index]):
@@ -198,12 +198,12 @@ def check_error(run):
     assert "doctor --repair" in run.stderr and not run.stdout
 
 
-def test_threads_that_share_a_searcher_move_on_with_the_index(sound):
+def test_threads_that_share_a_searcher_follow_the_newest_generation(sound):
     searcher = Searcher(Index(sound.index), sound.encoder)
     failures, stop = [], threading.Event()
 
     def ask():
-        while not stop.wait(0.01):  # else these threads take most of the processor from the updates
+        while not stop.wait(0.01):  # otherwise these threads take most of the processor time from the updates
             try:
                 for hit in searcher.search(ASKED, k=20):
                     assert hit.chunk.text
@@ -223,8 +223,8 @@ def test_threads_that_share_a_searcher_move_on_with_the_index(sound):
     assert not failures
 
 
-def test_the_doctor_is_named_wherever_current_is_missing(sound, monkeypatch):
-    """In the folder, below it, named with --index, and by an update of the nearest index."""
+def test_the_error_for_a_missing_current_names_the_doctor(sound, monkeypatch):
+    """Searched in the folder, below it, with --index, and by an update of the nearest index."""
     (sound.index / "CURRENT").unlink()
     below = sound.docs / "below"
     below.mkdir()

@@ -1,4 +1,4 @@
-"""A full disk and forbidden places: one line, nothing lost, and nothing left behind. As root too."""
+"""A full disk and folders without permission: one line, nothing lost, nothing left behind. For root too."""
 
 import os
 import shutil
@@ -17,13 +17,13 @@ from cdesearch.store.index import Index
 from indexer.build import build
 from indexer.settings import Options
 
-# Root may write everywhere; root without these two may not, and is then like any other owner of its files.
+# Root may write everywhere. Without these two capabilities it is like any other owner of its files.
 WEAKER = ["setpriv", "--bounding-set=-dac_override,-dac_read_search", "--inh-caps=-dac_override,-dac_read_search"]
 
 
 @pytest.fixture
 def small_disk():
-    """A file system of two megabytes, outside of tmp_path: pytest cannot remove what a killed test leaves mounted."""
+    """A file system of two megabytes, outside tmp_path: pytest cannot remove a mount that a killed test leaves."""
     mount = Path(tempfile.mkdtemp(prefix="cdesearch-small-disk-"))
     made = subprocess.run(
         ["mount", "-t", "tmpfs", "-o", "size=2m", "none", str(mount)], capture_output=True, text=True, check=False
@@ -68,13 +68,13 @@ def test_a_first_run_on_a_full_disk_leaves_nothing_unless_it_has_embedded(docs, 
 
 @pytest.fixture
 def as_owner():
-    """What to put before a command so that it may not do more than the modes of files allow."""
+    """A prefix for a command that limits it to what the modes of files allow."""
     if os.name == "nt":
         pytest.skip("Windows has no modes of files")
     if os.geteuid() != 0:
         return []
     if shutil.which("setpriv") is None or subprocess.run([*WEAKER, "true"], check=False).returncode:
-        pytest.skip("setpriv cannot take root's powers away here: what root may not do is not tested")
+        pytest.skip("setpriv cannot drop root's capabilities here, so permissions are not tested")
     return WEAKER
 
 
@@ -83,7 +83,7 @@ def run(as_owner, *arguments, cwd):
     return subprocess.run(command, cwd=cwd, capture_output=True, text=True, check=False, timeout=120)
 
 
-def test_a_folder_that_cannot_be_written_is_told_and_stays(docs, as_owner):
+def test_a_folder_that_cannot_be_written_is_reported_and_unchanged(docs, as_owner):
     before = picture(docs)
     docs.chmod(0o500)
     made = run(as_owner, "index", ".", cwd=docs)
@@ -107,7 +107,7 @@ def test_an_index_that_cannot_be_written_still_answers(docs, as_owner, tiny_chec
     assert found.returncode == 0, found.stderr
 
 
-def test_an_index_that_cannot_be_read_is_told_in_one_line(docs, as_owner, tiny_checkpoint):
+def test_an_index_that_cannot_be_read_is_reported_in_one_line(docs, as_owner, tiny_checkpoint):
     build([docs], Options(model=tiny_checkpoint), Silent())
     (docs / ".cdesearch" / "CURRENT").chmod(0)
     found = run(as_owner, "query", "cat", cwd=docs)
@@ -117,7 +117,7 @@ def test_an_index_that_cannot_be_read_is_told_in_one_line(docs, as_owner, tiny_c
 
 @pytest.mark.skipif(sys.platform != "linux", reason="mounts are made read-only on Linux alone")
 def test_a_read_only_file_system(docs, tiny_checkpoint):
-    """For root as well."""
+    """It is reported in one line, for root as well."""
     script = 'mount --bind "$1" "$1" && mount -o remount,ro,bind "$1" && exec "$2" -m cdesearch index "$1"'
     command = ["unshare", "--map-root-user", "--mount", "sh", "-c", script, "sh", str(docs), sys.executable]
     made = subprocess.run(command, capture_output=True, text=True, check=False, timeout=120)
@@ -127,7 +127,7 @@ def test_a_read_only_file_system(docs, tiny_checkpoint):
     assert "Traceback" not in made.stderr and not (docs / ".cdesearch").exists()
 
 
-def test_a_configuration_that_cannot_be_written_is_told_and_the_run_goes_on(docs, tmp_path, tiny_checkpoint):
+def test_a_configuration_that_cannot_be_written_is_reported_and_the_run_continues(docs, tmp_path, tiny_checkpoint):
     (tmp_path / "file").write_text("")
     place = {"XDG_CONFIG_HOME": str(tmp_path / "file"), "APPDATA": str(tmp_path / "file")}
     made = cdesearch("index", ".", "--model", tiny_checkpoint, cwd=docs, **place)

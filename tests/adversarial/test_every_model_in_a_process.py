@@ -1,4 +1,4 @@
-"""Every model family and every command as a process of its own: what one process hides, another shows."""
+"""Every model family and every command in a process of its own, to find faults that depend on imports."""
 
 import json
 import subprocess
@@ -17,7 +17,7 @@ from indexer.settings import Options
 
 @pytest.fixture
 def user(tmp_path):
-    """A folder of documents, and how a command of its user is run."""
+    """A folder of documents, and the options with which its user runs a command."""
     for name in ("home", "docs"):
         (tmp_path / name).mkdir()
     for number, word in enumerate(["cat", "dog", "water", "moon", "bread"]):

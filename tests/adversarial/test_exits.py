@@ -1,4 +1,4 @@
-"""Every way out of a command has its exit code and at most one line."""
+"""Every command ends with its exit code and at most one line of error."""
 
 import os
 import shlex
@@ -33,7 +33,7 @@ def indexed(tmp_path_factory):
         (["query", "food", "--path", b"\xff"], "not valid Unicode"),
     ],
 )
-def test_what_was_typed_wrongly_is_named_in_one_line(indexed, arguments, message):
+def test_a_mistyped_argument_is_named_in_one_line(indexed, arguments, message):
     arguments = [os.fsdecode(argument) for argument in arguments]
     assert message in run_cdesearch(*arguments, code=2, **indexed).stderr
 
@@ -64,7 +64,7 @@ def test_an_output_that_cannot_be_written_is_one_line(indexed):
 
 
 @pytest.mark.parametrize("arguments", [["query", "food"], ["query", "food", "--json"], ["models"], ["--help"]])
-def test_a_reader_that_leaves_early_is_no_error(indexed, arguments):
+def test_a_pipe_that_is_closed_early_is_not_an_error(indexed, arguments):
     reading, writing = os.pipe()
     os.close(reading)
     command = [sys.executable, "-m", "cdesearch", *arguments]
@@ -73,8 +73,8 @@ def test_a_reader_that_leaves_early_is_no_error(indexed, arguments):
     assert (run.returncode, run.stderr) == (0, "")
 
 
-def test_a_defect_is_one_line_with_a_way_to_its_traceback(indexed, tmp_path):
-    """A defect is made by a module of the product that is replaced by one which fails."""
+def test_a_defect_is_one_line_that_says_how_to_see_the_traceback(indexed, tmp_path):
+    """A module of the product is replaced by one that fails."""
     program = (
         "import sys, types\nbroken = types.ModuleType('cdesearch.search.searcher')\n"
         "def raises(*_, **__): raise RuntimeError('first line\\nsecond line')\nbroken.Searcher = raises\n"
@@ -96,7 +96,7 @@ def test_a_defect_is_one_line_with_a_way_to_its_traceback(indexed, tmp_path):
 
 
 @pytest.mark.parametrize("moment", ["typer", "cdesearch.search.searcher", "lancedb", "onnxruntime"])
-def test_ctrl_c_at_any_moment_is_130_without_a_traceback(indexed, moment):
+def test_ctrl_c_at_any_moment_exits_with_130_without_a_traceback(indexed, moment):
     """The process interrupts itself when it begins to import the module `moment`."""
     program = (
         "import os, signal, sys\nclass Watch:\n"
@@ -110,18 +110,18 @@ def test_ctrl_c_at_any_moment_is_130_without_a_traceback(indexed, moment):
 
 
 @pytest.mark.skipif(os.name == "nt", reason="a console of Windows has code pages")
-def test_a_locale_without_utf8_is_no_crash(indexed):
+def test_a_locale_without_utf8_does_not_crash(indexed):
     environment = indexed["env"] | {"LC_ALL": "C", "PYTHONUTF8": "0", "PYTHONCOERCECLOCALE": "0"}
     assert "Caf" in run_cdesearch("query", "menu", cwd=indexed["cwd"], env=environment).stdout
 
 
-def test_nothing_at_all_shows_the_help(indexed):
+def test_a_command_line_without_arguments_shows_the_help(indexed):
     assert run_cdesearch(**indexed).stdout.startswith("Usage: cdesearch")
 
 
 @pytest.mark.parametrize("arguments", [["query", "food"], ["status"], ["--help"], ["index"]])
 @pytest.mark.parametrize("closed", [0, 1, 2])
-def test_a_stream_that_the_caller_has_closed_is_no_defect(indexed, arguments, closed):
+def test_a_stream_that_the_caller_has_closed_is_not_a_defect(indexed, arguments, closed):
     program = f"{shlex.join([sys.executable, '-m', 'cdesearch', *arguments])} {closed}>&-"
     run = subprocess.run(program, shell=True, capture_output=True, text=True, check=False, **indexed)
     assert run.returncode == 0 and "error" not in run.stderr
@@ -136,7 +136,7 @@ def test_a_working_directory_that_is_gone_is_named(indexed, tmp_path):
 
 
 @pytest.mark.parametrize("size", ["1e400", "-5", "0", "nan", "1e30"])
-def test_a_file_size_that_cannot_be_is_refused_in_one_line(docs, size):
+def test_an_impossible_file_size_is_refused_in_one_line(docs, size):
     cdesearch("index", ".", "--max-file-size", size, cwd=docs, code=2)
     assert not (docs / ".cdesearch").exists()
 

@@ -1,4 +1,4 @@
-"""Nothing foreign is written or deleted: folders that are no index, links in an index, odd paths, failed runs."""
+"""Only files of an index are written or deleted: other folders, links in an index, odd paths, failed runs."""
 
 import json
 import os
@@ -31,7 +31,7 @@ def ready(tmp_path_factory, tiny_checkpoint):
 
 @pytest.fixture
 def docs(ready, tmp_path):
-    """A copy of it, whose index changes with the next run."""
+    """A copy of the indexed folder, with a new document for the next run."""
     folder = shutil.copytree(ready, tmp_path / "docs", symlinks=True)
     (folder / "b.md").write_text("the dog in the water")
     return folder
@@ -50,7 +50,7 @@ def update(docs, tiny_checkpoint):
     return build([docs], Options(model=tiny_checkpoint), Silent())
 
 
-def test_a_project_named_as_the_index_keeps_its_files(tmp_path):
+def test_a_project_folder_named_with_index_keeps_its_files(tmp_path):
     project = tmp_path / "proj"
     (project / "docs").mkdir(parents=True)
     (project / "docs" / "a.md").write_text("the cat")
@@ -80,7 +80,7 @@ def test_a_folder_in_the_place_of_the_index_is_refused_untouched(tmp_path, files
     assert picture(tmp_path) == before
 
 
-def test_an_index_of_an_older_format_is_told_and_left_as_it_is(tmp_path):
+def test_an_index_of_an_older_format_is_reported_and_left_unchanged(tmp_path):
     old = tmp_path / "docs" / ".cdesearch"
     generation = old / "generations" / "0123456789ab"
     generation.mkdir(parents=True)
@@ -89,12 +89,12 @@ def test_an_index_of_an_older_format_is_told_and_left_as_it_is(tmp_path):
     (tmp_path / "docs" / "a.md").write_text("the cat")
     before = picture(tmp_path)
     for arguments in (["index", "docs"], ["index", "docs", "--rebuild"], ["query", "x", "--index", "docs"]):
-        said = cdesearch(*arguments, cwd=tmp_path, code=2).stderr
-        assert "format 4 or an older one" in said and f"Remove the folder {old}" in said
+        output = cdesearch(*arguments, cwd=tmp_path, code=2).stderr
+        assert "format 4 or an older one" in output and f"Remove the folder {old}" in output
     assert picture(tmp_path) == before
 
 
-def test_an_index_of_a_later_format_is_left_as_it_is(docs, tiny_checkpoint):
+def test_an_index_of_a_later_format_is_left_unchanged(docs, tiny_checkpoint):
     (docs / ".cdesearch" / MARKER).write_text("cdesearch index\nformat 6\n")
     before = picture(docs)
     with pytest.raises(IndexMismatchError, match="index format 6; this cdesearch reads 5"):
@@ -102,7 +102,7 @@ def test_an_index_of_a_later_format_is_left_as_it_is(docs, tiny_checkpoint):
     assert picture(docs) == before
 
 
-def test_generations_that_are_a_link_to_the_home_folder(docs, home, tiny_checkpoint):
+def test_a_generations_folder_that_is_a_link_to_the_home_folder_is_refused(docs, home, tiny_checkpoint):
     index = docs / ".cdesearch"
     shutil.move(index / "generations", docs / "elsewhere")
     (index / "generations").symlink_to("../../home")
@@ -121,8 +121,8 @@ def test_a_file_of_the_index_that_is_a_link_is_refused_and_its_target_kept(docs,
     file.unlink(missing_ok=True)
     file.symlink_to(home / ".bashrc")
     before = picture(home)
-    said = cdesearch("index", ".", cwd=docs, code=2).stderr
-    assert "symbolic link" in said or "marker" in said
+    output = cdesearch("index", ".", cwd=docs, code=2).stderr
+    assert "symbolic link" in output or "marker" in output
     assert picture(home) == before
 
 
@@ -140,7 +140,7 @@ def test_a_link_in_a_generation_is_refused_by_every_command(docs, home, name, ti
 
 
 @pytest.mark.parametrize("name", [".gitignore", "lock.holder", "CURRENT.new", "generations.json.new", "spool.arrow"])
-def test_a_second_name_of_a_foreign_file_is_never_written_through(docs, home, name, tiny_checkpoint):
+def test_a_hard_link_to_a_foreign_file_is_never_written_through(docs, home, name, tiny_checkpoint):
     folder = Index.open(docs).generation if name == "spool.arrow" else docs / ".cdesearch"
     (folder / name).unlink(missing_ok=True)
     os.link(home / ".bashrc", folder / name)
@@ -148,7 +148,7 @@ def test_a_second_name_of_a_foreign_file_is_never_written_through(docs, home, na
     assert (home / ".bashrc").read_text() == "alias ll='ls -l'\n"
 
 
-def test_a_lock_that_is_a_second_name_of_a_foreign_file_is_refused(docs, home, tiny_checkpoint):
+def test_a_lock_that_is_a_hard_link_to_a_foreign_file_is_refused(docs, home, tiny_checkpoint):
     (docs / ".cdesearch" / "lock").unlink(missing_ok=True)
     os.link(home / ".bashrc", docs / ".cdesearch" / "lock")
     with pytest.raises(IndexUntrustedError, match="second name"):
@@ -207,7 +207,7 @@ def test_a_ledger_with_foreign_names_removes_nothing(docs, home, names, tiny_che
 
 
 @pytest.mark.parametrize("text", ["", "[", "[]", "null", '{"generations": 7}', "[" * 100_000])
-def test_a_broken_ledger_removes_nothing_and_is_written_anew(docs, text, tiny_checkpoint):
+def test_a_broken_ledger_removes_nothing_and_is_written_again(docs, text, tiny_checkpoint):
     (docs / ".cdesearch" / "generations.json").write_text(text)
     live = Index.open(docs).generation
     update(docs, tiny_checkpoint)
@@ -216,14 +216,14 @@ def test_a_broken_ledger_removes_nothing_and_is_written_anew(docs, text, tiny_ch
     assert Index.open(docs).generation.name in ledger["generations"]
 
 
-def test_the_gitignore_of_the_index_stays_as_its_user_has_changed_it(docs, tiny_checkpoint):
+def test_a_gitignore_of_the_index_that_its_user_has_changed_is_kept(docs, tiny_checkpoint):
     (docs / ".cdesearch" / ".gitignore").write_text("!*\n")
     update(docs, tiny_checkpoint)
     assert (docs / ".cdesearch" / ".gitignore").read_text() == "!*\n"
 
 
 @pytest.mark.skipif(os.name == "nt" or os.geteuid() != 0, reason="only root can give a folder away")
-def test_an_index_of_another_user_is_not_updated_where_it_was_only_found(docs, monkeypatch):
+def test_an_index_of_another_user_that_was_found_upward_is_not_updated(docs, monkeypatch):
     (docs / "below").mkdir()
     os.chown(docs / ".cdesearch", 1234, 1234)
     monkeypatch.chdir(docs / "below")
@@ -234,7 +234,7 @@ def test_an_index_of_another_user_is_not_updated_where_it_was_only_found(docs, m
         build([], Options(index=docs), Silent())
 
 
-# Which folder --index means.
+# The folder that --index names.
 
 
 def test_every_form_of_index_names_the_same_folder(tmp_path, tiny_checkpoint, monkeypatch):
@@ -251,7 +251,7 @@ def test_every_form_of_index_names_the_same_folder(tmp_path, tiny_checkpoint, mo
         assert read_status(index)["root"] == str(tmp_path / "docs")
 
 
-def test_which_folder_a_path_means(tmp_path):
+def test_the_index_folder_that_a_path_names(tmp_path):
     (tmp_path / "full").mkdir()
     (tmp_path / "full" / "a.md").write_text("x")
     (tmp_path / "empty").mkdir()
@@ -277,7 +277,7 @@ def test_a_file_named_as_index_is_refused(tmp_path, tiny_checkpoint):
 @pytest.mark.parametrize(
     "name", ["a:b", "s3:", "s3://bucket/x", "db://x", "a%20b", "a%zz", "a b ", " ", "a#b", "a?b=c", "a'b\"c", "ü", "~x"]
 )
-def test_an_index_path_is_a_path_whatever_it_looks_like(tmp_path, name, tiny_checkpoint, monkeypatch):
+def test_an_index_path_that_looks_like_an_address_is_a_path(tmp_path, name, tiny_checkpoint, monkeypatch):
     monkeypatch.chdir(tmp_path)
     (tmp_path / "docs").mkdir()
     (tmp_path / "docs" / "a.md").write_text("the cat")
@@ -299,8 +299,8 @@ def test_a_relative_path_with_a_colon_works_on_the_command_line(docs):
 def test_an_index_path_that_lancedb_cannot_open_is_refused_in_one_line(tmp_path, name):
     (tmp_path / "docs").mkdir()
     (tmp_path / "docs" / "a.md").write_text("the cat")
-    said = cdesearch("index", "docs", "--index", name, cwd=tmp_path, code=2).stderr
-    assert "control character or is not UTF-8" in said and "--index DIR" in said
+    output = cdesearch("index", "docs", "--index", name, cwd=tmp_path, code=2).stderr
+    assert "control character or is not UTF-8" in output and "--index DIR" in output
     assert [entry.name for entry in tmp_path.iterdir()] == ["docs"]
 
 
@@ -340,17 +340,17 @@ def test_a_failed_first_run_leaves_nothing_behind(tmp_path, arguments):
     assert picture(tmp_path) == before
 
 
-def test_a_failed_run_keeps_an_index_that_was_there_before(docs):
+def test_a_failed_run_keeps_an_existing_index(docs):
     before = picture(docs)
     cdesearch("index", ".", "--rebuild", "--model", "nowhere", cwd=docs, code=2)
     after = picture(docs)
-    ours = {str(docs / ".cdesearch" / name) for name in ("lock", "lock.holder")}
-    assert {name: text for name, text in after.items() if name not in ours} == {
-        name: text for name, text in before.items() if name not in ours
+    new_files = {str(docs / ".cdesearch" / name) for name in ("lock", "lock.holder")}
+    assert {name: text for name, text in after.items() if name not in new_files} == {
+        name: text for name, text in before.items() if name not in new_files
     }
 
 
-def test_a_failed_run_keeps_what_others_have_put_into_its_folder(tmp_path, tiny_checkpoint):
+def test_a_failed_run_keeps_files_of_others_in_its_folder(tmp_path, tiny_checkpoint):
     (tmp_path / "docs").mkdir()
     foreign = tmp_path / "docs" / ".cdesearch" / "generations" / "notes.txt"
 
@@ -365,7 +365,7 @@ def test_a_failed_run_keeps_what_others_have_put_into_its_folder(tmp_path, tiny_
 
 
 @pytest.mark.parametrize("length", [0, 5, len(MARK) - 1])
-def test_a_marker_that_was_written_in_part_is_finished(tmp_path, length, tiny_checkpoint):
+def test_a_partly_written_marker_is_completed(tmp_path, length, tiny_checkpoint):
     (tmp_path / "docs" / ".cdesearch").mkdir(parents=True)
     (tmp_path / "docs" / "a.md").write_text("the cat")
     (tmp_path / "docs" / ".cdesearch" / MARKER).write_text(MARK[:length])

@@ -1,4 +1,4 @@
-"""An index whose checksums fit, and whose values nobody but an attacker would write."""
+"""An index with valid checksums and values that only an attacker would write."""
 
 import json
 import os
@@ -50,7 +50,7 @@ def generation_of(docs):
 
 
 def forge_rows(docs, name, change):
-    """Change every row of a table, and make the checksums fit."""
+    """Change every row of a table, and update the checksums."""
     database = lancedb.connect(generation_of(docs) / "tables")
     table = database.open_table(name)
     rows = table.to_arrow().to_pylist()
@@ -82,12 +82,12 @@ def forge_checksums(docs, entries):
     (generation / "checksums.json").write_bytes(_serialised(read_checksums(generation) | entries))
 
 
-# A table that keeps its data elsewhere.
+# A table with data outside the index.
 
 
 @pytest.fixture
 def cloned(docs, tmp_path):
-    """An index whose chunks lie in another folder, which Lance would read; its list of files is damaged."""
+    """An index whose chunks are in another folder, which Lance would read; its list of files is damaged."""
     tables = generation_of(docs) / "tables"
     away = tmp_path / "away"
     (tables / "chunks.lance").rename(away)
@@ -97,7 +97,7 @@ def cloned(docs, tmp_path):
     return docs
 
 
-def test_a_repair_refuses_tables_whose_data_lies_elsewhere(cloned):
+def test_a_repair_refuses_tables_with_data_outside_the_index(cloned):
     before = generation_of(cloned)
     with pytest.raises(IndexUntrustedError, match="outside the index"):
         repair(cloned / ".cdesearch", False, Silent(), print)
@@ -111,19 +111,19 @@ def test_doctor_does_not_call_a_forged_index_damaged(cloned):
     assert "outside the index" in run.stderr and "--repair" not in run.stdout + run.stderr
 
 
-def test_a_database_is_not_opened_where_a_table_names_data_elsewhere(cloned):
+def test_a_database_is_not_opened_if_a_table_names_data_outside_the_index(cloned):
     with pytest.raises(IndexUntrustedError, match="outside the index"):
         connect(generation_of(cloned))
 
 
-def test_a_kept_generation_that_names_data_elsewhere_is_not_made_live(cloned):
+def test_a_kept_generation_with_data_outside_the_index_is_not_made_live(cloned):
     generation = generation_of(cloned)
     other = shutil.copytree(generation, generation.with_name("aaaaaaaaaaaa"))
     write_checksums(other, None)
     shutil.rmtree(generation)
     with pytest.raises(IndexUntrustedError, match="outside the index"):
         repair(cloned / ".cdesearch", False, Silent(), print)
-    assert generation_of(cloned) == generation, "CURRENT stays as it was"
+    assert generation_of(cloned) == generation, "CURRENT is unchanged"
 
 
 # Checksums.
@@ -147,7 +147,7 @@ def test_a_kept_generation_that_names_data_elsewhere_is_not_made_live(cloned):
         "\ud800",
     ],
 )
-def test_a_path_of_the_checksums_that_leads_elsewhere_is_never_opened(docs, tmp_path, monkeypatch, name):
+def test_a_path_in_the_checksums_outside_the_generation_is_never_opened(docs, tmp_path, monkeypatch, name):
     (tmp_path / "foreign.txt").write_text("private")
     forge_checksums(docs, {name: Entry(7, 1, "0" * 64)})
     monkeypatch.setattr("cdesearch.store.damage.find_damage", None)  # looks at files
@@ -172,7 +172,7 @@ def test_a_path_of_the_checksums_that_leads_elsewhere_is_never_opened(docs, tmp_
     ],
     ids=str,
 )
-def test_a_checksum_with_a_value_that_cannot_be_is_damage(docs, entry):
+def test_an_impossible_value_in_the_checksums_is_damage(docs, entry):
     forge_checksums(docs, {"zz": entry})
     with pytest.raises(IndexDamagedError, match=r"checksums\.json has other content"):
         package.open(docs)
@@ -193,7 +193,7 @@ def test_checksums_that_are_too_large_are_not_read(docs):
         package.open(docs)
 
 
-def test_a_strange_file_in_a_generation_does_not_make_its_checksums_unreadable(docs):
+def test_an_unknown_file_in_a_generation_does_not_make_its_checksums_unreadable(docs):
     generation = generation_of(docs)
     (generation / "a\x01b").write_text("")
     write_checksums(generation, None)
@@ -226,7 +226,7 @@ def test_a_strange_file_in_a_generation_does_not_make_its_checksums_unreadable(d
     ],
     ids=lambda values: f"{values!s:.30}",
 )
-def test_a_place_with_a_value_that_cannot_be_is_damage(values):
+def test_an_impossible_value_in_the_place_column_is_damage(values):
     row = {"id": "00", "document_id": "a.md", "path": "a.md", "text": "the cat"}
     place = {"record": None, "ordinal": 0, "title": "", "trail": [], "body_start": 0}
     place |= {"line_start": 1, "line_end": 1, "page": None}
@@ -236,7 +236,7 @@ def test_a_place_with_a_value_that_cannot_be_is_damage(values):
 
 
 @pytest.mark.parametrize("place", ["x", "", "[]", "{}", "null", "[" * 100_000, '{"a":' * 100_000])
-def test_a_place_that_is_not_of_our_form_is_damage(docs, place):
+def test_a_place_column_of_another_form_is_damage(docs, place):
     forge_rows(docs, "chunks", lambda row: row.update(place=place))
     with pytest.raises(IndexDamagedError, match="cannot be searched"):
         package.open(docs).search("cat", mode="text")
@@ -256,13 +256,13 @@ def test_chunks_of_no_document_are_damage(docs):
 
 
 @pytest.mark.parametrize("n_chunks", [0, -3])
-def test_documents_without_chunks_that_have_some_are_damage(docs, n_chunks):
+def test_documents_with_a_wrong_number_of_chunks_are_damage(docs, n_chunks):
     forge_rows(docs, "documents", lambda row: row.update(n_chunks=n_chunks))
     with pytest.raises(IndexDamagedError, match="documents"):
         read_status(Index.open(docs))
 
 
-def test_an_update_takes_chunks_whose_ids_are_no_hashes(docs):
+def test_an_update_accepts_chunk_ids_that_are_not_hashes(docs):
     forge_rows(docs, "chunks", lambda row: row.update(id="zz"))
     (docs / "c.md").write_text("a new cat")
     assert build([docs], Options(), Silent()).changed
@@ -271,7 +271,7 @@ def test_an_update_takes_chunks_whose_ids_are_no_hashes(docs):
 
 @pytest.mark.parametrize("values", [{"root": "../\ud800"}, {"root": "/\ud800"}, {"sources": ["\ud800"]}])
 @pytest.mark.skipif(os.name == "nt", reason="Windows takes any such name")
-def test_a_path_that_no_system_call_takes_is_damage(docs, values):
+def test_a_path_that_no_system_call_accepts_is_damage(docs, values):
     file = generation_of(docs) / "manifest.json"
     file.write_text(json.dumps(json.loads(file.read_text()) | values))
     write_checksums(file.parent, None)
@@ -280,16 +280,16 @@ def test_a_path_that_no_system_call_takes_is_damage(docs, values):
 
 
 @pytest.mark.parametrize("number", [float("nan"), float("inf")])
-def test_vectors_that_are_no_numbers_are_damage(docs, number):
+def test_vectors_with_values_that_are_not_numbers_are_damage(docs, number):
     forge_rows(docs, "chunks", lambda row: row.update(vector=[number] * len(row["vector"])))
     with pytest.raises(IndexDamagedError, match="not numbers"):
         package.open(docs).search("cat")
-    assert package.open(docs).search("cat", mode="dense").hits == (), "such vectors are near to nothing"
+    assert package.open(docs).search("cat", mode="dense").hits == (), "such vectors are not near any query"
 
 
 @pytest.mark.parametrize("name", ["token_weights", "projection", "sample_vectors", "shift", "vectors"])
 @pytest.mark.parametrize("number", [float("nan"), float("inf")])
-def test_a_context_that_is_not_of_numbers_is_damage(docs, name, number):
+def test_a_context_with_values_that_are_not_numbers_is_damage(docs, name, number):
     forge_context(docs, lambda arrays, _: arrays.update({name: np.full_like(arrays[name], number)}))
     with pytest.raises(IndexDamagedError, match="cannot be read"):
         package.open(docs).search("cat")
@@ -304,7 +304,7 @@ def test_a_context_with_negative_weights_of_tokens_is_damage(docs):
 @pytest.mark.parametrize(
     "values", [{"chunk_ids": "xx"}, {"content_hashes": [1, 2]}, {"content_hashes": []}, {"seed": "x"}]
 )
-def test_a_context_of_other_values_than_were_written_is_damage(docs, values):
+def test_a_context_with_impossible_values_is_damage(docs, values):
     forge_context(docs, lambda _, described: described.update(values))
     with pytest.raises(IndexDamagedError, match="cannot be read"):
         package.open(docs).search("cat")
@@ -339,7 +339,7 @@ def test_a_list_of_files_that_is_not_utf8_is_damage(docs):
 
 @pytest.mark.parametrize("length", [70_000, 1_000_000])
 def test_a_long_text_that_many_rows_share_is_not_copied_for_each(docs, length):
-    """A file of 100 kB, whose 50,000 reasons would take gigabytes."""
+    """The file has 100 kB, and its 50,000 reasons would take gigabytes."""
     numbers = pa.array([0] * 50_000, pa.int32())
     packed = pa.dictionary(pa.int32(), pa.string())
     schema = SCHEMA.set(2, pa.field("reason", packed, nullable=False))
@@ -350,7 +350,7 @@ def test_a_long_text_that_many_rows_share_is_not_copied_for_each(docs, length):
     assert pa.total_allocated_bytes() - before < 100_000_000
 
 
-def test_a_list_of_files_in_which_texts_repeat_one_another_is_damage(docs):
+def test_a_list_of_files_with_too_much_repeated_text_is_damage(docs):
     file = generation_of(docs) / "files.parquet"
     options = {"use_dictionary": False, "column_encoding": {"reason": "DELTA_BYTE_ARRAY"}}
     pq.write_table(pa.table(row_of(["x" * 60_000] * 100, 100), schema=SCHEMA), file, **options)
@@ -374,7 +374,7 @@ def test_more_rows_than_a_file_can_hold_are_damage(docs):
 
 
 def test_a_long_list_of_files_is_read_as_it_was_written(tmp_path):
-    """More than one group of rows, and more different texts than a dictionary of Parquet takes."""
+    """It has more than one group of rows, and more different texts than a Parquet dictionary can hold."""
     records = [FileRecord(f"{number:05} {'x' * 60}", "ignored", "*.x", number) for number in range(60_000)]
     write_files(records, tmp_path / "files.parquet")
     assert list(read_files(tmp_path)) == records
@@ -432,6 +432,6 @@ def test_an_update_of_documents_that_are_not_those_of_the_chunks_is_refused_and_
     with pytest.raises(IndexDamagedError, match="not those of its chunks"):
         build([docs], Options(), Silent())
     assert generation_of(docs) == before
-    (before / "files.parquet").write_bytes(b"x")  # the repair now has a reason to begin
+    (before / "files.parquet").write_bytes(b"x")  # damage, so that the repair begins
     repair(docs / ".cdesearch", False, Silent(), print)
     assert diagnose(docs / ".cdesearch").is_sound and package.open(docs).search("elsewhere")

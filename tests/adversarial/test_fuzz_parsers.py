@@ -1,4 +1,4 @@
-"""Property-based fuzzing of every parser, in seconds; `make fuzz MINUTES=30` does the same for longer."""
+"""Property-based fuzzing of every parser for a few seconds; `make fuzz MINUTES=30` does the same for longer."""
 
 import pytest
 from hypothesis import HealthCheck, given, settings

@@ -57,7 +57,7 @@ REFUSED = {
 
 
 def texts_of(name, data):
-    """Texts of the documents; chunks are made and looked at on the way."""
+    """The texts of the documents; their chunks are made and checked too."""
     texts = []
     for document in read(Source(Path(name), name, len(data), 0), io.BytesIO(data), Columns()):
         texts.append(document.text)
@@ -81,7 +81,7 @@ def test_a_hostile_file_is_read_or_refused_with_a_reason_in_time(name):
         assert name not in READABLE, str(error)
         assert re.search(REFUSED.get(name, ""), str(error))
         assert "\n" not in str(error) and len(str(error)) < 400
-        assert "failed" not in str(error), "no parser stumbles in a way that is not foreseen"
+        assert "failed" not in str(error), "no parser fails in an unforeseen way"
     else:
         assert name not in REFUSED
         assert READABLE.get(name, "") in "".join(texts)
@@ -117,7 +117,7 @@ print(re.search(r"VmHWM:\\s+(\\d+)", Path("/proc/self/status").read_text())[1])
 """
 
 
-@pytest.mark.skipif(sys.platform != "linux", reason="only Linux says how much memory a process has had since its start")
+@pytest.mark.skipif(sys.platform != "linux", reason="only Linux reports the peak memory of a process")
 @pytest.mark.parametrize("name", BOMBS)
 def test_a_bomb_does_not_fill_the_memory(name, tmp_path):
     file = tmp_path / name

@@ -1,4 +1,4 @@
-"""Folders that hold pipes, devices, loops, locked doors and names made to confuse."""
+"""Folders with pipes, devices, loops, unreadable entries and confusing names."""
 
 import json
 import os
@@ -20,7 +20,7 @@ from indexer.files.opening import _open_below, _open_then_check
 from indexer.files.walk import Ignored, Skipped, Source, find_sources
 from indexer.settings import Options
 
-pytestmark = pytest.mark.skipif(os.name == "nt", reason="made of what POSIX file systems have")
+pytestmark = pytest.mark.skipif(os.name == "nt", reason="needs a POSIX file system")
 NOBODY = 65534
 
 
@@ -30,7 +30,7 @@ def looked_at(root, *paths):
 
 
 def command(*arguments, prefix=(), program=("-m", "cdesearch")):
-    """Run the command line within this process, or where it needs a `prefix`, as a process."""
+    """Run the command line within this process, or as a process of its own if it needs a `prefix`."""
     if not prefix:
         return run_here(arguments, ".")
     call = [*prefix, sys.executable, *program, *map(str, arguments)]
@@ -39,7 +39,7 @@ def command(*arguments, prefix=(), program=("-m", "cdesearch")):
 
 @pytest.fixture
 def special(tmp_path):
-    """A folder with one document and one of each thing that is no file."""
+    """A folder with one document and one entry of each kind that is not a regular file."""
     folder = tmp_path / "special"
     folder.mkdir()
     (folder / "a.md").write_text("the cat")
@@ -54,7 +54,7 @@ def special(tmp_path):
     return folder
 
 
-def test_what_is_no_regular_file_is_skipped_and_never_opened(special):
+def test_entries_that_are_not_regular_files_are_skipped_and_never_opened(special):
     assert looked_at(special) == {
         "a.md": None,
         "around": "link to a folder",
@@ -68,7 +68,7 @@ def test_what_is_no_regular_file_is_skipped_and_never_opened(special):
 
 
 @pytest.mark.parametrize("name", ["pipe.md", "socket.md", "zero.md", "/dev/zero", "pipe without suffix"])
-def test_named_by_hand_it_is_skipped_all_the_same(special, name):
+def test_a_special_file_that_the_user_names_is_skipped_too(special, name):
     (path,) = looked_at(special, special / name)
     assert looked_at(special, special / name) == {path: "not a regular file"}
 
@@ -81,7 +81,7 @@ def test_a_folder_of_special_files_is_indexed_and_every_one_is_accounted_for(spe
     assert "zero.md" in {item.path for item in named.skipped}
 
 
-def test_a_file_that_turns_into_a_pipe_after_the_walk_is_skipped(tmp_path, tiny_checkpoint, monkeypatch):
+def test_a_file_that_becomes_a_pipe_after_the_walk_is_skipped(tmp_path, tiny_checkpoint, monkeypatch):
     for name in ("a.md", "b.md"):
         (tmp_path / name).write_text("the cat")
     from indexer import build as building
@@ -117,7 +117,7 @@ def contents(index):
     return sorted(chunk["text"].split("\n")[-1] for chunk in Index.open(index).chunks.to_arrow().to_pylist())
 
 
-def test_links_that_take_the_place_of_a_file_and_of_a_folder_after_the_walk_are_not_followed(
+def test_links_that_replace_a_file_or_a_folder_after_the_walk_are_not_followed(
     tmp_path, tiny_checkpoint, change_after_the_walk
 ):
     outside, docs = tmp_path / "outside", tmp_path / "docs"
@@ -162,7 +162,7 @@ def test_a_file_that_is_replaced_after_the_walk_is_read_and_read_again_by_the_ne
     assert contents(tmp_path) == ["the stone"]
 
 
-def test_a_folder_that_is_reached_through_a_link_and_a_link_that_is_named_are_read(tmp_path, tiny_checkpoint):
+def test_a_folder_below_a_link_and_a_link_that_the_user_names_are_read(tmp_path, tiny_checkpoint):
     (tmp_path / "real").mkdir()
     (tmp_path / "real" / "a.md").write_text("the cat")
     (tmp_path / "linked").symlink_to("real")
@@ -172,7 +172,7 @@ def test_a_folder_that_is_reached_through_a_link_and_a_link_that_is_named_are_re
 
 
 @pytest.mark.parametrize("opened", [_open_below, _open_then_check])
-def test_either_way_of_opening_refuses_links_below_the_top_alone(tmp_path, opened):
+def test_both_ways_of_opening_refuse_links_only_below_the_top(tmp_path, opened):
     (tmp_path / "top" / "d").mkdir(parents=True)
     (tmp_path / "top" / "d" / "a.md").write_text("the cat")
     (tmp_path / "top" / "link.md").symlink_to("d/a.md")
@@ -188,11 +188,11 @@ def test_either_way_of_opening_refuses_links_below_the_top_alone(tmp_path, opene
             opened(top / name, top)
     with pytest.raises(FileNotFoundError):
         opened(top / "d" / "missing.md", top)
-    assert len(list(Path("/dev/fd").iterdir())) == before, "a descriptor stays open"
+    assert len(list(Path("/dev/fd").iterdir())) == before, "a descriptor was left open"
 
 
 def without_roots_rights():
-    """A prefix that runs a command without root's right to read everything; None where that cannot be had."""
+    """A prefix that runs a command without root's right to read everything; None if that is not possible."""
     if os.geteuid() != 0:
         return ()
     rights = "-dac_override,-dac_read_search"
@@ -204,10 +204,10 @@ def without_roots_rights():
 
 @pytest.fixture
 def locked(tmp_path):
-    """A folder with a sub-folder and a file that may not be read, and the prefix to be somebody who may not."""
+    """A folder with a sub-folder and a file that may not be read, and a prefix to run commands without that right."""
     prefix = without_roots_rights()
     if prefix is None:
-        pytest.skip("NOT TESTED: root may read everything, and setpriv cannot take that right away here")
+        pytest.skip("root may read everything, and setpriv cannot drop that right here")
     folder = tmp_path / "docs"
     (folder / "shut").mkdir(parents=True)
     (folder / "shut" / "b.md").write_text("the dog")
@@ -219,7 +219,7 @@ def locked(tmp_path):
     (folder / "shut").chmod(0o755)
 
 
-def test_what_may_not_be_read_is_one_skipped_entry_each(locked, tiny_checkpoint):
+def test_each_entry_without_permission_is_one_skipped_entry(locked, tiny_checkpoint):
     folder, prefix = locked
     done = command("index", folder, "--model", tiny_checkpoint, "--json", prefix=prefix)
     assert done.returncode == 0, done.stderr
@@ -263,7 +263,7 @@ def test_odd_names_are_printed_safely_everywhere(odd, tiny_checkpoint):
 
 
 @pytest.mark.parametrize("name", [b"new\nline and \x1b[31m", b"inv\xffalid"])
-def test_a_folder_of_an_odd_name_can_be_indexed_elsewhere(tmp_path, tiny_checkpoint, name):
+def test_a_folder_with_an_odd_name_can_have_its_index_elsewhere(tmp_path, tiny_checkpoint, name):
     folder = Path(os.fsdecode(os.fsencode(tmp_path) + b"/" + name))
     folder.mkdir()
     (folder / "a.md").write_text("the cat")
@@ -300,7 +300,7 @@ def test_a_hostile_ignore_file_costs_little_time(tmp_path):
     assert item.path.endswith("a.md")
 
 
-def test_ignore_files_that_are_pipes_links_or_huge_are_said(tmp_path):
+def test_ignore_files_that_are_pipes_links_or_huge_are_reported(tmp_path):
     (tmp_path / "a").mkdir()
     (tmp_path / "b").mkdir()
     (tmp_path / "c").mkdir()
@@ -318,7 +318,7 @@ def test_a_folder_that_may_not_be_read_at_all_is_an_error_in_one_line(locked, ti
     assert done.returncode == 2 and "permission denied" in done.stderr and "Traceback" not in done.stderr
 
 
-def test_nothing_readable_says_what_was_there(tmp_path, tiny_checkpoint):
+def test_the_error_for_nothing_readable_names_the_first_entry(tmp_path, tiny_checkpoint):
     os.mkfifo(tmp_path / "pipe.md")
     with pytest.raises(CdesearchError, match=r"1 skipped, the first: pipe\.md \(not a regular file\)"):
         build([tmp_path / "pipe.md"], Options(model=tiny_checkpoint), Silent())

@@ -1,4 +1,4 @@
-"""Checkpoint folders that anybody may have made: each is refused in one line, or works."""
+"""Checkpoint folders from anywhere: each is refused in one line, or works."""
 
 import json
 import os
@@ -74,7 +74,7 @@ FIELDS = [
 
 @pytest.mark.parametrize("has_onnx", [True, False])
 @pytest.mark.parametrize("field", FIELDS, ids=lambda field: " ".join(map(ascii, field))[:40])
-def test_a_configuration_that_cannot_be_is_refused_before_memory_is_reserved(checkpoint, field, has_onnx):
+def test_an_impossible_configuration_is_refused_before_memory_is_reserved(checkpoint, field, has_onnx):
     if not has_onnx:
         shutil.rmtree(checkpoint / "onnx")
     change_json(checkpoint / "config.json", *field)
@@ -102,7 +102,7 @@ def test_an_onnx_export_without_its_first_stage_is_refused(checkpoint):
 
 
 @pytest.mark.parametrize("content", [b"[" * 100_000, b'{"a":' * 100_000, b'{"model_type": []}', b'{"model_type": {}}'])
-def test_a_configuration_that_is_no_configuration_is_refused(checkpoint, content):
+def test_a_config_file_without_a_configuration_is_refused(checkpoint, content):
     (checkpoint / "config.json").write_bytes(content)
     with pytest.raises(ModelError):
         load_encoder(checkpoint)
@@ -146,7 +146,7 @@ def test_a_header_of_weights_with_many_foreign_names_is_refused(for_torch):
     assert len(str(raised.value)) < 1000
 
 
-def test_a_model_whose_weights_are_no_numbers_is_refused(for_torch):
+def test_a_model_with_weights_that_are_not_numbers_is_refused(for_torch):
     weights = load_file(for_torch / "model.safetensors")
     save_file({name: np.full_like(array, np.nan) for name, array in weights.items()}, for_torch / "model.safetensors")
     with pytest.raises(ModelError, match="finite numbers"):
@@ -154,7 +154,7 @@ def test_a_model_whose_weights_are_no_numbers_is_refused(for_torch):
 
 
 @pytest.mark.parametrize("number", [160, 100_000, 2**32 - 1])
-def test_a_tokenizer_with_tokens_that_the_model_does_not_know_is_refused(checkpoint, number):
+def test_a_tokenizer_with_tokens_outside_the_vocabulary_is_refused(checkpoint, number):
     change_json(checkpoint / "tokenizer.json", "model", "vocab", "the", number)
     with pytest.raises(ModelError, match="another model"):
         use(checkpoint)
@@ -191,7 +191,7 @@ def test_a_pickle_is_never_unpickled(for_torch, tmp_path, monkeypatch, name):
         *(("max_position_embeddings", value) for value in (0, 10**30)),
     ],
 )
-def test_a_published_configuration_that_cannot_be_is_refused(biencoder, name, value):
+def test_an_impossible_published_configuration_is_refused(biencoder, name, value):
     change_json(biencoder / "config.json", name, value)
     with pytest.raises(ModelError):
         use(biencoder)

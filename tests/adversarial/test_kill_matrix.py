@@ -1,4 +1,4 @@
-"""SIGKILL at every named stage: the old index answers, and the next run makes what an undisturbed one makes."""
+"""SIGKILL at every stage: the old index answers, and the next run has the result of an undisturbed one."""
 
 import os
 import shutil
@@ -25,7 +25,7 @@ LAST = "Indexing words"  # common to both
 
 
 class Heard(Silent):
-    """Keeps the names of the stages."""
+    """Records the names of the stages."""
 
     def __init__(self):
         self.names = []
@@ -37,7 +37,7 @@ class Heard(Silent):
 
 
 def update(docs, model):
-    """One run that nobody kills; returns its stages."""
+    """One run without a kill; returns its stages."""
     heard = Heard()
     build([docs], Options(model=model, context_size=4), heard)
     return heard.names
@@ -51,11 +51,11 @@ def change(docs):
 
 @dataclass(frozen=True)
 class Undisturbed:
-    """What a first run and an update make of the documents when nobody kills them."""
+    """The results of a first run and of an update without a kill."""
 
     folder: Path  # documents and index after the first run
     first: Any  # contents of the index after the first run
-    second: Any  # and after the update
+    second: Any  # contents of the index after the update
     stages: tuple[list[str], list[str]]
 
 
@@ -84,7 +84,7 @@ def command(docs, model):
 
 
 def kill_at(stage, docs, model):
-    """Kill a run when it says that the stage begins."""
+    """Kill a run when it reports the beginning of a stage."""
     with subprocess.Popen(command(docs, model), stderr=subprocess.PIPE, text=True) as process:
         for line in process.stderr:
             if line.rstrip().rpartition(":")[0] == stage or line.rstrip() == stage:
@@ -145,7 +145,7 @@ def test_an_update_killed_in_a_system_call(call, number, indexed, undisturbed, t
 
 
 def assert_tidy(docs):
-    """No more than the live generation and the one before, and nothing half-made beside them."""
+    """Assert that there are only the live generation and the one before, and nothing incomplete."""
     generations = list((docs / ".cdesearch" / "generations").iterdir())
     assert len(generations) <= 2
     names = {os.path.basename(name) for name in picture(docs / ".cdesearch")}  # noqa: PTH119 (names)

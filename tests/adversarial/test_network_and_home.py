@@ -1,4 +1,4 @@
-"""Nothing phones home: seen from outside, by the system calls of whole processes."""
+"""Nothing contacts the network: observed from outside, by the system calls of whole processes."""
 
 import importlib.util
 import re
@@ -20,10 +20,10 @@ time.sleep({seconds})
 """
 TELEMETRY_DELAY = 10  # seconds; onnxruntime first looks up its host after some 8
 COMMANDS = [["index", "docs"], ["query", "cat", "--index", "docs"], ["status", "--index", "docs"], ["models"]]
-# Whom a system call addresses. A look-up of a name goes to port 53, on some machines of this machine itself.
+# The address in a system call. A look-up of a name goes to port 53, on some machines to that of the machine itself.
 ADDRESS = re.compile(r"sa_family=AF_INET6?, sin6?_port=htons\((\d+)\).*?\"([0-9a-f.:]+)\"")
 
-needs_strace = pytest.mark.skipif(shutil.which("strace") is None, reason="strace is not installed: nothing was watched")
+needs_strace = pytest.mark.skipif(shutil.which("strace") is None, reason="strace is not installed")
 
 
 @pytest.fixture
@@ -35,7 +35,7 @@ def user(tmp_path):
 
 
 def watch(command, user):
-    """Run `command` to its end; returns its system calls of the network, those of its children too."""
+    """Run `command` to its end; returns its network system calls, including those of its children."""
     trace = user["cwd"] / "trace"
     watched = ["strace", "-f", "-qq", "--seccomp-bpf", "-e", "trace=network", "-o", str(trace), *command]
     done = subprocess.run(watched, **user, capture_output=True, text=True, check=False)
@@ -44,7 +44,7 @@ def watch(command, user):
 
 
 def addressed(calls):
-    """The strangers that were spoken to: (port, address) pairs of everybody but this machine."""
+    """The (port, address) pairs that were contacted, except those of this machine."""
     pairs = [ADDRESS.search(call) for call in calls.splitlines() if re.search(r"(connect|send\w+)\(", call)]
     found = [(int(pair[1]), pair[2]) for pair in pairs if pair]
     return [(port, host) for port, host in found if port == 53 or not (host == "::1" or host.startswith("127."))]
@@ -57,19 +57,19 @@ def assert_silent(calls, user):
 
 
 @needs_strace
-def test_commands_speak_to_nobody_and_leave_home_alone(user):
+def test_commands_contact_no_host_and_do_not_write_to_home(user):
     for command in COMMANDS:
         assert_silent(watch([sys.executable, "-m", "cdesearch", *command], user), user)
 
 
 @needs_strace
-def test_a_program_that_stays_speaks_to_nobody(user):
+def test_a_program_that_keeps_running_contacts_no_host(user):
     program = INDEX_AND_QUERY.format(index="cdesearch.build('docs')", seconds=TELEMETRY_DELAY)
     assert_silent(watch([sys.executable, "-c", program], user), user)
 
 
 @needs_strace
-def test_a_model_on_torch_speaks_to_nobody(user):
+def test_a_model_on_torch_contacts_no_host(user):
     pytest.importorskip("transformers")
     program = (
         "from pathlib import Path\nfrom indexer.build import build\nfrom cdesearch.progress import Silent\n"
@@ -82,7 +82,7 @@ def test_a_model_on_torch_speaks_to_nobody(user):
 
 @needs_strace
 @pytest.mark.parametrize(("library", "call"), [("langchain", "invoke"), ("llama_index", "retrieve")])
-def test_a_retriever_of_another_library_speaks_to_nobody(user, library, call):
+def test_a_retriever_of_another_library_contacts_no_host(user, library, call):
     installed = {"langchain": "langchain_core", "llama_index": "llama_index"}[library]
     if importlib.util.find_spec(installed) is None:
         pytest.skip(f"{installed} is not installed")
@@ -95,8 +95,8 @@ def test_a_retriever_of_another_library_speaks_to_nobody(user, library, call):
 
 
 @needs_strace
-def test_the_watch_sees_who_is_addressed(user):
-    """In a network namespace of its own, from which nothing leaves the machine."""
+def test_the_observation_finds_the_address_of_a_connection(user):
+    """Runs in a network namespace of its own, so that nothing leaves the machine."""
     alone = ["unshare", "--map-root-user", "--net"]
     if subprocess.run([*alone, "true"], capture_output=True, check=False).returncode:
         pytest.skip("network namespaces cannot be made here")

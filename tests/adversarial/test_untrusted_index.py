@@ -1,4 +1,4 @@
-"""An index from elsewhere is data: it chooses neither the model nor what is read, and nothing is fetched for it."""
+"""An index from elsewhere does not choose the model or the files to read, and nothing is downloaded for it."""
 
 import json
 import multiprocessing
@@ -28,7 +28,7 @@ from indexer.settings import Options
 
 @pytest.fixture(autouse=True)
 def config(tmp_path, monkeypatch):
-    """An empty configuration, for this process and those that it starts."""
+    """An empty configuration folder for this process and its children."""
     monkeypatch.setenv("XDG_CONFIG_HOME", str(tmp_path / "config"))
     monkeypatch.setenv("APPDATA", str(tmp_path / "config"))
     return tmp_path / "config" / "cdesearch" / "trusted.json"
@@ -75,12 +75,12 @@ def plain(ready_plain, tmp_path):
 
 @pytest.fixture
 def other(ready_other, tmp_path):
-    """An index of another model, as it comes from elsewhere: nobody has confirmed it here."""
+    """An index of another model, which nobody has confirmed on this computer."""
     return shutil.copytree(ready_other, tmp_path / "docs", symlinks=True)
 
 
 def edit(docs, **values):
-    """Change the manifest as somebody would who hides it: with checksums that fit."""
+    """Change the manifest and update the checksums, as an attacker would."""
     generation = Index.open(docs).generation
     file = generation / "manifest.json"
     file.write_text(json.dumps(json.loads(file.read_text()) | values))
@@ -89,12 +89,12 @@ def edit(docs, **values):
 
 @pytest.fixture
 def hub():
-    """A server that counts what it is asked for, in the place of huggingface.co."""
-    asked = []
+    """A server in place of huggingface.co that records the requests."""
+    requests = []
 
     class Handler(BaseHTTPRequestHandler):
         def do_GET(self):
-            asked.append(self.path)
+            requests.append(self.path)
             self.send_error(404)
 
         def do_HEAD(self):
@@ -105,7 +105,7 @@ def hub():
 
     server = HTTPServer(("127.0.0.1", 0), Handler)
     threading.Thread(target=server.serve_forever, daemon=True).start()
-    yield f"http://127.0.0.1:{server.server_port}", asked
+    yield f"http://127.0.0.1:{server.server_port}", requests
     server.shutdown()
     server.server_close()
 
@@ -114,7 +114,7 @@ def hub():
 
 
 def test_a_query_never_asks_the_network_for_the_model_of_an_index(plain, hub, tmp_path):
-    url, asked = hub
+    url, requests = hub
     place = {"HF_ENDPOINT": url, "HF_HOME": str(tmp_path / "cache")}
     edit(plain, model="evil/model")
     unnamed, named, _, _, trusted, updated = cdesearch_several(
@@ -132,9 +132,9 @@ def test_a_query_never_asks_the_network_for_the_model_of_an_index(plain, hub, tm
     assert "cdesearch index PATH --model evil/model" in named.stderr
     for run in (trusted, updated):
         assert "a query never downloads a model" in run.stderr
-    assert not asked
+    assert not requests
     cdesearch("index", ".", "--model", "evil/model", cwd=plain, code=2, **place)
-    assert asked, "the server would have been seen"
+    assert requests, "the server is reachable"
 
 
 def test_a_query_by_words_needs_no_model_and_no_confirmation(other):
@@ -149,9 +149,9 @@ def test_another_model_is_confirmed_for_one_call_by_naming_it(other, tiny_checkp
     assert not config.exists()
 
 
-def test_trust_shows_what_is_asked_for_and_records_exactly_that(other, tiny_checkpoint, config):
-    said = cdesearch_process("trust", "--yes", cwd=other).stdout
-    assert str(tiny_checkpoint) in said and str(config) in said
+def test_trust_shows_the_request_and_records_exactly_that(other, tiny_checkpoint, config):
+    output = cdesearch_process("trust", "--yes", cwd=other).stdout
+    assert str(tiny_checkpoint) in output and str(config) in output
     entry = {"model": str(tiny_checkpoint), "folders": []}
     assert json.loads(config.read_text()) == {str(other / ".cdesearch"): entry}
     assert package.open(other).search("cat")
@@ -160,7 +160,7 @@ def test_trust_shows_what_is_asked_for_and_records_exactly_that(other, tiny_chec
         package.open(other).search("cat")
 
 
-def test_an_index_that_is_moved_has_to_be_confirmed_again(other, tmp_path):
+def test_an_index_that_was_moved_must_be_confirmed_again(other, tmp_path):
     cdesearch("trust", "--yes", cwd=other)
     other.rename(tmp_path / "moved")
     with pytest.raises(IndexUntrustedError, match="for an index at this path"):
@@ -194,7 +194,7 @@ def test_a_folder_in_the_working_directory_does_not_stand_in_for_an_id(plain, ti
         package.open(plain).search("cat")
 
 
-# What is read.
+# The folders that are read.
 
 
 def test_an_index_of_its_own_parent_and_the_model_that_ships_asks_for_nothing(plain, config):
@@ -208,8 +208,8 @@ def test_an_index_of_its_own_parent_and_the_model_that_ships_asks_for_nothing(pl
 def test_an_edited_root_reads_nothing(plain, secret, command):
     edit(plain, root=str(secret), sources=["."])
     before = picture(plain)
-    said = cdesearch_process(command, cwd=plain, code=2).stderr
-    assert f"asks for the content of {secret}" in said and "cdesearch trust" in said
+    output = cdesearch_process(command, cwd=plain, code=2).stderr
+    assert f"asks for the content of {secret}" in output and "cdesearch trust" in output
     after = picture(plain)
     assert {name for name in after if after[name] != before.get(name)} <= {
         str(plain / ".cdesearch" / name) for name in ("lock", "lock.holder")
@@ -234,7 +234,7 @@ def test_naming_one_folder_does_not_confirm_another(plain, secret):
     assert not build([], Options(index=plain), Silent()).changed
 
 
-def test_an_index_kept_elsewhere_on_its_users_word_goes_on(docs, tmp_path):
+def test_an_index_outside_its_documents_can_be_updated_by_its_user(docs, tmp_path):
     index = tmp_path / "indexes" / "docs"
     build([docs], Options(index=index), Silent())
     assert read_status(Index(index))["new_files"] == 0
@@ -245,7 +245,7 @@ def test_an_index_kept_elsewhere_on_its_users_word_goes_on(docs, tmp_path):
         build([], Options(index=index), Silent())
 
 
-def test_where_nothing_can_be_confirmed_for_later_the_run_says_so_and_goes_on(docs, tmp_path, monkeypatch):
+def test_if_a_confirmation_cannot_be_stored_the_run_warns_and_continues(docs, tmp_path, monkeypatch):
     (tmp_path / "file").write_text("")
     monkeypatch.setenv("XDG_CONFIG_HOME", str(tmp_path / "file"))
     report = build([docs], Options(index=tmp_path / "indexes" / "docs"), Silent())
@@ -253,7 +253,7 @@ def test_where_nothing_can_be_confirmed_for_later_the_run_says_so_and_goes_on(do
 
 
 @pytest.mark.parametrize("text", ["{", "[]", '{"x": 7}', '{"x": {"model": 7, "folders": []}}', "[" * 100_000])
-def test_a_broken_list_of_confirmations_confirms_nothing_and_stays(other, config, text):
+def test_a_broken_list_of_confirmations_confirms_nothing_and_is_kept(other, config, text):
     config.parent.mkdir(parents=True)
     config.write_text(text)
     with pytest.raises(CdesearchError, match=r"trusted\.json cannot be read"):
@@ -270,21 +270,21 @@ def test_the_list_of_confirmations_may_itself_be_a_link(other, config, tmp_path)
     assert config.is_symlink() and package.open(other).search("cat")
 
 
-def test_a_name_with_escapes_does_not_steer_the_terminal(plain):
+def test_a_name_with_escapes_does_not_control_the_terminal(plain):
     edit(plain, model="/x\x1b]0;owned\x07")
     for command in (["query", "cat"], ["trust"]):
         run = cdesearch(*command, cwd=plain, code=2 if command[0] == "query" else 0)
         assert "\x1b" not in run.stdout + run.stderr and "\\x1b" in run.stdout + run.stderr
 
 
-# What the small files may hold.
+# The contents of the small files.
 
 
 @pytest.mark.parametrize(
     "text",
     ["../../secret", "/etc", "", "\n", ".", "..", "0123456789AB", "0123456789abc", "0123456789ab\nx", "x" * 999_999],
 )
-def test_current_names_a_generation_and_nothing_else(plain, secret, text):
+def test_current_may_only_name_a_generation(plain, secret, text):
     shutil.copytree(Index.open(plain).generation, secret / "generation")
     (plain / ".cdesearch" / "CURRENT").write_text(text)
     with pytest.raises(IndexDamagedError, match="CURRENT"):
@@ -326,7 +326,7 @@ def test_current_names_a_generation_and_nothing_else(plain, secret, text):
         {"model": ["x"]},
     ],
 )
-def test_a_manifest_with_a_value_that_cannot_be_is_damaged(plain, values):
+def test_a_manifest_with_an_impossible_value_is_damaged(plain, values):
     edit(plain, **values)
     with pytest.raises(IndexDamagedError, match=r"manifest\.json cannot be read"):
         Index.open(plain)
@@ -402,7 +402,7 @@ def test_tables_of_another_dimension_are_damaged(plain, other_dimension=16):
             package.open(plain).search("cat", mode=mode)
 
 
-def test_the_configuration_of_windows_is_used_there(monkeypatch, tmp_path):
+def test_windows_has_its_own_configuration_folder(monkeypatch, tmp_path):
     monkeypatch.setattr("sys.platform", "win32")
     monkeypatch.setenv("APPDATA", str(tmp_path / "roaming"))
     assert trust_file() == Path(tmp_path, "roaming", "cdesearch", "trusted.json")
@@ -410,8 +410,8 @@ def test_the_configuration_of_windows_is_used_there(monkeypatch, tmp_path):
 
 
 @pytest.mark.parametrize("address", ["s3://evil-bucket", "/another/folder/", "az://evil-container", "file:///etc/"])
-def test_a_table_whose_data_lies_elsewhere_is_refused_before_lance_opens_it(plain, tmp_path, address):
-    """Lance's shallow clones: without the check, LanceDB asks for the host of the bucket."""
+def test_a_table_with_data_outside_the_index_is_refused_before_lance_opens_it(plain, tmp_path, address):
+    """A shallow clone of Lance: without the check, LanceDB looks up the host of the bucket."""
     import lancedb
 
     tables = Index.open(plain).generation / "tables"
@@ -439,7 +439,7 @@ def test_a_manifest_of_lance_that_is_cut_is_damaged(plain, cut):
         package.open(plain).search("cat", mode="text")
 
 
-def test_a_table_that_is_none_of_ours_is_refused(plain):
+def test_an_unknown_table_is_refused(plain):
     (Index.open(plain).generation / "tables" / "__manifest.lance").mkdir()
     with pytest.raises(IndexUntrustedError, match="not a table of an index"):
         Index.open(plain)
@@ -450,7 +450,7 @@ def confirm_some(place, first):
         confirm(place / str(number), TrustRequest("/some/model"))
 
 
-def test_nothing_is_lost_where_several_processes_confirm_at_once(tmp_path):
+def test_nothing_is_lost_if_several_processes_confirm_at_once(tmp_path):
     processes = [
         multiprocessing.get_context("spawn").Process(target=confirm_some, args=(tmp_path, first))
         for first in range(0, 60, 10)

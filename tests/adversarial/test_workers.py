@@ -1,4 +1,4 @@
-"""Files that hang, crash or bloat the process that reads them cost themselves and nothing else."""
+"""A file that makes its worker hang, crash or use too much memory is skipped, and all others are read."""
 
 import json
 import os
@@ -24,7 +24,7 @@ from indexer.workers.pool import Pool, ReadChunks
 
 HOSTILE = (sys.executable, "-P", str(Path(__file__).with_name("hostile_worker.py")))
 LIMITS = Limits(seconds=4, memory_bytes=600_000_000)
-only_linux = pytest.mark.skipif(sys.platform != "linux", reason="only Linux bounds memory and ends orphans")
+only_linux = pytest.mark.skipif(sys.platform != "linux", reason="only Linux limits memory and ends orphans")
 
 
 @pytest.fixture
@@ -56,7 +56,7 @@ def test_a_bad_file_is_skipped_with_its_reason_and_all_others_are_read(tmp_path,
 
 
 @only_linux
-def test_a_file_that_eats_memory_is_skipped_with_its_reason(tmp_path, hostile, tiny_tokenizer):
+def test_a_file_that_takes_too_much_memory_is_skipped_with_its_reason(tmp_path, hostile, tiny_tokenizer):
     limits = Limits(memory_bytes=600_000_000)
     reasons, _ = outcomes(sources_of(tmp_path, ["EAT", "the dog"]), tiny_tokenizer, 1, limits)
     assert reasons == {"000.txt": "could not be read: needs more than 0.6 GB of memory", "001.txt": None}
@@ -79,7 +79,7 @@ def test_the_index_is_whole_and_a_file_that_kills_its_worker_is_tried_once(tmp_p
 
 
 def children():
-    """Processes of this one, by /proc."""
+    """The child processes of this one, from /proc."""
     found = []
     for folder in Path("/proc").iterdir():
         if folder.name.isdigit():
@@ -160,10 +160,10 @@ def test_ctrl_c_while_files_are_read_is_quiet_and_ends_the_workers(tmp_path, tin
         str(tiny_checkpoint),
     ]
     run = subprocess.Popen(command, stderr=subprocess.PIPE, text=True, start_new_session=True)
-    said = run.stderr.readline()
-    while "Reading" not in said:
-        assert said, "it ended before it read"
-        said = run.stderr.readline()
+    line = run.stderr.readline()
+    while "Reading" not in line:
+        assert line, "it ended before it read"
+        line = run.stderr.readline()
     os.killpg(run.pid, signal.SIGINT)
     _, errors = run.communicate(timeout=60)
     assert run.returncode == 130

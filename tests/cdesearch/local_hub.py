@@ -1,4 +1,4 @@
-"""As much of huggingface.co as huggingface_hub asks for when it fetches a model, on this machine."""
+"""The part of huggingface.co that huggingface_hub needs to download a model, on this machine."""
 
 import hashlib
 import json
@@ -13,7 +13,7 @@ COMMIT = "0123456789abcdef0123456789abcdef01234567"
 
 @contextmanager
 def serving(models: dict[str, Path], corrupt: bool = False) -> Iterator[str]:
-    """The address at which folders are served as models of these names; `corrupt`: weights arrive with a wrong byte."""
+    """The address that serves folders as models of these names. With `corrupt`, weights have a wrong byte."""
     server = ThreadingHTTPServer(("127.0.0.1", 0), _handler(models, corrupt))
     threading.Thread(target=server.serve_forever, daemon=True).start()
     try:

@@ -1,7 +1,7 @@
-"""The released checkpoints' two stages once more, in plain numpy and double precision: one text at a time, no padding.
+"""A second implementation of the released checkpoints in plain numpy and double precision, one text at a time.
 
-Written from the facts alone, so that it and the torch code agree only where both are right. Names of tensors and
-fields are the published ones; `config` and `backbone` hold all the fields that are read here.
+It was written from the published facts, not from the torch code, so that both agree only if both are right. Names of
+tensors and fields are the published ones; `config` and `backbone` contain all fields that are read here.
 """
 
 from math import erf
@@ -54,7 +54,7 @@ def second_stage(config, state, backbone, variant, ids, context):
 
 
 def instruction_length(config, variant, ids):
-    """How many tokens the pool leaves out: up to and with the first colon that is not the first token."""
+    """How many tokens pooling leaves out: those up to the first colon that is not the first token."""
     if not config.get("pool_ignore_instruction_tokens"):
         return 0
     colons = [place for place, token in enumerate(ids) if place > 0 and token == (27 if variant == "v2" else 1024)]
@@ -67,7 +67,7 @@ def nomic_embed(state, prefix, ids):
 
 
 def nomic_positions(variant, places, is_rotated, backbone):
-    """(heads, T): the place of a row, or with the hub's code the number of the head; 0 is no rotation."""
+    """(heads, T) the position of a row, or with the hub's code the number of the head; 0 is no rotation."""
     heads = np.arange(backbone["n_head"])[:, None]
     by_row = heads * np.ones(len(places)) if variant == "v1_hub_remote_code" else places + 0 * heads
     return np.where(is_rotated, by_row, 0)

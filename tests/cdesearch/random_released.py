@@ -112,7 +112,7 @@ def random_state(variant, seed=0, backbone=None):
     return state
 
 
-SMALL = {  # as deep as their config says, and 64 wide: so the weights tell the rest
+SMALL = {  # as deep as their config says, and 64 wide; other numbers follow from the weights
     "v1": {**NOMIC, "n_embd": 64, "n_head": 1, "n_layer": 2},
     "v2": {**MODERN, "hidden_size": 64, "num_attention_heads": 1, "num_hidden_layers": 3, "local_attention": 128},
 }

@@ -13,7 +13,7 @@ def test_build_takes_the_options_of_the_command(tmp_path, tiny_checkpoint):
     assert index.is_dir() and not (tmp_path / "docs" / ".cdesearch").exists()
     hits = built.search("cat", mode="text")
     assert [(hit.chunk.document_id, hit.chunk.record) for hit in hits] == [("a.csv#pets", "7")]
-    assert built.search("cat"), "the model that was named answers too"
+    assert built.search("cat"), "the named model answers queries too"
     again = cdesearch.build(tmp_path / "docs", index=index, model=tiny_checkpoint, text_column="book", rebuild=True)
     assert again.search("pets", mode="text") and not again.search("cat", mode="text")
 

@@ -73,7 +73,7 @@ def test_a_narrow_terminal_wraps_cells_between_words(capsys, monkeypatch):
     lines = capsys.readouterr().out.splitlines()
     assert max(map(len, lines)) <= 40 and lines[0].startswith("model fingerprint  4a7d")
     assert lines[1].startswith(" " * 19) and lines[1].strip() and lines[2].startswith("drift ")
-    print_text("`cdesearch index DOCS --model NAME` uses one, and fetches it where it is not here.")
+    print_text("`cdesearch index DOCS --model NAME` uses one, and fetches it if it is not here.")
     lines = capsys.readouterr().out.splitlines()
     assert max(map(len, lines)) <= 40 and lines[0].endswith("uses")
     print_rows([("to fetch", "jxm/cde-small-v2", "CDE on ModernBERT, 306M parameters", " 1.2 GB")])

@@ -1,4 +1,4 @@
-"""What the tests of builds write, and what an index holds of it."""
+"""The documents that tests of builds write, and the contents of the resulting index."""
 
 import numpy as np
 

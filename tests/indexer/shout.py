@@ -1,4 +1,4 @@
-"""A format as a newcomer adds one: a class, and an entry in the registry. Run as a script, a worker that reads it."""
+"""A format that a newcomer adds: a class and an entry in the registry. Run as a script, it is a worker that has it."""
 
 from indexer.formats import registry
 from indexer.formats.encoding import decode

@@ -60,7 +60,7 @@ def test_an_update_touches_only_what_changed(docs, run):
     assert after.manifest.context_fingerprint == fingerprint
     paths = set(after.chunks.to_arrow()["path"].to_pylist())
     assert {"new.md", "renamed.md"} <= paths and not {"00.md", "01.md"} & paths
-    assert before.chunks.count_rows() == n_chunks, "the generation that a reader has open stays whole"
+    assert before.chunks.count_rows() == n_chunks, "a generation that a reader has open is not changed"
 
 
 def long_text(words):

@@ -50,7 +50,7 @@ def test_ctrl_c_keeps_what_is_embedded_and_the_next_run_continues(docs, run, mon
 
 
 class Stopped(Silent):
-    """Stops a run, as Ctrl-C does, where it begins to embed chunks; keeps how much the stages before had to do."""
+    """Stops a run like Ctrl-C when it begins to embed chunks; records the totals of the stages before."""
 
     def __init__(self):
         self.totals = {}
@@ -99,7 +99,7 @@ def test_a_build_stopped_while_it_writes_continues_with_the_same_whitening(docs,
         np.testing.assert_allclose(vector, one[chunk], atol=1e-5)
 
 
-def test_two_builds_at_once(docs, run):
+def test_a_second_build_at_the_same_time_is_refused(docs, run):
     with locked(docs / ".cdesearch", wait=False), pytest.raises(IndexBusyError, match=f"process {os.getpid()}"):
         run()
 
@@ -110,7 +110,7 @@ def editions(index):
 
 
 class Paused(Silent):
-    """Stops a run where a stage begins, until somebody has read the index meanwhile."""
+    """Pauses a run at the beginning of each stage until the index has been read."""
 
     def __init__(self):
         self.stages, self.read = queue.SimpleQueue(), threading.Semaphore(0)
@@ -121,7 +121,7 @@ class Paused(Silent):
         return super().stage(name, total)
 
 
-def test_queries_during_an_update_see_the_old_or_the_new_whole(docs, run, tiny_checkpoint):
+def test_queries_during_an_update_see_the_old_index_or_the_new_one(docs, run, tiny_checkpoint):
     for file in docs.iterdir():
         file.write_text("edition one " + file.read_text())
     run()

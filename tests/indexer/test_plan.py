@@ -1,4 +1,4 @@
-"""Which files count as changed, beside an index that a real build has made."""
+"""Which files count as changed, compared with an index that a real build has made."""
 
 import json
 import os
@@ -19,7 +19,7 @@ from indexer.plan import STAMP_NS, count_changes, make_plan
 from indexer.settings import Options
 
 SECOND = 10**9
-BUILT = 10**9  # seconds; a number that is exact in nanoseconds as a float too
+BUILT = 10**9  # seconds; in nanoseconds it is still exact as a float
 TEXTS = {"a.md": "the cat", "b.md": "the dog", "c.md": "the moon"}
 RECORDS = [{"id": "one", "text": "the river"}, {"id": "two", "text": "the stone"}]
 
@@ -47,7 +47,7 @@ def base(indexed):
 
 @pytest.fixture
 def remembering(indexed, tmp_path):
-    """Makes a copy of the index that knows of one more file."""
+    """Makes a copy of the index that lists one more file."""
 
     def copy(record):
         shutil.copytree(indexed / FOLDER, tmp_path / FOLDER)
@@ -83,7 +83,7 @@ def without_time(records):
     )
 
 
-def test_what_was_left_out_is_remembered_with_its_reason():
+def test_files_that_were_left_out_are_recorded_with_the_reason():
     plan = plan_of([Ignored("y/", "*.png"), Skipped("x", "why")], None)
     assert plan.files == {"y/": FileRecord("y/", "ignored", "*.png"), "x": FileRecord("x", "skipped", "why")}
     assert [*plan.files] == ["y/", "x"] and plan.skipped == (Skipped("x", "why"),)
@@ -91,7 +91,7 @@ def test_what_was_left_out_is_remembered_with_its_reason():
     assert plan.counts == {"indexed": 0, "ignored": 1, "skipped": 1}
 
 
-def test_a_file_that_is_to_be_read_counts_as_skipped_until_then():
+def test_a_file_counts_as_skipped_until_it_is_read():
     plan = plan_of([Source(Path("/nowhere"), "a.md", 7, 5)], None)
     assert plan.files == {"a.md": FileRecord("a.md", "skipped", "not read yet", 7, 5)}
 
@@ -104,7 +104,7 @@ def test_without_a_base_everything_is_to_be_read(indexed):
     assert plan.files["x"] == FileRecord("x", "skipped", "why")
 
 
-def test_where_nothing_has_changed_every_record_is_kept_and_no_file_is_read(indexed, base):
+def test_if_nothing_has_changed_every_record_is_kept_and_no_file_is_read(indexed, base):
     gone = [replace(source, file=Path("/nowhere")) for source in sources_of(indexed)]
     plan = plan_of(gone, base)
     assert (plan.to_read, plan.gone) == ([], set())
@@ -118,7 +118,7 @@ def test_a_skipped_file_does_not_change_the_plan_of_the_others(indexed, base):
     found = sources_of(indexed)
     plan = plan_of([found[0], Skipped("x", "why"), *found[1:]], base)
     assert plan.skipped == (Skipped("x", "why"),) and len(plan.kept) == 5 and (plan.to_read, plan.gone) == ([], set())
-    assert plan.has_news and not plan.is_empty, "that x was seen is worth remembering"
+    assert plan.has_news and not plan.is_empty, "the new file must be recorded"
 
 
 def test_a_new_file_is_read_and_a_deleted_one_is_gone(indexed, base, tmp_path):
@@ -134,7 +134,7 @@ def test_a_new_file_is_read_and_a_deleted_one_is_gone(indexed, base, tmp_path):
 @pytest.mark.parametrize(
     ("text", "changed"), [("the cow", True), ("the cat", False), ("the cats", True), ("the ca", True)]
 )
-def test_a_file_with_another_time_is_changed_where_its_contents_are(indexed, base, tmp_path, text, changed):
+def test_a_file_with_another_time_is_changed_if_its_contents_are(indexed, base, tmp_path, text, changed):
     file = tmp_path / "a.md"
     file.write_text(text)
     os.utime(file, ns=(BUILT * SECOND + 5, BUILT * SECOND + 5))
@@ -147,7 +147,7 @@ def test_a_file_with_another_time_is_changed_where_its_contents_are(indexed, bas
 
 @pytest.mark.parametrize(("later", "read"), [(-1, True), (0, True), (1, False)])
 def test_a_file_written_within_the_resolution_of_time_stamps_before_the_build_is_read_again(indexed, base, later, read):
-    """It may have been written once more, of the same size, in the same tick of the clock."""
+    """It may have been written again with the same size in the same tick of the clock."""
     base.manifest = replace(base.manifest, updated=float(BUILT + STAMP_NS // SECOND + later))
     plan = plan_of([replace(source, file=Path("/nowhere")) for source in sources_of(indexed)], base)
     assert bool(plan.to_read) == read == (len(plan.kept) == 0)
@@ -166,10 +166,10 @@ def test_a_file_that_was_replaced_by_a_link_is_not_compared_through_it(indexed, 
     link.symlink_to(indexed / "a.md")
     item = replace(source_of(link), mtime_ns=BUILT * SECOND + 5, top=tmp_path if in_top else None)
     plan = plan_of([item, *sources_of(indexed)[1:]], base)
-    assert plan.to_read == ([item] if in_top else []), "a file that is named itself may be a link"
+    assert plan.to_read == ([item] if in_top else []), "a file that the user names may be a link"
 
 
-def test_all_that_has_changed_or_gone_is_named_whatever_comes_after_it(indexed, base):
+def test_every_changed_or_deleted_file_is_named(indexed, base):
     first, _second, *rest = sources_of(indexed)
     plan = plan_of([replace(first, size=first.size + 1), *rest, Source(Path("/nowhere"), "z.md", 1, 1)], base)
     assert plan.gone == {"a.md", "b.md"} and [source.path for source in plan.to_read] == ["a.md", "z.md"]
@@ -185,7 +185,7 @@ def test_all_that_has_changed_or_gone_is_named_whatever_comes_after_it(indexed, 
         ("ignored", None, None, True),
     ],
 )
-def test_a_file_that_could_not_be_read_is_tried_again_by_another_version_or_where_it_was_never_opened(
+def test_a_file_that_could_not_be_read_is_tried_again_by_another_version_or_if_it_was_never_opened(
     indexed, remembering, outcome, file_hash, version, read
 ):
     record = FileRecord("s.md", outcome, "why", 5, BUILT * SECOND, file_hash)
@@ -197,7 +197,7 @@ def test_a_file_that_could_not_be_read_is_tried_again_by_another_version_or_wher
     assert plan.files["s.md"] == (
         replace(record, outcome="skipped", reason="not read yet", file_hash=None) if read else record
     )
-    assert plan.gone == set() and len(plan.kept) == 5, "it had no documents, and the others are as they were"
+    assert plan.gone == set() and len(plan.kept) == 5, "it had no documents, and the others have not changed"
 
 
 def test_everything_can_be_read_again(indexed, base, tmp_path):
@@ -215,7 +215,7 @@ def test_changes_are_counted(indexed, tmp_path, tiny_checkpoint):
         (docs / name).write_text(f"the {name}")
     (docs / "broken.pdf").write_bytes(b"no pdf")
     build([docs], Options(model=tiny_checkpoint), Silent())
-    assert count_changes(Index.open(docs)) == {"new": 0, "modified": 0, "deleted": 0}, "broken.pdf is known as such"
+    assert count_changes(Index.open(docs)) == {"new": 0, "modified": 0, "deleted": 0}, "broken.pdf is recorded"
     (docs / "edited.md").write_text("another text")
     (docs / "deleted.md").unlink()
     (docs / "deleted too.md").unlink()
@@ -225,10 +225,10 @@ def test_changes_are_counted(indexed, tmp_path, tiny_checkpoint):
 
 
 @pytest.mark.parametrize(("size", "time", "modified"), [(6, 0, 0), (7, 0, 1), (6, 1, 1), (7, 1, 1)])
-def test_a_file_that_will_be_tried_again_counts_as_modified_only_where_it_looks_different(
+def test_a_file_that_will_be_tried_again_counts_as_modified_only_if_size_or_time_differ(
     indexed, remembering, size, time, modified
 ):
-    """It was never opened, so there is no hash to compare; a file that is left as it was is no change of the folder."""
+    """It was never opened, so there is no hash to compare. A file of the same size and time is not a change."""
     index = remembering(FileRecord("bad.md", "skipped", "why", size, (BUILT - time) * SECOND))
     bad = index.root / "bad.md"
     bad.write_bytes(b"ab\0cd!")

@@ -20,7 +20,7 @@ VARIANTS = {
     "one_softmax": replace(TINY, context_attention="one_softmax"),
     "log_gates": replace(TINY, context_attention="one_softmax", log_gates=True),
     "joint": replace(TINY, context_attention="joint"),
-}  # every way to read a context
+}  # all kinds of context attention
 
 
 def make_batch(n=12, n_null=1):

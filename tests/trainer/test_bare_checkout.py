@@ -1,4 +1,4 @@
-"""`python -m trainer` where nothing but torch, numpy, tokenizers and safetensors is installed."""
+"""`python -m trainer` with only torch, numpy, tokenizers and safetensors installed."""
 
 import json
 import os
@@ -24,7 +24,7 @@ ABSENT = (
     " numba onnx onnxruntime pandas pyarrow pydantic pypdfium2 rich scipy selectolax semantic_text_splitter"
     " sentence_transformers sklearn Stemmer tensorboard transformers tree_sitter_language_pack typer"
 )
-# Finders that know nothing of what is absent: `import` fails and `find_spec` returns None, as on a bare machine.
+# These finders hide the absent libraries: `import` fails and `find_spec` returns None, as on a bare machine.
 WITHOUT = """
 import sys
 absent, finders = set(sys.argv.pop(1).split()), list(sys.meta_path)
@@ -99,7 +99,7 @@ def test_three_steps_in_two_slots_need_torch_alone(recipe_file):
     assert (out / "checkpoint" / "model.safetensors").exists() and not (out / "checkpoint" / "onnx").exists()
 
 
-def test_what_cannot_be_replaced_is_named_in_one_line(recipe_file):
+def test_a_library_without_replacement_is_named_in_one_line(recipe_file):
     recipe_file.with_name("pairs.parquet").write_bytes(b"")
     done = train_bare(recipe_file, f'--set=data.pairs=["{recipe_file.parent}/pairs.parquet"]')
     assert done.returncode == 2
@@ -108,7 +108,7 @@ def test_what_cannot_be_replaced_is_named_in_one_line(recipe_file):
 
 
 class AfterOneStep(TimeLimit):
-    """A slot that is over as soon as one more step is logged."""
+    """A slot that ends as soon as one more step is logged."""
 
     def __init__(self, out):
         self._out, self._before = out, self._n_steps(out)

@@ -28,7 +28,7 @@ class Outer:
     pairs: dict[str, tuple[str, str]] = field(default_factory=dict)
 
 
-def test_values_become_what_the_annotations_say_and_survive_json():
+def test_values_have_the_annotated_types_and_survive_json():
     values = {"inner": {"path": "x/y", "ratio": 2}, "count": 3, "kind": "b", "names": ["n"], "pairs": {"d": ["q", ""]}}
     parsed = parse(Outer, values)
     assert parsed == Outer(
@@ -69,12 +69,12 @@ def test_a_value_that_does_not_fit_is_named(change, message):
         ({"run": {}}, "run.out: field required"),
         ({"run": {"out": "o"}, "batches": {"size": "many"}}, "batches.size: input should be a valid integer"),
         ({"learning": {"precision": "fp8"}}, "learning.precision: input should be 'fp32' or 'bf16'"),
-        ({"model": {"strat": "s"}}, "there is no model.strat, did you mean start"),  # before the key that it hides
+        ({"model": {"strat": "s"}}, "there is no model.strat, did you mean start"),  # reported first
         ({"model": 1}, "model: input should be a table"),
         ({"modell": {}}, "there is no modell, did you mean model"),
     ],
 )
-def test_a_recipe_that_does_not_fit_is_refused_in_one_line(change, message):
+def test_an_invalid_recipe_is_refused_in_one_line(change, message):
     with pytest.raises(InputError) as raised:
         check_recipe(RECIPE | change, Path("r.toml"))
     assert str(raised.value) == f"r.toml: {message}. See trainer/recipe.py for every key."

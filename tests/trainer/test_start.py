@@ -50,6 +50,6 @@ def test_a_start_of_fewer_layers_has_the_first_ones(bert):
         ({"model_type": "modernbert"}, "from BERT alone"),
     ],
 )
-def test_a_config_that_is_not_computed_is_refused_as_a_start(bert, tmp_path, changes, named):
+def test_a_start_with_an_unsupported_config_is_refused(bert, tmp_path, changes, named):
     with pytest.raises(ModelError, match=named):
         start_model(with_config(bert, tmp_path / "other", **changes))

@@ -127,7 +127,7 @@ def test_a_new_null_vector_starts_at_the_mean_first_stage_vector_of_the_training
     assert torch.equal(trained, load_checkpoint(tiny_checkpoint).second_stage.null)
 
 
-def test_gates_open_from_zero_within_a_few_steps(recipe_file, tmp_path, closed_checkpoint):
+def test_gates_change_from_zero_within_a_few_steps(recipe_file, tmp_path, closed_checkpoint):
     changes = {"run.out": str(tmp_path / "out"), "learning.steps": "15", "model.start": str(closed_checkpoint)}
     before, recipe = load_checkpoint(closed_checkpoint), load_recipe(recipe_file, changes)
     assert before.second_stage.gates_are_zero
@@ -138,7 +138,7 @@ def test_gates_open_from_zero_within_a_few_steps(recipe_file, tmp_path, closed_c
     assert norms["gates"] > 0 and norms.keys() == {"backbone", "context", "gates", "head"}
 
 
-def test_killed_and_resumed_it_ends_like_undisturbed(recipe_file, tmp_path):
+def test_a_run_that_was_killed_and_resumed_ends_like_an_undisturbed_one(recipe_file, tmp_path):
     changes = {"run.checkpoint_minutes": "0.0", "learning.epochs": "3", "model.dropout": "0.1"}
     whole = load_recipe(recipe_file, {**changes, "run.out": str(tmp_path / "whole")})
     train(whole, Silent())
@@ -172,7 +172,7 @@ def test_a_resumed_run_can_take_more_steps_but_not_fewer(recipe_file, tmp_path):
 
 
 def test_the_checkpoint_with_the_lowest_held_out_loss_is_kept(recipe_file, tmp_path):
-    """At this rate the model soon gets worse than it was."""
+    """At this learning rate the model soon gets worse."""
     changes = {"run.watch_every": "1", "learning.steps": "10", "learning.rate": "0.3", "learning.warmup": "2"}
     recipe = load_recipe(recipe_file, {**changes, "run.out": str(tmp_path / "out")})
     last = train(recipe, Silent())
@@ -189,7 +189,7 @@ def test_the_checkpoint_with_the_lowest_held_out_loss_is_kept(recipe_file, tmp_p
     assert abs(found - watched[best]) < 1e-3 < watched[10] - watched[best], (best, watched)
 
 
-def test_where_the_last_step_is_the_best_both_checkpoints_are_the_same(recipe_file, tmp_path):
+def test_if_the_last_step_is_the_best_both_checkpoints_are_the_same(recipe_file, tmp_path):
     recipe = load_recipe(recipe_file, {"run.out": str(tmp_path / "out"), "learning.steps": "0"})
     last = train(recipe, Silent())
     files = {file.relative_to(last): file.read_bytes() for file in last.rglob("*") if file.is_file()}
@@ -279,7 +279,7 @@ def test_a_resume_of_another_version_is_refused(recipe_file, tmp_path):
 
 
 def test_prepared_data_can_be_moved_to_another_machine(recipe_file, tmp_path, monkeypatch):
-    """There, paths and times of files are others, and so are the last bits of vectors that were computed again."""
+    """On another machine, paths and times of files differ, and so do the last bits of vectors computed again."""
 
     def batches_of(machine):
         changes = {"data.pairs": f'["{machine}/pairs.jsonl"]', "data.keep_out": f'["{machine}/beir"]'}
@@ -322,7 +322,7 @@ def test_a_start_in_one_softmax_has_a_small_weight_and_gates_that_learn(tmp_path
         torch.testing.assert_close(LEAST * gate.exp(), torch.full_like(gate, 0.01), rtol=1e-4, atol=0)
 
 
-def test_a_new_start_has_a_sink_where_its_recipe_reads_the_context(tmp_path, tiny_checkpoint):
+def test_a_new_start_has_a_sink_if_its_recipe_reads_the_context(tmp_path, tiny_checkpoint):
     bert = biencoder_folder(tmp_path / "bert")
     for changes, has_sink in (({}, True), ({"gated_attention": False}, False), ({"context_sink": False}, False)):
         model = starting_model(ModelChoice(start=bert, **changes))
@@ -385,7 +385,7 @@ def test_the_checkpoint_has_the_prefixes_that_the_model_was_trained_with(recipe_
     assert (encoder.config.query_prefix, encoder.config.document_prefix) == ("find the ", "dog ")
 
 
-def test_held_out_losses_tell_the_context_of_the_batch_from_a_disjoint_one(recipe_file, tmp_path):
+def test_held_out_losses_are_measured_with_the_context_of_the_batch_and_a_disjoint_one(recipe_file, tmp_path):
     changes = {"run.out": str(tmp_path / "out"), "learning.steps": "3", "batches.context": "cluster"}
     recipe = load_recipe(recipe_file, changes)
     train(recipe, Silent())
@@ -405,7 +405,7 @@ def test_held_out_losses_tell_the_context_of_the_batch_from_a_disjoint_one(recip
     assert disjoint["true"] != pytest.approx(same["true"], abs=1e-4)
 
 
-def test_a_loss_that_is_no_number_stops_the_run(recipe_file, tmp_path):
+def test_a_loss_that_is_not_a_number_stops_the_run(recipe_file, tmp_path):
     changes = {"run.out": str(tmp_path / "out"), "learning.temperature": "nan"}
     with pytest.raises(TrainingError, match="loss is nan"):
         train(load_recipe(recipe_file, changes), Silent())
@@ -456,7 +456,7 @@ def test_two_processes_train_like_one(recipe_file, tmp_path):
     assert (tmp_path / "two" / "checkpoint" / "onnx" / "second_stage.onnx").exists()
 
 
-def test_chunks_of_one_document_train_side_by_side(recipe_file, tmp_path):
+def test_chunks_of_one_document_are_trained_in_one_batch(recipe_file, tmp_path):
     random = np.random.default_rng(0)
     books = []
     for number in range(24):
@@ -476,7 +476,7 @@ def test_chunks_of_one_document_train_side_by_side(recipe_file, tmp_path):
     recipe = load_recipe(recipe_file, changes)
     model = starting_model(recipe.model)
     material = prepare_material(recipe, model, make_tokenizer(), Silent())
-    # Documents of five in a row, cut every 20: at most the first and the last of a batch are not whole.
+    # Documents of five chunks, divided into batches of 20: only the first and last of a batch may be incomplete.
     assert len(set(material.stream.batch(0).siblings.tolist())) <= 6
     train(recipe, Silent())
     log = read_log(recipe.run.out)

@@ -1,4 +1,4 @@
-"""Replacing a file so that a crash leaves either the old contents or the new."""
+"""Replace a file so that a crash leaves either the old contents or the new."""
 
 from pathlib import Path
 

@@ -1,4 +1,4 @@
-"""Folders in the format of BEIR: corpus.jsonl, queries.jsonl and qrels/test.tsv, checked before a number is printed."""
+"""Read folders in the format of BEIR: corpus.jsonl, queries.jsonl and qrels/test.tsv, with checks of every line."""
 
 import json
 from collections.abc import Mapping
@@ -8,7 +8,7 @@ from typing import Any
 
 from cdesearch.errors import SourceError
 
-STRAY_SHARE = 0.01  # how many of the judgements may name unknown ids
+STRAY_SHARE = 0.01  # the share of judgements that may name unknown ids
 COLUMNS = ["query-id", "corpus-id", "score"]
 
 Judgements = Mapping[str, Mapping[str, int]]  # query to document to grade
@@ -28,7 +28,7 @@ class BeirFolder:
 
 
 def read_beir(folder: Path) -> BeirFolder:
-    """Read and check a folder; raises SourceError that names the file and the line."""
+    """Read and check a folder; raises a SourceError that names the file and the line."""
     corpus, queries = read_texts(folder / "corpus.jsonl"), read_queries(folder)
     judged, n_stray, n_lines = _read_judgements(folder / "qrels" / "test.tsv", corpus, queries)
     return BeirFolder(

@@ -18,7 +18,7 @@ TRIES = 3
 
 @dataclass(frozen=True, slots=True)
 class Clusters:
-    """Which cluster each pair of a domain belongs to."""
+    """The cluster of each pair of a domain."""
 
     assignment: NDArray[np.int64]  # (N,) in 0..k-1
     centroids: Floats  # (k, p)
@@ -30,7 +30,8 @@ def cluster_pairs(
     """Spherical k-means over pairs, from unit vectors (N, d) of their queries and documents.
 
     Each pair gives two points, query + document and document + query concatenated, so that queries are compared with
-    the documents of other pairs, too. k = N / cluster_size, rounded up. `components`: reduce by SVD first.
+    the documents of other pairs, too. k is N / cluster_size, rounded up. With `components`, an SVD reduces the points
+    to so many dimensions first.
     """
     n = len(queries)
     k = max(1, -(-n // cluster_size))
@@ -66,8 +67,8 @@ def cluster_pairs(
 def kept_clusters(folder: Path, made_from: Iterable[str], make: Callable[[], Clusters]) -> Clusters:
     """The clusters that `make` returns, stored in `folder`, so that other runs need neither the time nor faiss.
 
-    `made_from` is everything that they depend on: texts, settings and the surrogate's fingerprint rather than vectors,
-    whose last bits differ between machines.
+    `made_from` is everything that the clusters depend on: texts, settings and the surrogate's fingerprint. Vectors are
+    not among it, because their last bits differ between machines.
     """
     digest = blake2b(digest_size=8)
     for text in made_from:
@@ -86,7 +87,7 @@ def kept_clusters(folder: Path, made_from: Iterable[str], make: Callable[[], Clu
 
 
 def cluster_documents(document_ids: Sequence[str], queries: Floats, documents: Floats) -> Clusters:
-    """One cluster for each long document, of the pairs (N,) of its chunks; from unit vectors (N, d).
+    """One cluster for each long document, with the pairs of its chunks; N pairs, unit vectors (N, d).
 
     The hardest negatives of a chunk are the other chunks of its document (in-sequence negatives: Conti et al. 2025,
     ConTEB).

@@ -1,7 +1,7 @@
-"""Context that is disjoint from its batch: similar documents of the same domain, as an index has them.
+"""Context that is disjoint from its batch: similar documents of the same domain, as in an index.
 
-Where the documents of a batch are its context, each query's own document stands in the context, which hardly ever
-happens in use, and a model can learn to look for it there.
+If the documents of a batch are its context, the context contains each query's own document. In an index that is rare,
+and a model could learn to find the document there.
 """
 
 from collections.abc import Sequence
@@ -21,7 +21,7 @@ class ContextDocuments:
     def __init__(self, domain: Domain, documents: Floats, clusters: Clusters) -> None:
         """`documents` (N, d) are the vectors of the domain's pairs, and `clusters` are those of the pairs."""
         self._domain = domain
-        # A document can belong to several pairs: the first of them stands for it.
+        # A document can belong to several pairs: the first of them represents it.
         self._digests, self._rows = np.unique(_digests(domain.column("document")), return_index=True)
         self._assignment = clusters.assignment[self._rows]
         k = len(clusters.centroids)

@@ -13,11 +13,11 @@ Mask = NDArray[np.bool_]
 def false_negatives(
     scores: Floats, queries: Sequence[str], documents: Sequence[str], eps: float, first: int = 0
 ) -> Mask:
-    """(R, D) True where document j must not count against query `first` + i.
+    """(R, D) mask, true if document j must not count against query `first` + i.
 
     `scores` (R, D) are those of the surrogate for R consecutive queries out of B; document i < B belongs to query i.
-    A document is masked where its score exceeds that of the query's own document by more than `eps` of it, where its
-    text equals that of the own document, and where it belongs to the same query. The own document is never masked.
+    A document is masked if its score exceeds that of the query's own document by more than `eps` times that score, if
+    its text equals that of the own document, or if it belongs to the same query. The own document is never masked.
     """
     row = np.arange(len(scores))
     mine = first + row

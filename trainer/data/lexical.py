@@ -13,14 +13,14 @@ from trainer.data.plain_bm25 import K1, WORD, B
 
 @dataclass(frozen=True, slots=True)
 class LexicalScores:
-    """What each word is worth in each of n texts: the idf of the whole domain times the saturated term frequency."""
+    """The weight of each word in each of n texts: the idf of the whole domain times the saturated term frequency."""
 
     vocabulary: Mapping[str, int]
     weights: csr_array  # (n, V)
 
     @classmethod
     def fit(cls, texts: Sequence[str]) -> "LexicalScores":
-        """Index all texts of a domain that a batch can hold."""
+        """Index all texts of a domain that a batch can contain."""
         import bm25s
 
         words = bm25s.tokenize(list(texts), token_pattern=WORD, stopwords=[], show_progress=False)
@@ -36,16 +36,16 @@ class LexicalScores:
         return int(self.weights.shape[0])
 
     def take(self, rows: NDArray[np.int64]) -> "LexicalScores":
-        """The scores of the texts at `rows` alone, with the idf of the whole domain."""
+        """The scores of only the texts at `rows`, with the idf of the whole domain."""
         return replace(self, weights=self.weights[rows])
 
     def scores(self, queries: Sequence[str]) -> Floats:
-        """(Q, n) BM25; a word counts once a query."""
+        """(Q, n) BM25 scores; a word that a query repeats counts once."""
         import bm25s
 
         words = bm25s.tokenize(list(queries), token_pattern=WORD, stopwords=[], show_progress=False)
         columns = np.array([self.vocabulary.get(word, -1) for word in words.vocab], np.int64)
-        found = [np.unique(columns[ids]) for ids in words.ids]  # sorted, so that a word that no text has comes first
+        found = [np.unique(columns[ids]) for ids in words.ids]  # sorted, so that a word in no text comes first
         found = [ids[np.searchsorted(ids, 0) :] for ids in found]
         starts = np.cumsum([0, *map(len, found)])
         indices = np.concatenate([*found, np.empty(0, np.int64)])

@@ -27,7 +27,7 @@ from trainer.recipe import Recipe
 from trainer.start import is_published, start_model
 
 WATCHED_BATCHES = 16
-OUT_OF_DOMAIN_TEXTS = 2000  # training documents that serve as another corpus
+OUT_OF_DOMAIN_TEXTS = 2000  # training documents that form the random context of an evaluation
 SPARSE_COMPONENTS = 128
 
 
@@ -120,9 +120,10 @@ def _stream(
 def _contexts(
     recipe: Recipe, parts: dict[str, tuple[Domain, Surrogate]], clusters: dict[str, Clusters]
 ) -> dict[str, ContextDocuments]:
-    """The documents that can be context, where the recipe wants it disjoint from the batch and the model reads it.
+    """The documents that can be context, if the recipe asks for a disjoint context and the model reads it.
 
-    Held-out batches have the documents of their domain's training part, for they are often all that it holds out.
+    Held-out batches use the documents of their domain's training part, because a domain often holds out no more than
+    one batch.
     """
     if recipe.batches.context == "batch" or not (recipe.model.contextual and recipe.model.gated_attention):
         return {}

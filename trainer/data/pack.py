@@ -24,11 +24,11 @@ class Packed:
 
 
 def pack(clusters: Mapping[str, Clusters], batch_size: int, order: Order, seed: int, epoch: int) -> list[Packed]:
-    """The batches of one epoch in random order; every epoch packs anew.
+    """The batches of one epoch in random order. Every epoch packs them again.
 
     The pairs of a domain are concatenated cluster by cluster, from a random start, and cut into batches. Large clusters
-    are split, and small ones share a batch with their neighbours, which are similar where `order` is `tour`. The N mod
-    batch_size pairs that remain are left out of this epoch; the random start makes them others in the next.
+    are split, and small ones share a batch with their neighbours, which are similar if `order` is `tour`. The N mod
+    batch_size pairs that remain are left out of this epoch. With the random start, they differ from epoch to epoch.
     """
     batches = []
     for number, (domain, found) in enumerate(sorted(clusters.items())):
@@ -51,7 +51,7 @@ def _row(found: Clusters, order: Order, random: np.random.Generator) -> Rows:
 
 
 def _tour(centroids: Floats, random: np.random.Generator) -> Rows:
-    """Greedy travelling salesman: from a random cluster, always to the nearest one that remains."""
+    """An order of the clusters: from a random one on, always the nearest that remains (greedy travelling salesman)."""
     k = len(centroids)
     current = int(random.integers(k))
     left = np.ones(k, bool)

@@ -1,4 +1,4 @@
-"""Pairs on disk, memory-mapped: the UTF-8 bytes of each column in one file, and where each text begins in another."""
+"""Pairs on disk, memory-mapped: the UTF-8 bytes of each column in one file, and the start of each text in another."""
 
 from array import array
 from collections.abc import Iterable, Sequence
@@ -10,8 +10,8 @@ from typing import Any, BinaryIO
 import numpy as np
 from numpy.typing import NDArray
 
-TEXTS = ("query", "document", "document_id")  # columns of one text a pair
-LISTS = ("negatives",)  # columns of any number of texts a pair
+TEXTS = ("query", "document", "document_id")  # columns with one text per pair
+LISTS = ("negatives",)  # columns with any number of texts per pair
 COLUMNS = (*TEXTS, *LISTS)
 
 Offsets = NDArray[np.int64]
@@ -19,7 +19,7 @@ Offsets = NDArray[np.int64]
 
 @dataclass(frozen=True, slots=True)
 class _Texts:
-    """m texts end to end."""
+    """m texts, stored end to end."""
 
     content: NDArray[np.uint8]
     starts: Offsets  # (m + 1,) in bytes
@@ -76,7 +76,7 @@ class PairWriter:
                 np.save(self._folder / f"{name}.first.npy", np.asarray(self._first[name], np.int64))
 
     def write(self, row: dict[str, Any]) -> None:
-        """Append one row; lone surrogates, which UTF-8 cannot hold, become question marks."""
+        """Append one row; lone surrogates, which UTF-8 cannot encode, become question marks."""
         for name in TEXTS:
             self._append(name, (row[name],))
         for name in LISTS:

@@ -1,4 +1,4 @@
-"""Pairs of query and document, one domain a file: read, cleaned of duplicates and leaks, and stored for memory-mapping.
+"""Pairs of query and document, one domain per file: read, cleaned of duplicates and leaks, stored for memory-mapping.
 
 read_pairs(file)  ->  Pair, Pair, ...
 prepare(files, folder, keep_out)  ->  Domain, Domain, ...
@@ -25,8 +25,8 @@ from trainer.data.random_stream import random_stream
 
 ROWS = 4096  # of a .parquet file, read at once
 SHINGLE = 13  # words
-RULES = 2  # the version of what is left out; another number makes stored pairs anew
-LEAK = 0.25  # share of a document's shingles in an evaluation corpus from which on it is a leak
+RULES = 2  # the version of the rules for leaving out pairs; a new one prepares stored pairs again
+LEAK = 0.25  # a document with this share of its shingles in an evaluation corpus is a leak
 
 
 @dataclass(frozen=True, slots=True)
@@ -59,7 +59,7 @@ class Domain:
         ]
 
     def shuffled(self, random: np.random.Generator) -> list[int]:
-        """All rows in random order, the chunks of a long document together, so that a part holds whole documents."""
+        """All rows in random order. Chunks of a long document stay together, so that a part has whole documents."""
         rows: list[int] = random.permutation(len(self)).tolist()
         ids = self.column("document_id")
         ranks: dict[str | int, int] = {}
@@ -73,7 +73,7 @@ class Domain:
         return replace(self, pairs=self.pairs.take(sorted(drawn)))
 
     def column(self, name: str) -> list[str]:
-        """All queries, documents or document ids."""
+        """The column `name`: all queries, documents or document ids."""
         return self.pairs.column(name)
 
     def negatives(self) -> list[list[str]]:
@@ -82,7 +82,7 @@ class Domain:
 
 
 def domain_files(sources: Iterable[Path]) -> list[Path]:
-    """The pair files that `sources`, files and folders, name; raises SourceError."""
+    """The pair files among `sources`, which are files and folders; raises SourceError."""
     files: list[Path] = []
     for source in sources:
         if not source.exists():
@@ -105,7 +105,7 @@ def domain_files(sources: Iterable[Path]) -> list[Path]:
 
 
 def read_pairs(file: Path, group: str = "") -> Iterator[Pair]:
-    """The pairs of one file whose `group` begins with a pattern; raises SourceError that names file and line.
+    """The pairs of one file whose `group` begins with a pattern; raises a SourceError that names file and line.
 
     A row is a pair, or a long document with `chunks` and `questions`. A question has a `text`, and `chunk` is the index
     of the chunk that answers it.
@@ -132,7 +132,7 @@ def _pair(row: Mapping[str, Any], location: str) -> Pair:
 
 def _questions(row: Mapping[str, Any], location: str) -> Iterator[Pair]:
     try:
-        chunks = dict(enumerate(row["chunks"]))  # without the index -1
+        chunks = dict(enumerate(row["chunks"]))  # in contrast to a list, it has no index -1
         for question in row["questions"]:
             chunk = chunks[question["chunk"]]
             yield Pair(question["text"].strip(), chunk.strip(), document_id=str(row["doc_id"]))
@@ -146,13 +146,13 @@ def prepare(
 ) -> list[Domain]:
     """The usable pairs of each file, stored in `folder` by contents: a file that has not changed is not parsed again.
 
-    `folder` can be copied to another machine together with the files, wherever they are there.
+    `folder` can be copied to another machine together with the files, to any path.
 
-    `groups` holds a pattern for a domain; only pairs whose `group` begins with it are used.
+    `groups` maps a domain to a pattern; only pairs whose `group` begins with it are used.
 
-    Left out and counted are empty texts, exact duplicates, queries of the BEIR folders in `keep_out`, documents of
-    which a quarter of the 13-word shingles occur in the texts of those folders, and shorter documents that have the
-    words of a whole text. A pair stays when only hard negatives of it are such documents, but loses these negatives.
+    These are left out and counted: empty texts, exact duplicates, queries of the BEIR folders in `keep_out`, documents
+    of which a quarter of the 13-word shingles occur in the texts of those folders, and shorter documents that have the
+    words of a whole text. If only hard negatives of a pair are such documents, the pair stays without these negatives.
     """
     folder.mkdir(parents=True, exist_ok=True)
     leaks: _Leaks | None = None
@@ -218,7 +218,7 @@ class _Leaks:
                 self._queries.add(_joined(text))
             for text in read_texts(folder / "corpus.jsonl").values():
                 self._shingles |= _shingles(text)
-                # A text counts with its title, which read_texts puts before it, and without.
+                # A text counts both with its title, which read_texts puts before it, and without.
                 self._short |= {_joined(part) for part in (text, text.partition("\n")[2]) if _is_short(part)}
 
     def holds(self, pair: Pair) -> bool:

@@ -1,4 +1,4 @@
-"""BM25 word by word, where bm25s or scipy is missing."""
+"""BM25 in plain Python, for machines without bm25s or scipy."""
 
 import math
 import re
@@ -17,7 +17,7 @@ WORD = r"\w+"
 
 @dataclass(frozen=True, slots=True)
 class PlainWordScores:
-    """Each text as the weights of its words."""
+    """Stores each text as the weights of its words."""
 
     weights: Sequence[Mapping[str, float]]  # n
 
@@ -41,11 +41,11 @@ class PlainWordScores:
         return len(self.weights)
 
     def take(self, rows: NDArray[np.int64]) -> "PlainWordScores":
-        """The scores of the texts at `rows` alone, with the idf of the whole domain."""
+        """The scores of only the texts at `rows`, with the idf of the whole domain."""
         return replace(self, weights=[self.weights[row] for row in rows.tolist()])
 
     def scores(self, queries: Sequence[str]) -> Floats:
-        """(Q, n) BM25; a word counts once a query."""
+        """(Q, n) BM25 scores; a word that a query repeats counts once."""
         table = np.zeros((len(queries), len(self)), np.float32)
         texts_with: dict[str, list[tuple[int, float]]] = {}
         for column, weights in enumerate(self.weights):

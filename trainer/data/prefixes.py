@@ -1,4 +1,4 @@
-"""The text that a recipe puts before queries and documents, and which of it a checkpoint states."""
+"""The prefixes that a recipe puts before queries and documents, and those that the checkpoint stores."""
 
 from collections.abc import Iterable
 from dataclasses import dataclass
@@ -12,7 +12,7 @@ Pair = tuple[str, str]  # prefix of a query, prefix of a document
 
 @dataclass(frozen=True, slots=True)
 class Prefixes:
-    """The prefixes of each domain, and those that the trained model is used with."""
+    """The prefixes of each domain, and the prefixes for the use of the trained model."""
 
     by_domain: dict[str, Pair]
     default: Pair  # of the other domains
@@ -23,7 +23,7 @@ class Prefixes:
         """The prefixes with which a run trains on `domains`; `config` is that of the start.
 
         A checkpoint has one pair of prefixes. It is `data.prefix`, or else the pair that all domains share. Raises
-        InputError where the domains differ and the recipe has no `data.prefix`, and for an unknown domain.
+        InputError if the domains differ and the recipe has no `data.prefix`, and for an unknown domain.
         """
         domains = list(domains)
         if unknown := sorted(data.prefixes.keys() - {*domains, *data.leave_out}):

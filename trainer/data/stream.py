@@ -54,7 +54,7 @@ class BatchStream:
             )
 
     def upcoming(self, first: int, last: int) -> Iterator[Batch]:
-        """The batches of steps `first` to `last` - 1, each made while the step before it runs."""
+        """The batches of steps `first` to `last` - 1. Each is made while the step before it runs."""
         with ThreadPoolExecutor(1, thread_name_prefix="cdesearch-batch") as pool:
             ready = pool.submit(self.batch, first) if first < last else None
             for step in range(first, last):
@@ -92,9 +92,9 @@ class BatchStream:
         return batch if self._contexts is None else self._in_context(batch, packed, documents, random)
 
     def _in_context(self, batch: Batch, packed: Packed, documents: Sequence[str], random: np.random.Generator) -> Batch:
-        """The batch with other documents of its domain as context, which is null where that of `batch` is.
+        """The batch with other documents of its domain as context, with the same null slots.
 
-        Where the domain has no other document, the batch is without context.
+        If the domain has no other document, the batch has no context.
         """
         assert self._contexts is not None
         recipe, n_own = self._recipe.batches, len(packed.rows)
@@ -115,7 +115,7 @@ class BatchStream:
     def _surrogate_scores(
         self, packed: Packed, pairs: Sequence[Pair], documents: list[str]
     ) -> tuple[Mask, Tensor | None]:
-        """The mask of false negatives, and the logits of the teacher where the recipe has one; block by block."""
+        """The mask of false negatives, and the teacher's logits if the recipe has a teacher; computed in blocks."""
         batches, learning = self._recipe.batches, self._recipe.learning
         queries = [pair.query for pair in pairs]
         view = self._surrogates[packed.domain].view(packed.rows, pairs)
@@ -139,12 +139,12 @@ class BatchStream:
 
 
 def unclustered(n_pairs: int) -> Clusters:
-    """A single cluster, so that batches are drawn from a domain at random."""
+    """A single cluster of all pairs, so that batches are drawn from a domain at random."""
     return Clusters(np.zeros(n_pairs, np.int64), np.zeros((1, 1), np.float32))
 
 
 def split(domain: Domain, share: float, seed: int) -> tuple[Sequence[int], Sequence[int]]:
-    """Rows to train on and rows held out."""
+    """The rows to train on, and the `share` of rows that is held out."""
     n_held = int(len(domain) * share)
     order = domain.shuffled(random_stream(seed, "held out"))
     return sorted(order[n_held:]), sorted(order[:n_held])

@@ -1,4 +1,4 @@
-"""Scores of the pairs before training, by a frozen model and by BM25: for clustering, for the filter, as teacher."""
+"""Scores of the pairs by a frozen model and by BM25. Clustering, the filter and the teacher use them."""
 
 import json
 from collections.abc import Callable, Sequence
@@ -26,7 +26,7 @@ def surrogate_vectors(
 ) -> Floats:
     """(n, d) unit vectors of `texts` in the null context, memory-mapped.
 
-    Stored by contents and model; after an interruption the next run continues behind the last write.
+    They are stored by contents and model. After an interruption the next run continues after the last write.
     """
     if not texts:
         return np.empty((0, encoder.dimension), np.float32)
@@ -58,13 +58,13 @@ class Surrogate:
     queries: Floats  # (N, d) unit vectors
     documents: Floats  # (N, d)
     negatives: Floats  # (M, d), the hard negatives of all pairs of the domain that the recipe uses, in order
-    first_negative: NDArray[np.int64]  # (N,) where each pair's hard negatives begin
-    lexical: WordScores | None = None  # of all documents of the domain, then its hard negatives; None: not needed
-    rows: NDArray[np.int64] | None = None  # (N,) of the pairs in the domain; None: these are all
+    first_negative: NDArray[np.int64]  # (N,) the start of each pair's hard negatives
+    lexical: WordScores | None = None  # of all documents of the domain, then its hard negatives; None if not needed
+    rows: NDArray[np.int64] | None = None  # (N,) of the pairs in the domain; None if these are all
     fingerprint: str = ""  # of the model
 
     def take(self, rows: Sequence[int]) -> "Surrogate":
-        """The same of the pairs at `rows`."""
+        """The vectors and scores of the pairs at `rows`."""
         return replace(
             self,
             queries=self.queries[rows],
@@ -74,7 +74,7 @@ class Surrogate:
         )
 
     def view(self, rows: NDArray[np.int64], pairs: Sequence[Pair]) -> "BatchView":
-        """The scores of one batch: the `pairs` at `rows`, their documents, then the hard negatives of all."""
+        """The scores of one batch: the `pairs` at `rows`, whose documents are followed by all hard negatives."""
         indices = [
             first + number
             for first, pair in zip(self.first_negative[rows], pairs, strict=True)
@@ -91,7 +91,7 @@ class Surrogate:
 
 
 class BatchView:
-    """The surrogate's scores of one batch, by both sides."""
+    """The surrogate's scores of one batch, by vectors and by BM25."""
 
     def __init__(self, queries: Floats, documents: Floats, texts: Sequence[str], lexical: WordScores | None) -> None:
         self._queries = queries  # (B, d)
@@ -100,7 +100,7 @@ class BatchView:
         self._lexical = lexical  # of the D documents
 
     def scores(self, kind: Filter, rows: slice) -> Floats:
-        """(R, D) of the queries in `rows`: cosines, BM25, both fused, or zeros."""
+        """(R, D) scores of the queries in `rows`: cosines, BM25, both fused, or zeros, by `kind`."""
         if kind == "none":
             return np.zeros((len(self._texts[rows]), len(self._documents)), np.float32)
         if kind == "text":

@@ -1,4 +1,4 @@
-"""The frozen surrogate as an encoder: on the GPU where there is one, else by ONNX Runtime or torch on the CPU."""
+"""The frozen surrogate as an encoder: on a GPU if there is one, else on the CPU by ONNX Runtime or torch."""
 
 from importlib.util import find_spec
 from pathlib import Path
@@ -16,8 +16,8 @@ from cdesearch.models.registry import family_of
 def open_surrogate(folder: Path, device: torch.device) -> Encoder:
     """Open any model that `load_encoder` opens; raises ModelError.
 
-    An ONNX export is used on a CPU with ONNX Runtime alone. The fingerprint is the same on every device, so stored
-    vectors are used on all of them. It includes the precision of the export, since exports of one model share the rest.
+    Only a CPU with ONNX Runtime uses an ONNX export. The fingerprint is the same on every device, so stored vectors can
+    be used on all of them. It includes the precision of the export, since exports of one model share the rest.
     """
     folder = checkpoint_folder(folder)
     loaded = family_of(folder).open(folder)

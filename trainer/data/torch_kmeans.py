@@ -1,4 +1,4 @@
-"""Spherical k-means in torch, on the GPU where there is one: for machines without faiss."""
+"""Spherical k-means in torch, on a GPU if there is one, for machines without faiss."""
 
 from dataclasses import dataclass
 
@@ -10,7 +10,7 @@ from torch.nn import functional
 
 from cdesearch.context.vectors import Floats
 
-CELLS = 1 << 26  # scores held at once
+CELLS = 1 << 26  # scores in memory at once
 
 
 @dataclass(frozen=True, slots=True)
@@ -28,10 +28,10 @@ class KMeans:
 
 
 def spherical_kmeans(points: Floats, k: int, seed: int, *, iterations: int, tries: int, max_points: int) -> KMeans:
-    """The best of several tries, each from k random points, by the sum of products; same seed, same result.
+    """The best of several tries, each from k random points, by the sum of products; the same seed has the same result.
 
     As in faiss, at most `max_points` for each centroid are drawn at random for the iterations. A cluster without points
-    begins anew at one of the points that are farthest from their centroids. n >= k points (n, p) are needed.
+    starts again at one of the points that are farthest from their centroids. There must be n >= k points (n, p).
     """
     random = np.random.default_rng(seed)
     if len(points) > k * max_points:
@@ -58,14 +58,14 @@ def _try(points: Tensor, k: int, random: np.random.Generator, iterations: int) -
 
 
 def _nearest(points: Tensor, centroids: Tensor) -> tuple[Tensor, Tensor]:
-    """(n,) the centroid with the largest product, and that product."""
+    """(n,) the index of the centroid with the largest product for each point, and (n,) that product."""
     rows = max(1, CELLS // len(centroids))
     parts = [(part @ centroids.T).max(dim=1) for part in points.split(rows)]
     return torch.cat([part.indices for part in parts]), torch.cat([part.values for part in parts])
 
 
 def _sums(points: Tensor, nearest: Tensor, k: int) -> Tensor:
-    """(k, p) sums of each cluster's points, by products: adding by index is in no fixed order on a GPU."""
+    """(k, p) sums of each cluster's points. Products compute them, because a GPU adds by index in no fixed order."""
     sums = points.new_zeros(k, points.shape[1])
     rows = max(1, CELLS // k)
     for part, chosen in zip(points.split(rows), nearest.split(rows), strict=True):

@@ -10,7 +10,7 @@ from torch import Tensor
 
 from trainer.data.pairs import Pair
 
-TOKENIZED_AT_ONCE = 64  # texts; an encoding holds a whole text, at a hundred bytes a token, until it is cut
+TOKENIZED_AT_ONCE = 64  # texts; until it is truncated, an encoding holds a whole text at a hundred bytes per token
 
 
 @dataclass(frozen=True, slots=True)
@@ -36,14 +36,14 @@ class Tokens:
     def micro_batches(self, rows: slice, size: int) -> list[tuple[Tensor, "Tokens"]]:
         """The texts in `rows`, sorted by length, with their indices in `rows`.
 
-        The longest come first: the memory of one micro-batch then has room for the next.
+        The longest come first, so that each micro-batch fits into the memory that the one before it has freed.
         """
         mine = self.rows(rows.start, rows.stop)
         order = torch.argsort(mine.mask.sum(1), descending=True, stable=True)
         return [(indices, mine.take(indices).rows(0, len(indices))) for indices in order.split(size)]
 
     def to(self, device: torch.device) -> "Tokens":
-        """A copy on another device."""
+        """A copy on `device`."""
         return Tokens(self.ids.to(device), self.mask.to(device))
 
 
@@ -53,16 +53,16 @@ class Batch:
 
     queries: Tokens
     documents: Tokens
-    context: Tensor  # (S,) indices in `documents`: the sample for the whitening
-    is_null: Tensor  # (J,) slots of `context_texts` that hold the null vector
-    excluded: Tensor  # (B, D) false negatives
+    context: Tensor  # (S,) indices in `documents` of the sample that the whitening is fitted to
+    is_null: Tensor  # (J,) true for slots of `context_texts` that hold the null vector
+    excluded: Tensor  # (B, D) true for false negatives
     teacher: Tensor | None = None  # (B, D) logits
     siblings: Tensor | None = None  # (D,) equal for chunks of one long document
-    context_tokens: Tokens | None = None  # J texts that are not in `documents`; None: those at `context`
+    context_tokens: Tokens | None = None  # J texts that are not in `documents`; None: the documents at `context`
 
     @property
     def is_contextual(self) -> bool:
-        """Whether any slot holds a document."""
+        """Whether any slot of the context holds a document."""
         return not bool(self.is_null.all())
 
     @property
@@ -93,7 +93,7 @@ def siblings_of(pairs: Sequence[Pair]) -> Tensor:
 
 
 def tokenize(tokenizer: Tokenizer, texts: Sequence[str], prefix: str, limit: int) -> Tokens:
-    """Ids and mask of prefixed texts, cut to `limit` tokens; the closing special token stays."""
+    """Ids and mask of prefixed texts, truncated to `limit` tokens; the closing special token is kept."""
     rows = []
     for start in range(0, len(texts), TOKENIZED_AT_ONCE):
         some = [prefix + text for text in texts[start : start + TOKENIZED_AT_ONCE]]

@@ -1,4 +1,4 @@
-"""BM25 of a domain's texts, by bm25s and scipy where they are installed, else word by word."""
+"""BM25 of a domain's texts, by bm25s and scipy if they are installed, else word by word."""
 
 from collections.abc import Sequence
 from importlib.util import find_spec
@@ -12,20 +12,20 @@ from trainer.data.plain_bm25 import PlainWordScores
 
 
 class WordScores(Protocol):
-    """What each word is worth in each of n texts."""
+    """The weight of each word in each of n texts."""
 
     def __len__(self) -> int:
-        """How many texts there are."""
+        """The number of texts."""
 
     def take(self, rows: NDArray[np.int64]) -> "WordScores":
-        """The scores of the texts at `rows` alone, with the idf of the whole domain."""
+        """The scores of only the texts at `rows`, with the idf of the whole domain."""
 
     def scores(self, queries: Sequence[str]) -> Floats:
-        """(Q, n) BM25; a word counts once a query."""
+        """(Q, n) BM25 scores; a word that a query repeats counts once."""
 
 
 def fit_word_scores(texts: Sequence[str]) -> WordScores:
-    """Index all texts of a domain that a batch can hold."""
+    """Index all texts of a domain that a batch can contain."""
     if has_bm25s():
         from trainer.data.lexical import LexicalScores
 
@@ -34,5 +34,5 @@ def fit_word_scores(texts: Sequence[str]) -> WordScores:
 
 
 def has_bm25s() -> bool:
-    """Whether the fast way is installed."""
+    """Whether bm25s and scipy, which are faster, are installed."""
     return find_spec("bm25s") is not None and find_spec("scipy") is not None

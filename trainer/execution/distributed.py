@@ -1,4 +1,4 @@
-"""Training in several processes, which torchrun starts; without it there is one."""
+"""Training in several processes, which torchrun starts; without torchrun there is one process."""
 
 import os
 from collections.abc import Iterator
@@ -50,13 +50,13 @@ def first_goes_ahead() -> Iterator[None]:
 
 
 def rows_of_process(n: int) -> slice:
-    """Which of `n` rows this process computes."""
+    """The rows among `n` that this process computes."""
     rank = dist.get_rank() if dist.is_initialized() else 0
     return slice(n * rank // world(), n * (rank + 1) // world())
 
 
 def gather(mine: Tensor) -> Tensor:
-    """The rows of all processes in order."""
+    """The rows of all processes, in the order of the processes."""
     if world() == 1:
         return mine
     sizes = [torch.zeros(1, dtype=torch.long, device=mine.device) for _ in range(world())]
@@ -69,7 +69,7 @@ def gather(mine: Tensor) -> Tensor:
 
 
 def total(tensor: Tensor) -> Tensor:
-    """The sum over all processes, in place."""
+    """Replace `tensor` by its sum over all processes, and return it."""
     if world() > 1:
         dist.all_reduce(tensor)
     return tensor

@@ -1,4 +1,4 @@
-"""Running a model without dropout for a while."""
+"""Run a model without dropout in a block of code."""
 
 from collections.abc import Iterator
 from contextlib import contextmanager

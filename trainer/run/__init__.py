@@ -5,9 +5,9 @@ log          the numbers of a run
 plot         a chart of the log
 watch        held-out losses with true, random and no context
 evaluate     nDCG@10 on BEIR folders
-stop         Ctrl-C and SIGTERM between two steps
+stop         stops a run between two steps on Ctrl-C and SIGTERM
 small_state  the state of trained tensors in fp16
 parts        files in parts of 60 MiB
-plain_lines  progress without rich
-time_limit   the end of a slot of minutes
+plain_lines  shows progress without rich
+time_limit   ends a run after some minutes
 """

@@ -17,7 +17,7 @@ from trainer.schema import SchemaError
 
 STATE = "state.pt"
 BEST = "best.pt"
-MAY_CHANGE = ("learning.steps", "learning.epochs", "run.patience")  # on resume
+MAY_CHANGE = ("learning.steps", "learning.epochs", "run.patience")  # settings that may differ on resume
 
 
 @dataclass(slots=True)
@@ -33,9 +33,9 @@ class RunProgress:
 def save_state(
     folder: Path, recipe: Recipe, progress: RunProgress, modules: dict[str, nn.Module], optimizer: torch.optim.Optimizer
 ) -> None:
-    """Write the state to a temporary file, then replace the old one, which a full disk or a kill leaves intact.
+    """Write the state to a temporary file, then replace the old one. A full disk or a kill leaves the old one intact.
 
-    The state holds the trained tensors alone, in files of at most PART bytes. Raises StorageError.
+    The state contains only the trained tensors, in files of at most PART bytes. Raises StorageError.
     """
     state = {
         "recipe": recipe_to_json(recipe),
@@ -78,7 +78,7 @@ def _write(target: Path, state: dict[str, Any]) -> None:
 
 
 def _trained(module: nn.Module) -> dict[str, Tensor]:
-    """Everything that training changes; frozen parameters are those of the start."""
+    """The tensors that training changes; frozen parameters are those of the start."""
     frozen = _frozen(module)
     return {name: tensor for name, tensor in module.state_dict().items() if name not in frozen}
 
@@ -90,7 +90,7 @@ def _frozen(module: nn.Module) -> set[str]:
 def load_state(
     folder: Path, recipe: Recipe, modules: dict[str, nn.Module], optimizer: torch.optim.Optimizer
 ) -> RunProgress:
-    """Restore a stored state; raises InputError where it belongs to another recipe."""
+    """Restore a stored state; raises InputError if it belongs to another recipe."""
     if not (folder / STATE).is_file():
         raise InputError(f"{folder} has no {STATE} to resume.", "Run without --resume.")
     content = BytesIO(read_parts(folder / STATE))

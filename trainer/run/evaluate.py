@@ -1,4 +1,4 @@
-"""Is the model getting better? nDCG@10 on BEIR folders with true, random and null context."""
+"""Evaluate a model by nDCG@10 on BEIR folders, with true, random and null context."""
 
 import math
 from collections.abc import Mapping, Sequence
@@ -21,7 +21,7 @@ def ndcg_at_10(ranking: Sequence[str], relevant: Mapping[str, int]) -> float:
 
 
 def mean_ndcg(encoder: Encoder, folder: BeirFolder, context: Context | None) -> float:
-    """The mean over all queries, documents and queries embedded in `context`; a query's own id is left out."""
+    """The mean nDCG@10 of all queries. Documents and queries are encoded in `context`; a query's own id is left out."""
     documents = encoder.encode(folder.texts, "document", context)
     queries = encoder.encode(list(folder.queries.values()), "query", context)
     values = []
@@ -35,7 +35,7 @@ def mean_ndcg(encoder: Encoder, folder: BeirFolder, context: Context | None) -> 
 def evaluate(
     encoder: Encoder, folders: Sequence[Path], out_of_domain_texts: Sequence[str], seed: int
 ) -> dict[str, dict[str, float]]:
-    """nDCG@10 of each BEIR folder with its own context, with one of `out_of_domain_texts`, and with the null context.
+    """nDCG@10 of each BEIR folder with its own context, with a context of `out_of_domain_texts`, and without context.
 
     Raises SourceError.
     """

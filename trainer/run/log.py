@@ -1,4 +1,4 @@
-"""The log of a run: log.jsonl, and files of TensorBoard where it is installed."""
+"""The log of a run: log.jsonl, and files of TensorBoard if it is installed."""
 
 import json
 from collections.abc import Iterator
@@ -10,7 +10,7 @@ FILE = "log.jsonl"
 
 
 class Log:
-    """Appends the numbers of a run, a line at a time; `anew` deletes the lines of an earlier run."""
+    """Appends the numbers of a run, one line at a time; `anew` deletes the lines of an earlier run."""
 
     def __init__(self, folder: Path, *, anew: bool) -> None:
         self._file = folder / FILE
@@ -33,7 +33,7 @@ class Log:
 
 
 def read_log(folder: Path) -> list[dict[str, Any]]:
-    """The lines of a run in order; of a step that was repeated after an interruption only the last line."""
+    """The lines of a run in order. A step that was repeated after an interruption has only its last line."""
     lines: dict[Any, dict[str, Any]] = {}
     for text in (folder / FILE).read_text(encoding="utf-8").splitlines():
         line = json.loads(text)

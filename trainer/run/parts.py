@@ -1,6 +1,6 @@
-"""A large file in parts that can be carried one by one, and that is there whole or as it was before.
+"""A large file in parts that can be copied one by one. Writing replaces the whole file or changes nothing.
 
-A file of at most PART bytes is written as it is. A larger one is an index, which names the parts beside it.
+A file of at most PART bytes is written as it is. Otherwise it is a list of the parts, which are files beside it.
 """
 
 import json
@@ -16,9 +16,9 @@ _INDEX = b"cdesearch parts 1\n"
 
 
 def write_parts(file: Path, content: memoryview) -> None:
-    """Write `content` as `file` and, where it is long, as `file.DIGEST-NUMBER`.
+    """Write `content` as `file` and, if it is long, as `file.DIGEST-NUMBER`.
 
-    Raises OSError and keeps what was there before. The parts of the content before are removed at the end.
+    If it raises OSError, the previous content is kept. The parts of the previous content are removed at the end.
     """
     if len(content) <= PART:
         names: list[str] = []
@@ -38,7 +38,7 @@ def write_parts(file: Path, content: memoryview) -> None:
 
 
 def read_parts(file: Path) -> bytes:
-    """The content of `file`, with all its parts; raises StorageError where one is missing or of another length."""
+    """The content of `file`, with all its parts; raises StorageError if one is missing or of another length."""
     names = _names(file)
     if not names:
         return file.read_bytes()

@@ -1,4 +1,4 @@
-"""The progress of training as plain lines, where a person or a log file reads them; needs no library."""
+"""The progress of training as plain lines on stderr; needs no library."""
 
 import sys
 import time
@@ -14,7 +14,7 @@ class PlainLines:
         self._latest = 0.0
 
     def stage(self, name: str, total: int | None) -> Callable[[int], None]:
-        """Print the name, and how much is done at most every SECONDS seconds; the result takes what was done since."""
+        """Print the name, and the progress at most every SECONDS seconds; the result takes the number of units done."""
         self.note(name if total is None else f"{name}: {total:,}")
         self._latest = time.monotonic()
         done = 0

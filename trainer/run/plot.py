@@ -1,4 +1,4 @@
-"""A chart of the log of a run."""
+"""Draw a chart of the log of a run."""
 
 from pathlib import Path
 from typing import Any
@@ -9,7 +9,7 @@ SMOOTH = 0.9  # weight of the earlier steps in the running mean
 
 
 def draw_run(folder: Path) -> Path:
-    """Write `run.svg` next to the log: loss and accuracy, held-out losses by context, nDCG@10 by set and context."""
+    """Write `run.svg` beside the log: loss and accuracy, held-out losses by context, nDCG@10 by set and context."""
     from matplotlib.figure import Figure
 
     lines = read_log(folder)

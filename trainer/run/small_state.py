@@ -1,4 +1,4 @@
-"""The state of a run in fp16: half the bytes, for a run that goes on at another place. Training continues almost alike.
+"""The state of a run in fp16, which takes half the bytes. After a resume, training continues nearly as without it.
 
 Each tensor is divided by its largest value first, so that small gradients do not vanish.
 """
@@ -9,7 +9,7 @@ import torch
 from torch import Tensor
 
 # |exp_avg| <= 7.3 sqrt(exp_avg_sq) holds for Adam's usual betas. Second moments that fp16 has rounded to zero are
-# raised to this bound, or the next step of their weights would be far too long.
+# raised to this bound. Otherwise the next step of their weights would be far too large.
 BOUND = 8.0
 
 SECOND_MOMENT = "exp_avg_sq"
@@ -21,7 +21,7 @@ def to_small(state: dict[str, Any]) -> dict[str, Any]:
 
 
 def from_small(state: dict[str, Any]) -> dict[str, Any]:
-    """The inverse of `to_small`; what is not in fp16 stays as it is."""
+    """The inverse of `to_small`; values that are not in fp16 stay as they are."""
     restored = {key: _grown(value) for key, value in state.items()}
     if isinstance(state.get(SECOND_MOMENT), dict):
         restored[SECOND_MOMENT] = restored[SECOND_MOMENT].square().clamp(min=(restored["exp_avg"] / BOUND).square())

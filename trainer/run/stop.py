@@ -1,4 +1,4 @@
-"""Ctrl-C and SIGTERM, which stop a run between two steps."""
+"""Stop a run between two steps on Ctrl-C and SIGTERM."""
 
 import signal
 import threading
@@ -24,8 +24,8 @@ def exit_code(error: KeyboardInterrupt) -> int:
 class StopSignals:
     """While this context manager is open, SIGINT raises KeyboardInterrupt, and SIGTERM raises Terminated.
 
-    Inside `deferred` the exception waits for the end of the block, so that no step is left half done. With several
-    processes it always waits for such an end, where all of them stop together.
+    Inside `deferred` the exception waits for the end of the block, so that no step is left incomplete. With several
+    processes it always waits for such an end, so that all of them stop together.
     """
 
     def __init__(self, device: torch.device) -> None:
@@ -35,9 +35,9 @@ class StopSignals:
         self._previous: dict[int, Any] = {}
 
     def __enter__(self) -> Self:
-        if threading.current_thread() is threading.main_thread():  # others cannot handle signals
+        if threading.current_thread() is threading.main_thread():  # other threads cannot handle signals
             for number in (signal.SIGINT, signal.SIGTERM):
-                if signal.getsignal(number) is not signal.SIG_IGN:  # as under nohup
+                if signal.getsignal(number) is not signal.SIG_IGN:  # a signal that is ignored, as under nohup, stays so
                     self._previous[number] = signal.signal(number, self._receive)
         return self
 

@@ -20,7 +20,7 @@ class TimeLimit:
         self._end = end
 
     def check(self) -> None:
-        """Raise OutOfTime once the end has come, in every process at the same step."""
+        """Raise OutOfTime after the end of the limit, in every process at the same step."""
         if self._end is None:
             return
         over = time.monotonic() >= self._end
@@ -35,9 +35,9 @@ NO_LIMIT = TimeLimit(None)
 
 
 class LimitedDisplay:
-    """A display that also checks the limit whenever a part of a stage is reported: preparation is resumable there.
+    """A display that also checks the limit whenever progress is reported: preparation can be resumed there.
 
-    With several processes only the first one prepares, so the limit must not end it there while the others wait.
+    With several processes only the first one prepares, so the limit must not stop it there while the others wait.
     """
 
     def __init__(self, display: Display, limit: TimeLimit) -> None:
@@ -47,7 +47,7 @@ class LimitedDisplay:
         self.note = display.note
 
     def stage(self, name: str, total: int | None) -> Callable[[int], None]:
-        """Begin a stage of the display below."""
+        """Begin a stage of the underlying display."""
         advance = self._display.stage(name, total)
 
         def advance_in_time(n: int) -> None:

@@ -1,4 +1,4 @@
-"""Is the context used? Losses of held-out batches with their own context, that of another batch, and none."""
+"""Measure whether the context is used: held-out losses with a batch's own context, that of another, and none."""
 
 from collections.abc import Sequence
 
@@ -21,8 +21,8 @@ def held_out_losses(
 ) -> dict[str, float]:
     """Mean losses with the `true` context, a `random` one (the next batch's) and the `null` context.
 
-    Three equal losses mean that the model does not use its context. The loss has no teacher. Where contexts are
-    disjoint from their batches, `batch` is the loss with the documents of the batch as its context.
+    Three equal losses mean that the model does not use its context. The loss has no teacher. If contexts are disjoint
+    from their batches, `batch` is the loss with the documents of the batch as its context.
     """
     device = next(model.parameters()).device
     losses: dict[str, list[float]] = {}
@@ -50,9 +50,9 @@ def held_out_losses(
 def embed_context(
     model: ContextualModel, context: Tokens | None, micro_batch: int, device: torch.device
 ) -> PreparedContext:
-    """The context made of some texts, as `ContextualModel.pooled` takes it; without texts the null context.
+    """The context of some texts, in the form that `ContextualModel.pooled` takes; without texts the null context.
 
-    Where every gate is zero, the texts are not embedded, for nothing reads them.
+    If every gate is zero, the texts are not encoded, because nothing reads them.
     """
     if context is None or not model.reads_context:
         vectors = torch.zeros(model.config.null_slots, model.config.backbone.dimension, device=device)

@@ -1,12 +1,12 @@
 """How is the gradient of one step computed, in bounded memory?
 
 gradcache         the two-stage gradient cache
-batch_loss        from pooled vectors to the loss
+batch_loss        the loss from pooled vectors
 loss              the contrastive loss with a teacher
 whitening_head    whitening with gradients
 document          document context with gradients
 token_weights     idf pooling with gradients
-memory            freed memory returned to the system
+memory            returns freed memory to the system
 parameter_groups  learning rates and clipping by group
-null_vector       the start of the null vector
+null_vector       the initial value of the null vector
 """

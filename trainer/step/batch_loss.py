@@ -13,15 +13,15 @@ from trainer.step.whitening_head import WhiteningHead
 
 @dataclass(frozen=True, slots=True)
 class BatchLoss:
-    """Everything that turns pooled vectors into a loss."""
+    """Computes the loss from pooled vectors."""
 
     head: WhiteningHead
-    document_weight: float  # of a document's direction in its chunks' vectors
+    document_weight: float  # the length of the document offset in the vectors of chunks
     temperature: float
     teacher_weight: float = 0.0
 
     def of(self, batch: Batch, queries: Tensor, documents: Tensor, context: Tensor | None) -> LossOutput:
-        """The loss of pooled queries (B, d) and documents (D, d), whitened by the pooled context (J, d) where given.
+        """The loss of pooled queries (B, d) and documents (D, d), whitened by the pooled context (J, d) if it is given.
 
         Without context the vectors are only normalised.
         """

@@ -1,4 +1,4 @@
-"""Document context in training: the chunks of a document in the batch are the whole document."""
+"""Document context in training. The chunks of a document in the batch count as the whole document."""
 
 import torch
 from torch import Tensor

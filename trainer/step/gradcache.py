@@ -4,9 +4,9 @@
     (b) second stage over queries and documents, the same      and onto the context (cached: its keys and values)
     (c) loss, and its gradient at the pooled vectors       (e) context pass and first stage again, from that gradient
 
-Every forward pass that is repeated replays its random state, so dropout is the same both times. The first
-micro-batches of context and documents, the longest, are not repeated: their graphs are kept. With several processes
-each embeds a part of the texts; vectors are gathered, and gradients summed, so that all take the same step.
+Every forward pass that is repeated replays its random state, so dropout is the same both times. The first and longest
+micro-batches of context and documents are not repeated: their graphs are kept. With several processes, each encodes a
+part of the texts. Vectors are gathered and gradients are summed, so that all processes take the same step.
 """
 
 from collections.abc import Callable, Iterator, Sequence
@@ -25,9 +25,9 @@ from trainer.step.loss import LossOutput
 from trainer.step.memory import release_freed_memory
 from trainer.step.whitening_head import WhiteningHead
 
-TIDY_EVERY = 4  # micro-batches; each leaves freed blocks of its own length
+TIDY_EVERY = 4  # micro-batches between two releases of freed memory
 
-LossFn = Callable[[Tensor, Tensor, Tensor], LossOutput]  # pooled queries, documents and context to the loss
+LossFn = Callable[[Tensor, Tensor, Tensor], LossOutput]  # from pooled queries, documents and context to the loss
 
 
 @dataclass(frozen=True, slots=True)
@@ -37,11 +37,11 @@ class _Piece:
     indices: Tensor  # of its texts
     tokens: Tokens
     state: tuple[Tensor, Tensor | None]
-    graph: Tensor | None = None  # the output with its graph, where that was kept
+    graph: Tensor | None = None  # the output with its graph, if it was kept
 
 
 class GradCache:
-    """Adds the gradient of one batch to the parameters of a model and its whitening."""
+    """Adds the gradient of one batch to the parameters of a model and of its whitening."""
 
     def __init__(
         self,
@@ -97,7 +97,7 @@ class GradCache:
                 total(parameter.grad)
 
     def _first_stage(self, batch: Batch) -> tuple[Tensor, list[_Piece]]:
-        """First-stage vectors (J, d) without gradient; zeros where nothing reads them."""
+        """First-stage vectors (J, d) without gradient; zeros if nothing reads them."""
         context = batch.context_texts
         if not batch.is_contextual or not self._reads_context:
             return torch.zeros(len(context), self._model.config.backbone.dimension, device=self._device), []
@@ -145,7 +145,7 @@ class GradCache:
             self._tidy(number)
 
     def _tidy(self, number: int = 0) -> None:
-        """Release freed memory after every few micro-batches; the first needs the most."""
+        """Release freed memory after every TIDY_EVERY micro-batches, starting with the first, which needs the most."""
         if self._device.type == "cpu" and number % TIDY_EVERY == 0:
             release_freed_memory()
 
@@ -176,7 +176,7 @@ class GradCache:
 
 
 class _PreparedContext:
-    """The context as the second stage reads it: leaves that collect gradients, and the graph that computed them."""
+    """The context as the second stage reads it: leaf tensors that collect gradients, and the graph before them."""
 
     def __init__(self, vectors: Tensor, is_null: Tensor, made: tuple[Tensor, Tensor] | None = None) -> None:
         self.vectors = vectors  # (J, d)
@@ -201,7 +201,7 @@ def _random_state(device: torch.device) -> tuple[Tensor, Tensor | None]:
 
 
 class _replayed:  # noqa: N801 (a context manager)
-    """Run with an earlier random state, then restore the present one."""
+    """Runs a block with an earlier random state, then restores the present one."""
 
     def __init__(self, state: tuple[Tensor, Tensor | None], device: torch.device) -> None:
         self._state = state

@@ -8,7 +8,7 @@ from torch import Tensor
 from torch.nn import functional
 
 ROWS = 128  # queries whose scores are in memory at once
-EXCLUDED = -1e4  # the logit of an excluded document: probability 0, and no nan where a whole row is excluded
+EXCLUDED = -1e4  # the logit of an excluded document: probability 0, and no nan if a whole row is excluded
 
 
 @dataclass(frozen=True, slots=True)

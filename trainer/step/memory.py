@@ -1,4 +1,4 @@
-"""Freed memory that the C library has not yet returned to the operating system."""
+"""Return freed memory, which the C library keeps, to the operating system."""
 
 import ctypes
 from collections.abc import Callable
@@ -6,7 +6,7 @@ from functools import cache
 
 
 def release_freed_memory() -> None:
-    """Return freed memory to the operating system, between live blocks, too; does nothing without glibc."""
+    """Return freed memory to the operating system, also between live blocks. Without glibc it does nothing."""
     if trim := _malloc_trim():
         trim(0)
 

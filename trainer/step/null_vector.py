@@ -1,4 +1,4 @@
-"""The null vector at the start of a run: a context that says nothing of the corpus."""
+"""The null vector at the start of a run, which carries no information on the corpus."""
 
 import torch
 
@@ -10,7 +10,7 @@ from trainer.execution.evaluation_mode import evaluation_mode
 
 @torch.no_grad()
 def start_null_vector(model: ContextualModel, texts: Tokens, micro_batch: int) -> None:
-    """Set the null vector to the mean first-stage vector of some texts, so that it is like the vectors around it.
+    """Set the null vector to the mean first-stage vector of some texts, so that it resembles the other context vectors.
 
     The first of several processes computes it for all.
     """

@@ -1,4 +1,4 @@
-"""The parameters of a run in groups that have a learning rate and a gradient norm of their own."""
+"""Group the parameters of a run. Each group has its own learning rate and gradient norm."""
 
 import math
 from collections.abc import Mapping, Sequence
@@ -16,8 +16,8 @@ Groups = Mapping[str, Sequence[nn.Parameter]]
 def parameter_groups(model: ContextualModel, head: WhiteningHead) -> Groups:
     """The trained parameters: `backbone` of both stages, `context`, `gates`, and the whitening `head`.
 
-    `context` is what reads the context: cross-attention, context projection and null vector. Their gradients are of
-    different sizes, so each group is clipped by its own norm: a large gradient in one does not stop the others.
+    `context` contains the cross-attention, the context projection and the null vector. The gradients of the groups have
+    different sizes, so each group is clipped by its own norm: a large gradient in one does not shrink the others.
     """
     groups: dict[str, list[nn.Parameter]] = {"backbone": [], "context": [], "gates": []}
     groups["head"] = [parameter for parameter in head.parameters() if parameter.requires_grad]
@@ -34,7 +34,7 @@ def _group(name: str) -> str:
 
 
 def make_optimizer(groups: Groups, learning: Learning) -> torch.optim.Optimizer:
-    """AdamW with the rate of each group; matrices decay, and the head does not."""
+    """AdamW with the rate of each group. Only matrices have weight decay, and the head has none."""
     rates = {
         "backbone": learning.rate,
         "context": learning.context_rate,
@@ -60,5 +60,5 @@ def clip_by_group(groups: Groups, limit: float) -> dict[str, float]:
 
 
 def total_norm(norms: Mapping[str, float]) -> float:
-    """The norm of the whole gradient, from those of its groups."""
+    """The norm of the whole gradient, from the norms of its groups."""
     return math.hypot(*norms.values())

@@ -18,7 +18,7 @@ def document_frequencies(documents: Tokens, vocabulary: int) -> Tensor:
 
 
 class TokenWeights:
-    """The (V,) table of weights that idf pooling reads."""
+    """Computes the table (V,) of the weights for idf pooling."""
 
     def __init__(self, vocabulary: int, special: list[int], device: torch.device) -> None:
         self._vocabulary = vocabulary
@@ -34,5 +34,5 @@ class TokenWeights:
         return lambda: head.token_weights(counts, len(documents), self._special)
 
     def equal(self) -> Tensor:
-        """Equal weights, for the plain mean."""
+        """Equal weights (V,), for the plain mean."""
         return torch.ones(self._vocabulary, device=self._device)

@@ -45,8 +45,8 @@ class OnnxRuntime:
         if self._first is not self._second:
             vectors: Floats = _run(self._first, ["vectors"], inputs)[0]
             return vectors
-        # Both stages share one backbone and every gate is zero: pooled with equal weights, the second stage's states
-        # are the first-stage vectors.
+        # Both stages share one backbone and every gate is zero. Therefore the second stage's states, pooled with equal
+        # weights, are the first-stage vectors.
         inputs |= {"weights": mask.astype(np.float32)} | self._identity
         pooled: Floats = _run(self._second, ["pooled"], inputs)[0]
         return pooled
@@ -80,7 +80,7 @@ class OnnxRuntime:
 
 
 def export_precision(folder: Path) -> str:
-    """`int8` where the graphs of an export folder multiply quantised matrices, else `fp32`; raises OSError."""
+    """`int8` if the graphs of an export folder multiply quantised matrices, else `fp32`; raises OSError."""
     graph = (folder / "second_stage.onnx").read_bytes()
     return "int8" if b"MatMulInteger" in graph else "fp32"
 

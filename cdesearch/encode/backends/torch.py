@@ -18,7 +18,7 @@ from cdesearch.models.family import Network
 
 @dataclass(frozen=True, slots=True)
 class _OnDevice:
-    """The tensors that every batch needs of a context, on the device of the network."""
+    """The tensors of a context that every batch needs, on the device of the network."""
 
     context: EncodingContext
     prepared: Any  # what the network's `prepare_context` returned

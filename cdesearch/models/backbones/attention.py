@@ -9,7 +9,7 @@ from torch.nn import functional
 
 from cdesearch.models.backbones.packed import Packing, attend_packed
 
-Mask = Tensor | Packing | None  # (B, 1, 1, S) to add to the scores; or where packed texts begin; or no padding
+Mask = Tensor | Packing | None  # (B, 1, 1, S) to add to the scores, the bounds of packed texts, or no padding
 
 Projected = tuple[Tensor, Tensor, Tensor]  # queries (B, A, d), keys and values (B, S, d)
 
@@ -41,12 +41,12 @@ class _FusedAttention(torch.autograd.Function):
 
     @staticmethod
     def forward(ctx: Any, queries: Tensor, keys: Tensor, values: Tensor, n_heads: int) -> Tensor:  # noqa: ARG004 (torch passes them)
-        """Of the right shape, for tracing."""
+        """Return a tensor of the right shape, which is all that tracing needs."""
         return queries.clone()
 
     @staticmethod
     def symbolic(graph: Any, queries: Any, keys: Any, values: Any, n_heads: int) -> Any:
-        """The operator in the graph."""
+        """Add ONNX Runtime's operator to the exported graph."""
         node = graph.op("com.microsoft::MultiHeadAttention", queries, keys, values, num_heads_i=n_heads)
         return node.setType(queries.type())
 
@@ -54,9 +54,9 @@ class _FusedAttention(torch.autograd.Function):
 class ContextAttention(nn.Module):
     """One layer's gated cross-attention to the cached context: own keys and values, and one gate a head.
 
-    The gates start at 0, where the layer is the plain biencoder's. Context rows carry no position, so their order is
-    free. With a `sink`, the softmax has one more slot, with a learned key and the value zero: a text that nothing in
-    the context resembles need not read anything in it.
+    The gates start at 0, and the layer then computes what a plain biencoder's does. Context rows carry no position,
+    so their order has no effect. With a `sink`, the softmax has one more slot, with a learned key and the value zero:
+    a text that nothing in the context resembles need not read anything in it.
     """
 
     def __init__(self, dimension: int, n_heads: int, *, sink: bool = False) -> None:
@@ -76,14 +76,14 @@ class ContextAttention(nn.Module):
         if self.sink is not None:
             keys = torch.cat([keys, self.sink.to(keys.dtype)[None]])
             values = torch.cat([values, torch.zeros_like(values[:1])])
-        # All texts see the same context, so they stand in one long row: nothing is copied for each of them.
+        # All texts attend to the same context, so they form one long row, and nothing is copied for each of them.
         row = queries.reshape(1, -1, queries.shape[-1])
         mixed = attend(row, keys[None], values[None], self.n_heads).reshape(queries.shape)
         heads: Tensor = mixed.unflatten(-1, (self.n_heads, -1))
         return (heads * torch.tanh(self.gate)[:, None]).flatten(2)
 
     def mix(self, text: Projected, keys: Tensor, values: Tensor, mask: Mask) -> Tensor:
-        """(B, T, d): what the text reads in itself, plus what it reads in the context's keys and values (J, d)."""
+        """(B, T, d): attention of the text to itself, plus gated attention to the context's keys and values (J, d)."""
         return attend(*text, self.n_heads, mask) + self(text[0], keys, values)  # type: ignore[no-any-return] # a module returns Any
 
 

@@ -1,7 +1,7 @@
 """Joint attention: the rows of a context precede each text's own rows in one sequence, and all attend to all.
 
-Exact, with nothing computed twice: the first layer projects the rows of the context once for all texts, and the last
-layer computes the text's rows alone, for nothing reads the others.
+The results are exact, and nothing is computed twice: the first layer projects the rows of the context once for all
+texts, and the last layer computes only the text's rows, because nothing reads the others.
 """
 
 from collections.abc import Sequence
@@ -37,7 +37,7 @@ class ContextPrefix:
 
 
 def make_prefix(rows: Tensor, first: JointLayer) -> ContextPrefix:
-    """The prefix made of rows (P, d) as the first layer takes them."""
+    """A prefix from rows (P, d), which are the input of the first layer."""
     return ContextPrefix(rows[None], first.project(rows[None]))
 
 
@@ -54,7 +54,7 @@ def text_states(prefix: ContextPrefix, text: Tensor, steps: Sequence[Step]) -> T
         n_queries = length if index == len(steps) - 1 else rows.shape[1]
         if index:
             queries, keys, values = layer.project(rows, n_queries)
-        last_queries = queries[:, -n_queries:]  # of the first layer, where it is the last one, too
+        last_queries = queries[:, -n_queries:]  # of the first layer, if it is also the last one
         rows = layer.complete(rows, (last_queries, keys, values), mask[..., -n_queries:, :], by)
     return rows
 

@@ -1,4 +1,4 @@
-"""The cached context in the text's own softmax: a variant that ablations compare with."""
+"""One softmax over a text and its cached context: a variant for ablations."""
 
 import math
 
@@ -7,15 +7,15 @@ from torch import Tensor
 
 from cdesearch.models.backbones.attention import ContextAttention, Mask, Projected, attend
 
-LEAST = 1e-9  # the least weight of a context, so that its logarithm is finite where the gate is 0
+LEAST = 1e-9  # the least weight of a context, so that its logarithm is finite if the gate is 0
 
 
 class JointSoftmaxAttention(ContextAttention):
     """A layer whose text attends to itself and to the context in one softmax.
 
-    At equal scores the whole context counts its weight times what the whole text does, whatever T and J. The weight is
+    At equal scores, the weight is the ratio of the whole context to the whole text, for any T and J. The weight is
     LEAST * exp(gate), or in older checkpoints tanh(gate), whose gradient is zero at and below 0. With gate 0 it is
-    LEAST, and the layer is the plain biencoder's within rounding.
+    LEAST, and the layer computes what a plain biencoder's does, within rounding.
     """
 
     def __init__(self, dimension: int, n_heads: int, *, log_gates: bool) -> None:

@@ -32,7 +32,7 @@ _SUPPORTED: dict[str, tuple[Any, ...]] = {
 
 @dataclass(frozen=True, slots=True)
 class ModernBertConfig:
-    """Shapes of one ModernBERT (pre-norm, rotary positions, gated GELU, no biases). Defaults are those of -base."""
+    """Shape of one ModernBERT (pre-norm, rotary positions, gated GELU, no biases). Defaults are ModernBERT-base's."""
 
     vocabulary: int = 50368
     dimension: int = 768
@@ -40,7 +40,7 @@ class ModernBertConfig:
     n_heads: int = 12
     inner: int = 1152
     norm_eps: float = 1e-5
-    global_every: int = 3  # every third layer, from the first on, attends to all rows; the others to near rows
+    global_every: int = 3  # every third layer, starting with the first, attends to all rows; the others to near ones
     reach: int = 64  # rows to either side that a local layer attends to
     global_theta: float = 160_000.0
     local_theta: float = 10_000.0
@@ -49,7 +49,7 @@ class ModernBertConfig:
     def from_published(cls, fields: Mapping[str, Any], n_layers: int | None = None) -> "ModernBertConfig":
         """Read the backbone's own config.json; absent fields have the published values. Raises ModelError.
 
-        With `n_layers` only so many layers from the first on are used.
+        With `n_layers` only the first so many layers are used.
         """
         fields = _as_first_published(fields)
         refuse_unsupported(fields, _SUPPORTED, "the ModernBERT backbone")
@@ -58,7 +58,7 @@ class ModernBertConfig:
         check_heads(dimension, n_heads, ("hidden_size", "num_attention_heads"))
         depth = whole_number(fields, "num_hidden_layers", cls().n_layers, MAX_LAYERS)
         global_theta = number(fields, "global_rope_theta", cls().global_theta)
-        # Null is not the same as absent here: transformers reads it as the value of the global layers.
+        # Here null differs from absent: transformers reads null as the value of the global layers.
         local_theta = global_theta if "local_rope_theta" in fields else cls().local_theta
         return cls(
             vocabulary=whole_number(fields, "vocab_size", cls().vocabulary),

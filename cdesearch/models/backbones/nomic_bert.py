@@ -45,7 +45,7 @@ _FIRST_NAMES = {
 
 @dataclass(frozen=True, slots=True)
 class NomicBertConfig:
-    """Shapes of one NomicBERT (post-norm, rotary positions, SwiGLU, biases only in norms). Defaults are published."""
+    """Shape of one NomicBERT (post-norm, rotary positions, SwiGLU, biases only in norms); by default as published."""
 
     vocabulary: int = 30528
     dimension: int = 768
@@ -54,13 +54,13 @@ class NomicBertConfig:
     inner: int = 3072
     norm_eps: float = 1e-12
     rotary_base: float = 1000.0
-    rotates_heads: bool = False  # the hub's remote code: rotary over the head axis, in place of positions
+    rotates_heads: bool = False  # as the hub's remote code: rotates over heads, not positions
 
     @classmethod
     def from_published(cls, fields: Mapping[str, Any], n_layers: int | None = None) -> "NomicBertConfig":
         """Read the backbone's own config.json; absent fields have the published values. Raises ModelError.
 
-        With `n_layers` only so many layers from the first on are used.
+        With `n_layers` only the first so many layers are used.
         """
         fields = _as_first_published(fields)
         refuse_unsupported(fields, _SUPPORTED, "the NomicBERT backbone")
@@ -86,7 +86,7 @@ def _as_first_published(fields: Mapping[str, Any]) -> dict[str, Any]:
     Raises ModelError.
     """
     older = {_FIRST_NAMES.get(name, name): value for name, value in fields.items()}
-    if older.get("activation_function") == "silu":  # the activation of the gate, which its MLP always has
+    if older.get("activation_function") == "silu":  # the activation of the gate, which this MLP always has
         older["activation_function"] = "swiglu"
     rope = fields.get("rope_parameters") or {}
     refuse_unsupported(rope, {"rope_type": ("default", "dynamic")}, "the NomicBERT backbone's rope_parameters")
@@ -130,7 +130,7 @@ class NomicBert(nn.Module):
         return [(cast("JointLayer", layer), mask, by) for layer in self.encoder.layers]
 
     def leave(self, states: Tensor) -> Tensor:
-        """The states (B, T, d) of the last layer as they are: it ends with a norm."""
+        """The states (B, T, d) of the last layer, unchanged: that layer ends with a norm."""
         return states
 
     def forward(self, input_ids: Tensor, attention_mask: Tensor) -> Tensor:
@@ -138,7 +138,7 @@ class NomicBert(nn.Module):
         return through(self.steps(attention_mask), self.enter(self.embed(input_ids)))
 
     def _turns(self, attention_mask: Tensor, n_free: int, start: int) -> Tensor:
-        """Positions (S, 1), or (S, heads) if heads are rotated; a row without a position has 0, which has no effect."""
+        """Positions (S, 1), or (S, heads) if heads are rotated. Rows without a position have 0: it rotates nothing."""
         n_rotated, device = attention_mask.shape[1] - n_free, attention_mask.device
         free = torch.zeros(n_free, 1, device=device)
         if self.config.rotates_heads:

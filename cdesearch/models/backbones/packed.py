@@ -51,7 +51,7 @@ def attend_packed(queries: Tensor, keys: Tensor, values: Tensor, n_heads: int, p
     else:
         from torch.nn.attention.varlen import varlen_attn
 
-        mixed = varlen_attn(q, k, v, bounds, bounds, longest, longest)  # type: ignore[assignment] # a pair only where asked
+        mixed = varlen_attn(q, k, v, bounds, bounds, longest, longest)  # type: ignore[assignment] # returns a pair only on request
     return mixed.flatten(1)[None]
 
 

@@ -52,10 +52,10 @@ class Biencoder(nn.Module):
         return self.pooled(input_ids, attention_mask, attention_mask, None)
 
     def cache(self, vectors: Tensor, is_null: Tensor) -> None:
-        """None: a biencoder reads no context."""
+        """Return None: a biencoder reads no context."""
 
     def prepare_context(self, vectors: Tensor, is_null: Tensor, cached: None) -> None:
-        """None: a biencoder reads no context."""
+        """Return None: a biencoder reads no context."""
 
     def pooled(self, input_ids: Tensor, attention_mask: Tensor, weights: Tensor, context: None) -> Tensor:  # noqa: ARG002 (there is no context)
         """(B, d), not normalised; `weights` (B, T) of the tokens in the mean, zero on padding."""

@@ -56,7 +56,7 @@ class ReleasedModel(nn.Module):
 
     @property
     def reads_context(self) -> bool:
-        """True: every released model reads its context."""
+        """Return True: every released model reads its context."""
         return True
 
     @property
@@ -65,7 +65,7 @@ class ReleasedModel(nn.Module):
         return self.config.corpus_size + N_SOFT_PROMPTS
 
     def cache(self, vectors: Tensor, is_null: Tensor) -> None:
-        """None: the rows of a context depend on the text in every layer, so nothing can be stored."""
+        """Return None: the rows of a context depend on the text in every layer, so nothing can be stored."""
 
     def prepare_context(self, vectors: Tensor, is_null: Tensor, cached: None) -> ContextPrefix:  # noqa: ARG002 (see `cache`)
         """The prefix of a context (J, d), with the null vector where `is_null` (J,); raises ModelError."""
@@ -126,7 +126,7 @@ class _SecondStage(nn.Module):
         return projected + pooled if self.config.variant == "v2" else projected
 
     def enter(self, rows: Tensor) -> Tensor:
-        """Rows (..., d) as the input of the first layer, normalised; the text's rows of v2 for a second time."""
+        """Rows (..., d) as the input of the first layer, normalised; the text's rows of v2 for the second time."""
         if self.config.variant == "v1_hub_remote_code" and isinstance(self.backbone, NomicBert):
             # The code on the hub passes rows to a backbone that adds the token type to all of them: context and soft
             # prompts have it once, the text twice.
@@ -137,7 +137,7 @@ class _SecondStage(nn.Module):
         """The layers for a 0/1 mask (B, S) of `n_context` context rows, then soft prompts and text."""
         if isinstance(self.backbone, ModernBert) or self.config.rotates_context:
             return self.backbone.steps(mask)  # context rows have ordinary positions
-        # After a smaller context, too, soft prompts and text have the positions that they were trained at.
+        # Soft prompts and text keep the positions of their training, also after a smaller context.
         return self.backbone.steps(mask, n_free=n_context, start=self.config.corpus_size)
 
     def _pooling_weights(self, input_ids: Tensor, attention_mask: Tensor) -> Tensor:
@@ -173,7 +173,7 @@ def load_released(
     whether v1 is computed as it was trained or as the code on the hub does. Without it the config's embedder decides
     between v1 and v2. Raises ModelError.
     """
-    # If the field is absent, the weights decide: the reference then has no null embedding, the published models have.
+    # If the field is absent, the weights decide: the reference then has no null embedding, but published models do.
     config = {"transductive_sequence_dropout_prob": float(NULL in state), **config}
     read = ReleasedConfig.from_published(config, with_rounded_width(backbone or {}, state), variant)
     with torch.device("meta"):

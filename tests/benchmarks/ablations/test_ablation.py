@@ -46,7 +46,7 @@ def test_arms_are_trained_and_measured_once(tmp_path, kind, request):
     )
     plan = tmp_path / "plan.toml"
     plan.write_text(PLAN)
-    for _ in range(2):  # the second time everything is there
+    for _ in range(2):  # the second time all results are stored
         ablation(plan, tmp_path, request.getfixturevalue(kind), tmp_path / "runs", tmp_path)
     (record,) = (json.loads(file.read_text()) for file in tmp_path.glob("plan-*.json"))
     without, context, *second = record["arms"]

@@ -22,7 +22,7 @@ def test_systems_are_compared_and_the_report_is_written(tmp_path, tiny_checkpoin
     assert file.with_suffix(".svg").exists() and "Command: python -m benchmarks" in capsys.readouterr().out
 
 
-def test_what_cannot_be_compared_is_refused(tmp_path, tiny_checkpoint):
+def test_systems_that_cannot_be_compared_are_refused(tmp_path, tiny_checkpoint):
     data = [str(write_set(tmp_path / "one"))]
     for systems, named in (("bm52", "no system bm52"), ("random", "another data set")):
         with pytest.raises(InputError, match=named):

@@ -1,4 +1,4 @@
-"""The pages about results name files that exist, and leave no result unnamed."""
+"""The pages about results name only files that exist, and name every file in `current/`."""
 
 import re
 from pathlib import Path

@@ -10,7 +10,7 @@ from cdesearch.errors import InputError
 
 @pytest.fixture(autouse=True)
 def _one_cold_run(monkeypatch):
-    """Of which the median is taken: each is a process that imports everything anew."""
+    """Take one cold run instead of several: each is a process that imports everything."""
     monkeypatch.setattr("benchmarks.speed.peers.COLD_RUNS", 1)
 
 
@@ -20,8 +20,8 @@ def corpus(tmp_path):
     folder.mkdir()
     rows = [{"_id": str(n), "title": "", "text": f"note {n} of the cat and the moon"} for n in range(20)]
     (folder / "corpus.jsonl").write_text("\n".join(map(json.dumps, rows)))
-    asked = [{"_id": str(n), "text": f"cat {n}"} for n in range(14)]
-    (folder / "queries.jsonl").write_text("\n".join(map(json.dumps, asked)))
+    queries = [{"_id": str(n), "text": f"cat {n}"} for n in range(14)]
+    (folder / "queries.jsonl").write_text("\n".join(map(json.dumps, queries)))
     return folder
 
 
@@ -34,7 +34,7 @@ def test_each_system_is_measured_in_a_process_of_its_own(corpus, tmp_path):
     assert file.with_suffix(".svg").exists()
 
 
-def test_drawn_vectors_take_the_place_of_the_model(corpus, tmp_path):
+def test_drawn_vectors_replace_the_model(corpus, tmp_path):
     peers(corpus, "40", "drawn", "cdesearch,int8 model alone,bm25s", tmp_path / "out")
     (file,) = (tmp_path / "out").glob("peers-drawn-*.json")
     found = json.loads(file.read_text())["rows"]
@@ -42,7 +42,7 @@ def test_drawn_vectors_take_the_place_of_the_model(corpus, tmp_path):
     assert all(row["p95_ms"] >= row["p50_ms"] > 0 and row["search_gb"] > 0 for row in found)
 
 
-def test_what_is_drawn_is_read_again_as_it_was(corpus, tmp_path):
+def test_drawn_texts_and_vectors_are_read_as_they_were_written(corpus, tmp_path):
     source = source_index(corpus, tmp_path / "source")
     write_drawn(source, tmp_path / "drawn", 30)
     ((texts, vectors),) = draw(source, 30)

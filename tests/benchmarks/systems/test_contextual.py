@@ -14,7 +14,7 @@ from trainer.export import export
 
 
 @pytest.mark.parametrize("kind", ["tiny_checkpoint", "joint_checkpoint"])
-def test_vectors_that_are_kept_are_of_one_context(tmp_path, kind, request):
+def test_stored_vectors_belong_to_one_context(tmp_path, kind, request):
     encoder = load_encoder(request.getfixturevalue(kind))
     dataset = read_dataset(write_set(tmp_path / "x"))
     names, equal = list(map(str, range(4))), TokenFrequencies(np.zeros(encoder.config.backbone.vocabulary, int), 0)
@@ -28,7 +28,7 @@ def test_vectors_that_are_kept_are_of_one_context(tmp_path, kind, request):
     assert len(list((tmp_path / "work").iterdir())) == 4
 
 
-def test_vectors_that_are_kept_are_of_one_precision(tmp_path):
+def test_stored_vectors_belong_to_one_precision(tmp_path):
     """Two exports of the same weights have the same fingerprint."""
     make_tokenizer().save(str(tmp_path / "tokenizer.json"))
     model = make_model(replace(TINY, first_stage="shared"), gate=0.0)

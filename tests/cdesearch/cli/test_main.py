@@ -86,7 +86,7 @@ def test_status(indexed):
     ],
 )
 def test_bad_input_is_one_line(indexed, arguments, message, monkeypatch):
-    monkeypatch.setenv("HF_ENDPOINT", "http://127.0.0.1:9")  # where no server runs
+    monkeypatch.setenv("HF_ENDPOINT", "http://127.0.0.1:9")  # no server runs there
     error = cdesearch(*arguments, cwd=indexed, code=2).stderr
     assert message in error and len(error.splitlines()) == 1
 

@@ -16,7 +16,7 @@ WORDS = ["cat", "dog", "water", "moon", "engine", "bread", "river", "stone", "li
 
 @pytest.fixture
 def docs(tmp_path):
-    """Of 150 files, 90 hold the same text."""
+    """150 files, 90 of which contain the same text."""
     folder = tmp_path / "docs"
     folder.mkdir()
     for number in range(60):
@@ -58,7 +58,7 @@ def test_a_corpus_of_one_text_has_a_mean(docs, tiny_checkpoint, monkeypatch):
 
 @pytest.mark.parametrize("size", [1000, 40])
 def test_documents_of_uneven_length_are_not_drift(tmp_path, tiny_checkpoint, size):
-    """Long documents of one kind and short ones of another; the sample is all texts, or some."""
+    """There are long documents of one kind and short ones of another. The sample contains all texts or some."""
     for number in range(30):
         (tmp_path / f"{number}.txt").write_text(f"the cat and the dog {number}")
     for number in range(3):

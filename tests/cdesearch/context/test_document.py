@@ -15,7 +15,7 @@ def unit_vectors(n, seed):
 
 
 def about(vectors):
-    """The direction of the mean, exactly rounded sums one coordinate at a time."""
+    """The direction of the mean, from exactly rounded sums of one coordinate at a time."""
     mean = [math.fsum(column) / len(vectors) for column in vectors.T.tolist()]
     return np.array(mean) / math.hypot(*mean)
 
@@ -51,14 +51,14 @@ def test_chunks_move_towards_the_mean_of_their_document():
     assert (to_unit(add_document_context(own, 0.6)) @ about > own @ about).all()
 
 
-def test_vectors_that_cancel_out_stay():
+def test_vectors_that_cancel_out_are_unchanged():
     own = np.array([[1, 0], [-1, 0]], np.float32)
     shifted = add_document_context(own, 0.6)
     np.testing.assert_array_equal(shifted, own)
     assert shifted.dtype == np.float32
 
 
-def test_a_mean_of_rounding_errors_is_no_direction_and_a_longer_one_is():
+def test_a_mean_of_rounding_errors_has_no_direction_and_a_longer_one_has():
     for left, moves in ((4e-7, False), (4e-6, True)):
         own = np.array([[1, left], [-1, left]])
         assert (add_document_context(own, 0.6) != own).any() == moves
@@ -79,5 +79,5 @@ def test_unit_vectors_keep_their_direction_and_lose_their_length(n, seed, scale)
         np.testing.assert_allclose(unit, vector / math.hypot(*vector), rtol=1e-9)
 
 
-def test_a_vector_of_zeros_stays():
+def test_a_zero_vector_stays_zero():
     np.testing.assert_array_equal(to_unit(np.array([[0.0, 0.0], [0.0, 2.0]])), [[0, 0], [0, 1]])

@@ -1,4 +1,4 @@
-"""The statistics head against its formula, written out with loops, and against what it is for: white points."""
+"""The statistics head compared with its formula, written with loops, and with its purpose: whitened points."""
 
 import math
 from dataclasses import replace
@@ -16,7 +16,7 @@ from cdesearch.models.config import NO_STATISTICS, StatisticsConfig
 
 
 def fit(points, config):
-    """Shift and projection."""
+    """The shift and projection of a fitted whitening."""
     fitted = soft_whitening(points, config)
     return fitted.shift, fitted.projection
 

@@ -31,7 +31,7 @@ def cache(tmp_path, monkeypatch):
 
 
 def put_in_cache(cache, name, source, but=()):
-    """A folder laid out as huggingface_hub does, without what is named in `but`."""
+    """A folder in the layout of huggingface_hub, without the files in `but`."""
     home = cache / f"models--{name.replace('/', '--')}"
     snapshot = home / "snapshots" / COMMIT
     snapshot.mkdir(parents=True)

@@ -110,7 +110,7 @@ def test_better_on_both_sides_is_never_worse(pair):
     assert (fused[:, None] - fused >= -1e-6)[better].all()
 
 
-def test_what_text_did_not_find_has_no_text_evidence():
+def test_a_candidate_that_text_did_not_find_has_no_text_evidence():
     fused = fuse(np.array([0.5, 0.5, 0.5]), np.array([4.0, np.nan, 2.0]), NULL)
     assert fused[0] > fused[2] > fused[1]
 
@@ -142,7 +142,7 @@ def test_a_chunk_shares_half_of_the_text_evidence_of_its_document():
     np.testing.assert_array_equal(shared[[0, 2, 3]], alone[[0, 2, 3]])
 
 
-def test_text_counts_for_half_where_chunks_are_parts_of_documents():
+def test_text_counts_for_half_if_chunks_are_parts_of_documents():
     dense, text = np.full(3, 0.2), np.array([9.0, np.nan, 3.0])
     dense_only = fuse(dense, np.full(3, np.nan), NULL)
     whole, part = fuse(dense, text, NULL) - dense_only, fuse(dense, text, NULL, ["a", "b", "c"]) - dense_only

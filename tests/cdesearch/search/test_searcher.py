@@ -104,7 +104,7 @@ def test_a_path_is_filtered_before_ranking(searcher, mode):
     "query", ["'; DROP TABLE chunks; --", '"open AND (', "cat:^~*", "\x00", "🐈", "漢字", "cat " * 20_000]
 )
 @pytest.mark.parametrize("mode", ["hybrid", "text"])
-def test_no_query_is_syntax(searcher, query, mode):
+def test_the_words_of_a_query_are_never_syntax(searcher, query, mode):
     hits = searcher.search(query, mode=mode)
     assert len(hits) == len(PAGES) if mode == "hybrid" else len(hits) <= 1
 

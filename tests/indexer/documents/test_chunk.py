@@ -54,7 +54,7 @@ def test_a_short_document_is_one_chunk():
     assert chunk.body == "the cat\n\nthe dog" and (chunk.line_start, chunk.line_end) == (1, 3)
 
 
-def test_functions_are_kept_whole_where_they_fit():
+def test_functions_that_fit_are_kept_whole():
     functions = [f"def {name}(a):\n    return a + {number}\n" for number, name in enumerate(["cat", "dog", "moon"])]
     chunks = list(CHUNKER.split(document_of("a.py", "\n\n".join(functions))))
     for function in functions:
@@ -77,7 +77,7 @@ def test_empty_text_has_no_chunks():
 
 
 def test_code_that_the_parser_takes_minutes_for_is_split_as_plain_text():
-    """The parser tries every reading of it, in a step that cannot be interrupted."""
+    """The parser tries every interpretation, in a step that cannot be interrupted."""
     text = "int main() { return 0; }\n" * 100 + "x=>\n" * 7500
     chunks = list(CHUNKER.split(Document("a.c", "a.c", "", text, "code", language="c", has_lines=True)))
     assert "".join("".join(chunk.body.split()) for chunk in chunks) == "".join(text.split())

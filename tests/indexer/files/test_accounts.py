@@ -85,7 +85,7 @@ def test_only_the_lines_that_cannot_be_read_are_left_out_and_they_are_counted(do
     lines = ['{"text": "the moon"}', "not JSON", '{"text": "the river"}', '{"words": "no text"}']
     (docs / "some.jsonl").write_text("\n".join(lines))
     done = cdesearch("index", docs, "--model", tiny_checkpoint, "--strict")
-    assert done.returncode == 3, "a lost line counts under --strict"
+    assert done.returncode == 3, "a line that was left out counts under --strict"
     reason = "2 lines left out; line 2 is not JSON (Expecting value at column 1)"
     assert f"some.jsonl: {reason}" in done.stderr and "Read in part: 1." in done.stderr
     listed = json.loads(cdesearch("status", "--index", docs, "--files", "--skipped", "--json").stdout)["files"]
@@ -103,7 +103,7 @@ def test_a_file_without_one_readable_line_is_skipped_with_the_first_reason(docs,
     }
 
 
-def test_files_that_are_dropped_from_the_index_are_named_with_the_reason(docs, tiny_checkpoint):
+def test_files_that_leave_the_index_are_named_with_the_reason(docs, tiny_checkpoint):
     (docs / "old.jsonl").write_text('{"text": "the moon"}\n')
     (docs / "new.csv").write_text("text,abstract\nthe cat,the dog\n")
     assert cdesearch("index", docs, "--model", tiny_checkpoint).returncode == 0
@@ -114,7 +114,7 @@ def test_files_that_are_dropped_from_the_index_are_named_with_the_reason(docs, t
     assert (
         "2 files that were indexed before are no longer in the index: 00.md, 01.md (" in cdesearch("index", docs).stderr
     )
-    assert "no longer in the index" not in cdesearch("index", docs).stderr, "once is enough"
+    assert "no longer in the index" not in cdesearch("index", docs).stderr, "they are named only once"
 
 
 @pytest.mark.parametrize("size", ["0", "-5MB", "1e400", "nan"])

@@ -133,9 +133,9 @@ def test_the_excludes_of_a_submodule_apply(tmp_path, repository):
 
 
 @pytest.mark.parametrize(
-    ("named", "is_said"), [("out", True), ("out/.git/worktrees/tree", True), ("out/missing", False), ("a\0b", True)]
+    ("named", "is_reported"), [("out", True), ("out/.git/worktrees/tree", True), ("out/missing", False), ("a\0b", True)]
 )
-def test_a_git_file_that_names_a_folder_of_somebody_else_reads_nothing_there(tmp_path, named, is_said):
+def test_a_git_file_that_names_a_foreign_folder_reads_nothing_there(tmp_path, named, is_reported):
     put(tmp_path, "docs/a.md")
     put(tmp_path, "docs/.git", f"gitdir: ../{named}\n")
     put(tmp_path, "out/config", "[core]\n\tbare = false\n")
@@ -144,8 +144,9 @@ def test_a_git_file_that_names_a_folder_of_somebody_else_reads_nothing_there(tmp
     put(tmp_path, "out/.git/worktrees/tree/gitdir", f"{tmp_path}/elsewhere/.git\n")
     put(tmp_path, "out/.git/worktrees/tree/commondir", "../..\n")
     assert found(tmp_path / "docs") == ["a.md"]
-    said = {".git/info/exclude": "not used: .git names a repository that does not name it in turn"} if is_said else {}
-    assert left_out(tmp_path / "docs") == {".git": "hidden", **said}
+    reason = "not used: .git names a repository that does not name it in turn"
+    reported = {".git/info/exclude": reason} if is_reported else {}
+    assert left_out(tmp_path / "docs") == {".git": "hidden", **reported}
 
 
 @pytest.mark.parametrize("link", [".git", ".git/info", ".git/info/exclude"])
@@ -375,7 +376,7 @@ def test_a_missing_path_is_named(tmp_path):
         found(tmp_path, tmp_path / "nowhere")
 
 
-def test_size_and_time_are_the_files_own(tmp_path):
+def test_size_and_time_are_those_of_the_file(tmp_path):
     file = put(tmp_path, "a.md", "four")
     (item,) = items(tmp_path, limit=10)
     assert item == Source(file.resolve(), "a.md", 4, file.stat().st_mtime_ns, tmp_path.resolve())

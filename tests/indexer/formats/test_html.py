@@ -1,4 +1,4 @@
-"""Pages as people write them: what is the page's content is kept, and what leads around the site is not."""
+"""Typical pages: the content is kept, and the navigation is left out."""
 
 import pytest
 

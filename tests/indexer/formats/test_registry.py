@@ -1,4 +1,4 @@
-"""The registry of formats: which one reads a file, and that a new one needs a class and an entry and nothing else."""
+"""The registry of formats: the choice of a format, and a new format, which needs only a class and an entry."""
 
 import io
 import sys
@@ -49,7 +49,7 @@ def test_a_file_is_read_by_the_format_that_lists_its_name_or_else_its_suffix(nam
 
 
 @pytest.mark.parametrize("name", ["a.gz", "jsonl.gz", "a.epub", "script", "man.1", ".md"])
-def test_a_file_that_no_format_lists_is_plain_text_where_it_is_read_all_the_same(name):
+def test_a_file_that_no_format_lists_is_read_as_plain_text(name):
     assert not is_known(name) and type(format_of(name)).__name__ == "PlainText"
 
 

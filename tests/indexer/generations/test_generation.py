@@ -1,4 +1,4 @@
-"""What stands on disk before, while and after one generation takes the place of another."""
+"""The files on disk before, while and after one generation replaces another."""
 
 import errno
 import os
@@ -21,7 +21,7 @@ FILES = {"context.safetensors": "context", "tables/chunks.lance/data/1.lance": "
 
 @pytest.fixture
 def folder(tmp_path):
-    """The folder of an index in which nothing has been built."""
+    """The folder of an index without a generation."""
     folder = tmp_path / ".cdesearch"
     (folder / GENERATIONS).mkdir(parents=True)
     write_new(folder / MARKER, MARK)
@@ -29,11 +29,11 @@ def folder(tmp_path):
 
 
 def fill(building, edition=""):
-    """What a build writes into a generation."""
+    """Write the files that a build writes into a generation."""
     for name, content in FILES.items():
         file = building / name
         file.parent.mkdir(parents=True, exist_ok=True)
-        file.unlink(missing_ok=True)  # Lance never writes into a file that is there
+        file.unlink(missing_ok=True)  # Lance never changes an existing file
         file.write_text(content + edition)
     (building / MANIFEST).write_text("{}")
 
@@ -54,7 +54,7 @@ def generations(folder):
     return set((folder / GENERATIONS).iterdir())
 
 
-def test_a_first_build_begins_with_its_plan_alone(folder):
+def test_a_first_build_begins_with_only_its_plan(folder):
     building = open_building(folder, None, {"files": 3})
     assert generations(folder) == {building} and [file.name for file in building.iterdir()] == [PLAN]
     assert not (folder / CURRENT).exists()
@@ -71,7 +71,7 @@ def test_a_build_begins_as_links_to_its_base_without_manifest_and_plan(folder):
         assert found[name].samefile(base / name)
 
 
-def test_where_the_file_system_has_no_links_files_are_copied_with_their_times(folder, monkeypatch):
+def test_if_the_file_system_has_no_links_files_are_copied_with_their_times(folder, monkeypatch):
     base = publish(folder)
     os.utime(base / "context.safetensors", (10**9, 10**9))
 
@@ -170,7 +170,7 @@ def test_only_the_discarded_build_is_removed(folder):
     assert generations(folder) == {base} and live(folder) == base
 
 
-def test_where_the_live_generation_is_unknown_a_build_begins_and_no_finished_generation_is_removed(folder):
+def test_if_the_live_generation_is_unknown_a_build_begins_and_finished_generations_are_kept(folder):
     first = publish(folder)
     second = publish(folder, first, "2")
     (folder / CURRENT).write_text("../..\n")
@@ -207,7 +207,7 @@ def test_a_build_that_was_killed_while_its_base_was_linked_is_never_continued(fo
 
 
 def test_the_live_generation_is_never_built_in_even_with_a_plan_left_in_it(folder):
-    """A process that was killed between swap and clearing away leaves the plan in the live generation."""
+    """A process that is killed between the swap and the removal leaves the plan in the live generation."""
     base = publish(folder)
     (base / PLAN).write_text('{"files": 3}')
     building = open_building(folder, base, {"files": 3})
@@ -226,7 +226,7 @@ def test_a_swap_makes_the_build_live_and_keeps_only_the_previous_generation(fold
 
 
 class Recorder:
-    """Notes which file is flushed, renamed or unlinked, in which order; the real calls are made."""
+    """Records the order in which files are flushed, renamed and unlinked; the real calls are made."""
 
     def __init__(self, monkeypatch):
         self.events = []
@@ -246,9 +246,9 @@ class Recorder:
         return [n for n, (event, target, _) in enumerate(self.events) if event == name and path in (None, target)]
 
 
-@pytest.mark.skipif(not Path("/proc/self/fd").exists(), reason="which file is flushed is told by /proc")
-def test_a_swap_flushes_all_that_is_new_then_the_name_and_only_then_clears_away(folder, monkeypatch):
-    """A power cut leaves what was flushed: so CURRENT never names a generation that is not whole on the disk."""
+@pytest.mark.skipif(not Path("/proc/self/fd").exists(), reason="/proc is needed to know which file is flushed")
+def test_a_swap_flushes_new_files_then_the_name_and_only_then_removes_old_files(folder, monkeypatch):
+    """After a power cut only flushed files are left, so CURRENT must never name a generation that is incomplete."""
     oldest = publish(folder)
     base = publish(folder, oldest, "2")
     building = open_building(folder, base, {"edition": "3"})
@@ -268,13 +268,13 @@ def test_a_swap_flushes_all_that_is_new_then_the_name_and_only_then_clears_away(
     (renamed,) = [*recorder.at("replace", folder / f"{CURRENT}.new"), *recorder.at("rename", folder / f"{CURRENT}.new")]
     for path in [*new_files, *folders]:
         assert recorder.at("fsync", path) and max(recorder.at("fsync", path)) < renamed, f"{path} may be lost"
-    assert not recorder.at("fsync", kept), "it was flushed when the generation before was"
+    assert not recorder.at("fsync", kept), "it was flushed with the generation before"
     for file in new_files:
         assert min(recorder.at("fsync", file)) < max(recorder.at("fsync", file.parent)), "a folder after its files"
     name = recorder.events[renamed][1]
     flushed = recorder.at("fsync", name)
     assert flushed and max(flushed) < renamed, "the new name is on the disk before it takes the old one's place"
-    assert recorder.events[flushed[-1]][2] == len(building.name) + 1, "and all of it had been written by then"
+    assert recorder.events[flushed[-1]][2] == len(building.name) + 1, "the whole name was written before that"
     after = recorder.at("fsync", folder)
     assert after and renamed < max(after), "the folder is flushed, or the old name could come back"
     cleared = [*recorder.at("unlink", PLAN), *recorder.at("rmtree")]
@@ -384,7 +384,7 @@ def test_other_errors_are_not_changed(folder, error):
 def test_a_second_writer_learns_which_process_has_the_lock(folder):
     with locked(folder, wait=False):
         with pytest.raises(IndexBusyError) as raised, locked(folder, wait=False):
-            pytest.fail("two hold it")
+            pytest.fail("two processes hold the lock")
         assert f"process {os.getpid()}, since 2" in str(raised.value) and str(folder) in str(raised.value)
         assert "--wait" in raised.value.remedy
     with locked(folder, wait=False):

@@ -1,4 +1,4 @@
-"""The list of generations: which ones are known, and that no other folder is ever removed."""
+"""The list of generations: the generations that it names, and that no other folder is ever removed."""
 
 import json
 import os
@@ -68,7 +68,7 @@ def test_a_symbolic_link_in_the_place_of_a_generation_is_not_a_generation(folder
     assert generation.is_symlink() and elsewhere.is_dir()
 
 
-def test_those_of_the_unwanted_that_are_listed_are_removed_from_disk_and_ledger(folder):
+def test_unwanted_generations_in_the_ledger_are_removed_from_disk_and_ledger(folder):
     first, second, third = add(folder, *NAMES)
     unlisted = folder / GENERATIONS / ("b" * 12)
     unlisted.mkdir()
@@ -77,14 +77,14 @@ def test_those_of_the_unwanted_that_are_listed_are_removed_from_disk_and_ledger(
     assert sorted((folder / GENERATIONS).iterdir()) == sorted([second, unlisted])
 
 
-def test_names_whose_folder_has_gone_leave_the_ledger(folder):
+def test_names_without_a_folder_are_removed_from_the_ledger(folder):
     first, second = add(folder, *NAMES[:2])
     shutil.rmtree(first)
     remove(folder, [])
     assert listed(folder) == [second.name]
 
 
-def test_a_generation_that_cannot_be_deleted_yet_stays_listed_and_goes_the_next_time(folder, monkeypatch):
+def test_a_generation_that_cannot_be_deleted_yet_stays_listed_until_the_next_time(folder, monkeypatch):
     """Windows refuses to delete a file that a reader holds open."""
     (generation,) = add(folder, NAMES[0])
 
@@ -135,7 +135,7 @@ def test_a_ledger_that_cannot_be_read_names_nothing_and_removes_nothing(folder, 
     assert (generation / "file").exists() and (folder / LEDGER).read_bytes() == content
 
 
-def test_a_linked_ledger_names_nothing_and_what_it_leads_to_stays_as_it_is(folder, tmp_path):
+def test_a_linked_ledger_names_nothing_and_its_target_is_unchanged(folder, tmp_path):
     (generation,) = add(folder, NAMES[0])
     elsewhere = tmp_path / "elsewhere.json"
     (folder / LEDGER).replace(elsewhere)

@@ -5,7 +5,7 @@ from typer.testing import CliRunner
 from indexer.health.command import doctor
 
 
-def test_doctor_ends_with_2_and_names_the_file_and_with_0_after_repair(sound):
+def test_doctor_exits_with_2_and_names_the_file_and_with_0_after_a_repair(sound):
     app = Typer()
     app.command()(doctor)
     run = CliRunner().invoke

@@ -16,7 +16,7 @@ from indexer.settings import Options
     ("part", "embedded"),
     [("_indices/", 0), ("chunks.lance/_transactions/", 0), ("latest_version_hint", 0), ("documents.lance/data", 0)],
 )
-def test_what_is_derived_from_chunks_is_made_again_without_embedding(sound, part, embedded):
+def test_parts_derived_from_chunks_are_made_again_without_embedding(sound, part, embedded):
     shutil.rmtree(sound.index / "generations" / sound.kept)
     overwrite(sound.path(part))
     steps = []
@@ -28,7 +28,7 @@ def test_what_is_derived_from_chunks_is_made_again_without_embedding(sound, part
 
 
 @pytest.mark.parametrize("part", ["chunks.lance/data", "context.safetensors", "manifest.json", "checksums.json"])
-def test_where_chunks_are_damaged_the_generation_before_is_live_again_and_updated(sound, part):
+def test_if_chunks_are_damaged_the_previous_generation_is_made_live_and_updated(sound, part):
     flip_a_byte(sound.path(part))
     steps = []
     repair(sound.index, False, Silent(), steps.append)
@@ -38,7 +38,7 @@ def test_where_chunks_are_damaged_the_generation_before_is_live_again_and_update
 
 
 @pytest.mark.parametrize("part", ["chunks.lance/data", "context.safetensors"])
-def test_without_another_generation_the_index_is_built_again_as_it_was(sound, part):
+def test_without_another_generation_the_index_is_built_again_with_its_settings(sound, part):
     shutil.rmtree(sound.index / "generations" / sound.kept)
     flip_a_byte(sound.path(part))
     steps = []
@@ -49,7 +49,7 @@ def test_without_another_generation_the_index_is_built_again_as_it_was(sound, pa
 
 
 @pytest.mark.parametrize("part", ["manifest.json", "checksums.json"])
-def test_where_the_settings_are_lost_too_the_command_to_run_is_named(sound, part):
+def test_if_the_settings_are_lost_too_the_command_to_run_is_named(sound, part):
     shutil.rmtree(sound.index / "generations" / sound.kept)
     flip_a_byte(sound.path(part))
     with pytest.raises(IndexDamagedError, match=r"settings are lost.*--rebuild PATH"):

@@ -22,7 +22,7 @@ def test_the_same_chunks_come_in_the_order_of_the_files_however_many_workers_the
     assert found[0] == found[1]
 
 
-def test_what_waits_for_its_turn_is_bounded(tmp_path, tiny_tokenizer, monkeypatch):
+def test_the_size_of_waiting_messages_is_bounded(tmp_path, tiny_tokenizer, monkeypatch):
     monkeypatch.setattr(pool, "MOST_WAITING_BYTES", 20_000)
     sources = sources_of(tmp_path, ["the river and the stone " * 2000] * 8)
     most, reached = 0, 0
@@ -37,7 +37,7 @@ def test_what_waits_for_its_turn_is_bounded(tmp_path, tiny_tokenizer, monkeypatc
             most = max(most, others)
             reached += isinstance(event, Ended) and event.reason is None
     assert reached == 8
-    assert most < 20_000 + 3 * 300_000, "a worker may finish the message that it is at"
+    assert most < 20_000 + 3 * 300_000, "a worker may finish its present message"
 
 
 def test_a_worker_that_cannot_start_is_one_clear_error(tmp_path, monkeypatch, tiny_tokenizer):

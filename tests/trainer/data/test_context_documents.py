@@ -76,7 +76,7 @@ def test_no_document_of_a_batch_is_in_its_context(make_domain, n, k, n_negatives
         assert len(context) == min(size, left)
 
 
-def test_seed_and_step_alone_decide(make_domain):
+def test_the_context_depends_only_on_seed_and_step(make_domain):
     domain = make_domain([f"cat {n}" for n in range(40)])
     clusters = Clusters(np.arange(40) % 4, np.zeros((4, 8), np.float32))
     one, resumed = (stream_of(domain, clusters, 4, context_size=6, slot_dropout=0.5) for _ in range(2))
@@ -88,7 +88,7 @@ def test_seed_and_step_alone_decide(make_domain):
     assert len({str(batch.context_texts.ids.tolist()) for batch in batches}) == 12
 
 
-def test_everything_else_of_a_batch_stays_as_it_is_with_its_own_context(make_domain):
+def test_another_context_changes_nothing_else_of_a_batch(make_domain):
     domain = make_domain([f"cat {n}" for n in range(40)])
     clusters = Clusters(np.arange(40) % 4, np.zeros((4, 8), np.float32))
     disjoint = stream_of(domain, clusters, 8, null_share=0.5)

@@ -4,7 +4,7 @@ from hypothesis import strategies as st
 
 from trainer.data.false_negatives import false_negatives
 
-eighths = st.integers(-16, 16).map(lambda n: n / 8)  # such sums are exact, so a tie is a tie
+eighths = st.integers(-16, 16).map(lambda n: n / 8)  # such sums are exact, so ties are exact
 
 
 @st.composite
@@ -21,7 +21,7 @@ def blocks(draw):
 
 
 def masked(scores, queries, documents, eps, row, number, j):
-    """Whether document j must not count against the query `number`, whose scores stand in `row`."""
+    """Whether document j must not count against the query `number`, whose scores are in `row`."""
     own = float(scores[row, number])
     scores_higher = float(scores[row, j]) > own + eps * abs(own)
     same_text = documents[j] == documents[number]
@@ -30,7 +30,7 @@ def masked(scores, queries, documents, eps, row, number, j):
 
 
 @given(blocks())
-def test_the_mask_is_that_of_the_definition(block):
+def test_the_mask_follows_the_definition(block):
     scores, queries, documents, eps, first = block
     mask = false_negatives(scores, queries, documents, eps, first)
     assert mask.dtype == bool and mask.shape == scores.shape

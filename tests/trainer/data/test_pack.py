@@ -29,20 +29,20 @@ def test_batches_are_equal_of_one_domain_and_hold_every_pair_once(lengths, batch
         assert all(0 <= row < n for row in seen)
 
 
-def test_every_epoch_packs_anew_and_the_same_epoch_alike():
+def test_epochs_are_packed_differently_and_the_same_epoch_identically():
     domains = {"d": clusters_of(64, 8)}
     epochs = [[batch.rows.tolist() for batch in pack(domains, 8, "tour", 1, epoch)] for epoch in (0, 0, 1)]
     assert epochs[0] == epochs[1] != epochs[2]
 
 
-def test_a_batch_is_one_cluster_where_sizes_agree():
+def test_a_batch_is_one_cluster_if_their_sizes_agree():
     domains = {"d": Clusters(np.repeat(np.arange(8), 10), np.eye(8, dtype=np.float32))}
     mixed = [len(set((batch.rows // 10).tolist())) for batch in pack(domains, 10, "tour", 1, 0)]
     assert max(mixed) <= 2, "a batch begins anywhere, so it may hold the end of one cluster and the start of the next"
 
 
 def greedy_tour(centroids, first):
-    """Always on to the nearest that is left, by dot products one at a time."""
+    """The tour to the nearest remaining cluster, by dot products one at a time."""
     tour = [first]
     while len(tour) < len(centroids):
         left = [number for number in range(len(centroids)) if number not in tour]
@@ -65,7 +65,7 @@ def test_a_tour_begins_anywhere():
 
 @pytest.mark.parametrize("order", ["random", "tour"])
 def test_a_row_holds_shuffled_pairs_cluster_after_cluster(order):
-    """Python's sort is stable: pairs of a cluster stay as they were shuffled, on every machine alike."""
+    """The sort is stable: pairs of a cluster stay in shuffled order on every machine."""
     found = clusters_of(2000, 7)
     row = _row(found, order, np.random.default_rng(5))
     random = np.random.default_rng(5)
@@ -75,7 +75,7 @@ def test_a_row_holds_shuffled_pairs_cluster_after_cluster(order):
     assert row.tolist() == sorted(shuffled, key=lambda pair: rank[int(found.assignment[pair])])
 
 
-def test_clusters_stand_in_a_random_order_or_along_a_tour():
+def test_clusters_are_in_random_order_or_along_a_tour():
     angles = np.linspace(0, np.pi, 9)  # a fan: each cluster is nearest to its two neighbours
     found = Clusters(np.repeat(np.arange(9), 4), np.stack([np.cos(angles), np.sin(angles)], 1).astype(np.float32))
     orders = {"random": set(), "tour": set()}
@@ -88,7 +88,7 @@ def test_clusters_stand_in_a_random_order_or_along_a_tour():
         assert seen == tuple(greedy_tour(found.centroids, seen[0]))
 
 
-def test_every_pair_sits_out_about_as_often_as_any_other():
+def test_all_pairs_are_left_out_about_equally_often():
     domains, epochs, n, batch_size = {"d": clusters_of(30, 1)}, 400, 30, 8
     absent = Counter()
     for epoch in range(epochs):
@@ -100,7 +100,7 @@ def test_every_pair_sits_out_about_as_often_as_any_other():
 
 @pytest.mark.parametrize("order", ["random", "tour"])
 def test_a_row_begins_at_any_place_of_its_clusters(order):
-    """Without that the same clusters would be cut every time: all of a cluster's pairs, or none, at each end."""
+    """Otherwise the same clusters would be divided in every epoch."""
     domains = {"d": Clusters(np.repeat(np.arange(3), 10), np.eye(3, dtype=np.float32))}
     batches = [batch for epoch in range(60) for batch in pack(domains, 10, order, 1, epoch)]
     sizes = {int((batch.rows // 10 == cluster).sum()) for batch in batches for cluster in range(3)}
@@ -108,7 +108,7 @@ def test_a_row_begins_at_any_place_of_its_clusters(order):
 
 
 @pytest.mark.parametrize("order", ["random", "tour"])
-def test_batches_are_cut_from_a_drawn_place_on_and_round_to_it(order):
+def test_batches_are_cut_from_a_random_start_and_wrap_around(order):
     found = clusters_of(50, 5)
     random = random_stream(1, "pairs of an epoch", 2, 0)
     row = _row(found, order, random).tolist()
@@ -129,18 +129,18 @@ def test_small_clusters_share_a_batch_with_their_neighbours_on_a_tour():
     assert spread("tour") < spread("random") / 2
 
 
-def test_domains_are_packed_each_by_its_own_draw_and_mixed():
-    """Two domains of the same clusters: their pairs do not stand alike, and neither comes first as a whole."""
+def test_domains_are_packed_independently_and_mixed():
+    """Two domains with the same clusters have their pairs in different orders, and their batches are mixed."""
     domains = {name: clusters_of(64, 4) for name in ("a", "b")}
     batches = pack(domains, 8, "random", 1, 0)
     rows = {name: sorted(batch.rows.tolist() for batch in batches if batch.domain == name) for name in domains}
     assert rows["a"] != rows["b"]
     names = [[batch.domain for batch in pack(domains, 8, "random", 1, epoch)] for epoch in range(20)]
     assert all(sorted(order) == ["a"] * 8 + ["b"] * 8 for order in names)
-    assert len(set(map(tuple, names))) == 20, "batches are shuffled anew every epoch"
+    assert len(set(map(tuple, names))) == 20, "batches are shuffled in every epoch"
 
 
-def test_seed_and_epoch_alone_decide():
+def test_packing_depends_only_on_seed_and_epoch():
     domains = {name: clusters_of(64, 4) for name in ("a", "b")}
 
     def packed(given, seed, epoch):
@@ -158,7 +158,7 @@ def test_batches_stand_in_the_order_that_their_own_random_stream_draws():
         assert [batch.domain for batch in pack(domains, 4, "tour", seed, epoch)] == [f"d{number}" for number in drawn]
 
 
-def test_k_means_finds_what_looks_alike():
+def test_k_means_puts_similar_pairs_in_one_cluster():
     random = np.random.default_rng(0)
     topics = np.eye(8, 16, dtype=np.float32)[np.repeat(np.arange(8), 30)]
     points = topics + 0.05 * random.standard_normal(topics.shape).astype(np.float32)
@@ -178,7 +178,7 @@ def test_words_cluster_without_a_model():
     assert queries[0] @ texts[1] > 0.99 > queries[0] @ texts[15]
 
 
-def test_clusters_are_made_once_for_what_they_are_made_from(tmp_path):
+def test_stored_clusters_are_used_for_the_same_inputs(tmp_path):
     made = []
 
     def make():

@@ -11,7 +11,7 @@ rows = st.fixed_dictionaries(
 
 
 @given(rows=st.lists(rows, max_size=6), random=st.randoms())
-def test_what_is_written_is_read_in_any_order(tmp_path_factory, rows, random):
+def test_stored_pairs_are_read_in_any_order(tmp_path_factory, rows, random):
     folder = tmp_path_factory.mktemp("pairs")
     with PairWriter(folder) as writer:
         for row in rows:

@@ -48,7 +48,7 @@ def test_two_files_of_one_domain_name_are_refused(tmp_path):
         domain_files(files)
 
 
-def test_a_long_document_is_a_pair_a_question(tmp_path):
+def test_a_long_document_has_one_pair_per_question(tmp_path):
     book = {"doc_id": "book", "chunks": ["one", "two"], "questions": [{"text": "second?", "chunk": 1}]}
     file = write(tmp_path / "a.jsonl", [book, {"query": "q", "document": "d", "document_id": "x"}])
     pairs = list(read_pairs(file))
@@ -65,7 +65,7 @@ def test_a_long_document_is_a_pair_a_question(tmp_path):
             list(read_pairs(write(file, [book | wrong])))
 
 
-def test_a_part_of_a_domain_holds_whole_documents(tmp_path):
+def test_a_part_of_a_domain_contains_whole_documents(tmp_path):
     rows = [{"query": f"{n}", "document": f"{n}", "document_id": f"book {n % 10}"} for n in range(50)]
     (domain,) = prepare([write(tmp_path / "a.jsonl", rows)], tmp_path / "work")
     for seed in range(5):
@@ -92,7 +92,7 @@ def test_siblings_are_chunks_of_one_document():
 
 
 @given(st.integers(1, 12), st.floats(0, 1), st.integers(0, 1000))
-def test_chunks_are_placed_in_their_document_as_the_index_does(n, weight, seed):
+def test_document_context_is_added_as_in_an_index(n, weight, seed):
     random = np.random.default_rng(seed)
     own = to_unit(random.standard_normal((n, 8)).astype(np.float32))
     siblings = random.integers(0, 3, n)
@@ -118,7 +118,7 @@ def test_duplicates_empty_texts_and_leaks_are_dropped_and_counted(tmp_path):
             {"query": "other", "document": "prefix " + secret},
         ],
     )
-    for _ in range(2):  # the second time from what the first has kept
+    for _ in range(2):  # the second time from the stored pairs
         (domain,) = prepare([file], tmp_path / "work", [beir])
         assert domain.take([0]) == [Pair("q", "fine")] and len(domain) == 1
         assert domain.dropped == {"double": 1, "empty": 1, "leak": 2}
@@ -159,7 +159,7 @@ def test_a_bad_line_is_named(tmp_path, line, named):
         list(read_pairs(file))
 
 
-def test_pairs_of_some_groups(tmp_path):
+def test_only_pairs_of_the_chosen_groups_are_used(tmp_path):
     file = tmp_path / "code.jsonl"
     groups = ["scipy+scipy:a.py", "ansible+ansible:b.py", None]
     rows = [{"query": f"q{n}", "document": "d", "group": group} for n, group in enumerate(groups)]

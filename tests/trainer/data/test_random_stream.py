@@ -14,7 +14,7 @@ purposes = st.tuples(st.integers(0, 3), st.sampled_from(["a", "b", "a 1"]), st.l
 
 
 @given(st.lists(purposes, min_size=2, max_size=8, unique_by=repr))
-def test_every_purpose_has_a_stream_of_its_own_and_always_the_same(given_purposes):
+def test_every_purpose_has_its_own_reproducible_stream(given_purposes):
     drawn = [random_stream(seed, name, *numbers).random(4).tolist() for seed, name, numbers in given_purposes]
     again = [random_stream(seed, name, *numbers).random(4).tolist() for seed, name, numbers in given_purposes]
     assert drawn == again and len(set(map(tuple, drawn))) == len(drawn)

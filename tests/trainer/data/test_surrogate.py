@@ -22,7 +22,7 @@ def words(text):
 
 
 def bm25(query, text, domain):
-    """The formula, word by word: Lucene's idf, k1 = 0.9, b = 0.4, each word of the query once."""
+    """BM25 word by word: Lucene's idf, k1 = 0.9, b = 0.4, each word of the query once."""
     mean_length = sum(len(words(other)) for other in domain) / len(domain)
     total = 0.0
     for word in set(words(query)):

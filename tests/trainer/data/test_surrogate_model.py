@@ -15,20 +15,20 @@ TEXTS = ["the cat", "a dog in the water", "moon"]
 
 @pytest.fixture
 def devices(monkeypatch):
-    """The devices that a surrogate on torch is put on; a GPU is one by name alone where there is none."""
+    """Records the devices of surrogates on torch; without a GPU, one exists by name only."""
     found, runtime = [], surrogate_model.TorchRuntime
     cpu = torch.device("cpu")
     monkeypatch.setattr(surrogate_model, "TorchRuntime", lambda net, device: found.append(device) or runtime(net, cpu))
     return found
 
 
-def test_on_a_cpu_the_surrogate_runs_on_onnx_where_that_is_installed(tiny_checkpoint, devices):
+def test_on_a_cpu_the_surrogate_runs_on_onnx_if_that_is_installed(tiny_checkpoint, devices):
     assert type(open_surrogate(tiny_checkpoint, torch.device("cpu"))._runtime).__name__ == "OnnxRuntime"
     assert not devices
 
 
 @pytest.mark.parametrize(("device", "installed"), [("cpu", False), ("cuda", True), ("cuda", False)])
-def test_elsewhere_it_runs_on_torch_with_the_same_vectors_and_name(
+def test_otherwise_the_surrogate_runs_on_torch_with_the_same_vectors_and_fingerprint(
     tiny_checkpoint, devices, monkeypatch, device, installed
 ):
     expected = open_surrogate(tiny_checkpoint, torch.device("cpu"))

@@ -42,7 +42,7 @@ def test_the_same_seed_gives_the_same_clusters_and_another_seed_others():
     assert one.objective == same.objective != other.objective
 
 
-def test_no_cluster_stays_empty_where_there_are_enough_different_points():
+def test_no_cluster_stays_empty_if_there_are_enough_different_points():
     points = np.concatenate([np.repeat(clouds(1, 1), 500, axis=0), clouds(30, 40, seed=1)])
     found = spherical_kmeans(points, 20, 0, iterations=50, tries=1, max_points=1000)
     assert len(np.unique(found.assign(points))) == 20

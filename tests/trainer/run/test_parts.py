@@ -38,7 +38,7 @@ def test_a_part_that_is_missing_or_cut_is_named(file):
 
 
 @pytest.mark.parametrize("good", [1, 3])
-def test_a_write_that_fails_keeps_what_was_there(file, monkeypatch, good):
+def test_a_failed_write_keeps_the_previous_content(file, monkeypatch, good):
     before = os.urandom(250)
     sizes = write(file, before)
     fsync, calls = os.fsync, []

@@ -57,7 +57,7 @@ def test_a_run_that_resumes_continues_like_one_that_does_not(tmp_path, monkeypat
     assert difference.norm() <= 200 * tolerance * way.norm()  # the weights themselves are rounded once
 
 
-def test_the_state_holds_trained_tensors_alone_and_the_small_one_half_the_bytes(tmp_path):
+def test_the_state_holds_only_trained_tensors_and_the_small_state_has_half_the_bytes(tmp_path):
     modules, optimizer = make_run()
     take_steps(modules, optimizer, 1)
     sizes = []

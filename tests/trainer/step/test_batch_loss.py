@@ -15,7 +15,7 @@ N, D = 12, 16
 @pytest.mark.parametrize("has_context", [False, True])
 @pytest.mark.parametrize("has_siblings", [False, True])
 @pytest.mark.parametrize("teacher_weight", [0.0, 0.4])
-def test_vectors_are_whitened_then_placed_in_their_documents_then_compared(has_context, has_siblings, teacher_weight):
+def test_vectors_are_whitened_then_get_document_context_then_are_compared(has_context, has_siblings, teacher_weight):
     torch.manual_seed(0)
     queries, documents, teacher = torch.randn(N, D), torch.randn(N, D), torch.randn(N, N)
     _, head = make_student()

@@ -78,7 +78,7 @@ def test_the_cache_gives_the_full_graphs_gradient(variant, first_stage, micro_ba
         results.append(run(model, head, batch, micro_batch))
         states.append(torch.get_rng_state())
     assert_same(*results)
-    assert torch.equal(*states), "what comes after the step draws the same random numbers"
+    assert torch.equal(*states), "after the step, random numbers are the same"
 
 
 @pytest.mark.parametrize("attention", ["cached", "joint"])
@@ -125,12 +125,12 @@ def test_a_frozen_first_stage_gets_no_gradient():
 
 
 def in_two_processes(variant, dropout, tmp_path):
-    """Loss, gradients and values of the cached context that each of two processes finds for one batch."""
+    """The loss, gradients and cached context values that each of two processes computes for one batch."""
     paths = [
         TESTS,
         TESTS / "trainer",
         Path(trainer.__file__).parents[1],
-    ]  # the package that is tested here, not an installed one
+    ]  # the tested package, not an installed one
     environment = os.environ | {"PYTHONPATH": os.pathsep.join(map(str, paths))}
     processes = [
         subprocess.Popen(
@@ -152,7 +152,7 @@ def in_two_processes(variant, dropout, tmp_path):
 
 
 @pytest.mark.parametrize("variant", ["cached", "sink", "joint"])
-def test_two_processes_find_the_gradient_of_one(variant, tmp_path):
+def test_two_processes_compute_the_gradient_of_one(variant, tmp_path):
     model, head = make_student(VARIANTS[variant])
     batch, cache = make_batch(), GradCache(model, head, 4)
     loss = cache.step(batch, weights_of(head, batch), loss_fn_of(head, batch)).loss.item()
@@ -230,7 +230,7 @@ def test_the_packed_kernel_is_chosen_by_the_precision_of_the_run(monkeypatch):
     assert tensors == [torch.bfloat16]
 
 
-def test_several_processes_draw_the_same_numbers_in_the_context_pass_and_go_on_with_their_own(monkeypatch):
+def test_several_processes_share_random_numbers_in_the_context_pass_and_continue_with_their_own(monkeypatch):
     monkeypatch.setattr(gradcache, "world", lambda: 3)  # the seed is drawn as on one process
     torch.manual_seed(7)
     seed = same_seed(torch.device("cpu"))
@@ -288,7 +288,7 @@ def test_one_process_draws_in_the_context_pass_as_it_would_without():
 
 @pytest.mark.parametrize("read", [(), ("keys",), ("values",), ("keys", "values")])
 def test_a_context_that_no_text_has_read_gets_gradient_zero(read):
-    """Where there are fewer texts than processes, some of them have no text."""
+    """If there are fewer texts than processes, some processes have no text."""
     vectors = torch.ones(3, 4, requires_grad=True)
     prepared = gradcache._PreparedContext(vectors, torch.zeros(3, dtype=torch.bool), (2 * vectors, 5 * vectors))
     for name in read:
@@ -336,7 +336,7 @@ def test_freed_memory_is_released_after_every_few_micro_batches(monkeypatch):
     first_pass = order[: 10 + 3]  # 10 texts of context, one a micro-batch
     assert TIDY_EVERY == 4
     assert first_pass == ["text", "tidy", *["text"] * 4, "tidy", *["text"] * 4, "tidy", "text"]
-    # Three times in each pass over context, queries and documents, forth and back, and once after the loss.
+    # Three times in each forward and backward pass over context, queries and documents, and once after the loss.
     assert order.count("tidy") == 3 * 3 * 2 + 1
 
 
@@ -382,7 +382,7 @@ def test_gates_that_are_not_zero_and_frozen_read_the_context():
 
 
 @pytest.mark.parametrize("why", ["null context", "zero gates"])
-def test_the_first_stage_does_not_run_where_nothing_reads_it(why):
+def test_the_first_stage_does_not_run_if_nothing_reads_it(why):
     batch, (model, head) = make_batch(), make_student()
     calls = []
     model.own_first_stage.register_forward_hook(lambda *_: calls.append("first stage"))
@@ -406,7 +406,7 @@ def test_a_batch_without_context_has_the_full_graphs_gradient():
     assert_same(*results)
 
 
-def test_summed_gradients_are_zero_where_the_batch_touched_nothing():
+def test_summed_gradients_are_zero_for_parameters_that_the_batch_does_not_use():
     batch, (model, head) = make_batch(), make_student()
     batch = replace(batch, is_null=torch.ones_like(batch.is_null))
     model.second_stage.backbone.requires_grad_(False)
@@ -429,11 +429,11 @@ def test_summed_gradients_are_zero_where_the_batch_touched_nothing():
 @pytest.mark.parametrize("attention", ["cached", "joint"])
 @pytest.mark.parametrize("is_null", [False, True])
 def test_everything_stays_on_the_device_of_the_model(attention, is_null, monkeypatch):
-    """The meta device holds no numbers and refuses to be mixed with another, as a GPU does."""
+    """The meta device stores no numbers, and like a GPU it does not accept tensors of another device."""
     tensors = []
     monkeypatch.setattr(SecondStage, "gates_are_zero", False)  # this asks for numbers
     monkeypatch.setattr(gradcache, "has_kernel", lambda tensor: tensors.append(tensor.device.type) or False)
-    monkeypatch.setattr(gradcache, "release_freed_memory", lambda: pytest.fail("it is the processor's memory alone"))
+    monkeypatch.setattr(gradcache, "release_freed_memory", lambda: pytest.fail("released memory"))
     model, head = (module.to("meta") for module in make_student(replace(TINY, context_attention=attention)))
     batch = make_batch()
     batch = replace(batch, is_null=batch.is_null | is_null)
@@ -449,7 +449,7 @@ def test_everything_stays_on_the_device_of_the_model(attention, is_null, monkeyp
     assert all((parameter.grad is None) == is_null for parameter in model.own_first_stage.parameters())
 
 
-def test_micro_batches_hold_every_text_once_and_no_padding_to_spare():
+def test_micro_batches_contain_every_text_once_without_excess_padding():
     tokens = make_batch().documents
     parts = tokens.micro_batches(slice(2, 11), 4)
     assert sorted(torch.cat([indices for indices, _ in parts]).tolist()) == list(range(9))

@@ -23,7 +23,7 @@ def excluded_and_teacher(n=B, n_documents=D):
 
 
 def by_the_formula(queries, documents, excluded, temperature, teacher=None, weight=0.0):
-    """Mean loss and accuracy, one query at a time in double precision; what is excluded is left out of every sum."""
+    """Mean loss and accuracy, one query at a time in double precision; excluded documents are left out of every sum."""
     losses, hits = [], []
     for i, query in enumerate(queries.double()):
         left = [j for j in range(len(documents)) if not excluded[i, j]]
@@ -69,7 +69,7 @@ def test_more_queries_than_a_block_holds_all_count():
     assert float(output.accuracy) == pytest.approx(accuracy)
 
 
-def test_without_gradients_the_loss_is_the_same_and_asks_for_none():
+def test_without_gradients_the_loss_is_the_same():
     excluded, teacher = excluded_and_teacher()
     queries, documents = unit_vectors(B, 0).requires_grad_(), unit_vectors(D, 1).requires_grad_()
     learning = contrastive(queries, documents, excluded, 0.1, teacher, 0.3)
@@ -92,7 +92,7 @@ def test_the_loss_of_half_precision_is_computed_in_single_precision():
 
 
 def test_everything_stays_on_the_device_of_the_vectors():
-    """The meta device holds no numbers and refuses to be mixed with another, as a GPU does."""
+    """The meta device stores no numbers, and like a GPU it does not accept tensors of another device."""
     excluded, teacher = (given.to("meta") for given in excluded_and_teacher())
     queries, documents = (unit_vectors(n, 0).to("meta").requires_grad_() for n in (B, D))
     output = contrastive(queries, documents, excluded, 0.1, teacher, 0.3)
@@ -101,7 +101,7 @@ def test_everything_stays_on_the_device_of_the_vectors():
     assert devices == {torch.device("meta")}
 
 
-def test_a_teacher_without_weight_is_not_read_and_a_weight_without_teacher_is_none():
+def test_a_teacher_without_weight_and_a_weight_without_teacher_have_no_effect():
     excluded, _ = excluded_and_teacher()
     vectors = unit_vectors(B, 0), unit_vectors(D, 1)
     plain = contrastive(*vectors, excluded, 0.1).loss
@@ -125,7 +125,7 @@ def test_the_order_of_wrong_documents_does_not_matter():
     torch.testing.assert_close(one.loss, other.loss)
 
 
-def test_the_loss_is_the_cross_entropy_of_what_is_not_excluded():
+def test_the_loss_is_the_cross_entropy_over_documents_that_are_not_excluded():
     queries, documents = torch.eye(2, 4), torch.eye(3, 4)
     excluded = torch.tensor([[False, False, True], [False, False, True]])
     expected = -torch.log_softmax(torch.tensor([2.0, 0.0]), 0)[0]

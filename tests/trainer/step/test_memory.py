@@ -10,7 +10,7 @@ PAGE = 4096
 
 def test_holes_between_live_blocks_go_back_to_the_system():
     if not hasattr(ctypes.CDLL(None), "malloc_trim"):
-        pytest.skip("only glibc keeps them")
+        pytest.skip("only glibc keeps freed memory between live blocks")
     blocks = [bytes(64 * 1024) for _ in range(1000)]
     live = blocks[::100] + blocks[-1:]
     del blocks

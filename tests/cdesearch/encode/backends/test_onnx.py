@@ -24,10 +24,10 @@ def test_onnx_and_torch_give_the_same_vectors(name, request, tmp_path):
     onnx, torch = load_encoder(folder), load_encoder(plain, "cpu")
     assert type(onnx._runtime).__name__ == "OnnxRuntime" and type(torch._runtime).__name__ == "TorchRuntime"
     assert onnx.fingerprint == torch.fingerprint
-    ours, theirs = context_of(onnx), context_of(torch)
+    on_onnx, on_torch = context_of(onnx), context_of(torch)
     np.testing.assert_allclose(onnx.first_stage(TEXTS), torch.first_stage(TEXTS), atol=1e-4)
-    np.testing.assert_allclose(ours.whitening.projection, theirs.whitening.projection, atol=1e-3)
-    for context in (ours, None):
+    np.testing.assert_allclose(on_onnx.whitening.projection, on_torch.whitening.projection, atol=1e-3)
+    for context in (on_onnx, None):
         np.testing.assert_allclose(
             onnx.encode(TEXTS, "query", context), torch.encode(TEXTS, "query", context), atol=1e-4
         )

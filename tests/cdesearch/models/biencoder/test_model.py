@@ -52,8 +52,8 @@ def biencoder(library, folder, kind, pooling="mean", prompts=None, max_seq_lengt
     return folder / "whole", theirs
 
 
-def assert_same(ours, theirs, texts, atol=1e-5):
-    found = ours.encode(texts, "query"), ours.encode(texts, "document")
+def assert_same(own, theirs, texts, atol=1e-5):
+    found = own.encode(texts, "query"), own.encode(texts, "document")
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")
         wanted = theirs.encode_query(texts), theirs.encode_document(texts)

@@ -52,16 +52,16 @@ def test_cached_keys_equal_the_same_layers_run_with_context_and_text_together(co
     text = stage.backbone.embed(ids)
     rows = stage.project_context(context, torch.zeros(7, dtype=torch.bool)).expand(len(ids), -1, -1)
     text_mask = (1.0 - mask[:, None, None, :].float()) * torch.finfo(torch.float32).min
-    for block, door in stage.layers:
+    for block, cross in stage.layers:
         q, k, v = block.attention.qkv(text).chunk(3, dim=-1)
         gated = torch.zeros_like(text)
-        if door is not None:
-            key, value = door.key_value(rows).chunk(2, dim=-1)
+        if cross is not None:
+            key, value = cross.key_value(rows).chunk(2, dim=-1)
             if config.context_sink:
-                key = torch.cat([key, door.sink.expand(len(ids), 1, -1)], dim=1)
+                key = torch.cat([key, cross.sink.expand(len(ids), 1, -1)], dim=1)
                 value = torch.cat([value, torch.zeros(len(ids), 1, D)], dim=1)
-            mixed = attend(q, key, value, door.n_heads)
-            gated = (mixed.unflatten(-1, (door.n_heads, -1)) * torch.tanh(door.gate)[:, None]).flatten(2)
+            mixed = attend(q, key, value, cross.n_heads)
+            gated = (mixed.unflatten(-1, (cross.n_heads, -1)) * torch.tanh(cross.gate)[:, None]).flatten(2)
         attended = block.attention.out(attend(q, k, v, block.attention.n_heads, text_mask) + gated)
         hidden = block.attention_norm(text + attended)
         text = block.norm(hidden + block.down(functional.gelu(block.up(hidden))))

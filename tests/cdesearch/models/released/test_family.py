@@ -38,7 +38,7 @@ def test_vectors_of_a_released_folder_are_those_of_the_networks_called_directly(
     sampled = [CORPUS[int(chunk)] for chunk in context.sampled.chunk_ids]
     vectors = model.first_stage(*tokens(sampled, "search_document: "))
     np.testing.assert_allclose(context.inputs.vectors, vectors, atol=1e-5)
-    repeated = vectors[torch.arange(12) % size]  # the model repeats the texts of a corpus that has too few
+    repeated = vectors[torch.arange(12) % size]  # the model repeats the texts of a small corpus
     for role, prefix in {"query": "search_query: ", "document": "search_document: "}.items():
         for rows, given in ((repeated, context), (None, None)):
             wanted = functional.normalize(model.second_stage(*tokens(TEXTS, prefix), rows), dim=-1)
@@ -66,7 +66,7 @@ def test_a_model_without_a_null_embedding_needs_a_context(tmp_path):
     without = {name: tensor for name, tensor in state.items() if "null" not in name}
     config = json.loads((folder / "config.json").read_text()) | {"transductive_sequence_dropout_prob": 0.0}
     (folder / "config.json").write_text(json.dumps(config))
-    embedder = Embedder(folder)  # as published: the config is for inference, where nothing is dropped out
+    embedder = Embedder(folder)  # as published: the config is for inference, without dropout
     assert np.isfinite(embedder.encode(TEXTS)).all()
     save_file(without, folder / "model.safetensors")
     embedder = Embedder(folder)
@@ -92,7 +92,7 @@ def test_a_tokenizer_of_another_model_is_refused(tmp_path):
         load_encoder(folder)
 
 
-def test_v2_without_a_tokenizer_says_where_it_is(tmp_path, monkeypatch):
+def test_the_error_for_v2_without_a_tokenizer_names_its_source(tmp_path, monkeypatch):
     monkeypatch.setattr("huggingface_hub.constants.HF_HUB_CACHE", str(tmp_path))
     folder, _ = released_folder(tmp_path / "released", "v2")
     (folder / "tokenizer.json").unlink()

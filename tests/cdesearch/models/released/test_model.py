@@ -1,4 +1,4 @@
-"""Random checkpoints under the published names: the real shapes on no device at all, small ones for values."""
+"""Random checkpoints under the published names: real shapes on the meta device, small ones for values."""
 
 import json
 
@@ -98,7 +98,7 @@ def test_the_order_of_the_context_matters_in_v2_alone(variant):
     assert (straight - model.second_stage(*texts(), rows.roll(1, 1))).abs().max() > 1e-2
 
 
-def test_rotary_over_the_heads_makes_the_first_stage_blind_to_the_order_of_tokens():
+def test_rotary_over_the_heads_makes_the_first_stage_ignore_the_order_of_tokens():
     ids, mask = texts(1)
     for variant, is_blind in {"v1": False, "v1_hub_remote_code": True, "v2": False}.items():
         model = make(variant)
