@@ -75,9 +75,10 @@ class Diagnosis:
 def locate(path: Path | None) -> Path:
     """The index folder at or in `path`, or the nearest one upward without a path; CURRENT may be missing.
 
-    Raises IndexNotFoundError.
+    The path of an indexed file stands for the folder that contains it. Raises IndexNotFoundError.
     """
     start = absolute(path or Path.cwd())
+    start = start.parent if start.is_file() else start
     candidates = [start, start / FOLDER] if path else [parent / FOLDER for parent in (start, *start.parents)]
     for folder in candidates:
         if (folder / GENERATIONS).is_dir():
