@@ -282,9 +282,9 @@ def test_a_path_that_no_system_call_takes_is_damage(docs, values):
 @pytest.mark.parametrize("number", [float("nan"), float("inf")])
 def test_vectors_that_are_no_numbers_are_damage(docs, number):
     forge_rows(docs, "chunks", lambda row: row.update(vector=[number] * len(row["vector"])))
-    with pytest.raises(IndexDamagedError, match="not numbers"):
-        package.open(docs).search("cat")
-    assert package.open(docs).search("cat", mode="dense").hits == (), "such vectors are near to nothing"
+    for mode in ("hybrid", "dense"):
+        with pytest.raises(IndexDamagedError, match="not numbers"):
+            package.open(docs).search("cat", mode=mode)
 
 
 @pytest.mark.parametrize("name", ["token_weights", "projection", "sample_vectors", "shift", "vectors"])
@@ -308,6 +308,22 @@ def test_a_context_of_other_values_than_were_written_is_damage(docs, values):
     forge_context(docs, lambda _, described: described.update(values))
     with pytest.raises(IndexDamagedError, match="cannot be read"):
         package.open(docs).search("cat")
+
+
+def test_vectors_that_are_not_numbers_are_named_as_damage_by_every_command_and_are_repaired(docs):
+    for number in range(20):
+        (docs / f"{number}.md").write_text(f"cat number {number}")
+    build([docs], Options(rebuild=True), Silent())
+    forge_rows(docs, "chunks", lambda row: row.update(vector=[float("nan")] * len(row["vector"])))
+    for arguments in (["status"], ["query", "cat"], ["query", "cat", "--mode", "dense"]):
+        run = cdesearch(*arguments, cwd=docs, code=2)
+        assert "is damaged: it holds vectors that are not numbers" in run.stderr
+        assert "cdesearch doctor --repair" in run.stderr and "nan" not in run.stdout
+    found = cdesearch("doctor", cwd=docs, code=None)
+    assert found.returncode == 2 and "holds vectors that are not numbers" in found.stdout
+    cdesearch("doctor", "--repair", cwd=docs)
+    assert "none" in cdesearch("status", cwd=docs).stdout
+    assert package.open(docs).search("cat")
 
 
 # The list of files.
