@@ -437,6 +437,37 @@ def test_a_planted_unfinished_generation_does_not_block_updates(docs, name, is_r
     assert not planted.exists()
 
 
+@pytest.mark.parametrize("new_context", [False, True])
+@pytest.mark.parametrize("is_finite", [False, True])
+def test_the_chunks_of_a_planted_unfinished_generation_are_never_published(docs, new_context, is_finite):
+    """It has the columns, the chunk ids and the plan of the next build, and other texts and vectors."""
+    live = generation_of(docs)
+    manifest = Manifest.load(live / "manifest.json")
+    planted = live.with_name("aaaaaaaaaaaa")
+    shutil.copytree(live, planted)
+    for name in ("checksums.json", "manifest.json", "files.parquet", "tables/documents.lance"):
+        (shutil.rmtree if name.endswith(".lance") else os.unlink)(planted / name)
+    database = lancedb.connect(planted / "tables")
+    table = database.open_table("chunks")
+    rows = table.to_arrow().to_pylist()
+    for row in rows:
+        row |= {"text": "poison", "vector": [1.0 if is_finite else float("nan")] * len(row["vector"])}
+    forged = pa.Table.from_pylist(rows, schema=table.schema)
+    options = {"mode": "overwrite", "on_bad_vectors": "fill", "fill_value": float("nan")}
+    database.create_table("chunks", forged, **options)
+    plan = {"model": manifest.model_fingerprint, "base": live.name}
+    if new_context:
+        plan |= {"seed": manifest.seed, "context_size": manifest.context_limit, "sources": [str(docs)]}
+    (planted / "plan.json").write_text(json.dumps(plan))
+    (docs / ".cdesearch" / "generations.json").write_text(json.dumps({"generations": [live.name, planted.name]}))
+    (docs / "c.md").write_text("a new cat")
+    build([docs], Options(refresh_context=new_context), Silent())
+    table = Index.open(docs).chunks.to_arrow()
+    assert len(table) == 3 and "poison" not in table["text"].to_pylist()
+    assert np.isfinite(np.stack(table["vector"].to_numpy())).all()
+    assert package.open(docs).search("cat") and not planted.exists()
+
+
 @pytest.mark.parametrize(
     ("table", "values"),
     [("documents", {"n_chunks": -1}), ("documents", {"n_chunks": 2**31 - 1}), ("chunks", {"id": "zz"})],
