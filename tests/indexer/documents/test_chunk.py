@@ -1,4 +1,5 @@
 import io
+import time
 
 import pytest
 from conftest import make_tokenizer
@@ -7,6 +8,7 @@ from hypothesis import strategies as st
 
 from indexer.documents.chunk import Chunker
 from indexer.documents.read import read
+from indexer.documents.splitters import PARSE_SECONDS, PARSE_SECONDS_A_BYTE, SMALL, splitter_for
 from indexer.files.walk import Source
 from indexer.formats.format import Columns, Document
 
@@ -81,3 +83,11 @@ def test_code_that_the_parser_takes_minutes_for_is_split_as_plain_text():
     text = "int main() { return 0; }\n" * 100 + "x=>\n" * 7500
     chunks = list(CHUNKER.split(Document("a.c", "a.c", "", text, "code", language="c", has_lines=True)))
     assert "".join("".join(chunk.body.split()) for chunk in chunks) == "".join(text.split())
+
+
+def test_code_whose_parts_are_each_just_fast_enough_is_split_as_text_in_time():
+    """A part of 2,000 characters takes the parser some hundredths of a second: 600,000 would take a dozen seconds."""
+    text = (("x=>" * 270).ljust(SMALL - 1) + "\n") * 300
+    started = time.thread_time()
+    assert splitter_for(text, "code", "c")(1000).chunks(text[:2000])
+    assert time.thread_time() - started < 2 * (PARSE_SECONDS + PARSE_SECONDS_A_BYTE * len(text))
