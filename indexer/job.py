@@ -67,7 +67,7 @@ class BuildJob:
             raise SourceError(f"Nothing readable in {', '.join(map(str, self.settings.sources))}.", _why(self.plan))
         tables = Tables(building, self.encoder.dimension)
         embedded = self._fill(building, tables, spool)
-        if self._kept_base is not None and tables.chunks.count_rows() != sum(record["n_chunks"] for record in records):
+        if tables.chunks.count_rows() != sum(record["n_chunks"] for record in records):
             discard(self.folder, building)
             raise IndexDamagedError(f"The documents of {self.folder} are not those of its chunks.", REBUILD)
         self.progress.stage("Indexing words", None)

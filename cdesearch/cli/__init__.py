@@ -4,5 +4,7 @@ main          the commands, and those that other packages register
 render        hits as text and as JSON
 status        what is indexed, and what has changed since
 trust         the command that confirms what an index asks for
+named_index   which index a command opens: `--index`, or the argument
+usage         one sentence for what was typed wrongly
 exits         exit codes, and one line for every error
 """

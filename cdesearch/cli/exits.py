@@ -7,16 +7,11 @@ from collections.abc import Callable
 from contextlib import suppress
 from typing import Any, NoReturn
 
-import typer
-
 from cdesearch.errors import CdesearchError
 from cdesearch.terminal import printable
 
 DONE, NO_HITS, BAD_INPUT, DEFECT, INTERRUPTED = 0, 1, 2, 70, 130
 TRACEBACK = "CDESEARCH_TRACEBACK"  # the environment variable that shows the traceback of a defect
-
-# Typer contains its own copy of click; this is the public way to reach its error for invalid options.
-_UsageError: Any = typer.BadParameter.__mro__[1]
 
 
 def run_and_exit(command: Callable[[], Any]) -> NoReturn:
@@ -30,10 +25,6 @@ def run_and_exit(command: Callable[[], Any]) -> NoReturn:
         sys.stdout.flush()
     except CdesearchError as error:
         code = _report(str(error), error.exit_code)
-    except _UsageError as error:
-        help_command = error.ctx.command_path if error.ctx else "cdesearch"
-        message = error.format_message().replace(" Value error, ", " ").removesuffix(".")
-        code = _report(f"{message}. See `{help_command} --help`.", BAD_INPUT)
     except KeyboardInterrupt:
         code = INTERRUPTED
     except BrokenPipeError:

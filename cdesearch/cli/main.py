@@ -13,13 +13,16 @@ import typer
 
 from cdesearch import __version__
 from cdesearch.cli.exits import NO_HITS, run_and_exit
+from cdesearch.cli.named_index import FolderArgument, IndexOption, named_index
 from cdesearch.cli.trust import trust
+from cdesearch.cli.usage import usage_error
 from cdesearch.errors import InputError
 from cdesearch.slim_imports import shorten_cold_start
 from cdesearch.terminal import print_json, print_rows, print_text, printable
 
 SYNONYMS = {"help": "--help", "search": "query"}  # names that other programs use
-IndexOption = Annotated[Path | None, typer.Option("--index", help="Index folder; default: the nearest index upward.")]
+# Typer contains its own copy of click; this is the public way to reach its error for invalid options.
+_UsageError: Any = typer.BadParameter.__mro__[1]
 
 app = typer.Typer(add_completion=False, no_args_is_help=True, pretty_exceptions_enable=False, rich_markup_mode=None)
 
@@ -71,6 +74,7 @@ def query(
 
 @app.command()
 def status(
+    folder: FolderArgument = None,
     index: IndexOption = None,
     files: Annotated[
         bool, typer.Option("--files", help="List every file that was found, and what was done with it.")
@@ -81,7 +85,7 @@ def status(
     """Show what is indexed and what has changed. Also shows the model and the context."""
     from cdesearch.store.index import Index
 
-    opened = Index.open(index)
+    opened = Index.open(named_index(folder, index))
     shorten_cold_start(opened.manifest.model)
     from cdesearch.cli.status import read_status, show_files
 
@@ -135,7 +139,10 @@ def _run() -> int | None:
     arguments = _with_query(sys.argv[1:], _add_commands())
     if arguments[:1] == ["index"] and "" in arguments:  # as a path it would mean the working directory
         raise InputError("An argument is empty.", "Name a folder or file; the working directory is `.`.")
-    code: int | None = app(arguments or ["--help"], prog_name="cdesearch", standalone_mode=False)
+    try:
+        code: int | None = app(arguments or ["--help"], prog_name="cdesearch", standalone_mode=False)
+    except _UsageError as error:
+        raise usage_error(error, "" if arguments[0].startswith("-") else arguments[0]) from None
     return code
 
 

@@ -11,6 +11,7 @@ from numpy.typing import NDArray
 
 from cdesearch.context.vectors import to_unit
 from cdesearch.errors import IndexDamagedError
+from cdesearch.store.damage import damaged
 from cdesearch.store.file_account import OUTCOMES, FileRecord, read_files
 from cdesearch.store.folder import REBUILD
 from cdesearch.store.index import Index
@@ -117,6 +118,8 @@ def _corpus_mean(index: Index) -> NDArray[np.float64]:
     weights = {row: weight for (_, _, row), weight in zip(chosen.values(), probabilities.tolist(), strict=True)}
     rows = index.chunks.take_row_ids(list(weights)).select(["vector"]).with_row_id().to_arrow()
     vectors = to_unit(np.stack(rows["vector"].to_numpy()))
+    if not np.isfinite(vectors).all():
+        raise damaged(index.folder, "it holds vectors that are not numbers")
     in_order = [weights[row] for row in rows["_rowid"].to_pylist()]
     mean: NDArray[np.float64] = np.average(vectors, axis=0, weights=in_order)
     return mean

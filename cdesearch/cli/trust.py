@@ -1,24 +1,25 @@
 """The `trust` command."""
 
 import sys
-from pathlib import Path
 from typing import Annotated
 
 import typer
 
+from cdesearch.cli.named_index import FolderArgument, IndexOption, named_index
 from cdesearch.errors import StorageError
 from cdesearch.terminal import printable
 
 
 def trust(
-    index: Annotated[Path | None, typer.Argument(help="Index folder; default: the nearest index upward.")] = None,
+    folder: FolderArgument = None,
+    index: IndexOption = None,
     yes: Annotated[bool, typer.Option("--yes", help="Confirm without asking.")] = False,
 ) -> None:
     """Trust an index. Shows the model and folders that it asks for, and confirms them on this computer after asking."""
     from cdesearch.store.index import Index
     from cdesearch.store.trust import confirm, request_of, trust_file
 
-    opened = Index.open(index)
+    opened = Index.open(named_index(folder, index))
     request = request_of(opened)
     typer.echo(f"index   {printable(str(opened.folder))}")
     if request.is_empty:
@@ -26,8 +27,8 @@ def trust(
         return
     if request.model is not None:
         typer.echo(f"model   {printable(request.model)}")
-    for folder in request.folders:
-        typer.echo(f"reads   {printable(folder)}")
+    for source in request.folders:
+        typer.echo(f"reads   {printable(source)}")
     if not yes and not (sys.stdin.isatty() and typer.confirm("Do you trust this index with that?")):
         typer.echo("Nothing is confirmed. `cdesearch trust --yes` confirms without asking.")
         return

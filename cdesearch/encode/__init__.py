@@ -1,9 +1,10 @@
 """How do texts become vectors?
 
-load            loads a checkpoint as an encoder
-encoder         prefixes, batches, contexts
-corpus_context  the context of texts in memory
-embedder        the model without an index, for programs that store vectors themselves
-runtime         the protocol of the libraries that compute the networks
-length_batches  groups texts into batches of similar length
+load              loads a checkpoint as an encoder
+encoder           prefixes, batches, contexts
+corpus_context    the context of texts in memory
+embedder          the model without an index, for programs that store vectors themselves
+runtime           the protocol of the libraries that compute the networks
+length_batches    groups texts into batches of similar length
+tokenizer_limits  how much a tokenizer may make of a text
 """

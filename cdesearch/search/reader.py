@@ -14,7 +14,7 @@ from cdesearch.errors import IndexDamagedError
 from cdesearch.search.fusion import Candidates, Fusion, Scores
 from cdesearch.search.path_filter import path_condition
 from cdesearch.search.result import SearchResult
-from cdesearch.store.damage import is_panic
+from cdesearch.store.damage import damaged, is_panic
 from cdesearch.store.folder import REBUILD
 from cdesearch.store.index import Index, run_async
 from cdesearch.store.schema import CHUNK_COLUMNS, Hit, chunk_from_row
@@ -137,7 +137,10 @@ class GenerationReader:
         """The nearest chunks, as many as the fusion needs."""
         limit = self._fusion.dense_depth(k)
         search = self.index.async_chunks.query().nearest_to(vector).distance_type("cosine").ef(max(SEARCH_WIDTH, limit))
-        return _Found.from_table(self._select(search, columns, limit, condition), "_distance")
+        found = _Found.from_table(self._select(search, columns, limit, condition), "_distance")
+        if condition is None and not len(found.rows):  # Lance leaves out vectors without a distance
+            raise damaged(self.index.folder, "it holds vectors that are not numbers")
+        return found
 
     def _lexical_hits(self, query: Query, condition: str | None, columns: list[str]) -> _Found:
         """The chunks with the highest BM25 scores."""
@@ -152,7 +155,7 @@ class GenerationReader:
             search = search.where(condition)
         found = self._read(search.limit(limit).select(columns).with_row_id())
         if "vector" in columns and not np.isfinite(found["vector"].combine_chunks().flatten().to_numpy()).all():
-            raise IndexDamagedError(f"{self.index.folder} holds vectors that are not numbers.", REBUILD)
+            raise damaged(self.index.folder, "it holds vectors that are not numbers")
         return found
 
     def _hits(self, ranking: _Ranking) -> tuple[Hit, ...]:

@@ -102,10 +102,15 @@ class Checks:
 
     def _error(self, damages: list[Damage]) -> IndexDamagedError:
         more = f" (and {len(damages) - 1} more)" if len(damages) > 1 else ""
-        return IndexDamagedError(
-            f"The index in {self._folder} is damaged: {damages[0]}{more}.",
-            f"Run `cdesearch doctor --repair --index {shlex.quote(str(self._folder))}`.",
-        )
+        return damaged(self._folder, f"{damages[0]}{more}")
+
+
+def damaged(folder: Path, what: str) -> IndexDamagedError:
+    """The error for a damaged index in `folder`; `what` is a clause such as "manifest.json is missing"."""
+    return IndexDamagedError(
+        f"The index in {folder} is damaged: {what}.",
+        f"Run `cdesearch doctor --repair --index {shlex.quote(str(folder))}`.",
+    )
 
 
 def find_damage(

@@ -12,6 +12,7 @@ import pyarrow as pa
 
 from cdesearch.errors import IndexDamagedError
 from cdesearch.store.folder import REBUILD
+from cdesearch.store.parquet_pages import pages
 
 FILES = "files.parquet"
 ROWS = 50_000  # written at a time
@@ -20,6 +21,9 @@ READ_ROWS = 500  # read at a time
 # A small file can decompress to more than fits into memory: these limits are checked before and while it is read.
 MAX_BYTES = 1 << 28  # of one column of a group of ROWS, decompressed
 MAX_LENGTH = 1 << 16  # of a path or a reason, in bytes
+# None (dictionary pages), PLAIN, PLAIN_DICTIONARY, RLE, RLE_DICTIONARY. Delta encodings store only how a text differs
+# from the one before, so that the size of a page is no limit for its texts.
+ENCODINGS = {None, 0, 2, 3, 8}
 MAX_ROWS_PER_BYTE = 8  # of the file; names that differ in their last digit alone take two bytes each
 
 Outcome = Literal["indexed", "ignored", "skipped"]
@@ -75,27 +79,30 @@ def read_files(generation: Path) -> Iterator[FileRecord]:
         with pq.ParquetFile(file, read_dictionary=_TEXTS) as parquet:
             if not parquet.schema_arrow.equals(_READ_SCHEMA):
                 raise pa.ArrowInvalid("not the columns of a list of files")
-            _check_sizes(parquet.metadata, file.stat().st_size)
+            _check_sizes(parquet.metadata, file)
             for batch in parquet.iter_batches(READ_ROWS):
                 for row in _decoded(batch).to_pylist():
                     if row["outcome"] not in OUTCOMES:
                         raise pa.ArrowInvalid(f"unknown outcome {row['outcome']!r}")
                     yield FileRecord(**row)
-    except (OSError, ValueError, pa.ArrowException) as error:  # ValueError: text that is not UTF-8
+    except (OSError, ValueError, KeyError, TypeError, pa.ArrowException) as error:  # also: text that is not UTF-8
         raise IndexDamagedError(f"{file} cannot be read ({' '.join(str(error).split())}).", REBUILD) from None
 
 
-def _check_sizes(metadata: Any, size: int) -> None:
-    """Raise ValueError if the metadata of a file of `size` bytes states more rows or bytes than the limits above."""
-    if metadata.num_rows > MAX_ROWS_PER_BYTE * size:
+def _check_sizes(metadata: Any, file: Path) -> None:
+    """Raise ValueError if the file states more rows, or has larger pages, than the limits above."""
+    if metadata.num_rows > MAX_ROWS_PER_BYTE * file.stat().st_size:
         raise ValueError("too many rows")
     for number in range(metadata.num_row_groups):
         group = metadata.row_group(number)
         for column in map(group.column, range(group.num_columns)):
-            # Delta encoding stores only how a text differs from the one before, so its stated size is no limit.
-            is_delta = any("DELTA" in encoding for encoding in column.encodings)
-            if is_delta or column.total_uncompressed_size > MAX_BYTES:
-                raise ValueError("too much data in one column")
+            offsets = (column.dictionary_page_offset, column.data_page_offset)
+            start = min(offset for offset in offsets if offset is not None)
+            total = 0
+            for page in pages(file, start, column.total_compressed_size):
+                total += page.unpacked_bytes
+                if total > MAX_BYTES or page.encoding not in ENCODINGS:
+                    raise ValueError("too much data in one column")
 
 
 def _decoded(batch: pa.RecordBatch) -> pa.RecordBatch:

@@ -49,10 +49,14 @@ def _can_parse(text: str, language: str) -> bool:
         return False
     if len(text) <= SMALL:
         return True
-    if any(_is_slow(parser, text[start : start + SMALL]) for start in range(0, len(text), SMALL)):
-        return False
     data = text.encode("utf-8", "replace")
-    deadline = time.thread_time() + PARSE_SECONDS + PARSE_SECONDS_A_BYTE * len(data)
+    limit = PARSE_SECONDS + PARSE_SECONDS_A_BYTE * len(data)
+    deadline = time.thread_time() + limit
+    for start in range(0, len(text), SMALL):
+        # Many parts may each be just fast enough, and together take longer than a worker may be without progress.
+        if _is_slow(parser, text[start : start + SMALL]) or time.thread_time() > deadline:
+            return False
+    deadline = time.thread_time() + limit
     try:
         tree = parser.parse(
             lambda offset, _: data[offset : offset + SLICE],

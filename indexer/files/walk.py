@@ -141,7 +141,7 @@ class _Walk:
             for entry in entries:
                 found = self._decide(folder, entry)
                 if not isinstance(found, _Folder):
-                    if found.path not in self._explained:
+                    if found.path.removesuffix("/") not in self._explained:  # an ignore file may be a folder
                         yield entry.path, found
                     continue
                 below = self._enter(found)

@@ -37,14 +37,18 @@ def _rows(file: OpenFile) -> Iterator[Mapping[str, Any]]:
     type_of_text = schema.types[names.index(text)]
     if pa.types.is_nested(type_of_text):
         raise UnreadableError(f"column {listed([text])} has no text but {listed([type_of_text])}")
+    n_read = 0
     try:
         for batch in table.iter_batches(ROWS, columns=wanted):
             columns = batch.schema.names
             values = {name: _values(batch.column(columns.index(name)), name) for name in wanted}
             for row in range(batch.num_rows):
                 yield {name: column[row] for name, column in values.items()}
+            n_read += batch.num_rows
     except (pa.ArrowException, OSError):
         raise UnreadableError("broken Parquet file") from None
+    if n_read != table.metadata.num_rows:  # pages or row groups are lost, or the footer lies
+        raise UnreadableError(f"broken Parquet file: {n_read:,} rows instead of {table.metadata.num_rows:,}")
 
 
 def _values(column: Any, name: str) -> list[Any]:

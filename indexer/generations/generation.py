@@ -18,6 +18,7 @@ from cdesearch.store.lance_manifest import TABLES
 from indexer.generations.ledger import own_generations, record, remove
 
 MAX_PLAN = 16_000_000  # bytes; a plan lists the sources, as a manifest does
+FOLDER_NUMBER = "folder_number"  # in a plan: the number of its folder in the file system
 SAMPLE = "context.sample.safetensors"  # in an unfinished generation: the first stage of its context
 
 
@@ -26,15 +27,15 @@ def open_building(
 ) -> Path:
     """The folder of the generation to build: an unfinished one of the same plan, or a new one that starts as `base`.
 
-    An unfinished one is continued if its tables that `columns` names have these columns. Other unfinished ones are
-    removed if the ledger names them.
+    An unfinished one is continued in the folder in which it was made, see `_is_made_here`, if its tables that `columns`
+    names have these columns. Other unfinished ones are removed if the ledger names them.
     """
     live = _live(folder)
     if live is not None:
         (live / PLAN).unlink(missing_ok=True)  # left if a run was killed right after the swap
     others = [generation for generation in own_generations(folder) if generation != live]
     for generation in others:
-        if _plan(generation) == plan and _fits(generation, columns or {}):
+        if _is_made_here(generation, plan) and _fits(generation, columns or {}):
             return generation
     remove(folder, [one for one in others if (one / PLAN).exists() or not (one / MANIFEST).exists()])
     building = folder / GENERATIONS / uuid4().hex[:12]
@@ -44,7 +45,9 @@ def open_building(
         # Lance never changes a file, so a link can replace a copy.
         link_or_copy(base / CONTEXT, building / CONTEXT)
         shutil.copytree(base / TABLES, building / TABLES, copy_function=link_or_copy)
-    write_new(building / PLAN, json.dumps(plan))  # last: a half-copied folder has no plan
+    write_new(
+        building / PLAN, json.dumps(plan | {FOLDER_NUMBER: building.stat().st_ino})
+    )  # last: a half-copied folder has no plan
     return building
 
 
@@ -70,6 +73,17 @@ def _live(folder: Path) -> Path | None:
     except IndexStateError:
         return None
     return folder / GENERATIONS / name if name else None
+
+
+def _is_made_here(generation: Path, plan: dict[str, Any]) -> bool:
+    """Whether a build with this plan has made this very folder; a copy of it counts as made elsewhere.
+
+    Nothing but the builder could tell whether the chunks and vectors of an unfinished generation are true, so one that
+    came with an archive or a clone must not be continued. Its author cannot know the number that the file system gives
+    to its folder here.
+    """
+    number = generation.stat().st_ino
+    return number != 0 and bool(_plan(generation) == plan | {FOLDER_NUMBER: number})
 
 
 def _plan(generation: Path) -> Any:

@@ -1,11 +1,11 @@
 """The `doctor` command."""
 
 import sys
-from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
 
 import typer
 
+from cdesearch.cli.named_index import FolderArgument, IndexOption, named_index
 from cdesearch.terminal import counted, print_json, printable
 
 if TYPE_CHECKING:
@@ -15,9 +15,8 @@ DAMAGED = 2
 
 
 def doctor(
-    folder: Annotated[
-        Path | None, typer.Option("--index", help="Index folder; default: the nearest one upward.")
-    ] = None,
+    folder: FolderArgument = None,
+    index: IndexOption = None,
     repair: Annotated[bool, typer.Option("--repair", help="Repair the index from its sound parts.")] = False,
     wait: Annotated[bool, typer.Option("--wait", help="Wait for another run on the same index.")] = False,
     as_json: Annotated[bool, typer.Option("--json", help="One JSON object on stdout.")] = False,
@@ -27,7 +26,7 @@ def doctor(
     from indexer.health.doctor import diagnose, locate
     from indexer.health.repair import repair as repair_index
 
-    folder = locate(folder)
+    found = locate(named_index(folder, index))
     steps: list[str] = []
     if repair:
 
@@ -36,8 +35,8 @@ def doctor(
             print(step, file=sys.stderr)  # noqa: T201 (for a person)
 
         with shown_on_stderr() as progress:
-            repair_index(folder, wait, progress, report_step)
-    diagnosis = diagnose(folder)
+            repair_index(found, wait, progress, report_step)
+    diagnosis = diagnose(found)
     if as_json:
         print_json(_as_json(diagnosis, steps))
     else:

@@ -6,6 +6,8 @@ from functools import cached_property
 from pathlib import Path
 from typing import Any
 
+import numpy as np
+
 from cdesearch.context.context import Context
 from cdesearch.errors import (
     CdesearchError,
@@ -26,10 +28,12 @@ from cdesearch.store.folder import (
     current_name,
     finished_generations,
 )
-from cdesearch.store.index import CONTEXT, Index, current_generation
+from cdesearch.store.index import CONTEXT, Index, connect, current_generation
 from cdesearch.store.lance_manifest import TABLES, check_tables
 from cdesearch.store.manifest import Manifest
 from indexer.generations.tables import VECTOR_INDEX_FROM
+
+BATCH = 4096  # vectors that are read together
 
 
 @dataclass(frozen=True)
@@ -75,9 +79,10 @@ class Diagnosis:
 def locate(path: Path | None) -> Path:
     """The index folder at or in `path`, or the nearest one upward without a path; CURRENT may be missing.
 
-    Raises IndexNotFoundError.
+    The path of an indexed file stands for the folder that contains it. Raises IndexNotFoundError.
     """
     start = absolute(path or Path.cwd())
+    start = start.parent if start.is_file() else start
     candidates = [start, start / FOLDER] if path else [parent / FOLDER for parent in (start, *start.parents)]
     for folder in candidates:
         if (folder / GENERATIONS).is_dir():
@@ -136,7 +141,19 @@ def _examine(generation: Path) -> Examined:
     except ChecksumsError as error:
         return Examined(generation, (Damage(CHECKSUMS, str(error)),))
     damages = list(find_damage(generation, checksums, lambda *_: True, is_complete=True))
-    return Examined(generation, tuple(damages or unreadable))
+    return Examined(generation, tuple(damages or unreadable or _broken_vectors(generation)))
+
+
+def _broken_vectors(generation: Path) -> Iterator[Damage]:
+    """Vectors that are not numbers, in a generation whose files are as they were written."""
+    try:
+        chunks = connect(generation).open_table("chunks")
+        for batch in chunks.search().select(["vector"]).limit(chunks.count_rows()).to_batches(BATCH):
+            if not np.isfinite(batch["vector"].flatten().to_numpy(zero_copy_only=False)).all():
+                yield Damage("tables/chunks.lance", "holds vectors that are not numbers")
+                return
+    except (IndexStateError, ValueError, RuntimeError, OSError, AttributeError) as error:
+        yield Damage("tables/chunks.lance", f"cannot be read ({str(error).partition(chr(10))[0]:.200})")
 
 
 def _try(folder: Path) -> Iterator[Damage]:

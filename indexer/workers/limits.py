@@ -7,6 +7,8 @@ import sys
 from dataclasses import dataclass
 from pathlib import Path
 
+from indexer.formats.unreadable import UnreadableError
+
 PR_SET_PDEATHSIG = 1
 
 
@@ -15,8 +17,19 @@ class Limits:
     """The limits of reading one file."""
 
     seconds: float = 60  # without progress, which is a new chunk or, in files of records, a byte read
-    memory_bytes: int = 2_000_000_000  # in addition to the worker's own; only on Linux
-    characters: int = 200_000_000  # of text in one document, because a small file may unpack to a huge one
+    memory_bytes: int = 2_000_000_000  # above what a worker needs for itself; only on Linux
+    # A small file may unpack to a huge one: compressed text, or a Parquet value that is stored once for many rows.
+    characters: int = 200_000_000  # of text in one document, and in all documents of a small file
+    characters_a_byte: int = 50  # of text in all documents of a large file; text rarely compresses to a twentieth
+    records: int = 100_000  # in a small file; a large one may have a record for each byte
+
+    def check_unpacked(self, characters: int, records: int, size: int) -> None:
+        """Raise UnreadableError if a file of `size` bytes has unpacked to more than it may."""
+        most = max(self.characters, self.characters_a_byte * size)
+        if characters > most:
+            raise UnreadableError(f"unpacks to more than {most:,} characters of text")
+        if records > max(self.records, size):
+            raise UnreadableError(f"unpacks to more than {max(self.records, size):,} records")
 
 
 def bound_memory(limits: Limits) -> None:

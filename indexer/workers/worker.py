@@ -123,9 +123,12 @@ class Reader:
                 stream = io.BytesIO(data)
             outbox.begin(hash_contents(stream))
             seen: set[str] = set()
-            for document in read(source, stream, self._columns, left_out):
+            n_characters = 0
+            for n_records, document in enumerate(read(source, stream, self._columns, left_out), start=1):
                 if len(document.text) > self.limits.characters:
                     raise UnreadableError(f"has more than {self.limits.characters:,} characters of text")
+                n_characters += len(document.text)
+                self.limits.check_unpacked(n_characters, n_records, source.size)
                 before = len(seen)
                 for chunk in self._chunker.split(document):
                     if chunk.id not in seen:  # a file may contain a record twice

@@ -15,6 +15,27 @@ from collections.abc import Callable
 from datetime import date
 from pathlib import Path
 
+from parquet_footer import (
+    DATA_OFFSET,
+    DATA_PAGE,
+    DICTIONARY_OFFSET,
+    DICTIONARY_PAGE,
+    GROUP_BYTES,
+    GROUP_ROWS,
+    GROUPS,
+    PACKED,
+    PAGE_PACKED,
+    PAGE_UNPACKED,
+    ROWS,
+    UNPACKED,
+    VALUES,
+    column_of,
+    group_of,
+    nest,
+    with_footer,
+    with_page,
+)
+
 DOCX_TYPES = (
     '<Types xmlns="http://schemas.openxmlformats.org/package/2006/content-types">'
     '<Default Extension="rels" ContentType="application/vnd.openxmlformats-package.relationships+xml"/>'
@@ -121,6 +142,7 @@ def _corpus() -> dict[str, Callable[[], bytes]]:
     """The name and maker of every file. The bytes are made on demand, because some are large."""
     return {
         **_records(),
+        **_lying_parquet(),
         **_markup(),
         **_office(),
         **_code(),
@@ -185,6 +207,70 @@ def _repeated_parquet() -> bytes:
 
     values = pa.DictionaryArray.from_arrays(pa.array([0] * 500, pa.int32()), pa.array(["\n" * 1_000_000]))
     return parquet(pa.table({"text": values}), compression="zstd")
+
+
+def three_rows(**options: object) -> bytes:
+    """A sound Parquet file of three records."""
+    import pyarrow as pa
+
+    return parquet(pa.table({"_id": ["a", "b", "c"], "text": ["the cat", "the dog", "the moon"]}), **options)
+
+
+def _lying_parquet() -> dict[str, Callable[[], bytes]]:
+    """Parquet files whose footers or page headers do not state what the file contains."""
+    makers: dict[str, Callable[[], bytes]] = {}
+    for label, number in {"huge": 2**62, "large": 2**31 - 1, "negative": -5, "zero": 0}.items():
+        for name, change in lies(number).items():
+            makers[f"{label}_{name}.parquet"] = lambda change=change: with_footer(three_rows(), change)
+        if abs(number) < 2**31:
+            makers |= {f"{label}_{name}.parquet": make for name, make in _lying_pages(number).items()}
+    makers["many_groups.parquet"] = lambda: with_footer(three_rows(), _repeat_groups)
+    for depth in (100, 20_000):
+        makers[f"deep_{depth}.parquet"] = lambda depth=depth: with_footer(three_rows(), lambda file: nest(file, depth))
+    return makers
+
+
+def lies(number: int) -> dict[str, Callable[[dict], None]]:
+    """Changes of a footer, each of which puts `number` in the place of a size, a count or an offset."""
+
+    def set_all_rows(footer: dict) -> None:
+        footer[ROWS][1] = group_of(footer)[GROUP_ROWS][1] = number
+        for column in (0, 1):
+            column_of(footer, column)[VALUES][1] = number
+
+    fields = {"values": VALUES, "unpacked": UNPACKED, "packed": PACKED, "data": DATA_OFFSET, "words": DICTIONARY_OFFSET}
+    return {
+        "rows": lambda footer: footer[ROWS].__setitem__(1, number),
+        "group": lambda footer: group_of(footer)[GROUP_ROWS].__setitem__(1, number),
+        "group_bytes": lambda footer: group_of(footer)[GROUP_BYTES].__setitem__(1, number),
+        "everywhere": set_all_rows,
+        **{
+            name: lambda footer, field=field: column_of(footer)[field].__setitem__(1, number)
+            for name, field in fields.items()
+        },
+    }
+
+
+def _lying_pages(number: int) -> dict[str, Callable[[], bytes]]:
+    def plain(change: Callable[[dict], None]) -> bytes:
+        return with_page(three_rows(use_dictionary=False), change)
+
+    def words(change: Callable[[dict], None]) -> bytes:
+        return with_page(three_rows(), change, offset=DICTIONARY_OFFSET)
+
+    return {
+        "page_unpacked": lambda: plain(lambda page: page[PAGE_UNPACKED].__setitem__(1, number)),
+        "page_packed": lambda: plain(lambda page: page[PAGE_PACKED].__setitem__(1, number)),
+        "page_values": lambda: plain(lambda page: page[DATA_PAGE][1][1].__setitem__(1, number)),
+        "dictionary_unpacked": lambda: words(lambda page: page[PAGE_UNPACKED].__setitem__(1, number)),
+        "dictionary_values": lambda: words(lambda page: page[DICTIONARY_PAGE][1][1].__setitem__(1, number)),
+    }
+
+
+def _repeat_groups(footer: dict) -> None:
+    kind, groups = footer[GROUPS][1]
+    footer[GROUPS][1] = kind, groups * 2000
+    footer[ROWS][1] *= 1000  # half of what the groups have
 
 
 def _markup() -> dict[str, Callable[[], bytes]]:

@@ -26,7 +26,15 @@ def indexed(tmp_path_factory):
     [
         (["query"], "Missing argument 'words'. See `cdesearch query --help`."),
         (["query", "food", "--colour"], "No such option: --colour"),
-        (["query", "food", "-k", "0"], "'-k'"),
+        (["query", "food", "-k", "0"], "-k must be at least 1, not 0. See `cdesearch query --help`."),
+        (["query", "food", "-k", "x"], "-k must be a whole number, not x. See `cdesearch query --help`."),
+        (["query", "food", "-k", "1.5"], "-k must be a whole number, not 1.5. See `cdesearch query --help`."),
+        (["food", "-k"], "Option '-k' requires an argument. See `cdesearch query --help`."),
+        (["index", ".", "--seed", "1e5"], "--seed must be a whole number, not 1e5. See `cdesearch index --help`."),
+        (["index", ".", "--context-size", "0"], "--context-size must be at least 1, not 0."),
+        (["index", ".", "--device", "x"], "'x' is not one of 'auto', 'cpu', 'cuda', 'mps'"),
+        (["index", "--text-column"], "Option '--text-column' requires an argument. See `cdesearch index --help`."),
+        (["status", ".", "--index", "other"], "Both . and --index other are given. Name one index."),
         (["query", "food", "--mode", "foo"], "'foo' is not one of 'hybrid', 'dense', 'text'"),
         (["query", "food", "--path", "[z-a]"], "The range z-a in --path [z-a] is empty."),
         (["query", b"\xff"], "The query is not valid Unicode."),
@@ -35,7 +43,17 @@ def indexed(tmp_path_factory):
 )
 def test_a_mistyped_argument_is_named_in_one_line(indexed, arguments, message):
     arguments = [os.fsdecode(argument) for argument in arguments]
-    assert message in run_cdesearch(*arguments, code=2, **indexed).stderr
+    error = run_cdesearch(*arguments, code=2, **indexed).stderr
+    assert message in error and len(error) < 200
+
+
+@pytest.mark.parametrize("command", ["status", "doctor", "trust"])
+def test_an_index_is_named_by_argument_or_option_alike(indexed, command):
+    docs = indexed["cwd"]
+    options = {"cwd": docs.parent, "env": indexed["env"]}
+    forms = ("docs", "docs/.cdesearch", "docs/menu.md")
+    shown = {run_cdesearch(command, *option, form, **options).stdout for form in forms for option in ([], ["--index"])}
+    assert len(shown) == 1 and str(docs) in shown.pop()
 
 
 def test_more_hits_than_there_are_chunks_may_be_asked_for(indexed):

@@ -282,9 +282,9 @@ def test_a_path_that_no_system_call_accepts_is_damage(docs, values):
 @pytest.mark.parametrize("number", [float("nan"), float("inf")])
 def test_vectors_with_values_that_are_not_numbers_are_damage(docs, number):
     forge_rows(docs, "chunks", lambda row: row.update(vector=[number] * len(row["vector"])))
-    with pytest.raises(IndexDamagedError, match="not numbers"):
-        package.open(docs).search("cat")
-    assert package.open(docs).search("cat", mode="dense").hits == (), "such vectors are not near any query"
+    for mode in ("hybrid", "dense"):
+        with pytest.raises(IndexDamagedError, match="not numbers"):
+            package.open(docs).search("cat", mode=mode)
 
 
 @pytest.mark.parametrize("name", ["token_weights", "projection", "sample_vectors", "shift", "vectors"])
@@ -308,6 +308,22 @@ def test_a_context_with_impossible_values_is_damage(docs, values):
     forge_context(docs, lambda _, described: described.update(values))
     with pytest.raises(IndexDamagedError, match="cannot be read"):
         package.open(docs).search("cat")
+
+
+def test_vectors_that_are_not_numbers_are_named_as_damage_by_every_command_and_are_repaired(docs):
+    for number in range(20):
+        (docs / f"{number}.md").write_text(f"cat number {number}")
+    build([docs], Options(rebuild=True), Silent())
+    forge_rows(docs, "chunks", lambda row: row.update(vector=[float("nan")] * len(row["vector"])))
+    for arguments in (["status"], ["query", "cat"], ["query", "cat", "--mode", "dense"]):
+        run = cdesearch(*arguments, cwd=docs, code=2)
+        assert "is damaged: it holds vectors that are not numbers" in run.stderr
+        assert "cdesearch doctor --repair" in run.stderr and "nan" not in run.stdout
+    found = cdesearch("doctor", cwd=docs, code=None)
+    assert found.returncode == 2 and "holds vectors that are not numbers" in found.stdout
+    cdesearch("doctor", "--repair", cwd=docs)
+    assert "none" in cdesearch("status", cwd=docs).stdout
+    assert package.open(docs).search("cat")
 
 
 # The list of files.
@@ -419,6 +435,37 @@ def test_a_planted_unfinished_generation_does_not_block_updates(docs, name, is_r
     assert build([docs], Options(), Silent()).changed
     assert package.open(docs).search("new cat", mode="text")
     assert not planted.exists()
+
+
+@pytest.mark.parametrize("new_context", [False, True])
+@pytest.mark.parametrize("is_finite", [False, True])
+def test_the_chunks_of_a_planted_unfinished_generation_are_never_published(docs, new_context, is_finite):
+    """It has the columns, the chunk ids and the plan of the next build, and other texts and vectors."""
+    live = generation_of(docs)
+    manifest = Manifest.load(live / "manifest.json")
+    planted = live.with_name("aaaaaaaaaaaa")
+    shutil.copytree(live, planted)
+    for name in ("checksums.json", "manifest.json", "files.parquet", "tables/documents.lance"):
+        (shutil.rmtree if name.endswith(".lance") else os.unlink)(planted / name)
+    database = lancedb.connect(planted / "tables")
+    table = database.open_table("chunks")
+    rows = table.to_arrow().to_pylist()
+    for row in rows:
+        row |= {"text": "poison", "vector": [1.0 if is_finite else float("nan")] * len(row["vector"])}
+    forged = pa.Table.from_pylist(rows, schema=table.schema)
+    options = {"mode": "overwrite", "on_bad_vectors": "fill", "fill_value": float("nan")}
+    database.create_table("chunks", forged, **options)
+    plan = {"model": manifest.model_fingerprint, "base": live.name}
+    if new_context:
+        plan |= {"seed": manifest.seed, "context_size": manifest.context_limit, "sources": [str(docs)]}
+    (planted / "plan.json").write_text(json.dumps(plan))
+    (docs / ".cdesearch" / "generations.json").write_text(json.dumps({"generations": [live.name, planted.name]}))
+    (docs / "c.md").write_text("a new cat")
+    build([docs], Options(refresh_context=new_context), Silent())
+    table = Index.open(docs).chunks.to_arrow()
+    assert len(table) == 3 and "poison" not in table["text"].to_pylist()
+    assert np.isfinite(np.stack(table["vector"].to_numpy())).all()
+    assert package.open(docs).search("cat") and not planted.exists()
 
 
 @pytest.mark.parametrize(

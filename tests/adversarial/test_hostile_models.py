@@ -1,5 +1,6 @@
 """Checkpoint folders from anywhere: each is refused in one line, or works."""
 
+import base64
 import json
 import os
 import pickle
@@ -158,6 +159,68 @@ def test_a_tokenizer_with_tokens_outside_the_vocabulary_is_refused(checkpoint, n
     change_json(checkpoint / "tokenizer.json", "model", "vocab", "the", number)
     with pytest.raises(ModelError, match="another model"):
         use(checkpoint)
+
+
+def _replacement(content, pattern=None):
+    return {"type": "Replace", "pattern": pattern or {"String": "a"}, "content": content}
+
+
+def _charsmap(text):
+    return base64.b64encode((4).to_bytes(4, "little") + bytes(4) + text + b"\0").decode()
+
+
+GREEDY = {
+    "replace": ("normalizer", _replacement("b" * 5000)),
+    "chain": ("normalizer", {"type": "Sequence", "normalizers": [_replacement("aa")] * 30}),
+    "regex": ("normalizer", {"type": "Sequence", "normalizers": [_replacement("a", {"Regex": ""})] * 30}),
+    "prepend": ("normalizer", {"type": "Prepend", "prepend": "b" * 5000}),
+    "charsmap": ("normalizer", {"type": "Precompiled", "precompiled_charsmap": _charsmap(b"b" * 5000)}),
+    "template": (
+        "post_processor",
+        {
+            "type": "TemplateProcessing",
+            "single": [{"Sequence": {"id": "A", "type_id": 0}}] * 5000,
+            "pair": [{"Sequence": {"id": "A", "type_id": 0}}, {"Sequence": {"id": "B", "type_id": 1}}],
+            "special_tokens": {},
+        },
+    ),
+    "specials": (
+        "post_processor",
+        {
+            "type": "TemplateProcessing",
+            "single": [{"SpecialToken": {"id": "x", "type_id": 0}}, {"Sequence": {"id": "A", "type_id": 0}}],
+            "pair": [{"Sequence": {"id": "A", "type_id": 0}}, {"Sequence": {"id": "B", "type_id": 1}}],
+            "special_tokens": {"x": {"id": "x", "ids": [1] * 5000, "tokens": ["x"] * 5000}},
+        },
+    ),
+}
+
+
+@pytest.mark.parametrize("name", GREEDY)
+def test_a_tokenizer_that_makes_far_more_of_a_text_is_refused_before_it_reads_one(checkpoint, name):
+    part, value = GREEDY[name]
+    change_json(checkpoint / "tokenizer.json", part, value)
+    with pytest.raises(ModelError, match="which no tokenizer needs"):
+        load_encoder(checkpoint)
+
+
+def test_a_tokenizer_that_looks_up_endless_words_is_refused(checkpoint):
+    change_json(checkpoint / "tokenizer.json", "model", "max_input_chars_per_word", 10**9)
+    with pytest.raises(ModelError, match="words of more than 1,000 characters"):
+        load_encoder(checkpoint)
+
+
+def test_tokenizers_of_the_usual_kinds_are_accepted(checkpoint):
+    usual = [
+        _replacement('"', {"String": "``"}),
+        _replacement(" ", {"Regex": " {2,}"}),
+        {"type": "NFKC"},
+        {"type": "Prepend", "prepend": "▁"},
+        _replacement("▁", {"String": " "}),
+        {"type": "Lowercase"},
+    ]
+    change_json(checkpoint / "tokenizer.json", "normalizer", {"type": "Sequence", "normalizers": usual})
+    load_encoder(checkpoint)
 
 
 def test_a_tokenizer_that_fails_on_every_text_is_refused(checkpoint):

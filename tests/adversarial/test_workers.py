@@ -1,5 +1,6 @@
 """A file that makes its worker hang, crash or use too much memory is skipped, and all others are read."""
 
+import gzip
 import json
 import os
 import select
@@ -9,6 +10,8 @@ import sys
 import threading
 from pathlib import Path
 
+import pyarrow as pa
+import pyarrow.parquet as pq
 import pytest
 from read_by_workers import outcomes, reading, sources_of
 
@@ -60,6 +63,39 @@ def test_a_file_that_takes_too_much_memory_is_skipped_with_its_reason(tmp_path, 
     limits = Limits(memory_bytes=600_000_000)
     reasons, _ = outcomes(sources_of(tmp_path, ["EAT", "the dog"]), tiny_tokenizer, 1, limits)
     assert reasons == {"000.txt": "could not be read: needs more than 0.6 GB of memory", "001.txt": None}
+
+
+def source_of(file):
+    return Source(file, file.name, file.stat().st_size, file.stat().st_mtime_ns)
+
+
+def test_a_small_file_that_unpacks_to_millions_of_records_is_skipped_and_the_next_file_is_read(
+    tmp_path, tiny_tokenizer
+):
+    """Ten million rows of one word take 35 kB as Parquet; a record without text makes no chunk, but a document."""
+    files = [tmp_path / name for name in ("a.parquet", "b.parquet", "c.txt")]
+    for file, word in zip(files, ("the cat", ""), strict=False):
+        rows = pa.DictionaryArray.from_arrays(pa.array([0] * 10_000_000, pa.int8()), pa.array([word]))
+        pq.write_table(pa.table({"text": rows}), file, compression="zstd", row_group_size=10_000_000)
+    files[2].write_text("the dog")
+    limits = Limits(records=10_000)
+    reasons, events = outcomes([source_of(file) for file in files], tiny_tokenizer, 1, limits)
+    most = [max(10_000, file.stat().st_size) for file in files]
+    assert reasons == {
+        "a.parquet": f"unpacks to more than {most[0]:,} records",
+        "b.parquet": f"unpacks to more than {most[1]:,} records",
+        "c.txt": None,
+    }
+    assert sum(len(event.documents) for event in events if isinstance(event, Batch)) <= sum(most)
+
+
+def test_a_small_file_that_unpacks_to_too_much_text_in_many_records_is_skipped(tmp_path, tiny_tokenizer):
+    rows = "".join(json.dumps({"_id": number, "text": "the cat " * 1000}) + "\n" for number in range(400))
+    for name, pack in (("a.jsonl", str.encode), ("b.jsonl.gz", lambda text: gzip.compress(text.encode()))):
+        (tmp_path / name).write_bytes(pack(rows))
+    sources = [source_of(tmp_path / name) for name in ("a.jsonl", "b.jsonl.gz")]
+    reasons, _ = outcomes(sources, tiny_tokenizer, 1, Limits(characters=1_000_000))
+    assert reasons == {"a.jsonl": None, "b.jsonl.gz": "unpacks to more than 1,000,000 characters of text"}
 
 
 def test_what_a_parser_prints_reaches_neither_the_answers_nor_the_terminal(tmp_path, hostile, tiny_tokenizer, capfd):

@@ -185,6 +185,22 @@ def test_an_ignore_file_that_cannot_be_used_is_reported_and_not_called_hidden(tm
     assert items == [Skipped("part/.gitignore", reason)]
 
 
+@pytest.mark.parametrize("kind", ["folder", "pipe", "large"])
+@pytest.mark.skipif(os.name == "nt", reason="Windows has no pipes with names")
+def test_a_thing_in_the_place_of_an_ignore_file_is_reported_once_with_its_reason(tmp_path, kind):
+    put(tmp_path, "part/a.md")
+    place = tmp_path / "part" / ".gitignore"
+    if kind == "folder":
+        put(place, "b.md")
+    elif kind == "pipe":
+        os.mkfifo(place)
+    else:
+        place.write_text("x" * 1_000_001)
+    problem = "larger than 1 MB" if kind == "large" else "not a regular file"
+    items = [item for item in find_sources([tmp_path], tmp_path, 1000) if "gitignore" in item.path]
+    assert items == [Skipped("part/.gitignore", f"cannot be used as an ignore file: {problem}")]
+
+
 def test_the_excludes_of_the_user_apply(tmp_path, monkeypatch):
     monkeypatch.setenv("HOME", str(tmp_path / "home"))
     monkeypatch.delenv("XDG_CONFIG_HOME", raising=False)

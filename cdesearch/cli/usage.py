@@ -1,0 +1,38 @@
+"""What was typed wrongly, in one sentence with its remedy: the errors of typer in this project's words."""
+
+from collections.abc import Callable
+from typing import Any
+
+from cdesearch.errors import InputError
+
+# By the kinds of errors of pydantic, by which typer checks numbers. The first is of a text that is no number.
+_LIMITS: dict[str, Callable[[dict[str, Any]], str]] = {
+    "greater_than_equal": lambda limits: f"at least {limits['ge']:,}",
+    "less_than_equal": lambda limits: f"at most {limits['le']:,}",
+    "greater_than": lambda limits: f"more than {limits['gt']:,}",
+    "less_than": lambda limits: f"less than {limits['lt']:,}",
+}
+
+
+def usage_error(error: Any, command: str) -> InputError:
+    """The error for an option or argument that `command` cannot use; `error` is typer's UsageError."""
+    help_command = error.ctx.command_path if error.ctx else f"cdesearch {command}".strip()
+    cause = _number(error) or error.format_message().replace(" Value error, ", " ").removesuffix(".")
+    return InputError(f"{cause}.", f"See `{help_command} --help`.")
+
+
+def _number(error: Any) -> str | None:
+    """What a number must be; None where something else is wrong."""
+    problems = error.__cause__.errors() if hasattr(error.__cause__, "errors") else []
+    if not problems or error.param is None:
+        return None
+    kind, typed = problems[0]["type"], problems[0]["input"]
+    if kind in _LIMITS:
+        wanted = _LIMITS[kind](problems[0]["ctx"])
+    elif kind.startswith("int_"):
+        wanted = "a whole number"
+    elif kind.startswith("float_"):
+        wanted = "a number"
+    else:
+        return None
+    return f"{error.param.get_error_hint().strip(chr(39))} must be {wanted}, not {str(typed)[:40]}"

@@ -1,0 +1,82 @@
+"""How much can a tokenizer make of a text? The tokenizer of a hostile checkpoint may make gigabytes of one word.
+
+The parts of a tokenizer are examined before it reads any text. Regular expressions that take long are not recognised.
+"""
+
+import base64
+import json
+from pathlib import Path
+from typing import Any
+
+from tokenizers import Tokenizer
+
+from cdesearch.errors import ModelError
+from cdesearch.models.checkpoint_files import AGAIN
+
+MAX_GROWTH = 1000  # characters that all replacements together may make of one; published tokenizers stay below 20
+MAX_TEMPLATE = 64  # tokens that are put around a text
+MAX_WORD = 1000  # characters of a word that WordPiece looks up; its time grows with the square, and 100 are usual
+
+
+def check_growth(tokenizer: Tokenizer, file: Path) -> None:
+    """Raise ModelError where the tokenizer read from `file` could make far more of a text than it contains."""
+    growth = 1
+    for part in _parts([_state(tokenizer.normalizer), _state(tokenizer.pre_tokenizer)]):
+        growth *= _growth(part)
+        if growth > MAX_GROWTH:
+            raise _refused(file, f"replaces one character by more than {MAX_GROWTH:,}")
+    for part in _parts([_state(tokenizer.post_processor)]):
+        if part.get("type") == "TemplateProcessing" and _template_tokens(part) > MAX_TEMPLATE:
+            raise _refused(file, f"puts more than {MAX_TEMPLATE} tokens around a text, or repeats the text")
+    if getattr(tokenizer.model, "max_input_chars_per_word", 0) > MAX_WORD:
+        raise _refused(file, f"looks up words of more than {MAX_WORD:,} characters")
+
+
+def _refused(file: Path, what: str) -> ModelError:
+    return ModelError(f"{file} {what}, which no tokenizer needs.", AGAIN)
+
+
+def _state(part: Any) -> dict[str, Any]:
+    """The fields of one part of a tokenizer, as tokenizer.json has them."""
+    fields = json.loads(part.__getstate__()) if part is not None else {}
+    return fields if isinstance(fields, dict) else {}
+
+
+def _parts(waiting: list[dict[str, Any]]) -> list[dict[str, Any]]:
+    """These parts, and those that sequences among them consist of."""
+    parts = []
+    while waiting:
+        part = waiting.pop()
+        parts.append(part)
+        for name in ("normalizers", "pretokenizers", "processors"):
+            waiting += part.get(name) or []
+    return parts
+
+
+def _growth(part: dict[str, Any]) -> int:
+    """How many characters one character may become at most."""
+    kind = part.get("type")
+    if kind == "Replace":
+        # An expression may match between two characters, which then remain as well.
+        is_text = bool(part["pattern"].get("String"))
+        return max(1, len(part["content"]) + (0 if is_text else 1))
+    if kind == "Prepend":
+        return 1 + len(part["prepend"])
+    if kind == "Precompiled":
+        return max(1, _longest_mapped(part["precompiled_charsmap"]))
+    return 1
+
+
+def _longest_mapped(charsmap: Any) -> int:
+    """The longest replacement in the map of SentencePiece: the size of a trie, the trie, and texts that end with 0."""
+    data = base64.b64decode(charsmap) if isinstance(charsmap, str) else bytes(charsmap)
+    texts = data[4 + int.from_bytes(data[:4], "little") :]
+    return max(map(len, texts.split(b"\0")), default=0)
+
+
+def _template_tokens(part: dict[str, Any]) -> int:
+    sizes = {name: len(special["ids"]) for name, special in part["special_tokens"].items()}
+    pieces = part["single"]
+    special = sum(sizes.get(piece["SpecialToken"]["id"], 1) for piece in pieces if "SpecialToken" in piece)
+    is_repeated = sum("Sequence" in piece for piece in pieces) > 1
+    return MAX_TEMPLATE + 1 if is_repeated else special
