@@ -6,7 +6,7 @@ import subprocess
 import sys
 
 import pytest
-from command import cdesearch
+from command import cdesearch, cdesearch_several
 from process import clean_environment, run_cdesearch
 
 
@@ -21,9 +21,7 @@ def indexed(tmp_path_factory):
     return options
 
 
-@pytest.mark.parametrize(
-    ("arguments", "message"),
-    [
+WRONG = [
         (["query"], "Missing argument 'words'. See `cdesearch query --help`."),
         (["query", "food", "--colour"], "No such option: --colour"),
         (["query", "food", "-k", "0"], "'-k'"),
@@ -31,9 +29,15 @@ def indexed(tmp_path_factory):
         (["query", "food", "--path", "[z-a]"], "The range z-a in --path [z-a] is empty."),
         (["query", b"\xff"], "The query is not valid Unicode."),
         (["query", "food", "--path", b"\xff"], "not valid Unicode"),
-    ],
-)
-def test_what_was_typed_wrongly_is_named_in_one_line(indexed, arguments, message):
+]
+
+
+def test_what_was_typed_wrongly_is_named_in_one_line(indexed):
+    commands = [([os.fsdecode(argument) for argument in arguments], 2) for arguments, _ in WRONG]
+    runs = cdesearch_several(*commands, cwd=indexed["cwd"])
+    for run, (_, message) in zip(runs, WRONG, strict=True):
+        assert message in run.stderr and len(run.stderr.splitlines()) == 1
+    arguments, message = WRONG[-1]
     arguments = [os.fsdecode(argument) for argument in arguments]
     assert message in run_cdesearch(*arguments, code=2, **indexed).stderr
 
