@@ -22,13 +22,13 @@ def indexed(tmp_path_factory):
 
 
 WRONG = [
-        (["query"], "Missing argument 'words'. See `cdesearch query --help`."),
-        (["query", "food", "--colour"], "No such option: --colour"),
-        (["query", "food", "-k", "0"], "'-k'"),
-        (["query", "food", "--mode", "foo"], "'foo' is not one of 'hybrid', 'dense', 'text'"),
-        (["query", "food", "--path", "[z-a]"], "The range z-a in --path [z-a] is empty."),
-        (["query", b"\xff"], "The query is not valid Unicode."),
-        (["query", "food", "--path", b"\xff"], "not valid Unicode"),
+    (["query"], "Missing argument 'words'. See `cdesearch query --help`."),
+    (["query", "food", "--colour"], "No such option: --colour"),
+    (["query", "food", "-k", "0"], "'-k'"),
+    (["query", "food", "--mode", "foo"], "'foo' is not one of 'hybrid', 'dense', 'text'"),
+    (["query", "food", "--path", "[z-a]"], "The range z-a in --path [z-a] is empty."),
+    (["query", b"\xff"], "The query is not valid Unicode."),
+    (["query", "food", "--path", b"\xff"], "not valid Unicode"),
 ]
 
 
