@@ -43,12 +43,12 @@ def test_what_was_typed_wrongly_is_named_in_one_line(indexed):
 
 
 def test_more_hits_than_there_are_chunks_may_be_asked_for(indexed):
-    assert "menu.md" in run_cdesearch("query", "food", "-k", "99999999999", **indexed).stdout
+    assert "menu.md" in cdesearch("query", "food", "-k", "99999999999", cwd=indexed["cwd"]).stdout
 
 
 def test_a_misspelt_command_is_a_query_with_a_hint(indexed):
-    assert "run `cdesearch status`" in run_cdesearch("stauts", **indexed).stderr
-    assert run_cdesearch("food", **indexed).stderr == ""
+    assert "run `cdesearch status`" in cdesearch("stauts", cwd=indexed["cwd"]).stderr
+    assert cdesearch("food", cwd=indexed["cwd"]).stderr == ""
 
 
 @pytest.mark.parametrize("as_json", [[], ["--json"]])
