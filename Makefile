@@ -9,7 +9,7 @@ demo: .venv/run ## set up, index this repository, answer a query
 	$(BIN)/cdesearch query "how is the context sampled" -k 3
 
 test: check ## set up, run every check and test
-	$(BIN)/pytest --numprocesses auto --dist loadfile
+	$(BIN)/pytest --numprocesses auto --dist worksteal
 
 check: .venv/dev
 	$(BIN)/ruff check .

@@ -1,4 +1,9 @@
 import os
+
+# Read when torch is imported, also by the processes of tests. Several threads in each of several pytest processes wait
+# for one another most of the time, and the models of the tests are too small for them to help.
+os.environ.setdefault("OMP_NUM_THREADS", "1")
+
 from dataclasses import replace
 from pathlib import Path
 

@@ -46,7 +46,7 @@ def test_a_disk_that_is_full_keeps_the_old_index(docs, small_disk, tiny_checkpoi
     build([docs], options, Silent())
     before = Index(small_disk / "index").manifest.n_chunks
     fill(small_disk, left)
-    (docs / "new.md").write_text("the moon is new " * 8000)
+    (docs / "new.md").write_text("the moon is new " * 4000)
     with pytest.raises(StorageError, match="full"):
         build([docs], options, Silent())
     index = Index(small_disk / "index")

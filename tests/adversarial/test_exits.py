@@ -6,7 +6,7 @@ import subprocess
 import sys
 
 import pytest
-from command import cdesearch
+from command import cdesearch, cdesearch_several
 from process import clean_environment, run_cdesearch
 
 
@@ -21,27 +21,31 @@ def indexed(tmp_path_factory):
     return options
 
 
-@pytest.mark.parametrize(
-    ("arguments", "message"),
-    [
-        (["query"], "Missing argument 'words'. See `cdesearch query --help`."),
-        (["query", "food", "--colour"], "No such option: --colour"),
-        (["query", "food", "-k", "0"], "-k must be at least 1, not 0. See `cdesearch query --help`."),
-        (["query", "food", "-k", "x"], "-k must be a whole number, not x. See `cdesearch query --help`."),
-        (["query", "food", "-k", "1.5"], "-k must be a whole number, not 1.5. See `cdesearch query --help`."),
-        (["food", "-k"], "Option '-k' requires an argument. See `cdesearch query --help`."),
-        (["index", ".", "--seed", "1e5"], "--seed must be a whole number, not 1e5. See `cdesearch index --help`."),
-        (["index", ".", "--context-size", "0"], "--context-size must be at least 1, not 0."),
-        (["index", ".", "--device", "x"], "'x' is not one of 'auto', 'cpu', 'cuda', 'mps'"),
-        (["index", "--text-column"], "Option '--text-column' requires an argument. See `cdesearch index --help`."),
-        (["status", ".", "--index", "other"], "Both . and --index other are given. Name one index."),
-        (["query", "food", "--mode", "foo"], "'foo' is not one of 'hybrid', 'dense', 'text'"),
-        (["query", "food", "--path", "[z-a]"], "The range z-a in --path [z-a] is empty."),
-        (["query", b"\xff"], "The query is not valid Unicode."),
-        (["query", "food", "--path", b"\xff"], "not valid Unicode"),
-    ],
-)
-def test_a_mistyped_argument_is_named_in_one_line(indexed, arguments, message):
+WRONG = [
+    (["query"], "Missing argument 'words'. See `cdesearch query --help`."),
+    (["query", "food", "--colour"], "No such option: --colour"),
+    (["query", "food", "-k", "0"], "-k must be at least 1, not 0. See `cdesearch query --help`."),
+    (["query", "food", "-k", "x"], "-k must be a whole number, not x. See `cdesearch query --help`."),
+    (["query", "food", "-k", "1.5"], "-k must be a whole number, not 1.5. See `cdesearch query --help`."),
+    (["food", "-k"], "Option '-k' requires an argument. See `cdesearch query --help`."),
+    (["index", ".", "--seed", "1e5"], "--seed must be a whole number, not 1e5. See `cdesearch index --help`."),
+    (["index", ".", "--context-size", "0"], "--context-size must be at least 1, not 0."),
+    (["index", ".", "--device", "x"], "'x' is not one of 'auto', 'cpu', 'cuda', 'mps'"),
+    (["index", "--text-column"], "Option '--text-column' requires an argument. See `cdesearch index --help`."),
+    (["status", ".", "--index", "other"], "Both . and --index other are given. Name one index."),
+    (["query", "food", "--mode", "foo"], "'foo' is not one of 'hybrid', 'dense', 'text'"),
+    (["query", "food", "--path", "[z-a]"], "The range z-a in --path [z-a] is empty."),
+    (["query", b"\xff"], "The query is not valid Unicode."),
+    (["query", "food", "--path", b"\xff"], "not valid Unicode"),
+]
+
+
+def test_mistyped_arguments_are_named_in_one_line(indexed):
+    commands = [([os.fsdecode(argument) for argument in arguments], 2) for arguments, _ in WRONG]
+    runs = cdesearch_several(*commands, cwd=indexed["cwd"])
+    for run, (_, message) in zip(runs, WRONG, strict=True):
+        assert message in run.stderr and len(run.stderr.splitlines()) == 1
+    arguments, message = WRONG[-1]
     arguments = [os.fsdecode(argument) for argument in arguments]
     error = run_cdesearch(*arguments, code=2, **indexed).stderr
     assert message in error and len(error) < 200
@@ -57,12 +61,12 @@ def test_an_index_is_named_by_argument_or_option_alike(indexed, command):
 
 
 def test_more_hits_than_there_are_chunks_may_be_asked_for(indexed):
-    assert "menu.md" in run_cdesearch("query", "food", "-k", "99999999999", **indexed).stdout
+    assert "menu.md" in cdesearch("query", "food", "-k", "99999999999", cwd=indexed["cwd"]).stdout
 
 
 def test_a_misspelt_command_is_a_query_with_a_hint(indexed):
-    assert "run `cdesearch status`" in run_cdesearch("stauts", **indexed).stderr
-    assert run_cdesearch("food", **indexed).stderr == ""
+    assert "run `cdesearch status`" in cdesearch("stauts", cwd=indexed["cwd"]).stderr
+    assert cdesearch("food", cwd=indexed["cwd"]).stderr == ""
 
 
 @pytest.mark.parametrize("as_json", [[], ["--json"]])

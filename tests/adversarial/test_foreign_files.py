@@ -7,7 +7,7 @@ import sys
 from pathlib import Path
 
 import pytest
-from command import cdesearch, cdesearch_process, picture
+from command import cdesearch, cdesearch_several, picture
 
 from cdesearch.cli.status import read_status
 from cdesearch.errors import IndexMismatchError, IndexUntrustedError, InputError
@@ -108,8 +108,9 @@ def test_a_generations_folder_that_is_a_link_to_the_home_folder_is_refused(docs,
     (index / "generations").symlink_to("../../home")
     (docs / "elsewhere").rename(home / "letters" / "kept")
     before = picture(home)
-    for arguments in (["index", "."], ["index", ".", "--rebuild"], ["status"], ["query", "cat"]):
-        assert "symbolic link" in cdesearch_process(*arguments, cwd=docs, code=2).stderr
+    commands = [["index", "."], ["index", ".", "--rebuild"], ["status"], ["query", "cat"]]
+    for run in cdesearch_several(*((arguments, 2) for arguments in commands), cwd=docs):
+        assert "symbolic link" in run.stderr
     assert picture(home) == before
 
 

@@ -26,21 +26,58 @@ ADDRESS = re.compile(r"sa_family=AF_INET6?, sin6?_port=htons\((\d+)\).*?\"([0-9a
 needs_strace = pytest.mark.skipif(shutil.which("strace") is None, reason="strace is not installed")
 
 
+def user_in(folder):
+    for name in ("home", "docs"):
+        (folder / name).mkdir()
+    (folder / "docs" / "cats.md").write_text("# Cats\n\nA cat sleeps on the sofa.\n")
+    return {"cwd": folder, "env": clean_environment(folder / "home")}
+
+
 @pytest.fixture
 def user(tmp_path):
-    for name in ("home", "docs"):
-        (tmp_path / name).mkdir()
-    (tmp_path / "docs" / "cats.md").write_text("# Cats\n\nA cat sleeps on the sofa.\n")
-    return {"cwd": tmp_path, "env": clean_environment(tmp_path / "home")}
+    return user_in(tmp_path)
+
+
+@pytest.fixture(scope="module", autouse=True)
+def staying(tmp_path_factory):
+    """A program that stays for a while, and its user. It begins before the other tests, which run meanwhile."""
+    if shutil.which("strace") is None:
+        yield None
+        return
+    user = user_in(tmp_path_factory.mktemp("staying"))
+    program = INDEX_AND_QUERY.format(index="cdesearch.build('docs')", seconds=TELEMETRY_DELAY)
+    with started([sys.executable, "-c", program], user) as process:
+        yield process, user
+        process.kill()
+
+
+def started(command, user):
+    """Start `command` under a watch of the system calls of the network, its own and those of its children."""
+    watched = [
+        "strace",
+        "-f",
+        "-qq",
+        "--seccomp-bpf",
+        "-e",
+        "trace=network",
+        "-o",
+        str(user["cwd"] / "trace"),
+        *command,
+    ]
+    return subprocess.Popen(watched, **user, stdout=subprocess.DEVNULL, stderr=subprocess.PIPE, text=True)
+
+
+def ended(process, user):
+    """The system calls that were seen when the process has come to its end."""
+    _, errors = process.communicate()
+    assert process.returncode == 0, errors
+    return (user["cwd"] / "trace").read_text()
 
 
 def watch(command, user):
     """Run `command` to its end; returns its network system calls, including those of its children."""
-    trace = user["cwd"] / "trace"
-    watched = ["strace", "-f", "-qq", "--seccomp-bpf", "-e", "trace=network", "-o", str(trace), *command]
-    done = subprocess.run(watched, **user, capture_output=True, text=True, check=False)
-    assert done.returncode == 0, done.stderr
-    return trace.read_text()
+    with started(command, user) as process:
+        return ended(process, user)
 
 
 def addressed(calls):
@@ -60,12 +97,6 @@ def assert_silent(calls, user):
 def test_commands_contact_no_host_and_do_not_write_to_home(user):
     for command in COMMANDS:
         assert_silent(watch([sys.executable, "-m", "cdesearch", *command], user), user)
-
-
-@needs_strace
-def test_a_program_that_keeps_running_contacts_no_host(user):
-    program = INDEX_AND_QUERY.format(index="cdesearch.build('docs')", seconds=TELEMETRY_DELAY)
-    assert_silent(watch([sys.executable, "-c", program], user), user)
 
 
 @needs_strace
@@ -114,3 +145,8 @@ def test_a_users_own_choice_of_telemetry_is_kept(choice, user):
     environment = user["env"] | {"ORT_DISABLE_TELEMETRY": choice}
     run = subprocess.run([sys.executable, "-c", program], env=environment, capture_output=True, text=True, check=True)
     assert run.stdout.strip() == choice
+
+
+@needs_strace
+def test_a_program_that_keeps_running_contacts_no_host(staying):
+    assert_silent(ended(*staying), staying[1])

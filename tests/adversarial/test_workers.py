@@ -20,6 +20,7 @@ from cdesearch.store.file_account import read_files
 from cdesearch.store.index import Index
 from indexer import job
 from indexer.build import build
+from indexer.files.walk import Source
 from indexer.settings import Options
 from indexer.workers import process
 from indexer.workers.limits import Limits
@@ -86,7 +87,7 @@ def test_a_small_file_that_unpacks_to_millions_of_records_is_skipped_and_the_nex
         "b.parquet": f"unpacks to more than {most[1]:,} records",
         "c.txt": None,
     }
-    assert sum(len(event.documents) for event in events if isinstance(event, Batch)) <= sum(most)
+    assert sum(len(event.documents) for event in events if isinstance(event, ReadChunks)) <= sum(most)
 
 
 def test_a_small_file_that_unpacks_to_too_much_text_in_many_records_is_skipped(tmp_path, tiny_tokenizer):

@@ -3,6 +3,8 @@ import subprocess
 import sys
 
 import pytest
+from random_biencoder import biencoder_folder
+from random_released import released_folder
 
 import cdesearch
 
@@ -47,6 +49,18 @@ def test_a_query_imports_no_pandas_and_shows_no_warnings_of_lancedb(tmp_path):
     environment = {name: value for name, value in os.environ.items() if name != "LANCEDB_LOG"}
     done = subprocess.run(command, env=environment, capture_output=True, text=True, check=True)
     assert "a.md" in done.stdout and done.stdout.splitlines()[-1] == "False error"
+
+
+def test_loading_a_model_on_torch_does_not_import_its_compiler(tmp_path, joint_checkpoint):
+    """torch._dynamo takes seconds of processor time."""
+    models = [joint_checkpoint, released_folder(tmp_path / "released", "v2")[0], biencoder_folder(tmp_path / "bert")]
+    program = (
+        "import sys\nfrom pathlib import Path\nfrom cdesearch.encode.load import load_encoder\n"
+        "for model in sys.argv[1:]: load_encoder(Path(model)).encode(['the cat'], 'query', None)\n"
+        "assert 'torch' in sys.modules\nprint('torch._dynamo' in sys.modules)"
+    )
+    command = [sys.executable, "-c", program, *map(str, models)]
+    assert subprocess.run(command, capture_output=True, text=True, check=True).stdout == "False\n"
 
 
 def test_the_public_names():

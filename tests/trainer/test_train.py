@@ -146,7 +146,7 @@ def test_a_run_that_was_killed_and_resumed_ends_like_an_undisturbed_one(recipe_f
         "import sys; from pathlib import Path; from cdesearch.progress import Silent\n"
         "from trainer.recipe import load_recipe; from trainer.train import train\n"
         f"recipe = load_recipe(Path({str(recipe_file)!r}), {{**{changes!r}, 'run.out': sys.argv[1]}})\n"
-        "train(recipe, Silent(), resume=len(sys.argv) > 2)"
+        "train(recipe, Silent())"
     )
     out = tmp_path / "killed"
     process = subprocess.Popen([sys.executable, "-c", program, str(out)], env=os.environ)
@@ -156,7 +156,7 @@ def test_a_run_that_was_killed_and_resumed_ends_like_an_undisturbed_one(recipe_f
         assert process.poll() is None
     process.send_signal(signal.SIGKILL)
     process.wait()
-    subprocess.run([sys.executable, "-c", program, str(out), "resume"], check=True)
+    train(load_recipe(recipe_file, {**changes, "run.out": str(out)}), Silent(), resume=True)
     last = {row["step"]: row["loss"] for row in read_log(out) if "loss" in row}
     expected = {row["step"]: row["loss"] for row in read_log(whole.run.out) if "loss" in row}
     assert last == expected

@@ -3,7 +3,6 @@
 from collections.abc import Callable, Mapping
 from typing import Any, Literal
 
-import torch
 from torch import Tensor, nn
 
 from cdesearch.errors import ModelError
@@ -11,6 +10,7 @@ from cdesearch.models.backbones.bert import Backbone, bert_state, mean_pool
 from cdesearch.models.backbones.modern_bert import ModernBert, ModernBertConfig
 from cdesearch.models.backbones.nomic_bert import MAX_POSITIONS, NomicBert, NomicBertConfig, with_rounded_width
 from cdesearch.models.config import BackboneConfig
+from cdesearch.models.meta_device import on_meta_device
 from cdesearch.models.published_fields import MAX_LAYERS, REMEDY, check_heads, number, refuse_unsupported, whole_number
 from cdesearch.models.published_weights import check_state
 
@@ -93,20 +93,20 @@ def _bert(fields: Mapping[str, Any], state: State) -> Built:
         weights = bert_state(state, config.n_layers)
     except KeyError as error:
         raise ModelError(f"The weights lack {error.args[0]}.", REMEDY) from None
-    with torch.device("meta"):
+    with on_meta_device():
         return Backbone(config), weights, config
 
 
 def _nomic_bert(fields: Mapping[str, Any], state: State) -> Built:
     config = NomicBertConfig.from_published(with_rounded_width(fields, state))
-    with torch.device("meta"):
+    with on_meta_device():
         return NomicBert(config), state, _shapes(config, MAX_POSITIONS)
 
 
 def _modern_bert(fields: Mapping[str, Any], state: State) -> Built:
     config = ModernBertConfig.from_published(fields)
     n_positions = whole_number(fields, "max_position_embeddings", 8192)
-    with torch.device("meta"):
+    with on_meta_device():
         return ModernBert(config), state, _shapes(config, n_positions)
 
 

@@ -14,6 +14,7 @@ from cdesearch.models.backbones.joint import ContextPrefix
 from cdesearch.models.checkpoint_files import AGAIN, check_plain
 from cdesearch.models.config import ModelConfig
 from cdesearch.models.contextual.second_stage import SecondStage, statistics_head
+from cdesearch.models.meta_device import on_meta_device
 
 Cached = tuple[Tensor, Tensor]  # keys and values (L, J, d) of a context in the L layers with cross-attention to it
 
@@ -101,7 +102,7 @@ def save_checkpoint(model: ContextualModel, folder: Path, dtype: torch.dtype = t
 def load_checkpoint(folder: Path) -> ContextualModel:
     """Read a checkpoint folder into fp32; raises ModelError. Nothing is downloaded and no code of the folder runs."""
     config = ModelConfig.load(folder)
-    with torch.device("meta"):  # no memory is reserved before the file is known to have these tensors
+    with on_meta_device():  # no memory is reserved before the file is known to have these tensors
         shapes = {name: list(tensor.shape) for name, tensor in ContextualModel(config).state_dict().items()}
     file = folder / "model.safetensors"
     check_plain(file)

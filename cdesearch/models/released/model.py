@@ -16,6 +16,7 @@ from cdesearch.models.backbones.bert import mean_pool
 from cdesearch.models.backbones.joint import ContextPrefix, Step, make_prefix, text_states
 from cdesearch.models.backbones.modern_bert import ModernBert, ModernBertConfig
 from cdesearch.models.backbones.nomic_bert import NomicBert, NomicBertConfig, with_rounded_width
+from cdesearch.models.meta_device import on_meta_device
 from cdesearch.models.published_weights import check_state
 from cdesearch.models.released.config import ReleasedConfig, Variant
 from cdesearch.models.released.state import (
@@ -176,7 +177,7 @@ def load_released(
     # If the field is absent, the weights decide: the reference then has no null embedding, but published models do.
     config = {"transductive_sequence_dropout_prob": float(NULL in state), **config}
     read = ReleasedConfig.from_published(config, with_rounded_width(backbone or {}, state), variant)
-    with torch.device("meta"):
+    with on_meta_device():
         model = ReleasedModel(read)
     shapes = {name: tensor.shape for name, tensor in model.state_dict().items()}
     prompts = prompt_shapes(read.second_stage.dimension)

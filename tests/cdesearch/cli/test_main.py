@@ -3,16 +3,9 @@ import subprocess
 import sys
 
 import pytest
+from command import cdesearch, run_here
 
 TEXT = "# Cats\n\nA cat purrs at night.\n\n# Dogs\n\nA dog barks.\n"
-
-
-def cdesearch(*arguments, cwd, code=0):
-    command = [sys.executable, "-m", "cdesearch", *map(str, arguments)]
-    run = subprocess.run(command, cwd=cwd, capture_output=True, text=True, check=False)
-    assert run.returncode == code, run.stderr
-    assert "Traceback" not in run.stderr
-    return run
 
 
 @pytest.fixture(scope="module")
@@ -85,9 +78,9 @@ def test_status(indexed):
         ),
     ],
 )
-def test_bad_input_is_one_line(indexed, arguments, message, monkeypatch):
-    monkeypatch.setenv("HF_ENDPOINT", "http://127.0.0.1:9")  # no server runs there
-    error = cdesearch(*arguments, cwd=indexed, code=2).stderr
+def test_bad_input_is_one_line(indexed, arguments, message):
+    environment = {"HF_ENDPOINT": "http://127.0.0.1:9"} if "me/model" in arguments else {}  # where no server runs
+    error = cdesearch(*arguments, cwd=indexed, code=2, **environment).stderr
     assert message in error and len(error.splitlines()) == 1
 
 
@@ -105,8 +98,9 @@ def test_a_folder_that_was_renamed_is_named_by_status(tmp_path):
 
 
 def test_command_names_of_other_programs_get_a_hint(tmp_path):
-    assert "run `cdesearch --help`" in cdesearch("help", cwd=tmp_path, code=2).stderr
-    assert "run `cdesearch query`" in cdesearch("search", "cat", cwd=tmp_path, code=2).stderr
+    for arguments, command in ((["help"], "--help"), (["search", "cat"], "query")):
+        run = run_here(arguments, tmp_path)
+        assert run.returncode == 2 and f"run `cdesearch {command}`" in run.stderr
 
 
 def test_a_tab_in_a_passage_is_shown_as_blanks(tmp_path):

@@ -115,6 +115,10 @@ def test_the_only_column_of_a_table_may_contain_any_delimiter():
 
 
 def test_a_late_accent_in_a_long_table_is_read():
-    data = b"id,text\n" + b"1,the cat\n" * 200_000 + "2,Das Café öffnet früh\n".encode("cp1252")
+    data = (
+        b"id,text\n"
+        + (b"1,the cat" + b" and the cat" * 9 + b"\n") * 20_000
+        + "2,Das Café öffnet früh\n".encode("cp1252")
+    )
     *_, last = read(Source(None, "a.csv", len(data), 0), io.BytesIO(data), Columns())
     assert last.text == "Das Café öffnet früh"

@@ -10,7 +10,7 @@ from indexer.workers.pool import Ended, Pool, ReadChunks
 
 
 def test_the_same_chunks_come_in_the_order_of_the_files_however_many_workers_there_are(tmp_path, tiny_tokenizer):
-    texts = ["the river " * (3000 if number % 7 == 0 else 5) + str(number) for number in range(60)]
+    texts = ["the river " * (1000 if number % 7 == 0 else 5) + str(number) for number in range(60)]
     sources = sources_of(tmp_path, texts)
     found = []
     for n_workers in (1, 3):

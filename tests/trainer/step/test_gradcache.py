@@ -19,6 +19,7 @@ from trainer.step.gradcache import TIDY_EVERY, GradCache
 from trainer.step.loss import contrastive
 
 TESTS = Path(__file__).parents[2]
+SHARED = ["cached", "sink", "joint"]  # variants whose batch is divided among two processes
 
 
 def full_graph(model, head, batch, micro_batch, precision=torch.float32):
@@ -124,8 +125,11 @@ def test_a_frozen_first_stage_gets_no_gradient():
     assert not any(name.startswith("0.own_first_stage") for name in found)
 
 
-def in_two_processes(variant, dropout, tmp_path):
-    """The loss, gradients and cached context values that each of two processes computes for one batch."""
+@pytest.fixture(scope="module")
+def in_two_processes(tmp_path_factory):
+    """The loss, gradients and cached context values that each of two processes computes for one batch, by case."""
+    folder = tmp_path_factory.mktemp("processes")
+    cases = [*((variant, 0.0) for variant in SHARED), ("cached", 0.3)]
     paths = [
         TESTS,
         TESTS / "trainer",
@@ -138,32 +142,30 @@ def in_two_processes(variant, dropout, tmp_path):
                 sys.executable,
                 TESTS / "trainer" / "two_processes.py",
                 str(rank),
-                tmp_path / "store",
-                variant,
-                str(dropout),
-                tmp_path / "out",
+                folder / "store",
+                folder / "out",
+                *(str(value) for case in cases for value in case),
             ],
             env=environment,
         )
         for rank in range(2)
     ]
     assert [process.wait(240) for process in processes] == [0, 0]
-    return [torch.load(tmp_path / f"out.{rank}") for rank in range(2)]
+    return [torch.load(folder / f"out.{rank}") for rank in range(2)]
 
 
-@pytest.mark.parametrize("variant", ["cached", "sink", "joint"])
-def test_two_processes_compute_the_gradient_of_one(variant, tmp_path):
+@pytest.mark.parametrize("variant", SHARED)
+def test_two_processes_compute_the_gradient_of_one(variant, in_two_processes):
     model, head = make_student(VARIANTS[variant])
     batch, cache = make_batch(), GradCache(model, head, 4)
     loss = cache.step(batch, weights_of(head, batch), loss_fn_of(head, batch)).loss.item()
     cache.sum_gradients()
-    for found in in_two_processes(variant, 0.0, tmp_path):
-        assert_same((loss, gradients(model, head)), (found["loss"], found["gradients"]))
+    for found in in_two_processes:
+        assert_same((loss, gradients(model, head)), (found[variant, 0.0]["loss"], found[variant, 0.0]["gradients"]))
 
 
-def test_with_dropout_two_processes_see_the_same_context(tmp_path):
-    one, other = in_two_processes("cached", 0.3, tmp_path)
-    assert torch.equal(*(found["values"][0] for found in (one, other)))
+def test_with_dropout_two_processes_see_the_same_context(in_two_processes):
+    assert torch.equal(*(found["cached", 0.3]["values"][0] for found in in_two_processes))
 
 
 @pytest.mark.parametrize("variant", VARIANTS)
