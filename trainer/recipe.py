@@ -90,6 +90,8 @@ class Learning:
     teacher_temperature: float = 0.05
     precision: Literal["fp32", "bf16"] = "fp32"
     micro_batch: int = 64
+    # Micro-batches of context, documents and queries each that stay in memory instead of being computed twice.
+    kept_graphs: int = 1
 
 
 @dataclass(frozen=True, kw_only=True)

@@ -172,6 +172,7 @@ class _Run:
             learning.micro_batch,
             freeze_first_stage=recipe.model.freeze_first_stage,
             precision=precision,
+            kept_graphs=learning.kept_graphs,
         )
         steps = learning.steps
         self.n_steps = learning.epochs * material.stream.steps_per_epoch if steps is None else steps

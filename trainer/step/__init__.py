@@ -1,6 +1,7 @@
 """How is the gradient of one step computed, in bounded memory?
 
 gradcache         the two-stage gradient cache
+cast_once         weights in half precision, cast once a step
 batch_loss        from pooled vectors to the loss
 loss              the contrastive loss with a teacher
 whitening_head    whitening with gradients

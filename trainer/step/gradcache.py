@@ -5,8 +5,8 @@
     (c) loss, and its gradient at the pooled vectors       (e) context pass and first stage again, from that gradient
 
 Every forward pass that is repeated replays its random state, so dropout is the same both times. The first
-micro-batches of context and documents, the longest, are not repeated: their graphs are kept. With several processes
-each embeds a part of the texts; vectors are gathered, and gradients summed, so that all take the same step.
+micro-batches of each kind of text, the longest, are not repeated: their graphs are kept. With several processes each
+embeds a part of the texts; vectors are gathered, and gradients summed, so that all take the same step.
 """
 
 from collections.abc import Callable, Iterator, Sequence
@@ -21,6 +21,7 @@ from cdesearch.models.backbones.packed import has_kernel, pack_texts, packed_mea
 from cdesearch.models.contextual.model import ContextualModel
 from trainer.data.training_batch import Batch, Tokens
 from trainer.run.distributed import gather, rows_of_process, same_seed, total, world
+from trainer.step.cast_once import cast_once
 from trainer.step.loss import LossOutput
 from trainer.step.memory import release_freed_memory
 from trainer.step.whitening_head import WhiteningHead
@@ -51,12 +52,15 @@ class GradCache:
         *,
         freeze_first_stage: bool = False,
         precision: torch.dtype = torch.float32,
+        kept_graphs: int = 1,
     ) -> None:
+        """`kept_graphs` micro-batches of context, documents and queries each are not computed a second time."""
         self._model = model
         self._head = head
         self._micro_batch = micro_batch
         self._freeze_first_stage = freeze_first_stage
         self._precision = precision
+        self._kept_graphs = kept_graphs
         self._device = next(model.parameters()).device
         stage = model.second_stage
         self._reads_context = stage.joint or not stage.gates_are_zero or any(gate.requires_grad for gate in stage.gates)
@@ -65,6 +69,10 @@ class GradCache:
 
     def step(self, batch: Batch, token_weights: Callable[[], Tensor], loss_fn: LossFn) -> LossOutput:
         """Add the batch's gradient to `.grad`; returns the loss. `token_weights` computes (V,) from the head."""
+        with cast_once(self._model, self._precision):
+            return self._step(batch, token_weights, loss_fn)
+
+    def _step(self, batch: Batch, token_weights: Callable[[], Tensor], loss_fn: LossFn) -> LossOutput:
         vectors, context_seen = self._first_stage(batch)  # (a)
         leaf = vectors.requires_grad_()
         prepared = self._prepare_context(leaf, batch.is_null)
@@ -72,8 +80,8 @@ class GradCache:
         def second_stage(tokens: Tokens) -> Tensor:
             return self._pooled(tokens, token_weights(), prepared)
 
-        queries, queries_seen = self._run(batch.queries, second_stage, keep=False)  # (b)
-        documents, documents_seen = self._run(batch.documents, second_stage, keep=True)
+        queries, queries_seen = self._run(batch.queries, second_stage, self._kept_graphs)  # (b)
+        documents, documents_seen = self._run(batch.documents, second_stage, self._kept_graphs)
         queries, documents = queries.requires_grad_(), documents.requires_grad_()
         output = loss_fn(queries, documents, documents[batch.context])  # (c)
         (output.loss / world()).backward()
@@ -101,7 +109,7 @@ class GradCache:
         context = batch.context_texts
         if not batch.is_contextual or not self._reads_context:
             return torch.zeros(len(context), self._model.config.backbone.dimension, device=self._device), []
-        return self._run(context, self._first_stage_vectors, keep=not self._freeze_first_stage)
+        return self._run(context, self._first_stage_vectors, 0 if self._freeze_first_stage else self._kept_graphs)
 
     def _prepare_context(self, vectors: Tensor, is_null: Tensor) -> "_PreparedContext":
         is_null = is_null.to(self._device)
@@ -111,8 +119,8 @@ class GradCache:
             keys, values = self._model.second_stage.cache(vectors, is_null)
         return _PreparedContext(vectors, is_null, (keys, values))
 
-    def _run(self, texts: Tokens, network: Callable[[Tokens], Tensor], *, keep: bool) -> tuple[Tensor, list[_Piece]]:
-        """The vectors (n, d) of all processes without gradient; with `keep`, the graph of the longest piece is kept."""
+    def _run(self, texts: Tokens, network: Callable[[Tokens], Tensor], n_kept: int) -> tuple[Tensor, list[_Piece]]:
+        """The vectors (n, d) of all processes without gradient; the graphs of the `n_kept` longest pieces are kept."""
         mine = rows_of_process(len(texts))
         vectors = torch.empty(mine.stop - mine.start, self._model.config.backbone.dimension, device=self._device)
         parts = texts.micro_batches(mine, self._micro_batch)
@@ -125,7 +133,7 @@ class GradCache:
             for kept, now in zip(piece.state, _random_state(self._device), strict=True):
                 if kept is not None and now is not None:
                     kept.copy_(now)
-            with torch.set_grad_enabled(keep and number == 0):
+            with torch.set_grad_enabled(number < n_kept):
                 made = network(piece.tokens)
             vectors[piece.indices] = made.detach()
             if made.requires_grad:

@@ -11,6 +11,7 @@ from batches import VARIANTS, gradients, loss_fn_of, make_batch, make_student, w
 from conftest import TINY
 
 import trainer
+from cdesearch.models.backbones import attention
 from cdesearch.models.backbones.bert import mean_pool
 from cdesearch.models.contextual.second_stage import SecondStage
 from trainer.run.distributed import same_seed
@@ -305,8 +306,9 @@ def test_a_context_without_keys_and_values_has_nothing_to_run_backward_through()
     assert (prepared.keys, prepared.values, vectors.grad) == (None, None, None)
 
 
+@pytest.mark.parametrize("kept", [0, 1, 2, 64])
 @pytest.mark.parametrize("micro_batch", [1, 5, 64])
-def test_the_longest_micro_batch_of_context_and_documents_is_not_repeated(micro_batch):
+def test_the_longest_micro_batches_are_not_repeated(micro_batch, kept):
     batch = make_batch()
     model, head = make_student()
     calls = []
@@ -314,7 +316,7 @@ def test_the_longest_micro_batch_of_context_and_documents_is_not_repeated(micro_
     model.second_stage.states = lambda ids, *rest, real=model.second_stage.states: (
         calls.append(("second", ids.shape)) or real(ids, *rest)
     )
-    cached(model, head, batch, micro_batch)
+    cached(model, head, batch, micro_batch, kept_graphs=kept)
 
     def shapes(tokens):
         return [part.ids.shape for _, part in tokens.micro_batches(slice(0, len(tokens)), micro_batch)]
@@ -322,8 +324,37 @@ def test_the_longest_micro_batch_of_context_and_documents_is_not_repeated(micro_
     queries, documents, context = (
         shapes(tokens) for tokens in (batch.queries, batch.documents, batch.documents.take(batch.context))
     )
-    assert [shape for stage, shape in calls if stage == "first"] == context + context[1:]
-    assert [shape for stage, shape in calls if stage == "second"] == queries + documents + documents[1:] + queries
+    assert [shape for stage, shape in calls if stage == "first"] == context + context[kept:]
+    repeated = documents[kept:] + queries[kept:]
+    assert [shape for stage, shape in calls if stage == "second"] == queries + documents + repeated
+
+
+@pytest.mark.parametrize("variant", ["sink", "joint"])
+@pytest.mark.parametrize("kept", [0, 2, 64])
+def test_kept_graphs_change_no_gradient(variant, kept):
+    results = []
+    for number in (1, kept):
+        model, head = make_student(VARIANTS[variant], dropout=0.3)
+        torch.manual_seed(5)
+        results.append(cached(model, head, make_batch(), 4, kept_graphs=number))
+    assert_same(*results)
+
+
+@pytest.mark.parametrize("variant", VARIANTS)
+def test_attention_by_matrix_products_gives_the_gradient_of_flash_attention(variant, monkeypatch):
+    """Processors with tiles for bf16 take the matrix products, here in fp32 to compare them exactly."""
+    real, results = attention.attend_by_matrices, []
+    for by_matrices in (False, True):
+        calls = []
+        if by_matrices:
+            monkeypatch.setattr(attention, "_multiplies_faster", lambda _: torch.is_grad_enabled())
+        monkeypatch.setattr(
+            attention, "attend_by_matrices", lambda *given, calls=calls: calls.append(1) or real(*given)
+        )
+        model, head = make_student(VARIANTS[variant])
+        results.append(cached(model, head, make_batch(), 5))
+        assert bool(calls) == by_matrices
+    assert_same(*results)
 
 
 def test_freed_memory_is_released_after_every_few_micro_batches(monkeypatch):
