@@ -42,7 +42,8 @@ def attend(queries: Tensor, keys: Tensor, values: Tensor, n_heads: int, mask: Ma
 def attend_by_matrices(q: Tensor, k: Tensor, v: Tensor, mask: Tensor | None) -> Tensor:
     """(B, heads, T, d) from queries (B, heads, T, d), keys and values (B, heads, S, d), by matrix products."""
     scores = (q * q.shape[-1] ** -0.5) @ k.transpose(-1, -2)
-    return (scores if mask is None else scores + mask).softmax(-1).to(v.dtype) @ v
+    mixed: Tensor = (scores if mask is None else scores + mask).softmax(-1).to(v.dtype) @ v
+    return mixed
 
 
 def _multiplies_faster(queries: Tensor) -> bool:
