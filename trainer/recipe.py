@@ -103,7 +103,7 @@ class Run:
     work: Path | None = None  # prepared data, which runs of the same pairs can share; None: out/data
     surrogate: Path | None = None  # any model that `cdesearch index --model` takes; None: the start
     checkpoint_minutes: float = 5.0
-    small_state: bool = False  # true: store state and best weights in fp16, half the bytes; rounds them
+    small_state: bool = False  # true: store moments of the optimizer and best weights in 16 bits, which rounds them
     watch_every: int = 100  # steps between the held-out losses with true, random and null context
     patience: int | None = None  # stop after so many held-out losses in a row without a new lowest; None: never
     evaluate: list[Path] = field(default_factory=list)  # BEIR folders

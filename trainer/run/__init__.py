@@ -6,7 +6,7 @@ plot         a chart of the log
 watch        held-out losses with true, random and no context
 evaluate     nDCG@10 on BEIR folders
 stop         Ctrl-C and SIGTERM between two steps
-small_state  the state of trained tensors in fp16
+small_state  tensors in fp16
 parts        files in parts of 60 MiB
 plain_lines  progress without rich
 time_limit   the end of a slot of minutes
