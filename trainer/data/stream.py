@@ -1,7 +1,6 @@
 """The batches of a run in order. The batch of any step depends only on the data and the seed."""
 
 from collections.abc import Iterator, Mapping, Sequence
-from concurrent.futures import ThreadPoolExecutor
 from dataclasses import replace
 
 import numpy as np
@@ -18,6 +17,7 @@ from trainer.data.pairs import Domain, Pair
 from trainer.data.prefixes import Prefixes
 from trainer.data.random_stream import random_stream
 from trainer.data.surrogate import Surrogate
+from trainer.data.upcoming import upcoming
 from trainer.data.training_batch import Batch, choose_context, documents_of, siblings_of, tokenize
 from trainer.recipe import Recipe
 
@@ -54,14 +54,11 @@ class BatchStream:
             )
 
     def upcoming(self, first: int, last: int) -> Iterator[Batch]:
-        """The batches of steps `first` to `last` - 1, each made while the step before it runs."""
-        with ThreadPoolExecutor(1, thread_name_prefix="cdesearch-batch") as pool:
-            ready = pool.submit(self.batch, first) if first < last else None
-            for step in range(first, last):
-                assert ready is not None
-                batch = ready.result()
-                ready = pool.submit(self.batch, step + 1) if step + 1 < last else None
-                yield batch
+        """The batches of steps `first` to `last` - 1, made ahead while earlier steps run.
+
+        `run.workers` processes make them, or a thread. The batches are the same.
+        """
+        return upcoming(self.batch, range(first, last), self._recipe.run.workers)
 
     def batch(self, step: int) -> Batch:
         """The batch of `step`, counted from 0 over all epochs."""

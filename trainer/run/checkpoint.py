@@ -44,9 +44,7 @@ def save_state(
         "seconds": progress.seconds,
         "best_step": progress.best_step,
         "best_loss": progress.best_loss,
-        "optimizer": to_small(optimizer.state_dict(), torch.bfloat16)
-        if recipe.run.small_state
-        else optimizer.state_dict(),
+        "optimizer": to_small(moments, torch.bfloat16) if recipe.run.small_state else moments,
         "random": torch.get_rng_state(),
         "cuda": torch.cuda.get_rng_state_all() if torch.cuda.is_available() else [],
         **{name: _trained(module) for name, module in modules.items()},
