@@ -102,6 +102,7 @@ class Run:
     seed: int = 0
     work: Path | None = None  # prepared data, which runs of the same pairs can share; None: out/data
     surrogate: Path | None = None  # any model that `cdesearch index --model` takes; None: the start
+    workers: int | None = None  # processes that make batches; None: up to 8 on a GPU, a thread on a CPU
     checkpoint_minutes: float = 5.0
     small_state: bool = False  # true: store moments of the optimizer and best weights in 16 bits, which rounds them
     watch_every: int = 100  # steps between the held-out losses with true, random and null context

@@ -4,6 +4,7 @@ import math
 import shutil
 import time
 from collections.abc import Callable
+from contextlib import closing
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
@@ -187,9 +188,10 @@ class _Run:
         advance = self._display.stage("Training", self.n_steps)
         advance(progress.step)
         saved = time.monotonic()
-        with StopSignals(next(self._model.parameters()).device) as signals:
+        upcoming = self._material.stream.upcoming(progress.step, self.n_steps)
+        with StopSignals(next(self._model.parameters()).device) as signals, closing(upcoming) as batches:
             try:
-                for batch in self._material.stream.upcoming(progress.step, self.n_steps):
+                for batch in batches:
                     if progress.step % recipe.run.watch_every == 0:
                         self._watch()
                         if self._has_stopped_improving():

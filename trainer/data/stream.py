@@ -1,6 +1,6 @@
 """The batches of a run in order. The batch of any step depends only on the data and the seed."""
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Generator, Mapping, Sequence
 from dataclasses import replace
 
 import numpy as np
@@ -17,8 +17,8 @@ from trainer.data.pairs import Domain, Pair
 from trainer.data.prefixes import Prefixes
 from trainer.data.random_stream import random_stream
 from trainer.data.surrogate import Surrogate
-from trainer.data.upcoming import upcoming
 from trainer.data.training_batch import Batch, choose_context, documents_of, siblings_of, tokenize
+from trainer.data.upcoming import upcoming
 from trainer.recipe import Recipe
 
 ROWS = 512  # queries of a batch whose scores are in memory at once
@@ -53,7 +53,7 @@ class BatchStream:
                 f"No domain has the {recipe.batches.size} pairs of a batch.", "Lower batches.size or add pairs."
             )
 
-    def upcoming(self, first: int, last: int) -> Iterator[Batch]:
+    def upcoming(self, first: int, last: int) -> Generator[Batch]:
         """The batches of steps `first` to `last` - 1, made ahead while earlier steps run.
 
         `run.workers` processes make them, or a thread. The batches are the same.

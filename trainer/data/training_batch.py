@@ -43,12 +43,13 @@ class Tokens:
         return [(indices, mine.take(indices).rows(0, len(indices))) for indices in order.split(size)]
 
     def to(self, device: torch.device) -> "Tokens":
-        """A copy on another device; from pinned memory, the host does not wait for it."""
-        return Tokens(self.ids.to(device, non_blocking=True), self.mask.to(device, non_blocking=True))
+        """A copy on another device."""
+        return Tokens(sent(self.ids, device), sent(self.mask, device))
 
-    def pin_memory(self) -> "Tokens":
-        """A copy in memory that a GPU reads directly."""
-        return Tokens(self.ids.pin_memory(), self.mask.pin_memory())
+
+def sent(tensor: Tensor, device: torch.device) -> Tensor:
+    """A tensor of the host on `device`; the host does not wait until a GPU has it."""
+    return tensor.pin_memory().to(device, non_blocking=True) if device.type == "cuda" else tensor.to(device)
 
 
 @dataclass(frozen=True, slots=True)
@@ -63,11 +64,6 @@ class Batch:
     teacher: Tensor | None = None  # (B, D) logits
     siblings: Tensor | None = None  # (D,) equal for chunks of one long document
     context_tokens: Tokens | None = None  # J texts that are not in `documents`; None: those at `context`
-
-    def pin_memory(self) -> "Batch":
-        """A copy in memory that a GPU reads directly."""
-        pinned = {name: None if part is None else part.pin_memory() for name in BATCH if (part := getattr(self, name), 1)}
-        return Batch(**pinned)
 
     @property
     def is_contextual(self) -> bool:

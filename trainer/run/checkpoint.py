@@ -17,7 +17,7 @@ from trainer.schema import SchemaError
 
 STATE = "state.pt"
 BEST = "best.pt"
-MAY_CHANGE = ("learning.steps", "learning.epochs", "run.patience")  # on resume
+MAY_CHANGE = ("learning.steps", "learning.epochs", "run.patience", "run.workers")  # on resume
 
 
 @dataclass(slots=True)
