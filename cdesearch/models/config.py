@@ -25,6 +25,7 @@ RANGES: Mapping[str, tuple[float, float]] = {  # of every number: minimum and ma
     "idf_exponent": (-10, 10),
     "context_from": (0, 1_000),
     "context_norm_eps": (0, 1),
+    "context_tokens": (1, 10_000),
     "context_size": (1, 1_000_000),
     "document_weight": (0, 1e6),
     "max_tokens": (1, 10_000_000),
@@ -32,7 +33,7 @@ RANGES: Mapping[str, tuple[float, float]] = {  # of every number: minimum and ma
     "format": (FORMAT, FORMAT),
 }
 # Fields that config.json leaves out at their default: files without them have the same meaning and fingerprint as ever.
-OPTIONAL = frozenset({"context_norm_eps", "log_gates", "context_sink"})
+OPTIONAL = frozenset({"context_norm_eps", "log_gates", "context_sink", "context_source", "context_tokens"})
 
 
 @dataclass(frozen=True, slots=True)
@@ -76,6 +77,10 @@ class ModelConfig:
     log_gates: bool = False  # one_softmax: gates are logarithms of the context's weight, not tanh of it
     context_sink: bool = False  # cached: a learned slot of value zero in the softmax over the context
     context_norm_eps: float | None = None  # eps of the layer norm over the context rows; None: the backbone's
+    # What cross-attention reads of each text of the context: `pooled` is its first-stage vector, at the input of the
+    # network; `tokens` are the states of its rarest tokens at the input of each layer.
+    context_source: Literal["pooled", "tokens"] = "pooled"
+    context_tokens: int = 4  # of each text, where the source is not pooled
     first_stage: Literal["own", "shared"] = "own"  # shared: the second stage's backbone without context
     context_size: int = 512
     document_weight: float = 0.6  # length of the document offset in the vectors of chunks; 0: no document context
@@ -90,6 +95,17 @@ class ModelConfig:
     def null_slots(self) -> int:
         """How many slots the null context has: as many as any context where their number changes the vectors."""
         return self.context_size if self.context_attention == "joint" or self.context_sink else 1
+
+    @property
+    def context_shape(self) -> tuple[int, ...]:
+        """The shape of what the second stage reads of one text of the context: (d,), or (L, r, d) for L gated layers.
+
+        r is `context_tokens`.
+        """
+        backbone = self.backbone
+        if self.context_source == "pooled":
+            return (backbone.dimension,)
+        return (max(0, backbone.n_layers - self.context_from), self.context_tokens, backbone.dimension)
 
     def save(self, folder: Path) -> None:
         """Write `config.json`."""
@@ -131,6 +147,12 @@ class ModelConfig:
         for name, attention in (("context_sink", "cached"), ("log_gates", "one_softmax")):
             if getattr(self, name) and self.context_attention != attention:
                 raise ModelError(f"{file} has {name}, which only {attention} context attention has.", AGAIN)
+        if self.context_source != "pooled" and (self.context_attention, self.first_stage) != ("cached", "shared"):
+            raise ModelError(
+                f"{file} has the context source {self.context_source}, which needs cached context attention and a"
+                " shared first stage.",
+                AGAIN,
+            )
 
 
 def _is_default(config: ModelConfig, field: Field[Any]) -> bool:

@@ -23,6 +23,7 @@ from trainer.data.training_batch import Batch, Tokens
 from trainer.run.distributed import gather, rows_of_process, same_seed, total, world
 from trainer.step.loss import LossOutput
 from trainer.step.memory import release_freed_memory
+from trainer.step.token_weights import context_frequencies
 from trainer.step.whitening_head import WhiteningHead
 
 TIDY_EVERY = 4  # micro-batches; each leaves freed blocks of its own length
@@ -65,7 +66,8 @@ class GradCache:
 
     def step(self, batch: Batch, token_weights: Callable[[], Tensor], loss_fn: LossFn) -> LossOutput:
         """Add the batch's gradient to `.grad`; returns the loss. `token_weights` computes (V,) from the head."""
-        vectors, context_seen = self._first_stage(batch)  # (a)
+        embed_context = self._context_network(batch)
+        vectors, context_seen = self._first_stage(batch, embed_context)  # (a)
         leaf = vectors.requires_grad_()
         prepared = self._prepare_context(leaf, batch.is_null)
 
@@ -83,7 +85,7 @@ class GradCache:
             self._replay(pieces, whole.grad.mul_(world()), second_stage)
         prepared.backward()
         if leaf.grad is not None and not self._freeze_first_stage:  # (e)
-            self._replay(context_seen, total(leaf.grad), self._first_stage_vectors)
+            self._replay(context_seen, total(leaf.grad), embed_context)
         return output
 
     def sum_gradients(self) -> None:
@@ -96,12 +98,16 @@ class GradCache:
                 parameter.grad = torch.zeros_like(parameter) if parameter.grad is None else parameter.grad
                 total(parameter.grad)
 
-    def _first_stage(self, batch: Batch) -> tuple[Tensor, list[_Piece]]:
-        """First-stage vectors (J, d) without gradient; zeros where nothing reads them."""
+    def _first_stage(self, batch: Batch, network: Callable[[Tokens], Tensor]) -> tuple[Tensor, list[_Piece]]:
+        """What the second stage reads of the context (J, *context_shape), without gradient; zeros if nothing reads it.
+
+        Most models read first-stage vectors (J, d).
+        """
         context = batch.context_texts
         if not batch.is_contextual or not self._reads_context:
-            return torch.zeros(len(context), self._model.config.backbone.dimension, device=self._device), []
-        return self._run(context, self._first_stage_vectors, keep=not self._freeze_first_stage)
+            return torch.zeros(len(context), *self._model.config.context_shape, device=self._device), []
+        shape = self._model.config.context_shape
+        return self._run(context, network, keep=not self._freeze_first_stage, shape=shape)
 
     def _prepare_context(self, vectors: Tensor, is_null: Tensor) -> "_PreparedContext":
         is_null = is_null.to(self._device)
@@ -111,10 +117,16 @@ class GradCache:
             keys, values = self._model.second_stage.cache(vectors, is_null)
         return _PreparedContext(vectors, is_null, (keys, values))
 
-    def _run(self, texts: Tokens, network: Callable[[Tokens], Tensor], *, keep: bool) -> tuple[Tensor, list[_Piece]]:
-        """The vectors (n, d) of all processes without gradient; with `keep`, the graph of the longest piece is kept."""
+    def _run(
+        self, texts: Tokens, network: Callable[[Tokens], Tensor], *, keep: bool, shape: tuple[int, ...] | None = None
+    ) -> tuple[Tensor, list[_Piece]]:
+        """The results of all processes without gradient; with `keep`, the graph of the longest piece is kept.
+
+        They are vectors (n, d), or (n, *shape).
+        """
         mine = rows_of_process(len(texts))
-        vectors = torch.empty(mine.stop - mine.start, self._model.config.backbone.dimension, device=self._device)
+        shape = shape or (self._model.config.backbone.dimension,)
+        vectors = torch.empty(mine.stop - mine.start, *shape, device=self._device)
         parts = texts.micro_batches(mine, self._micro_batch)
         # Everything that outlives a micro-batch is allocated before the first: small live blocks pin freed memory.
         pieces = [
@@ -134,7 +146,7 @@ class GradCache:
         return gather(vectors), pieces
 
     def _replay(self, pieces: Sequence[_Piece], gradient: Tensor, network: Callable[[Tokens], Tensor]) -> None:
-        """Run backward through every piece, from the gradient (n, d) at the vectors of all processes."""
+        """Run backward through every piece, from the gradient (n, ...) at the results of all processes."""
         mine = gradient[rows_of_process(len(gradient))]
         for number, piece in enumerate(pieces):
             made = piece.graph
@@ -149,10 +161,17 @@ class GradCache:
         if self._device.type == "cpu" and number % TIDY_EVERY == 0:
             release_freed_memory()
 
-    def _first_stage_vectors(self, tokens: Tokens) -> Tensor:
-        """(B, d), not normalised."""
-        with self._cast():
-            return self._model.first_stage(tokens.ids, tokens.mask).float()
+    def _context_network(self, batch: Batch) -> Callable[[Tokens], Tensor]:
+        """Computes what the second stage reads of texts of the context, (B, *context_shape)."""
+        frequencies = torch.empty(0)
+        if self._model.second_stage.reads_tokens and batch.is_contextual:
+            frequencies = context_frequencies(batch, self._model.config.backbone.vocabulary).to(self._device)
+
+        def embed(tokens: Tokens) -> Tensor:
+            with self._cast():
+                return self._model.context_states(tokens.ids, tokens.mask, frequencies).float()
+
+        return embed
 
     def _pooled(self, tokens: Tokens, weights: Tensor, prepared: "_PreparedContext") -> Tensor:
         """(B, d) vectors before whitening."""

@@ -17,6 +17,14 @@ def document_frequencies(documents: Tokens, vocabulary: int) -> Tensor:
     return torch.bincount(ids[is_first & (ids > 0)], minlength=vocabulary)
 
 
+def context_frequencies(batch: Batch, vocabulary: int) -> Tensor:
+    """(V,) the number of documents of the batch, and of its context, that contain each token."""
+    counts = document_frequencies(batch.documents, vocabulary)
+    if batch.context_tokens is not None:
+        counts = counts + document_frequencies(batch.context_tokens, vocabulary)
+    return counts
+
+
 class TokenWeights:
     """The (V,) table of weights that idf pooling reads."""
 
