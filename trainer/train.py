@@ -21,13 +21,13 @@ from cdesearch.models.contextual.model import ContextualModel, load_checkpoint
 from cdesearch.progress import Display, Silent
 from trainer.data.material import Material, prepare_material
 from trainer.data.training_batch import Batch, tokenize
+from trainer.execution.distributed import first_goes_ahead, highest, is_first, joined
+from trainer.execution.evaluation_mode import evaluation_mode
 from trainer.export import export
 from trainer.missing import missing_libraries
 from trainer.recipe import ModelChoice, Recipe
 from trainer.run.checkpoint import Progress, load_best, load_state, save_best, save_state
-from trainer.run.distributed import first_goes_ahead, highest, is_first, joined
 from trainer.run.evaluate import evaluate
-from trainer.run.evaluation_mode import evaluation_mode
 from trainer.run.log import Log
 from trainer.run.stop import StopSignals
 from trainer.run.time_limit import NO_LIMIT, LimitedDisplay, OutOfTime, TimeLimit

@@ -18,8 +18,7 @@ from benchmarks.machine import describe
 from benchmarks.measurement import RESULTS
 from benchmarks.quality.measures import MEASURES, compare, measure_run
 from benchmarks.quality.report import Report, Row, summary
-from benchmarks.speed.command import installed_minilm
-from benchmarks.systems.biencoder import Biencoder
+from benchmarks.systems.biencoder import Biencoder, installed_minilm
 from benchmarks.systems.contextual import Contextual
 from benchmarks.systems.fused import Fused
 from benchmarks.systems.late_chunking import LateChunking

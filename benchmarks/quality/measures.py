@@ -1,15 +1,14 @@
 """Measures of rankings, and the significance of a difference."""
 
-from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
 import ir_measures
 import numpy as np
 from numpy.typing import NDArray
 
+from benchmarks.systems.ranking import Run
 from trainer.data.beir import Judgements
 
-Run = Mapping[str, Sequence[str]]  # query to documents, best first
 MEASURES = ("nDCG@10", "R@100", "RR@10", "AP")
 FLIPS = 10_000
 RESAMPLES = 2_000
@@ -48,11 +47,3 @@ def compare(one: NDArray[np.float64], other: NDArray[np.float64], seed: int = 0)
     low, high = np.percentile(drawn, (2.5, 97.5))
     as_far = int((np.abs(flipped) >= abs(gains.mean()) - 1e-12).sum())
     return Comparison(float(gains.mean()), float(low), float(high), (as_far + 1) / (FLIPS + 1))
-
-
-def ranked(ids: Sequence[str], scores: NDArray[np.floating], own: str, k: int) -> list[str]:
-    """The `k` best ids without that of the query itself, as BEIR has it for ArguAna; equal scores are sorted by id."""
-    n = min(k + 1, len(ids))
-    edge = np.partition(-scores, n - 1)[n - 1]
-    best = sorted((-scores[row], ids[row]) for row in np.flatnonzero(-scores <= edge).tolist())
-    return [name for _, name in best if name != own][:k]

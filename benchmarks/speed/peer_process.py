@@ -128,7 +128,7 @@ class _SentenceTransformers(_Embedded):
     def __init__(self) -> None:
         from sentence_transformers import SentenceTransformer
 
-        from benchmarks.speed.command import installed_minilm
+        from benchmarks.systems.biencoder import installed_minilm
 
         self.model: Any = SentenceTransformer(str(installed_minilm()), device="cpu")
         self.model.max_seq_length = 512

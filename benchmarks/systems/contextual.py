@@ -7,7 +7,7 @@ from pathlib import Path
 import numpy as np
 
 from benchmarks.datasets.dataset import Dataset
-from benchmarks.quality.measures import Run
+from benchmarks.systems.ranking import Run
 from benchmarks.systems.vectors import kept, nearest
 from cdesearch.context.context import Context, EncodingContext, FittedContext, NullContext
 from cdesearch.context.document import add_document_context

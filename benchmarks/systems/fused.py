@@ -5,7 +5,7 @@ from typing import Protocol
 import numpy as np
 
 from benchmarks.datasets.dataset import Dataset
-from benchmarks.quality.measures import Run, ranked
+from benchmarks.systems.ranking import Run, ranked
 from benchmarks.systems.system import DEPTH
 from benchmarks.systems.text import Bm25
 from cdesearch.context.vectors import Floats

@@ -6,8 +6,8 @@ from pathlib import Path
 import numpy as np
 
 from benchmarks.datasets.dataset import Dataset
-from benchmarks.quality.measures import Run
 from benchmarks.systems.biencoder import Biencoder
+from benchmarks.systems.ranking import Run
 from benchmarks.systems.vectors import kept, nearest
 from cdesearch.context.vectors import Floats
 from cdesearch.encode.load import load_tokenizer

@@ -4,7 +4,7 @@ from pathlib import Path
 from typing import Literal
 
 from benchmarks.datasets.dataset import Dataset
-from benchmarks.quality.measures import Run
+from benchmarks.systems.ranking import Run
 from benchmarks.systems.system import DEPTH
 from cdesearch.progress import Silent
 from cdesearch.search.searcher import Searcher

@@ -3,7 +3,7 @@
 from typing import Protocol
 
 from benchmarks.datasets.dataset import Dataset
-from benchmarks.quality.measures import Run
+from benchmarks.systems.ranking import Run
 
 DEPTH = 100  # documents a query
 

@@ -6,7 +6,7 @@ from pathlib import Path
 import numpy as np
 
 from benchmarks.datasets.dataset import Dataset
-from benchmarks.quality.measures import Run, ranked
+from benchmarks.systems.ranking import Run, ranked
 from benchmarks.systems.system import DEPTH
 from cdesearch.store.index import connect
 

@@ -9,8 +9,7 @@ from tokenizers import Tokenizer
 from cdesearch.encode.encoder import Encoder
 from cdesearch.encode.runtime import Runtime
 from cdesearch.errors import ModelError
-from cdesearch.models.checkpoint_files import MAX_TOKENIZER_BYTES, check_plain
-from cdesearch.models.contextual.family import DEFAULT_MODEL
+from cdesearch.models.checkpoint_files import DEFAULT_MODEL, MAX_TOKENIZER_BYTES, check_plain
 from cdesearch.models.family import LoadedModel
 from cdesearch.models.hub import checkpoint_folder
 from cdesearch.models.registry import family_of

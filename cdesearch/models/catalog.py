@@ -5,7 +5,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from cdesearch.errors import ModelError
-from cdesearch.models.contextual.family import DEFAULT_MODEL
+from cdesearch.models.checkpoint_files import DEFAULT_MODEL
 from cdesearch.models.hub import KNOWN_MODELS, cached_folder, cached_names
 from cdesearch.models.published_fields import read_fields
 from cdesearch.models.registry import family_of

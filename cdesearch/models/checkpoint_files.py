@@ -9,6 +9,7 @@ from pathlib import Path
 
 from cdesearch.errors import ModelError
 
+DEFAULT_MODEL = Path(__file__).parents[1] / "default_model"  # the checkpoint that ships
 MAX_CONFIG_BYTES = 16_000_000  # of a JSON file of settings; published files have a few thousand
 MAX_TOKENIZER_BYTES = 100_000_000  # the largest published tokenizers have some 35 million
 AGAIN = "Copy the checkpoint again."

@@ -1,13 +1,17 @@
-"""Read the weights of a checkpoint of another project."""
+"""Read and check the weights of a checkpoint of another project."""
 
+from collections.abc import Iterable, Mapping
 from pathlib import Path
 
+import torch
 from safetensors import SafetensorError
 from safetensors.torch import load_file
 from torch import Tensor
 
 from cdesearch.errors import ModelError
 from cdesearch.models.checkpoint_files import check_plain
+
+_LISTED = 5  # of many faults of the same kind
 
 
 def read_weights(folder: Path) -> dict[str, Tensor]:
@@ -30,3 +34,36 @@ def read_weights(folder: Path) -> dict[str, Tensor]:
         ) from None
     except (OSError, SafetensorError) as error:
         raise ModelError(f"{file} is incomplete ({error}).", "Delete it and download it again.") from None
+
+
+def check_state(state: Mapping[str, Tensor], shapes: Mapping[str, torch.Size], variant: str) -> None:
+    """Raise ModelError if a name is missing or unknown, or a tensor has another shape or holds integers."""
+    if missing := sorted(set(shapes) - set(state)):
+        raise ModelError(
+            f"The weights lack {_listed(missing)}.", "Copy the checkpoint again, with its own config.json."
+        )
+    if unknown := sorted(set(state) - set(shapes)):
+        raise ModelError(
+            f"The weights have names unknown to variant {variant} with this config: {_listed(unknown)}.",
+            "Name the variant and use the config that these weights were published with.",
+        )
+    wrong = [
+        f"{name} is {tuple(state[name].shape)} and not {tuple(shape)}"
+        for name, shape in sorted(shapes.items())
+        if state[name].shape != shape
+    ]
+    if wrong:
+        raise ModelError(
+            f"The weights do not fit the backbone's config: {_listed(wrong)}.",
+            "Use the config that these weights were published with.",
+        )
+    if whole := sorted(name for name, tensor in state.items() if not tensor.is_floating_point()):
+        raise ModelError(
+            f"The weights hold integers: {_listed(whole)}.", "Use the published weights, which are not quantised."
+        )
+
+
+def _listed(items: Iterable[str]) -> str:
+    items = list(items)
+    further = f" and {len(items) - _LISTED} more" if len(items) > _LISTED else ""
+    return ", ".join(items[:_LISTED]) + further

@@ -6,9 +6,8 @@ import threading
 
 import pytest
 from command import cdesearch, cdesearch_process
-from damage import KINDS, copied, delete, files, flip_a_byte, make_a_folder, overwrite
-from typer import Typer
-from typer.testing import CliRunner
+from damage import KINDS, delete, files, flip_a_byte, make_a_folder, overwrite
+from sound_index import ASKED, MODES, SoundIndex
 
 from cdesearch.cli.status import read_status
 from cdesearch.errors import CdesearchError, IndexDamagedError, IndexUntrustedError
@@ -18,60 +17,14 @@ from cdesearch.store import checksums
 from cdesearch.store.index import Index
 from indexer.build import build
 from indexer.generations import tables as write
-from indexer.health.command import doctor
 from indexer.health.doctor import diagnose
 from indexer.health.repair import repair
 from indexer.settings import Options
 
-WORDS = ["cat", "dog", "water", "moon", "engine", "bread", "river", "stone", "light"]
-MODES = ("hybrid", "dense", "text")
-ASKED = "moon river 3"
-
-
-class Sound:
-    """An index of two generations, its documents, and what it answers."""
-
-    def __init__(self, place, checkpoint, encoder, n_files):
-        self.docs, self.encoder, self.options = place / "docs", encoder, Options(model=checkpoint)
-        self.docs.mkdir()
-        for number in range(n_files):
-            word = WORDS[number % len(WORDS)]
-            text = f"# About {word} {number}\n\n" + f"the {word} is in house {number * 7919}. " * 4
-            (self.docs / f"{number:03}.md").write_text(text)
-        self.update()
-        (self.docs / "new.md").write_text("the new river is here")
-        self.update()
-        self.index = self.docs / ".cdesearch"
-        self.copy = copied(self.index, place / "copy")
-        self.live = Index(self.index).generation.name
-        (self.kept,) = (one.name for one in (self.index / "generations").iterdir() if one.name != self.live)
-        self.answers = {mode: self.ask(mode) for mode in MODES}
-
-    def update(self, **options):
-        return build([self.docs], self.options, Silent())
-
-    def ask(self, mode="hybrid"):
-        hits = Searcher(Index(self.docs / ".cdesearch"), self.encoder).search(ASKED, mode=mode)
-        return [(hit.chunk.id, hit.score) for hit in hits]
-
-    def restore(self):
-        shutil.rmtree(self.index)
-        copied(self.copy, self.index)
-
-    def files_of(self, generation):
-        return [file for file in files(self.copy) if generation in file]
-
-    def path(self, part):
-        """The first file of the live generation whose path has this part."""
-        return self.index / next(file for file in self.files_of(self.live) if part in file)
-
-    def is_right(self):
-        return {mode: self.ask(mode) for mode in MODES} == self.answers
-
 
 @pytest.fixture(scope="module")
 def built(tmp_path_factory, tiny_checkpoint, tiny_encoder):
-    return Sound(tmp_path_factory.mktemp("damage"), tiny_checkpoint, tiny_encoder, 12)
+    return SoundIndex(tmp_path_factory.mktemp("damage"), tiny_checkpoint, tiny_encoder, 12)
 
 
 @pytest.fixture
@@ -85,7 +38,7 @@ def sound(built):
 def graph(tmp_path_factory, tiny_checkpoint, tiny_encoder):
     with pytest.MonkeyPatch.context() as patched:
         patched.setattr(write, "VECTOR_INDEX_FROM", 256)
-        yield Sound(tmp_path_factory.mktemp("graph"), tiny_checkpoint, tiny_encoder, 280)
+        yield SoundIndex(tmp_path_factory.mktemp("graph"), tiny_checkpoint, tiny_encoder, 280)
 
 
 def check_refused(sound, action):
@@ -222,64 +175,6 @@ def test_an_update_takes_over_checksums_of_large_files_only(sound, monkeypatch):
     monkeypatch.undo()
     checksums.write_checksums(generation, None)
     assert (generation / checksums.CHECKSUMS).read_bytes() == before
-
-
-@pytest.mark.parametrize(
-    ("part", "embedded"),
-    [("_indices/", 0), ("chunks.lance/_transactions/", 0), ("latest_version_hint", 0), ("documents.lance/data", 0)],
-)
-def test_what_is_derived_from_chunks_is_made_again_without_embedding(sound, part, embedded):
-    shutil.rmtree(sound.index / "generations" / sound.kept)
-    overwrite(sound.path(part))
-    steps = []
-    repair(sound.index, False, Silent(), steps.append)
-    assert "nothing was embedded" in steps[0]
-    assert len(steps) == 1 or ", 0 of them embedded" in steps[-1]
-    assert diagnose(sound.index).is_sound and sound.is_right()
-    assert not sound.update().changed
-
-
-@pytest.mark.parametrize("part", ["chunks.lance/data", "context.safetensors", "manifest.json", "checksums.json"])
-def test_where_chunks_are_damaged_the_generation_before_is_live_again_and_updated(sound, part):
-    flip_a_byte(sound.path(part))
-    steps = []
-    repair(sound.index, False, Silent(), steps.append)
-    assert "previous generation" in steps[0]
-    assert diagnose(sound.index).is_sound
-    assert {chunk for chunk, _ in sound.ask()} == {chunk for chunk, _ in sound.answers["hybrid"]}
-
-
-@pytest.mark.parametrize("part", ["chunks.lance/data", "context.safetensors"])
-def test_without_another_generation_the_index_is_built_again_as_it_was(sound, part):
-    shutil.rmtree(sound.index / "generations" / sound.kept)
-    flip_a_byte(sound.path(part))
-    steps = []
-    repair(sound.index, False, Silent(), steps.append)
-    assert "built again" in steps[0]
-    assert diagnose(sound.index).is_sound
-    assert Index(sound.index).manifest.model == str(sound.options.model)
-
-
-@pytest.mark.parametrize("part", ["manifest.json", "checksums.json"])
-def test_where_the_settings_are_lost_too_the_command_to_run_is_named(sound, part):
-    shutil.rmtree(sound.index / "generations" / sound.kept)
-    flip_a_byte(sound.path(part))
-    with pytest.raises(IndexDamagedError, match=r"settings are lost.*--rebuild PATH"):
-        repair(sound.index, False, Silent(), lambda _: None)
-    build([sound.docs], Options(model=sound.options.model, rebuild=True), Silent())
-    assert diagnose(sound.index).is_sound
-
-
-def test_doctor_ends_with_2_and_names_the_file_and_with_0_after_repair(sound):
-    app = Typer()
-    app.command()(doctor)
-    run = CliRunner().invoke
-    flip_a_byte(sound.path("_indices/"))
-    result = run(app, ["--index", str(sound.index)])
-    assert result.exit_code == 2 and "_indices/" in result.output and "--repair" in result.output
-    assert run(app, ["--index", str(sound.docs), "--repair"]).exit_code == 0
-    result = run(app, ["--index", str(sound.docs), "--json"])
-    assert result.exit_code == 0 and '"sound": true' in result.output
 
 
 @pytest.mark.parametrize(

@@ -10,19 +10,17 @@ import threading
 from pathlib import Path
 
 import pytest
+from read_by_workers import outcomes, reading, sources_of
 
-from cdesearch.errors import CdesearchError
 from cdesearch.progress import Silent
 from cdesearch.store.file_account import read_files
 from cdesearch.store.index import Index
 from indexer import job
 from indexer.build import build
-from indexer.files.walk import Source
-from indexer.formats.format import Columns
 from indexer.settings import Options
-from indexer.workers import pool, process
+from indexer.workers import process
 from indexer.workers.limits import Limits
-from indexer.workers.pool import Batch, Ended, Pool, Reading
+from indexer.workers.pool import Batch, Pool
 
 HOSTILE = (sys.executable, "-P", str(Path(__file__).with_name("hostile_worker.py")))
 LIMITS = Limits(seconds=4, memory_bytes=600_000_000)
@@ -33,25 +31,6 @@ only_linux = pytest.mark.skipif(sys.platform != "linux", reason="only Linux boun
 def hostile(monkeypatch):
     monkeypatch.setattr(process, "COMMAND", HOSTILE)
     monkeypatch.setattr(job, "LIMITS", LIMITS)
-
-
-def sources_of(folder, texts):
-    found = []
-    for number, text in enumerate(texts):
-        file = folder / f"{number:03}.txt"
-        file.write_text(text)
-        found.append(Source(file, file.name, file.stat().st_size, file.stat().st_mtime_ns))
-    return found
-
-
-def reading(tokenizer, limits=LIMITS):
-    return Reading(tokenizer.to_str(), 64, Columns(), 10**8, limits)
-
-
-def outcomes(sources, tokenizer, n_workers=2, limits=LIMITS):
-    with Pool(n_workers) as workers:
-        events = list(workers.read(sources, reading(tokenizer, limits)))
-    return {event.source.path: event.reason for event in events if isinstance(event, Ended)}, events
 
 
 BAD = {
@@ -68,7 +47,7 @@ BAD = {
 @pytest.mark.parametrize("word", BAD)
 def test_a_bad_file_is_skipped_with_its_reason_and_all_others_are_read(tmp_path, hostile, tiny_tokenizer, word):
     sources = sources_of(tmp_path, ["the cat", word, "the dog", "the moon"])
-    reasons, events = outcomes(sources, tiny_tokenizer)
+    reasons, events = outcomes(sources, tiny_tokenizer, limits=LIMITS)
     assert {path for path, reason in reasons.items() if reason is None} == {"000.txt", "002.txt", "003.txt"}
     assert BAD[word] in reasons["001.txt"]
     assert reasons["001.txt"].startswith("could not be read: ") or word == "REFUSE"
@@ -84,7 +63,7 @@ def test_a_file_that_eats_memory_is_skipped_with_its_reason(tmp_path, hostile, t
 
 
 def test_what_a_parser_prints_reaches_neither_the_answers_nor_the_terminal(tmp_path, hostile, tiny_tokenizer, capfd):
-    reasons, _ = outcomes(sources_of(tmp_path, ["PRINT"] * 20), tiny_tokenizer)
+    reasons, _ = outcomes(sources_of(tmp_path, ["PRINT"] * 20), tiny_tokenizer, limits=LIMITS)
     assert set(reasons.values()) == {None}
     assert capfd.readouterr() == ("", "")
 
@@ -97,45 +76,6 @@ def test_the_index_is_whole_and_a_file_that_kills_its_worker_is_tried_once(tmp_p
     process.COMMAND = ("there-is-no-such-program",)  # no worker can start, and none is needed
     again = build([tmp_path], Options(model=tiny_checkpoint), Silent())
     assert not again.changed and again.skipped == report.skipped
-
-
-def test_the_same_chunks_come_in_the_order_of_the_files_however_many_workers_there_are(tmp_path, tiny_tokenizer):
-    texts = ["the river " * (3000 if number % 7 == 0 else 5) + str(number) for number in range(60)]
-    sources = sources_of(tmp_path, texts)
-    found = []
-    for n_workers in (1, 3):
-        _, events = outcomes(sources, tiny_tokenizer, n_workers, Limits())
-        places = [sources.index(event.source) for event in events]
-        assert places == sorted(places)
-        assert len([event for event in events if isinstance(event, Ended)]) == 60
-        found.append([row for event in events if isinstance(event, Batch) for row in event.chunks.to_pylist()])
-    assert found[0] == found[1]
-
-
-def test_what_waits_for_its_turn_is_bounded(tmp_path, tiny_tokenizer, monkeypatch):
-    monkeypatch.setattr(pool, "MOST_WAITING_BYTES", 20_000)
-    sources = sources_of(tmp_path, ["the river and the stone " * 2000] * 8)
-    most, reached = 0, 0
-    with Pool(3) as workers:
-        for event in workers.read(sources, reading(tiny_tokenizer, Limits())):
-            others = sum(
-                message.size
-                for place in workers._waiting
-                if place != workers._head
-                for message in workers._waiting[place]
-            )
-            most = max(most, others)
-            reached += isinstance(event, Ended) and event.reason is None
-    assert reached == 8
-    assert most < 20_000 + 3 * 300_000, "a worker may finish the message that it is at"
-
-
-def test_a_worker_that_cannot_start_is_one_clear_error(tmp_path, monkeypatch, tiny_tokenizer):
-    sources = sources_of(tmp_path, ["the cat"])
-    for command in [("there-is-no-such-program",), (sys.executable, "-c", "raise SystemExit('no library')")]:
-        monkeypatch.setattr(process, "COMMAND", command)
-        with pytest.raises(CdesearchError, match="cannot start"):
-            outcomes(sources, tiny_tokenizer)
 
 
 def children():

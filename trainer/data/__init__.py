@@ -14,7 +14,9 @@ stream             the batches of a run in order
 random_stream      independent random numbers for each purpose
 material           all of this, prepared once
 pair_store         pairs in memory-mapped files
-word_scores        BM25 where bm25s is missing
+word_scores        BM25 of a domain, by bm25s where it is installed
+plain_bm25         BM25 where bm25s is missing
 torch_kmeans       k-means where faiss is missing
 surrogate_model    the surrogate on the best device
+atomic_file        a file that is whole or unchanged
 """

@@ -21,9 +21,8 @@ from trainer.data.surrogate import Surrogate, surrogate_vectors
 from trainer.data.surrogate_model import open_surrogate
 from trainer.data.training_batch import Batch
 from trainer.data.word_scores import WordScores, fit_word_scores
+from trainer.execution.evaluation_mode import evaluation_mode
 from trainer.recipe import Recipe
-from trainer.run.evaluation_mode import evaluation_mode
-from trainer.run.watch import without_dropout
 from trainer.start import is_published, start_model
 
 WATCHED_BATCHES = 16
@@ -77,7 +76,8 @@ def prepare_material(recipe: Recipe, model: ContextualModel, tokenizer: Tokenize
     if held:
         other = _stream(recipe, held, watched, tokenizer, prefixes, contexts)
         batches = [other.batch(step) for step in range(min(WATCHED_BATCHES, other.steps_per_epoch))]
-        held_out = without_dropout([batch for batch in batches if batch.context_tokens is not None or not contexts])
+        known = [batch for batch in batches if batch.context_tokens is not None or not contexts]
+        held_out = [batch.without_null_slots() for batch in known]
     elif recipe.data.held_out:
         display.note(f"There are no held-out losses: no domain holds out a batch of {recipe.batches.size} pairs.")
     texts = [text for domain, _ in parts.values() for text in domain.column("document")[:OUT_OF_DOMAIN_TEXTS]]

@@ -18,9 +18,9 @@ from typing import Any
 import numpy as np
 
 from cdesearch.errors import SourceError
+from trainer.data.atomic_file import write_whole
 from trainer.data.beir import read_queries, read_texts
 from trainer.data.pair_store import COLUMNS, PairTable, PairWriter, open_pairs
-from trainer.run.atomic_file import write_whole
 
 ROWS = 4096  # of a .parquet file, read at once
 SHINGLE = 13  # words

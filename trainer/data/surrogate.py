@@ -12,10 +12,10 @@ from numpy.typing import NDArray
 from cdesearch.context.vectors import Floats
 from cdesearch.encode.encoder import Encoder, Role
 from cdesearch.search.fusion import Candidates, ZScoreFusion
+from trainer.data.atomic_file import write_whole
 from trainer.data.pairs import Pair
 from trainer.data.word_scores import WordScores
 from trainer.recipe import Filter
-from trainer.run.atomic_file import write_whole
 
 SHARD = 2048  # texts embedded between two writes
 NO_NULL = np.empty(0)  # z-scores need no null distribution

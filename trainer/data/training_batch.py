@@ -74,6 +74,10 @@ class Batch:
         """The same batch with its documents as the context, without null slots."""
         return replace(self, context_tokens=None, is_null=torch.zeros(len(self.context), dtype=torch.bool))
 
+    def without_null_slots(self) -> "Batch":
+        """The same batch with a document in every context slot."""
+        return replace(self, is_null=torch.zeros_like(self.is_null))
+
 
 def documents_of(pairs: Sequence[Pair]) -> list[str]:
     """The documents of the pairs, then the hard negatives of all pairs."""

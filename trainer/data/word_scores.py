@@ -1,10 +1,6 @@
 """BM25 of a domain's texts, by bm25s and scipy where they are installed, else word by word."""
 
-import math
-import re
-from collections import Counter
-from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, replace
+from collections.abc import Sequence
 from importlib.util import find_spec
 from typing import Protocol
 
@@ -12,9 +8,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from cdesearch.context.vectors import Floats
-
-K1, B = 0.9, 0.4  # as in BEIR
-WORD = r"\w+"
+from trainer.data.plain_bm25 import PlainWordScores
 
 
 class WordScores(Protocol):
@@ -42,50 +36,3 @@ def fit_word_scores(texts: Sequence[str]) -> WordScores:
 def has_bm25s() -> bool:
     """Whether the fast way is installed."""
     return find_spec("bm25s") is not None and find_spec("scipy") is not None
-
-
-@dataclass(frozen=True, slots=True)
-class PlainWordScores:
-    """Each text as the weights of its words."""
-
-    weights: Sequence[Mapping[str, float]]  # n
-
-    @classmethod
-    def fit(cls, texts: Sequence[str]) -> "PlainWordScores":
-        """Count the words of each text, with Lucene's idf, which is positive for every word."""
-        counts = [Counter(_words(text)) for text in texts]
-        n_with = Counter(word for counted in counts for word in counted)
-        idf = {word: math.log(1 + (len(texts) - n + 0.5) / (n + 0.5)) for word, n in n_with.items()}
-        lengths = [counted.total() for counted in counts]
-        mean = max(1, sum(lengths)) / max(1, len(lengths))
-        norms = [K1 * (1 - B + B * length / mean) for length in lengths]
-        return cls(
-            [
-                {word: idf[word] * n * (K1 + 1) / (n + norm) for word, n in counted.items()}
-                for counted, norm in zip(counts, norms, strict=True)
-            ]
-        )
-
-    def __len__(self) -> int:
-        return len(self.weights)
-
-    def take(self, rows: NDArray[np.int64]) -> "PlainWordScores":
-        """The scores of the texts at `rows` alone, with the idf of the whole domain."""
-        return replace(self, weights=[self.weights[row] for row in rows.tolist()])
-
-    def scores(self, queries: Sequence[str]) -> Floats:
-        """(Q, n) BM25; a word counts once a query."""
-        table = np.zeros((len(queries), len(self)), np.float32)
-        texts_with: dict[str, list[tuple[int, float]]] = {}
-        for column, weights in enumerate(self.weights):
-            for word, weight in weights.items():
-                texts_with.setdefault(word, []).append((column, weight))
-        for row, query in enumerate(queries):
-            for word in set(_words(query)):
-                for column, weight in texts_with.get(word, ()):
-                    table[row, column] += weight
-        return table
-
-
-def _words(text: str) -> list[str]:
-    return re.findall(WORD, text.lower())

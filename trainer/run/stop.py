@@ -9,7 +9,7 @@ from typing import Any, Self
 
 import torch
 
-from trainer.run.distributed import highest, world
+from trainer.execution.distributed import highest, world
 
 
 class Terminated(KeyboardInterrupt):

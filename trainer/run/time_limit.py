@@ -6,7 +6,7 @@ from collections.abc import Callable
 import torch
 
 from cdesearch.progress import Display
-from trainer.run.distributed import total, world
+from trainer.execution.distributed import total, world
 
 
 class OutOfTime(Exception):  # noqa: N818 (not an error: the run continues in the next slot)

@@ -1,14 +1,13 @@
 """Is the context used? Losses of held-out batches with their own context, that of another batch, and none."""
 
 from collections.abc import Sequence
-from dataclasses import replace
 
 import torch
 from torch import Tensor
 
 from cdesearch.models.contextual.model import ContextualModel, PreparedContext
 from trainer.data.training_batch import Batch, Tokens
-from trainer.run.evaluation_mode import evaluation_mode
+from trainer.execution.evaluation_mode import evaluation_mode
 from trainer.step.batch_loss import BatchLoss
 from trainer.step.token_weights import TokenWeights, context_frequencies
 
@@ -76,8 +75,3 @@ def _parts(tokens: Tokens, micro_batch: int, device: torch.device) -> list[Token
         tokens.rows(start, min(start + micro_batch, len(tokens))).to(device)
         for start in range(0, len(tokens), micro_batch)
     ]
-
-
-def without_dropout(batches: Sequence[Batch]) -> list[Batch]:
-    """The batches with every context slot filled."""
-    return [replace(batch, is_null=torch.zeros_like(batch.is_null)) for batch in batches]

@@ -20,7 +20,7 @@ from cdesearch.models.backbones.bert import mean_pool
 from cdesearch.models.backbones.packed import has_kernel, pack_texts, packed_mean
 from cdesearch.models.contextual.model import ContextualModel
 from trainer.data.training_batch import Batch, Tokens
-from trainer.run.distributed import gather, rows_of_process, same_seed, total, world
+from trainer.execution.distributed import gather, rows_of_process, same_seed, total, world
 from trainer.step.loss import LossOutput
 from trainer.step.memory import release_freed_memory
 from trainer.step.token_weights import context_frequencies

@@ -4,8 +4,8 @@ import torch
 
 from cdesearch.models.contextual.model import ContextualModel
 from trainer.data.training_batch import Tokens
-from trainer.run.distributed import is_first, total
-from trainer.run.evaluation_mode import evaluation_mode
+from trainer.execution.distributed import is_first, total
+from trainer.execution.evaluation_mode import evaluation_mode
 
 
 @torch.no_grad()

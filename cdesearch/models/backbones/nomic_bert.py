@@ -197,3 +197,12 @@ class _GatedMLP(nn.Module):
 
     def forward(self, rows: Tensor) -> Tensor:
         return self.fc2(self.fc11(rows) * functional.silu(self.fc12(rows)))  # type: ignore[no-any-return] # a module returns Any
+
+
+def with_rounded_width(backbone: Mapping[str, Any], state: Mapping[str, Tensor]) -> dict[str, Any]:
+    """The fields with `n_inner` rounded up to a multiple of 256, as NomicBERT's code does, if the weights agree."""
+    n_inner = backbone.get("n_inner")
+    widths = {len(tensor) for name, tensor in state.items() if name.endswith(".mlp.fc11.weight")}
+    if isinstance(n_inner, int) and widths == {-(-n_inner // 256) * 256}:
+        return {**backbone, "n_inner": widths.pop()}
+    return dict(backbone)

@@ -9,10 +9,10 @@ from torch import Tensor, nn
 from cdesearch.errors import ModelError
 from cdesearch.models.backbones.bert import Backbone, bert_state, mean_pool
 from cdesearch.models.backbones.modern_bert import ModernBert, ModernBertConfig
-from cdesearch.models.backbones.nomic_bert import MAX_POSITIONS, NomicBert, NomicBertConfig
+from cdesearch.models.backbones.nomic_bert import MAX_POSITIONS, NomicBert, NomicBertConfig, with_rounded_width
 from cdesearch.models.config import BackboneConfig
 from cdesearch.models.published_fields import MAX_LAYERS, REMEDY, check_heads, number, refuse_unsupported, whole_number
-from cdesearch.models.released.state import check_state, with_rounded_width
+from cdesearch.models.published_weights import check_state
 
 Pooling = Literal["mean", "cls"]
 State = Mapping[str, Tensor]

@@ -10,8 +10,6 @@ from cdesearch.models.checkpoint_files import AGAIN, MAX_TOKENIZER_BYTES, check_
 from cdesearch.models.config import ModelConfig
 from cdesearch.models.family import TOKENIZER, LoadedModel, Network
 
-DEFAULT_MODEL = Path(__file__).parents[2] / "default_model"  # the checkpoint that ships
-
 
 class ContextualFamily:
     """A folder with config.json, tokenizer.json, model.safetensors, and usually an ONNX export in onnx/."""

@@ -5,7 +5,7 @@ from pathlib import Path
 from typing import Any
 
 from cdesearch.errors import ModelError
-from cdesearch.models.contextual.family import DEFAULT_MODEL
+from cdesearch.models.checkpoint_files import DEFAULT_MODEL
 from cdesearch.models.family import TOKENIZER, LoadedModel, hash_files
 from cdesearch.models.hub import V2_TOKENIZER, cached_file
 

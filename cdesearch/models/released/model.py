@@ -15,15 +15,14 @@ from cdesearch.errors import InputError, ModelError
 from cdesearch.models.backbones.bert import mean_pool
 from cdesearch.models.backbones.joint import ContextPrefix, Step, make_prefix, text_states
 from cdesearch.models.backbones.modern_bert import ModernBert, ModernBertConfig
-from cdesearch.models.backbones.nomic_bert import NomicBert, NomicBertConfig
+from cdesearch.models.backbones.nomic_bert import NomicBert, NomicBertConfig, with_rounded_width
+from cdesearch.models.published_weights import check_state
 from cdesearch.models.released.config import ReleasedConfig, Variant
 from cdesearch.models.released.state import (
     N_SOFT_PROMPTS,
     NULL,
-    check_state,
     prompt_shapes,
     soft_prompts,
-    with_rounded_width,
 )
 
 

@@ -1,18 +1,14 @@
-"""Check the published weights of a released checkpoint, and compute its soft prompts from them."""
+"""What the published weights of a released checkpoint tell: its soft prompts, and the widths of its backbone."""
 
-from collections.abc import Iterable, Mapping
-from typing import Any
+from collections.abc import Mapping
 
 import torch
 from torch import Tensor
 from torch.nn import functional
 
-from cdesearch.errors import ModelError
-
 N_SOFT_PROMPTS = 8
 NULL = "second_stage_model.sequence_dropout_null_embedding"
 _PROMPT = "second_stage_model.prompt_projection"
-_LISTED = 5  # of many faults of the same kind
 _HEAD = 64  # dimensions of a head
 _NOMIC_FIELDS = ("vocab_size", "n_embd", "n_head", "n_inner")
 _MODERN_FIELDS = ("vocab_size", "hidden_size", "num_attention_heads", "intermediate_size")
@@ -38,33 +34,6 @@ def soft_prompts(state: Mapping[str, Tensor]) -> Tensor:
     return functional.linear(hidden, outer, outer_bias).reshape(N_SOFT_PROMPTS, -1)
 
 
-def check_state(state: Mapping[str, Tensor], shapes: Mapping[str, torch.Size], variant: str) -> None:
-    """Raise ModelError if a name is missing or unknown, or a tensor has another shape or holds integers."""
-    if missing := sorted(set(shapes) - set(state)):
-        raise ModelError(
-            f"The weights lack {_listed(missing)}.", "Copy the checkpoint again, with its own config.json."
-        )
-    if unknown := sorted(set(state) - set(shapes)):
-        raise ModelError(
-            f"The weights have names unknown to variant {variant} with this config: {_listed(unknown)}.",
-            "Name the variant and use the config that these weights were published with.",
-        )
-    wrong = [
-        f"{name} is {tuple(state[name].shape)} and not {tuple(shape)}"
-        for name, shape in sorted(shapes.items())
-        if state[name].shape != shape
-    ]
-    if wrong:
-        raise ModelError(
-            f"The weights do not fit the backbone's config: {_listed(wrong)}.",
-            "Use the config that these weights were published with.",
-        )
-    if whole := sorted(name for name, tensor in state.items() if not tensor.is_floating_point()):
-        raise ModelError(
-            f"The weights hold integers: {_listed(whole)}.", "Use the published weights, which are not quantised."
-        )
-
-
 def backbone_widths(state: Mapping[str, Tensor]) -> dict[str, int]:
     """The widths of the backbone, as fields of its config.json, derived from the weights.
 
@@ -81,18 +50,3 @@ def backbone_widths(state: Mapping[str, Tensor]) -> dict[str, int]:
             widths = vocabulary, dimension, max(dimension // _HEAD, 1), state[f"{at}.{inner}"].shape[axis]
             return dict(zip(names, widths, strict=True))
     return {}
-
-
-def with_rounded_width(backbone: Mapping[str, Any], state: Mapping[str, Tensor]) -> dict[str, Any]:
-    """The fields with `n_inner` rounded up to a multiple of 256, as NomicBERT's code does, if the weights agree."""
-    n_inner = backbone.get("n_inner")
-    widths = {len(tensor) for name, tensor in state.items() if name.endswith(".mlp.fc11.weight")}
-    if isinstance(n_inner, int) and widths == {-(-n_inner // 256) * 256}:
-        return {**backbone, "n_inner": widths.pop()}
-    return dict(backbone)
-
-
-def _listed(items: Iterable[str]) -> str:
-    items = list(items)
-    further = f" and {len(items) - _LISTED} more" if len(items) > _LISTED else ""
-    return ", ".join(items[:_LISTED]) + further

@@ -4,50 +4,11 @@ import shutil
 import numpy as np
 import pytest
 from conftest import make_tokenizer
+from small_corpus import TEXTS, context_of
 
 from cdesearch.context.context import Context
 from cdesearch.encode.load import load_encoder
 from cdesearch.errors import IndexDamagedError, ModelError
-
-TEXTS = ["the cat and the dog", "water in the river", "moon light", "bread", "engine of stone " * 40]
-
-
-def context_of(encoder, texts=TEXTS):
-    hashes = [str(number) for number in range(len(texts))]
-    return encoder.make_context(hashes, hashes, texts, encoder.count_tokens(texts), seed=3)
-
-
-@pytest.mark.parametrize(
-    "name",
-    [
-        "tiny_checkpoint",
-        "sink_checkpoint",
-        "one_softmax_checkpoint",
-        "log_gates_checkpoint",
-        "closed_checkpoint",
-    ],
-)
-def test_onnx_and_torch_give_the_same_vectors(name, request, tmp_path):
-    folder = request.getfixturevalue(name)
-    plain = tmp_path / "plain"
-    shutil.copytree(folder, plain, ignore=shutil.ignore_patterns("onnx"))
-    onnx, torch = load_encoder(folder), load_encoder(plain, "cpu")
-    assert type(onnx._runtime).__name__ == "OnnxRuntime" and type(torch._runtime).__name__ == "TorchRuntime"
-    assert onnx.fingerprint == torch.fingerprint
-    ours, theirs = context_of(onnx), context_of(torch)
-    np.testing.assert_allclose(onnx.first_stage(TEXTS), torch.first_stage(TEXTS), atol=1e-4)
-    np.testing.assert_allclose(ours.whitening.projection, theirs.whitening.projection, atol=1e-3)
-    for context in (ours, None):
-        np.testing.assert_allclose(
-            onnx.encode(TEXTS, "query", context), torch.encode(TEXTS, "query", context), atol=1e-4
-        )
-
-
-def test_a_joint_model_runs_on_torch(joint_checkpoint):
-    encoder = load_encoder(joint_checkpoint)
-    vectors = encoder.encode(TEXTS, "document", context_of(encoder))
-    np.testing.assert_allclose(np.linalg.norm(vectors, axis=1), 1, atol=1e-5)
-    assert np.abs(vectors - encoder.encode(TEXTS, "document", None)).max() > 1e-3
 
 
 def test_a_text_embeds_the_same_alone_and_among_others(tiny_encoder):

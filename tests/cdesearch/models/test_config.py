@@ -5,8 +5,8 @@ import pytest
 from conftest import TINY, make_model
 
 from cdesearch.errors import ModelError
+from cdesearch.models.checkpoint_files import DEFAULT_MODEL
 from cdesearch.models.config import ModelConfig
-from cdesearch.models.contextual.family import DEFAULT_MODEL
 from cdesearch.models.contextual.model import load_checkpoint
 
 

@@ -9,8 +9,8 @@ from hypothesis import strategies as st
 
 from trainer.data.lexical import LexicalScores
 from trainer.data.pairs import Pair
+from trainer.data.plain_bm25 import PlainWordScores
 from trainer.data.surrogate import Surrogate
-from trainer.data.word_scores import PlainWordScores
 
 texts = st.lists(st.sampled_from(["the", "The", "cat", "dog's", "x1", "a_b", "moon", "...", "Ärger"]), max_size=12).map(
     " ".join

@@ -13,7 +13,7 @@ from conftest import TINY
 import trainer
 from cdesearch.models.backbones.bert import mean_pool
 from cdesearch.models.contextual.second_stage import SecondStage
-from trainer.run.distributed import same_seed
+from trainer.execution.distributed import same_seed
 from trainer.step import gradcache
 from trainer.step.gradcache import TIDY_EVERY, GradCache
 from trainer.step.loss import contrastive

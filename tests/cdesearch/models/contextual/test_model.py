@@ -5,9 +5,8 @@ import torch
 from conftest import TINY, make_model
 from torch.nn import functional
 
-from cdesearch.models.backbones.attention import ContextAttention, SelfAttention, attend
+from cdesearch.models.backbones.attention import attend
 from cdesearch.models.backbones.bert import additive_mask, mean_pool
-from cdesearch.models.backbones.joint_softmax import JointSoftmaxAttention
 from cdesearch.models.backbones.packed import pack_texts, packed_mean
 
 D = TINY.backbone.dimension
@@ -116,27 +115,6 @@ def test_any_context_size(config, size):
     torch.testing.assert_close(vectors.norm(dim=1), torch.ones(3))
 
 
-@pytest.mark.parametrize("log_gates", [False, True])
-@torch.no_grad()
-def test_one_softmax_is_the_mean_over_text_and_context_by_their_exponentials(log_gates):
-    torch.manual_seed(0)
-    attention, door = SelfAttention(8, 2), JointSoftmaxAttention(8, 2, log_gates=log_gates)
-    door.set_weight(0.3)
-    rows, keys, values = torch.randn(3, 5, 8), torch.randn(4, 8), torch.randn(4, 8)
-    mask = torch.ones(3, 5)
-    mask[0, 3:] = 0
-    q, k, v, seen, told = (
-        x.unflatten(-1, (2, 4)).transpose(-2, -3) for x in (*attention.qkv(rows).chunk(3, dim=-1), keys, values)
-    )
-    text = (q @ k.transpose(-1, -2) / 2).exp() * mask[:, None, None]
-    counts = 0.3 * mask.sum(1)[:, None, None, None] / 4
-    context = (q @ seen.transpose(-1, -2) / 2).exp() * counts
-    mixed = (text @ v + context @ told) / (text.sum(-1, keepdim=True) + context.sum(-1, keepdim=True))
-    expected = attention.out(mixed.transpose(1, 2).flatten(2))
-    found = attention(rows, additive_mask(mask, torch.float32), (door, (keys, values, None)))
-    torch.testing.assert_close(found, expected, atol=1e-6, rtol=0)
-
-
 @pytest.mark.parametrize("config", [TINY, SINK, ONE_SOFTMAX, LOG_GATES])
 @torch.no_grad()
 def test_padding_and_other_texts_of_a_batch_do_not_matter(config):
@@ -145,35 +123,6 @@ def test_padding_and_other_texts_of_a_batch_do_not_matter(config):
     alone = model(ids[:1, :5], mask[:1, :5], weights[:1, :5], shift, projection, context)[1]
     together = model(ids, mask, weights, shift, projection, context)[1]
     torch.testing.assert_close(alone[0], together[0], atol=1e-5, rtol=0)
-
-
-@pytest.mark.parametrize("weight", [1e-6, 1e-3, 0.5, 3.0])
-def test_the_gradient_of_a_log_gate_never_vanishes(weight):
-    door = JointSoftmaxAttention(8, 2, log_gates=True)
-    door.set_weight(weight)
-    text, (keys, values) = torch.randn(3, 3, 5, 8), torch.randn(2, 4, 8)
-    door.mix(tuple(text), (keys, values, None), None)[..., 0].sum().backward()
-    assert (door.gate.grad[0] / weight).abs() > 1e-3  # only the first head has dimension 0
-
-
-@pytest.mark.parametrize("gate", [0.0, -0.2])
-def test_a_gate_of_one_softmax_that_is_not_positive_has_no_gradient_in_older_checkpoints(gate):
-    door = JointSoftmaxAttention(8, 2, log_gates=False)
-    torch.nn.init.constant_(door.gate, gate)
-    text, (keys, values) = torch.randn(3, 3, 5, 8), torch.randn(2, 4, 8)
-    door.mix(tuple(text), (keys, values, None), None)[..., 0].sum().backward()
-    assert not door.gate.grad.any()
-
-
-@torch.no_grad()
-def test_a_sink_that_a_text_attends_to_leaves_nothing_of_the_context():
-    door = ContextAttention(D, 2, sink=True)
-    door.set_weight(0.5)
-    queries, (keys, values) = torch.randn(3, 5, D).abs(), torch.randn(2, 7, D)
-    assert not door.sink.any(), "at the start the sink has the score zero"
-    read = door(queries, keys, values)
-    door.sink.fill_(100.0)
-    assert read.abs().max() > 1e-3 and door(queries, keys, values).abs().max() < 1e-6
 
 
 @pytest.mark.parametrize("n_layers", [1, 2, 3])

@@ -1,0 +1,33 @@
+import shutil
+
+import numpy as np
+import pytest
+from small_corpus import TEXTS, context_of
+
+from cdesearch.encode.load import load_encoder
+
+
+@pytest.mark.parametrize(
+    "name",
+    [
+        "tiny_checkpoint",
+        "sink_checkpoint",
+        "one_softmax_checkpoint",
+        "log_gates_checkpoint",
+        "closed_checkpoint",
+    ],
+)
+def test_onnx_and_torch_give_the_same_vectors(name, request, tmp_path):
+    folder = request.getfixturevalue(name)
+    plain = tmp_path / "plain"
+    shutil.copytree(folder, plain, ignore=shutil.ignore_patterns("onnx"))
+    onnx, torch = load_encoder(folder), load_encoder(plain, "cpu")
+    assert type(onnx._runtime).__name__ == "OnnxRuntime" and type(torch._runtime).__name__ == "TorchRuntime"
+    assert onnx.fingerprint == torch.fingerprint
+    ours, theirs = context_of(onnx), context_of(torch)
+    np.testing.assert_allclose(onnx.first_stage(TEXTS), torch.first_stage(TEXTS), atol=1e-4)
+    np.testing.assert_allclose(ours.whitening.projection, theirs.whitening.projection, atol=1e-3)
+    for context in (ours, None):
+        np.testing.assert_allclose(
+            onnx.encode(TEXTS, "query", context), torch.encode(TEXTS, "query", context), atol=1e-4
+        )

@@ -1,0 +1,22 @@
+"""Texts of a small corpus, their context, and what an index of them must find."""
+
+import numpy as np
+
+from cdesearch.api import OpenIndex
+from cdesearch.encode.load import load_encoder
+
+TEXTS = ["the cat and the dog", "water in the river", "moon light", "bread", "engine of stone " * 40, "a: b", "stone"]
+CORPUS = [f"{text} {number}" for number in range(3) for text in TEXTS]
+
+
+def context_of(encoder, texts=TEXTS):
+    hashes = [str(number) for number in range(len(texts))]
+    return encoder.make_context(hashes, hashes, texts, encoder.count_tokens(texts), seed=3)
+
+
+def assert_finds_what_it_holds(opened: OpenIndex):
+    hits = opened.search("water in the river 1", mode="dense", k=3)
+    encoder = load_encoder(type(opened.index.root)(opened.index.manifest.model))
+    query = encoder.encode(["water in the river 1"], "query", opened.index.context)
+    texts = encoder.encode([hit.chunk.text for hit in hits], "document", opened.index.context)
+    np.testing.assert_allclose([hit.dense_score for hit in hits], (texts @ query.T)[:, 0], atol=1e-5)

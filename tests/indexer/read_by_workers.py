@@ -1,0 +1,25 @@
+"""Reading files in worker processes, without an index."""
+
+from indexer.files.walk import Source
+from indexer.formats.format import Columns
+from indexer.workers.limits import Limits
+from indexer.workers.pool import Ended, Pool, Reading
+
+
+def sources_of(folder, texts):
+    found = []
+    for number, text in enumerate(texts):
+        file = folder / f"{number:03}.txt"
+        file.write_text(text)
+        found.append(Source(file, file.name, file.stat().st_size, file.stat().st_mtime_ns))
+    return found
+
+
+def reading(tokenizer, limits=None):
+    return Reading(tokenizer.to_str(), 64, Columns(), 10**8, limits or Limits())
+
+
+def outcomes(sources, tokenizer, n_workers=2, limits=None):
+    with Pool(n_workers) as workers:
+        events = list(workers.read(sources, reading(tokenizer, limits)))
+    return {event.source.path: event.reason for event in events if isinstance(event, Ended)}, events
