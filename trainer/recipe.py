@@ -41,8 +41,9 @@ class ModelChoice:
     gated_attention: bool = True  # false: the context acts through whitening alone, at no cost per token
     context_attention: Literal["cached", "one_softmax", "joint"] = "cached"
     context_sink: bool = True  # cached: a slot of value zero, by which a text can read nothing in the context
-    # What attention reads of a text of the context: its first-stage vector, or the states of its rarest tokens.
-    context_source: Literal["pooled", "tokens"] = "pooled"
+    # What the second stage reads of the context: first-stage vectors of its texts, states of their rarest tokens, or
+    # statistics that scale and shift every layer.
+    context_source: Literal["pooled", "tokens", "statistics"] = "pooled"
     first_stage: Literal["own", "shared"] = "own"
     freeze_first_stage: bool = False
     freeze_tokens: bool = True  # the token embeddings: the start has seen far more pairs than a run has

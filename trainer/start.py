@@ -32,7 +32,7 @@ def start_model(
     first_stage: Literal["own", "shared"] = "shared",
     context_attention: Literal["cached", "one_softmax", "joint"] = "cached",
     context_sink: bool = False,
-    context_source: Literal["pooled", "tokens"] = "pooled",
+    context_source: Literal["pooled", "tokens", "statistics"] = "pooled",
     n_layers: int | None = None,
 ) -> ContextualModel:
     """The start model from a BERT sentence-transformers folder; raises ModelError. With `n_layers`, its first ones.
@@ -63,7 +63,7 @@ def start_model(
             if cross_attention is not None and cross_attention.key_value is not None:
                 cross_attention.key_value.weight.copy_(block.attention.qkv.weight[d:])
                 cross_attention.key_value.bias.copy_(block.attention.qkv.bias[d:])
-        if not stage.reads_tokens:
+        if context_source == "pooled":
             stage.context_projection.weight.copy_(torch.eye(d))
             stage.context_projection.bias.zero_()
         stage.null.normal_(std=NULL_DEVIATION, generator=torch.Generator().manual_seed(0))

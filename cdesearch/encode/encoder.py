@@ -19,6 +19,7 @@ from cdesearch.context.context import (
     NullContext,
     SampledChunks,
 )
+from cdesearch.context.features import corpus_features
 from cdesearch.context.token_weights import TokenFrequencies, idf_weights
 from cdesearch.context.vectors import Floats
 from cdesearch.context.whitening import Whitening, soft_whitening
@@ -82,15 +83,17 @@ class Encoder:
         return vectors
 
     def context_states(self, texts: Sequence[str], frequencies: TokenFrequencies) -> Floats:
-        """(J, *context_shape) what a context is made of; zeros if every gate is zero, for nothing reads them.
+        """What a context of texts is made of, (J, *context_shape); zeros if every gate is zero, for nothing reads them.
 
-        For most models these are first-stage vectors (J, d).
+        For most models these are first-stage vectors (J, d). A context of statistics is one row.
         """
         states = np.zeros((len(texts), *self.config.context_shape), np.float32)
         if not self.reads_context:
             return states
         if self.config.context_source == "pooled":
             return self.first_stage(texts)
+        if self.config.context_source == "statistics":
+            return corpus_features(self.first_stage(texts), frequencies.counts)[None]
         counts = frequencies.counts
         for indices, batch in self._run(
             texts, self.config.document_prefix, lambda ids, mask: self._runtime.context_states(ids, mask, counts)

@@ -10,6 +10,7 @@ from cdesearch.errors import ModelError
 from cdesearch.models.checkpoint_files import AGAIN, read_fields_text
 
 FORMAT = 2
+CORPUS_FEATURES = 12  # that a context of statistics has beside the mean: see cdesearch.context.features
 RANGES: Mapping[str, tuple[float, float]] = {  # of every number: minimum and maximum
     "vocabulary": (1, 100_000_000),
     "dimension": (1, 65_536),
@@ -77,10 +78,11 @@ class ModelConfig:
     log_gates: bool = False  # one_softmax: gates are logarithms of the context's weight, not tanh of it
     context_sink: bool = False  # cached: a learned slot of value zero in the softmax over the context
     context_norm_eps: float | None = None  # eps of the layer norm over the context rows; None: the backbone's
-    # What cross-attention reads of each text of the context: `pooled` is its first-stage vector, at the input of the
-    # network; `tokens` are the states of its rarest tokens at the input of each layer.
-    context_source: Literal["pooled", "tokens"] = "pooled"
-    context_tokens: int = 4  # of each text, where the source is not pooled
+    # What the second stage reads of the context: `pooled` are first-stage vectors of its texts, at the input of the
+    # network; `tokens` are states of their rarest tokens at the input of each layer. With `statistics` nothing is
+    # attended to: statistics of the first-stage vectors scale and shift the output of each layer.
+    context_source: Literal["pooled", "tokens", "statistics"] = "pooled"
+    context_tokens: int = 4  # tokens: of each text
     first_stage: Literal["own", "shared"] = "own"  # shared: the second stage's backbone without context
     context_size: int = 512
     document_weight: float = 0.6  # length of the document offset in the vectors of chunks; 0: no document context
@@ -94,17 +96,21 @@ class ModelConfig:
     @property
     def null_slots(self) -> int:
         """How many slots the null context has: as many as any context where their number changes the vectors."""
+        if self.context_source == "statistics":
+            return 1
         return self.context_size if self.context_attention == "joint" or self.context_sink else 1
 
     @property
     def context_shape(self) -> tuple[int, ...]:
-        """The shape of what the second stage reads of one text of the context: (d,), or (L, r, d) for L gated layers.
+        """The shape of one row of a context: (d,), or for a context of tokens (L, r, d) with L gated layers.
 
-        r is `context_tokens`.
+        r is `context_tokens`. A context of statistics is one row.
         """
         backbone = self.backbone
         if self.context_source == "pooled":
             return (backbone.dimension,)
+        if self.context_source == "statistics":
+            return (backbone.dimension + CORPUS_FEATURES,)
         return (max(0, backbone.n_layers - self.context_from), self.context_tokens, backbone.dimension)
 
     def save(self, folder: Path) -> None:

@@ -9,7 +9,7 @@ from cdesearch.models.contextual.model import ContextualModel, PreparedContext
 from trainer.data.training_batch import Batch, Tokens
 from trainer.execution.evaluation_mode import evaluation_mode
 from trainer.step.batch_loss import BatchLoss
-from trainer.step.token_weights import TokenWeights, context_frequencies
+from trainer.step.token_weights import TokenWeights, context_frequencies, features_of
 
 
 @torch.no_grad()
@@ -58,6 +58,8 @@ def embed_context(
     else:
         counts, parts = frequencies.to(device), _parts(context, micro_batch, device)
         vectors = torch.cat([model.context_states(part.ids, part.mask, counts) for part in parts])
+        if model.second_stage.film is not None:
+            vectors = features_of(vectors, frequencies)
     is_null = torch.full((len(vectors),), context is None, device=device)
     return model.prepare_context(vectors, is_null, model.cache(vectors, is_null))
 

@@ -23,7 +23,7 @@ from trainer.data.training_batch import Batch, Tokens
 from trainer.execution.distributed import gather, rows_of_process, same_seed, total, world
 from trainer.step.loss import LossOutput
 from trainer.step.memory import release_freed_memory
-from trainer.step.token_weights import context_frequencies
+from trainer.step.token_weights import context_frequencies, features_of
 from trainer.step.whitening_head import WhiteningHead
 
 TIDY_EVERY = 4  # micro-batches; each leaves freed blocks of its own length
@@ -101,20 +101,28 @@ class GradCache:
     def _first_stage(self, batch: Batch, network: Callable[[Tokens], Tensor]) -> tuple[Tensor, list[_Piece]]:
         """What the second stage reads of the context (J, *context_shape), without gradient; zeros if nothing reads it.
 
-        Most models read first-stage vectors (J, d).
+        Most models read first-stage vectors (J, d). Statistics (1, F) of them get no gradient, as in the whitening.
         """
-        context = batch.context_texts
+        context, shape = batch.context_texts, self._model.config.context_shape
         if not batch.is_contextual or not self._reads_context:
-            return torch.zeros(len(context), *self._model.config.context_shape, device=self._device), []
-        shape = self._model.config.context_shape
+            return torch.zeros(len(context), *shape, device=self._device), []
+        if self._model.second_stage.film is not None:
+            vectors, _ = self._run(context, network, keep=False)
+            frequencies = context_frequencies(batch, self._model.config.backbone.vocabulary)
+            return features_of(vectors[~batch.is_null.to(self._device)], frequencies), []
         return self._run(context, network, keep=not self._freeze_first_stage, shape=shape)
 
     def _prepare_context(self, vectors: Tensor, is_null: Tensor) -> "_PreparedContext":
         is_null = is_null.to(self._device)
         if self._model.second_stage.joint or not self._reads_context:
             return _PreparedContext(vectors, is_null)
+        stage = self._model.second_stage
+        if stage.film is not None and bool(is_null.all()):
+            return _PreparedContext(vectors, is_null)
         with _same_random_state(self._device), self._cast():
-            keys, values = self._model.second_stage.cache(vectors, is_null)
+            if stage.film is not None:
+                return _PreparedContext(vectors, is_null, norms=stage.folded_norms(vectors))
+            keys, values = stage.cache(vectors, is_null)
         return _PreparedContext(vectors, is_null, (keys, values))
 
     def _run(
@@ -179,13 +187,13 @@ class GradCache:
         if self._packs:
             packing = pack_texts(tokens.ids, tokens.mask)
             with self._cast():
-                states = stage.packed_states(packing, prepared.keys, prepared.values)
+                states = stage.packed_states(packing, prepared.keys, prepared.values, prepared.norms)
             return packed_mean(states.float(), weights[packing.ids[0]], packing)
         with self._cast():
             if stage.joint:
                 states = stage.joint_states(tokens.ids, tokens.mask, prepared.vectors, prepared.is_null)
             else:
-                states = stage.states(tokens.ids, tokens.mask, prepared.keys, prepared.values)
+                states = stage.states(tokens.ids, tokens.mask, prepared.keys, prepared.values, norms=prepared.norms)
         return mean_pool(states.float(), weights[tokens.ids] * tokens.mask)
 
     def _cast(self) -> torch.autocast | nullcontext[None]:
@@ -197,22 +205,25 @@ class GradCache:
 class _PreparedContext:
     """The context as the second stage reads it: leaves that collect gradients, and the graph that computed them."""
 
-    def __init__(self, vectors: Tensor, is_null: Tensor, made: tuple[Tensor, Tensor] | None = None) -> None:
-        self.vectors = vectors  # (J, d)
+    def __init__(
+        self,
+        vectors: Tensor,
+        is_null: Tensor,
+        cached: tuple[Tensor, Tensor] | None = None,
+        norms: Tensor | None = None,
+    ) -> None:
+        self.vectors = vectors  # (J, *context_shape)
         self.is_null = is_null
-        self._made = made
-        self.keys: Tensor | None = None
-        self.values: Tensor | None = None
-        if made is not None:
-            self.keys, self.values = (part.detach().requires_grad_() for part in made)
+        self._made = [part for part in (*(cached or ()), norms) if part is not None]
+        self._leaves = [part.detach().requires_grad_() for part in self._made]
+        self.keys, self.values = self._leaves[:2] if cached is not None else (None, None)
+        self.norms = self._leaves[-1] if norms is not None else None
 
     def backward(self) -> None:
         """Run backward through the context pass, from the gradients that the leaves collected."""
-        if self._made is None:
-            return
-        leaves = [leaf for leaf in (self.keys, self.values) if leaf is not None]
-        collected = [torch.zeros_like(leaf) if leaf.grad is None else leaf.grad for leaf in leaves]
-        torch.autograd.backward(list(self._made), collected)
+        if self._made:
+            collected = [torch.zeros_like(leaf) if leaf.grad is None else leaf.grad for leaf in self._leaves]
+            torch.autograd.backward(self._made, collected)
 
 
 def _random_state(device: torch.device) -> tuple[Tensor, Tensor | None]:

@@ -1,6 +1,7 @@
 """Both stages as one module, and its checkpoint folder."""
 
 import hashlib
+from dataclasses import dataclass
 from pathlib import Path
 
 import torch
@@ -18,7 +19,16 @@ from cdesearch.models.contextual.second_stage import SecondStage, statistics_hea
 
 Cached = tuple[Tensor, Tensor]  # keys and values (L, J, d) of a context in the L layers with cross-attention to it
 Merged = tuple[Tensor, Tensor, Tensor]  # the same with a bias of the scores, as `merge_rows` makes them
-PreparedContext = ContextPrefix | Cached | Merged | None  # what `pooled` takes for every batch
+
+
+@dataclass(frozen=True, slots=True)
+class FoldedNorms:
+    """The layer norms of a corpus, for a model that reads statistics."""
+
+    norms: Tensor  # (n_layers, 2, d) weight and bias
+
+
+PreparedContext = ContextPrefix | Cached | Merged | FoldedNorms | None  # what `pooled` takes for every batch
 
 
 class ContextualModel(nn.Module):
@@ -36,9 +46,9 @@ class ContextualModel(nn.Module):
         return mean_pool(backbone(input_ids, attention_mask), attention_mask)
 
     def context_states(self, input_ids: Tensor, attention_mask: Tensor, frequencies: Tensor) -> Tensor:
-        """What the second stage reads of texts (B, T) of the context, (B, *config.context_shape), each embedded alone.
+        """What a context is made of: first-stage vectors (B, d) of texts (B, T), or token states (B, *context_shape).
 
-        `frequencies` (V,) are the document frequencies of all tokens.
+        Each text is embedded alone. `frequencies` (V,) are the document frequencies of all tokens.
         """
         if self.second_stage.reads_tokens:
             return self.second_stage.token_states(input_ids, attention_mask, frequencies)
@@ -56,17 +66,21 @@ class ContextualModel(nn.Module):
 
     def cache(self, vectors: Tensor, is_null: Tensor) -> Cached | None:
         """Keys and values of a context (J, *context_shape); None if the model is joint or nothing reads the context."""
-        if self.second_stage.joint or not self.second_stage.reads_context:
+        stage = self.second_stage
+        if stage.joint or stage.film is not None or not stage.reads_context:
             return None
-        return self.second_stage.cache(vectors, is_null)
+        return stage.cache(vectors, is_null)
 
     def prepare_context(self, vectors: Tensor, is_null: Tensor, cached: Cached | None) -> PreparedContext:
         """A context (J, *context_shape), with what `cache` returned for it, in the form that `pooled` takes.
 
-        Token states of many texts are merged.
+        Token states of many texts are merged, and statistics folded into the layer norms.
         """
         if self.second_stage.joint:
             return self.second_stage.context_prefix(vectors, is_null)
+        if self.second_stage.film is not None:
+            is_open = self.second_stage.reads_context and not bool(is_null.all())
+            return FoldedNorms(self.second_stage.folded_norms(vectors)) if is_open else None
         if cached is not None and self.second_stage.reads_tokens and cached[0].shape[1] > MERGED_ROWS:
             return merge_rows(*cached, self.config.backbone.n_heads, MERGED_ROWS)
         return cached
@@ -75,6 +89,8 @@ class ContextualModel(nn.Module):
         """(B, d) before the statistics head, of texts (B, T); `weights` (B, T) of their tokens, zero on padding."""
         if isinstance(context, ContextPrefix):
             states = self.second_stage.states_after(input_ids, attention_mask, context)
+        elif isinstance(context, FoldedNorms):
+            states = self.second_stage.states(input_ids, attention_mask, None, None, norms=context.norms)
         else:
             states = self.second_stage.states(input_ids, attention_mask, *(context or (None, None)))
         return mean_pool(states, weights)

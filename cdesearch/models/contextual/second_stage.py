@@ -14,6 +14,7 @@ from cdesearch.models.backbones.joint import ContextPrefix, Step, make_prefix, t
 from cdesearch.models.backbones.joint_softmax import JointSoftmaxAttention
 from cdesearch.models.backbones.packed import Packing
 from cdesearch.models.config import ModelConfig
+from cdesearch.models.contextual.film import CorpusFilm, fold
 from cdesearch.models.contextual.token_states import rarest_tokens, token_states
 
 
@@ -33,11 +34,15 @@ class SecondStage(nn.Module):
         self.null = nn.Parameter(torch.zeros(d))
         self.reads_tokens = config.context_source == "tokens"
         self._context_tokens = config.context_tokens
-        if not self.reads_tokens:
+        self.film: CorpusFilm | None = None
+        if config.context_source == "statistics":
+            self.film = CorpusFilm(*config.context_shape, config.backbone.n_layers, d)
+        if config.context_source == "pooled":
             self.context_projection = nn.Linear(d, d)
             eps = config.backbone.norm_eps if config.context_norm_eps is None else config.context_norm_eps
             self.context_norm = nn.LayerNorm(d, eps)
-        self._context_from = config.backbone.n_layers if self.joint else config.context_from
+        attends_in_no_layer = self.joint or self.film is not None
+        self._context_from = config.backbone.n_layers if attends_in_no_layer else config.context_from
         n_gated = config.backbone.n_layers - self._context_from
         # The cross-attention of each gated layer; `doors` is part of the names of weights in checkpoints.
         self.doors = nn.ModuleList(_cross_attention(config) for _ in range(n_gated))
@@ -56,7 +61,12 @@ class SecondStage(nn.Module):
 
     @property
     def gates(self) -> list[nn.Parameter]:
-        """The gates of every layer with cross-attention, (n_heads,) before tanh."""
+        """The parameters that are all zero where the context changes nothing.
+
+        They are the gates (n_heads,) of every layer with cross-attention, before tanh; or the last layer of `film`.
+        """
+        if self.film is not None:
+            return [self.film.outer.weight, self.film.outer.bias]
         return [cross.gate for cross in self.cross_attention]
 
     @property
@@ -90,6 +100,11 @@ class SecondStage(nn.Module):
         """
         return self._cache_tokens(context, is_null) if self.reads_tokens else self._cache_vectors(context, is_null)
 
+    def folded_norms(self, features: Tensor) -> Tensor:
+        """(n_layers, 2, d) weight and bias of each layer's norm in a corpus with these statistics (1, F)."""
+        assert self.film is not None
+        return fold(self.film(features[0]), [cast("Block", block).norm for block in self.backbone.blocks])
+
     def _cache_tokens(self, states: Tensor, is_null: Tensor) -> tuple[Tensor, Tensor]:
         states = torch.where(is_null[:, None, None, None], self.null.to(states.dtype), states)
         blocks = self.backbone.blocks[self._context_from :]
@@ -119,23 +134,29 @@ class SecondStage(nn.Module):
         keys: Tensor | None,
         values: Tensor | None,
         bias: Tensor | None = None,
+        norms: Tensor | None = None,
     ) -> Tensor:
         """(B, T, d) text states with cached keys and values (L, J, d) of a context; None: as the plain biencoder.
 
         Without a mask no text is padded. `bias` (L, n_heads, 1, J) is added to the scores of the context.
+        `norms` (n_layers, 2, d) are those of `folded_norms`.
         """
         rows = self.backbone.embed(input_ids)
         mask = None if attention_mask is None else additive_mask(attention_mask, rows.dtype)
-        return self._through(rows, mask, _by_layer(keys, values, bias))
+        return self._through(rows, mask, _by_layer(keys, values, bias), norms)
 
-    def packed_states(self, packing: Packing, keys: Tensor | None, values: Tensor | None) -> Tensor:
-        """(1, N, d) states of packed texts with cached keys and values (L, J, d) of a context."""
-        return self._through(self.backbone.embed(packing.ids, packing.positions), packing, _by_layer(keys, values))
+    def packed_states(
+        self, packing: Packing, keys: Tensor | None, values: Tensor | None, norms: Tensor | None = None
+    ) -> Tensor:
+        """(1, N, d) states of packed texts with cached keys and values (L, J, d) of a context, or `norms`."""
+        rows = self.backbone.embed(packing.ids, packing.positions)
+        return self._through(rows, packing, _by_layer(keys, values), norms)
 
-    def _through(self, rows: Tensor, mask: Mask, cached: Iterator[CachedRows]) -> Tensor:
-        for block, cross in self.layers:
+    def _through(self, rows: Tensor, mask: Mask, cached: Iterator[CachedRows], norms: Tensor | None) -> Tensor:
+        for number, (block, cross) in enumerate(self.layers):
             of_layer = next(cached, None) if cross is not None else None
-            rows = block(rows, mask, None if cross is None or of_layer is None else (cross, of_layer))
+            context = None if cross is None or of_layer is None else (cross, of_layer)
+            rows = block(rows, mask, context, None if norms is None else norms[number])
         return rows
 
     def context_prefix(self, vectors: Tensor, is_null: Tensor) -> ContextPrefix:

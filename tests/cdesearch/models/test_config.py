@@ -25,6 +25,7 @@ def test_the_default_model_keeps_its_configuration_and_with_it_its_fingerprint(t
         {"context_sink": True},
         {"context_attention": "one_softmax", "log_gates": True},
         {"context_source": "tokens", "context_tokens": 3, "first_stage": "shared"},
+        {"context_source": "statistics", "first_stage": "shared"},
         {},
     ],
 )

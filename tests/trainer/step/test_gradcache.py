@@ -17,7 +17,7 @@ from trainer.execution.distributed import same_seed
 from trainer.step import gradcache
 from trainer.step.gradcache import TIDY_EVERY, GradCache
 from trainer.step.loss import contrastive
-from trainer.step.token_weights import context_frequencies
+from trainer.step.token_weights import context_frequencies, features_of
 
 TESTS = Path(__file__).parents[2]
 
@@ -36,15 +36,19 @@ def full_graph(model, head, batch, micro_batch, precision=torch.float32):
     with torch.autocast("cpu", precision, enabled=half):
         frequencies = context_frequencies(batch, TINY.backbone.vocabulary)
         vectors = embed(context, lambda part: model.context_states(part.ids, part.mask, frequencies).float())
-        prepared = None if stage.joint else stage.cache(vectors, batch.is_null)
+        prepared, norms = None, None
+        if stage.film is not None:
+            norms = stage.folded_norms(features_of(vectors[~batch.is_null], frequencies))
+        elif not stage.joint:
+            prepared = stage.cache(vectors, batch.is_null)
     weights = make_weights()
 
     def second_stage(part):
         with torch.autocast("cpu", precision, enabled=half):
-            if prepared is None:
+            if stage.joint:
                 states = stage.joint_states(part.ids, part.mask, vectors, batch.is_null)
             else:
-                states = stage.states(part.ids, part.mask, *prepared)
+                states = stage.states(part.ids, part.mask, *(prepared or (None, None)), norms=norms)
         return mean_pool(states.float(), weights[part.ids] * part.mask)
 
     pooled = [embed(tokens, second_stage) for tokens in (batch.queries, batch.documents)]
@@ -89,7 +93,7 @@ def test_the_cache_gives_the_full_graphs_gradient(variant, first_stage, micro_ba
     assert torch.equal(*states), "what comes after the step draws the same random numbers"
 
 
-@pytest.mark.parametrize("variant", ["cached", "tokens", "joint"])
+@pytest.mark.parametrize("variant", ["cached", "tokens", "statistics", "joint"])
 @pytest.mark.parametrize("n_context", [4, 15])
 def test_a_context_disjoint_from_the_batch_has_the_full_graphs_gradient(variant, n_context):
     other = make_batch(n_context).queries
@@ -203,7 +207,7 @@ def test_both_stages_and_the_context_pass_run_in_the_given_precision(attention, 
 
 
 @pytest.mark.parametrize(
-    ("variant", "first_stage"), [shape for shape in SHAPES if shape[0] in ("cached", "sink", "tokens")]
+    ("variant", "first_stage"), [shape for shape in SHAPES if shape[0] in ("cached", "sink", "tokens", "statistics")]
 )
 def test_packed_texts_give_the_gradient_of_padded_ones(variant, first_stage, monkeypatch):
     """Without a kernel for it, packed attention runs text by text, on any machine."""
