@@ -41,6 +41,9 @@ class ModelChoice:
     gated_attention: bool = True  # false: the context acts through whitening alone, at no cost per token
     context_attention: Literal["cached", "one_softmax", "joint"] = "cached"
     context_sink: bool = True  # cached: a slot of value zero, by which a text can read nothing in the context
+    # What the second stage reads of the context: first-stage vectors of its texts, states of their rarest tokens, or
+    # statistics that scale and shift every layer.
+    context_source: Literal["pooled", "tokens", "statistics"] = "pooled"
     first_stage: Literal["own", "shared"] = "own"
     freeze_first_stage: bool = False
     freeze_tokens: bool = True  # the token embeddings: the start has seen far more pairs than a run has
@@ -153,6 +156,12 @@ def check_recipe(values: dict[str, Any], file: Path) -> Recipe:
         # An unknown key comes first: it is often the reason why another one is missing.
         worst = min(error.problems, key=lambda found: found.known is None)
         raise InputError(f"{file}: {_explained(worst)}.", "See trainer/recipe.py for every key.") from None
+    model = recipe.model
+    if model.context_source != "pooled" and (model.context_attention, model.first_stage) != ("cached", "shared"):
+        raise InputError(
+            f"{file}: model.context_source = {model.context_source} needs cached attention and a shared first stage.",
+            "Set model.first_stage to shared, and leave model.context_attention out.",
+        )
     if _filter_masks_every_error(recipe):
         raise InputError(
             f"{file}: with the dense filter, eps {recipe.batches.eps:g} and the start as surrogate, every document that"

@@ -32,6 +32,7 @@ def start_model(
     first_stage: Literal["own", "shared"] = "shared",
     context_attention: Literal["cached", "one_softmax", "joint"] = "cached",
     context_sink: bool = False,
+    context_source: Literal["pooled", "tokens", "statistics"] = "pooled",
     n_layers: int | None = None,
 ) -> ContextualModel:
     """The start model from a BERT sentence-transformers folder; raises ModelError. With `n_layers`, its first ones.
@@ -44,6 +45,7 @@ def start_model(
         first_stage=first_stage,
         context_attention=context_attention,
         context_sink=context_sink,
+        context_source=context_source,
         log_gates=context_attention == "one_softmax",
         context_norm_eps=CONTEXT_NORM_EPS,
         max_tokens=shapes.n_positions,
@@ -58,11 +60,12 @@ def start_model(
     with torch.no_grad():
         # The cross-attention starts as a copy of the text's own keys and values, so that a gate has something to pass.
         for block, cross_attention in stage.layers:
-            if cross_attention is not None:
+            if cross_attention is not None and cross_attention.key_value is not None:
                 cross_attention.key_value.weight.copy_(block.attention.qkv.weight[d:])
                 cross_attention.key_value.bias.copy_(block.attention.qkv.bias[d:])
-        stage.context_projection.weight.copy_(torch.eye(d))
-        stage.context_projection.bias.zero_()
+        if context_source == "pooled":
+            stage.context_projection.weight.copy_(torch.eye(d))
+            stage.context_projection.bias.zero_()
         stage.null.normal_(std=NULL_DEVIATION, generator=torch.Generator().manual_seed(0))
     return model.eval()
 

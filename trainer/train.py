@@ -85,6 +85,7 @@ def starting_model(choice: ModelChoice) -> ContextualModel:
             first_stage=choice.first_stage if reads_context else "shared",
             context_attention=choice.context_attention,
             context_sink=reads_context and choice.context_attention == "cached" and choice.context_sink,
+            context_source=choice.context_source if reads_context else "pooled",
             n_layers=choice.n_layers,
         )
     else:
@@ -125,6 +126,7 @@ def _check_shape(choice: ModelChoice, config: ModelConfig) -> None:
         "first_stage": config.first_stage,
         "n_layers": config.backbone.n_layers,
         "context_sink": config.context_sink,
+        "context_source": config.context_source,
     }
     for key, value in shape.items():
         if key in choice.set_keys and getattr(choice, key) not in (None, value):

@@ -61,7 +61,7 @@ def corpus_context(encoder: Encoder, source: Dataset, seed: int, work: Path) -> 
     """A context of a corpus with whitening fitted to up to FITTED_TEXTS; unlike an index, it samples uniformly."""
     names, texts = _sample(source, encoder.context_size, seed)
     frequencies = encoder.count_tokens(source.texts)
-    sample = encoder.make_sample(names, names, encoder.context_vectors(texts), frequencies, seed)
+    sample = encoder.make_sample(names, names, encoder.context_states(texts, frequencies), frequencies, seed)
     measured = np.sort(np.random.default_rng(seed).permutation(len(source.texts))[:FITTED_TEXTS])
     vectors = _embed_bare(sample, source.texts, "document", encoder, work)[measured]
     return encoder.fit(sample, [source.ids[row] for row in measured], vectors)

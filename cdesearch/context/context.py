@@ -27,7 +27,8 @@ from cdesearch.errors import IndexDamagedError
 class NetworkInputs:
     """What the networks read of a context."""
 
-    vectors: Floats  # (J, d) first-stage vectors; zeros where every gate is zero, because nothing reads them
+    # (J, d) first-stage vectors, or (J, *context_shape); zeros where every gate is zero, because nothing reads them.
+    vectors: Floats
     is_null: NDArray[np.bool_]  # (J,) slots that hold the null vector instead
     keys: Floats | None  # (L, J, d) of the context rows in every layer; None where every gate is zero
     values: Floats | None  # (L, J, d)

@@ -19,6 +19,7 @@ from cdesearch.context.context import (
     NullContext,
     SampledChunks,
 )
+from cdesearch.context.features import corpus_features
 from cdesearch.context.token_weights import TokenFrequencies, idf_weights
 from cdesearch.context.vectors import Floats
 from cdesearch.context.whitening import Whitening, soft_whitening
@@ -81,9 +82,24 @@ class Encoder:
             advance(len(indices))
         return vectors
 
-    def context_vectors(self, texts: Sequence[str]) -> Floats:
-        """(J, d) first-stage vectors to make a context of; zeros if every gate is zero, for nothing reads them."""
-        return self.first_stage(texts) if self.reads_context else np.zeros((len(texts), self.dimension), np.float32)
+    def context_states(self, texts: Sequence[str], frequencies: TokenFrequencies) -> Floats:
+        """What a context of texts is made of, (J, *context_shape); zeros if every gate is zero, for nothing reads them.
+
+        For most models these are first-stage vectors (J, d). A context of statistics is one row.
+        """
+        states = np.zeros((len(texts), *self.config.context_shape), np.float32)
+        if not self.reads_context:
+            return states
+        if self.config.context_source == "pooled":
+            return self.first_stage(texts)
+        if self.config.context_source == "statistics":
+            return corpus_features(self.first_stage(texts), frequencies.counts)[None]
+        counts = frequencies.counts
+        for indices, batch in self._run(
+            texts, self.config.document_prefix, lambda ids, mask: self._runtime.context_states(ids, mask, counts)
+        ):
+            states[indices] = batch
+        return states
 
     def make_context(
         self,
@@ -94,7 +110,7 @@ class Encoder:
         seed: int,
     ) -> Context:
         """A context whose whitening is fitted to the sampled texts (J) alone."""
-        sample = self.make_sample(chunk_ids, content_hashes, self.context_vectors(texts), frequencies, seed)
+        sample = self.make_sample(chunk_ids, content_hashes, self.context_states(texts, frequencies), frequencies, seed)
         pooled = self.encode(texts, "document", sample)
         fitted = self.fit(sample, content_hashes, pooled)
         return Context.of(fitted, fitted.whitening.apply(pooled))
@@ -107,7 +123,7 @@ class Encoder:
         frequencies: TokenFrequencies,
         seed: int,
     ) -> ContextSample:
-        """The context of sampled texts before it is fitted, from their first-stage `vectors` (J, d)."""
+        """The context of sampled texts before it is fitted, from what `context_states` returns for them."""
         is_null = np.zeros(len(vectors), bool)
         keys, values = self._runtime.cache(vectors, is_null) or (None, None)
         special = np.array(sorted(self.tokenizer.get_added_tokens_decoder()), np.int64)
@@ -224,7 +240,7 @@ class Encoder:
     def _null_context(self) -> NullContext:
         """The learned null vector in every slot, equal token weights, no whitening."""
         slots = self.config.null_slots
-        vectors, is_null = np.zeros((slots, self.dimension), np.float32), np.ones(slots, bool)
+        vectors, is_null = np.zeros((slots, *self.config.context_shape), np.float32), np.ones(slots, bool)
         keys, values = self._runtime.cache(vectors, is_null) or (None, None)
         weights = np.ones(self.config.backbone.vocabulary, np.float32)
         return NullContext(NetworkInputs(vectors, is_null, keys, values, weights), Whitening.identity(self.dimension))

@@ -30,6 +30,9 @@ class Runtime(Protocol):
     def first_stage(self, input_ids: Integers, mask: Integers) -> Floats:
         """(B, d) first-stage vectors, not normalised."""
 
+    def context_states(self, input_ids: Integers, mask: Integers, frequencies: NDArray[np.int64]) -> Floats:
+        """(B, *context_shape) what a context is made of; `frequencies` (V,) are document frequencies."""
+
     def cache(self, vectors: Floats, is_null: NDArray[np.bool_]) -> tuple[Floats, Floats] | None:
         """Keys and values (L, J, d) of a context; None if the model is joint or every gate is zero."""
 

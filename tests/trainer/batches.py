@@ -19,6 +19,8 @@ VARIANTS = {
     "sink": replace(TINY, context_sink=True),
     "one_softmax": replace(TINY, context_attention="one_softmax"),
     "log_gates": replace(TINY, context_attention="one_softmax", log_gates=True),
+    "tokens": replace(TINY, context_source="tokens", context_tokens=2, context_sink=True, first_stage="shared"),
+    "statistics": replace(TINY, context_source="statistics", first_stage="shared"),
     "joint": replace(TINY, context_attention="joint"),
 }  # every way to read a context
 

@@ -137,6 +137,31 @@ def test_gates_open_from_zero_within_a_few_steps(recipe_file, tmp_path, closed_c
     assert norms["gates"] > 0 and norms.keys() == {"backbone", "context", "gates", "head"}
 
 
+@pytest.mark.parametrize("source", ["tokens", "statistics"])
+def test_a_context_of_other_sources_is_trained_and_measured_with_torch(recipe_file, tmp_path, source):
+    changes = {
+        "run.out": str(tmp_path / "out"),
+        "run.evaluate": f'["{recipe_file.parent / "beir"}"]',
+        "model.start": str(biencoder_folder(tmp_path / "bert")),
+        "model.first_stage": "shared",
+        "model.context_source": source,
+        "batches.context": "cluster",
+        "learning.steps": "8",
+    }
+    recipe = load_recipe(recipe_file, changes)
+    folder = train(recipe, Silent())
+    stage = load_checkpoint(folder).second_stage
+    assert all(gate.tanh().abs().max() > 0.005 for gate in stage.gates)
+    before, after = [row["held_out"] for row in read_log(recipe.run.out) if "held_out" in row]
+    assert len(set(after.values())) == 4 and before.keys() == {"true", "random", "null", "batch"}
+    measured = [row for row in read_log(recipe.run.out) if "evaluation" in row]
+    assert measured[-1]["ndcg_true"] != measured[0]["ndcg_true"]
+    encoder = load_encoder(folder)
+    assert type(encoder._runtime).__name__ == "TorchRuntime" and encoder.reads_context
+    with pytest.raises(InputError, match="needs cached attention and a shared first stage"):
+        load_recipe(recipe_file, {**changes, "model.first_stage": "own"})
+
+
 def test_killed_and_resumed_it_ends_like_undisturbed(recipe_file, tmp_path):
     changes = {"run.checkpoint_minutes": "0.0", "learning.epochs": "3", "model.dropout": "0.1"}
     whole = load_recipe(recipe_file, {**changes, "run.out": str(tmp_path / "whole")})

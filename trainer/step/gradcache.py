@@ -24,6 +24,7 @@ from trainer.execution.distributed import gather, rows_of_process, same_seed, to
 from trainer.step.cast_once import cast_once
 from trainer.step.loss import LossOutput
 from trainer.step.memory import release_freed_memory
+from trainer.step.token_weights import context_frequencies, features_of
 from trainer.step.whitening_head import WhiteningHead
 
 TIDY_EVERY = 4  # micro-batches; each leaves freed blocks of its own length
@@ -73,7 +74,8 @@ class GradCache:
             return self._step(batch, token_weights, loss_fn)
 
     def _step(self, batch: Batch, token_weights: Callable[[], Tensor], loss_fn: LossFn) -> LossOutput:
-        vectors, context_seen = self._first_stage(batch)  # (a)
+        embed_context = self._context_network(batch)
+        vectors, context_seen = self._first_stage(batch, embed_context)  # (a)
         leaf = vectors.requires_grad_()
         prepared = self._prepare_context(leaf, batch.is_null)
 
@@ -91,7 +93,7 @@ class GradCache:
             self._replay(pieces, whole.grad.mul_(world()), second_stage)
         prepared.backward()
         if leaf.grad is not None and not self._freeze_first_stage:  # (e)
-            self._replay(context_seen, total(leaf.grad), self._first_stage_vectors)
+            self._replay(context_seen, total(leaf.grad), embed_context)
         return output
 
     def sum_gradients(self) -> None:
@@ -104,25 +106,43 @@ class GradCache:
                 parameter.grad = torch.zeros_like(parameter) if parameter.grad is None else parameter.grad
                 total(parameter.grad)
 
-    def _first_stage(self, batch: Batch) -> tuple[Tensor, list[_Piece]]:
-        """First-stage vectors (J, d) without gradient; zeros where nothing reads them."""
-        context = batch.context_texts
+    def _first_stage(self, batch: Batch, network: Callable[[Tokens], Tensor]) -> tuple[Tensor, list[_Piece]]:
+        """What the second stage reads of the context (J, *context_shape), without gradient; zeros if nothing reads it.
+
+        Most models read first-stage vectors (J, d). Statistics (1, F) of them get no gradient, as in the whitening.
+        """
+        context, shape = batch.context_texts, self._model.config.context_shape
         if not batch.is_contextual or not self._reads_context:
-            return torch.zeros(len(context), self._model.config.backbone.dimension, device=self._device), []
-        return self._run(context, self._first_stage_vectors, 0 if self._freeze_first_stage else self._kept_graphs)
+            return torch.zeros(len(context), *shape, device=self._device), []
+        if self._model.second_stage.film is not None:
+            vectors, _ = self._run(context, network, 0)
+            frequencies = context_frequencies(batch, self._model.config.backbone.vocabulary)
+            return features_of(vectors[~batch.is_null.to(self._device)], frequencies), []
+        return self._run(context, network, 0 if self._freeze_first_stage else self._kept_graphs, shape)
 
     def _prepare_context(self, vectors: Tensor, is_null: Tensor) -> "_PreparedContext":
         is_null = is_null.to(self._device)
         if self._model.second_stage.joint or not self._reads_context:
             return _PreparedContext(vectors, is_null)
+        stage = self._model.second_stage
+        if stage.film is not None and bool(is_null.all()):
+            return _PreparedContext(vectors, is_null)
         with _same_random_state(self._device), self._cast():
-            keys, values = self._model.second_stage.cache(vectors, is_null)
+            if stage.film is not None:
+                return _PreparedContext(vectors, is_null, norms=stage.folded_norms(vectors))
+            keys, values = stage.cache(vectors, is_null)
         return _PreparedContext(vectors, is_null, (keys, values))
 
-    def _run(self, texts: Tokens, network: Callable[[Tokens], Tensor], n_kept: int) -> tuple[Tensor, list[_Piece]]:
-        """The vectors (n, d) of all processes without gradient; the graphs of the `n_kept` longest pieces are kept."""
+    def _run(
+        self, texts: Tokens, network: Callable[[Tokens], Tensor], n_kept: int, shape: tuple[int, ...] | None = None
+    ) -> tuple[Tensor, list[_Piece]]:
+        """The results of all processes without gradient; the graphs of the `n_kept` longest pieces are kept.
+
+        They are vectors (n, d), or (n, *shape).
+        """
         mine = rows_of_process(len(texts))
-        vectors = torch.empty(mine.stop - mine.start, self._model.config.backbone.dimension, device=self._device)
+        shape = shape or (self._model.config.backbone.dimension,)
+        vectors = torch.empty(mine.stop - mine.start, *shape, device=self._device)
         parts = texts.micro_batches(mine, self._micro_batch)
         # Everything that outlives a micro-batch is allocated before the first: small live blocks pin freed memory.
         pieces = [
@@ -142,7 +162,7 @@ class GradCache:
         return gather(vectors), pieces
 
     def _replay(self, pieces: Sequence[_Piece], gradient: Tensor, network: Callable[[Tokens], Tensor]) -> None:
-        """Run backward through every piece, from the gradient (n, d) at the vectors of all processes."""
+        """Run backward through every piece, from the gradient (n, ...) at the results of all processes."""
         mine = gradient[rows_of_process(len(gradient))]
         for number, piece in enumerate(pieces):
             made = piece.graph
@@ -157,10 +177,17 @@ class GradCache:
         if self._device.type == "cpu" and number % TIDY_EVERY == 0:
             release_freed_memory()
 
-    def _first_stage_vectors(self, tokens: Tokens) -> Tensor:
-        """(B, d), not normalised."""
-        with self._cast():
-            return self._model.first_stage(tokens.ids, tokens.mask).float()
+    def _context_network(self, batch: Batch) -> Callable[[Tokens], Tensor]:
+        """Computes what the second stage reads of texts of the context, (B, *context_shape)."""
+        frequencies = torch.empty(0)
+        if self._model.second_stage.reads_tokens and batch.is_contextual:
+            frequencies = context_frequencies(batch, self._model.config.backbone.vocabulary).to(self._device)
+
+        def embed(tokens: Tokens) -> Tensor:
+            with self._cast():
+                return self._model.context_states(tokens.ids, tokens.mask, frequencies).float()
+
+        return embed
 
     def _pooled(self, tokens: Tokens, weights: Tensor, prepared: "_PreparedContext") -> Tensor:
         """(B, d) vectors before whitening."""
@@ -168,13 +195,13 @@ class GradCache:
         if self._packs:
             packing = pack_texts(tokens.ids, tokens.mask)
             with self._cast():
-                states = stage.packed_states(packing, prepared.keys, prepared.values)
+                states = stage.packed_states(packing, prepared.keys, prepared.values, prepared.norms)
             return packed_mean(states.float(), weights[packing.ids[0]], packing)
         with self._cast():
             if stage.joint:
                 states = stage.joint_states(tokens.ids, tokens.mask, prepared.vectors, prepared.is_null)
             else:
-                states = stage.states(tokens.ids, tokens.mask, prepared.keys, prepared.values)
+                states = stage.states(tokens.ids, tokens.mask, prepared.keys, prepared.values, norms=prepared.norms)
         return mean_pool(states.float(), weights[tokens.ids] * tokens.mask)
 
     def _cast(self) -> torch.autocast | nullcontext[None]:
@@ -186,22 +213,25 @@ class GradCache:
 class _PreparedContext:
     """The context as the second stage reads it: leaves that collect gradients, and the graph that computed them."""
 
-    def __init__(self, vectors: Tensor, is_null: Tensor, made: tuple[Tensor, Tensor] | None = None) -> None:
-        self.vectors = vectors  # (J, d)
+    def __init__(
+        self,
+        vectors: Tensor,
+        is_null: Tensor,
+        cached: tuple[Tensor, Tensor] | None = None,
+        norms: Tensor | None = None,
+    ) -> None:
+        self.vectors = vectors  # (J, *context_shape)
         self.is_null = is_null
-        self._made = made
-        self.keys: Tensor | None = None
-        self.values: Tensor | None = None
-        if made is not None:
-            self.keys, self.values = (part.detach().requires_grad_() for part in made)
+        self._made = [part for part in (*(cached or ()), norms) if part is not None]
+        self._leaves = [part.detach().requires_grad_() for part in self._made]
+        self.keys, self.values = self._leaves[:2] if cached is not None else (None, None)
+        self.norms = self._leaves[-1] if norms is not None else None
 
     def backward(self) -> None:
         """Run backward through the context pass, from the gradients that the leaves collected."""
-        if self._made is None:
-            return
-        leaves = [leaf for leaf in (self.keys, self.values) if leaf is not None]
-        collected = [torch.zeros_like(leaf) if leaf.grad is None else leaf.grad for leaf in leaves]
-        torch.autograd.backward(list(self._made), collected)
+        if self._made:
+            collected = [torch.zeros_like(leaf) if leaf.grad is None else leaf.grad for leaf in self._leaves]
+            torch.autograd.backward(self._made, collected)
 
 
 def _random_state(device: torch.device) -> tuple[Tensor, Tensor | None]:

@@ -29,7 +29,11 @@ def parameter_groups(model: ContextualModel, head: WhiteningHead) -> Groups:
 def _group(name: str) -> str:
     if name.startswith("second_stage.doors."):  # the cross-attention of the gated layers
         return "gates" if name.endswith(".gate") else "context"
-    return "context" if name.startswith(("second_stage.context_", "second_stage.null")) else "backbone"
+    return (
+        "context"
+        if name.startswith(("second_stage.context_", "second_stage.film.", "second_stage.null"))
+        else "backbone"
+    )
 
 
 def make_optimizer(groups: Groups, learning: Learning) -> torch.optim.Optimizer:

@@ -49,6 +49,14 @@ class TorchRuntime:
         return _floats(pool_spans(self._network.first_stage(ids.flatten(0, 1), text_mask.flatten(0, 1)), text_mask))
 
     @torch.inference_mode()
+    def context_states(
+        self, input_ids: NDArray[np.int64], mask: NDArray[np.int64], frequencies: NDArray[np.int64]
+    ) -> Floats:
+        """(B, *context_shape) what a context is made of, from the first spans of ids (B, S, T)."""
+        ids, text_mask = self._put(input_ids[:, 0]), self._put(mask[:, 0])
+        return _floats(self._network.context_states(ids, text_mask, self._put(frequencies)))
+
+    @torch.inference_mode()
     def cache(self, vectors: Floats, is_null: NDArray[np.bool_]) -> tuple[Floats, Floats] | None:
         """Keys and values (L, J, d) of a context; None if the model is joint or every gate is zero."""
         cached = self._network.cache(self._put(vectors), self._put(is_null))

@@ -77,19 +77,23 @@ class _FusedAttention(torch.autograd.Function):
         return node.setType(queries.type())
 
 
+CachedRows = tuple[Tensor, Tensor, Tensor | None]  # a context's keys and values (J, d), and a bias of the scores
+
+
 class ContextAttention(nn.Module):
-    """One layer's gated cross-attention to the cached context: own keys and values, and one gate a head.
+    """One layer's gated cross-attention to the cached context: one gate a head, and projections of its own or none.
 
     The gates start at 0, where the layer is the plain biencoder's. Context rows carry no position, so their order is
     free. With a `sink`, the softmax has one more slot, with a learned key and the value zero: a text that nothing in
-    the context resembles need not read anything in it.
+    the context resembles need not read anything in it. Without `own_projections` keys and values of the context are
+    those that the text's own self-attention makes of its rows.
     """
 
-    def __init__(self, dimension: int, n_heads: int, *, sink: bool = False) -> None:
+    def __init__(self, dimension: int, n_heads: int, *, sink: bool = False, own_projections: bool = True) -> None:
         super().__init__()
         self.n_heads = n_heads
         self.sink = nn.Parameter(torch.zeros(dimension)) if sink else None
-        self.key_value = nn.Linear(dimension, 2 * dimension)
+        self.key_value = nn.Linear(dimension, 2 * dimension) if own_projections else None
         self.gate = nn.Parameter(torch.zeros(n_heads))
 
     @torch.no_grad()
@@ -97,25 +101,28 @@ class ContextAttention(nn.Module):
         """Set every gate so that its factor, tanh of the gate, is `weight`."""
         self.gate.fill_(math.atanh(weight))
 
-    def forward(self, queries: Tensor, keys: Tensor, values: Tensor) -> Tensor:
-        """(B, T, d) from queries (B, T, d) and the context's keys and values (J, d), times tanh of the gate."""
+    def forward(self, queries: Tensor, keys: Tensor, values: Tensor, bias: Tensor | None = None) -> Tensor:
+        """(B, T, d) from queries (B, T, d) and the context's keys and values (J, d), times tanh of the gate.
+
+        `bias` (n_heads, 1, J) is added to the scores.
+        """
         if self.sink is not None:
             keys = torch.cat([keys, self.sink.to(keys.dtype)[None]])
             values = torch.cat([values, torch.zeros_like(values[:1])])
+            bias = None if bias is None else functional.pad(bias, (0, 1))
         # All texts see the same context, so they stand in one long row: nothing is copied for each of them.
         row = queries.reshape(1, -1, queries.shape[-1])
-        mixed = attend(row, keys[None], values[None], self.n_heads).reshape(queries.shape)
+        mask = None if bias is None else bias[None].to(queries.dtype)
+        mixed = attend(row, keys[None], values[None], self.n_heads, mask).reshape(queries.shape)
         heads: Tensor = mixed.unflatten(-1, (self.n_heads, -1))
         return (heads * torch.tanh(self.gate)[:, None]).flatten(2)
 
-    def mix(self, text: Projected, keys: Tensor, values: Tensor, mask: Mask) -> Tensor:
+    def mix(self, text: Projected, context: CachedRows, mask: Mask) -> Tensor:
         """(B, T, d): what the text reads in itself, plus what it reads in the context's keys and values (J, d)."""
-        return attend(*text, self.n_heads, mask) + self(text[0], keys, values)  # type: ignore[no-any-return] # a module returns Any
+        return attend(*text, self.n_heads, mask) + self(text[0], *context)  # type: ignore[no-any-return] # a module returns Any
 
 
-LayerContext = tuple[
-    ContextAttention, Tensor, Tensor
-]  # a layer's cross-attention, the context's keys and values (J, d)
+LayerContext = tuple[ContextAttention, CachedRows]  # a layer's cross-attention, and what it reads
 
 
 class SelfAttention(nn.Module):
@@ -132,5 +139,11 @@ class SelfAttention(nn.Module):
         q, k, v = self.qkv(rows).chunk(3, dim=-1)
         if context is None:
             return self.out(attend(q, k, v, self.n_heads, mask))  # type: ignore[no-any-return] # a module returns Any
-        cross_attention, keys, values = context
-        return self.out(cross_attention.mix((q, k, v), keys, values, mask))  # type: ignore[no-any-return] # a module returns Any
+        cross_attention, cached = context
+        return self.out(cross_attention.mix((q, k, v), cached, mask))  # type: ignore[no-any-return] # a module returns Any
+
+    def key_value(self, rows: Tensor) -> tuple[Tensor, Tensor]:
+        """Keys and values (J, d) of rows (J, d) that are to be attended to, and attend to nothing themselves."""
+        d = rows.shape[-1]
+        keys, values = functional.linear(rows, self.qkv.weight[d:], self.qkv.bias[d:]).chunk(2, dim=-1)
+        return keys, values

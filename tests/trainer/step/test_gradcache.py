@@ -18,6 +18,7 @@ from trainer.execution.distributed import same_seed
 from trainer.step import gradcache
 from trainer.step.gradcache import TIDY_EVERY, GradCache
 from trainer.step.loss import contrastive
+from trainer.step.token_weights import context_frequencies, features_of
 
 TESTS = Path(__file__).parents[2]
 
@@ -34,16 +35,21 @@ def full_graph(model, head, batch, micro_batch, precision=torch.float32):
     stage, make_weights = model.second_stage, weights_of(head, batch)
     context = batch.documents.take(batch.context) if batch.context_tokens is None else batch.context_tokens
     with torch.autocast("cpu", precision, enabled=half):
-        vectors = embed(context, lambda part: model.first_stage(part.ids, part.mask).float())
-        prepared = None if stage.joint else stage.cache(vectors, batch.is_null)
+        frequencies = context_frequencies(batch, TINY.backbone.vocabulary)
+        vectors = embed(context, lambda part: model.context_states(part.ids, part.mask, frequencies).float())
+        prepared, norms = None, None
+        if stage.film is not None:
+            norms = stage.folded_norms(features_of(vectors[~batch.is_null], frequencies))
+        elif not stage.joint:
+            prepared = stage.cache(vectors, batch.is_null)
     weights = make_weights()
 
     def second_stage(part):
         with torch.autocast("cpu", precision, enabled=half):
-            if prepared is None:
+            if stage.joint:
                 states = stage.joint_states(part.ids, part.mask, vectors, batch.is_null)
             else:
-                states = stage.states(part.ids, part.mask, *prepared)
+                states = stage.states(part.ids, part.mask, *(prepared or (None, None)), norms=norms)
         return mean_pool(states.float(), weights[part.ids] * part.mask)
 
     pooled = [embed(tokens, second_stage) for tokens in (batch.queries, batch.documents)]
@@ -66,8 +72,14 @@ def assert_same(one, other, atol=1e-5, rtol=1e-4):
         torch.testing.assert_close(gradient, other[1][name], atol=atol, rtol=rtol, msg=name)
 
 
-@pytest.mark.parametrize("variant", VARIANTS)
-@pytest.mark.parametrize("first_stage", ["own", "shared"])
+SHAPES = [
+    (variant, first_stage)
+    for variant, config in VARIANTS.items()
+    for first_stage in (["own", "shared"] if config.context_source == "pooled" else ["shared"])
+]
+
+
+@pytest.mark.parametrize(("variant", "first_stage"), SHAPES)
 @pytest.mark.parametrize(("micro_batch", "dropout"), [(1, 0.0), (5, 0.3), (64, 0.3)])
 def test_the_cache_gives_the_full_graphs_gradient(variant, first_stage, micro_batch, dropout):
     config = replace(VARIANTS[variant], first_stage=first_stage)
@@ -82,12 +94,12 @@ def test_the_cache_gives_the_full_graphs_gradient(variant, first_stage, micro_ba
     assert torch.equal(*states), "what comes after the step draws the same random numbers"
 
 
-@pytest.mark.parametrize("attention", ["cached", "joint"])
+@pytest.mark.parametrize("variant", ["cached", "tokens", "statistics", "joint"])
 @pytest.mark.parametrize("n_context", [4, 15])
-def test_a_context_disjoint_from_the_batch_has_the_full_graphs_gradient(attention, n_context):
+def test_a_context_disjoint_from_the_batch_has_the_full_graphs_gradient(variant, n_context):
     other = make_batch(n_context).queries
     batch = replace(make_batch(), context_tokens=other, is_null=torch.arange(n_context) == 1)
-    config, results = replace(TINY, context_attention=attention), []
+    config, results = VARIANTS[variant], []
     for run in (full_graph, cached):
         model, head = make_student(config)
         results.append(run(model, head, batch, 5))
@@ -152,7 +164,7 @@ def in_two_processes(variant, dropout, tmp_path):
     return [torch.load(tmp_path / f"out.{rank}") for rank in range(2)]
 
 
-@pytest.mark.parametrize("variant", ["cached", "sink", "joint"])
+@pytest.mark.parametrize("variant", ["cached", "sink", "tokens", "joint"])
 def test_two_processes_find_the_gradient_of_one(variant, tmp_path):
     model, head = make_student(VARIANTS[variant])
     batch, cache = make_batch(), GradCache(model, head, 4)
@@ -195,8 +207,9 @@ def test_both_stages_and_the_context_pass_run_in_the_given_precision(attention, 
     assert set.union(*seen.values()) == {precision}
 
 
-@pytest.mark.parametrize("first_stage", ["own", "shared"])
-@pytest.mark.parametrize("variant", ["cached", "sink"])
+@pytest.mark.parametrize(
+    ("variant", "first_stage"), [shape for shape in SHAPES if shape[0] in ("cached", "sink", "tokens", "statistics")]
+)
 def test_packed_texts_give_the_gradient_of_padded_ones(variant, first_stage, monkeypatch):
     """Without a kernel for it, packed attention runs text by text, on any machine."""
 
