@@ -9,5 +9,6 @@ document          document context with gradients
 token_weights     idf pooling with gradients
 memory            freed memory returned to the system
 parameter_groups  learning rates and clipping by group
+step_figures      the figures of one step
 null_vector       the start of the null vector
 """

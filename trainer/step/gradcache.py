@@ -17,9 +17,9 @@ import torch
 from torch import Tensor
 
 from cdesearch.models.backbones.bert import mean_pool
-from cdesearch.models.backbones.packed import has_kernel, pack_texts, packed_mean
+from cdesearch.models.backbones.packed import Packing, has_kernel, pack_texts, packed_mean
 from cdesearch.models.contextual.model import ContextualModel
-from trainer.data.training_batch import Batch, Tokens
+from trainer.data.training_batch import Batch, Tokens, sent
 from trainer.execution.distributed import gather, rows_of_process, same_seed, total, world
 from trainer.step.cast_once import cast_once
 from trainer.step.loss import LossOutput
@@ -29,6 +29,8 @@ from trainer.step.whitening_head import WhiteningHead
 
 TIDY_EVERY = 4  # micro-batches; each leaves freed blocks of its own length
 
+Text = Tokens | Packing  # of a micro-batch, on the device
+
 LossFn = Callable[[Tensor, Tensor, Tensor], LossOutput]  # pooled queries, documents and context to the loss
 
 
@@ -37,7 +39,7 @@ class _Piece:
     """A micro-batch and the random state before its forward pass."""
 
     indices: Tensor  # of its texts
-    tokens: Tokens
+    text: Text
     state: tuple[Tensor, Tensor | None]
     graph: Tensor | None = None  # the output with its graph, where that was kept
 
@@ -74,23 +76,27 @@ class GradCache:
             return self._step(batch, token_weights, loss_fn)
 
     def _step(self, batch: Batch, token_weights: Callable[[], Tensor], loss_fn: LossFn) -> LossOutput:
+        made_weights = token_weights()
+        weights = made_weights.detach().requires_grad_(made_weights.requires_grad)
         embed_context = self._context_network(batch)
         vectors, context_seen = self._first_stage(batch, embed_context)  # (a)
         leaf = vectors.requires_grad_()
         prepared = self._prepare_context(leaf, batch.is_null)
 
-        def second_stage(tokens: Tokens) -> Tensor:
-            return self._pooled(tokens, token_weights(), prepared)
+        def second_stage(text: Text) -> Tensor:
+            return self._pooled(text, weights, prepared)
 
-        queries, queries_seen = self._run(batch.queries, second_stage, self._kept_graphs)  # (b)
-        documents, documents_seen = self._run(batch.documents, second_stage, self._kept_graphs)
+        queries, queries_seen = self._run(batch.queries, second_stage, self._kept_graphs, packs=self._packs)  # (b)
+        documents, documents_seen = self._run(batch.documents, second_stage, self._kept_graphs, packs=self._packs)
         queries, documents = queries.requires_grad_(), documents.requires_grad_()
-        output = loss_fn(queries, documents, documents[batch.context])  # (c)
+        output = loss_fn(queries, documents, documents[sent(batch.context, self._device)])  # (c)
         (output.loss / world()).backward()
         self._tidy()
         for whole, pieces in ((documents, documents_seen), (queries, queries_seen)):  # (d)
             assert whole.grad is not None
             self._replay(pieces, whole.grad.mul_(world()), second_stage)
+        if weights.grad is not None:
+            made_weights.backward(weights.grad)
         prepared.backward()
         if leaf.grad is not None and not self._freeze_first_stage:  # (e)
             self._replay(context_seen, total(leaf.grad), embed_context)
@@ -106,7 +112,7 @@ class GradCache:
                 parameter.grad = torch.zeros_like(parameter) if parameter.grad is None else parameter.grad
                 total(parameter.grad)
 
-    def _first_stage(self, batch: Batch, network: Callable[[Tokens], Tensor]) -> tuple[Tensor, list[_Piece]]:
+    def _first_stage(self, batch: Batch, network: Callable[[Text], Tensor]) -> tuple[Tensor, list[_Piece]]:
         """What the second stage reads of the context (J, *context_shape), without gradient; zeros if nothing reads it.
 
         Most models read first-stage vectors (J, d). Statistics (1, F) of them get no gradient, as in the whitening.
@@ -114,14 +120,16 @@ class GradCache:
         context, shape = batch.context_texts, self._model.config.context_shape
         if not batch.is_contextual or not self._reads_context:
             return torch.zeros(len(context), *shape, device=self._device), []
+        n_kept = 0 if self._freeze_first_stage else self._kept_graphs
+        packs = self._packs and not self._model.second_stage.reads_tokens
         if self._model.second_stage.film is not None:
-            vectors, _ = self._run(context, network, 0)
+            vectors, _ = self._run(context, network, 0, packs=packs)
             frequencies = context_frequencies(batch, self._model.config.backbone.vocabulary)
             return features_of(vectors[~batch.is_null.to(self._device)], frequencies), []
-        return self._run(context, network, 0 if self._freeze_first_stage else self._kept_graphs, shape)
+        return self._run(context, network, n_kept, packs=packs, shape=shape)
 
     def _prepare_context(self, vectors: Tensor, is_null: Tensor) -> "_PreparedContext":
-        is_null = is_null.to(self._device)
+        is_null = sent(is_null, self._device)
         if self._model.second_stage.joint or not self._reads_context:
             return _PreparedContext(vectors, is_null)
         stage = self._model.second_stage
@@ -134,7 +142,13 @@ class GradCache:
         return _PreparedContext(vectors, is_null, (keys, values))
 
     def _run(
-        self, texts: Tokens, network: Callable[[Tokens], Tensor], n_kept: int, shape: tuple[int, ...] | None = None
+        self,
+        texts: Tokens,
+        network: Callable[[Text], Tensor],
+        n_kept: int,
+        *,
+        packs: bool,
+        shape: tuple[int, ...] | None = None,
     ) -> tuple[Tensor, list[_Piece]]:
         """The results of all processes without gradient; the graphs of the `n_kept` longest pieces are kept.
 
@@ -146,7 +160,7 @@ class GradCache:
         parts = texts.micro_batches(mine, self._micro_batch)
         # Everything that outlives a micro-batch is allocated before the first: small live blocks pin freed memory.
         pieces = [
-            _Piece(indices.to(self._device), part.to(self._device), _random_state(self._device))
+            _Piece(sent(indices, self._device), self._send(part, packs=packs), _random_state(self._device))
             for indices, part in parts
         ]
         for number, piece in enumerate(pieces):
@@ -154,21 +168,21 @@ class GradCache:
                 if kept is not None and now is not None:
                     kept.copy_(now)
             with torch.set_grad_enabled(number < n_kept):
-                made = network(piece.tokens)
+                made = network(piece.text)
             vectors[piece.indices] = made.detach()
             if made.requires_grad:
                 pieces[number] = replace(piece, graph=made)
             self._tidy(number)
         return gather(vectors), pieces
 
-    def _replay(self, pieces: Sequence[_Piece], gradient: Tensor, network: Callable[[Tokens], Tensor]) -> None:
+    def _replay(self, pieces: Sequence[_Piece], gradient: Tensor, network: Callable[[Text], Tensor]) -> None:
         """Run backward through every piece, from the gradient (n, ...) at the results of all processes."""
         mine = gradient[rows_of_process(len(gradient))]
         for number, piece in enumerate(pieces):
             made = piece.graph
             if made is None:
                 with _replayed(piece.state, self._device):
-                    made = network(piece.tokens)
+                    made = network(piece.text)
             made.backward(mine[piece.indices])
             self._tidy(number)
 
@@ -177,32 +191,39 @@ class GradCache:
         if self._device.type == "cpu" and number % TIDY_EVERY == 0:
             release_freed_memory()
 
-    def _context_network(self, batch: Batch) -> Callable[[Tokens], Tensor]:
+    def _context_network(self, batch: Batch) -> Callable[[Text], Tensor]:
         """Computes what the second stage reads of texts of the context, (B, *context_shape)."""
         frequencies = torch.empty(0)
         if self._model.second_stage.reads_tokens and batch.is_contextual:
             frequencies = context_frequencies(batch, self._model.config.backbone.vocabulary).to(self._device)
 
-        def embed(tokens: Tokens) -> Tensor:
+        def embed(text: Text) -> Tensor:
             with self._cast():
-                return self._model.context_states(tokens.ids, tokens.mask, frequencies).float()
+                if isinstance(text, Packing):
+                    return self._model.packed_first_stage(text).float()
+                return self._model.context_states(text.ids, text.mask, frequencies).float()
 
         return embed
 
-    def _pooled(self, tokens: Tokens, weights: Tensor, prepared: "_PreparedContext") -> Tensor:
+    def _pooled(self, text: Text, weights: Tensor, prepared: "_PreparedContext") -> Tensor:
         """(B, d) vectors before whitening."""
         stage = self._model.second_stage
-        if self._packs:
-            packing = pack_texts(tokens.ids, tokens.mask)
+        if isinstance(text, Packing):
             with self._cast():
-                states = stage.packed_states(packing, prepared.keys, prepared.values, prepared.norms)
-            return packed_mean(states.float(), weights[packing.ids[0]], packing)
+                states = stage.packed_states(text, prepared.keys, prepared.values, prepared.norms)
+            return packed_mean(states.float(), weights[text.ids[0]], text)
         with self._cast():
             if stage.joint:
-                states = stage.joint_states(tokens.ids, tokens.mask, prepared.vectors, prepared.is_null)
+                states = stage.joint_states(text.ids, text.mask, prepared.vectors, prepared.is_null)
             else:
-                states = stage.states(tokens.ids, tokens.mask, prepared.keys, prepared.values, norms=prepared.norms)
-        return mean_pool(states.float(), weights[tokens.ids] * tokens.mask)
+                states = stage.states(text.ids, text.mask, prepared.keys, prepared.values, norms=prepared.norms)
+        return mean_pool(states.float(), weights[text.ids] * text.mask)
+
+    def _send(self, tokens: Tokens, *, packs: bool) -> Text:
+        """A micro-batch on the device. It is packed on the host, which knows the lengths without asking the device."""
+        if packs:
+            return pack_texts(tokens.ids, tokens.mask).to(self._device)
+        return tokens.to(self._device)
 
     def _cast(self) -> torch.autocast | nullcontext[None]:
         if self._precision == torch.float32:

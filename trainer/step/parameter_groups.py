@@ -4,7 +4,7 @@ import math
 from collections.abc import Mapping, Sequence
 
 import torch
-from torch import nn
+from torch import Tensor, nn
 
 from cdesearch.models.contextual.model import ContextualModel
 from trainer.recipe import Learning
@@ -57,9 +57,9 @@ def make_optimizer(groups: Groups, learning: Learning) -> torch.optim.Optimizer:
     )
 
 
-def clip_by_group(groups: Groups, limit: float) -> dict[str, float]:
-    """Scale the gradient of each group to a norm of at most `limit`; returns the norms before, by group."""
-    return {name: float(nn.utils.clip_grad_norm_(parameters, limit)) for name, parameters in groups.items()}
+def clip_by_group(groups: Groups, limit: float) -> dict[str, Tensor]:
+    """Scale the gradient of each group to a norm of at most `limit`; returns the norms () before, by group."""
+    return {name: nn.utils.clip_grad_norm_(parameters, limit) for name, parameters in groups.items()}
 
 
 def total_norm(norms: Mapping[str, float]) -> float:

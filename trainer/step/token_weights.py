@@ -6,7 +6,7 @@ import torch
 from torch import Tensor
 
 from cdesearch.context.features import corpus_features
-from trainer.data.training_batch import Batch, Tokens
+from trainer.data.training_batch import Batch, Tokens, sent
 from trainer.step.whitening_head import WhiteningHead
 
 
@@ -45,7 +45,7 @@ class TokenWeights:
         if not batch.is_contextual:
             return self.equal
         documents = batch.documents
-        counts = document_frequencies(documents, self._vocabulary).to(self._device, torch.float32)
+        counts = sent(document_frequencies(documents, self._vocabulary).float(), self._device)
         return lambda: head.token_weights(counts, len(documents), self._special)
 
     def equal(self) -> Tensor:

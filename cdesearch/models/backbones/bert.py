@@ -7,6 +7,7 @@ from torch import Tensor, nn
 from torch.nn import functional
 
 from cdesearch.models.backbones.attention import LayerContext, Mask, Projected, SelfAttention, attend, project
+from cdesearch.models.backbones.packed import Packing
 from cdesearch.models.backbones.rotary import Rotation
 from cdesearch.models.config import BackboneConfig
 
@@ -67,6 +68,13 @@ class Backbone(nn.Module):
         mask = None if attention_mask is None else additive_mask(attention_mask, rows.dtype)
         for block in self.blocks:
             rows = block(rows, mask)
+        return rows
+
+    def packed_states(self, packing: Packing) -> Tensor:
+        """(1, N, d) states of packed texts, without a context."""
+        rows = self.embed(packing.ids, packing.positions)
+        for block in self.blocks:
+            rows = block(rows, packing)
         return rows
 
 

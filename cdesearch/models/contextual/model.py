@@ -12,6 +12,7 @@ from torch import Tensor, nn
 from cdesearch.errors import ModelError
 from cdesearch.models.backbones.bert import Backbone, mean_pool
 from cdesearch.models.backbones.joint import ContextPrefix
+from cdesearch.models.backbones.packed import Packing, packed_mean
 from cdesearch.models.checkpoint_files import AGAIN, check_plain
 from cdesearch.models.config import ModelConfig
 from cdesearch.models.contextual.merge import MERGED_ROWS, merge_rows
@@ -44,6 +45,12 @@ class ContextualModel(nn.Module):
         """(B, T) ids and 0/1 mask to (B, d): the mean over the text's tokens, not normalised."""
         backbone = self.own_first_stage or self.second_stage.backbone
         return mean_pool(backbone(input_ids, attention_mask), attention_mask)
+
+    def packed_first_stage(self, packing: Packing) -> Tensor:
+        """(B, d) first-stage vectors of packed texts."""
+        backbone = self.own_first_stage or self.second_stage.backbone
+        states = backbone.packed_states(packing).float()
+        return packed_mean(states, torch.ones_like(states[0, :, 0]), packing)
 
     def context_states(self, input_ids: Tensor, attention_mask: Tensor, frequencies: Tensor) -> Tensor:
         """What a context is made of: first-stage vectors (B, d) of texts (B, T), or token states (B, *context_shape).

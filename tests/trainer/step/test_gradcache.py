@@ -326,8 +326,8 @@ def test_the_longest_micro_batches_are_not_repeated(micro_batch, kept):
     model, head = make_student()
     calls = []
     model.own_first_stage.register_forward_hook(lambda _m, given, _out: calls.append(("first", given[0].shape)))
-    model.second_stage.states = lambda ids, *rest, real=model.second_stage.states: (
-        calls.append(("second", ids.shape)) or real(ids, *rest)
+    model.second_stage.states = lambda ids, *rest, real=model.second_stage.states, **more: (
+        calls.append(("second", ids.shape)) or real(ids, *rest, **more)
     )
     cached(model, head, batch, micro_batch, kept_graphs=kept)
 
