@@ -31,6 +31,9 @@ TIDY_EVERY = 4  # micro-batches; each leaves freed blocks of its own length
 LossFn = Callable[[Tensor, Tensor, Tensor], LossOutput]  # pooled queries, documents and context to the loss
 
 
+Network = Callable[[Tokens, Tensor], Tensor]  # texts, and their rows in the batch, to one result a text
+
+
 @dataclass(frozen=True, slots=True)
 class _Piece:
     """A micro-batch and the random state before its forward pass."""
@@ -71,18 +74,26 @@ class GradCache:
         leaf = vectors.requires_grad_()
         prepared = self._prepare_context(leaf, batch.is_null)
 
-        def second_stage(tokens: Tokens) -> Tensor:
-            return self._pooled(tokens, token_weights(), prepared)
+        siblings = self._siblings(batch)
+        # Queries have no siblings, so they read nothing where documents read theirs.
+        of_corpus = prepared if siblings is None else _PreparedContext(vectors, prepared.is_null)
 
-        queries, queries_seen = self._run(batch.queries, second_stage, keep=False)  # (b)
-        documents, documents_seen = self._run(batch.documents, second_stage, keep=True)
+        def embed_query(tokens: Tokens, _: Tensor) -> Tensor:
+            return self._pooled(tokens, token_weights(), of_corpus)
+
+        def embed_document(tokens: Tokens, rows: Tensor) -> Tensor:
+            return self._pooled(tokens, token_weights(), prepared, None if siblings is None else siblings[rows])
+
+        queries, queries_seen = self._run(batch.queries, embed_query, keep=False)  # (b)
+        documents, documents_seen = self._run(batch.documents, embed_document, keep=True)
         queries, documents = queries.requires_grad_(), documents.requires_grad_()
         output = loss_fn(queries, documents, documents[batch.context])  # (c)
         (output.loss / world()).backward()
         self._tidy()
-        for whole, pieces in ((documents, documents_seen), (queries, queries_seen)):  # (d)
+        repeated = (documents, documents_seen, embed_document), (queries, queries_seen, embed_query)
+        for whole, pieces, network in repeated:  # (d)
             assert whole.grad is not None
-            self._replay(pieces, whole.grad.mul_(world()), second_stage)
+            self._replay(pieces, whole.grad.mul_(world()), network)
         prepared.backward()
         if leaf.grad is not None and not self._freeze_first_stage:  # (e)
             self._replay(context_seen, total(leaf.grad), embed_context)
@@ -98,12 +109,19 @@ class GradCache:
                 parameter.grad = torch.zeros_like(parameter) if parameter.grad is None else parameter.grad
                 total(parameter.grad)
 
-    def _first_stage(self, batch: Batch, network: Callable[[Tokens], Tensor]) -> tuple[Tensor, list[_Piece]]:
+    def _siblings(self, batch: Batch) -> Tensor | None:
+        """(D, D) which documents of the batch read which, where the model reads siblings."""
+        if not self._model.second_stage.reads_siblings or not batch.is_contextual or not self._reads_context:
+            return None
+        return batch.sibling_mask.to(self._device)
+
+    def _first_stage(self, batch: Batch, network: Network) -> tuple[Tensor, list[_Piece]]:
         """What the second stage reads of the context (J, *context_shape), without gradient; zeros if nothing reads it.
 
         Most models read first-stage vectors (J, d). Statistics (1, F) of them get no gradient, as in the whitening.
         """
-        context, shape = batch.context_texts, self._model.config.context_shape
+        context = batch.documents if self._model.second_stage.reads_siblings else batch.context_texts
+        shape = self._model.config.context_shape
         if not batch.is_contextual or not self._reads_context:
             return torch.zeros(len(context), *shape, device=self._device), []
         if self._model.second_stage.film is not None:
@@ -117,8 +135,10 @@ class GradCache:
         if self._model.second_stage.joint or not self._reads_context:
             return _PreparedContext(vectors, is_null)
         stage = self._model.second_stage
-        if stage.film is not None and bool(is_null.all()):
+        if (stage.film is not None or stage.reads_siblings) and bool(is_null.all()):
             return _PreparedContext(vectors, is_null)
+        if stage.reads_siblings:  # a document reads all of its siblings, so no slot is null
+            is_null = torch.zeros(len(vectors), dtype=torch.bool, device=self._device)
         with _same_random_state(self._device), self._cast():
             if stage.film is not None:
                 return _PreparedContext(vectors, is_null, norms=stage.folded_norms(vectors))
@@ -126,7 +146,7 @@ class GradCache:
         return _PreparedContext(vectors, is_null, (keys, values))
 
     def _run(
-        self, texts: Tokens, network: Callable[[Tokens], Tensor], *, keep: bool, shape: tuple[int, ...] | None = None
+        self, texts: Tokens, network: Network, *, keep: bool, shape: tuple[int, ...] | None = None
     ) -> tuple[Tensor, list[_Piece]]:
         """The results of all processes without gradient; with `keep`, the graph of the longest piece is kept.
 
@@ -146,21 +166,22 @@ class GradCache:
                 if kept is not None and now is not None:
                     kept.copy_(now)
             with torch.set_grad_enabled(keep and number == 0):
-                made = network(piece.tokens)
+                made = network(piece.tokens, piece.indices + mine.start)
             vectors[piece.indices] = made.detach()
             if made.requires_grad:
                 pieces[number] = replace(piece, graph=made)
             self._tidy(number)
         return gather(vectors), pieces
 
-    def _replay(self, pieces: Sequence[_Piece], gradient: Tensor, network: Callable[[Tokens], Tensor]) -> None:
+    def _replay(self, pieces: Sequence[_Piece], gradient: Tensor, network: Network) -> None:
         """Run backward through every piece, from the gradient (n, ...) at the results of all processes."""
-        mine = gradient[rows_of_process(len(gradient))]
+        rows = rows_of_process(len(gradient))
+        mine = gradient[rows]
         for number, piece in enumerate(pieces):
             made = piece.graph
             if made is None:
                 with _replayed(piece.state, self._device):
-                    made = network(piece.tokens)
+                    made = network(piece.tokens, piece.indices + rows.start)
             made.backward(mine[piece.indices])
             self._tidy(number)
 
@@ -169,31 +190,34 @@ class GradCache:
         if self._device.type == "cpu" and number % TIDY_EVERY == 0:
             release_freed_memory()
 
-    def _context_network(self, batch: Batch) -> Callable[[Tokens], Tensor]:
+    def _context_network(self, batch: Batch) -> Network:
         """Computes what the second stage reads of texts of the context, (B, *context_shape)."""
         frequencies = torch.empty(0)
         if self._model.second_stage.reads_tokens and batch.is_contextual:
             frequencies = context_frequencies(batch, self._model.config.backbone.vocabulary).to(self._device)
 
-        def embed(tokens: Tokens) -> Tensor:
+        def embed(tokens: Tokens, _: Tensor) -> Tensor:
             with self._cast():
                 return self._model.context_states(tokens.ids, tokens.mask, frequencies).float()
 
         return embed
 
-    def _pooled(self, tokens: Tokens, weights: Tensor, prepared: "_PreparedContext") -> Tensor:
-        """(B, d) vectors before whitening."""
+    def _pooled(
+        self, tokens: Tokens, weights: Tensor, prepared: "_PreparedContext", siblings: Tensor | None = None
+    ) -> Tensor:
+        """(B, d) vectors before whitening; `siblings` (B, D) marks the documents that each text reads."""
         stage = self._model.second_stage
+        bias = None if siblings is None else stage.sibling_bias(siblings)
         if self._packs:
             packing = pack_texts(tokens.ids, tokens.mask)
             with self._cast():
-                states = stage.packed_states(packing, prepared.keys, prepared.values, prepared.norms)
+                states = stage.packed_states(packing, prepared.keys, prepared.values, bias, prepared.norms)
             return packed_mean(states.float(), weights[packing.ids[0]], packing)
         with self._cast():
             if stage.joint:
                 states = stage.joint_states(tokens.ids, tokens.mask, prepared.vectors, prepared.is_null)
             else:
-                states = stage.states(tokens.ids, tokens.mask, prepared.keys, prepared.values, norms=prepared.norms)
+                states = stage.states(tokens.ids, tokens.mask, prepared.keys, prepared.values, bias, prepared.norms)
         return mean_pool(states.float(), weights[tokens.ids] * tokens.mask)
 
     def _cast(self) -> torch.autocast | nullcontext[None]:
@@ -216,8 +240,9 @@ class _PreparedContext:
         self.is_null = is_null
         self._made = [part for part in (*(cached or ()), norms) if part is not None]
         self._leaves = [part.detach().requires_grad_() for part in self._made]
-        self.keys, self.values = self._leaves[:2] if cached is not None else (None, None)
-        self.norms = self._leaves[-1] if norms is not None else None
+        self.keys: Tensor | None = self._leaves[0] if cached is not None else None
+        self.values: Tensor | None = self._leaves[1] if cached is not None else None
+        self.norms: Tensor | None = self._leaves[-1] if norms is not None else None
 
     def backward(self) -> None:
         """Run backward through the context pass, from the gradients that the leaves collected."""
