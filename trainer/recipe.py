@@ -42,8 +42,8 @@ class ModelChoice:
     context_attention: Literal["cached", "one_softmax", "joint"] = "cached"
     context_sink: bool = True  # cached: a slot of value zero, by which a text can read nothing in the context
     # What the second stage reads of the context: first-stage vectors of its texts, states of their rarest tokens, or
-    # statistics that scale and shift every layer.
-    context_source: Literal["pooled", "tokens", "statistics"] = "pooled"
+    # statistics that scale and shift every layer. With `siblings` the chunks of a document read each other instead.
+    context_source: Literal["pooled", "tokens", "siblings", "statistics"] = "pooled"
     first_stage: Literal["own", "shared"] = "own"
     freeze_first_stage: bool = False
     freeze_tokens: bool = True  # the token embeddings: the start has seen far more pairs than a run has
@@ -161,6 +161,11 @@ def check_recipe(values: dict[str, Any], file: Path) -> Recipe:
         raise InputError(
             f"{file}: model.context_source = {model.context_source} needs cached attention and a shared first stage.",
             "Set model.first_stage to shared, and leave model.context_attention out.",
+        )
+    if model.context_source == "siblings" and not (recipe.batches.by_document and model.context_sink):
+        raise InputError(
+            f"{file}: model.context_source = siblings needs whole documents in a batch, and a sink.",
+            "Set batches.by_document to true, and leave model.context_sink out.",
         )
     if _filter_masks_every_error(recipe):
         raise InputError(

@@ -7,6 +7,7 @@ The result has the vectors of the biencoder, whitened by the statistics of a cor
 
 import argparse
 import json
+from dataclasses import replace
 from pathlib import Path
 from typing import Literal
 
@@ -32,7 +33,7 @@ def start_model(
     first_stage: Literal["own", "shared"] = "shared",
     context_attention: Literal["cached", "one_softmax", "joint"] = "cached",
     context_sink: bool = False,
-    context_source: Literal["pooled", "tokens", "statistics"] = "pooled",
+    context_source: Literal["pooled", "tokens", "siblings", "statistics"] = "pooled",
     n_layers: int | None = None,
 ) -> ContextualModel:
     """The start model from a BERT sentence-transformers folder; raises ModelError. With `n_layers`, its first ones.
@@ -51,6 +52,8 @@ def start_model(
         max_tokens=shapes.n_positions,
         span_tokens=_span_tokens(source),
     )
+    if context_source == "siblings":
+        config = replace(config, document_weight=0.0)  # attention to the siblings takes the place of their mean
     model = ContextualModel(config)
     stage = model.second_stage
     stage.backbone.load_state_dict(backbone.state_dict())

@@ -36,4 +36,5 @@ def _rarity(counts: NDArray[np.int64]) -> NDArray[np.float64]:
     n_texts = occurring[0]  # special tokens occur in every text
     idf = np.log1p((n_texts - occurring + 0.5) / (occurring + 0.5)) / np.log1p(2 * n_texts + 1)
     passed = np.cumsum(occurring) / occurring.sum()
-    return idf[np.minimum(np.searchsorted(passed, QUANTILES), len(idf) - 1)]
+    quantiles: NDArray[np.float64] = idf[np.minimum(np.searchsorted(passed, QUANTILES), len(idf) - 1)]
+    return quantiles

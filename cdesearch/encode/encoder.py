@@ -23,7 +23,7 @@ from cdesearch.context.features import corpus_features
 from cdesearch.context.token_weights import TokenFrequencies, idf_weights
 from cdesearch.context.vectors import Floats
 from cdesearch.context.whitening import Whitening, soft_whitening
-from cdesearch.encode.length_batches import Integers, Limits, make_batches
+from cdesearch.encode.length_batches import Integers, Limits, TextBatch, make_batches
 from cdesearch.encode.runtime import Runtime
 from cdesearch.errors import ModelError
 from cdesearch.models.checkpoint_files import AGAIN
@@ -33,6 +33,7 @@ Role = Literal["query", "document"]
 Output = TypeVar("Output")
 Advance = Callable[[int], None]
 
+MAX_SIBLINGS = 128  # chunks of a document that the others read
 MIN_TEXT_TOKENS = 4  # that a prefix must leave: two special tokens and some text
 
 
@@ -165,6 +166,30 @@ class Encoder:
             vectors[indices] = batch
         return vectors
 
+    def encode_documents(
+        self,
+        texts: Sequence[str],
+        documents: Sequence[Sequence[int]],
+        frequencies: TokenFrequencies,
+        context: EncodingContext,
+    ) -> Floats:
+        """(n, d) second-stage vectors of chunks, each of which reads the other chunks of its document.
+
+        Only for models whose context source is siblings. `documents` holds the indices of each document's chunks in
+        `texts`. In a document of more than MAX_SIBLINGS chunks, so many of them at equal distances are read.
+        """
+        prefix, vectors = self.config.document_prefix, np.empty((len(texts), self.dimension), np.float32)
+        states = self.context_states(texts, frequencies)
+        for chunks in documents:
+            rows = np.array(chunks)
+            read = rows[:: -(-len(rows) // MAX_SIBLINGS)]
+            for batch in self._batches([texts[row] for row in rows], prefix):
+                own = rows[batch.indices]
+                allowed = own[:, None] != read
+                _, found = self._runtime.second_stage_among(batch.ids, batch.mask, context, states[read], allowed)
+                vectors[own] = self._checked(found, len(own))
+        return vectors
+
     def stream(
         self, texts: Sequence[str], role: Role, context: EncodingContext | None
     ) -> Iterator[tuple[Integers, Floats]]:
@@ -190,10 +215,7 @@ class Encoder:
         self, texts: Sequence[str], prefix: str, network: Callable[[Integers, Integers], Output], prefix_rows: int = 0
     ) -> Iterator[tuple[Integers, Output]]:
         """Text indices and output of every batch, in order; the runtime's `workers` compute batches in parallel."""
-        runtime = self._runtime
-        limits = Limits(self.max_tokens, self.config.span_tokens, runtime.tokens_per_batch, runtime.pads, prefix_rows)
-        n_opening = 1 + len(self.tokenizer.encode(prefix, add_special_tokens=False).ids)
-        batches = make_batches(self._ids([prefix + text for text in texts]), n_opening, limits)
+        runtime, batches = self._runtime, self._batches(texts, prefix, prefix_rows)
         if runtime.workers == 1 or len(batches) == 1:
             for batch in batches:
                 yield batch.indices, network(batch.ids, batch.mask)
@@ -206,6 +228,12 @@ class Encoder:
                 yield indices, output.result()
         finally:
             pool.shutdown(cancel_futures=True)
+
+    def _batches(self, texts: Sequence[str], prefix: str, prefix_rows: int = 0) -> list[TextBatch]:
+        runtime = self._runtime
+        limits = Limits(self.max_tokens, self.config.span_tokens, runtime.tokens_per_batch, runtime.pads, prefix_rows)
+        n_opening = 1 + len(self.tokenizer.encode(prefix, add_special_tokens=False).ids)
+        return make_batches(self._ids([prefix + text for text in texts]), n_opening, limits)
 
     def _ids(self, texts: list[str]) -> list[list[int]]:
         """Token ids of every text; raises ModelError for an id outside the model's vocabulary."""

@@ -38,3 +38,11 @@ class Runtime(Protocol):
 
     def second_stage(self, input_ids: Integers, mask: Integers, context: EncodingContext) -> tuple[Floats, Floats]:
         """(B, d) pooled, before the statistics head, and (B, d) final unit vectors."""
+
+    def second_stage_among(
+        self, input_ids: Integers, mask: Integers, context: EncodingContext, states: Floats, allowed: NDArray[np.bool_]
+    ) -> tuple[Floats, Floats]:
+        """The same of texts that read those of n texts that `allowed` (B, n) marks.
+
+        `states` (n, L, r, d) are what `context_states` returns for the n texts.
+        """

@@ -80,9 +80,10 @@ class ModelConfig:
     context_norm_eps: float | None = None  # eps of the layer norm over the context rows; None: the backbone's
     # What the second stage reads of the context: `pooled` are first-stage vectors of its texts, at the input of the
     # network; `tokens` are states of their rarest tokens at the input of each layer. With `statistics` nothing is
-    # attended to: statistics of the first-stage vectors scale and shift the output of each layer.
-    context_source: Literal["pooled", "tokens", "statistics"] = "pooled"
-    context_tokens: int = 4  # tokens: of each text
+    # attended to: statistics of the first-stage vectors scale and shift the output of each layer. With `siblings` each
+    # chunk of a document attends to the tokens of its document's other chunks, and a query to nothing.
+    context_source: Literal["pooled", "tokens", "siblings", "statistics"] = "pooled"
+    context_tokens: int = 4  # tokens, siblings: of each text
     first_stage: Literal["own", "shared"] = "own"  # shared: the second stage's backbone without context
     context_size: int = 512
     document_weight: float = 0.6  # length of the document offset in the vectors of chunks; 0: no document context
@@ -96,13 +97,13 @@ class ModelConfig:
     @property
     def null_slots(self) -> int:
         """How many slots the null context has: as many as any context where their number changes the vectors."""
-        if self.context_source == "statistics":
+        if self.context_source in ("statistics", "siblings"):
             return 1
         return self.context_size if self.context_attention == "joint" or self.context_sink else 1
 
     @property
     def context_shape(self) -> tuple[int, ...]:
-        """The shape of one row of a context: (d,), or for a context of tokens (L, r, d) with L gated layers.
+        """The shape of one row of a context: (d,), or where tokens are read (L, r, d) with L gated layers.
 
         r is `context_tokens`. A context of statistics is one row.
         """
@@ -159,6 +160,8 @@ class ModelConfig:
                 " shared first stage.",
                 AGAIN,
             )
+        if self.context_source == "siblings" and not self.context_sink:
+            raise ModelError(f"{file} has no context_sink, which the context source siblings needs.", AGAIN)
 
 
 def _is_default(config: ModelConfig, field: Field[Any]) -> bool:

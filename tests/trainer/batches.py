@@ -20,6 +20,7 @@ VARIANTS = {
     "one_softmax": replace(TINY, context_attention="one_softmax"),
     "log_gates": replace(TINY, context_attention="one_softmax", log_gates=True),
     "tokens": replace(TINY, context_source="tokens", context_tokens=2, context_sink=True, first_stage="shared"),
+    "siblings": replace(TINY, context_source="siblings", context_tokens=2, context_sink=True, first_stage="shared"),
     "statistics": replace(TINY, context_source="statistics", first_stage="shared"),
     "joint": replace(TINY, context_attention="joint"),
 }  # every way to read a context
@@ -39,6 +40,7 @@ def make_batch(n=12, n_null=1):
         context=torch.arange(n - 2),
         is_null=is_null,
         excluded=excluded,
+        siblings=torch.arange(n) // 3,
     )
 
 

@@ -480,7 +480,7 @@ def test_two_processes_train_like_one(recipe_file, tmp_path):
     assert (tmp_path / "two" / "checkpoint" / "onnx" / "second_stage.onnx").exists()
 
 
-def test_chunks_of_one_document_train_side_by_side(recipe_file, tmp_path):
+def write_books(tmp_path):
     random = np.random.default_rng(0)
     books = []
     for number in range(24):
@@ -490,8 +490,12 @@ def test_chunks_of_one_document_train_side_by_side(recipe_file, tmp_path):
         ]
         books.append({"doc_id": f"book {number}", "title": "", "chunks": chunks, "questions": questions})
     (tmp_path / "books.jsonl").write_text("\n".join(map(json.dumps, books)))
+    return tmp_path / "books.jsonl"
+
+
+def test_chunks_of_one_document_train_side_by_side(recipe_file, tmp_path):
     changes = {
-        "data.pairs": f'["{tmp_path}/books.jsonl"]',
+        "data.pairs": f'["{write_books(tmp_path)}"]',
         "batches.size": "20",
         "batches.by_document": "true",
         "learning.steps": "3",
@@ -505,6 +509,37 @@ def test_chunks_of_one_document_train_side_by_side(recipe_file, tmp_path):
     train(recipe, Silent())
     log = read_log(recipe.run.out)
     assert sum("loss" in row for row in log) == 3 and sum("held_out" in row for row in log) == 2
+
+
+def test_documents_learn_to_read_their_siblings(recipe_file, tmp_path):
+    changes = {
+        "data.pairs": f'["{write_books(tmp_path)}"]',
+        "model.start": str(biencoder_folder(tmp_path / "bert")),
+        "model.first_stage": "shared",
+        "model.context_source": "siblings",
+        "batches.size": "20",
+        "batches.by_document": "true",
+        "learning.steps": "8",
+        "run.out": str(tmp_path / "out"),
+    }
+    recipe = load_recipe(recipe_file, changes)
+    folder = train(recipe, Silent())
+    model = load_checkpoint(folder)
+    assert model.config.document_weight == 0 and all(
+        gate.tanh().abs().max() > 0.01 for gate in model.second_stage.gates
+    )
+    losses = [row["held_out"] for row in read_log(recipe.run.out) if "held_out" in row][-1]
+    assert len(set(losses.values())) == 3
+    encoder = load_encoder(folder)
+    texts = ["the cat", "the moon and water", "the stone", "the bread"]
+    frequencies = encoder.count_tokens(texts)
+    context = encoder.make_context(texts, texts, texts, frequencies, 0)
+    alone = encoder.encode(texts, "document", context)
+    vectors = encoder.encode_documents(texts, [[0, 1, 2], [3]], frequencies, context)
+    np.testing.assert_allclose(vectors[3], alone[3], atol=1e-6)
+    assert np.abs(vectors[:3] - alone[:3]).max() > 1e-5
+    with pytest.raises(InputError, match="siblings needs whole documents in a batch"):
+        load_recipe(recipe_file, {**changes, "batches.by_document": "false"})
 
 
 @pytest.mark.parametrize("training", [True, False])

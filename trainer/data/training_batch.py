@@ -75,6 +75,14 @@ class Batch:
         """The J texts that the second stage attends to."""
         return self.documents.take(self.context) if self.context_tokens is None else self.context_tokens
 
+    @property
+    def sibling_mask(self) -> Tensor:
+        """(D, D) which documents are other chunks of the same long document."""
+        if self.siblings is None:
+            return torch.zeros(len(self.documents), len(self.documents), dtype=torch.bool)
+        same = self.siblings[:, None] == self.siblings
+        return same & ~torch.eye(len(same), dtype=torch.bool)
+
     def with_own_context(self) -> "Batch":
         """The same batch with its documents as the context, without null slots."""
         return replace(self, context_tokens=None, is_null=torch.zeros(len(self.context), dtype=torch.bool))

@@ -37,12 +37,33 @@ def held_out_losses(
                 queries, documents = (
                     embed(model, texts, prepared, table, micro_batch) for texts in (batch.queries, batch.documents)
                 )
+                if source is not None and frequencies is not None and model.second_stage.reads_siblings:
+                    documents = _among_siblings(model, batch.documents, source, frequencies, table, micro_batch)
                 sample = documents[batch.context] if name in ("true", "batch") else None
                 if name == "random":
                     other = following.documents.take(following.context)
                     sample = embed(model, other, prepared, table, micro_batch)
                 losses.setdefault(name, []).append(loss.of(batch, queries, documents, sample).loss.item())
     return {name: sum(values) / len(values) for name, values in losses.items()}
+
+
+def _among_siblings(
+    model: ContextualModel, documents: Tokens, source: Batch, frequencies: Tensor, weights: Tensor, micro_batch: int
+) -> Tensor:
+    """(D, d) pooled vectors of documents; each reads the siblings of the document at its place in `source`."""
+    device = weights.device
+    states = torch.cat(
+        [
+            model.context_states(part.ids, part.mask, frequencies.to(device))
+            for part in _parts(source.documents, micro_batch, device)
+        ]
+    )
+    mask, vectors = source.sibling_mask.to(device), []
+    places = torch.arange(len(documents), device=device) % len(mask)
+    for part, rows in zip(_parts(documents, micro_batch, device), places.split(micro_batch), strict=True):
+        prepared = model.among_siblings(states, mask[rows])
+        vectors.append(model.pooled(part.ids, part.mask, weights[part.ids] * part.mask, prepared))
+    return torch.cat(vectors)
 
 
 def embed_context(
@@ -53,7 +74,7 @@ def embed_context(
     `frequencies` (V,) are the document frequencies of tokens in the corpus of the texts. Where every gate is zero, the
     texts are not embedded, for nothing reads them.
     """
-    if context is None or frequencies is None or not model.reads_context:
+    if context is None or frequencies is None or not model.reads_context or model.second_stage.reads_siblings:
         vectors = torch.zeros(model.config.null_slots, *model.config.context_shape, device=device)
     else:
         counts, parts = frequencies.to(device), _parts(context, micro_batch, device)

@@ -29,9 +29,10 @@ from trainer.step.whitening_head import WhiteningHead
 
 TIDY_EVERY = 4  # micro-batches; each leaves freed blocks of its own length
 
-Text = Tokens | Packing  # of a micro-batch, on the device
-
 LossFn = Callable[[Tensor, Tensor, Tensor], LossOutput]  # pooled queries, documents and context to the loss
+
+Text = Tokens | Packing  # of a micro-batch, on the device
+Network = Callable[[Text, Tensor], Tensor]  # texts, and their rows in the batch, to one result a text
 
 
 @dataclass(frozen=True, slots=True)
@@ -83,18 +84,27 @@ class GradCache:
         leaf = vectors.requires_grad_()
         prepared = self._prepare_context(leaf, batch.is_null)
 
-        def second_stage(text: Text) -> Tensor:
-            return self._pooled(text, weights, prepared)
+        siblings = self._siblings(batch)
+        # Queries have no siblings, so they read nothing where documents read theirs.
+        of_corpus = prepared if siblings is None else _PreparedContext(vectors, prepared.is_null)
 
-        queries, queries_seen = self._run(batch.queries, second_stage, self._kept_graphs, packs=self._packs)  # (b)
-        documents, documents_seen = self._run(batch.documents, second_stage, self._kept_graphs, packs=self._packs)
+        def embed_query(text: Text, _: Tensor) -> Tensor:
+            return self._pooled(text, weights, of_corpus)
+
+        def embed_document(text: Text, rows: Tensor) -> Tensor:
+            return self._pooled(text, weights, prepared, None if siblings is None else siblings[rows])
+
+        n_kept, packs = self._kept_graphs, self._packs
+        queries, queries_seen = self._run(batch.queries, embed_query, n_kept, packs=packs)  # (b)
+        documents, documents_seen = self._run(batch.documents, embed_document, n_kept, packs=packs)
         queries, documents = queries.requires_grad_(), documents.requires_grad_()
         output = loss_fn(queries, documents, documents[sent(batch.context, self._device)])  # (c)
         (output.loss / world()).backward()
         self._tidy()
-        for whole, pieces in ((documents, documents_seen), (queries, queries_seen)):  # (d)
+        repeated = (documents, documents_seen, embed_document), (queries, queries_seen, embed_query)
+        for whole, pieces, network in repeated:  # (d)
             assert whole.grad is not None
-            self._replay(pieces, whole.grad.mul_(world()), second_stage)
+            self._replay(pieces, whole.grad.mul_(world()), network)
         if weights.grad is not None:
             made_weights.backward(weights.grad)
         prepared.backward()
@@ -112,12 +122,19 @@ class GradCache:
                 parameter.grad = torch.zeros_like(parameter) if parameter.grad is None else parameter.grad
                 total(parameter.grad)
 
-    def _first_stage(self, batch: Batch, network: Callable[[Text], Tensor]) -> tuple[Tensor, list[_Piece]]:
+    def _siblings(self, batch: Batch) -> Tensor | None:
+        """(D, D) which documents of the batch read which, where the model reads siblings."""
+        if not self._model.second_stage.reads_siblings or not batch.is_contextual or not self._reads_context:
+            return None
+        return sent(batch.sibling_mask, self._device)
+
+    def _first_stage(self, batch: Batch, network: Network) -> tuple[Tensor, list[_Piece]]:
         """What the second stage reads of the context (J, *context_shape), without gradient; zeros if nothing reads it.
 
         Most models read first-stage vectors (J, d). Statistics (1, F) of them get no gradient, as in the whitening.
         """
-        context, shape = batch.context_texts, self._model.config.context_shape
+        context = batch.documents if self._model.second_stage.reads_siblings else batch.context_texts
+        shape = self._model.config.context_shape
         if not batch.is_contextual or not self._reads_context:
             return torch.zeros(len(context), *shape, device=self._device), []
         n_kept = 0 if self._freeze_first_stage else self._kept_graphs
@@ -125,16 +142,19 @@ class GradCache:
         if self._model.second_stage.film is not None:
             vectors, _ = self._run(context, network, 0, packs=packs)
             frequencies = context_frequencies(batch, self._model.config.backbone.vocabulary)
-            return features_of(vectors[~batch.is_null.to(self._device)], frequencies), []
+            return features_of(vectors[sent((~batch.is_null).nonzero()[:, 0], self._device)], frequencies), []
         return self._run(context, network, n_kept, packs=packs, shape=shape)
 
     def _prepare_context(self, vectors: Tensor, is_null: Tensor) -> "_PreparedContext":
+        all_null = bool(is_null.all())  # asked on the host
         is_null = sent(is_null, self._device)
         if self._model.second_stage.joint or not self._reads_context:
             return _PreparedContext(vectors, is_null)
         stage = self._model.second_stage
-        if stage.film is not None and bool(is_null.all()):
+        if (stage.film is not None or stage.reads_siblings) and all_null:
             return _PreparedContext(vectors, is_null)
+        if stage.reads_siblings:  # a document reads all of its siblings, so no slot is null
+            is_null = torch.zeros(len(vectors), dtype=torch.bool, device=self._device)
         with _same_random_state(self._device), self._cast():
             if stage.film is not None:
                 return _PreparedContext(vectors, is_null, norms=stage.folded_norms(vectors))
@@ -142,13 +162,7 @@ class GradCache:
         return _PreparedContext(vectors, is_null, (keys, values))
 
     def _run(
-        self,
-        texts: Tokens,
-        network: Callable[[Text], Tensor],
-        n_kept: int,
-        *,
-        packs: bool,
-        shape: tuple[int, ...] | None = None,
+        self, texts: Tokens, network: Network, n_kept: int, *, packs: bool, shape: tuple[int, ...] | None = None
     ) -> tuple[Tensor, list[_Piece]]:
         """The results of all processes without gradient; the graphs of the `n_kept` longest pieces are kept.
 
@@ -168,21 +182,22 @@ class GradCache:
                 if kept is not None and now is not None:
                     kept.copy_(now)
             with torch.set_grad_enabled(number < n_kept):
-                made = network(piece.text)
+                made = network(piece.text, piece.indices + mine.start)
             vectors[piece.indices] = made.detach()
             if made.requires_grad:
                 pieces[number] = replace(piece, graph=made)
             self._tidy(number)
         return gather(vectors), pieces
 
-    def _replay(self, pieces: Sequence[_Piece], gradient: Tensor, network: Callable[[Text], Tensor]) -> None:
+    def _replay(self, pieces: Sequence[_Piece], gradient: Tensor, network: Network) -> None:
         """Run backward through every piece, from the gradient (n, ...) at the results of all processes."""
-        mine = gradient[rows_of_process(len(gradient))]
+        rows = rows_of_process(len(gradient))
+        mine = gradient[rows]
         for number, piece in enumerate(pieces):
             made = piece.graph
             if made is None:
                 with _replayed(piece.state, self._device):
-                    made = network(piece.text)
+                    made = network(piece.text, piece.indices + rows.start)
             made.backward(mine[piece.indices])
             self._tidy(number)
 
@@ -191,13 +206,13 @@ class GradCache:
         if self._device.type == "cpu" and number % TIDY_EVERY == 0:
             release_freed_memory()
 
-    def _context_network(self, batch: Batch) -> Callable[[Text], Tensor]:
+    def _context_network(self, batch: Batch) -> Network:
         """Computes what the second stage reads of texts of the context, (B, *context_shape)."""
         frequencies = torch.empty(0)
         if self._model.second_stage.reads_tokens and batch.is_contextual:
             frequencies = context_frequencies(batch, self._model.config.backbone.vocabulary).to(self._device)
 
-        def embed(text: Text) -> Tensor:
+        def embed(text: Text, _: Tensor) -> Tensor:
             with self._cast():
                 if isinstance(text, Packing):
                     return self._model.packed_first_stage(text).float()
@@ -205,18 +220,21 @@ class GradCache:
 
         return embed
 
-    def _pooled(self, text: Text, weights: Tensor, prepared: "_PreparedContext") -> Tensor:
-        """(B, d) vectors before whitening."""
+    def _pooled(
+        self, text: Text, weights: Tensor, prepared: "_PreparedContext", siblings: Tensor | None = None
+    ) -> Tensor:
+        """(B, d) vectors before whitening; `siblings` (B, D) marks the documents that each text reads."""
         stage = self._model.second_stage
+        bias = None if siblings is None else stage.sibling_bias(siblings)
         if isinstance(text, Packing):
             with self._cast():
-                states = stage.packed_states(text, prepared.keys, prepared.values, prepared.norms)
+                states = stage.packed_states(text, prepared.keys, prepared.values, bias, prepared.norms)
             return packed_mean(states.float(), weights[text.ids[0]], text)
         with self._cast():
             if stage.joint:
                 states = stage.joint_states(text.ids, text.mask, prepared.vectors, prepared.is_null)
             else:
-                states = stage.states(text.ids, text.mask, prepared.keys, prepared.values, norms=prepared.norms)
+                states = stage.states(text.ids, text.mask, prepared.keys, prepared.values, bias, prepared.norms)
         return mean_pool(states.float(), weights[text.ids] * text.mask)
 
     def _send(self, tokens: Tokens, *, packs: bool) -> Text:
@@ -245,8 +263,9 @@ class _PreparedContext:
         self.is_null = is_null
         self._made = [part for part in (*(cached or ()), norms) if part is not None]
         self._leaves = [part.detach().requires_grad_() for part in self._made]
-        self.keys, self.values = self._leaves[:2] if cached is not None else (None, None)
-        self.norms = self._leaves[-1] if norms is not None else None
+        self.keys: Tensor | None = self._leaves[0] if cached is not None else None
+        self.values: Tensor | None = self._leaves[1] if cached is not None else None
+        self.norms: Tensor | None = self._leaves[-1] if norms is not None else None
 
     def backward(self) -> None:
         """Run backward through the context pass, from the gradients that the leaves collected."""

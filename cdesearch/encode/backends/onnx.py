@@ -58,6 +58,10 @@ class OnnxRuntime:
         """Raises ModelError: exports hold no token states."""
         raise ModelError(f"{self._folder} is an ONNX export, which computes no token states.", TORCH_ALONE)
 
+    def second_stage_among(self, *_: Any) -> tuple[Floats, Floats]:
+        """Raises ModelError: exports read no token states."""
+        raise ModelError(f"{self._folder} is an ONNX export, which reads no token states.", TORCH_ALONE)
+
     def cache(self, vectors: Floats, is_null: NDArray[np.bool_]) -> tuple[Floats, Floats] | None:
         """Keys and values (L, J, d) of a context; None if every gate is zero."""
         if self._cache is None:

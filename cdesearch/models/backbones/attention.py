@@ -104,16 +104,21 @@ class ContextAttention(nn.Module):
     def forward(self, queries: Tensor, keys: Tensor, values: Tensor, bias: Tensor | None = None) -> Tensor:
         """(B, T, d) from queries (B, T, d) and the context's keys and values (J, d), times tanh of the gate.
 
-        `bias` (n_heads, 1, J) is added to the scores.
+        `bias` (n_heads, 1, J) is added to the scores. One of (B, 1, 1, J) lets each text read other rows.
         """
         if self.sink is not None:
             keys = torch.cat([keys, self.sink.to(keys.dtype)[None]])
             values = torch.cat([values, torch.zeros_like(values[:1])])
             bias = None if bias is None else functional.pad(bias, (0, 1))
-        # All texts see the same context, so they stand in one long row: nothing is copied for each of them.
-        row = queries.reshape(1, -1, queries.shape[-1])
-        mask = None if bias is None else bias[None].to(queries.dtype)
-        mixed = attend(row, keys[None], values[None], self.n_heads, mask).reshape(queries.shape)
+        mask = None if bias is None else bias.to(queries.dtype)
+        if mask is not None and mask.ndim == 4:
+            n_texts = len(queries)
+            mixed = attend(queries, keys.expand(n_texts, -1, -1), values.expand(n_texts, -1, -1), self.n_heads, mask)
+        else:
+            # All texts see the same context, so they stand in one long row: nothing is copied for each of them.
+            row = queries.reshape(1, -1, queries.shape[-1])
+            mask = None if mask is None else mask[None]
+            mixed = attend(row, keys[None], values[None], self.n_heads, mask).reshape(queries.shape)
         heads: Tensor = mixed.unflatten(-1, (self.n_heads, -1))
         return (heads * torch.tanh(self.gate)[:, None]).flatten(2)
 

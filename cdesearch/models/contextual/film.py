@@ -18,8 +18,13 @@ class CorpusFilm(nn.Module):
         self._shape = (n_layers, 2, dimension)
         self.inner = nn.Linear(n_features, HIDDEN)
         self.outer = nn.Linear(HIDDEN, n_layers * 2 * dimension)
-        nn.init.zeros_(self.outer.weight)
-        nn.init.zeros_(self.outer.bias)
+        for parameter in self.gates:
+            nn.init.zeros_(parameter)
+
+    @property
+    def gates(self) -> list[nn.Parameter]:
+        """The parameters that are all zero where a corpus changes nothing."""
+        return list(self.outer.parameters())
 
     def forward(self, features: Tensor) -> Tensor:
         """(n_layers, 2, d) scale and shift: the output y of a layer becomes y * (1 + scale) + shift."""

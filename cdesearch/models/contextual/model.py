@@ -19,7 +19,7 @@ from cdesearch.models.contextual.merge import MERGED_ROWS, merge_rows
 from cdesearch.models.contextual.second_stage import SecondStage, statistics_head
 
 Cached = tuple[Tensor, Tensor]  # keys and values (L, J, d) of a context in the L layers with cross-attention to it
-Merged = tuple[Tensor, Tensor, Tensor]  # the same with a bias of the scores, as `merge_rows` makes them
+Merged = tuple[Tensor, Tensor, Tensor]  # the same with a bias of the scores: of `merge_rows`, or of `sibling_bias`
 
 
 @dataclass(frozen=True, slots=True)
@@ -74,7 +74,7 @@ class ContextualModel(nn.Module):
     def cache(self, vectors: Tensor, is_null: Tensor) -> Cached | None:
         """Keys and values of a context (J, *context_shape); None if the model is joint or nothing reads the context."""
         stage = self.second_stage
-        if stage.joint or stage.film is not None or not stage.reads_context:
+        if stage.joint or stage.reads_siblings or stage.film is not None or not stage.reads_context:
             return None
         return stage.cache(vectors, is_null)
 
@@ -91,6 +91,17 @@ class ContextualModel(nn.Module):
         if cached is not None and self.second_stage.reads_tokens and cached[0].shape[1] > MERGED_ROWS:
             return merge_rows(*cached, self.config.backbone.n_heads, MERGED_ROWS)
         return cached
+
+    def among_siblings(self, states: Tensor, allowed: Tensor) -> PreparedContext:
+        """What `pooled` takes for texts that read those of n texts that `allowed` (B, n) marks.
+
+        `states` (n, L, r, d) are what `context_states` returns for the n texts.
+        """
+        stage = self.second_stage
+        if not stage.reads_context:
+            return None
+        is_null = torch.zeros(len(states), dtype=torch.bool, device=states.device)
+        return *stage.cache(states, is_null), stage.sibling_bias(allowed)
 
     def pooled(self, input_ids: Tensor, attention_mask: Tensor, weights: Tensor, context: PreparedContext) -> Tensor:
         """(B, d) before the statistics head, of texts (B, T); `weights` (B, T) of their tokens, zero on padding."""

@@ -32,11 +32,12 @@ class SecondStage(nn.Module):
         self.joint = config.context_attention == "joint"
         self.backbone = Backbone(config.backbone)
         self.null = nn.Parameter(torch.zeros(d))
-        self.reads_tokens = config.context_source == "tokens"
+        self.reads_tokens = config.context_source in ("tokens", "siblings")
+        self.reads_siblings = config.context_source == "siblings"
         self._context_tokens = config.context_tokens
         self.film: CorpusFilm | None = None
         if config.context_source == "statistics":
-            self.film = CorpusFilm(*config.context_shape, config.backbone.n_layers, d)
+            self.film = CorpusFilm(config.context_shape[0], config.backbone.n_layers, d)
         if config.context_source == "pooled":
             self.context_projection = nn.Linear(d, d)
             eps = config.backbone.norm_eps if config.context_norm_eps is None else config.context_norm_eps
@@ -66,7 +67,7 @@ class SecondStage(nn.Module):
         They are the gates (n_heads,) of every layer with cross-attention, before tanh; or the last layer of `film`.
         """
         if self.film is not None:
-            return [self.film.outer.weight, self.film.outer.bias]
+            return self.film.gates
         return [cross.gate for cross in self.cross_attention]
 
     @property
@@ -99,6 +100,14 @@ class SecondStage(nn.Module):
         From token states (J, L, r, d) they are (L, J * r, d).
         """
         return self._cache_tokens(context, is_null) if self.reads_tokens else self._cache_vectors(context, is_null)
+
+    def sibling_bias(self, allowed: Tensor) -> Tensor:
+        """The bias that lets each text read the tokens of those of n texts that `allowed` (B, n) marks.
+
+        It is (L, B, 1, 1, n * r), for the keys and values (L, n * r, d) of the texts.
+        """
+        bias = additive_mask(allowed.repeat_interleave(self._context_tokens, dim=1), torch.float32)
+        return bias.expand(len(self.doors), *bias.shape)
 
     def folded_norms(self, features: Tensor) -> Tensor:
         """(n_layers, 2, d) weight and bias of each layer's norm in a corpus with these statistics (1, F)."""
@@ -138,7 +147,8 @@ class SecondStage(nn.Module):
     ) -> Tensor:
         """(B, T, d) text states with cached keys and values (L, J, d) of a context; None: as the plain biencoder.
 
-        Without a mask no text is padded. `bias` (L, n_heads, 1, J) is added to the scores of the context.
+        Without a mask no text is padded. `bias` (L, n_heads, 1, J) is added to the scores of the context; that of
+        `sibling_bias` says what each text reads.
         `norms` (n_layers, 2, d) are those of `folded_norms`.
         """
         rows = self.backbone.embed(input_ids)
@@ -146,11 +156,21 @@ class SecondStage(nn.Module):
         return self._through(rows, mask, _by_layer(keys, values, bias), norms)
 
     def packed_states(
-        self, packing: Packing, keys: Tensor | None, values: Tensor | None, norms: Tensor | None = None
+        self,
+        packing: Packing,
+        keys: Tensor | None,
+        values: Tensor | None,
+        bias: Tensor | None = None,
+        norms: Tensor | None = None,
     ) -> Tensor:
-        """(1, N, d) states of packed texts with cached keys and values (L, J, d) of a context, or `norms`."""
+        """(1, N, d) states of packed texts with cached keys and values (L, J, d) of a context, or `norms`.
+
+        `bias` (L, B, 1, 1, J) is that of `sibling_bias` for the texts.
+        """
         rows = self.backbone.embed(packing.ids, packing.positions)
-        return self._through(rows, packing, _by_layer(keys, values), norms)
+        if bias is not None:
+            bias = bias[:, packing.text].transpose(1, 3)
+        return self._through(rows, packing, _by_layer(keys, values, bias), norms)
 
     def _through(self, rows: Tensor, mask: Mask, cached: Iterator[CachedRows], norms: Tensor | None) -> Tensor:
         for number, (block, cross) in enumerate(self.layers):

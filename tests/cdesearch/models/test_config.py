@@ -26,6 +26,7 @@ def test_the_default_model_keeps_its_configuration_and_with_it_its_fingerprint(t
         {"context_attention": "one_softmax", "log_gates": True},
         {"context_source": "tokens", "context_tokens": 3, "first_stage": "shared"},
         {"context_source": "statistics", "first_stage": "shared"},
+        {"context_source": "siblings", "context_sink": True, "first_stage": "shared"},
         {},
     ],
 )
@@ -66,6 +67,12 @@ def test_the_context_norm_has_the_eps_of_the_configuration():
 def test_a_context_of_tokens_needs_cached_attention_and_a_shared_first_stage(tmp_path, changes):
     replace(TINY, context_source="tokens", **changes).save(tmp_path)
     with pytest.raises(ModelError, match="context source tokens, which needs cached context attention and a shared"):
+        ModelConfig.load(tmp_path)
+
+
+def test_a_context_of_siblings_needs_a_sink(tmp_path):
+    replace(TINY, context_source="siblings", first_stage="shared").save(tmp_path)
+    with pytest.raises(ModelError, match="has no context_sink, which the context source siblings needs"):
         ModelConfig.load(tmp_path)
 
 

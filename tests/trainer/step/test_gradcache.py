@@ -30,29 +30,37 @@ def full_graph(model, head, batch, micro_batch, precision=torch.float32):
     def embed(tokens, network):
         parts = tokens.micro_batches(slice(0, len(tokens)), micro_batch)
         order = torch.cat([indices for indices, _ in parts])
-        return torch.cat([network(part) for _, part in parts])[order.argsort()]
+        return torch.cat([network(part, rows) for rows, part in parts])[order.argsort()]
 
     stage, make_weights = model.second_stage, weights_of(head, batch)
-    context = batch.documents.take(batch.context) if batch.context_tokens is None else batch.context_tokens
+    context, is_null = batch.context_texts, batch.is_null
+    if stage.reads_siblings:
+        context, is_null = batch.documents, torch.zeros(len(batch.documents), dtype=torch.bool)
     with torch.autocast("cpu", precision, enabled=half):
         frequencies = context_frequencies(batch, TINY.backbone.vocabulary)
-        vectors = embed(context, lambda part: model.context_states(part.ids, part.mask, frequencies).float())
+        vectors = embed(context, lambda part, _: model.context_states(part.ids, part.mask, frequencies).float())
         prepared, norms = None, None
         if stage.film is not None:
             norms = stage.folded_norms(features_of(vectors[~batch.is_null], frequencies))
         elif not stage.joint:
-            prepared = stage.cache(vectors, batch.is_null)
+            prepared = stage.cache(vectors, is_null)
     weights = make_weights()
 
-    def second_stage(part):
+    def second_stage(part, bias=None, prepared=prepared):
         with torch.autocast("cpu", precision, enabled=half):
             if stage.joint:
                 states = stage.joint_states(part.ids, part.mask, vectors, batch.is_null)
             else:
-                states = stage.states(part.ids, part.mask, *(prepared or (None, None)), norms=norms)
+                states = stage.states(part.ids, part.mask, *(prepared or (None, None)), bias, norms)
         return mean_pool(states.float(), weights[part.ids] * part.mask)
 
-    pooled = [embed(tokens, second_stage) for tokens in (batch.queries, batch.documents)]
+    def query(part, _):
+        return second_stage(part, prepared=None) if stage.reads_siblings else second_stage(part)
+
+    def document(part, rows):
+        return second_stage(part, stage.sibling_bias(batch.sibling_mask[rows]) if stage.reads_siblings else None)
+
+    pooled = [embed(batch.queries, query), embed(batch.documents, document)]
     output = loss_fn_of(head, batch)(pooled[0], pooled[1], pooled[1][batch.context])
     output.loss.backward()
     return output.loss.item(), gradients(model, head)
@@ -164,7 +172,7 @@ def in_two_processes(variant, dropout, tmp_path):
     return [torch.load(tmp_path / f"out.{rank}") for rank in range(2)]
 
 
-@pytest.mark.parametrize("variant", ["cached", "sink", "tokens", "joint"])
+@pytest.mark.parametrize("variant", ["cached", "sink", "tokens", "siblings", "joint"])
 def test_two_processes_find_the_gradient_of_one(variant, tmp_path):
     model, head = make_student(VARIANTS[variant])
     batch, cache = make_batch(), GradCache(model, head, 4)
@@ -208,7 +216,8 @@ def test_both_stages_and_the_context_pass_run_in_the_given_precision(attention, 
 
 
 @pytest.mark.parametrize(
-    ("variant", "first_stage"), [shape for shape in SHAPES if shape[0] in ("cached", "sink", "tokens", "statistics")]
+    ("variant", "first_stage"),
+    [shape for shape in SHAPES if shape[0] in ("cached", "sink", "tokens", "siblings", "statistics")],
 )
 def test_packed_texts_give_the_gradient_of_padded_ones(variant, first_stage, monkeypatch):
     """Without a kernel for it, packed attention runs text by text, on any machine."""
