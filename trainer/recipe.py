@@ -65,6 +65,7 @@ class Batches:
     hard_negatives: int = 0
     clustered: bool = True  # false: batches are drawn from a domain at random
     cluster_size: int = 128
+    processes: Literal["share", "own"] = "share"  # of torchrun: all share one batch, or each has its own
     order: Literal["random", "tour"] = "tour"
     by_document: bool = False  # chunks of one document share a batch, and have document context as in an index
     components: int | None = None  # dimensions that an SVD leaves before clustering

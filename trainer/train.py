@@ -22,7 +22,7 @@ from cdesearch.models.contextual.model import ContextualModel, load_checkpoint
 from cdesearch.progress import Display, Silent
 from trainer.data.material import Material, prepare_material
 from trainer.data.training_batch import Batch, tokenize
-from trainer.execution.distributed import first_goes_ahead, highest, is_first, joined
+from trainer.execution.distributed import first_goes_ahead, highest, is_first, joined, rank, world
 from trainer.execution.evaluation_mode import evaluation_mode
 from trainer.export import export
 from trainer.missing import missing_libraries
@@ -179,9 +179,13 @@ class _Run:
             freeze_first_stage=recipe.model.freeze_first_stage,
             precision=precision,
             kept_graphs=learning.kept_graphs,
+            own_batches=recipe.batches.processes == "own",
         )
         steps = learning.steps
-        self.n_steps = learning.epochs * material.stream.steps_per_epoch if steps is None else steps
+        # Which of every so many batches this process takes.
+        self._share = (rank(), world()) if recipe.batches.processes == "own" else (0, 1)
+        of_epoch = material.stream.steps_per_epoch // self._share[1]
+        self.n_steps = learning.epochs * of_epoch if steps is None else steps
         self._unread: list[StepFigures] = []
         self._started = time.monotonic()  # of the first step in _unread
         self._read_every = FIGURES_EVERY if device.type == "cuda" else 1
@@ -196,7 +200,7 @@ class _Run:
         advance = self._display.stage("Training", self.n_steps)
         advance(progress.step)
         saved = time.monotonic()
-        upcoming = self._material.stream.upcoming(progress.step, self.n_steps)
+        upcoming = self._material.stream.upcoming(progress.step, self.n_steps, self._share)
         with StopSignals(next(self._model.parameters()).device) as signals, closing(upcoming) as batches:
             try:
                 for batch in batches:

@@ -53,12 +53,15 @@ class BatchStream:
                 f"No domain has the {recipe.batches.size} pairs of a batch.", "Lower batches.size or add pairs."
             )
 
-    def upcoming(self, first: int, last: int) -> Generator[Batch]:
+    def upcoming(self, first: int, last: int, share: tuple[int, int] = (0, 1)) -> Generator[Batch]:
         """The batches of steps `first` to `last` - 1, made ahead while earlier steps run.
 
-        `run.workers` processes make them, or a thread. The batches are the same.
+        With the `share` (r, n) each step has n batches, and these are those with the number r of n. `run.workers`
+        processes make them, or a thread. The batches are the same.
         """
-        return upcoming(self.batch, range(first, last), self._recipe.run.workers)
+        number, n_batches = share
+        numbers = range(first * n_batches + number, last * n_batches + number, n_batches)
+        return upcoming(self.batch, numbers, self._recipe.run.workers)
 
     def batch(self, step: int) -> Batch:
         """The batch of `step`, counted from 0 over all epochs."""

@@ -20,7 +20,7 @@ from cdesearch.models.backbones.bert import mean_pool
 from cdesearch.models.backbones.packed import Packing, has_kernel, pack_texts, packed_mean
 from cdesearch.models.contextual.model import ContextualModel
 from trainer.data.training_batch import Batch, Tokens, sent
-from trainer.execution.distributed import gather, rows_of_process, same_seed, total, world
+from trainer.execution.distributed import alone, gather, rows_of_process, same_seed, total, world
 from trainer.step.cast_once import cast_once
 from trainer.step.loss import LossOutput
 from trainer.step.memory import release_freed_memory
@@ -57,14 +57,19 @@ class GradCache:
         freeze_first_stage: bool = False,
         precision: torch.dtype = torch.float32,
         kept_graphs: int = 1,
+        own_batches: bool = False,
     ) -> None:
-        """`kept_graphs` micro-batches of context, documents and queries each are not computed a second time."""
+        """`kept_graphs` micro-batches of context, documents and queries each are not computed a second time.
+
+        With `own_batches` each process has a batch of its own, whose documents are negatives of its queries alone.
+        """
         self._model = model
         self._head = head
         self._micro_batch = micro_batch
         self._freeze_first_stage = freeze_first_stage
         self._precision = precision
         self._kept_graphs = kept_graphs
+        self._own_batches = own_batches
         self._device = next(model.parameters()).device
         stage = model.second_stage
         self._reads_context = stage.joint or not stage.gates_are_zero or any(gate.requires_grad for gate in stage.gates)
@@ -73,8 +78,11 @@ class GradCache:
 
     def step(self, batch: Batch, token_weights: Callable[[], Tensor], loss_fn: LossFn) -> LossOutput:
         """Add the batch's gradient to `.grad`; returns the loss. `token_weights` computes (V,) from the head."""
-        with cast_once(self._model, self._precision):
-            return self._step(batch, token_weights, loss_fn)
+        with cast_once(self._model, self._precision), alone() if self._own_batches else nullcontext():
+            output = self._step(batch, token_weights, loss_fn)
+        if self._own_batches and world() > 1:
+            return LossOutput(*(total(figure.detach() / world()) for figure in (output.loss, output.accuracy)))
+        return output
 
     def _step(self, batch: Batch, token_weights: Callable[[], Tensor], loss_fn: LossFn) -> LossOutput:
         made_weights = token_weights()
@@ -113,14 +121,14 @@ class GradCache:
         return output
 
     def sum_gradients(self) -> None:
-        """Sum the gradients of all processes, so that each has that of the whole batch.
+        """Sum the gradients of all processes, so that each has that of the whole batch, or the mean of all batches.
 
         Parameters that the batch did not use have gradient zero, with one process and with several.
         """
         for parameter in [*self._model.parameters(), *self._head.parameters()]:
             if parameter.requires_grad:
                 parameter.grad = torch.zeros_like(parameter) if parameter.grad is None else parameter.grad
-                total(parameter.grad)
+                total(parameter.grad.div_(world()) if self._own_batches else parameter.grad)
 
     def _siblings(self, batch: Batch) -> Tensor | None:
         """(D, D) which documents of the batch read which, where the model reads siblings."""

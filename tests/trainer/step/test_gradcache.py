@@ -145,7 +145,7 @@ def test_a_frozen_first_stage_gets_no_gradient():
     assert not any(name.startswith("0.own_first_stage") for name in found)
 
 
-def in_two_processes(variant, dropout, tmp_path):
+def in_two_processes(variant, dropout, tmp_path, *own):
     """Loss, gradients and values of the cached context that each of two processes finds for one batch."""
     paths = [
         TESTS,
@@ -163,6 +163,7 @@ def in_two_processes(variant, dropout, tmp_path):
                 variant,
                 str(dropout),
                 tmp_path / "out",
+                *own,
             ],
             env=environment,
         )
@@ -180,6 +181,19 @@ def test_two_processes_find_the_gradient_of_one(variant, tmp_path):
     cache.sum_gradients()
     for found in in_two_processes(variant, 0.0, tmp_path):
         assert_same((loss, gradients(model, head)), (found["loss"], found["gradients"]))
+
+
+@pytest.mark.parametrize("variant", ["sink", "joint"])
+def test_two_processes_with_batches_of_their_own_find_the_mean_of_both(variant, tmp_path):
+    alone = []
+    for n in (12, 9):
+        model, head = make_student(VARIANTS[variant])
+        alone.append(cached(model, head, make_batch(n=n), 4))
+    loss = sum(loss for loss, _ in alone) / 2
+    expected = {name: (gradient + alone[1][1][name]) / 2 for name, gradient in alone[0][1].items()}
+    for found in in_two_processes(variant, 0.0, tmp_path, "own"):
+        gradients_of_all = {name: gradient for name, gradient in found["gradients"].items() if name in expected}
+        assert_same((loss, expected), (found["loss"], gradients_of_all))
 
 
 def test_with_dropout_two_processes_see_the_same_context(tmp_path):
