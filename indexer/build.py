@@ -8,8 +8,9 @@ from contextlib import nullcontext
 from dataclasses import dataclass
 from pathlib import Path
 
+from cdesearch.encode.encoder import Encoder
 from cdesearch.encode.load import check_model, load_encoder
-from cdesearch.errors import IndexNotFoundError, InputError, SourceError
+from cdesearch.errors import IndexNotFoundError, InputError, ModelError, SourceError
 from cdesearch.progress import Progress
 from cdesearch.store.folder import CURRENT, absolute, check_nothing_lost
 from cdesearch.store.index import Index
@@ -72,11 +73,22 @@ def _update(
         plan = _plan(settings, None if new_context else base, progress)
         with Pool(worker_count(plan.to_read)) as pool:  # its processes start while the model loads
             encoder = load_encoder(settings.model, options.device)
+            _check_context_source(encoder)
             if base is not None:
                 base.check_encoder(encoder)
             if plan.is_empty and not new_context:
                 return plan, None
             return plan, BuildJob(folder, base, new_context, settings, plan, encoder, started, progress).run(pool)
+
+
+def _check_context_source(encoder: Encoder) -> None:
+    """Raise ModelError for a model whose context an index cannot hold."""
+    source = encoder.config.context_source
+    if source != "pooled":
+        raise ModelError(
+            f"An index cannot hold the context of this model, whose source is {source}.",
+            "Index with a model whose context is pooled, such as the default one.",
+        )
 
 
 def _report(folder: Path, plan: Plan, embedded: int | None, started: float, note: str | None) -> Report:

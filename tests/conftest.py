@@ -52,6 +52,8 @@ def make_model(config: ModelConfig = TINY, *, gate: float = 0.5, seed: int = 0) 
             if parameter.ndim > 1:
                 parameter.mul_(1.5).add_(torch.randn_like(parameter) * 0.05)
         torch.nn.init.normal_(model.second_stage.null)
+        if model.second_stage.film is not None and gate == 0:
+            model.second_stage.film.outer.weight.zero_()
         for cross_attention in model.second_stage.cross_attention:
             if config.log_gates and gate:
                 cross_attention.set_weight(gate)

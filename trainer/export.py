@@ -64,7 +64,8 @@ def export(
     precision: Precision = "fp32",
     dtype: torch.dtype = torch.float32,
 ) -> None:
-    """Write the whole checkpoint folder. Joint models have no ONNX graphs: they run on torch.
+    """Write the whole checkpoint folder. Models of joint attention, and those whose context is not of pooled vectors,
+    have no ONNX graphs: they run on torch.
 
     If onnx is not installed, no graphs are written.
 
@@ -76,7 +77,7 @@ def export(
     save_checkpoint(model, folder, dtype)
     if tokenizer.resolve() != (folder / "tokenizer.json").resolve():
         shutil.copyfile(tokenizer, folder / "tokenizer.json")
-    if model.second_stage.joint or find_spec("onnx") is None:
+    if model.second_stage.joint or model.config.context_source != "pooled" or find_spec("onnx") is None:
         return
     (folder / "onnx").mkdir(exist_ok=True)
     _export_second_stage(model, folder / "onnx" / "second_stage.onnx", precision)

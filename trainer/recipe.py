@@ -44,6 +44,9 @@ class ModelChoice:
     statistics: bool = True  # false: no whitening and equal token weights; the context acts through attention alone
     context_attention: Literal["cached", "one_softmax", "joint"] = "cached"
     context_sink: bool = True  # in cached attention: a slot of value zero, with which a text can ignore the context
+    # What the second stage reads of the context: first-stage vectors of its texts, states of their rarest tokens, or
+    # statistics that scale and shift every layer. With `siblings` the chunks of a document read each other instead.
+    context_source: Literal["pooled", "tokens", "siblings", "statistics"] = "pooled"
     first_stage: Literal["own", "shared"] = "own"
     freeze_first_stage: bool = False
     freeze_tokens: bool = True  # whether token embeddings stay as they are: the start was trained on far more pairs
@@ -65,6 +68,7 @@ class Batches:
     hard_negatives: int = 0
     clustered: bool = True  # false: batches are drawn from a domain at random
     cluster_size: int = 128
+    processes: Literal["share", "own"] = "share"  # of torchrun: all share one batch, or each has its own
     order: Literal["random", "tour"] = "tour"
     by_document: bool = False  # chunks of one document share a batch, and have document context as in an index
     components: int | None = None  # dimensions after an SVD before clustering; None: no SVD
@@ -93,6 +97,8 @@ class Learning:
     teacher_temperature: float = 0.05
     precision: Literal["fp32", "bf16"] = "fp32"
     micro_batch: int = 64
+    # Micro-batches of context, documents and queries each that stay in memory instead of being computed twice.
+    kept_graphs: int = 1
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -103,8 +109,9 @@ class RunSettings:
     seed: int = 0
     work: Path | None = None  # prepared data, which runs of the same pairs can share; None: out/data
     surrogate: Path | None = None  # any model that `cdesearch index --model` takes; None: the start
+    workers: int | None = None  # processes that make batches; None: up to 8 on a GPU, a thread on a CPU
     checkpoint_minutes: float = 5.0
-    small_state: bool = False  # true: store state and best weights in fp16, which halves their size and rounds them
+    small_state: bool = False  # true: store moments of the optimizer and best weights in 16 bits, which rounds them
     watch_every: int = 100  # steps between the held-out losses with true, random and null context
     patience: int | None = None  # stop after so many held-out losses in a row without a new lowest one; None: never
     evaluate: list[Path] = field(default_factory=list)  # BEIR folders
@@ -161,6 +168,17 @@ def check_recipe(values: dict[str, Any], file: Path) -> Recipe:
         # An unknown key is reported first: it is often the reason why another one is missing.
         worst = min(error.problems, key=lambda found: found.known is None)
         raise InputError(f"{file}: {_explained(worst)}.", "See trainer/recipe.py for every key.") from None
+    model = recipe.model
+    if model.context_source != "pooled" and (model.context_attention, model.first_stage) != ("cached", "shared"):
+        raise InputError(
+            f"{file}: model.context_source = {model.context_source} needs cached attention and a shared first stage.",
+            "Set model.first_stage to shared, and leave model.context_attention out.",
+        )
+    if model.context_source == "siblings" and not (recipe.batches.by_document and model.context_sink):
+        raise InputError(
+            f"{file}: model.context_source = siblings needs whole documents in a batch, and a sink.",
+            "Set batches.by_document to true, and leave model.context_sink out.",
+        )
     if _filter_masks_every_error(recipe):
         raise InputError(
             f"{file}: with the dense filter, eps {recipe.batches.eps:g} and the start as surrogate, every document that"

@@ -7,6 +7,7 @@ Its vectors are those of the biencoder, whitened by the statistics of a corpus. 
 
 import argparse
 import json
+from dataclasses import replace
 from pathlib import Path
 from typing import Literal
 
@@ -32,6 +33,7 @@ def start_model(
     first_stage: Literal["own", "shared"] = "shared",
     context_attention: Literal["cached", "one_softmax", "joint"] = "cached",
     context_sink: bool = False,
+    context_source: Literal["pooled", "tokens", "siblings", "statistics"] = "pooled",
     n_layers: int | None = None,
 ) -> ContextualModel:
     """The start model from a BERT sentence-transformers folder; raises ModelError. It has the first `n_layers`.
@@ -44,11 +46,14 @@ def start_model(
         first_stage=first_stage,
         context_attention=context_attention,
         context_sink=context_sink,
+        context_source=context_source,
         log_gates=context_attention == "one_softmax",
         context_norm_eps=CONTEXT_NORM_EPS,
         max_tokens=shapes.n_positions,
         span_tokens=_span_tokens(source),
     )
+    if context_source == "siblings":
+        config = replace(config, document_weight=0.0)  # attention to the siblings takes the place of their mean
     model = ContextualModel(config)
     stage = model.second_stage
     stage.backbone.load_state_dict(backbone.state_dict())
@@ -58,11 +63,12 @@ def start_model(
     with torch.no_grad():
         # The cross-attention starts with the text's own key and value projections, so that gates get a gradient.
         for block, cross_attention in stage.layers:
-            if cross_attention is not None:
+            if cross_attention is not None and cross_attention.key_value is not None:
                 cross_attention.key_value.weight.copy_(block.attention.qkv.weight[d:])
                 cross_attention.key_value.bias.copy_(block.attention.qkv.bias[d:])
-        stage.context_projection.weight.copy_(torch.eye(d))
-        stage.context_projection.bias.zero_()
+        if context_source == "pooled":
+            stage.context_projection.weight.copy_(torch.eye(d))
+            stage.context_projection.bias.zero_()
         stage.null.normal_(std=NULL_DEVIATION, generator=torch.Generator().manual_seed(0))
     return model.eval()
 

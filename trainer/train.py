@@ -4,6 +4,7 @@ import math
 import shutil
 import time
 from collections.abc import Callable
+from contextlib import closing
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
@@ -21,7 +22,7 @@ from cdesearch.models.contextual.model import ContextualModel, load_checkpoint
 from cdesearch.progress import Display, Silent
 from trainer.data.material import Material, prepare_material
 from trainer.data.training_batch import Batch, tokenize
-from trainer.execution.distributed import first_goes_ahead, highest, is_first, joined
+from trainer.execution.distributed import first_goes_ahead, highest, is_first, joined, rank, world
 from trainer.execution.evaluation_mode import evaluation_mode
 from trainer.export import export
 from trainer.missing import missing_libraries
@@ -36,11 +37,13 @@ from trainer.start import is_published, start_model
 from trainer.step.batch_loss import BatchLoss
 from trainer.step.gradcache import GradCache, LossFn
 from trainer.step.null_vector import start_null_vector
-from trainer.step.parameter_groups import clip_by_group, make_optimizer, parameter_groups, total_norm
+from trainer.step.parameter_groups import clip_by_group, make_optimizer, parameter_groups
+from trainer.step.step_figures import StepFigures
 from trainer.step.token_weights import TokenWeights
 from trainer.step.whitening_head import WhiteningHead
 
 FIRST_WEIGHT = 0.01  # the initial weight of a context in the softmax that it shares with the text
+FIGURES_EVERY = 10  # steps on a GPU; to read their figures, the host waits until the device has computed them
 NULL_TEXTS = 256  # the mean of their first-stage vectors is the initial null vector
 
 
@@ -57,6 +60,7 @@ def train(recipe: Recipe, display: Display, *, resume: bool = False, limit: Time
             display.note(line)
         out = recipe.run.out
         out.mkdir(parents=True, exist_ok=True)
+        torch.set_float32_matmul_precision("high")  # on a GPU, TF32 for what is not in bf16
         torch.manual_seed(recipe.run.seed)
         model = starting_model(recipe.model).to(device)
         if model.second_stage.joint:  # in training so many rows precede each text
@@ -84,6 +88,7 @@ def starting_model(choice: ModelChoice) -> ContextualModel:
             first_stage=choice.first_stage if reads_context else "shared",
             context_attention=choice.context_attention,
             context_sink=reads_context and choice.context_attention == "cached" and choice.context_sink,
+            context_source=choice.context_source if reads_context else "pooled",
             n_layers=choice.n_layers,
         )
     else:
@@ -131,6 +136,7 @@ def _check_shape(choice: ModelChoice, config: ModelConfig) -> None:
         "first_stage": config.first_stage,
         "n_layers": config.backbone.n_layers,
         "context_sink": config.context_sink,
+        "context_source": config.context_source,
     }
     for key, value in shape.items():
         if key in choice.set_keys and getattr(choice, key) not in (None, value):
@@ -179,9 +185,17 @@ class _Run:
             learning.micro_batch,
             freeze_first_stage=recipe.model.freeze_first_stage,
             precision=precision,
+            kept_graphs=learning.kept_graphs,
+            own_batches=recipe.batches.processes == "own",
         )
         steps = learning.steps
-        self.n_steps = learning.epochs * material.stream.steps_per_epoch if steps is None else steps
+        # Which of every so many batches this process takes.
+        self._share = (rank(), world()) if recipe.batches.processes == "own" else (0, 1)
+        of_epoch = material.stream.steps_per_epoch // self._share[1]
+        self.n_steps = learning.epochs * of_epoch if steps is None else steps
+        self._unread: list[StepFigures] = []
+        self._started = time.monotonic()  # of the first step in _unread
+        self._read_every = FIGURES_EVERY if device.type == "cuda" else 1
         self._watched = -1  # the step of the last held-out losses
         _check_length(recipe, self._progress, material, self.n_steps)
 
@@ -193,9 +207,10 @@ class _Run:
         advance = self._display.stage("Training", self.n_steps)
         advance(progress.step)
         saved = time.monotonic()
-        with StopSignals(next(self._model.parameters()).device) as signals:
+        upcoming = self._material.stream.upcoming(progress.step, self.n_steps, self._share)
+        with StopSignals(next(self._model.parameters()).device) as signals, closing(upcoming) as batches:
             try:
-                for batch in self._material.stream.upcoming(progress.step, self.n_steps):
+                for batch in batches:
                     if progress.step % recipe.run.watch_every == 0:
                         self._watch()
                         if self._has_stopped_improving():
@@ -274,28 +289,38 @@ class _Run:
         return replace(config, statistics=statistics, span_tokens=spans, query_prefix=query, document_prefix=document)
 
     def _step(self, batch: Batch) -> None:
-        started = time.monotonic()
+        if not self._unread:
+            self._started = time.monotonic()
         self._set_rates()
         self._optimizer.zero_grad(set_to_none=True)
         output = self._cache.step(batch, self._weights.of(batch, self._head), self._loss_fn(batch))
         self._cache.sum_gradients()
-        loss = output.loss.item()
-        if not math.isfinite(loss):
-            raise TrainingError(
-                f"The loss is {loss} at step {self._progress.step}.",
-                f"The last good checkpoint is in {self._recipe.run.out}; lower learning.rate and --resume.",
-            )
         norms = clip_by_group(self._groups, self._recipe.learning.clip)
         self._optimizer.step()
-        seconds = time.monotonic() - started
         self._progress.step += 1
-        self._progress.seconds += seconds
-        speed = len(batch.queries) / seconds
-        figures = {"loss": loss, "accuracy": output.accuracy.item(), "pairs_per_second": speed}
-        self._write_log({**figures, "norm": total_norm(norms), "norms": norms})
-        self._display.detail(
-            f"step {self._progress.step}  loss {loss:.3f}  accuracy {output.accuracy.item():.2f}  {speed:.0f} pairs/s"
-        )
+        self._unread.append(StepFigures(self._progress.step, len(batch.queries), output, norms))
+        if len(self._unread) >= self._read_every:
+            self._log_steps()
+
+    def _log_steps(self) -> None:
+        """Wait for the device and log the steps since the last time; raises TrainingError for a loss of nan."""
+        unread, self._unread = self._unread, []
+        figures = [of_step.read() for of_step in unread]
+        for of_step, read in zip(unread, figures, strict=True):
+            if not math.isfinite(read["loss"]):
+                raise TrainingError(
+                    f"The loss is {read['loss']} at step {of_step.step - 1}.",
+                    f"The last good checkpoint is in {self._recipe.run.out}; lower learning.rate and --resume.",
+                )
+        seconds = (time.monotonic() - self._started) / max(1, len(unread))
+        for of_step, read in zip(unread, figures, strict=True):
+            self._progress.seconds += seconds
+            speed = of_step.n_pairs / seconds
+            if self._log is not None:
+                self._log.write(of_step.step, self._progress.seconds, {**read, "pairs_per_second": speed})
+            self._display.detail(
+                f"step {of_step.step}  loss {read['loss']:.3f}  accuracy {read['accuracy']:.2f}  {speed:.0f} pairs/s"
+            )
 
     def _loss_fn(self, batch: Batch) -> LossFn:
         return lambda queries, documents, context: self._loss.of(
@@ -313,6 +338,7 @@ class _Run:
         if not self._material.held_out or not is_first() or self._watched == self._progress.step:
             return
         self._watched = self._progress.step
+        self._log_steps()
         loss = replace(self._loss, teacher_weight=0.0)
         micro_batch = self._recipe.learning.micro_batch
         losses = held_out_losses(self._model, loss, self._weights, self._material.held_out, micro_batch)
@@ -332,6 +358,7 @@ class _Run:
         return bool(highest(stopped, next(self._model.parameters()).device))  # only the first has the losses
 
     def _save(self) -> None:
+        self._log_steps()
         if is_first():
             save_state(self._recipe.run.out, self._recipe, self._progress, self._modules, self._optimizer)
 

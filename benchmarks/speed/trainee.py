@@ -14,6 +14,7 @@ from trainer.run.watch import embed, embed_context
 from trainer.schema import parse
 from trainer.step.batch_loss import BatchLoss
 from trainer.step.gradcache import GradCache, LossFn
+from trainer.step.token_weights import context_frequencies
 from trainer.step.whitening_head import WhiteningHead
 from trainer.train import starting_model
 
@@ -59,7 +60,8 @@ class Trainee:
         batch = self._own(batch)
         self._optimizer.zero_grad(set_to_none=True)
         context = batch.documents.take(batch.context) if batch.is_contextual else None
-        prepared = embed_context(self.model, context, len(batch.documents), self._weights.device)
+        frequencies = context_frequencies(batch, self.model.config.backbone.vocabulary)
+        prepared = embed_context(self.model, context, frequencies, len(batch.documents), self._weights.device)
         queries, documents = (
             embed(self.model, tokens, prepared, self._weights, len(tokens))
             for tokens in (batch.queries, batch.documents)

@@ -50,7 +50,7 @@ def vectors_in(
 ) -> tuple[Floats, Floats]:
     """Unit vectors of queries and documents, all embedded in `context`."""
     queries = embed_in(context, list(dataset.queries.values()), "query", encoder, work)
-    documents = embed_in(context, dataset.texts, "document", encoder, work)
+    documents = embed_documents(context, dataset, encoder, work)
     if document_weight:
         for rows in dataset.documents:
             documents[rows] = add_document_context(documents[rows], document_weight)
@@ -61,9 +61,9 @@ def corpus_context(encoder: Encoder, source: Dataset, seed: int, work: Path) -> 
     """A context with the whitening fitted to at most FITTED_TEXTS texts. Unlike in an index, sampling is uniform."""
     names, texts = _sample(source, encoder.context_size, seed)
     frequencies = encoder.count_tokens(source.texts)
-    sample = encoder.make_sample(names, names, encoder.context_vectors(texts), frequencies, seed)
+    sample = encoder.make_sample(names, names, encoder.context_states(texts, frequencies), frequencies, seed)
     measured = np.sort(np.random.default_rng(seed).permutation(len(source.texts))[:FITTED_TEXTS])
-    vectors = _embed_bare(sample, source.texts, "document", encoder, work)[measured]
+    vectors = _embed_bare_documents(sample, source, encoder, work)[measured]
     return encoder.fit(sample, [source.ids[row] for row in measured], vectors)
 
 
@@ -88,6 +88,22 @@ def embed_in(context: EncodingContext | None, texts: Sequence[str], role: Role, 
     if context is None:
         return kept(work, _model_key(encoder, role), texts, lambda new: encoder.encode(new, role, None))
     return context.whitening.apply(_embed_bare(context, texts, role, encoder, work))
+
+
+def embed_documents(context: EncodingContext | None, dataset: Dataset, encoder: Encoder, work: Path) -> Floats:
+    """(n, d) unit vectors of all texts of a data set; without a context no chunk reads its siblings."""
+    if context is None:
+        return embed_in(None, dataset.texts, "document", encoder, work)
+    return context.whitening.apply(_embed_bare_documents(context, dataset, encoder, work))
+
+
+def _embed_bare_documents(context: EncodingContext, dataset: Dataset, encoder: Encoder, work: Path) -> Floats:
+    """(n, d) before whitening; each chunk reads its siblings if the model does."""
+    if encoder.config.context_source != "siblings":
+        return _embed_bare(context, dataset.texts, "document", encoder, work)
+    bare = NullContext(context.inputs, Whitening.identity(encoder.dimension))
+    # They depend on the whole data set, so they are not stored text by text.
+    return encoder.encode_documents(dataset.texts, dataset.documents, encoder.count_tokens(dataset.texts), bare)
 
 
 def _embed_bare(context: EncodingContext, texts: Sequence[str], role: Role, encoder: Encoder, work: Path) -> Floats:

@@ -27,7 +27,8 @@ from cdesearch.errors import IndexDamagedError
 class NetworkInputs:
     """What the networks read of a context."""
 
-    vectors: Floats  # (J, d) first-stage vectors; zeros if every gate is zero, because nothing reads them
+    # (J, d) first-stage vectors, or (J, *context_shape); zeros if every gate is zero, because nothing reads them.
+    vectors: Floats
     is_null: NDArray[np.bool_]  # (J,) true for slots that hold the null vector instead
     keys: Floats | None  # (L, J, d) of the context rows in each gated layer; None if every gate is zero
     values: Floats | None  # (L, J, d); None together with the keys

@@ -19,13 +19,9 @@ def context_of_texts(encoder: Encoder, texts: Sequence[str], size: int, seed: in
     fitted_ids = choose_chunks(triples, FITTED_TEXTS, seed)
     one_in = -(-len(texts) // COUNTED_TEXTS)
     counted = [text for text, content in zip(texts, hashes, strict=True) if int(content[:8], 16) % one_in == 0]
-    sample = encoder.make_sample(
-        ids,
-        [hashes[int(chunk)] for chunk in ids],
-        encoder.context_vectors([texts[int(chunk)] for chunk in ids]),
-        encoder.count_tokens(counted),
-        seed,
-    )
+    frequencies = encoder.count_tokens(counted)
+    states = encoder.context_states([texts[int(chunk)] for chunk in ids], frequencies)
+    sample = encoder.make_sample(ids, [hashes[int(chunk)] for chunk in ids], states, frequencies, seed)
     pooled = encoder.encode([texts[int(chunk)] for chunk in fitted_ids], "document", sample)
     fitted = encoder.fit(sample, [hashes[int(chunk)] for chunk in fitted_ids], pooled)
     rows = {chunk: row for row, chunk in enumerate(fitted_ids)}  # contains `ids`, a smaller sample by the same seed

@@ -19,10 +19,11 @@ from cdesearch.context.context import (
     NullContext,
     SampledChunks,
 )
+from cdesearch.context.features import corpus_features
 from cdesearch.context.token_weights import TokenFrequencies, idf_weights
 from cdesearch.context.vectors import Floats
 from cdesearch.context.whitening import Whitening, soft_whitening
-from cdesearch.encode.length_batches import BatchLimits, Integers, make_batches
+from cdesearch.encode.length_batches import BatchLimits, Integers, TextBatch, make_batches
 from cdesearch.encode.runtime import Runtime
 from cdesearch.errors import ModelError
 from cdesearch.models.checkpoint_files import AGAIN
@@ -32,6 +33,7 @@ Role = Literal["query", "document"]
 Output = TypeVar("Output")
 Advance = Callable[[int], None]
 
+MAX_SIBLINGS = 128  # chunks of a document that the others read
 MIN_TEXT_TOKENS = 4  # a prefix must leave room for so many: two special tokens and some text
 
 
@@ -85,9 +87,24 @@ class Encoder:
             advance(len(indices))
         return vectors
 
-    def context_vectors(self, texts: Sequence[str]) -> Floats:
-        """(J, d) first-stage vectors for a context; zeros if every gate is zero, because nothing reads them."""
-        return self.first_stage(texts) if self.reads_context else np.zeros((len(texts), self.dimension), np.float32)
+    def context_states(self, texts: Sequence[str], frequencies: TokenFrequencies) -> Floats:
+        """What a context of texts is made of, (J, *context_shape); zeros if every gate is zero: nothing reads them.
+
+        For most models these are first-stage vectors (J, d). A context of statistics is one row.
+        """
+        states = np.zeros((len(texts), *self.config.context_shape), np.float32)
+        if not self.reads_context:
+            return states
+        if self.config.context_source == "pooled":
+            return self.first_stage(texts)
+        if self.config.context_source == "statistics":
+            return corpus_features(self.first_stage(texts), frequencies.counts)[None]
+        counts = frequencies.counts
+        for indices, batch in self._run(
+            texts, self.config.document_prefix, lambda ids, mask: self._runtime.context_states(ids, mask, counts)
+        ):
+            states[indices] = batch
+        return states
 
     def make_context(
         self,
@@ -98,7 +115,7 @@ class Encoder:
         seed: int,
     ) -> Context:
         """A context whose whitening is fitted only to the sampled texts (J)."""
-        sample = self.make_sample(chunk_ids, content_hashes, self.context_vectors(texts), frequencies, seed)
+        sample = self.make_sample(chunk_ids, content_hashes, self.context_states(texts, frequencies), frequencies, seed)
         pooled = self.encode(texts, "document", sample)
         fitted = self.fit(sample, content_hashes, pooled)
         return Context.of(fitted, fitted.whitening.apply(pooled))
@@ -111,7 +128,7 @@ class Encoder:
         frequencies: TokenFrequencies,
         seed: int,
     ) -> ContextSample:
-        """The context of sampled texts before it is fitted, from their first-stage `vectors` (J, d)."""
+        """The context of sampled texts before it is fitted, from what `context_states` returns for them."""
         is_null = np.zeros(len(vectors), bool)
         keys, values = self._runtime.cache(vectors, is_null) or (None, None)
         special = np.array(sorted(self.tokenizer.get_added_tokens_decoder()), np.int64)
@@ -153,6 +170,30 @@ class Encoder:
             vectors[indices] = batch
         return vectors
 
+    def encode_documents(
+        self,
+        texts: Sequence[str],
+        documents: Sequence[Sequence[int]],
+        frequencies: TokenFrequencies,
+        context: EncodingContext,
+    ) -> Floats:
+        """(n, d) second-stage vectors of chunks, each of which reads the other chunks of its document.
+
+        Only for models whose context source is siblings. `documents` holds the indices of each document's chunks in
+        `texts`. In a document of more than MAX_SIBLINGS chunks, so many of them at equal distances are read.
+        """
+        prefix, vectors = self.config.document_prefix, np.empty((len(texts), self.dimension), np.float32)
+        states = self.context_states(texts, frequencies)
+        for chunks in documents:
+            rows = np.array(chunks)
+            read = rows[:: -(-len(rows) // MAX_SIBLINGS)]
+            for batch in self._batches([texts[row] for row in rows], prefix):
+                own = rows[batch.indices]
+                allowed = own[:, None] != read
+                _, found = self._runtime.second_stage_among(batch.ids, batch.mask, context, states[read], allowed)
+                vectors[own] = self._checked(found, len(own))
+        return vectors
+
     def stream(
         self, texts: Sequence[str], role: Role, context: EncodingContext | None
     ) -> Iterator[tuple[Integers, Floats]]:
@@ -178,12 +219,7 @@ class Encoder:
         self, texts: Sequence[str], prefix: str, network: Callable[[Integers, Integers], Output], prefix_rows: int = 0
     ) -> Iterator[tuple[Integers, Output]]:
         """Text indices and output of every batch, in order; the runtime's `workers` compute batches in parallel."""
-        runtime = self._runtime
-        limits = BatchLimits(
-            self.max_tokens, self.config.span_tokens, runtime.tokens_per_batch, runtime.pads, prefix_rows
-        )
-        n_opening = 1 + len(self.tokenizer.encode(prefix, add_special_tokens=False).ids)
-        batches = make_batches(self._ids([prefix + text for text in texts]), n_opening, limits)
+        runtime, batches = self._runtime, self._batches(texts, prefix, prefix_rows)
         if runtime.workers == 1 or len(batches) == 1:
             for batch in batches:
                 yield batch.indices, network(batch.ids, batch.mask)
@@ -196,6 +232,14 @@ class Encoder:
                 yield indices, output.result()
         finally:
             pool.shutdown(cancel_futures=True)
+
+    def _batches(self, texts: Sequence[str], prefix: str, prefix_rows: int = 0) -> list[TextBatch]:
+        runtime = self._runtime
+        limits = BatchLimits(
+            self.max_tokens, self.config.span_tokens, runtime.tokens_per_batch, runtime.pads, prefix_rows
+        )
+        n_opening = 1 + len(self.tokenizer.encode(prefix, add_special_tokens=False).ids)
+        return make_batches(self._ids([prefix + text for text in texts]), n_opening, limits)
 
     def _ids(self, texts: list[str]) -> list[list[int]]:
         """Token ids of every text; raises ModelError for an id outside the model's vocabulary."""
@@ -230,7 +274,7 @@ class Encoder:
     def _null_context(self) -> NullContext:
         """The learned null vector in every slot, equal token weights, no whitening."""
         slots = self.config.null_slots
-        vectors, is_null = np.zeros((slots, self.dimension), np.float32), np.ones(slots, bool)
+        vectors, is_null = np.zeros((slots, *self.config.context_shape), np.float32), np.ones(slots, bool)
         keys, values = self._runtime.cache(vectors, is_null) or (None, None)
         weights = np.ones(self.config.backbone.vocabulary, np.float32)
         return NullContext(NetworkInputs(vectors, is_null, keys, values, weights), Whitening.identity(self.dimension))

@@ -30,8 +30,19 @@ class Runtime(Protocol):
     def first_stage(self, input_ids: Integers, mask: Integers) -> Floats:
         """(B, d) first-stage vectors, not normalised."""
 
+    def context_states(self, input_ids: Integers, mask: Integers, frequencies: NDArray[np.int64]) -> Floats:
+        """(B, *context_shape) what a context is made of; `frequencies` (V,) are document frequencies."""
+
     def cache(self, vectors: Floats, is_null: NDArray[np.bool_]) -> tuple[Floats, Floats] | None:
         """Keys and values (L, J, d) of a context; None if the model is joint or every gate is zero."""
 
     def second_stage(self, input_ids: Integers, mask: Integers, context: EncodingContext) -> tuple[Floats, Floats]:
         """(B, d) pooled, before the statistics head, and (B, d) final unit vectors."""
+
+    def second_stage_among(
+        self, input_ids: Integers, mask: Integers, context: EncodingContext, states: Floats, allowed: NDArray[np.bool_]
+    ) -> tuple[Floats, Floats]:
+        """The same of texts that read those of n texts that `allowed` (B, n) marks.
+
+        `states` (n, L, r, d) are what `context_states` returns for the n texts.
+        """

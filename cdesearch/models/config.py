@@ -10,6 +10,7 @@ from cdesearch.errors import ModelError
 from cdesearch.models.checkpoint_files import AGAIN, read_fields_text
 
 FORMAT = 2
+CORPUS_FEATURES = 12  # that a context of statistics has beside the mean: see cdesearch.context.features
 RANGES: Mapping[str, tuple[float, float]] = {  # of every number: minimum and maximum
     "vocabulary": (1, 100_000_000),
     "dimension": (1, 65_536),
@@ -25,6 +26,7 @@ RANGES: Mapping[str, tuple[float, float]] = {  # of every number: minimum and ma
     "idf_exponent": (-10, 10),
     "context_from": (0, 1_000),
     "context_norm_eps": (0, 1),
+    "context_tokens": (1, 10_000),
     "context_size": (1, 1_000_000),
     "document_weight": (0, 1e6),
     "max_tokens": (1, 10_000_000),
@@ -32,7 +34,7 @@ RANGES: Mapping[str, tuple[float, float]] = {  # of every number: minimum and ma
     "format": (FORMAT, FORMAT),
 }
 # Fields that config.json leaves out at their default: files without them have the same meaning and fingerprint as ever.
-OPTIONAL = frozenset({"context_norm_eps", "log_gates", "context_sink"})
+OPTIONAL = frozenset({"context_norm_eps", "log_gates", "context_sink", "context_source", "context_tokens"})
 
 
 @dataclass(frozen=True, slots=True)
@@ -76,6 +78,12 @@ class ModelConfig:
     log_gates: bool = False  # in one_softmax: the context's weight is the exponential of a gate, not its tanh
     context_sink: bool = False  # in cached attention: a learned slot of value zero in the softmax over the context
     context_norm_eps: float | None = None  # of the layer norm over the context rows; None: the backbone's
+    # What the second stage reads of the context: `pooled` are first-stage vectors of its texts, at the input of the
+    # network; `tokens` are states of their rarest tokens at the input of each layer. With `statistics` nothing is
+    # attended to: statistics of the first-stage vectors scale and shift the output of each layer. With `siblings` each
+    # chunk of a document attends to the tokens of its document's other chunks, and a query to nothing.
+    context_source: Literal["pooled", "tokens", "siblings", "statistics"] = "pooled"
+    context_tokens: int = 4  # with tokens or siblings: how many of each text
     first_stage: Literal["own", "shared"] = "own"  # shared: it is the second stage's backbone, without context
     context_size: int = 512
     document_weight: float = 0.6  # length of the document offset in the vectors of chunks; 0: no document context
@@ -89,7 +97,22 @@ class ModelConfig:
     @property
     def null_slots(self) -> int:
         """How many slots the null context has: as many as any context if their number changes the vectors, else one."""
+        if self.context_source in ("statistics", "siblings"):
+            return 1
         return self.context_size if self.context_attention == "joint" or self.context_sink else 1
+
+    @property
+    def context_shape(self) -> tuple[int, ...]:
+        """The shape of one row of a context: (d,), or (L, r, d) with L gated layers if tokens are read.
+
+        r is `context_tokens`. A context of statistics is one row.
+        """
+        backbone = self.backbone
+        if self.context_source == "pooled":
+            return (backbone.dimension,)
+        if self.context_source == "statistics":
+            return (backbone.dimension + CORPUS_FEATURES,)
+        return (max(0, backbone.n_layers - self.context_from), self.context_tokens, backbone.dimension)
 
     def save(self, folder: Path) -> None:
         """Write `config.json`."""
@@ -131,6 +154,14 @@ class ModelConfig:
         for name, attention in (("context_sink", "cached"), ("log_gates", "one_softmax")):
             if getattr(self, name) and self.context_attention != attention:
                 raise ModelError(f"{file} has {name}, which only {attention} context attention has.", AGAIN)
+        if self.context_source != "pooled" and (self.context_attention, self.first_stage) != ("cached", "shared"):
+            raise ModelError(
+                f"{file} has the context source {self.context_source}, which needs cached context attention and a"
+                " shared first stage.",
+                AGAIN,
+            )
+        if self.context_source == "siblings" and not self.context_sink:
+            raise ModelError(f"{file} has no context_sink, which the context source siblings needs.", AGAIN)
 
 
 def _is_default(config: ModelConfig, field: Field[Any]) -> bool:

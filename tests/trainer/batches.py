@@ -19,6 +19,9 @@ VARIANTS = {
     "sink": replace(TINY, context_sink=True),
     "one_softmax": replace(TINY, context_attention="one_softmax"),
     "log_gates": replace(TINY, context_attention="one_softmax", log_gates=True),
+    "tokens": replace(TINY, context_source="tokens", context_tokens=2, context_sink=True, first_stage="shared"),
+    "siblings": replace(TINY, context_source="siblings", context_tokens=2, context_sink=True, first_stage="shared"),
+    "statistics": replace(TINY, context_source="statistics", first_stage="shared"),
     "joint": replace(TINY, context_attention="joint"),
 }  # all kinds of context attention
 
@@ -37,6 +40,7 @@ def make_batch(n=12, n_null=1):
         context=torch.arange(n - 2),
         is_null=is_null,
         excluded=excluded,
+        siblings=torch.arange(n) // 3,
     )
 
 

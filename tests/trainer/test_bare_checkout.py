@@ -204,6 +204,6 @@ def test_the_gpu_recipe_trains_at_tiny_size(recipe_file, tmp_path, tiny_checkpoi
         "bf16",
         256,
     )
-    assert recipe.model.gate == 0 and recipe.model.contextual
+    assert recipe.model.gate == 0 and recipe.model.contextual and batches.context == "cluster"
     train(recipe, Silent())
     assert steps_of(recipe.run.out) == [1]

@@ -138,6 +138,31 @@ def test_gates_change_from_zero_within_a_few_steps(recipe_file, tmp_path, closed
     assert norms["gates"] > 0 and norms.keys() == {"backbone", "context", "gates", "head"}
 
 
+@pytest.mark.parametrize("source", ["tokens", "statistics"])
+def test_every_source_of_context_is_trained_and_measured_with_torch(recipe_file, tmp_path, source):
+    changes = {
+        "run.out": str(tmp_path / "out"),
+        "run.evaluate": f'["{recipe_file.parent / "beir"}"]',
+        "model.start": str(biencoder_folder(tmp_path / "bert")),
+        "model.first_stage": "shared",
+        "model.context_source": source,
+        "batches.context": "cluster",
+        "learning.steps": "8",
+    }
+    recipe = load_recipe(recipe_file, changes)
+    folder = train(recipe, Silent())
+    stage = load_checkpoint(folder).second_stage
+    assert all(gate.tanh().abs().max() > 0.005 for gate in stage.gates)
+    before, after = [row["held_out"] for row in read_log(recipe.run.out) if "held_out" in row]
+    assert len(set(after.values())) == 4 and before.keys() == {"true", "random", "null", "batch"}
+    measured = [row for row in read_log(recipe.run.out) if "evaluation" in row]
+    assert measured[-1]["ndcg_true"] != measured[0]["ndcg_true"]
+    encoder = load_encoder(folder)
+    assert type(encoder._runtime).__name__ == "TorchRuntime" and encoder.reads_context
+    with pytest.raises(InputError, match="needs cached attention and a shared first stage"):
+        load_recipe(recipe_file, {**changes, "model.first_stage": "own"})
+
+
 def test_a_run_that_was_killed_and_resumed_ends_like_an_undisturbed_one(recipe_file, tmp_path):
     changes = {"run.checkpoint_minutes": "0.0", "learning.epochs": "3", "model.dropout": "0.1"}
     whole = load_recipe(recipe_file, {**changes, "run.out": str(tmp_path / "whole")})
@@ -456,7 +481,7 @@ def test_two_processes_train_like_one(recipe_file, tmp_path):
     assert (tmp_path / "two" / "checkpoint" / "onnx" / "second_stage.onnx").exists()
 
 
-def test_chunks_of_one_document_are_trained_in_one_batch(recipe_file, tmp_path):
+def write_books(tmp_path):
     random = np.random.default_rng(0)
     books = []
     for number in range(24):
@@ -466,8 +491,12 @@ def test_chunks_of_one_document_are_trained_in_one_batch(recipe_file, tmp_path):
         ]
         books.append({"doc_id": f"book {number}", "title": "", "chunks": chunks, "questions": questions})
     (tmp_path / "books.jsonl").write_text("\n".join(map(json.dumps, books)))
+    return tmp_path / "books.jsonl"
+
+
+def test_chunks_of_one_document_train_side_by_side(recipe_file, tmp_path):
     changes = {
-        "data.pairs": f'["{tmp_path}/books.jsonl"]',
+        "data.pairs": f'["{write_books(tmp_path)}"]',
         "batches.size": "20",
         "batches.by_document": "true",
         "learning.steps": "3",
@@ -481,6 +510,37 @@ def test_chunks_of_one_document_are_trained_in_one_batch(recipe_file, tmp_path):
     train(recipe, Silent())
     log = read_log(recipe.run.out)
     assert sum("loss" in row for row in log) == 3 and sum("held_out" in row for row in log) == 2
+
+
+def test_documents_learn_to_read_their_siblings(recipe_file, tmp_path):
+    changes = {
+        "data.pairs": f'["{write_books(tmp_path)}"]',
+        "model.start": str(biencoder_folder(tmp_path / "bert")),
+        "model.first_stage": "shared",
+        "model.context_source": "siblings",
+        "batches.size": "20",
+        "batches.by_document": "true",
+        "learning.steps": "8",
+        "run.out": str(tmp_path / "out"),
+    }
+    recipe = load_recipe(recipe_file, changes)
+    folder = train(recipe, Silent())
+    model = load_checkpoint(folder)
+    assert model.config.document_weight == 0 and all(
+        gate.tanh().abs().max() > 0.01 for gate in model.second_stage.gates
+    )
+    losses = [row["held_out"] for row in read_log(recipe.run.out) if "held_out" in row][-1]
+    assert len(set(losses.values())) == 3
+    encoder = load_encoder(folder)
+    texts = ["the cat", "the moon and water", "the stone", "the bread"]
+    frequencies = encoder.count_tokens(texts)
+    context = encoder.make_context(texts, texts, texts, frequencies, 0)
+    alone = encoder.encode(texts, "document", context)
+    vectors = encoder.encode_documents(texts, [[0, 1, 2], [3]], frequencies, context)
+    np.testing.assert_allclose(vectors[3], alone[3], atol=1e-6)
+    assert np.abs(vectors[:3] - alone[:3]).max() > 1e-5
+    with pytest.raises(InputError, match="siblings needs whole documents in a batch"):
+        load_recipe(recipe_file, {**changes, "batches.by_document": "false"})
 
 
 @pytest.mark.parametrize("training", [True, False])

@@ -1,4 +1,4 @@
-"""One of two processes that share a batch: python two_processes.py RANK STORE OUT [VARIANT DROPOUT]..."""
+"""One of two processes that train together: python two_processes.py RANK STORE OUT [VARIANT DROPOUT shared|own]..."""
 
 import sys
 
@@ -9,21 +9,21 @@ from batches import VARIANTS, gradients, loss_fn_of, make_batch, make_student, w
 from trainer.step.gradcache import GradCache
 
 
-def find(variant, dropout):
-    """Loss, gradients and values of the cached context for one batch."""
-    model, head = make_student(VARIANTS[variant], dropout=dropout)
-    batch = make_batch()
+def find(variant, dropout, batches):
+    """Loss, gradients and values of the cached context for one shared batch, or one of each process."""
+    model, head = make_student(VARIANTS[variant], dropout=float(dropout))
+    is_own = batches == "own"
+    batch = make_batch(n=(12, 9)[int(rank)] if is_own else 12)
     values = []
     make = model.second_stage.cache
     model.second_stage.cache = lambda *given: values.append(made := make(*given)) or made
-    cache = GradCache(model, head, micro_batch=4)
+    cache = GradCache(model, head, micro_batch=4, own_batches=is_own)
     output = cache.step(batch, weights_of(head, batch), loss_fn_of(head, batch))
     cache.sum_gradients()
     return {"loss": output.loss.item(), "gradients": gradients(model, head), "values": [v.detach() for _, v in values]}
 
 
-rank, store, out, *cases = sys.argv[1:]
+rank, store, out, *words = sys.argv[1:]
 dist.init_process_group("gloo", init_method=f"file://{store}", rank=int(rank), world_size=2)
-pairs = zip(cases[::2], map(float, cases[1::2]), strict=True)
-torch.save({(variant, dropout): find(variant, dropout) for variant, dropout in pairs}, f"{out}.{rank}")
-dist.destroy_process_group()
+cases = zip(words[::3], words[1::3], words[2::3], strict=True)
+torch.save({case: find(*case) for case in cases}, f"{out}.{rank}")

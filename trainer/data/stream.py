@@ -1,7 +1,6 @@
 """The batches of a run in order. The batch of any step depends only on the data and the seed."""
 
-from collections.abc import Iterator, Mapping, Sequence
-from concurrent.futures import ThreadPoolExecutor
+from collections.abc import Generator, Mapping, Sequence
 from dataclasses import replace
 
 import numpy as np
@@ -19,6 +18,7 @@ from trainer.data.prefixes import Prefixes
 from trainer.data.random_stream import random_stream
 from trainer.data.surrogate import Surrogate
 from trainer.data.training_batch import Batch, choose_context, documents_of, siblings_of, tokenize
+from trainer.data.upcoming import upcoming
 from trainer.recipe import Recipe
 
 ROWS = 512  # queries of a batch whose scores are in memory at once
@@ -53,15 +53,15 @@ class BatchStream:
                 f"No domain has the {recipe.batches.size} pairs of a batch.", "Lower batches.size or add pairs."
             )
 
-    def upcoming(self, first: int, last: int) -> Iterator[Batch]:
-        """The batches of steps `first` to `last` - 1. Each is made while the step before it runs."""
-        with ThreadPoolExecutor(1, thread_name_prefix="cdesearch-batch") as pool:
-            ready = pool.submit(self.batch, first) if first < last else None
-            for step in range(first, last):
-                assert ready is not None
-                batch = ready.result()
-                ready = pool.submit(self.batch, step + 1) if step + 1 < last else None
-                yield batch
+    def upcoming(self, first: int, last: int, share: tuple[int, int] = (0, 1)) -> Generator[Batch]:
+        """The batches of steps `first` to `last` - 1, made ahead while earlier steps run.
+
+        With the `share` (r, n) each step has n batches, of which these are number r. `run.workers` processes make them,
+        or a thread; the batches are the same.
+        """
+        number, n_batches = share
+        numbers = range(first * n_batches + number, last * n_batches + number, n_batches)
+        return upcoming(self.batch, numbers, self._recipe.run.workers)
 
     def batch(self, step: int) -> Batch:
         """The batch of `step`, counted from 0 over all epochs."""

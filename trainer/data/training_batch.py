@@ -44,7 +44,12 @@ class Tokens:
 
     def to(self, device: torch.device) -> "Tokens":
         """A copy on `device`."""
-        return Tokens(self.ids.to(device), self.mask.to(device))
+        return Tokens(sent(self.ids, device), sent(self.mask, device))
+
+
+def sent(tensor: Tensor, device: torch.device) -> Tensor:
+    """A tensor of the host on `device`; the host does not wait until a GPU has it."""
+    return tensor.pin_memory().to(device, non_blocking=True) if device.type == "cuda" else tensor.to(device)
 
 
 @dataclass(frozen=True, slots=True)
@@ -69,6 +74,14 @@ class Batch:
     def context_texts(self) -> Tokens:
         """The J texts that the second stage attends to."""
         return self.documents.take(self.context) if self.context_tokens is None else self.context_tokens
+
+    @property
+    def sibling_mask(self) -> Tensor:
+        """(D, D) which documents are other chunks of the same long document."""
+        if self.siblings is None:
+            return torch.zeros(len(self.documents), len(self.documents), dtype=torch.bool)
+        same = self.siblings[:, None] == self.siblings
+        return same & ~torch.eye(len(same), dtype=torch.bool)
 
     def with_own_context(self) -> "Batch":
         """The same batch with its documents as the context, without null slots."""

@@ -3,6 +3,7 @@
 import os
 from collections.abc import Iterator
 from contextlib import contextmanager
+from contextvars import ContextVar
 from datetime import timedelta
 
 import torch
@@ -29,9 +30,27 @@ def joined() -> Iterator[torch.device]:
         dist.destroy_process_group()
 
 
+_works_alone: ContextVar[bool] = ContextVar("_works_alone", default=False)
+
+
+@contextmanager
+def alone() -> Iterator[None]:
+    """Within the block this process works as if it were the only one: nothing is split, gathered or summed."""
+    token = _works_alone.set(True)
+    try:
+        yield
+    finally:
+        _works_alone.reset(token)
+
+
 def world() -> int:
-    """The number of processes."""
-    return dist.get_world_size() if dist.is_initialized() else 1
+    """The number of processes that share the work."""
+    return dist.get_world_size() if dist.is_initialized() and not _works_alone.get() else 1
+
+
+def rank() -> int:
+    """The number of this process among them, from 0."""
+    return dist.get_rank() if dist.is_initialized() and not _works_alone.get() else 0
 
 
 def is_first() -> bool:
@@ -51,8 +70,7 @@ def first_goes_ahead() -> Iterator[None]:
 
 def rows_of_process(n: int) -> slice:
     """The rows among `n` that this process computes."""
-    rank = dist.get_rank() if dist.is_initialized() else 0
-    return slice(n * rank // world(), n * (rank + 1) // world())
+    return slice(n * rank() // world(), n * (rank() + 1) // world())
 
 
 def gather(mine: Tensor) -> Tensor:

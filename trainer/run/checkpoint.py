@@ -17,7 +17,7 @@ from trainer.schema import SchemaError
 
 STATE = "state.pt"
 BEST = "best.pt"
-MAY_CHANGE = ("learning.steps", "learning.epochs", "run.patience")  # settings that may differ on resume
+MAY_CHANGE = ("learning.steps", "learning.epochs", "run.patience", "run.workers")  # settings that may differ on resume
 
 
 @dataclass(slots=True)
@@ -37,24 +37,25 @@ def save_state(
 
     The state contains only the trained tensors, in files of at most PART bytes. Raises StorageError.
     """
+    moments = optimizer.state_dict()
     state = {
         "recipe": recipe_to_json(recipe),
         "step": progress.step,
         "seconds": progress.seconds,
         "best_step": progress.best_step,
         "best_loss": progress.best_loss,
-        "optimizer": optimizer.state_dict(),
+        "optimizer": to_small(moments, torch.bfloat16) if recipe.run.small_state else moments,
         "random": torch.get_rng_state(),
         "cuda": torch.cuda.get_rng_state_all() if torch.cuda.is_available() else [],
         **{name: _trained(module) for name, module in modules.items()},
     }
-    _write(folder / STATE, to_small(state) if recipe.run.small_state else state)
+    _write(folder / STATE, state)
 
 
 def save_best(folder: Path, recipe: Recipe, modules: dict[str, nn.Module]) -> None:
     """Write the trained weights with the lowest held-out loss so far; raises StorageError."""
     state = {name: _trained(module) for name, module in modules.items()}
-    _write(folder / BEST, to_small(state) if recipe.run.small_state else state)
+    _write(folder / BEST, to_small(state, torch.float16) if recipe.run.small_state else state)
 
 
 def load_best(folder: Path, modules: dict[str, nn.Module]) -> None:

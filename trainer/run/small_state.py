@@ -1,6 +1,8 @@
-"""The state of a run in fp16, which takes half the bytes. After a resume, training continues nearly as without it.
+"""Numbers in 16 bits, for a run that goes on at another place. Training continues almost alike.
 
-Each tensor is divided by its largest value first, so that small gradients do not vanish.
+The moments of the optimizer are stored in bf16, which has the range of fp32: no small second moment becomes zero. The
+weights that training continues from stay in fp32, because a few steps change them by less than 16 bits can hold. The
+best weights, which are only exported, are stored in fp16.
 """
 
 from typing import Any
@@ -8,37 +10,21 @@ from typing import Any
 import torch
 from torch import Tensor
 
-# |exp_avg| <= 7.3 sqrt(exp_avg_sq) holds for Adam's usual betas. Second moments that fp16 has rounded to zero are
-# raised to this bound. Otherwise the next step of their weights would be far too large.
-BOUND = 8.0
 
-SECOND_MOMENT = "exp_avg_sq"
-
-
-def to_small(state: dict[str, Any]) -> dict[str, Any]:
-    """A copy of nested dicts with every fp32 tensor of more than one number in fp16, and its scale."""
-    return {key: _shrunk(value, key == SECOND_MOMENT) for key, value in state.items()}
+def to_small(state: dict[str, Any], dtype: torch.dtype) -> dict[str, Any]:
+    """A copy of nested dicts with every fp32 tensor of more than one number in `dtype`."""
+    return {key: _mapped(value, torch.float32, dtype) for key, value in state.items()}
 
 
 def from_small(state: dict[str, Any]) -> dict[str, Any]:
-    """The inverse of `to_small`; values that are not in fp16 stay as they are."""
-    restored = {key: _grown(value) for key, value in state.items()}
-    if isinstance(state.get(SECOND_MOMENT), dict):
-        restored[SECOND_MOMENT] = restored[SECOND_MOMENT].square().clamp(min=(restored["exp_avg"] / BOUND).square())
-    return restored
+    """The inverse of `to_small`: what is in 16 bits becomes fp32."""
+    for dtype in (torch.bfloat16, torch.float16):
+        state = {key: _mapped(value, dtype, torch.float32) for key, value in state.items()}
+    return state
 
 
-def _shrunk(value: Any, is_square: bool) -> Any:
+def _mapped(value: Any, old: torch.dtype, new: torch.dtype) -> Any:
     if isinstance(value, dict):
-        return to_small(value)
-    if not isinstance(value, Tensor) or value.dtype != torch.float32 or value.numel() < 2:
-        return value
-    value = value.detach().sqrt() if is_square else value.detach()
-    scale = float(value.abs().max()) or 1.0
-    return {"half": (value / scale).half(), "scale": scale}
-
-
-def _grown(value: Any) -> Any:
-    if not isinstance(value, dict):
-        return value
-    return value["half"].float() * value["scale"] if value.keys() == {"half", "scale"} else from_small(value)
+        return {key: _mapped(inner, old, new) for key, inner in value.items()}
+    is_large = isinstance(value, Tensor) and value.dtype == old and value.numel() > 1
+    return value.detach().to(new) if is_large else value

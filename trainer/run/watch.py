@@ -5,14 +5,11 @@ from collections.abc import Sequence
 import torch
 from torch import Tensor
 
-from cdesearch.models.backbones.joint import ContextPrefix
-from cdesearch.models.contextual.model import Cached, ContextualModel
+from cdesearch.models.contextual.model import ContextualModel, PreparedContext
 from trainer.data.training_batch import Batch, Tokens
 from trainer.execution.evaluation_mode import evaluation_mode
 from trainer.step.batch_loss import BatchLoss
-from trainer.step.token_weights import TokenWeights
-
-PreparedContext = ContextPrefix | Cached | None
+from trainer.step.token_weights import TokenWeights, context_frequencies, features_of
 
 
 @torch.no_grad()
@@ -35,10 +32,13 @@ def held_out_losses(
             for name, source in sources.items():
                 context = None if source is None else source.context_texts
                 table = weights.equal() if source is None else weights.of(source, loss.head)()
-                prepared = embed_context(model, context, micro_batch, device)
+                frequencies = None if source is None else context_frequencies(source, model.config.backbone.vocabulary)
+                prepared = embed_context(model, context, frequencies, micro_batch, device)
                 queries, documents = (
                     embed(model, texts, prepared, table, micro_batch) for texts in (batch.queries, batch.documents)
                 )
+                if source is not None and frequencies is not None and model.second_stage.reads_siblings:
+                    documents = _among_siblings(model, batch.documents, source, frequencies, table, micro_batch)
                 sample = documents[batch.context] if name in ("true", "batch") else None
                 if name == "random":
                     other = following.documents.take(following.context)
@@ -47,17 +47,40 @@ def held_out_losses(
     return {name: sum(values) / len(values) for name, values in losses.items()}
 
 
+def _among_siblings(
+    model: ContextualModel, documents: Tokens, source: Batch, frequencies: Tensor, weights: Tensor, micro_batch: int
+) -> Tensor:
+    """(D, d) pooled vectors of documents; each reads the siblings of the document at its place in `source`."""
+    device = weights.device
+    states = torch.cat(
+        [
+            model.context_states(part.ids, part.mask, frequencies.to(device))
+            for part in _parts(source.documents, micro_batch, device)
+        ]
+    )
+    mask, vectors = source.sibling_mask.to(device), []
+    places = torch.arange(len(documents), device=device) % len(mask)
+    for part, rows in zip(_parts(documents, micro_batch, device), places.split(micro_batch), strict=True):
+        prepared = model.among_siblings(states, mask[rows])
+        vectors.append(model.pooled(part.ids, part.mask, weights[part.ids] * part.mask, prepared))
+    return torch.cat(vectors)
+
+
 def embed_context(
-    model: ContextualModel, context: Tokens | None, micro_batch: int, device: torch.device
+    model: ContextualModel, context: Tokens | None, frequencies: Tensor | None, micro_batch: int, device: torch.device
 ) -> PreparedContext:
     """The context of some texts, in the form that `ContextualModel.pooled` takes; without texts the null context.
 
-    If every gate is zero, the texts are not encoded, because nothing reads them.
+    `frequencies` (V,) are the document frequencies of tokens in the corpus of the texts. If every gate is zero,
+    the texts are not encoded, because nothing reads them.
     """
-    if context is None or not model.reads_context:
-        vectors = torch.zeros(model.config.null_slots, model.config.backbone.dimension, device=device)
+    if context is None or frequencies is None or not model.reads_context or model.second_stage.reads_siblings:
+        vectors = torch.zeros(model.config.null_slots, *model.config.context_shape, device=device)
     else:
-        vectors = torch.cat([model.first_stage(part.ids, part.mask) for part in _parts(context, micro_batch, device)])
+        counts, parts = frequencies.to(device), _parts(context, micro_batch, device)
+        vectors = torch.cat([model.context_states(part.ids, part.mask, counts) for part in parts])
+        if model.second_stage.film is not None:
+            vectors = features_of(vectors, frequencies)
     is_null = torch.full((len(vectors),), context is None, device=device)
     return model.prepare_context(vectors, is_null, model.cache(vectors, is_null))
 

@@ -1,6 +1,7 @@
 """How is the gradient of one step computed, in bounded memory?
 
 gradcache         the two-stage gradient cache
+cast_once         weights in half precision, cast once a step
 batch_loss        the loss from pooled vectors
 loss              the contrastive loss with a teacher
 whitening_head    whitening with gradients
@@ -8,5 +9,6 @@ document          document context with gradients
 token_weights     idf pooling with gradients
 memory            returns freed memory to the system
 parameter_groups  learning rates and clipping by group
+step_figures      the figures of one step
 null_vector       the initial value of the null vector
 """

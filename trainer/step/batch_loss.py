@@ -5,7 +5,7 @@ from dataclasses import dataclass
 from torch import Tensor
 from torch.nn import functional
 
-from trainer.data.training_batch import Batch
+from trainer.data.training_batch import Batch, sent
 from trainer.step.document import in_document
 from trainer.step.loss import LossOutput, contrastive
 from trainer.step.whitening_head import WhiteningHead
@@ -30,7 +30,7 @@ class BatchLoss:
         else:
             queries, documents = self.head(queries, context), self.head(documents, context)
         if batch.siblings is not None:
-            documents = in_document(documents, batch.siblings.to(documents.device), self.document_weight)
-        excluded = batch.excluded.to(queries.device)
-        teacher = None if batch.teacher is None else batch.teacher.to(queries.device)
+            documents = in_document(documents, sent(batch.siblings, documents.device), self.document_weight)
+        excluded = sent(batch.excluded, queries.device)
+        teacher = None if batch.teacher is None else sent(batch.teacher, queries.device)
         return contrastive(queries, documents, excluded, self.temperature, teacher, self.teacher_weight)

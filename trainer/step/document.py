@@ -8,7 +8,7 @@ from torch.nn import functional
 def in_document(own: Tensor, siblings: Tensor, weight: float) -> Tensor:
     """(n, d) unit vectors with document context, as `cdesearch.context.document` adds it, with gradients.
 
-    `own` (n, d) are unit vectors; `siblings` (n,) are numbers that are equal for chunks of one document.
+    `own` (n, d) are unit vectors; `siblings` (n,) are numbers below n that are equal for chunks of one document.
     """
-    sums = torch.zeros(int(siblings.max()) + 1, own.shape[1], device=own.device).index_add(0, siblings, own)
+    sums = torch.zeros_like(own).index_add(0, siblings, own)
     return functional.normalize(own + weight * functional.normalize(sums, dim=-1)[siblings], dim=-1)

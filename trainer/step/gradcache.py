@@ -5,8 +5,8 @@
     (c) loss, and its gradient at the pooled vectors       (e) context pass and first stage again, from that gradient
 
 Every forward pass that is repeated replays its random state, so dropout is the same both times. The first and longest
-micro-batches of context and documents are not repeated: their graphs are kept. With several processes, each encodes a
-part of the texts. Vectors are gathered and gradients are summed, so that all processes take the same step.
+micro-batches of each kind of text are not repeated: their graphs are kept. With several processes, each encodes a part
+of the texts. Vectors are gathered and gradients are summed, so that all processes take the same step.
 """
 
 from collections.abc import Callable, Iterator, Sequence
@@ -17,17 +17,22 @@ import torch
 from torch import Tensor
 
 from cdesearch.models.backbones.bert import mean_pool
-from cdesearch.models.backbones.packed import has_kernel, pack_texts, packed_mean
+from cdesearch.models.backbones.packed import Packing, has_kernel, pack_texts, packed_mean
 from cdesearch.models.contextual.model import ContextualModel
-from trainer.data.training_batch import Batch, Tokens
-from trainer.execution.distributed import gather, rows_of_process, same_seed, total, world
+from trainer.data.training_batch import Batch, Tokens, sent
+from trainer.execution.distributed import alone, gather, rows_of_process, same_seed, total, world
+from trainer.step.cast_once import cast_once
 from trainer.step.loss import LossOutput
 from trainer.step.memory import release_freed_memory
+from trainer.step.token_weights import context_frequencies, features_of
 from trainer.step.whitening_head import WhiteningHead
 
 TIDY_EVERY = 4  # micro-batches between two releases of freed memory
 
 LossFn = Callable[[Tensor, Tensor, Tensor], LossOutput]  # from pooled queries, documents and context to the loss
+
+Text = Tokens | Packing  # of a micro-batch, on the device
+Network = Callable[[Text, Tensor], Tensor]  # texts, and their rows in the batch, to one result a text
 
 
 @dataclass(frozen=True, slots=True)
@@ -35,7 +40,7 @@ class _Piece:
     """A micro-batch and the random state before its forward pass."""
 
     indices: Tensor  # of its texts
-    tokens: Tokens
+    text: Text
     state: tuple[Tensor, Tensor | None]
     graph: Tensor | None = None  # the output with its graph, if it was kept
 
@@ -51,12 +56,20 @@ class GradCache:
         *,
         freeze_first_stage: bool = False,
         precision: torch.dtype = torch.float32,
+        kept_graphs: int = 1,
+        own_batches: bool = False,
     ) -> None:
+        """`kept_graphs` micro-batches of context, documents and queries each are not computed a second time.
+
+        With `own_batches` each process has a batch of its own, whose documents are negatives of its queries alone.
+        """
         self._model = model
         self._head = head
         self._micro_batch = micro_batch
         self._freeze_first_stage = freeze_first_stage
         self._precision = precision
+        self._kept_graphs = kept_graphs
+        self._own_batches = own_batches
         self._device = next(model.parameters()).device
         stage = model.second_stage
         self._reads_context = stage.joint or not stage.gates_are_zero or any(gate.requires_grad for gate in stage.gates)
@@ -65,82 +78,134 @@ class GradCache:
 
     def step(self, batch: Batch, token_weights: Callable[[], Tensor], loss_fn: LossFn) -> LossOutput:
         """Add the batch's gradient to `.grad`; returns the loss. `token_weights` computes (V,) from the head."""
-        vectors, context_seen = self._first_stage(batch)  # (a)
+        with cast_once(self._model, self._precision), alone() if self._own_batches else nullcontext():
+            output = self._step(batch, token_weights, loss_fn)
+        if self._own_batches and world() > 1:
+            return LossOutput(*(total(figure.detach() / world()) for figure in (output.loss, output.accuracy)))
+        return output
+
+    def _step(self, batch: Batch, token_weights: Callable[[], Tensor], loss_fn: LossFn) -> LossOutput:
+        made_weights = token_weights()
+        weights = made_weights.detach().requires_grad_(made_weights.requires_grad)
+        embed_context = self._context_network(batch)
+        vectors, context_seen = self._first_stage(batch, embed_context)  # (a)
         leaf = vectors.requires_grad_()
         prepared = self._prepare_context(leaf, batch.is_null)
 
-        def second_stage(tokens: Tokens) -> Tensor:
-            return self._pooled(tokens, token_weights(), prepared)
+        siblings = self._siblings(batch)
+        # Queries have no siblings, so they read nothing where documents read theirs.
+        of_corpus = prepared if siblings is None else _PreparedContext(vectors, prepared.is_null)
 
-        queries, queries_seen = self._run(batch.queries, second_stage, keep=False)  # (b)
-        documents, documents_seen = self._run(batch.documents, second_stage, keep=True)
+        def embed_query(text: Text, _: Tensor) -> Tensor:
+            return self._pooled(text, weights, of_corpus)
+
+        def embed_document(text: Text, rows: Tensor) -> Tensor:
+            return self._pooled(text, weights, prepared, None if siblings is None else siblings[rows])
+
+        n_kept, packs = self._kept_graphs, self._packs
+        queries, queries_seen = self._run(batch.queries, embed_query, n_kept, packs=packs)  # (b)
+        documents, documents_seen = self._run(batch.documents, embed_document, n_kept, packs=packs)
         queries, documents = queries.requires_grad_(), documents.requires_grad_()
-        output = loss_fn(queries, documents, documents[batch.context])  # (c)
+        output = loss_fn(queries, documents, documents[sent(batch.context, self._device)])  # (c)
         (output.loss / world()).backward()
         self._tidy()
-        for whole, pieces in ((documents, documents_seen), (queries, queries_seen)):  # (d)
+        repeated = (documents, documents_seen, embed_document), (queries, queries_seen, embed_query)
+        for whole, pieces, network in repeated:  # (d)
             assert whole.grad is not None
-            self._replay(pieces, whole.grad.mul_(world()), second_stage)
+            self._replay(pieces, whole.grad.mul_(world()), network)
+        if weights.grad is not None:
+            made_weights.backward(weights.grad)
         prepared.backward()
         if leaf.grad is not None and not self._freeze_first_stage:  # (e)
-            self._replay(context_seen, total(leaf.grad), self._first_stage_vectors)
+            self._replay(context_seen, total(leaf.grad), embed_context)
         return output
 
     def sum_gradients(self) -> None:
-        """Sum the gradients of all processes, so that each has that of the whole batch.
+        """Sum the gradients of all processes, so that each has that of the whole batch, or the mean of all batches.
 
         Parameters that the batch did not use have gradient zero, with one process and with several.
         """
         for parameter in [*self._model.parameters(), *self._head.parameters()]:
             if parameter.requires_grad:
                 parameter.grad = torch.zeros_like(parameter) if parameter.grad is None else parameter.grad
-                total(parameter.grad)
+                total(parameter.grad.div_(world()) if self._own_batches else parameter.grad)
 
-    def _first_stage(self, batch: Batch) -> tuple[Tensor, list[_Piece]]:
-        """First-stage vectors (J, d) without gradient; zeros if nothing reads them."""
-        context = batch.context_texts
+    def _siblings(self, batch: Batch) -> Tensor | None:
+        """(D, D) which documents of the batch read which; None if the model does not read siblings."""
+        if not self._model.second_stage.reads_siblings or not batch.is_contextual or not self._reads_context:
+            return None
+        return sent(batch.sibling_mask, self._device)
+
+    def _first_stage(self, batch: Batch, network: Network) -> tuple[Tensor, list[_Piece]]:
+        """What the second stage reads of the context (J, *context_shape), without gradient; zeros if nothing reads it.
+
+        Most models read first-stage vectors (J, d). Statistics (1, F) of them get no gradient, as in the whitening.
+        """
+        context = batch.documents if self._model.second_stage.reads_siblings else batch.context_texts
+        shape = self._model.config.context_shape
         if not batch.is_contextual or not self._reads_context:
-            return torch.zeros(len(context), self._model.config.backbone.dimension, device=self._device), []
-        return self._run(context, self._first_stage_vectors, keep=not self._freeze_first_stage)
+            return torch.zeros(len(context), *shape, device=self._device), []
+        n_kept = 0 if self._freeze_first_stage else self._kept_graphs
+        packs = self._packs and not self._model.second_stage.reads_tokens
+        if self._model.second_stage.film is not None:
+            vectors, _ = self._run(context, network, 0, packs=packs)
+            frequencies = context_frequencies(batch, self._model.config.backbone.vocabulary)
+            return features_of(vectors[sent((~batch.is_null).nonzero()[:, 0], self._device)], frequencies), []
+        return self._run(context, network, n_kept, packs=packs, shape=shape)
 
     def _prepare_context(self, vectors: Tensor, is_null: Tensor) -> "_PreparedContext":
-        is_null = is_null.to(self._device)
+        all_null = bool(is_null.all())  # asked on the host
+        is_null = sent(is_null, self._device)
         if self._model.second_stage.joint or not self._reads_context:
             return _PreparedContext(vectors, is_null)
+        stage = self._model.second_stage
+        if (stage.film is not None or stage.reads_siblings) and all_null:
+            return _PreparedContext(vectors, is_null)
+        if stage.reads_siblings:  # a document reads all of its siblings, so no slot is null
+            is_null = torch.zeros(len(vectors), dtype=torch.bool, device=self._device)
         with _same_random_state(self._device), self._cast():
-            keys, values = self._model.second_stage.cache(vectors, is_null)
+            if stage.film is not None:
+                return _PreparedContext(vectors, is_null, norms=stage.folded_norms(vectors))
+            keys, values = stage.cache(vectors, is_null)
         return _PreparedContext(vectors, is_null, (keys, values))
 
-    def _run(self, texts: Tokens, network: Callable[[Tokens], Tensor], *, keep: bool) -> tuple[Tensor, list[_Piece]]:
-        """The vectors (n, d) of all processes without gradient; with `keep`, the graph of the longest piece is kept."""
+    def _run(
+        self, texts: Tokens, network: Network, n_kept: int, *, packs: bool, shape: tuple[int, ...] | None = None
+    ) -> tuple[Tensor, list[_Piece]]:
+        """The results of all processes without gradient; the graphs of the `n_kept` longest pieces are kept.
+
+        They are vectors (n, d), or (n, *shape).
+        """
         mine = rows_of_process(len(texts))
-        vectors = torch.empty(mine.stop - mine.start, self._model.config.backbone.dimension, device=self._device)
+        shape = shape or (self._model.config.backbone.dimension,)
+        vectors = torch.empty(mine.stop - mine.start, *shape, device=self._device)
         parts = texts.micro_batches(mine, self._micro_batch)
         # Everything that outlives a micro-batch is allocated before the first: small live blocks pin freed memory.
         pieces = [
-            _Piece(indices.to(self._device), part.to(self._device), _random_state(self._device))
+            _Piece(sent(indices, self._device), self._send(part, packs=packs), _random_state(self._device))
             for indices, part in parts
         ]
         for number, piece in enumerate(pieces):
             for kept, now in zip(piece.state, _random_state(self._device), strict=True):
                 if kept is not None and now is not None:
                     kept.copy_(now)
-            with torch.set_grad_enabled(keep and number == 0):
-                made = network(piece.tokens)
+            with torch.set_grad_enabled(number < n_kept):
+                made = network(piece.text, piece.indices + mine.start)
             vectors[piece.indices] = made.detach()
             if made.requires_grad:
                 pieces[number] = replace(piece, graph=made)
             self._tidy(number)
         return gather(vectors), pieces
 
-    def _replay(self, pieces: Sequence[_Piece], gradient: Tensor, network: Callable[[Tokens], Tensor]) -> None:
-        """Run backward through every piece, from the gradient (n, d) at the vectors of all processes."""
-        mine = gradient[rows_of_process(len(gradient))]
+    def _replay(self, pieces: Sequence[_Piece], gradient: Tensor, network: Network) -> None:
+        """Run backward through every piece, from the gradient (n, ...) at the results of all processes."""
+        rows = rows_of_process(len(gradient))
+        mine = gradient[rows]
         for number, piece in enumerate(pieces):
             made = piece.graph
             if made is None:
                 with _replayed(piece.state, self._device):
-                    made = network(piece.tokens)
+                    made = network(piece.text, piece.indices + rows.start)
             made.backward(mine[piece.indices])
             self._tidy(number)
 
@@ -149,25 +214,42 @@ class GradCache:
         if self._device.type == "cpu" and number % TIDY_EVERY == 0:
             release_freed_memory()
 
-    def _first_stage_vectors(self, tokens: Tokens) -> Tensor:
-        """(B, d), not normalised."""
-        with self._cast():
-            return self._model.first_stage(tokens.ids, tokens.mask).float()
+    def _context_network(self, batch: Batch) -> Network:
+        """Computes what the second stage reads of texts of the context, (B, *context_shape)."""
+        frequencies = torch.empty(0)
+        if self._model.second_stage.reads_tokens and batch.is_contextual:
+            frequencies = context_frequencies(batch, self._model.config.backbone.vocabulary).to(self._device)
 
-    def _pooled(self, tokens: Tokens, weights: Tensor, prepared: "_PreparedContext") -> Tensor:
-        """(B, d) vectors before whitening."""
-        stage = self._model.second_stage
-        if self._packs:
-            packing = pack_texts(tokens.ids, tokens.mask)
+        def embed(text: Text, _: Tensor) -> Tensor:
             with self._cast():
-                states = stage.packed_states(packing, prepared.keys, prepared.values)
-            return packed_mean(states.float(), weights[packing.ids[0]], packing)
+                if isinstance(text, Packing):
+                    return self._model.packed_first_stage(text).float()
+                return self._model.context_states(text.ids, text.mask, frequencies).float()
+
+        return embed
+
+    def _pooled(
+        self, text: Text, weights: Tensor, prepared: "_PreparedContext", siblings: Tensor | None = None
+    ) -> Tensor:
+        """(B, d) vectors before whitening; `siblings` (B, D) marks the documents that each text reads."""
+        stage = self._model.second_stage
+        bias = None if siblings is None else stage.sibling_bias(siblings)
+        if isinstance(text, Packing):
+            with self._cast():
+                states = stage.packed_states(text, prepared.keys, prepared.values, bias, prepared.norms)
+            return packed_mean(states.float(), weights[text.ids[0]], text)
         with self._cast():
             if stage.joint:
-                states = stage.joint_states(tokens.ids, tokens.mask, prepared.vectors, prepared.is_null)
+                states = stage.joint_states(text.ids, text.mask, prepared.vectors, prepared.is_null)
             else:
-                states = stage.states(tokens.ids, tokens.mask, prepared.keys, prepared.values)
-        return mean_pool(states.float(), weights[tokens.ids] * tokens.mask)
+                states = stage.states(text.ids, text.mask, prepared.keys, prepared.values, bias, prepared.norms)
+        return mean_pool(states.float(), weights[text.ids] * text.mask)
+
+    def _send(self, tokens: Tokens, *, packs: bool) -> Text:
+        """A micro-batch on the device. It is packed on the host, which knows the lengths without asking the device."""
+        if packs:
+            return pack_texts(tokens.ids, tokens.mask).to(self._device)
+        return tokens.to(self._device)
 
     def _cast(self) -> torch.autocast | nullcontext[None]:
         if self._precision == torch.float32:
@@ -178,22 +260,26 @@ class GradCache:
 class _PreparedContext:
     """The context as the second stage reads it: leaf tensors that collect gradients, and the graph before them."""
 
-    def __init__(self, vectors: Tensor, is_null: Tensor, made: tuple[Tensor, Tensor] | None = None) -> None:
-        self.vectors = vectors  # (J, d)
+    def __init__(
+        self,
+        vectors: Tensor,
+        is_null: Tensor,
+        cached: tuple[Tensor, Tensor] | None = None,
+        norms: Tensor | None = None,
+    ) -> None:
+        self.vectors = vectors  # (J, *context_shape)
         self.is_null = is_null
-        self._made = made
-        self.keys: Tensor | None = None
-        self.values: Tensor | None = None
-        if made is not None:
-            self.keys, self.values = (part.detach().requires_grad_() for part in made)
+        self._made = [part for part in (*(cached or ()), norms) if part is not None]
+        self._leaves = [part.detach().requires_grad_() for part in self._made]
+        self.keys: Tensor | None = self._leaves[0] if cached is not None else None
+        self.values: Tensor | None = self._leaves[1] if cached is not None else None
+        self.norms: Tensor | None = self._leaves[-1] if norms is not None else None
 
     def backward(self) -> None:
         """Run backward through the context pass, from the gradients that the leaves collected."""
-        if self._made is None:
-            return
-        leaves = [leaf for leaf in (self.keys, self.values) if leaf is not None]
-        collected = [torch.zeros_like(leaf) if leaf.grad is None else leaf.grad for leaf in leaves]
-        torch.autograd.backward(list(self._made), collected)
+        if self._made:
+            collected = [torch.zeros_like(leaf) if leaf.grad is None else leaf.grad for leaf in self._leaves]
+            torch.autograd.backward(self._made, collected)
 
 
 def _random_state(device: torch.device) -> tuple[Tensor, Tensor | None]:

@@ -4,7 +4,7 @@ import math
 from collections.abc import Mapping, Sequence
 
 import torch
-from torch import nn
+from torch import Tensor, nn
 
 from cdesearch.models.contextual.model import ContextualModel
 from trainer.recipe import Learning
@@ -30,7 +30,11 @@ def parameter_groups(model: ContextualModel, head: WhiteningHead) -> Groups:
 def _group(name: str) -> str:
     if name.startswith("second_stage.doors."):  # the cross-attention of the gated layers
         return "gates" if name.endswith(".gate") else "context"
-    return "context" if name.startswith(("second_stage.context_", "second_stage.null")) else "backbone"
+    return (
+        "context"
+        if name.startswith(("second_stage.context_", "second_stage.film.", "second_stage.null"))
+        else "backbone"
+    )
 
 
 def make_optimizer(groups: Groups, learning: Learning) -> torch.optim.Optimizer:
@@ -54,9 +58,9 @@ def make_optimizer(groups: Groups, learning: Learning) -> torch.optim.Optimizer:
     )
 
 
-def clip_by_group(groups: Groups, limit: float) -> dict[str, float]:
-    """Scale the gradient of each group to a norm of at most `limit`; returns the norms before, by group."""
-    return {name: float(nn.utils.clip_grad_norm_(parameters, limit)) for name, parameters in groups.items()}
+def clip_by_group(groups: Groups, limit: float) -> dict[str, Tensor]:
+    """Scale the gradient of each group to a norm of at most `limit`; returns the norms () before, by group."""
+    return {name: nn.utils.clip_grad_norm_(parameters, limit) for name, parameters in groups.items()}
 
 
 def total_norm(norms: Mapping[str, float]) -> float:

@@ -41,10 +41,10 @@ class WhiteningHead(nn.Module):
         weights = (idf + 0.5) ** self.idf_exponent
         occurring = counts > 0
         occurring[special] = False
-        if not occurring.any():
-            return weights
-        median = weights[occurring].quantile(0.5)
-        return weights.index_fill(0, special, 0.0).index_add(0, special, median.expand(len(special)))
+        # Where no token occurs, nothing changes. An `if` would make the host wait for the device.
+        median = weights.where(occurring, torch.nan).nanquantile(0.5)
+        filled = weights.index_fill(0, special, 0.0).index_add(0, special, median.expand(len(special)))
+        return filled.where(occurring.any(), weights)
 
     def forward(self, pooled: Tensor, context: Tensor) -> Tensor:
         """(n, d) unit vectors of `pooled` (n, d), whitened by the statistics of the pooled `context` (J, d)."""

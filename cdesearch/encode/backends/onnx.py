@@ -13,6 +13,8 @@ from cdesearch.encode.backends.onnx_import import import_onnxruntime
 from cdesearch.errors import ModelError
 from cdesearch.models.checkpoint_files import AGAIN, check_plain
 
+TORCH_ALONE = "Remove the folder `onnx`, and the model runs on torch."
+
 
 class OnnxRuntime:
     """The graphs of one export folder: `second_stage`, and if the model needs them `first_stage` and `cache`."""
@@ -50,6 +52,14 @@ class OnnxRuntime:
         inputs |= {"weights": mask.astype(np.float32)} | self._identity
         pooled: Floats = _run(self._second, ["pooled"], inputs)[0]
         return pooled
+
+    def context_states(self, *_: NDArray[np.int64]) -> Floats:
+        """Raises ModelError: exports hold no token states."""
+        raise ModelError(f"{self._folder} is an ONNX export, which computes no token states.", TORCH_ALONE)
+
+    def second_stage_among(self, *_: Any) -> tuple[Floats, Floats]:
+        """Raises ModelError: exports read no token states."""
+        raise ModelError(f"{self._folder} is an ONNX export, which reads no token states.", TORCH_ALONE)
 
     def cache(self, vectors: Floats, is_null: NDArray[np.bool_]) -> tuple[Floats, Floats] | None:
         """Keys and values (L, J, d) of a context; None if every gate is zero."""

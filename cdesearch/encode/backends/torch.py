@@ -1,6 +1,6 @@
 """The runtime on torch: CUDA, MPS, or a CPU for models without an ONNX export."""
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
 import numpy as np
@@ -49,6 +49,14 @@ class TorchRuntime:
         return _floats(pool_spans(self._network.first_stage(ids.flatten(0, 1), text_mask.flatten(0, 1)), text_mask))
 
     @torch.inference_mode()
+    def context_states(
+        self, input_ids: NDArray[np.int64], mask: NDArray[np.int64], frequencies: NDArray[np.int64]
+    ) -> Floats:
+        """(B, *context_shape) what a context is made of, from the first spans of ids (B, S, T)."""
+        ids, text_mask = self._put(input_ids[:, 0]), self._put(mask[:, 0])
+        return _floats(self._network.context_states(ids, text_mask, self._put(frequencies)))
+
+    @torch.inference_mode()
     def cache(self, vectors: Floats, is_null: NDArray[np.bool_]) -> tuple[Floats, Floats] | None:
         """Keys and values (L, J, d) of a context; None if the model is joint or every gate is zero."""
         cached = self._network.cache(self._put(vectors), self._put(is_null))
@@ -59,7 +67,27 @@ class TorchRuntime:
         self, input_ids: NDArray[np.int64], mask: NDArray[np.int64], context: EncodingContext
     ) -> tuple[Floats, Floats]:
         """(B, d) pooled, before the statistics head, and (B, d) final unit vectors of ids (B, S, T)."""
-        ready, ids, text_mask = self._on_device(context), self._put(input_ids), self._put(mask)
+        return self._pooled(input_ids, mask, self._on_device(context))
+
+    @torch.inference_mode()
+    def second_stage_among(
+        self,
+        input_ids: NDArray[np.int64],
+        mask: NDArray[np.int64],
+        context: EncodingContext,
+        states: Floats,
+        allowed: NDArray[np.bool_],
+    ) -> tuple[Floats, Floats]:
+        """The same of texts that read those of n texts that `allowed` (B, n) marks.
+
+        `states` (n, L, r, d) are what `context_states` returns for the n texts.
+        """
+        of_spans = self._put(allowed).repeat_interleave(input_ids.shape[1], dim=0)
+        prepared = self._network.among_siblings(self._put(states), of_spans)
+        return self._pooled(input_ids, mask, replace(self._on_device(context), prepared=prepared))
+
+    def _pooled(self, input_ids: NDArray[np.int64], mask: NDArray[np.int64], ready: _OnDevice) -> tuple[Floats, Floats]:
+        ids, text_mask = self._put(input_ids), self._put(mask)
         weights = ready.token_weights[ids] * text_mask
         spans = (tensor.flatten(0, 1) for tensor in (ids, text_mask, weights))
         pooled = pool_spans(self._network.pooled(*spans, ready.prepared), weights)

@@ -1,6 +1,7 @@
 """Multi-head attention over a text, and gated cross-attention to a cached context."""
 
 import math
+from functools import cache
 from typing import Any
 
 import torch
@@ -33,7 +34,32 @@ def attend(queries: Tensor, keys: Tensor, values: Tensor, n_heads: int, mask: Ma
         fused: Tensor = _FusedAttention.apply(queries, keys, values, n_heads)  # type: ignore[no-untyped-call] # torch's
         return fused
     q, k, v = (x.unflatten(-1, (n_heads, -1)).transpose(1, 2) for x in (queries, keys, values))
+    if _multiplies_faster(q):
+        return attend_by_matrices(q, k, v, mask).transpose(1, 2).flatten(2)
     return functional.scaled_dot_product_attention(q, k, v, attn_mask=mask).transpose(1, 2).flatten(2)
+
+
+def attend_by_matrices(q: Tensor, k: Tensor, v: Tensor, mask: Tensor | None) -> Tensor:
+    """(B, heads, T, d) from queries (B, heads, T, d), keys and values (B, heads, S, d), by matrix products."""
+    scores = (q * q.shape[-1] ** -0.5) @ k.transpose(-1, -2)
+    mixed: Tensor = (scores if mask is None else scores + mask).softmax(-1).to(v.dtype) @ v
+    return mixed
+
+
+def _multiplies_faster(queries: Tensor) -> bool:
+    """Whether training by matrix products is faster than by torch's flash attention, as in bf16 on a CPU with AMX.
+
+    There the backward pass of flash attention, which does not use the tiles, takes a third of a step. In fp32, and on
+    other processors, flash attention is faster.
+    """
+    on_cpu = queries.device.type == "cpu" and queries.dtype == torch.bfloat16
+    return on_cpu and torch.is_grad_enabled() and _has_tiles()
+
+
+@cache
+def _has_tiles() -> bool:
+    """Whether this processor multiplies bf16 matrices in tiles (AMX)."""
+    return torch.cpu._is_amx_tile_supported()
 
 
 class _FusedAttention(torch.autograd.Function):
@@ -51,19 +77,23 @@ class _FusedAttention(torch.autograd.Function):
         return node.setType(queries.type())
 
 
+CachedRows = tuple[Tensor, Tensor, Tensor | None]  # a context's keys and values (J, d), and a bias of the scores
+
+
 class ContextAttention(nn.Module):
-    """One layer's gated cross-attention to the cached context: own keys and values, and one gate a head.
+    """One layer's gated cross-attention to the cached context: one gate a head, and projections of its own or none.
 
     The gates start at 0, and the layer then computes what a plain biencoder's does. Context rows carry no position,
     so their order has no effect. With a `sink`, the softmax has one more slot, with a learned key and the value zero:
-    a text that nothing in the context resembles need not read anything in it.
+    a text that nothing in the context resembles need not read anything in it. Without `own_projections`, keys and
+    values of the context are those that the text's own self-attention makes of its rows.
     """
 
-    def __init__(self, dimension: int, n_heads: int, *, sink: bool = False) -> None:
+    def __init__(self, dimension: int, n_heads: int, *, sink: bool = False, own_projections: bool = True) -> None:
         super().__init__()
         self.n_heads = n_heads
         self.sink = nn.Parameter(torch.zeros(dimension)) if sink else None
-        self.key_value = nn.Linear(dimension, 2 * dimension)
+        self.key_value = nn.Linear(dimension, 2 * dimension) if own_projections else None
         self.gate = nn.Parameter(torch.zeros(n_heads))
 
     @torch.no_grad()
@@ -71,25 +101,33 @@ class ContextAttention(nn.Module):
         """Set every gate so that its factor, tanh of the gate, is `weight`."""
         self.gate.fill_(math.atanh(weight))
 
-    def forward(self, queries: Tensor, keys: Tensor, values: Tensor) -> Tensor:
-        """(B, T, d) from queries (B, T, d) and the context's keys and values (J, d), times tanh of the gate."""
+    def forward(self, queries: Tensor, keys: Tensor, values: Tensor, bias: Tensor | None = None) -> Tensor:
+        """(B, T, d) from queries (B, T, d) and the context's keys and values (J, d), times tanh of the gate.
+
+        `bias` (n_heads, 1, J) is added to the scores. One of (B, 1, 1, J) lets each text read other rows.
+        """
         if self.sink is not None:
             keys = torch.cat([keys, self.sink.to(keys.dtype)[None]])
             values = torch.cat([values, torch.zeros_like(values[:1])])
-        # All texts attend to the same context, so they form one long row, and nothing is copied for each of them.
-        row = queries.reshape(1, -1, queries.shape[-1])
-        mixed = attend(row, keys[None], values[None], self.n_heads).reshape(queries.shape)
+            bias = None if bias is None else functional.pad(bias, (0, 1))
+        mask = None if bias is None else bias.to(queries.dtype)
+        if mask is not None and mask.ndim == 4:
+            n_texts = len(queries)
+            mixed = attend(queries, keys.expand(n_texts, -1, -1), values.expand(n_texts, -1, -1), self.n_heads, mask)
+        else:
+            # All texts attend to the same context, so they form one long row, and nothing is copied for each.
+            row = queries.reshape(1, -1, queries.shape[-1])
+            mask = None if mask is None else mask[None]
+            mixed = attend(row, keys[None], values[None], self.n_heads, mask).reshape(queries.shape)
         heads: Tensor = mixed.unflatten(-1, (self.n_heads, -1))
         return (heads * torch.tanh(self.gate)[:, None]).flatten(2)
 
-    def mix(self, text: Projected, keys: Tensor, values: Tensor, mask: Mask) -> Tensor:
+    def mix(self, text: Projected, context: CachedRows, mask: Mask) -> Tensor:
         """(B, T, d): attention of the text to itself, plus gated attention to the context's keys and values (J, d)."""
-        return attend(*text, self.n_heads, mask) + self(text[0], keys, values)  # type: ignore[no-any-return] # a module returns Any
+        return attend(*text, self.n_heads, mask) + self(text[0], *context)  # type: ignore[no-any-return] # a module returns Any
 
 
-LayerContext = tuple[
-    ContextAttention, Tensor, Tensor
-]  # a layer's cross-attention, the context's keys and values (J, d)
+LayerContext = tuple[ContextAttention, CachedRows]  # a layer's cross-attention, and what it reads
 
 
 class SelfAttention(nn.Module):
@@ -106,5 +144,11 @@ class SelfAttention(nn.Module):
         q, k, v = self.qkv(rows).chunk(3, dim=-1)
         if context is None:
             return self.out(attend(q, k, v, self.n_heads, mask))  # type: ignore[no-any-return] # a module returns Any
-        cross_attention, keys, values = context
-        return self.out(cross_attention.mix((q, k, v), keys, values, mask))  # type: ignore[no-any-return] # a module returns Any
+        cross_attention, cached = context
+        return self.out(cross_attention.mix((q, k, v), cached, mask))  # type: ignore[no-any-return] # a module returns Any
+
+    def key_value(self, rows: Tensor) -> tuple[Tensor, Tensor]:
+        """Keys and values (J, d) of rows (J, d) that are to be attended to, and attend to nothing themselves."""
+        d = rows.shape[-1]
+        keys, values = functional.linear(rows, self.qkv.weight[d:], self.qkv.bias[d:]).chunk(2, dim=-1)
+        return keys, values

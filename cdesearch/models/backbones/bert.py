@@ -7,6 +7,7 @@ from torch import Tensor, nn
 from torch.nn import functional
 
 from cdesearch.models.backbones.attention import LayerContext, Mask, Projected, SelfAttention, attend, project
+from cdesearch.models.backbones.packed import Packing
 from cdesearch.models.backbones.rotary import Rotation
 from cdesearch.models.config import BackboneConfig
 
@@ -23,9 +24,11 @@ class Block(nn.Module):
         self.norm = nn.LayerNorm(config.dimension, config.norm_eps)
         self.dropout = nn.Dropout(config.dropout)
 
-    def forward(self, rows: Tensor, mask: Mask, context: LayerContext | None = None) -> Tensor:
-        """(B, T, d) to (B, T, d)."""
-        return self._after(rows, self.attention(rows, mask, context))
+    def forward(
+        self, rows: Tensor, mask: Mask, context: LayerContext | None = None, norm: Tensor | None = None
+    ) -> Tensor:
+        """(B, T, d) to (B, T, d); `norm` (2, d) are weight and bias that the last layer norm has instead of its own."""
+        return self._after(rows, self.attention(rows, mask, context), norm)
 
     def project(self, rows: Tensor, n_queries: int | None = None) -> Projected:
         return project(self.attention.qkv, rows, n_queries)
@@ -34,9 +37,12 @@ class Block(nn.Module):
         mixed = attend(*projected, self.attention.n_heads, mask)
         return self._after(rows[:, -mixed.shape[1] :], self.attention.out(mixed))
 
-    def _after(self, rows: Tensor, attended: Tensor) -> Tensor:
+    def _after(self, rows: Tensor, attended: Tensor, norm: Tensor | None = None) -> Tensor:
         rows = self.attention_norm(rows + self.dropout(attended))
-        return self.norm(rows + self.dropout(self.down(functional.gelu(self.up(rows)))))  # type: ignore[no-any-return] # a module returns Any
+        rows = rows + self.dropout(self.down(functional.gelu(self.up(rows))))
+        if norm is not None:
+            return functional.layer_norm(rows, norm[0].shape, norm[0], norm[1], self.norm.eps)
+        return self.norm(rows)  # type: ignore[no-any-return] # a module returns Any
 
 
 class Backbone(nn.Module):
@@ -62,6 +68,13 @@ class Backbone(nn.Module):
         mask = None if attention_mask is None else additive_mask(attention_mask, rows.dtype)
         for block in self.blocks:
             rows = block(rows, mask)
+        return rows
+
+    def packed_states(self, packing: Packing) -> Tensor:
+        """(1, N, d) states of packed texts, without a context."""
+        rows = self.embed(packing.ids, packing.positions)
+        for block in self.blocks:
+            rows = block(rows, packing)
         return rows
 
 

@@ -5,7 +5,7 @@ import math
 import torch
 from torch import Tensor
 
-from cdesearch.models.backbones.attention import ContextAttention, Mask, Projected, attend
+from cdesearch.models.backbones.attention import CachedRows, ContextAttention, Mask, Projected, attend
 
 LEAST = 1e-9  # the least weight of a context, so that its logarithm is finite if the gate is 0
 
@@ -28,8 +28,9 @@ class JointSoftmaxAttention(ContextAttention):
         weight = max(weight, LEAST)
         self.gate.fill_(math.log(weight / LEAST) if self._log_gates else math.atanh(weight))
 
-    def mix(self, text: Projected, keys: Tensor, values: Tensor, mask: Mask) -> Tensor:
+    def mix(self, text: Projected, context: CachedRows, mask: Mask) -> Tensor:
         """(B, T, d) from the text's projections and the context's keys and values (J, d); such texts are not packed."""
+        keys, values, _ = context
         assert mask is None or isinstance(mask, Tensor)
         q, k, v = text
         n_texts, n_rows = k.shape[:2]

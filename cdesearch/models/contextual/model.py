@@ -1,6 +1,7 @@
 """Both stages as one module, and its checkpoint folder."""
 
 import hashlib
+from dataclasses import dataclass
 from pathlib import Path
 
 import torch
@@ -11,12 +12,25 @@ from torch import Tensor, nn
 from cdesearch.errors import ModelError
 from cdesearch.models.backbones.bert import Backbone, mean_pool
 from cdesearch.models.backbones.joint import ContextPrefix
+from cdesearch.models.backbones.packed import Packing, packed_mean
 from cdesearch.models.checkpoint_files import AGAIN, check_plain
 from cdesearch.models.config import ModelConfig
+from cdesearch.models.contextual.merge import MERGED_ROWS, merge_rows
 from cdesearch.models.contextual.second_stage import SecondStage, statistics_head
 from cdesearch.models.meta_device import on_meta_device
 
 Cached = tuple[Tensor, Tensor]  # keys and values (L, J, d) of a context in the L layers with cross-attention to it
+Merged = tuple[Tensor, Tensor, Tensor]  # the same with a bias of the scores: of `merge_rows`, or of `sibling_bias`
+
+
+@dataclass(frozen=True, slots=True)
+class FoldedNorms:
+    """The layer norms of a corpus, for a model that reads statistics."""
+
+    norms: Tensor  # (n_layers, 2, d) weight and bias
+
+
+PreparedContext = ContextPrefix | Cached | Merged | FoldedNorms | None  # what `pooled` takes for every batch
 
 
 class ContextualModel(nn.Module):
@@ -33,6 +47,21 @@ class ContextualModel(nn.Module):
         backbone = self.own_first_stage or self.second_stage.backbone
         return mean_pool(backbone(input_ids, attention_mask), attention_mask)
 
+    def packed_first_stage(self, packing: Packing) -> Tensor:
+        """(B, d) first-stage vectors of packed texts."""
+        backbone = self.own_first_stage or self.second_stage.backbone
+        states = backbone.packed_states(packing).float()
+        return packed_mean(states, torch.ones_like(states[0, :, 0]), packing)
+
+    def context_states(self, input_ids: Tensor, attention_mask: Tensor, frequencies: Tensor) -> Tensor:
+        """What a context is made of: first-stage vectors (B, d) of texts (B, T), or token states (B, *context_shape).
+
+        Each text is embedded alone. `frequencies` (V,) are the document frequencies of all tokens.
+        """
+        if self.second_stage.reads_tokens:
+            return self.second_stage.token_states(input_ids, attention_mask, frequencies)
+        return self.first_stage(input_ids, attention_mask)
+
     @property
     def reads_context(self) -> bool:
         """Whether a context changes the vectors of the second stage, or its gates are in training."""
@@ -44,21 +73,43 @@ class ContextualModel(nn.Module):
         return self.config.context_size if self.second_stage.joint else 0
 
     def cache(self, vectors: Tensor, is_null: Tensor) -> Cached | None:
-        """Keys and values of a context (J, d); None if the model is joint or nothing reads the context."""
-        if self.second_stage.joint or not self.second_stage.reads_context:
+        """Keys and values of a context (J, *context_shape); None if the model is joint or nothing reads the context."""
+        stage = self.second_stage
+        if stage.joint or stage.reads_siblings or stage.film is not None or not stage.reads_context:
             return None
-        return self.second_stage.cache(vectors, is_null)
+        return stage.cache(vectors, is_null)
 
-    def prepare_context(self, vectors: Tensor, is_null: Tensor, cached: Cached | None) -> ContextPrefix | Cached | None:
-        """A context (J, d), with what `cache` returned for it, in the form that `pooled` takes for every batch."""
-        return self.second_stage.context_prefix(vectors, is_null) if self.second_stage.joint else cached
+    def prepare_context(self, vectors: Tensor, is_null: Tensor, cached: Cached | None) -> PreparedContext:
+        """A context (J, *context_shape), with what `cache` returned for it, in the form that `pooled` takes.
 
-    def pooled(
-        self, input_ids: Tensor, attention_mask: Tensor, weights: Tensor, context: ContextPrefix | Cached | None
-    ) -> Tensor:
+        Token states of many texts are merged, and statistics folded into the layer norms.
+        """
+        if self.second_stage.joint:
+            return self.second_stage.context_prefix(vectors, is_null)
+        if self.second_stage.film is not None:
+            is_open = self.second_stage.reads_context and not bool(is_null.all())
+            return FoldedNorms(self.second_stage.folded_norms(vectors)) if is_open else None
+        if cached is not None and self.second_stage.reads_tokens and cached[0].shape[1] > MERGED_ROWS:
+            return merge_rows(*cached, self.config.backbone.n_heads, MERGED_ROWS)
+        return cached
+
+    def among_siblings(self, states: Tensor, allowed: Tensor) -> PreparedContext:
+        """What `pooled` takes for texts that read those of n texts that `allowed` (B, n) marks.
+
+        `states` (n, L, r, d) are what `context_states` returns for the n texts.
+        """
+        stage = self.second_stage
+        if not stage.reads_context:
+            return None
+        is_null = torch.zeros(len(states), dtype=torch.bool, device=states.device)
+        return *stage.cache(states, is_null), stage.sibling_bias(allowed)
+
+    def pooled(self, input_ids: Tensor, attention_mask: Tensor, weights: Tensor, context: PreparedContext) -> Tensor:
         """(B, d) before the statistics head, of texts (B, T); `weights` (B, T) of their tokens, zero on padding."""
         if isinstance(context, ContextPrefix):
             states = self.second_stage.states_after(input_ids, attention_mask, context)
+        elif isinstance(context, FoldedNorms):
+            states = self.second_stage.states(input_ids, attention_mask, None, None, norms=context.norms)
         else:
             states = self.second_stage.states(input_ids, attention_mask, *(context or (None, None)))
         return mean_pool(states, weights)
@@ -73,10 +124,9 @@ class ContextualModel(nn.Module):
         context_vectors: Tensor | None = None,
         is_null: Tensor | None = None,
     ) -> tuple[Tensor, Tensor]:
-        """Pooled (B, d) and unit vectors (B, d) of texts (B, T) in a context (J, d), or else in the null context."""
-        d = self.config.backbone.dimension
+        """Pooled and unit vectors (B, d) of texts (B, T) in a context (J, *context_shape), or else in the null one."""
         if context_vectors is None:
-            context_vectors = weights.new_zeros(self.config.null_slots, d)
+            context_vectors = weights.new_zeros(self.config.null_slots, *self.config.context_shape)
             is_null = torch.ones(self.config.null_slots, dtype=torch.bool, device=weights.device)
         if is_null is None:
             is_null = torch.zeros(len(context_vectors), dtype=torch.bool, device=weights.device)

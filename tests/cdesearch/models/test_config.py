@@ -24,6 +24,9 @@ def test_the_default_model_keeps_its_configuration_and_with_it_its_fingerprint(t
         {"context_norm_eps": 1e-5},
         {"context_sink": True},
         {"context_attention": "one_softmax", "log_gates": True},
+        {"context_source": "tokens", "context_tokens": 3, "first_stage": "shared"},
+        {"context_source": "statistics", "first_stage": "shared"},
+        {"context_source": "siblings", "context_sink": True, "first_stage": "shared"},
         {},
     ],
 )
@@ -35,7 +38,15 @@ def test_a_configuration_is_loaded_as_it_was_saved(tmp_path, changes):
 
 
 @pytest.mark.parametrize(
-    ("name", "value"), [("context_norm_eps", "x"), ("context_norm_eps", True), ("context_sink", 1), ("log_gates", None)]
+    ("name", "value"),
+    [
+        ("context_norm_eps", "x"),
+        ("context_norm_eps", True),
+        ("context_sink", 1),
+        ("log_gates", None),
+        ("context_source", "none"),
+        ("context_tokens", 0),
+    ],
 )
 def test_an_optional_field_of_another_type_is_refused(tmp_path, name, value):
     TINY.save(tmp_path)
@@ -50,6 +61,19 @@ def test_the_context_norm_has_the_eps_of_the_configuration():
     assert own.eps == 1e-5
     backbones = replace(TINY.backbone, norm_eps=1e-7)
     assert make_model(replace(TINY, backbone=backbones)).second_stage.context_norm.eps == 1e-7
+
+
+@pytest.mark.parametrize("changes", [{"first_stage": "own"}, {"first_stage": "shared", "context_attention": "joint"}])
+def test_a_context_of_tokens_needs_cached_attention_and_a_shared_first_stage(tmp_path, changes):
+    replace(TINY, context_source="tokens", **changes).save(tmp_path)
+    with pytest.raises(ModelError, match="context source tokens, which needs cached context attention and a shared"):
+        ModelConfig.load(tmp_path)
+
+
+def test_a_context_of_siblings_needs_a_sink(tmp_path):
+    replace(TINY, context_source="siblings", first_stage="shared").save(tmp_path)
+    with pytest.raises(ModelError, match="has no context_sink, which the context source siblings needs"):
+        ModelConfig.load(tmp_path)
 
 
 @pytest.mark.parametrize("changes", [{"context_attention": "joint", "context_sink": True}, {"log_gates": True}])

@@ -88,6 +88,14 @@ def test_the_context_depends_only_on_seed_and_step(make_domain):
     assert len({str(batch.context_texts.ids.tolist()) for batch in batches}) == 12
 
 
+def test_processes_with_their_own_batches_take_each_batch_once(make_domain):
+    domain = make_domain([f"cat {n}" for n in range(40)])
+    stream = stream_of(domain, Clusters(np.zeros(40, np.int64), np.zeros((1, 4), np.float32)), 8)
+    whole = [batch.queries.ids.tolist() for batch in stream.upcoming(2, 8)]
+    shares = [[batch.queries.ids.tolist() for batch in stream.upcoming(1, 4, (number, 2))] for number in range(2)]
+    assert [shares[number % 2][number // 2] for number in range(6)] == whole
+
+
 def test_another_context_changes_nothing_else_of_a_batch(make_domain):
     domain = make_domain([f"cat {n}" for n in range(40)])
     clusters = Clusters(np.arange(40) % 4, np.zeros((4, 8), np.float32))

@@ -95,7 +95,7 @@ def test_siblings_are_chunks_of_one_document():
 def test_document_context_is_added_as_in_an_index(n, weight, seed):
     random = np.random.default_rng(seed)
     own = to_unit(random.standard_normal((n, 8)).astype(np.float32))
-    siblings = random.integers(0, 3, n)
+    siblings = random.integers(0, min(n, 3), n)
     placed = in_document(torch.from_numpy(own), torch.from_numpy(siblings), weight).numpy()
     for number in set(siblings.tolist()):
         mine = siblings == number

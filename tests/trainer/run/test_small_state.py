@@ -15,12 +15,12 @@ def recipe_of(folder, *, small):
     return check_recipe(values, folder)
 
 
-def make_run():
+def make_run(rate=1e-3):
     """A tiny student whose token embeddings are frozen, as in a recipe."""
     model, head = make_student()
     model.second_stage.backbone.tokens.requires_grad_(False)
     trained = [parameter for parameter in (*model.parameters(), *head.parameters()) if parameter.requires_grad]
-    return {"model": model, "head": head}, torch.optim.AdamW(trained, 1e-3)
+    return {"model": model, "head": head}, torch.optim.AdamW(trained, rate)
 
 
 def weights(modules):
@@ -39,25 +39,26 @@ def take_steps(modules, optimizer, n):
     return losses
 
 
-@pytest.mark.parametrize(("small", "tolerance"), [(False, 0.0), (True, 1e-3)])
-def test_a_run_that_resumes_continues_like_one_that_does_not(tmp_path, monkeypatch, small, tolerance):
+@pytest.mark.parametrize("rate", [1e-3, 3e-5])
+@pytest.mark.parametrize(("small", "tolerance"), [(False, 0.0), (True, 0.02)])
+def test_a_run_that_resumes_continues_like_one_that_does_not(tmp_path, monkeypatch, small, tolerance, rate):
     monkeypatch.setattr(parts, "PART", 20_000)
     recipe = recipe_of(tmp_path, small=small)
-    modules, optimizer = make_run()
+    modules, optimizer = make_run(rate)
     take_steps(modules, optimizer, 2)
     save_state(tmp_path, recipe, RunProgress(step=2), modules, optimizer)
     before = weights(modules)
     assert max(file.stat().st_size for file in tmp_path.iterdir()) <= 20_000
     expected = take_steps(modules, optimizer, 3)
-    again, fresh = make_run()
+    again, fresh = make_run(rate)
     assert load_state(tmp_path, recipe, again, fresh).step == 2
     found = take_steps(again, fresh, 3)
-    np.testing.assert_allclose(found, expected, rtol=tolerance)
+    np.testing.assert_allclose(found, expected, rtol=tolerance / 20)
     difference, way = weights(again) - weights(modules), weights(modules) - before
-    assert difference.norm() <= 200 * tolerance * way.norm()  # the weights themselves are rounded once
+    assert difference.norm() <= tolerance * way.norm()
 
 
-def test_the_state_holds_only_trained_tensors_and_the_small_state_has_half_the_bytes(tmp_path):
+def test_the_state_holds_only_trained_tensors_and_the_small_state_has_two_thirds_of_the_bytes(tmp_path):
     modules, optimizer = make_run()
     take_steps(modules, optimizer, 1)
     sizes = []
@@ -67,7 +68,7 @@ def test_the_state_holds_only_trained_tensors_and_the_small_state_has_half_the_b
         names = {name for name, parameter in modules["model"].named_parameters() if parameter.requires_grad}
         assert state["model"].keys() == names and "second_stage.backbone.tokens.weight" not in names
         sizes.append(sum(tensor_bytes(torch.load(tmp_path / STATE, weights_only=True))))
-    assert sizes[1] < 0.55 * sizes[0]
+    assert sizes[1] < 0.7 * sizes[0]
 
 
 @pytest.mark.parametrize(("small", "tolerance"), [(False, 0.0), (True, 1e-3)])
@@ -91,10 +92,10 @@ def tensor_bytes(state):
     return [size for value in values for size in tensor_bytes(value)]
 
 
-def test_a_second_moment_too_small_for_fp16_makes_no_long_step():
+def test_a_second_moment_that_fp16_would_round_to_zero_is_kept():
     moments = {"exp_avg": torch.tensor([1.0, 1e-6]), "exp_avg_sq": torch.tensor([1e4, 1e-13])}
     state = {"state": {0: moments | {"step": torch.tensor(3.0)}}, "param_groups": [{"lr": 0.1}]}
-    again = from_small(to_small(state))["state"][0]
-    assert again["step"] == 3 and again["exp_avg"][1] > 0
-    assert (again["exp_avg"] / again["exp_avg_sq"].sqrt()).abs().max() <= 8.1
-    torch.testing.assert_close(again["exp_avg_sq"][0], moments["exp_avg_sq"][0], rtol=1e-3, atol=0)
+    again = from_small(to_small(state, torch.bfloat16))["state"][0]
+    assert again["step"] == 3
+    for name, values in moments.items():
+        torch.testing.assert_close(again[name], values, rtol=2**-8, atol=0)

@@ -11,15 +11,17 @@ from batches import VARIANTS, gradients, loss_fn_of, make_batch, make_student, w
 from conftest import TINY
 
 import trainer
+from cdesearch.models.backbones import attention
 from cdesearch.models.backbones.bert import mean_pool
 from cdesearch.models.contextual.second_stage import SecondStage
 from trainer.execution.distributed import same_seed
 from trainer.step import gradcache
 from trainer.step.gradcache import TIDY_EVERY, GradCache
 from trainer.step.loss import contrastive
+from trainer.step.token_weights import context_frequencies, features_of
 
 TESTS = Path(__file__).parents[2]
-SHARED = ["cached", "sink", "joint"]  # variants whose batch is divided among two processes
+SHARED = ["cached", "sink", "tokens", "siblings", "joint"]  # variants whose batch is divided among two processes
 
 
 def full_graph(model, head, batch, micro_batch, precision=torch.float32):
@@ -29,24 +31,37 @@ def full_graph(model, head, batch, micro_batch, precision=torch.float32):
     def embed(tokens, network):
         parts = tokens.micro_batches(slice(0, len(tokens)), micro_batch)
         order = torch.cat([indices for indices, _ in parts])
-        return torch.cat([network(part) for _, part in parts])[order.argsort()]
+        return torch.cat([network(part, rows) for rows, part in parts])[order.argsort()]
 
     stage, make_weights = model.second_stage, weights_of(head, batch)
-    context = batch.documents.take(batch.context) if batch.context_tokens is None else batch.context_tokens
+    context, is_null = batch.context_texts, batch.is_null
+    if stage.reads_siblings:
+        context, is_null = batch.documents, torch.zeros(len(batch.documents), dtype=torch.bool)
     with torch.autocast("cpu", precision, enabled=half):
-        vectors = embed(context, lambda part: model.first_stage(part.ids, part.mask).float())
-        prepared = None if stage.joint else stage.cache(vectors, batch.is_null)
+        frequencies = context_frequencies(batch, TINY.backbone.vocabulary)
+        vectors = embed(context, lambda part, _: model.context_states(part.ids, part.mask, frequencies).float())
+        prepared, norms = None, None
+        if stage.film is not None:
+            norms = stage.folded_norms(features_of(vectors[~batch.is_null], frequencies))
+        elif not stage.joint:
+            prepared = stage.cache(vectors, is_null)
     weights = make_weights()
 
-    def second_stage(part):
+    def second_stage(part, bias=None, prepared=prepared):
         with torch.autocast("cpu", precision, enabled=half):
-            if prepared is None:
+            if stage.joint:
                 states = stage.joint_states(part.ids, part.mask, vectors, batch.is_null)
             else:
-                states = stage.states(part.ids, part.mask, *prepared)
+                states = stage.states(part.ids, part.mask, *(prepared or (None, None)), bias, norms)
         return mean_pool(states.float(), weights[part.ids] * part.mask)
 
-    pooled = [embed(tokens, second_stage) for tokens in (batch.queries, batch.documents)]
+    def query(part, _):
+        return second_stage(part, prepared=None) if stage.reads_siblings else second_stage(part)
+
+    def document(part, rows):
+        return second_stage(part, stage.sibling_bias(batch.sibling_mask[rows]) if stage.reads_siblings else None)
+
+    pooled = [embed(batch.queries, query), embed(batch.documents, document)]
     output = loss_fn_of(head, batch)(pooled[0], pooled[1], pooled[1][batch.context])
     output.loss.backward()
     return output.loss.item(), gradients(model, head)
@@ -66,8 +81,14 @@ def assert_same(one, other, atol=1e-5, rtol=1e-4):
         torch.testing.assert_close(gradient, other[1][name], atol=atol, rtol=rtol, msg=name)
 
 
-@pytest.mark.parametrize("variant", VARIANTS)
-@pytest.mark.parametrize("first_stage", ["own", "shared"])
+SHAPES = [
+    (variant, first_stage)
+    for variant, config in VARIANTS.items()
+    for first_stage in (["own", "shared"] if config.context_source == "pooled" else ["shared"])
+]
+
+
+@pytest.mark.parametrize(("variant", "first_stage"), SHAPES)
 @pytest.mark.parametrize(("micro_batch", "dropout"), [(1, 0.0), (5, 0.3), (64, 0.3)])
 def test_the_cache_gives_the_full_graphs_gradient(variant, first_stage, micro_batch, dropout):
     config = replace(VARIANTS[variant], first_stage=first_stage)
@@ -82,12 +103,12 @@ def test_the_cache_gives_the_full_graphs_gradient(variant, first_stage, micro_ba
     assert torch.equal(*states), "after the step, random numbers are the same"
 
 
-@pytest.mark.parametrize("attention", ["cached", "joint"])
+@pytest.mark.parametrize("variant", ["cached", "tokens", "statistics", "joint"])
 @pytest.mark.parametrize("n_context", [4, 15])
-def test_a_context_disjoint_from_the_batch_has_the_full_graphs_gradient(attention, n_context):
+def test_a_context_disjoint_from_the_batch_has_the_full_graphs_gradient(variant, n_context):
     other = make_batch(n_context).queries
     batch = replace(make_batch(), context_tokens=other, is_null=torch.arange(n_context) == 1)
-    config, results = replace(TINY, context_attention=attention), []
+    config, results = VARIANTS[variant], []
     for run in (full_graph, cached):
         model, head = make_student(config)
         results.append(run(model, head, batch, 5))
@@ -127,29 +148,19 @@ def test_a_frozen_first_stage_gets_no_gradient():
 
 @pytest.fixture(scope="module")
 def in_two_processes(tmp_path_factory):
-    """The loss, gradients and cached context values that each of two processes computes for one batch, by case."""
+    """The loss, gradients and cached context values that each of two processes computes, by case."""
     folder = tmp_path_factory.mktemp("processes")
-    cases = [*((variant, 0.0) for variant in SHARED), ("cached", 0.3)]
-    paths = [
-        TESTS,
-        TESTS / "trainer",
-        Path(trainer.__file__).parents[1],
-    ]  # the tested package, not an installed one
-    environment = os.environ | {"PYTHONPATH": os.pathsep.join(map(str, paths))}
-    processes = [
-        subprocess.Popen(
-            [
-                sys.executable,
-                TESTS / "trainer" / "two_processes.py",
-                str(rank),
-                folder / "store",
-                folder / "out",
-                *(str(value) for case in cases for value in case),
-            ],
-            env=environment,
-        )
-        for rank in range(2)
+    cases = [
+        *((variant, "0.0", "shared") for variant in SHARED),
+        ("cached", "0.3", "shared"),
+        *((variant, "0.0", "own") for variant in ("sink", "joint")),
     ]
+    # The tested package is used, not an installed one.
+    paths = [TESTS, TESTS / "trainer", Path(trainer.__file__).parents[1]]
+    environment = os.environ | {"PYTHONPATH": os.pathsep.join(map(str, paths))}
+    program = TESTS / "trainer" / "two_processes.py"
+    words = [folder / "store", folder / "out", *(word for case in cases for word in case)]
+    processes = [subprocess.Popen([sys.executable, program, str(rank), *words], env=environment) for rank in range(2)]
     assert [process.wait(240) for process in processes] == [0, 0]
     return [torch.load(folder / f"out.{rank}") for rank in range(2)]
 
@@ -161,11 +172,26 @@ def test_two_processes_compute_the_gradient_of_one(variant, in_two_processes):
     loss = cache.step(batch, weights_of(head, batch), loss_fn_of(head, batch)).loss.item()
     cache.sum_gradients()
     for found in in_two_processes:
-        assert_same((loss, gradients(model, head)), (found[variant, 0.0]["loss"], found[variant, 0.0]["gradients"]))
+        case = found[variant, "0.0", "shared"]
+        assert_same((loss, gradients(model, head)), (case["loss"], case["gradients"]))
+
+
+@pytest.mark.parametrize("variant", ["sink", "joint"])
+def test_two_processes_with_batches_of_their_own_compute_the_mean_gradient(variant, in_two_processes):
+    alone = []
+    for n in (12, 9):
+        model, head = make_student(VARIANTS[variant])
+        alone.append(cached(model, head, make_batch(n=n), 4))
+    loss = sum(loss for loss, _ in alone) / 2
+    expected = {name: (gradient + alone[1][1][name]) / 2 for name, gradient in alone[0][1].items()}
+    for found in in_two_processes:
+        case = found[variant, "0.0", "own"]
+        gradients_of_all = {name: gradient for name, gradient in case["gradients"].items() if name in expected}
+        assert_same((loss, expected), (case["loss"], gradients_of_all))
 
 
 def test_with_dropout_two_processes_see_the_same_context(in_two_processes):
-    assert torch.equal(*(found["cached", 0.3]["values"][0] for found in in_two_processes))
+    assert torch.equal(*(found["cached", "0.3", "shared"]["values"][0] for found in in_two_processes))
 
 
 @pytest.mark.parametrize("variant", VARIANTS)
@@ -196,8 +222,10 @@ def test_both_stages_and_the_context_pass_run_in_the_given_precision(attention, 
     assert set.union(*seen.values()) == {precision}
 
 
-@pytest.mark.parametrize("first_stage", ["own", "shared"])
-@pytest.mark.parametrize("variant", ["cached", "sink"])
+@pytest.mark.parametrize(
+    ("variant", "first_stage"),
+    [shape for shape in SHAPES if shape[0] in ("cached", "sink", "tokens", "siblings", "statistics")],
+)
 def test_packed_texts_give_the_gradient_of_padded_ones(variant, first_stage, monkeypatch):
     """Without a kernel for it, packed attention runs text by text, on any machine."""
 
@@ -307,16 +335,17 @@ def test_a_context_without_keys_and_values_has_nothing_to_run_backward_through()
     assert (prepared.keys, prepared.values, vectors.grad) == (None, None, None)
 
 
+@pytest.mark.parametrize("kept", [0, 1, 2, 64])
 @pytest.mark.parametrize("micro_batch", [1, 5, 64])
-def test_the_longest_micro_batch_of_context_and_documents_is_not_repeated(micro_batch):
+def test_the_longest_micro_batches_are_not_repeated(micro_batch, kept):
     batch = make_batch()
     model, head = make_student()
     calls = []
     model.own_first_stage.register_forward_hook(lambda _m, given, _out: calls.append(("first", given[0].shape)))
-    model.second_stage.states = lambda ids, *rest, real=model.second_stage.states: (
-        calls.append(("second", ids.shape)) or real(ids, *rest)
+    model.second_stage.states = lambda ids, *rest, real=model.second_stage.states, **more: (
+        calls.append(("second", ids.shape)) or real(ids, *rest, **more)
     )
-    cached(model, head, batch, micro_batch)
+    cached(model, head, batch, micro_batch, kept_graphs=kept)
 
     def shapes(tokens):
         return [part.ids.shape for _, part in tokens.micro_batches(slice(0, len(tokens)), micro_batch)]
@@ -324,8 +353,37 @@ def test_the_longest_micro_batch_of_context_and_documents_is_not_repeated(micro_
     queries, documents, context = (
         shapes(tokens) for tokens in (batch.queries, batch.documents, batch.documents.take(batch.context))
     )
-    assert [shape for stage, shape in calls if stage == "first"] == context + context[1:]
-    assert [shape for stage, shape in calls if stage == "second"] == queries + documents + documents[1:] + queries
+    assert [shape for stage, shape in calls if stage == "first"] == context + context[kept:]
+    repeated = documents[kept:] + queries[kept:]
+    assert [shape for stage, shape in calls if stage == "second"] == queries + documents + repeated
+
+
+@pytest.mark.parametrize("variant", ["sink", "joint"])
+@pytest.mark.parametrize("kept", [0, 2, 64])
+def test_kept_graphs_change_no_gradient(variant, kept):
+    results = []
+    for number in (1, kept):
+        model, head = make_student(VARIANTS[variant], dropout=0.3)
+        torch.manual_seed(5)
+        results.append(cached(model, head, make_batch(), 4, kept_graphs=number))
+    assert_same(*results)
+
+
+@pytest.mark.parametrize("variant", VARIANTS)
+def test_attention_by_matrix_products_gives_the_gradient_of_flash_attention(variant, monkeypatch):
+    """Processors with tiles for bf16 take the matrix products, here in fp32 to compare them exactly."""
+    real, results = attention.attend_by_matrices, []
+    for by_matrices in (False, True):
+        calls = []
+        if by_matrices:
+            monkeypatch.setattr(attention, "_multiplies_faster", lambda _: torch.is_grad_enabled())
+        monkeypatch.setattr(
+            attention, "attend_by_matrices", lambda *given, calls=calls: calls.append(1) or real(*given)
+        )
+        model, head = make_student(VARIANTS[variant])
+        results.append(cached(model, head, make_batch(), 5))
+        assert bool(calls) == by_matrices
+    assert_same(*results)
 
 
 def test_freed_memory_is_released_after_every_few_micro_batches(monkeypatch):

@@ -82,7 +82,7 @@ def test_a_huge_gradient_in_one_group_leaves_the_others_as_they_are():
             parameter.grad = torch.full_like(parameter, 1e-4)
     before = {name: norm(parameters) for name, parameters in groups.items()}
     model.second_stage.null.grad.fill_(1e4)
-    norms = clip_by_group(groups, 1.0)
+    norms = {name: value.item() for name, value in clip_by_group(groups, 1.0).items()}
     assert norms["context"] > 1e4
     assert norm(groups["context"]) == pytest.approx(1.0, rel=1e-4)
     for name in ("backbone", "gates", "head"):

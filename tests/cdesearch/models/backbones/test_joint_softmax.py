@@ -23,7 +23,7 @@ def test_one_softmax_is_the_mean_over_text_and_context_by_their_exponentials(log
     context = (q @ context_keys.transpose(-1, -2) / 2).exp() * counts
     mixed = (text @ v + context @ context_values) / (text.sum(-1, keepdim=True) + context.sum(-1, keepdim=True))
     expected = attention.out(mixed.transpose(1, 2).flatten(2))
-    found = attention(rows, additive_mask(mask, torch.float32), (cross, keys, values))
+    found = attention(rows, additive_mask(mask, torch.float32), (cross, (keys, values, None)))
     torch.testing.assert_close(found, expected, atol=1e-6, rtol=0)
 
 
@@ -32,7 +32,7 @@ def test_the_gradient_of_a_log_gate_never_vanishes(weight):
     cross = JointSoftmaxAttention(8, 2, log_gates=True)
     cross.set_weight(weight)
     text, (keys, values) = torch.randn(3, 3, 5, 8), torch.randn(2, 4, 8)
-    cross.mix(tuple(text), keys, values, None)[..., 0].sum().backward()
+    cross.mix(tuple(text), (keys, values, None), None)[..., 0].sum().backward()
     assert (cross.gate.grad[0] / weight).abs() > 1e-3  # only the first head has dimension 0
 
 
@@ -41,5 +41,5 @@ def test_a_gate_of_one_softmax_at_or_below_zero_has_no_gradient_in_older_checkpo
     cross = JointSoftmaxAttention(8, 2, log_gates=False)
     torch.nn.init.constant_(cross.gate, gate)
     text, (keys, values) = torch.randn(3, 3, 5, 8), torch.randn(2, 4, 8)
-    cross.mix(tuple(text), keys, values, None)[..., 0].sum().backward()
+    cross.mix(tuple(text), (keys, values, None), None)[..., 0].sum().backward()
     assert not cross.gate.grad.any()

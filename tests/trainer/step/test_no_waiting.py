@@ -1,0 +1,129 @@
+"""A GPU computes while the host goes on, until the host asks for a number: a step must not ask.
+
+Without a GPU, tensors are followed from the parameters and from what is sent to the device; an operation that would
+hand one of them to the host is an error.
+"""
+
+from dataclasses import replace
+
+import pytest
+import torch
+from batches import VARIANTS, make_batch, make_student, weights_of
+from torch.utils._python_dispatch import TorchDispatchMode
+from torch.utils._pytree import tree_leaves
+
+from cdesearch.models.backbones import packed
+from trainer.data import training_batch
+from trainer.recipe import Learning
+from trainer.step import batch_loss, gradcache, token_weights
+from trainer.step.batch_loss import BatchLoss
+from trainer.step.gradcache import GradCache
+from trainer.step.parameter_groups import clip_by_group, make_optimizer, parameter_groups
+from trainer.step.step_figures import StepFigures
+
+aten = torch.ops.aten
+WAITS = {
+    aten._local_scalar_dense.default,
+    aten.nonzero.default,
+    aten.masked_select.default,
+    aten.repeat_interleave.Tensor,
+    aten.equal.default,
+    aten.bincount.default,
+}
+
+
+class WaitedError(AssertionError):
+    pass
+
+
+class OnDevice(TorchDispatchMode):
+    """Follows the tensors that would be on the device, by their storages, which are kept so that none is reused."""
+
+    def __init__(self, tensors):
+        super().__init__()
+        self._storages = {}
+        for tensor in tensors:
+            self.put(tensor)
+
+    def put(self, tensor):
+        self._storages[tensor.untyped_storage()._cdata] = tensor.untyped_storage()
+        return tensor
+
+    def holds(self, tensor):
+        return tensor.untyped_storage()._cdata in self._storages
+
+    def __torch_dispatch__(self, function, types, args=(), kwargs=None):
+        given = [leaf for leaf in tree_leaves((args, kwargs)) if isinstance(leaf, torch.Tensor)]
+        from_device = any(map(self.holds, given))
+        is_mask = function is aten.index.Tensor and any(i is not None and i.dtype == torch.bool for i in args[1])
+        if from_device and (function in WAITS or is_mask):
+            raise WaitedError(f"{function} makes the host wait")
+        found = function(*args, **(kwargs or {}))
+        if from_device:
+            for leaf in tree_leaves(found):
+                if isinstance(leaf, torch.Tensor):
+                    self.put(leaf)
+        return found
+
+
+def refusing(mode, method):
+    def method_on_host(tensor, *args, **kwargs):
+        if mode.holds(tensor):
+            raise WaitedError(f"{method.__name__} makes the host wait")
+        return method(tensor, *args, **kwargs)
+
+    return method_on_host
+
+
+def take_step(monkeypatch, variant, packs, n_null=1):
+    """One step of training with all that belongs to it; returns its figures."""
+    monkeypatch.setattr(gradcache, "has_kernel", lambda _: packs)
+    model, head = make_student(VARIANTS[variant])
+    batch = make_batch(n_null=n_null)
+    batch = replace(batch, siblings=torch.arange(12) // 2, teacher=torch.randn(12, 12))
+    groups = parameter_groups(model, head)
+    optimizer = make_optimizer(groups, Learning())
+    cache, loss = GradCache(model, head, 5), BatchLoss(head, 0.6, 0.05, 0.5)
+    weights = weights_of(head, batch)
+    mode = OnDevice([*model.parameters(), *head.parameters()])
+
+    def sent(tensor, device):
+        return mode.put(tensor.clone())
+
+    for module in (training_batch, gradcache, batch_loss, token_weights):
+        monkeypatch.setattr(module, "sent", sent)
+    monkeypatch.setattr(
+        packed.Packing,
+        "to",
+        lambda packing, _: replace(
+            packing, **{name: mode.put(getattr(packing, name).clone()) for name in ("ids", "positions", "text")}
+        ),
+    )  # without the bounds, which only attention without a kernel reads on the host
+    for name in ("tolist", "numpy", "cpu"):  # which a mode does not see on a CPU
+        monkeypatch.setattr(torch.Tensor, name, refusing(mode, getattr(torch.Tensor, name)))
+    with mode:
+        output = cache.step(batch, weights, lambda q, d, c: loss.of(batch, q, d, c))
+        cache.sum_gradients()
+        norms = clip_by_group(groups, 1.0)
+        optimizer.step()
+        figures = StepFigures(1, 12, output, norms)
+        with pytest.raises(WaitedError):
+            figures.read()
+    monkeypatch.undo()
+    return figures.read()
+
+
+@pytest.mark.parametrize("packs", [False, True])
+@pytest.mark.parametrize(
+    "variant", [name for name, config in VARIANTS.items() if config.context_source != "statistics"]
+)
+def test_in_a_step_the_host_does_not_wait_for_the_device(variant, packs, monkeypatch):
+    figures = take_step(monkeypatch, variant, packs)
+    assert figures["loss"] > 0 and figures["norms"].keys() >= {"backbone", "head"}
+
+
+@pytest.mark.parametrize("waits", [lambda x: x.item(), lambda x: bool(x > 0), lambda x: torch.ones(2)[x[None] > 0]])
+def test_what_makes_the_host_wait_is_found(waits):
+    parameter = torch.nn.Parameter(torch.ones(()))
+    with OnDevice([parameter]), pytest.raises(WaitedError):
+        waits(parameter * 2)
