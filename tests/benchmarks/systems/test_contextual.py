@@ -1,3 +1,4 @@
+import json
 from dataclasses import replace
 
 import numpy as np
@@ -5,12 +6,15 @@ import pytest
 from beir_folder import write_set
 
 from benchmarks.datasets.dataset import read_dataset
-from benchmarks.systems.contextual import vectors_in
+from benchmarks.systems.contextual import Contextual, vectors_in
 from cdesearch.context.token_weights import TokenFrequencies
 from cdesearch.context.vectors import to_unit
 from cdesearch.encode.load import load_encoder
-from tests.conftest import TINY, make_model, make_tokenizer
+from tests.conftest import TINY, make_checkpoint, make_model, make_tokenizer
 from trainer.export import export
+
+WORDS = ["cat", "dog", "water", "moon", "engine", "bread", "river", "stone", "light"]
+SHARED = replace(TINY, first_stage="shared", context_sink=True)
 
 
 @pytest.mark.parametrize("kind", ["tiny_checkpoint", "joint_checkpoint"])
@@ -41,3 +45,53 @@ def test_stored_vectors_belong_to_one_precision(tmp_path):
     for encoder in encoders.values():
         _, found = vectors_in(None, dataset, encoder, tmp_path / "work")
         np.testing.assert_allclose(found, encoder.encode(dataset.texts, "document", None), atol=1e-6)
+
+
+@pytest.fixture(scope="module")
+def datasets(tmp_path_factory):
+    """Two data sets of four documents with three chunks each, and one with a single chunk."""
+    found = []
+    for seed in range(2):
+        random = np.random.default_rng(seed)
+        folder = tmp_path_factory.mktemp("sets") / f"set{seed}"
+        (folder / "qrels").mkdir(parents=True)
+        names = [f"book {number}::{chunk}" for number in range(4) for chunk in range(3)] + ["alone"]
+        texts = [" ".join(random.choice(WORDS, size=6)) for _ in names]
+        rows = [{"_id": name, "text": text} for name, text in zip(names, texts, strict=True)]
+        (folder / "corpus.jsonl").write_text("\n".join(map(json.dumps, rows)))
+        (folder / "queries.jsonl").write_text(json.dumps({"_id": "q", "text": "the cat"}))
+        (folder / "qrels" / "test.tsv").write_text("query-id\tcorpus-id\tscore\nq\talone\t1")
+        found.append(read_dataset(folder))
+    return found
+
+
+@pytest.mark.parametrize("source", ["tokens", "siblings", "statistics"])
+def test_every_source_of_context_is_measured_with_torch(datasets, tmp_path, source):
+    sink = source != "statistics"
+    encoder = load_encoder(make_checkpoint(tmp_path / "m", replace(SHARED, context_source=source, context_sink=sink)))
+    own, other = datasets
+    kinds = ("true", "random", "null")
+    vectors = {kind: Contextual(encoder, tmp_path, kind, other).vectors(own) for kind in kinds}
+    for kind in ("random", "null"):
+        queries, documents = (np.abs(vectors["true"][n] - vectors[kind][n]).max() for n in range(2))
+        assert queries > 1e-4 and documents > 1e-4
+    run = Contextual(encoder, tmp_path, "true", other).retrieve(own)
+    assert run.keys() == {"q"}
+
+
+def test_a_chunk_with_siblings_has_another_vector_than_it_has_alone(datasets, tmp_path):
+    encoder = load_encoder(make_checkpoint(tmp_path / "m", replace(SHARED, context_source="siblings")))
+    own = datasets[0]
+    apart = replace(own, ids=tuple(name.replace("::", " ") for name in own.ids))
+    together, alone = (Contextual(encoder, tmp_path, "null").vectors(dataset)[1] for dataset in (own, apart))
+    np.testing.assert_array_equal(together, alone)
+    bare = [
+        encoder.encode_documents(d.texts, d.documents, encoder.count_tokens(d.texts), context_of(encoder, own))
+        for d in (own, apart)
+    ]
+    changed = np.abs(bare[0] - bare[1]).max(axis=1) > 1e-4
+    assert changed[:-1].all() and not changed[-1]
+
+
+def context_of(encoder, dataset):
+    return encoder.make_context(dataset.ids, dataset.ids, dataset.texts, encoder.count_tokens(dataset.texts), 0)
