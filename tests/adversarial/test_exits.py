@@ -51,13 +51,14 @@ def test_mistyped_arguments_are_named_in_one_line(indexed):
     assert message in error and len(error) < 200
 
 
-@pytest.mark.parametrize("command", ["status", "doctor", "trust"])
-def test_an_index_is_named_by_argument_or_option_alike(indexed, command):
+def test_an_index_is_named_by_argument_or_option_alike(indexed):
     docs = indexed["cwd"]
-    options = {"cwd": docs.parent, "env": indexed["env"]}
-    forms = ("docs", "docs/.cdesearch", "docs/menu.md")
-    shown = {run_cdesearch(command, *option, form, **options).stdout for form in forms for option in ([], ["--index"])}
-    assert len(shown) == 1 and str(docs) in shown.pop()
+    forms = [(*option, form) for form in ("docs", "docs/.cdesearch", "docs/menu.md") for option in ([], ["--index"])]
+    commands = [((command, *form), 0) for command in ("status", "doctor", "trust") for form in forms]
+    runs = cdesearch_several(*commands, cwd=docs.parent)
+    for start in range(0, len(runs), len(forms)):
+        shown = {run.stdout for run in runs[start : start + len(forms)]}
+        assert len(shown) == 1 and str(docs) in shown.pop()
 
 
 def test_more_hits_than_there_are_chunks_may_be_asked_for(indexed):
