@@ -7,7 +7,6 @@ schema          chunks and hits, and the columns of the tables
 file_account    the outcome of every file that was found
 checksums       the file of checksums of a generation
 damage          compares the files of a generation with its checksums
-parquet_pages   the pages of a Parquet file by their own headers
 lance_manifest  checks that tables hold their own data
 trust           what an index asks for, and whether its user has confirmed it
 """

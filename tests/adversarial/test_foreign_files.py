@@ -21,7 +21,7 @@ from indexer.settings import Options
 
 @pytest.fixture(scope="module")
 def ready(tmp_path_factory, tiny_checkpoint):
-    """A folder with an index of format 5, to copy."""
+    """A folder with an index of the present format, to copy."""
     root = tmp_path_factory.mktemp("ready") / "docs"
     root.mkdir()
     (root / "a.md").write_text("the cat in the house")

@@ -7,9 +7,10 @@ import shutil
 import lancedb
 import numpy as np
 import pyarrow as pa
-import pyarrow.parquet as pq
 import pytest
 from command import cdesearch
+from hypothesis import given
+from hypothesis import strategies as st
 from safetensors import safe_open
 from safetensors.numpy import save_file
 
@@ -18,7 +19,7 @@ from cdesearch.cli.status import read_status
 from cdesearch.errors import IndexDamagedError, IndexUntrustedError
 from cdesearch.progress import Silent
 from cdesearch.store.checksums import Entry, _serialised, read_checksums, write_checksums
-from cdesearch.store.file_account import SCHEMA, FileRecord, read_files, write_files
+from cdesearch.store.file_account import FILES, OUTCOMES, FileRecord, read_files, write_files
 from cdesearch.store.index import Index, connect
 from cdesearch.store.lance_manifest import check_tables
 from cdesearch.store.manifest import Manifest
@@ -93,7 +94,7 @@ def cloned(docs, tmp_path):
     (tables / "chunks.lance").rename(away)
     lancedb.connect(tables).clone_table("chunks", str(away))
     write_checksums(tables.parent, None)
-    (tables.parent / "files.parquet").write_bytes(b"x")
+    (tables.parent / "files.jsonl").write_bytes(b"x")
     return docs
 
 
@@ -329,71 +330,50 @@ def test_vectors_that_are_not_numbers_are_named_as_damage_by_every_command_and_a
 # The list of files.
 
 
-def write_list(docs, schema, columns):
-    with pq.ParquetWriter(generation_of(docs) / "files.parquet", schema, store_schema=schema is SCHEMA) as writer:
-        writer.write_table(pa.table(columns, schema=schema))
+def forge_list(docs, *lines):
+    (generation_of(docs) / FILES).write_bytes(b"".join(lines))
     write_checksums(generation_of(docs), None)
 
 
-def row_of(reason, n=1):
-    return {
-        "path": [f"p{number}" for number in range(n)],
-        "outcome": ["skipped"] * n,
-        "reason": reason,
-        "size": [1] * n,
-        "mtime_ns": [1] * n,
-        "file_hash": ["x"] * n,
-    }
+LINE = ["a.md", "skipped", "x", 1, 1, None]
+WRONG_LINES = {
+    "not JSON": b"x\n",
+    "not UTF-8": b'["\xff", "skipped", "x", 1, 1, null]\n',
+    "half a character": json.dumps(["\ud800", *LINE[1:]]).encode(),
+    "not a list": b'{"path": "a.md"}\n',
+    "too few values": json.dumps(LINE[:5]).encode(),
+    "another outcome": json.dumps([LINE[0], "gone", *LINE[2:]]).encode(),
+    "a number as path": json.dumps([1, *LINE[1:]]).encode(),
+    "truth as size": json.dumps([*LINE[:3], True, 1, None]).encode(),
+    "a fraction": json.dumps([*LINE[:3], 0.5, 1, None]).encode(),
+    "no number": b'["a.md", "skipped", "x", NaN, 1, null]',
+    "a large number": json.dumps([*LINE[:3], 2**64, 1, None]).encode(),
+    "thousands of digits": json.dumps(LINE).encode().replace(b"1", b"1" * 5000),
+    "deep lists": b"[" * 100_000,
+    "an endless line": json.dumps(["a" * 10_000_000, *LINE[1:]]).encode(),
+    "only zeros": bytes(100_000),
+}
 
 
-def test_a_list_of_files_that_is_not_utf8_is_damage(docs):
-    octets = pa.array([b"\xff\xfe"], pa.binary())
-    write_list(docs, SCHEMA, row_of(pa.StringArray.from_buffers(1, *octets.buffers()[1:])))
-    with pytest.raises(IndexDamagedError, match=r"files\.parquet cannot be read"):
+@pytest.mark.parametrize("line", WRONG_LINES.values(), ids=WRONG_LINES)
+def test_a_forged_list_of_files_is_damage(docs, line):
+    forge_list(docs, json.dumps(LINE).encode(), b"\n", line)
+    with pytest.raises(IndexDamagedError, match=r"files\.jsonl cannot be read"):
         list(read_files(generation_of(docs)))
+    error = cdesearch("status", "--files", cwd=docs, code=2).stderr
+    assert "files.jsonl cannot be read" in error and len(error.splitlines()) == 1
 
 
-@pytest.mark.parametrize("length", [70_000, 1_000_000])
-def test_a_long_text_that_many_rows_share_is_not_copied_for_each(docs, length):
-    """The file has 100 kB, and its 50,000 reasons would take gigabytes."""
-    numbers = pa.array([0] * 50_000, pa.int32())
-    packed = pa.dictionary(pa.int32(), pa.string())
-    schema = SCHEMA.set(2, pa.field("reason", packed, nullable=False))
-    write_list(docs, schema, row_of(pa.DictionaryArray.from_arrays(numbers, pa.array(["x" * length])), 50_000))
-    before = pa.total_allocated_bytes()
-    with pytest.raises(IndexDamagedError, match="a reason is too long"):
-        list(read_files(generation_of(docs)))
-    assert pa.total_allocated_bytes() - before < 100_000_000
+names = st.text(st.characters(exclude_categories=["Cs"]), max_size=20)
+numbers = st.none() | st.integers(-(2**63), 2**63)
+records = st.builds(FileRecord, names, st.sampled_from(OUTCOMES), names, numbers, numbers, st.none() | names)
 
 
-def test_a_list_of_files_with_too_much_repeated_text_is_damage(docs):
-    file = generation_of(docs) / "files.parquet"
-    options = {"use_dictionary": False, "column_encoding": {"reason": "DELTA_BYTE_ARRAY"}}
-    pq.write_table(pa.table(row_of(["x" * 60_000] * 100, 100), schema=SCHEMA), file, **options)
-    assert file.stat().st_size < 100_000
-    write_checksums(file.parent, None)
-    with pytest.raises(IndexDamagedError, match="too much data"):
-        list(read_files(generation_of(docs)))
-
-
-def test_more_rows_than_a_file_can_hold_are_damage(docs):
-    n = 1_000_000
-    same = pa.DictionaryArray.from_arrays(pa.array([0] * n, pa.int8()), pa.array(["skipped"])).cast(pa.string())
-    columns = {"path": same, "outcome": same, "reason": same, "file_hash": same}
-    numbers = pa.nulls(n, pa.int64())
-    pq.write_table(
-        pa.table({name: columns.get(name, numbers) for name in SCHEMA.names}, schema=SCHEMA),
-        generation_of(docs) / "files.parquet",
-    )
-    with pytest.raises(IndexDamagedError, match="too many rows"):
-        next(read_files(generation_of(docs)))
-
-
-def test_a_long_list_of_files_is_read_as_it_was_written(tmp_path):
-    """It has more than one group of rows, and more different texts than a Parquet dictionary can hold."""
-    records = [FileRecord(f"{number:05} {'x' * 60}", "ignored", "*.x", number) for number in range(60_000)]
-    write_files(records, tmp_path / "files.parquet")
-    assert list(read_files(tmp_path)) == records
+@given(st.lists(records, max_size=20))
+def test_a_list_of_files_is_read_as_it_was_written(tmp_path_factory, listed):
+    folder = tmp_path_factory.mktemp("list")
+    write_files(listed, folder / FILES)
+    assert list(read_files(folder)) == listed
 
 
 # Manifests of Lance.
@@ -445,7 +425,7 @@ def test_the_chunks_of_a_planted_unfinished_generation_are_never_published(docs,
     manifest = Manifest.load(live / "manifest.json")
     planted = live.with_name("aaaaaaaaaaaa")
     shutil.copytree(live, planted)
-    for name in ("checksums.json", "manifest.json", "files.parquet", "tables/documents.lance"):
+    for name in ("checksums.json", "manifest.json", "files.jsonl", "tables/documents.lance"):
         (shutil.rmtree if name.endswith(".lance") else os.unlink)(planted / name)
     database = lancedb.connect(planted / "tables")
     table = database.open_table("chunks")
@@ -479,6 +459,6 @@ def test_an_update_of_documents_that_are_not_those_of_the_chunks_is_refused_and_
     with pytest.raises(IndexDamagedError, match="not those of its chunks"):
         build([docs], Options(), Silent())
     assert generation_of(docs) == before
-    (before / "files.parquet").write_bytes(b"x")  # damage, so that the repair begins
+    (before / "files.jsonl").write_bytes(b"x")  # damage, so that the repair begins
     repair(docs / ".cdesearch", False, Silent(), print)
     assert diagnose(docs / ".cdesearch").is_sound and package.open(docs).search("elsewhere")
