@@ -6,7 +6,8 @@ either: a forged file takes no more memory than one line, and no more time than 
 
 import json
 from collections.abc import Iterator, Sequence
-from dataclasses import astuple, dataclass, fields
+from dataclasses import dataclass, fields
+from operator import attrgetter
 from pathlib import Path
 from typing import Any, Literal, get_args
 
@@ -33,13 +34,15 @@ class FileRecord:
     file_hash: str | None = None  # of the content that was read
 
 
+NAMES = tuple(field.name for field in fields(FileRecord))
 TYPES: tuple[tuple[type, ...], ...] = ((str,), (str,), (str,), (int, type(None)), (int, type(None)), (str, type(None)))
 
 
 def write_files(records: Sequence[FileRecord], file: Path) -> None:
     """Write one line for each record: the values of its fields."""
+    values = attrgetter(*NAMES)
     with file.open("x", encoding="utf-8", newline="\n") as lines:
-        lines.writelines(json.dumps(astuple(record), ensure_ascii=False) + "\n" for record in records)
+        lines.writelines(json.dumps(values(record), ensure_ascii=False) + "\n" for record in records)
 
 
 def read_files(generation: Path) -> Iterator[FileRecord]:
@@ -56,9 +59,7 @@ def read_files(generation: Path) -> Iterator[FileRecord]:
 def _record(values: Any) -> FileRecord:
     """The record of one line; raises ValueError unless every value has its type."""
     if not isinstance(values, list) or len(values) != len(TYPES):
-        raise ValueError(
-            f"a line without the {len(TYPES)} values {', '.join(field.name for field in fields(FileRecord))}"
-        )
+        raise ValueError(f"a line without the {len(TYPES)} values {', '.join(NAMES)}")
     for value, types in zip(values, TYPES, strict=True):
         if type(value) not in types or (isinstance(value, int) and abs(value) > MAX_INTEGER):
             raise ValueError(f"an impossible value {value!r:.50}")
