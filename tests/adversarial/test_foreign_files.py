@@ -13,7 +13,7 @@ from cdesearch.cli.status import read_status
 from cdesearch.errors import IndexMismatchError, IndexUntrustedError, InputError
 from cdesearch.progress import Silent
 from cdesearch.search.searcher import Searcher
-from cdesearch.store.folder import MARK, MARKER, chosen_folder
+from cdesearch.store.folder import FORMAT, MARK, MARKER, chosen_folder
 from cdesearch.store.index import Index
 from indexer.build import build
 from indexer.settings import Options
@@ -95,9 +95,9 @@ def test_an_index_of_an_older_format_is_reported_and_left_unchanged(tmp_path):
 
 
 def test_an_index_of_a_later_format_is_left_unchanged(docs, tiny_checkpoint):
-    (docs / ".cdesearch" / MARKER).write_text("cdesearch index\nformat 6\n")
+    (docs / ".cdesearch" / MARKER).write_text(f"cdesearch index\nformat {FORMAT + 1}\n")
     before = picture(docs)
-    with pytest.raises(IndexMismatchError, match="index format 6; this cdesearch reads 5"):
+    with pytest.raises(IndexMismatchError, match=f"index format {FORMAT + 1}; this cdesearch reads {FORMAT}"):
         update(docs, tiny_checkpoint)
     assert picture(docs) == before
 

@@ -52,7 +52,9 @@ def remembering(indexed, tmp_path):
     def copy(record):
         shutil.copytree(indexed / FOLDER, tmp_path / FOLDER)
         generation = current_generation(tmp_path / FOLDER)
-        write_files([*read_files(generation), record], generation / FILES)
+        records = [*read_files(generation), record]
+        (generation / FILES).unlink()
+        write_files(records, generation / FILES)
         write_checksums(generation, None)
         index = Index(tmp_path / FOLDER)
         index.manifest = replace(index.manifest, updated=float(BUILT + 1000))
