@@ -15,6 +15,7 @@ from cdesearch.errors import InputError
 if TYPE_CHECKING:
     from indexer.build import Report
     from indexer.files.walk import Skipped
+    from indexer.settings import Options
 
 SHOWN_REASONS = 10
 SHOWN_PATHS = 3
@@ -60,12 +61,10 @@ def index(
     as_json: Annotated[bool, typer.Option("--json", help="Write one JSON object to stdout.")] = False,
 ) -> None:
     """Index files and folders, or update an index. Only new and changed files are read."""
-    from cdesearch.progress import shown_on_stderr
     from cdesearch.slim_imports import leave_out_rest_client
     from cdesearch.terminal import print_json
 
     leave_out_rest_client()
-    from indexer.build import build
     from indexer.formats.format import Columns
     from indexer.settings import Options
 
@@ -81,18 +80,26 @@ def index(
         refresh_context=refresh_context,
         wait=wait,
     )
-    try:
-        with shown_on_stderr() as progress:
-            report = build(paths or [], options, progress)
-    except KeyboardInterrupt:
-        print("Stopped. Finished embeddings are kept: the same command continues.", file=sys.stderr)  # noqa: T201
-        raise typer.Exit(130) from None
+    report = _build_with_progress(paths or [], options)
     if as_json:
         print_json(_as_json(report))
     else:
         _summarise(report)
     if strict and (report.skipped or report.in_part):
         raise typer.Exit(SKIPPED_FILES)
+
+
+def _build_with_progress(paths: list[Path], options: "Options") -> "Report":
+    """Build or update the index with progress on stderr. Ctrl-C prints one line and exits with 130."""
+    from cdesearch.progress import shown_on_stderr
+    from indexer.build import build
+
+    try:
+        with shown_on_stderr() as progress:
+            return build(paths, options, progress)
+    except KeyboardInterrupt:
+        print("Stopped. Finished embeddings are kept: the same command continues.", file=sys.stderr)  # noqa: T201
+        raise typer.Exit(130) from None
 
 
 def build_quietly(paths: list[Path], *, columns: dict[str, str | None], **options: Any) -> Path:

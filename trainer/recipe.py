@@ -49,7 +49,7 @@ class ModelChoice:
     context_source: Literal["pooled", "tokens", "siblings", "statistics"] = "pooled"
     first_stage: Literal["own", "shared"] = "own"
     freeze_first_stage: bool = False
-    freeze_tokens: bool = True  # whether token embeddings stay as they are: the start was trained on far more pairs
+    freeze_tokens: bool = True  # do not train the token embeddings: the start was trained on far more pairs
     gate: float = 0.0  # tanh of the gates at the start of the run, if they are zero in the start model
     dropout: float = 0.0
     n_layers: int | None = None  # None: all layers of the start

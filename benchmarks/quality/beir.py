@@ -123,15 +123,20 @@ def _chosen(
         "dense": lambda _: Product(work, "dense", model),
         "hybrid": lambda _: Product(work, "hybrid", model),
     }
-    if unknown := [name for name in names if name not in makers]:
-        raise InputError(f"There is no system {', '.join(unknown)}.", f"Name some of {', '.join(makers)}.")
-    if "random" in names and len(datasets) < 2:
-        raise InputError(
-            "The context of `random` is that of another data set.", "Name two data sets, or leave `random` out."
-        )
+    _check_names(names, list(makers), len(datasets))
     if "late" in names and made_by is OnnxBiencoder:
         raise InputError(
             f"{folder} has an ONNX export and no weights.", "Name a folder with weights for late chunking."
         )
     samples = [contextual("true", seed) for seed in range(seeds)]
     return {name: samples if name == "true" else [makers[name]] for name in names}
+
+
+def _check_names(names: Sequence[str], known: Sequence[str], n_datasets: int) -> None:
+    """Raise InputError if a system is unknown, or if `random` has no other data set to take its context from."""
+    if unknown := [name for name in names if name not in known]:
+        raise InputError(f"There is no system {', '.join(unknown)}.", f"Name some of {', '.join(known)}.")
+    if "random" in names and n_datasets < 2:
+        raise InputError(
+            "The context of `random` is that of another data set.", "Name two data sets, or leave `random` out."
+        )

@@ -37,7 +37,7 @@ class Peer(Protocol):
         """Index synthetic texts with their synthetic vectors."""
 
     def open(self, folder: Path) -> Search:
-        """Open the files for searching."""
+        """Open the files in `folder`; returns a function from a query to the ids of the best texts."""
 
 
 class Cdesearch:
@@ -59,7 +59,7 @@ class Cdesearch:
         grow(Index(drawn.parent / "source" / SOURCE_INDEX), folder, read_drawn(drawn))
 
     def open(self, folder: Path) -> Search:
-        """Search as `cdesearch query` does."""
+        """Open the index; the function searches as `cdesearch query` does."""
         from cdesearch.search.searcher import Searcher
         from cdesearch.store.index import Index
 
@@ -107,7 +107,7 @@ class Floor(_Embedded):
         (folder / "ids.json").write_text(json.dumps(ids), encoding="utf-8")
 
     def open(self, folder: Path) -> Search:
-        """Compute all cosines and take the best."""
+        """Load the vectors; the function computes all cosines and takes the best."""
         import numpy as np
 
         from cdesearch.encode.load import load_encoder
@@ -152,7 +152,7 @@ class Faiss(_SentenceTransformers):
         (folder / "texts.json").write_text(json.dumps([ids, texts]), encoding="utf-8")
 
     def open(self, folder: Path) -> Search:
-        """Search all vectors exactly."""
+        """Load the faiss index; the function searches all vectors exactly."""
         import faiss
 
         index = faiss.read_index(str(folder / "flat.faiss"))
@@ -177,7 +177,7 @@ class Lance(_SentenceTransformers):
             table.create_index("vector", config=IvfPq(distance_type="cosine"))
 
     def open(self, folder: Path) -> Search:
-        """Search by vectors and words."""
+        """Open the LanceDB table; the function searches by vectors and words."""
         from cdesearch.store.index import connect
 
         table: Any = connect(folder).open_table("texts")
@@ -207,7 +207,7 @@ class Words:
         self.build(drawn / "texts.jsonl", folder)
 
     def open(self, folder: Path) -> Search:
-        """Search by BM25."""
+        """Load the index of bm25s; the function searches by BM25."""
         import bm25s
 
         index = bm25s.BM25.load(str(folder), load_corpus=True, show_progress=False)

@@ -37,7 +37,10 @@ def read_weights(folder: Path) -> dict[str, Tensor]:
 
 
 def check_state(state: Mapping[str, Tensor], shapes: Mapping[str, torch.Size], variant: str) -> None:
-    """Raise ModelError if a name is missing or unknown, or a tensor has another shape or holds integers."""
+    """Raise ModelError if a name is missing or unknown, or a tensor has another shape or holds integers.
+
+    `shapes` are those that the network needs. `variant` is the kind of network, such as `v2` or `bert`, for messages.
+    """
     if missing := sorted(set(shapes) - set(state)):
         raise ModelError(
             f"The weights lack {_listed(missing)}.", "Copy the checkpoint again, with its own config.json."

@@ -2,4 +2,11 @@
 
 To add a format, write a module here with one class that implements `format.Format`: its suffixes, and how a file is
 read. Then add an instance of the class to `registry.FORMATS`, which the walk, the workers and the reader consult.
+
+Formats: `markdown`, `restructured_text`, `plain_text`, `html`, `pdf`, `docx`, `notebook`, `code`, and the records
+`jsonl`, `delimited` (CSV) and `parquet`.
+
+The other modules are not formats. `format` is the interface, `registry` lists the formats, and `without_text` lists
+kinds of files that have none. `encoding`, `json_values`, `records` and `unreadable` are functions and the error that
+several formats use.
 """

@@ -18,6 +18,8 @@ class RestructuredText(Format):
         text = decode(file.stream.read())
         headings = _headings(text)
         title = headings[0].title if headings else file.name
+        # There is no splitter for reStructuredText. That of Markdown also splits at blank lines; it cannot find these
+        # headings, so they are passed.
         yield Document(file.path, file.path, title, text, "markdown", headings=headings, has_lines=True)
 
 

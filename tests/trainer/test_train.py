@@ -29,10 +29,11 @@ from trainer.run.plot import draw_run
 from trainer.run.stop import exit_code
 from trainer.run.watch import held_out_losses
 from trainer.schema import parse
+from trainer.starting import starting_model
 from trainer.step.batch_loss import BatchLoss
 from trainer.step.token_weights import TokenWeights
 from trainer.step.whitening_head import WhiteningHead
-from trainer.train import starting_model, train
+from trainer.train import train
 
 TOPICS = ["cat", "dog", "water", "moon", "engine", "bread", "river", "stone"]
 

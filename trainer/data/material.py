@@ -45,17 +45,7 @@ def prepare_material(recipe: Recipe, model: ContextualModel, tokenizer: Tokenize
     """Read pairs, compute surrogate vectors and cluster; the results are stored for runs with the same `run.work`."""
     files = [file for file in domain_files(recipe.data.pairs) if file.name.split(".")[0] not in recipe.data.leave_out]
     prefixes = Prefixes.of_recipe(recipe.data, model.config, (file.name.split(".")[0] for file in files))
-    advance = display.stage("Reading pairs", len(files))
-    domains: dict[str, Domain] = {}
-    for domain in prepare(files, _work(recipe), recipe.data.keep_out, recipe.data.groups):
-        advance(1)
-        dropped = ", ".join(f"{count:,} {reason}" for reason, count in domain.dropped.items())
-        if len(domain) < recipe.batches.size:
-            display.note(f"{domain.name} is left out: {len(domain)} pairs are fewer than a batch.")
-        else:
-            domains[domain.name] = domain.at_most(recipe.data.cap, recipe.run.seed)
-        if dropped:
-            display.note(f"{domain.name}: left out {dropped}.")
+    domains = _read_domains(recipe, files, display)
     with evaluation_mode(model):
         surrogates = _surrogates(recipe, model, tokenizer, domains, display)
     training: dict[str, Clusters] = {}
@@ -84,6 +74,22 @@ def prepare_material(recipe: Recipe, model: ContextualModel, tokenizer: Tokenize
     texts = [text for domain, _ in parts.values() for text in domain.column("document")[:OUT_OF_DOMAIN_TEXTS]]
     texts = texts[:: max(1, len(texts) // OUT_OF_DOMAIN_TEXTS)][:OUT_OF_DOMAIN_TEXTS]
     return Material(stream, held_out, prefixes, texts)
+
+
+def _read_domains(recipe: Recipe, files: Sequence[Path], display: Display) -> dict[str, Domain]:
+    """The domains that fill a batch, by name."""
+    advance = display.stage("Reading pairs", len(files))
+    domains: dict[str, Domain] = {}
+    for domain in prepare(files, _work(recipe), recipe.data.keep_out, recipe.data.groups):
+        advance(1)
+        dropped = ", ".join(f"{count:,} {reason}" for reason, count in domain.dropped.items())
+        if len(domain) < recipe.batches.size:
+            display.note(f"{domain.name} is left out: {len(domain)} pairs are fewer than a batch.")
+        else:
+            domains[domain.name] = domain.at_most(recipe.data.cap, recipe.run.seed)
+        if dropped:
+            display.note(f"{domain.name}: left out {dropped}.")
+    return domains
 
 
 def _work(recipe: Recipe) -> Path:

@@ -1,13 +1,14 @@
 """How does a run continue, report and measure itself?
 
-checkpoint   the state of a run on disk
-log          the numbers of a run
-plot         a chart of the log
-watch        held-out losses with true, random and no context
-evaluate     nDCG@10 on BEIR folders
-stop         stops a run between two steps on Ctrl-C and SIGTERM
-small_state  numbers of the state in 16 bits
-parts        files in parts of 60 MiB
-plain_lines  shows progress without rich
-time_limit   ends a run after some minutes
+training_run  the run itself: steps, held-out losses, state and checkpoints
+checkpoint    the state of a run on disk
+log           the numbers of a run
+plot          a chart of the log
+watch         held-out losses with true, random and no context
+evaluate      nDCG@10 on BEIR folders
+stop          stops a run between two steps on Ctrl-C and SIGTERM
+small_state   numbers of the state in 16 bits
+parts         files in parts of 60 MiB
+plain_lines   shows progress without rich
+time_limit    ends a run after some minutes
 """

@@ -1,0 +1,79 @@
+"""The model and the whitening head with which a recipe starts, in training mode."""
+
+from torch import nn
+
+from cdesearch.errors import InputError
+from cdesearch.models.config import NO_STATISTICS, ModelConfig
+from cdesearch.models.contextual.model import ContextualModel, load_checkpoint
+from trainer.recipe import ModelChoice
+from trainer.start import is_published, start_model
+from trainer.step.whitening_head import WhiteningHead
+
+FIRST_WEIGHT = 0.01  # the initial weight of a context in the softmax that it shares with the text
+
+
+def starting_model(choice: ModelChoice) -> ContextualModel:
+    """The start of a recipe in training mode, its gates as the recipe says; raises ModelError, InputError."""
+    reads_context = choice.contextual and choice.gated_attention
+    if is_published(choice.start):
+        model = start_model(
+            choice.start,
+            first_stage=choice.first_stage if reads_context else "shared",
+            context_attention=choice.context_attention,
+            context_sink=reads_context and choice.context_attention == "cached" and choice.context_sink,
+            context_source=choice.context_source if reads_context else "pooled",
+            n_layers=choice.n_layers,
+        )
+    else:
+        model = load_checkpoint(choice.start)
+        if reads_context:
+            _check_shape(choice, model.config)
+    stage = model.second_stage
+    if stage.gates_are_zero or not reads_context:
+        # In one softmax, the gradient of a gate is proportional to its weight, so it cannot start at zero.
+        least = FIRST_WEIGHT if model.config.context_attention == "one_softmax" else 0.0
+        for cross_attention in stage.cross_attention:
+            cross_attention.set_weight(max(choice.gate, least) if reads_context else 0.0)
+    for module in model.modules():
+        if isinstance(module, nn.Dropout):
+            module.p = choice.dropout
+    if choice.freeze_first_stage and model.own_first_stage is not None:
+        model.own_first_stage.requires_grad_(False)
+    if not reads_context:
+        model.requires_grad_(False)
+        model.second_stage.backbone.requires_grad_(True)
+    if choice.freeze_tokens:
+        for backbone in filter(None, (model.second_stage.backbone, model.own_first_stage)):
+            backbone.tokens.requires_grad_(False)
+    return model.train()
+
+
+def starting_head(choice: ModelChoice, config: ModelConfig) -> WhiteningHead:
+    """The whitening head of the start, or one that changes no vector and is not trained."""
+    if choice.statistics:
+        return WhiteningHead(config.statistics)
+    return WhiteningHead(NO_STATISTICS).requires_grad_(False)
+
+
+def context_is_untrained(choice: ModelChoice, model: ContextualModel) -> bool:
+    """Whether the null vector will be trained and no earlier training has used it."""
+    stage = model.second_stage
+    is_new = is_published(choice.start) or stage.gates_are_zero or not bool(stage.null.any())
+    return is_new and stage.null.requires_grad
+
+
+def _check_shape(choice: ModelChoice, config: ModelConfig) -> None:
+    """Raise InputError if a recipe asks for another shape than its checkpoint has."""
+    shape = {
+        "context_attention": config.context_attention,
+        "first_stage": config.first_stage,
+        "n_layers": config.backbone.n_layers,
+        "context_sink": config.context_sink,
+        "context_source": config.context_source,
+    }
+    for key, value in shape.items():
+        if key in choice.set_keys and getattr(choice, key) not in (None, value):
+            raise InputError(
+                f"model.{key} is {getattr(choice, key)}, but {choice.start} was made with {value}.",
+                "Leave the key out, or start from a published biencoder.",
+            )
