@@ -1,6 +1,7 @@
 """Run one build: from a plan to the next generation of an index."""
 
 from collections.abc import Callable
+from contextlib import nullcontext
 from dataclasses import asdict, dataclass, replace
 from pathlib import Path
 from typing import Any, Protocol, Self, TypeVar
@@ -74,7 +75,8 @@ class BuildJob:
         tables.write_documents(records)
         manifest = self._manifest(Context.load(building / CONTEXT), records)
         records.clear()  # a million of them take a gigabyte, which the indexes need now
-        tables.finish()
+        with self._kept_base.checks.reading_tables() if self._kept_base else nullcontext():
+            tables.finish()
         self._finish(building, manifest)
         return embedded
 

@@ -74,9 +74,11 @@ def make_plan(
     plan = Plan()
     if base is not None:
         plan.before = {file.path: file for file in read_files(base.generation)}
-        for batch in base.documents.to_arrow().to_batches():
-            for record in batch.to_pylist():
-                records.setdefault(record["path"], []).append(record)
+        documents_before = base.documents
+        with base.checks.reading_tables():
+            for batch in documents_before.to_arrow().to_batches():
+                for record in batch.to_pylist():
+                    records.setdefault(record["path"], []).append(record)
     sure_before = int((base.manifest.updated if base else 0) * 1e9) - STAMP_NS
     tries_again = base is not None and base.manifest.cdesearch != __version__
     for item in found:

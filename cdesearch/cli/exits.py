@@ -2,8 +2,9 @@
 
 import errno
 import os
+import signal
 import sys
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from contextlib import suppress
 from typing import Any, NoReturn
 
@@ -12,6 +13,22 @@ from cdesearch.terminal import printable
 
 DONE, NO_HITS, BAD_INPUT, DEFECT, INTERRUPTED = 0, 1, 2, 70, 130
 TRACEBACK = "CDESEARCH_TRACEBACK"  # the environment variable that shows the traceback of a defect
+
+_interrupts: list[int] = []  # the signals that `raise_on_ctrl_c` has seen
+
+
+def raise_on_ctrl_c() -> None:
+    """Let Ctrl-C raise KeyboardInterrupt, as Python does by default, and remember it.
+
+    A compiled module that is interrupted while it is imported raises an ImportError instead, without any trace of
+    Ctrl-C.
+    """
+    signal.signal(signal.SIGINT, _interrupt)
+
+
+def _interrupt(number: int, _frame: object) -> None:
+    _interrupts.append(number)
+    raise KeyboardInterrupt
 
 
 def run_and_exit(command: Callable[[], Any]) -> NoReturn:
@@ -23,19 +40,33 @@ def run_and_exit(command: Callable[[], Any]) -> NoReturn:
     try:
         code = command() or DONE
         sys.stdout.flush()
-    except CdesearchError as error:
-        code = _report(str(error), error.exit_code)
-    except KeyboardInterrupt:
-        code = INTERRUPTED
-    except BrokenPipeError:
-        code = DONE
-    except SystemExit as error:
-        # Typer and rich turn a closed pipe into exit code 1.
-        code = DONE if isinstance(error.__context__, BrokenPipeError) else error.code
     except BaseException as error:  # a panic of a Rust library is not an Exception
-        code = _report_defect(error)
+        code = _code_of(error)
     _close_output()
     sys.exit(code)
+
+
+def _code_of(error: BaseException) -> Any:
+    """The exit code for what a command raised, which is reported."""
+    if isinstance(error, SystemExit):
+        # Typer and rich turn a closed pipe into exit code 1.
+        return DONE if isinstance(error.__context__, BrokenPipeError) else error.code
+    if _interrupts or any(isinstance(one, KeyboardInterrupt) for one in _chain(error)):
+        return INTERRUPTED
+    if isinstance(error, CdesearchError):
+        return _report(str(error), error.exit_code)
+    if isinstance(error, BrokenPipeError):
+        return DONE
+    return _report_defect(error)
+
+
+def _chain(error: BaseException | None) -> Iterator[BaseException]:
+    """An error, and those that it was raised from or raised while handling, the newest first."""
+    seen: set[int] = set()
+    while error is not None and id(error) not in seen:
+        seen.add(id(error))
+        yield error
+        error = error.__cause__ or error.__context__
 
 
 def _report_defect(error: BaseException) -> int:

@@ -35,6 +35,8 @@ def _facts(index: Index) -> dict[str, Any]:
     manifest = index.manifest
     require_trust(index, model=False)
     changes = _changes(index)
+    with index.checks.reading_tables():
+        drift = _drift(index)
     return {
         "root": str(index.root),
         "documents": manifest.n_documents,
@@ -50,7 +52,7 @@ def _facts(index: Index) -> dict[str, Any]:
         "modified_files": changes["modified"],
         "deleted_files": changes["deleted"],
         "missing_sources": [str(source) for source in index.sources if not source.exists()],
-        "drift": _drift(index),
+        "drift": drift,
     }
 
 

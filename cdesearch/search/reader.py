@@ -14,7 +14,7 @@ from cdesearch.errors import IndexDamagedError
 from cdesearch.search.fusion import Candidates, Fusion, Scores
 from cdesearch.search.path_filter import path_condition
 from cdesearch.search.result import SearchResult
-from cdesearch.store.damage import damaged, is_panic
+from cdesearch.store.damage import damaged
 from cdesearch.store.folder import REBUILD
 from cdesearch.store.index import Index, run_async
 from cdesearch.store.schema import CHUNK_COLUMNS, Hit, chunk_from_row
@@ -180,14 +180,8 @@ class GenerationReader:
 
     def _read(self, query: Any) -> Any:
         """An Arrow table; raises IndexDamagedError if files of the index are missing or broken."""
-        try:
-            with self.index.checks.reporting_damage():
-                return run_async(query.to_arrow())
-        except BaseException as error:
-            if not isinstance(error, OSError | RuntimeError | ValueError) and not is_panic(error):
-                raise
-            reason = str(error).partition("\n")[0][:200]
-            raise IndexDamagedError(f"{self.index.folder} cannot be searched ({reason}).", REBUILD) from error
+        with self.index.checks.reading_tables():
+            return run_async(query.to_arrow())
 
 
 def _score_at(scores: Scores | None, i: int) -> float | None:

@@ -1,6 +1,7 @@
 """Damage: compare the files of a generation with its checksums before they are read."""
 
 import os
+import re
 import shlex
 import stat
 from collections.abc import Callable, Iterator
@@ -10,11 +11,15 @@ from functools import cached_property
 from pathlib import Path
 from threading import RLock
 
+import pyarrow as pa
+
 from cdesearch.errors import CdesearchError, IndexDamagedError
 from cdesearch.store.checksums import MANIFEST, Checksums, ChecksumsError, Entry, read_checksums, sha256_of
-from cdesearch.store.folder import CHECKSUMS
+from cdesearch.store.folder import CHECKSUMS, REBUILD
 
 VERSIONS = "_versions"  # LanceDB opens the newest file in this folder
+
+_PLACE_IN_RUST = re.compile(r",? \S+\.rs:\d+(:\d+)?$")  # at the end of LanceDB's messages: of no use to a user
 
 # The smallest files, up to this many bytes in all, are hashed whenever an index is opened. These are all files of an
 # index of up to 20,000 chunks. Hashing them takes one core some 60 ms, while the model loads.
@@ -95,6 +100,21 @@ class Checks:
                 self._require(self.expected, lambda *_: True)
             raise
 
+    @contextmanager
+    def reading_tables(self) -> Iterator[None]:
+        """Replace an error of LanceDB or Arrow in the block, which reads tables, by an IndexDamagedError.
+
+        A forged index can hold any data with checksums that match.
+        """
+        try:
+            with self.reporting_damage():
+                yield
+        except BaseException as error:
+            if not is_read_error(error):
+                raise
+            cause = f"{self._folder} cannot be searched ({reason_of(error)})."
+            raise IndexDamagedError(cause, REBUILD) from error
+
     def _require(self, checksums: Checksums, needs_hash: NeedsHash) -> None:
         damages = list(find_damage(self._generation, checksums, needs_hash))
         if damages:
@@ -143,6 +163,16 @@ def find_damage(
                 yield Damage(name, "has other content than was written")
         except OSError as error:
             yield Damage(name, _unreadable(error))
+
+
+def is_read_error(error: BaseException) -> bool:
+    """Whether LanceDB and Arrow raise this for data that they cannot read."""
+    return isinstance(error, OSError | RuntimeError | ValueError | pa.ArrowException) or is_panic(error)
+
+
+def reason_of(error: BaseException) -> str:
+    """The first line of the message of such an error, at most 200 characters, without its place in the source."""
+    return _PLACE_IN_RUST.sub("", str(error).partition("\n")[0])[:200]
 
 
 def is_panic(error: BaseException) -> bool:

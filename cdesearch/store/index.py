@@ -66,7 +66,12 @@ def connect(generation: Path, names: Collection[str] = NAMES) -> Any:
 
 def run_async(coroutine: Coroutine[Any, Any, Any]) -> Any:
     """The result of a call to LanceDB's asynchronous API, which is faster than its synchronous one."""
-    return _lancedb().background_loop.LOOP.run(coroutine)
+    try:
+        loop = _lancedb().background_loop.LOOP
+    except BaseException:  # Python complains at exit about a coroutine that never ran
+        coroutine.close()
+        raise
+    return loop.run(coroutine)
 
 
 async def _open_async(generation: Path, name: str, schema: Any) -> Any:

@@ -32,7 +32,7 @@ class EmbeddingCache:
         self._table: Any = self._database.create_table(TABLE, schema=self._schema, exist_ok=True)
         self._known = set(_column(self._table, "content_hash"))
         self._base = base
-        self._in_base = set(_column(base.chunks, "content_hash")) if base else set()
+        self._in_base = _hashes_of(base) if base else set()
         self._document_weight = document_weight
         self.embedded = 0  # texts that went through the model in this run
 
@@ -67,13 +67,18 @@ class EmbeddingCache:
         self._database.drop_table(TABLE)
 
     def _from_base(self, hashes: Sequence[str]) -> dict[str, Floats]:
-        """Vectors from the last generation. Whole documents are read, to subtract the document offset."""
+        """Vectors from the last generation; raises IndexDamagedError if its chunks cannot be read."""
         if not hashes or self._base is None:
             return {}
-        texts = _rows(self._base.chunks, "content_hash", hashes, ["content_hash", "document_id"])
+        with self._base.checks.reading_tables():
+            return self._own_vectors(self._base.chunks, hashes)
+
+    def _own_vectors(self, chunks: Any, hashes: Sequence[str]) -> dict[str, Floats]:
+        """Vectors of texts in a table of chunks. Whole documents are read, to subtract the document offset."""
+        texts = _rows(chunks, "content_hash", hashes, ["content_hash", "document_id"])
         document_of = dict(zip(texts["content_hash"].to_pylist(), texts["document_id"].to_pylist(), strict=True))
         columns = ["document_id", "content_hash", "vector"]
-        rows = _rows(self._base.chunks, "document_id", sorted(set(document_of.values())), columns)
+        rows = _rows(chunks, "document_id", sorted(set(document_of.values())), columns)
         rows = rows.sort_by("document_id")
         names = rows["document_id"].to_numpy()
         found: dict[str, Floats] = {}
@@ -90,6 +95,11 @@ class EmbeddingCache:
             for content, vector in found.items()
             if content in wanted and abs(vector @ vector - 1) < UNIT_TOLERANCE
         }
+
+
+def _hashes_of(index: Index) -> set[str]:
+    with index.checks.reading_tables():
+        return set(_column(index.chunks, "content_hash"))
 
 
 def _column(table: Any, name: str) -> list[str]:

@@ -35,12 +35,14 @@ class Filling:
 
     def in_context_of(self, base: Index, kept_paths: Container[str]) -> None:
         """Fill in an update: copy the chunks of `base` under `kept_paths`, and encode the others in its context."""
-        present = list(_rows(self.tables.chunks))
-        kept = list(_rows(base.chunks, kept_paths))
+        with base.checks.reading_tables():
+            present = list(_rows(self.tables.chunks))
+            kept = list(_rows(base.chunks, kept_paths))
         unchanged = self._unchanged(present, kept)
         self._embed(unchanged, base.context_for(self.encoder))
-        self._delete_changed(present, unchanged)
-        self.tables.copy(base.chunks, (chunk for chunk, document in kept if document not in unchanged))
+        with base.checks.reading_tables():  # the new table contains files of the base
+            self._delete_changed(present, unchanged)
+            self.tables.copy(base.chunks, (chunk for chunk, document in kept if document not in unchanged))
         self._write(unchanged, None)
 
     def in_new_context(self, sample: ContextSample, fit: Callable[[], FittedContext]) -> FittedContext:

@@ -11,6 +11,7 @@ from filelock import FileLock, Timeout
 
 from cdesearch.errors import (
     IndexBusyError,
+    IndexDamagedError,
     IndexStateError,
     IndexUntrustedError,
     InputError,
@@ -62,8 +63,9 @@ def locked(folder: Path, wait: bool) -> Iterator[None]:
         raise IndexBusyError(
             f"Another run is indexing into {folder} ({_holder(folder)}).", "Wait for it to end, or add --wait."
         ) from None
-    except (OSError, RuntimeError, ValueError) as error:
-        understood = _storage_error(folder, error)
+    except (OSError, RuntimeError, ValueError, IndexDamagedError) as error:
+        # While an update merges tables, a full disk is at first reported as a damaged table.
+        understood = _storage_error(folder, error.__cause__ or error)
         if understood is None:
             raise
         raise understood from error
@@ -161,7 +163,7 @@ def _is_not_empty(path: Path) -> bool:
     return path.is_file() or (path.is_dir() and any(path.iterdir()))
 
 
-def _storage_error(folder: Path, error: Exception) -> StorageError | None:
+def _storage_error(folder: Path, error: BaseException) -> StorageError | None:
     """The error for a full or read-only disk, or None; LanceDB and Arrow wrap the system's error in their own."""
     code = getattr(error, "errno", None)
     text = str(error).lower()

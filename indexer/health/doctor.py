@@ -1,6 +1,6 @@
 """Examine an index: compare files with their checksums and tables with the manifest, and try searches."""
 
-from collections.abc import Iterator
+from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass
 from functools import cached_property
 from pathlib import Path
@@ -17,7 +17,8 @@ from cdesearch.errors import (
     IndexUntrustedError,
 )
 from cdesearch.store.checksums import MANIFEST, ChecksumsError, read_checksums
-from cdesearch.store.damage import Damage, find_damage, is_panic
+from cdesearch.store.damage import Damage, find_damage, is_panic, reason_of
+from cdesearch.store.file_account import FILES, read_files
 from cdesearch.store.folder import (
     CHECKSUMS,
     FOLDER,
@@ -141,19 +142,45 @@ def _examine(generation: Path) -> Examined:
     except ChecksumsError as error:
         return Examined(generation, (Damage(CHECKSUMS, str(error)),))
     damages = list(find_damage(generation, checksums, lambda *_: True, is_complete=True))
-    return Examined(generation, tuple(damages or unreadable or _broken_vectors(generation)))
+    return Examined(generation, tuple(damages or unreadable or _unreadable_rows(generation)))
 
 
-def _broken_vectors(generation: Path) -> Iterator[Damage]:
-    """Vectors that are not numbers, in a generation whose files are as they were written."""
-    try:
-        chunks = connect(generation).open_table("chunks")
-        for batch in chunks.search().select(["vector"]).limit(chunks.count_rows()).to_batches(BATCH):
-            if not np.isfinite(batch["vector"].flatten().to_numpy(zero_copy_only=False)).all():
-                yield Damage("tables/chunks.lance", "holds vectors that are not numbers")
-                return
-    except (IndexStateError, ValueError, RuntimeError, OSError, AttributeError) as error:
-        yield Damage("tables/chunks.lance", f"cannot be read ({str(error).partition(chr(10))[0]:.200})")
+def _unreadable_rows(generation: Path) -> Iterator[Damage]:
+    """The tables and the list of files that cannot be read, although every file is as it was written."""
+    parts: dict[str, Callable[[Path], bool]] = {
+        f"{TABLES}/chunks.lance": _has_broken_vectors,
+        f"{TABLES}/documents.lance": lambda generation: _exhaust(_batches(generation, "documents")),
+        FILES: lambda generation: _exhaust(read_files(generation)),
+    }
+    for file, has_broken_vectors in parts.items():
+        try:
+            if has_broken_vectors(generation):
+                yield Damage(file, "holds vectors that are not numbers")
+        except BaseException as error:
+            if not isinstance(error, Exception) and not is_panic(error):
+                raise
+            cause = error.cause if isinstance(error, CdesearchError) else f"cannot be read ({reason_of(error)})"
+            yield Damage(file, cause.removeprefix(f"{generation / file} ").removesuffix("."))
+
+
+def _has_broken_vectors(generation: Path) -> bool:
+    """Read every column of every chunk."""
+    finite = [
+        bool(np.isfinite(batch["vector"].flatten().to_numpy(zero_copy_only=False)).all())
+        for batch in _batches(generation, "chunks")
+    ]
+    return not all(finite)
+
+
+def _exhaust(rows: Iterable[Any]) -> bool:
+    for _ in rows:
+        pass
+    return False
+
+
+def _batches(generation: Path, name: str) -> Iterator[Any]:
+    table = connect(generation).open_table(name)
+    return iter(table.search().limit(table.count_rows()).to_batches(BATCH))
 
 
 def _try(folder: Path) -> Iterator[Damage]:
@@ -172,7 +199,7 @@ def _try(folder: Path) -> Iterator[Damage]:
     except BaseException as error:
         if not isinstance(error, Exception) and not is_panic(error):
             raise
-        cause = error.cause if isinstance(error, CdesearchError) else str(error).partition("\n")[0][:200]
+        cause = error.cause if isinstance(error, CdesearchError) else reason_of(error)
         yield Damage("tables", f"cannot be searched ({cause})")
 
 

@@ -132,6 +132,26 @@ def test_ctrl_c_at_any_moment_exits_with_130_without_a_traceback(indexed, moment
     assert (run.returncode, run.stdout, run.stderr) == (130, "", "")
 
 
+@pytest.mark.parametrize("clears", [False, True])
+def test_ctrl_c_that_a_module_turns_into_another_error_exits_with_130(indexed, clears):
+    """A compiled module that is interrupted while it is imported raises an ImportError without a cause."""
+    program = (
+        "import os, signal, sys, importlib.machinery\nclass Broken:\n"
+        "    def find_spec(self, name, *_):\n"
+        "        if name == 'lancedb': return importlib.machinery.ModuleSpec(name, self)\n"
+        "    def create_module(self, spec): return None\n"
+        "    def exec_module(self, module):\n"
+        "        error = ImportError('initialization failed')\n"
+        "        try: os.kill(os.getpid(), signal.SIGINT)\n"
+        f"        except KeyboardInterrupt as cause:\n            error.__cause__ = None if {clears} else cause\n"
+        "        raise error\n"
+        "sys.meta_path.insert(0, Broken())\nsys.argv = ['cdesearch', 'query', 'food', '--mode', 'text']\n"
+        "from cdesearch.__main__ import main\nmain()"
+    )
+    run = subprocess.run([sys.executable, "-c", program], capture_output=True, text=True, check=False, **indexed)
+    assert (run.returncode, run.stdout, run.stderr) == (130, "", "")
+
+
 @pytest.mark.skipif(os.name == "nt", reason="a console of Windows has code pages")
 def test_a_locale_without_utf8_does_not_crash(indexed):
     environment = indexed["env"] | {"LC_ALL": "C", "PYTHONUTF8": "0", "PYTHONCOERCECLOCALE": "0"}

@@ -462,3 +462,43 @@ def test_an_update_of_documents_that_are_not_those_of_the_chunks_is_refused_and_
     (before / "files.jsonl").write_bytes(b"x")  # damage, so that the repair begins
     repair(docs / ".cdesearch", False, Silent(), print)
     assert diagnose(docs / ".cdesearch").is_sound and package.open(docs).search("elsewhere")
+
+
+# Data that Lance and the reader of the list of files cannot decode, with checksums that match.
+
+
+def spoil(docs, part):
+    """Overwrite the first half of the files of the live generation whose path has this part."""
+    generation = generation_of(docs)
+    spoiled = [file for file in generation.rglob("*") if file.is_file() and part in file.as_posix()]
+    assert spoiled
+    for file in spoiled:
+        content = file.read_bytes()
+        file.unlink()  # the file may have a second name in another generation
+        file.write_bytes(b"\xff" * (len(content) // 2) + content[len(content) // 2 :])
+    (generation / "checksums.json").unlink()
+    write_checksums(generation, None)
+
+
+UNREADABLE = ["/documents.lance/data/", "/chunks.lance/data/", f"/{FILES}"]
+
+
+@pytest.mark.parametrize("part", UNREADABLE)
+def test_a_part_that_cannot_be_read_is_refused_in_one_line(docs, part):
+    spoil(docs, part)
+    (docs / "a.md").write_text("the moon in the house")
+    for command in ("status", "index"):
+        error = cdesearch(command, cwd=docs, code=2).stderr.splitlines()[-1]
+        assert "cdesearch index --rebuild" in error and ".rs:" not in error
+
+
+@pytest.mark.parametrize("part", UNREADABLE)
+def test_doctor_names_a_part_that_cannot_be_read_and_repairs_it(docs, part):
+    spoil(docs, part)
+    run = cdesearch("doctor", cwd=docs, code=None)
+    found = run.stdout.splitlines()
+    assert (run.returncode, run.stderr, len(found)) == (2, "", 2)
+    assert part.split("/")[1] in found[0] and found[0].count("cannot be read") == 1
+    cdesearch("doctor", "--repair", cwd=docs)
+    for command in (["index"], ["status"], ["query", "dog"]):
+        cdesearch(*command, cwd=docs)
