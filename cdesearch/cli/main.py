@@ -7,7 +7,7 @@ from difflib import get_close_matches
 from importlib.metadata import entry_points
 from io import TextIOWrapper
 from pathlib import Path
-from typing import Annotated, Any, Literal
+from typing import TYPE_CHECKING, Annotated, Any, Literal
 
 import typer
 
@@ -19,6 +19,9 @@ from cdesearch.cli.usage import usage_error
 from cdesearch.errors import InputError
 from cdesearch.slim_imports import shorten_cold_start
 from cdesearch.terminal import print_json, print_rows, print_text, printable
+
+if TYPE_CHECKING:
+    from cdesearch.store.index import Index
 
 SYNONYMS = {"help": "--help", "search": "query"}  # names that other programs use
 # Typer contains its own copy of click; this is the public way to reach its error for invalid options.
@@ -40,7 +43,13 @@ def query(
     words: Annotated[list[str], typer.Argument(help="What to search for.")],
     k: Annotated[int, typer.Option("-k", min=1, help="How many hits.")] = 10,
     mode: Annotated[Literal["hybrid", "dense", "text"], typer.Option(help="Ranking method.")] = "hybrid",
-    path: Annotated[str | None, typer.Option(help="Search only files that match this glob.")] = None,
+    path: Annotated[
+        str | None,
+        typer.Option(
+            help="Search only files that match this glob: a path relative to the indexed folder, as --json shows it, or"
+            " relative to the working directory, as hits show it, or an absolute path."
+        ),
+    ] = None,
     index: IndexOption = None,
     model: Annotated[
         Path | None, typer.Option(help="The model that built the index, if it is not the one that ships.")
@@ -57,19 +66,32 @@ def query(
     from cdesearch.search.searcher import Searcher
 
     searcher = Searcher(opened, model=model)
-    result = searcher.search(text, k, mode, path)
+    paths = _globs(path, opened)
+    result = searcher.search(text, k, mode, paths)
     if result.truncated_to is not None:
         typer.echo(f"The query is longer than {result.truncated_to} tokens: the model reads only its start.", err=True)
+    matches_no_file = not result.hits and paths is not None and not searcher.has_file(*paths)
+    if matches_no_file:
+        line = f"No indexed file matches --path {path}. Patterns are relative to {opened.root}"
+        typer.echo(printable(f"{line}, or to the working directory."), err=True)
     if as_json:
         from cdesearch.cli.render import result_as_json
 
         print_json(result_as_json(text, mode, result))
-    else:
+    elif not matches_no_file:
         from cdesearch.cli.render import show_hits
 
         show_hits(text, result.hits, searcher.index.root, full=full)
     if not result.hits:
         raise typer.Exit(NO_HITS)
+
+
+def _globs(path: str | None, index: "Index") -> tuple[str, ...] | None:
+    if not path:
+        return None
+    from cdesearch.cli.typed_path import globs_of
+
+    return globs_of(path, index)
 
 
 @app.command()
