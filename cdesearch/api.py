@@ -35,7 +35,10 @@ class OpenIndex:
         return self._searcher.index
 
     def search(self, query: str, k: int = 10, mode: Mode = "hybrid", path: str | None = None) -> SearchResult:
-        """The `k` best chunks, best first, as a sequence of hits; raises QueryError."""
+        """The `k` best chunks, best first, as a sequence of hits; raises QueryError.
+
+        Only files that match the glob `path` are searched; it is relative to the indexed folder, as `chunk.path` is.
+        """
         return self._searcher.search(query, k, mode, path)
 
 

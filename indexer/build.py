@@ -14,7 +14,7 @@ from cdesearch.errors import IndexNotFoundError, InputError, ModelError, SourceE
 from cdesearch.progress import Progress
 from cdesearch.store.folder import CURRENT, absolute, check_nothing_lost
 from cdesearch.store.index import Index
-from cdesearch.store.trust import TrustRequest, confirm
+from cdesearch.store.trust import TrustRequest, confirm, trust_file
 from indexer.files.walk import Skipped, find_sources
 from indexer.formats.format import Columns
 from indexer.generations.lock import locked
@@ -30,6 +30,7 @@ class Report:
 
     folder: Path  # of the index
     n_documents: int
+    n_without_text: int  # of the documents
     n_chunks: int
     embedded: int  # texts that went through the model
     skipped: tuple[Skipped, ...]
@@ -39,7 +40,7 @@ class Report:
     seconds: float
     size_bytes: int
     changed: bool
-    note: str | None = None  # a warning to the user
+    note: str | None = None  # what was recorded, or could not be recorded, about trust in this index
 
 
 def build(paths: Sequence[Path], options: Options, progress: Progress) -> Report:
@@ -96,6 +97,7 @@ def _report(folder: Path, plan: Plan, embedded: int | None, started: float, note
     return Report(
         folder=folder,
         n_documents=index.manifest.n_documents,
+        n_without_text=index.documents.count_rows("n_chunks = 0"),
         n_chunks=index.manifest.n_chunks,
         embedded=embedded or 0,
         skipped=plan.skipped,
@@ -120,11 +122,12 @@ def _existing(path: Path) -> Path:
 
 
 def _confirmed(folder: Path, request: TrustRequest) -> str | None:
-    """Record what the user typed in this run or confirmed before; returns a warning if that is not possible."""
+    """Record what the user typed in this run or confirmed before; returns a line about what was written or was not."""
     if request.is_empty:
         return None
     try:
-        confirm(folder, request)
+        if confirm(folder, request):
+            return f"Recorded in {trust_file()} that this index {request.permission()}."
     except (InputError, OSError) as error:
         return f"Later commands will ask you to confirm the model or folders of this index again: {error}"
     return None

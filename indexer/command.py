@@ -1,9 +1,12 @@
 """The `index` command."""
 
 import shlex
+import signal
 import sys
+import threading
 from collections import Counter
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any, Literal
 
@@ -58,11 +61,11 @@ def index(
         ),
     ] = False,
     wait: Annotated[bool, typer.Option("--wait", help="Wait for another run on the same index.")] = False,
-    as_json: Annotated[bool, typer.Option("--json", help="Write one JSON object to stdout.")] = False,
+    as_json: Annotated[bool, typer.Option("--json", help="Print one JSON object.")] = False,
 ) -> None:
     """Index files and folders, or update an index. Only new and changed files are read."""
     from cdesearch.slim_imports import leave_out_rest_client
-    from cdesearch.terminal import print_json
+    from cdesearch.terminal import print_json, printable
 
     leave_out_rest_client()
     from indexer.formats.format import Columns
@@ -81,6 +84,8 @@ def index(
         wait=wait,
     )
     report = _build_with_progress(paths or [], options)
+    if report.note:
+        typer.echo(printable(report.note), err=True)
     if as_json:
         print_json(_as_json(report))
     else:
@@ -90,16 +95,37 @@ def index(
 
 
 def _build_with_progress(paths: list[Path], options: "Options") -> "Report":
-    """Build or update the index with progress on stderr. Ctrl-C prints one line and exits with 130."""
+    """Build or update the index with progress on stderr. Ctrl-C and SIGTERM print one line and exit with 130 and 143."""
     from cdesearch.progress import shown_on_stderr
     from indexer.build import build
 
     try:
-        with shown_on_stderr() as progress:
+        with _sigterm_raised(), shown_on_stderr() as progress:
             return build(paths, options, progress)
-    except KeyboardInterrupt:
+    except KeyboardInterrupt as error:
         print("Stopped. Finished embeddings are kept: the same command continues.", file=sys.stderr)  # noqa: T201
-        raise typer.Exit(130) from None
+        raise typer.Exit(128 + (signal.SIGTERM if isinstance(error, _Terminated) else signal.SIGINT)) from None
+
+
+class _Terminated(KeyboardInterrupt):
+    """SIGTERM ended the command."""
+
+
+@contextmanager
+def _sigterm_raised() -> Iterator[None]:
+    """Within this context manager, SIGTERM raises _Terminated. Only the main thread can receive signals."""
+
+    def stop(*_: object) -> None:
+        raise _Terminated
+
+    if threading.current_thread() is not threading.main_thread():
+        yield
+        return
+    before = signal.signal(signal.SIGTERM, stop)
+    try:
+        yield
+    finally:
+        signal.signal(signal.SIGTERM, before)
 
 
 def build_quietly(paths: list[Path], *, columns: dict[str, str | None], **options: Any) -> Path:
@@ -130,7 +156,8 @@ def _summarise(report: "Report") -> None:
 
     console = Console(stderr=True, highlight=False)
     console.soft_wrap = not console.is_terminal  # a terminal would break lines within words
-    counts = f"{counted(report.n_documents, 'document')}, {counted(report.n_chunks, 'chunk')}"
+    without_text = f" ({report.n_without_text:,} without text)" if report.n_without_text else ""
+    counts = f"{counted(report.n_documents, 'document')}{without_text}, {counted(report.n_chunks, 'chunk')}"
     if not report.changed:
         console.print(f"Nothing has changed: {counts}.")
     else:
@@ -138,8 +165,6 @@ def _summarise(report: "Report") -> None:
             f"{counts} ({report.embedded:,} embedded) in {report.seconds:.1f} s,"
             f" {report.size_bytes / 1e6:,.1f} MB on disk."
         )
-    if report.note:
-        console.print(printable(report.note), markup=False)
     is_found = report.folder.name == FOLDER and Path.cwd().is_relative_to(report.folder.parent)
     where = "" if is_found else printable(f" --index {shlex.quote(str(report.folder))}")
     if report.skipped:

@@ -5,6 +5,7 @@ render        hits as text and as JSON
 status        what is indexed, and what has changed since
 trust         the command that confirms what an index asks for
 named_index   which index a command opens: `--index`, or the argument
+typed_path    the pattern of `--path`: relative to the indexed folder or the working directory, or absolute
 usage         one sentence for what was typed wrongly
 exits         exit codes, and one line for every error
 """

@@ -7,7 +7,7 @@ from difflib import get_close_matches
 from importlib.metadata import entry_points
 from io import TextIOWrapper
 from pathlib import Path
-from typing import Annotated, Any, Literal
+from typing import TYPE_CHECKING, Annotated, Any, Literal
 
 import typer
 
@@ -16,11 +16,14 @@ from cdesearch.cli.exits import NO_HITS, run_and_exit
 from cdesearch.cli.named_index import FolderArgument, IndexOption, named_index
 from cdesearch.cli.trust import trust
 from cdesearch.cli.usage import usage_error
-from cdesearch.errors import InputError
+from cdesearch.errors import IndexNotFoundError, InputError
 from cdesearch.slim_imports import shorten_cold_start
 from cdesearch.terminal import print_json, print_rows, print_text, printable
 
-SYNONYMS = {"help": "--help", "search": "query"}  # names that other programs use
+if TYPE_CHECKING:
+    from cdesearch.store.index import Index
+
+SYNONYMS = {"search": "query"}  # names that other programs use
 # Typer contains its own copy of click; this is the public way to reach its error for invalid options.
 _UsageError: Any = typer.BadParameter.__mro__[1]
 
@@ -37,10 +40,17 @@ def _about(version: Annotated[bool, typer.Option("--version", help="Show the ver
 
 @app.command()
 def query(
+    context: typer.Context,
     words: Annotated[list[str], typer.Argument(help="What to search for.")],
     k: Annotated[int, typer.Option("-k", min=1, help="How many hits.")] = 10,
     mode: Annotated[Literal["hybrid", "dense", "text"], typer.Option(help="Ranking method.")] = "hybrid",
-    path: Annotated[str | None, typer.Option(help="Search only files that match this glob.")] = None,
+    path: Annotated[
+        str | None,
+        typer.Option(
+            help="Search only files that match this glob: a path relative to the indexed folder, as --json shows it, or"
+            " relative to the working directory, as hits show it, or an absolute path."
+        ),
+    ] = None,
     index: IndexOption = None,
     model: Annotated[
         Path | None, typer.Option(help="The model that built the index, if it is not the one that ships.")
@@ -53,23 +63,38 @@ def query(
 
     text = " ".join(words)
     opened = Index.open(index)
+    if context.obj:  # the command that the first word may be meant for
+        typer.echo(f"Searching for these words. If you meant the command, run `cdesearch {context.obj}`.", err=True)
     shorten_cold_start(opened.manifest.model)
     from cdesearch.search.searcher import Searcher
 
     searcher = Searcher(opened, model=model)
-    result = searcher.search(text, k, mode, path)
+    paths = _globs(path, opened)
+    result = searcher.search(text, k, mode, paths)
     if result.truncated_to is not None:
         typer.echo(f"The query is longer than {result.truncated_to} tokens: the model reads only its start.", err=True)
+    matches_no_file = not result.hits and paths is not None and not searcher.has_file(*paths)
+    if matches_no_file:
+        line = f"No indexed file matches --path {path}. Patterns are relative to {opened.root}"
+        typer.echo(printable(f"{line}, or to the working directory."), err=True)
     if as_json:
         from cdesearch.cli.render import result_as_json
 
         print_json(result_as_json(text, mode, result))
-    else:
+    elif not matches_no_file:
         from cdesearch.cli.render import show_hits
 
         show_hits(text, result.hits, searcher.index.root, full=full)
     if not result.hits:
         raise typer.Exit(NO_HITS)
+
+
+def _globs(path: str | None, index: "Index") -> tuple[str, ...] | None:
+    if not path:
+        return None
+    from cdesearch.cli.typed_path import globs_of
+
+    return globs_of(path, index)
 
 
 @app.command()
@@ -136,20 +161,33 @@ def main() -> None:
 
 
 def _run() -> int | None:
-    arguments = _with_query(sys.argv[1:], _add_commands())
+    commands = _add_commands()
+    arguments = _with_query(sys.argv[1:], commands)
     if arguments[:1] == ["index"] and "" in arguments:  # as a path it would mean the working directory
         raise InputError("An argument is empty.", "Name a folder or file; the working directory is `.`.")
+    meant = _meant(sys.argv[1:], commands)
     try:
-        code: int | None = app(arguments or ["--help"], prog_name="cdesearch", standalone_mode=False)
+        code: int | None = app(arguments or ["--help"], prog_name="cdesearch", standalone_mode=False, obj=meant)
     except _UsageError as error:
+        if meant:
+            raise _not_a_command(meant) from None
         raise usage_error(error, "" if arguments[0].startswith("-") else arguments[0]) from None
+    except IndexNotFoundError as error:
+        if meant:
+            raise _not_a_command(meant, f"As a query it needs an index. {error}") from None
+        raise
     return code
+
+
+def _not_a_command(meant: str, remedy: str = "") -> InputError:
+    remedy = remedy or "A search with options is `cdesearch query WORDS`, see `cdesearch query --help`."
+    return InputError(f"{sys.argv[1]} is not a command; did you mean `cdesearch {meant}`?", remedy)
 
 
 def _add_commands() -> set[str]:
     """Register the commands of other packages and return all names. A module is imported only when it may be needed."""
     names = {"query", "status", "models", "trust"}
-    typed = next((word for word in sys.argv[1:] if not word.startswith("-")), None)
+    typed = next((word for word in sys.argv[1:] if not word.startswith("-") and word != "help"), None)
     for entry in entry_points(group="cdesearch.commands"):
         names.add(entry.name)
         if typed is None or typed == entry.name:
@@ -160,11 +198,18 @@ def _add_commands() -> set[str]:
 
 def _with_query(arguments: list[str], commands: set[str]) -> list[str]:
     """`cdesearch words ...` means `cdesearch query words ...`, also if options come first."""
+    if arguments[:1] == ["help"] and (len(arguments) == 1 or (len(arguments) == 2 and arguments[1] in commands)):
+        return [*arguments[1:], "--help"]
     if not arguments or arguments[0] in {"--help", "--version"} or arguments[0] in commands:
         return arguments
     if arguments[0].startswith("-"):
         return arguments if commands.intersection(arguments) else ["query", *arguments]
-    meant = SYNONYMS.get(arguments[0]) or next(iter(get_close_matches(arguments[0], commands, n=1, cutoff=0.7)), None)
-    if meant:
-        typer.echo(f"Searching for these words. If you meant the command, run `cdesearch {meant}`.", err=True)
     return ["query", *arguments]
+
+
+def _meant(arguments: list[str], commands: set[str]) -> str | None:
+    """The command that the first word may be meant for, if it is none itself."""
+    word = next(iter(arguments), "-")
+    if word.startswith("-") or word in commands or word == "help":
+        return None
+    return SYNONYMS.get(word) or next(iter(get_close_matches(word, commands, n=1, cutoff=0.7)), None)

@@ -5,10 +5,16 @@ from typing import Annotated
 
 import typer
 
-from cdesearch.errors import InputError
+from cdesearch.errors import IndexNotFoundError, InputError
+from cdesearch.store.folder import CURRENT, GENERATIONS, MARKER, chosen_folder, find_index
 
 _HELP = "Index folder, or the folder that contains it; default: the nearest index upward."
-FolderArgument = Annotated[Path | None, typer.Argument(metavar="[FOLDER]", help=f"{_HELP} The same as --index.")]
+FolderArgument = Annotated[
+    Path | None,
+    typer.Argument(
+        metavar="[FOLDER]", help="Index folder, or a folder: the nearest index in it or above it is opened."
+    ),
+]
 IndexOption = Annotated[Path | None, typer.Option("--index", help=_HELP)]
 
 
@@ -16,4 +22,15 @@ def named_index(argument: Path | None, option: Path | None) -> Path | None:
     """The folder that the argument or the option names; raises InputError where they name two."""
     if argument is not None and option is not None and argument != option:
         raise InputError(f"Both {argument} and --index {option} are given.", "Name one index.")
-    return option if argument is None else argument
+    return option if argument is None else _nearest(argument)
+
+
+def _nearest(folder: Path) -> Path:
+    """The nearest index upward from a folder or file that exists and has no index itself, as a query there finds it."""
+    chosen = chosen_folder(folder.parent if folder.is_file() else folder)
+    if not folder.exists() or any((chosen / name).exists() for name in (MARKER, CURRENT, GENERATIONS)):
+        return folder
+    try:
+        return find_index(folder)
+    except IndexNotFoundError:
+        return folder

@@ -6,7 +6,7 @@ from typing import Annotated
 import typer
 
 from cdesearch.cli.named_index import FolderArgument, IndexOption, named_index
-from cdesearch.errors import StorageError
+from cdesearch.errors import IndexUntrustedError, StorageError
 from cdesearch.terminal import printable
 
 
@@ -17,7 +17,7 @@ def trust(
 ) -> None:
     """Trust an index. Shows the model and folders that it asks for, and confirms them on this computer after asking."""
     from cdesearch.store.index import Index
-    from cdesearch.store.trust import confirm, request_of, trust_file
+    from cdesearch.store.trust import confirm, request_of, trust_file, unconfirmed
 
     opened = Index.open(named_index(folder, index))
     request = request_of(opened)
@@ -29,9 +29,11 @@ def trust(
         typer.echo(f"model   {printable(request.model)}")
     for source in request.folders:
         typer.echo(f"reads   {printable(source)}")
-    if not yes and not (sys.stdin.isatty() and typer.confirm("Do you trust this index with that?")):
-        typer.echo("Nothing is confirmed. `cdesearch trust --yes` confirms without asking.")
+    if unconfirmed(opened.folder, request).is_empty:
+        typer.echo(f"Already confirmed in {trust_file()}.")
         return
+    if not yes and not _agrees():
+        raise IndexUntrustedError("Nothing is confirmed.", "`cdesearch trust --yes` confirms without asking.")
     try:
         confirm(opened.folder, request)
         typer.echo(f"Confirmed in {trust_file()}. To undo it, remove the entry from that file.")
@@ -40,3 +42,16 @@ def trust(
             f"The confirmation cannot be stored ({error}).",
             "Name the model with --model, and the folders, in each command.",
         ) from None
+
+
+def _agrees() -> bool:
+    """Whether the person at the terminal agrees; False without a terminal or an answer. Raises KeyboardInterrupt."""
+    if not sys.stdin.isatty():
+        return False
+    try:
+        return typer.confirm("Do you trust this index with that?")
+    except typer.Abort as error:
+        if isinstance(error.__context__, KeyboardInterrupt):
+            raise KeyboardInterrupt from None
+        typer.echo(err=True)  # ends the line of the question
+        return False

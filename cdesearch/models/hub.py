@@ -192,4 +192,5 @@ def _copy_remedy(name: str) -> str:
     commands = [f"`hf download {name} --local-dir {folder}`"]
     if name == "jxm/cde-small-v2":
         commands.append(f"`hf download {V2_TOKENIZER} {TOKENIZER} --local-dir {folder}`")
-    return f"On a computer with network, run {' and '.join(commands)}. Copy the folder here and name it with --model."
+    run = f"On a computer with network, run {' and '.join(commands)}."
+    return f"{run} Copy the folder here and give its path as the model."

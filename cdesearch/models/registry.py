@@ -16,7 +16,10 @@ FAMILIES: list[ModelFamily] = [ReleasedFamily(), ContextualFamily(), BiencoderFa
 def family_of(folder: Path) -> ModelFamily:
     """The family of a checkpoint folder, recognised by its config.json alone; raises ModelError."""
     if not folder.is_dir():
-        raise ModelError(f"{folder} is not a checkpoint: there is no such folder.", "Check the spelling.")
+        raise ModelError(
+            f"{folder} is not a checkpoint: there is no such folder.",
+            "Check the spelling. The id of a model on huggingface.co has the form ORG/NAME.",
+        )
     file = folder / "config.json"
     if not file.is_file() and not (folder / "modules.json").is_file():
         raise ModelError(f"{folder} is not a checkpoint: it has no config.json.", "Name a checkpoint folder.")

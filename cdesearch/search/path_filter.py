@@ -1,4 +1,4 @@
-"""Translate a glob over paths into a SQL condition for LanceDB."""
+"""Translate globs over paths into a SQL condition for LanceDB."""
 
 import re
 
@@ -9,17 +9,26 @@ _SIMPLE = {"**": ".*", "**/": "(.*/)?", "*": "[^/]*", "?": "[^/]"}
 _RANGE = re.compile(r"(.)-(.)|(.)", re.DOTALL)
 
 
-def path_condition(glob: str) -> str:
-    """A SQL condition on the column `path` that is true for paths that match `glob`.
+def path_condition(*globs: str) -> str:
+    """A SQL condition on the column `path` that is true for paths that match one of `globs`; without globs for none.
 
-    `*` and `?` match inside one folder, `**` across folders. The path of a folder matches everything below it. Raises
-    QueryError for a range such as [z-a].
+    `*` and `?` match inside one folder, `**` across folders. The path of a folder matches everything below it. A glob
+    that has no `/` matches at any depth; one with a `/` is relative to the indexed folder, also if it begins with `/`.
+    Raises QueryError for a range such as [z-a].
     """
+    if not globs:
+        return "false"
+    expressions = dict.fromkeys(map(_whole, globs))
+    return f"regexp_like(path, '(?s){'|'.join(expressions)}')"  # has no quotes: `_code` replaces them
+
+
+def _whole(glob: str) -> str:
+    """The regular expression of a glob, from the start of a path or of a name in it to its end."""
     pattern = glob.removeprefix("./").rstrip("/")
-    expression = "".join(_expression(part) for part in _PART.split(pattern))
+    expression = "".join(_expression(part) for part in _PART.split(pattern.removeprefix("/")))
     below = "" if any(mark in pattern.rsplit("/", 1)[-1] for mark in "*?[") else "(/.*)?"
     start = "^" if "/" in pattern else "(^|/)"
-    return f"regexp_like(path, '(?s){start}{expression}{below}$')"  # has no quotes: `_code` replaces them
+    return f"{start}{expression}{below}$"
 
 
 def _expression(part: str) -> str:
@@ -36,7 +45,7 @@ def _character_class(part: str) -> str:
     members = []
     for first, last, single in _RANGE.findall(inside[is_negated:]):
         if first > last:
-            raise QueryError(f"The range {first}-{last} in --path {part} is empty.", "Write the lower end first.")
+            raise QueryError(f"The range {first}-{last} in {part} is empty.", "Write the lower end first.")
         members.append(f"{_code(first)}-{_code(last)}" if first else _code(single))
     return f"[{'^/' if is_negated else ''}{''.join(members)}]"
 
@@ -48,5 +57,5 @@ def _literal(text: str) -> str:
 def _code(character: str) -> str:
     """The character as an escaped code point, which every regular expression matches literally; raises QueryError."""
     if 0xD800 <= ord(character) <= 0xDFFF:
-        raise QueryError("The glob of --path is not valid Unicode.", "Type it in UTF-8.")
+        raise QueryError("The pattern for paths is not valid Unicode.", "Type it in UTF-8.")
     return rf"\x{{{ord(character):x}}}"

@@ -32,7 +32,7 @@ class Query:
     text: str
     k: int
     mode: Mode
-    path: str | None  # a glob
+    paths: tuple[str, ...] | None  # globs, of which the path of a hit matches one; None matches every path
 
 
 @dataclass(frozen=True, slots=True)
@@ -91,11 +91,16 @@ class GenerationReader:
     def search(self, query: Query) -> SearchResult:
         """The best chunks; raises IndexStateError, ModelError, and QueryError for an invalid glob."""
         with self.index.checks.reporting_damage():
-            condition = path_condition(query.path) if query.path else None
+            condition = None if query.paths is None else path_condition(*query.paths)
             if query.mode == "text":
                 found = self._lexical_hits(query, condition, ["_score"])
                 return SearchResult(self._hits(_Ranking.best(query.k, found.rows, found.scores, text=found.scores)))
             return self._search_with_model(query, condition)
+
+    def has_file(self, globs: Sequence[str]) -> bool:
+        """Whether the path of an indexed file matches one of `globs`."""
+        query = self.index.async_chunks.query().where(path_condition(*globs)).select(["path"]).limit(1)
+        return bool(self._read(query).num_rows)
 
     def _search_with_model(self, query: Query, condition: str | None) -> SearchResult:
         # The index opens, and in hybrid mode full text searches, while the model loads and encodes.

@@ -58,8 +58,10 @@ class Searcher:
         """The model; raises ModelError, IndexUntrustedError, or IndexMismatchError if another built the index."""
         return self._encoder_for(self.index)
 
-    def search(self, query: str, k: int = 10, mode: Mode = "hybrid", path: str | None = None) -> SearchResult:
-        """The `k` best chunks, best first. `path` is a glob.
+    def search(
+        self, query: str, k: int = 10, mode: Mode = "hybrid", path: str | tuple[str, ...] | None = None
+    ) -> SearchResult:
+        """The `k` best chunks, best first. `path` is a glob relative to the indexed folder, or several alternatives.
 
         Raises QueryError for an invalid query, `k`, `mode` or `path`, and IndexStateError for an index that cannot be
         used. If updates have removed the generation that was open, the newest one is opened and answers.
@@ -68,7 +70,8 @@ class Searcher:
         _check(query, k, mode, path)
         index = self.index  # one answer reads one generation, even if another thread opens a newer one
         most = max(1, index.manifest.n_chunks)  # LanceDB reserves memory for k rows
-        request = Query(query, min(k, most), mode, path)
+        paths = ((path,) if path else None) if isinstance(path, str) else path
+        request = Query(query, min(k, most), mode, paths)
         try:
             result = self._reader(index).search(request)
         except IndexDamagedError:
@@ -78,6 +81,10 @@ class Searcher:
             self.index = newest
             result = self._reader(newest).search(request)
         return replace(result, seconds=time.perf_counter() - started)
+
+    def has_file(self, *globs: str) -> bool:
+        """Whether the path of an indexed file matches one of `globs`; raises QueryError and IndexStateError."""
+        return self._reader(self.index).has_file(globs)
 
     def _reader(self, index: Index) -> GenerationReader:
         return GenerationReader(index, self._encoder_for, self._executor, self._fusion)
@@ -93,8 +100,8 @@ class Searcher:
         return self._encoder
 
 
-def _check(query: str, k: int, mode: str, path: str | None) -> None:
-    for name, value, kind in (("query", query, str), ("path", path, str | None), ("k", k, Integral)):
+def _check(query: str, k: int, mode: str, path: str | tuple[str, ...] | None) -> None:
+    for name, value, kind in (("query", query, str), ("path", path, str | tuple | None), ("k", k, Integral)):
         if not isinstance(value, kind):
             wanted = "a whole number" if name == "k" else "text"
             raise QueryError(f"The {name} is of type {type(value).__name__}.", f"Give {wanted}.")

@@ -41,6 +41,12 @@ class TrustRequest:
         parts += [f"the content of {printable(folder)}" for folder in self.folders]
         return ", ".join(parts)
 
+    def permission(self) -> str:
+        """What an index may do with the model and folders, such as "may read /notes", with escapes."""
+        parts = [] if self.model is None else [f"may use the model {printable(self.model)}"]
+        parts += [f"may read {', '.join(map(printable, self.folders))}"] if self.folders else []
+        return " and ".join(parts)
+
 
 def request_of(index: Index) -> TrustRequest:
     """The model and folders in the manifest of an index that need confirmation."""
@@ -64,15 +70,20 @@ def require_trust(index: Index, *, model: bool = True, folders: bool = True) -> 
     check_confirmed(index.folder, TrustRequest(request.model if model else None, request.folders if folders else ()))
 
 
-def check_confirmed(folder: Path, request: TrustRequest) -> None:
-    """Raise IndexUntrustedError unless the user has confirmed `request` for the index in `folder`."""
+def unconfirmed(folder: Path, request: TrustRequest) -> TrustRequest:
+    """What the user has not confirmed of `request` for the index in `folder`; raises InputError."""
     if request.is_empty:
-        return
+        return request
     confirmed = _entries().get(str(real(folder)), TrustRequest())
-    missing = TrustRequest(
+    return TrustRequest(
         None if request.model == confirmed.model else request.model,
         tuple(path for path in request.folders if path not in confirmed.folders),
     )
+
+
+def check_confirmed(folder: Path, request: TrustRequest) -> None:
+    """Raise IndexUntrustedError unless the user has confirmed `request` for the index in `folder`."""
+    missing = unconfirmed(folder, request)
     if missing.is_empty:
         return
     other = "name the folders again in `cdesearch index`" if missing.folders else "name it again with --model"
@@ -83,21 +94,22 @@ def check_confirmed(folder: Path, request: TrustRequest) -> None:
     )
 
 
-def confirm(folder: Path, request: TrustRequest) -> None:
+def confirm(folder: Path, request: TrustRequest) -> bool:
     """Record that this user allows the index in `folder` to use what `request` names, and nothing else.
 
-    Writes only if that changes something, one process at a time. Raises InputError if the file cannot be read, and
-    OSError if it cannot be written.
+    Writes only if that changes something, one process at a time; returns whether it did. Raises InputError if the file
+    cannot be read, and OSError if it cannot be written.
     """
     key = str(real(folder))
     if _entries().get(key, TrustRequest()) == request:
-        return
+        return False
     from filelock import FileLock  # imported late: most commands confirm nothing
 
     file = real(trust_file())
     file.parent.mkdir(parents=True, exist_ok=True)
     with FileLock(file.with_suffix(".lock")):
         _record(file, key, request)
+    return True
 
 
 def _record(file: Path, key: str, request: TrustRequest) -> None:

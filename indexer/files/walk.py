@@ -7,6 +7,7 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 
 from cdesearch.errors import SourceError
+from cdesearch.terminal import counted
 from indexer.files.ignore import RuleSet
 from indexer.files.ignore_chain import OWN_KINDS, Level, extend_chain, repository_parents, users_excludes
 from indexer.files.opening import NOT_REGULAR, open_regular
@@ -94,7 +95,7 @@ def _file(file: Path, path: str, found: os.stat_result, max_bytes: int, top: Pat
     if not stat.S_ISREG(found.st_mode):
         return Skipped(path, NOT_REGULAR)
     if found.st_size > max_bytes and not format_of(file.name).streams:
-        return Skipped(path, f"larger than {max_bytes / 1e6:g} MB (--max-file-size)")
+        return Skipped(path, f"larger than {_size(max_bytes)} (--max-file-size)")
     return Source(file, path, found.st_size, found.st_mtime_ns, top)
 
 
@@ -279,3 +280,11 @@ def _unknown(name: str, shown: str, size: int, file: Path, top: Path) -> Found |
         start = stream.read(SNIFFED)
     is_utf16 = start.startswith((b"\xff\xfe", b"\xfe\xff"))
     return Ignored(shown, "binary file without suffix") if b"\0" in start and not is_utf16 else None
+
+
+def _size(n_bytes: int) -> str:
+    """A number of bytes in the largest unit that is not larger than it, such as "20 MB"."""
+    for unit, name in ((10**9, "GB"), (10**6, "MB"), (10**3, "kB")):
+        if n_bytes >= unit:
+            return f"{n_bytes / unit:.12g} {name}"
+    return counted(n_bytes, "byte")

@@ -19,7 +19,7 @@ def doctor(
     index: IndexOption = None,
     repair: Annotated[bool, typer.Option("--repair", help="Repair the index from its sound parts.")] = False,
     wait: Annotated[bool, typer.Option("--wait", help="Wait for another run on the same index.")] = False,
-    as_json: Annotated[bool, typer.Option("--json", help="One JSON object on stdout.")] = False,
+    as_json: Annotated[bool, typer.Option("--json", help="Print one JSON object.")] = False,
 ) -> None:
     """Check every byte of an index for damage. The exit code is 2 if there is any."""
     from cdesearch.progress import shown_on_stderr

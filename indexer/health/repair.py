@@ -45,7 +45,6 @@ def repair(folder: Path, wait: bool, progress: Progress, report_step: Callable[[
     with locked(folder, wait):
         found = diagnose(folder)
         if found.is_sound:
-            report_step("Nothing is damaged.")
             return
         whole = next((one for one in found.others if one.is_sound), None)
         if found.live and _has_sound_chunks(found.live):

@@ -4,6 +4,8 @@ import json
 import multiprocessing
 import os
 import shutil
+import subprocess
+import sys
 import threading
 from dataclasses import fields, replace
 from http.server import BaseHTTPRequestHandler, HTTPServer
@@ -168,6 +170,44 @@ def test_an_index_that_was_moved_must_be_confirmed_again(other, tmp_path):
     (tmp_path / "way").symlink_to(tmp_path / "moved")
     cdesearch("trust", "--yes", "way", cwd=tmp_path)
     assert package.open(tmp_path / "moved").search("cat")
+
+
+def test_trust_says_what_is_confirmed_already_and_fails_if_nobody_answers(other, config):
+    refused = cdesearch_process("trust", cwd=other, code=2)  # not at a terminal
+    assert "error: Nothing is confirmed." in refused.stderr and not config.exists()
+    cdesearch("trust", "--yes", cwd=other)
+    for form in ([], ["--yes"]):
+        assert f"Already confirmed in {config}." in cdesearch_process("trust", *form, cwd=other).stdout
+
+
+@pytest.mark.skipif(os.name == "nt", reason="there are no pseudo-terminals")
+@pytest.mark.parametrize(("typed", "code"), [(b"n\n", 2), (b"\x04", 2), (b"y\n", 0)])
+def test_trust_at_a_terminal_ends_with_the_code_of_the_answer(other, config, typed, code):
+    ours, theirs = os.openpty()
+    command = [sys.executable, "-m", "cdesearch", "trust"]
+    pipe = subprocess.PIPE
+    run = subprocess.Popen(command, cwd=other, stdin=theirs, stdout=pipe, stderr=pipe)
+    os.close(theirs)
+    shown = b""
+    while b"with that? [y/N]:" not in shown and (more := run.stdout.read1()):
+        shown += more
+    os.write(ours, typed)
+    _, error = run.communicate(timeout=60)
+    os.close(ours)
+    assert run.returncode == code, error
+    assert config.exists() is (code == 0)
+    assert (b"error: Nothing is confirmed." in error) is (code == 2) and b"Traceback" not in error
+
+
+def test_naming_a_folder_elsewhere_or_a_model_is_recorded_and_reported_once(docs, secret, config, tiny_checkpoint):
+    for form, change in (([], "a moon"), (["--json"], "two moons")):
+        index = docs.parent / "indexes" / f"of{len(form)}"
+        arguments = ["index", secret, "--model", tiny_checkpoint, "--index", index, *form]
+        made = cdesearch(*arguments, cwd=docs)
+        expected = f"Recorded in {config} that this index may use the model {tiny_checkpoint} and may read {secret}."
+        assert made.stderr.splitlines().count(expected) == 1
+        (secret / "diary.md").write_text(change)
+        assert "Recorded" not in cdesearch(*arguments, cwd=docs).stderr
 
 
 def test_naming_a_model_to_index_with_confirms_it(docs, tiny_checkpoint, config):

@@ -178,7 +178,10 @@ def test_a_killed_parent_leaves_no_worker_behind(tmp_path, tiny_checkpoint, word
     assert ended
 
 
-def test_ctrl_c_while_files_are_read_is_quiet_and_ends_the_workers(tmp_path, tiny_checkpoint):
+@pytest.mark.parametrize(("number", "code"), [(signal.SIGINT, 130), (signal.SIGTERM, 143)])
+def test_ctrl_c_or_sigterm_while_files_are_read_is_one_line_and_ends_the_workers(
+    tmp_path, tiny_checkpoint, number, code
+):
     (tmp_path / "docs").mkdir()
     (tmp_path / "docs" / "bad.txt").write_text("HANG")
     program = (
@@ -201,9 +204,12 @@ def test_ctrl_c_while_files_are_read_is_quiet_and_ends_the_workers(tmp_path, tin
     while "Reading" not in line:
         assert line, "it ended before it read"
         line = run.stderr.readline()
-    os.killpg(run.pid, signal.SIGINT)
+    if number == signal.SIGINT:
+        os.killpg(run.pid, number)  # Ctrl-C reaches the workers too
+    else:
+        run.send_signal(number)
     _, errors = run.communicate(timeout=60)
-    assert run.returncode == 130
+    assert run.returncode == code
     assert errors.strip() == "Stopped. Finished embeddings are kept: the same command continues."
 
 

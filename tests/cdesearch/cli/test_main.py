@@ -3,7 +3,7 @@ import subprocess
 import sys
 
 import pytest
-from command import cdesearch, run_here
+from command import cdesearch
 
 TEXT = "# Cats\n\nA cat purrs at night.\n\n# Dogs\n\nA dog barks.\n"
 
@@ -97,10 +97,23 @@ def test_a_folder_that_was_renamed_is_named_by_status(tmp_path):
     assert report["missing_sources"] == [str(tmp_path / "docs")]
 
 
-def test_command_names_of_other_programs_get_a_hint(tmp_path):
-    for arguments, command in ((["help"], "--help"), (["search", "cat"], "query")):
-        run = run_here(arguments, tmp_path)
-        assert run.returncode == 2 and f"run `cdesearch {command}`" in run.stderr
+def test_command_names_of_other_programs_get_a_hint(indexed):
+    assert "run `cdesearch query`" in cdesearch("search", "cat", cwd=indexed).stderr
+
+
+@pytest.mark.parametrize(
+    ("arguments", "meant"),
+    [(["search", "cat"], "query"), (["inde", "small"], "index"), (["inde", "small", "--rebuild"], "index")],
+)
+def test_a_misspelt_command_without_an_index_is_named_in_one_line(tmp_path, arguments, meant):
+    error = cdesearch(*arguments, cwd=tmp_path, code=2).stderr
+    assert error.startswith(f"error: {arguments[0]} is not a command; did you mean `cdesearch {meant}`? ")
+
+
+def test_help_is_a_command_as_well(tmp_path):
+    for arguments, option in ((["help"], ["--help"]), (["help", "index"], ["index", "--help"])):
+        assert cdesearch(*arguments, cwd=tmp_path).stdout == cdesearch(*option, cwd=tmp_path).stdout
+    assert "There is no index" in cdesearch("help", "me", cwd=tmp_path, code=2).stderr
 
 
 def test_a_tab_in_a_passage_is_shown_as_blanks(tmp_path):
@@ -126,3 +139,38 @@ def test_a_reader_that_closes_the_pipe_early_is_not_an_error(indexed):
     command = f"{sys.executable} -m cdesearch query cat | head -c 1"
     run = subprocess.run(command, shell=True, cwd=indexed, capture_output=True, text=True, check=False)
     assert run.stderr == ""
+
+
+@pytest.mark.parametrize("command", ["status", "doctor", "trust"])
+def test_a_folder_below_the_indexed_one_names_the_nearest_index_upward(indexed, command):
+    for folder in ("sub", "sub/evil\x1b[31m.txt"):
+        assert cdesearch(command, folder, cwd=indexed).stdout == cdesearch(command, cwd=indexed).stdout
+    cdesearch(command, "nowhere", cwd=indexed, code=2)
+
+
+def test_doctor_says_once_that_a_sound_index_needs_no_repair(indexed):
+    run = cdesearch("doctor", "--repair", cwd=indexed)
+    assert "is sound" in run.stdout and run.stderr == ""
+
+
+def test_the_summary_says_how_many_documents_have_no_text(tmp_path):
+    (tmp_path / "a.txt").write_text("The bird flies.")
+    (tmp_path / "empty.txt").write_text("")
+    assert "2 documents (1 without text), 1 chunk (1 embedded)" in cdesearch("index", ".", cwd=tmp_path).stderr
+
+
+@pytest.mark.parametrize(("typed", "shown"), [("1KB", "1 kB"), ("1500", "1.5 kB"), ("500", "500 bytes")])
+def test_the_largest_file_size_is_shown_in_a_unit_that_fits(tmp_path, typed, shown):
+    (tmp_path / "a.txt").write_text("The bird flies.")
+    (tmp_path / "large.txt").write_text("The bird flies.\n" * 200)
+    run = cdesearch("index", ".", "--max-file-size", typed, cwd=tmp_path)
+    assert f"larger than {shown} (--max-file-size)" in run.stderr
+
+
+def test_a_model_that_is_no_folder_is_told_the_form_of_an_id(indexed):
+    assert "has the form ORG/NAME" in cdesearch("index", ".", "--model", "jxm", cwd=indexed, code=2).stderr
+
+
+def test_the_option_json_has_one_description(indexed):
+    for command in ("query", "status", "index", "doctor"):
+        assert "Print one JSON object." in cdesearch(command, "--help", cwd=indexed).stdout

@@ -37,10 +37,18 @@ def matching(table, glob):
         ("it's.md", {"it's.md"}),
         ("a.md", {"a.md", "sub/a.md", "sub/deep/a.md", "subway/a.md"}),
         ("x*y.md", {"x\ny.md"}),
+        ("/a.md", {"a.md"}),
+        ("/sub", {"sub/a.md", "sub/deep/a.md"}),
     ],
 )
 def test_a_glob_selects_the_paths_that_it_names(table, glob, expected):
     assert matching(table, glob) == expected
+
+
+def test_of_several_globs_one_must_match_and_without_globs_no_path_does(table):
+    found = table.search().where(path_condition("/a.md", "sub/deep/*")).limit(100).to_arrow()["path"].to_pylist()
+    assert set(found) == {"a.md", "sub/deep/a.md"}
+    assert not table.search().where(path_condition()).limit(100).to_arrow().num_rows
 
 
 @settings(max_examples=150, deadline=None, derandomize=True)
