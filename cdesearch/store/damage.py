@@ -12,7 +12,7 @@ from threading import RLock
 
 from cdesearch.errors import CdesearchError, IndexDamagedError
 from cdesearch.store.checksums import MANIFEST, Checksums, ChecksumsError, Entry, read_checksums, sha256_of
-from cdesearch.store.folder import CHECKSUMS
+from cdesearch.store.folder import CHECKSUMS, unreadable
 
 VERSIONS = "_versions"  # LanceDB opens the newest file in this folder
 
@@ -118,13 +118,16 @@ def find_damage(
 ) -> Iterator[Damage]:
     """The files that differ from `checksums`. `needs_hash` selects the files whose content is compared too.
 
-    Unless `is_complete`, no file is hashed once a missing file or another size shows the damage.
+    Unless `is_complete`, no file is hashed once a missing file or another size shows the damage. Raises IndexStateError
+    if a permission to read is missing.
     """
     to_hash: list[str] = []
     has_damage = False
     for name, entry in checksums.items():
         try:
             status = (generation / name).lstat()
+        except PermissionError as error:
+            raise unreadable(generation / name, error) from None
         except OSError as error:
             reason = "is missing" if isinstance(error, FileNotFoundError | NotADirectoryError) else _unreadable(error)
         else:
@@ -141,6 +144,8 @@ def find_damage(
         try:
             if sha256_of(generation / name) != checksums[name].sha256:
                 yield Damage(name, "has other content than was written")
+        except PermissionError as error:
+            raise unreadable(generation / name, error) from None
         except OSError as error:
             yield Damage(name, _unreadable(error))
 

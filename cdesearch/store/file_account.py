@@ -11,7 +11,7 @@ from typing import Any, Literal, get_args
 import pyarrow as pa
 
 from cdesearch.errors import IndexDamagedError
-from cdesearch.store.folder import REBUILD
+from cdesearch.store.folder import index_of, rebuild, unreadable
 from cdesearch.store.parquet_pages import pages
 
 FILES = "files.parquet"
@@ -85,8 +85,12 @@ def read_files(generation: Path) -> Iterator[FileRecord]:
                     if row["outcome"] not in OUTCOMES:
                         raise pa.ArrowInvalid(f"unknown outcome {row['outcome']!r}")
                     yield FileRecord(**row)
+    except PermissionError as error:
+        raise unreadable(file, error) from None
     except (OSError, ValueError, KeyError, TypeError, pa.ArrowException) as error:  # also: text that is not UTF-8
-        raise IndexDamagedError(f"{file} cannot be read ({' '.join(str(error).split())}).", REBUILD) from None
+        raise IndexDamagedError(
+            f"{file} cannot be read ({' '.join(str(error).split())}).", rebuild(index_of(file))
+        ) from None
 
 
 def _check_sizes(metadata: Any, file: Path) -> None:
