@@ -11,7 +11,7 @@ from pathlib import Path
 from cdesearch.encode.encoder import Encoder
 from cdesearch.encode.load import check_model, load_encoder
 from cdesearch.errors import IndexNotFoundError, InputError, ModelError, SourceError
-from cdesearch.progress import Progress
+from cdesearch.progress import Display, Progress
 from cdesearch.store.folder import CURRENT, absolute, check_nothing_lost
 from cdesearch.store.index import Index
 from cdesearch.store.trust import TrustRequest, confirm, trust_file
@@ -43,7 +43,7 @@ class Report:
     note: str | None = None  # what was recorded, or could not be recorded, about trust in this index
 
 
-def build(paths: Sequence[Path], options: Options, progress: Progress) -> Report:
+def build(paths: Sequence[Path], options: Options, progress: Display) -> Report:
     """Index `paths`, or update their index; without paths, the nearest index upward. Raises CdesearchError.
 
     After Ctrl-C or a kill, finished embeddings and the old index are kept, and the next run continues.
@@ -56,6 +56,8 @@ def build(paths: Sequence[Path], options: Options, progress: Progress) -> Report
         raise IndexNotFoundError(f"There is no index in {folder} yet.", "Name the files or folders to index as well.")
     with locked(folder, options.wait):
         stored = _stored(folder, paths, options)
+        if stored is not None and options.index is None and folder.parent not in (paths or [Path.cwd()]):
+            progress.note(f"Updating {folder}")
         settings = complete_settings(paths, options, stored, folder)
         base = None if options.rebuild else stored
         plan, embedded = _update(folder, base, settings, options, started, progress)

@@ -1,5 +1,6 @@
 """The `index` command."""
 
+import re
 import shlex
 import signal
 import sys
@@ -23,6 +24,7 @@ if TYPE_CHECKING:
 SHOWN_REASONS = 10
 SHOWN_PATHS = 3
 SKIPPED_FILES = 3
+COLUMN_OPTION = re.compile(r"\((--\w+-column)\)")  # in the reason why a file of records was skipped
 UNITS = {"": 1, "k": 1e3, "m": 1e6, "g": 1e9}
 
 
@@ -95,7 +97,7 @@ def index(
 
 
 def _build_with_progress(paths: list[Path], options: "Options") -> "Report":
-    """Build or update the index with progress on stderr. Ctrl-C and SIGTERM print one line and exit with 130 and 143."""
+    """Build or update the index with progress on stderr. Ctrl-C exits with 130 and SIGTERM with 143, with one line."""
     from cdesearch.progress import shown_on_stderr
     from indexer.build import build
 
@@ -178,7 +180,7 @@ def _summarise(report: "Report") -> None:
         for line in _reasons(report.in_part):
             console.print(f"  {line}", markup=False)
     if report.dropped:
-        console.print(_dropped(report.dropped), markup=False)
+        console.print(_dropped(report.dropped, report.folder), markup=False)
     if report.n_files["ignored"]:
         console.print(
             f"Ignored: {report.n_files['ignored']:,}. `cdesearch status{where} --files` lists the rules.",
@@ -188,18 +190,21 @@ def _summarise(report: "Report") -> None:
     console.print(f'Next: cdesearch query{where} "your question"', markup=False, soft_wrap=True)
 
 
-def _dropped(files: "Sequence[Skipped]") -> str:
+def _dropped(files: "Sequence[Skipped]", folder: Path) -> str:
     """One line about existing files that were in the index before and no longer are."""
+    from cdesearch.store.folder import rebuild_command
     from cdesearch.terminal import printable
 
     are = "file that was indexed before is" if len(files) == 1 else "files that were indexed before are"
     reasons = list(dict.fromkeys(file.reason.partition("; ")[0] for file in files))  # without the list of columns
     which = "" if len(reasons) == 1 else "the first: "
     line = f"{len(files):,} {are} no longer in the index: {_some([file.path for file in files])} ({which}{reasons[0]})."
-    if any("-column)" in reason for reason in reasons):
+    if option := next(filter(None, map(COLUMN_OPTION.search, reasons)), None):
         line += (
-            " Column options apply to all files of an index: give these files an index of their own (--index),"
-            " or run `cdesearch index --rebuild PATH` with other options."
+            " Column options apply to all files of an index. Name a column that all of them have:"
+            f" `cdesearch index --index {shlex.quote(str(folder))} {option[1]} NAME`. If there is none, give these"
+            f" files an index of their own (--index), or return to the usual names of columns:"
+            f" {rebuild_command(folder)}."
         )
     return printable(line)
 

@@ -12,18 +12,19 @@ from cdesearch import __version__
 from cdesearch.context.context import Context, ContextSample, FittedContext
 from cdesearch.context.vectors import Floats, to_unit
 from cdesearch.encode.encoder import Encoder
-from cdesearch.errors import IndexDamagedError, SourceError
+from cdesearch.errors import IndexDamagedError, InputError, SourceError
 from cdesearch.progress import Progress
 from cdesearch.store.checksums import MANIFEST, write_checksums
 from cdesearch.store.file_account import FILES, FileRecord, Outcome, write_files
-from cdesearch.store.folder import REBUILD
+from cdesearch.store.folder import rebuild
 from cdesearch.store.index import CONTEXT, Index
 from cdesearch.store.manifest import Manifest
 from cdesearch.store.schema import chunk_schema
 from indexer.embedding.context import draw_sample, fit_whitening
-from indexer.embedding.embedding_cache import TABLE, EmbeddingCache, cache_schema
+from indexer.embedding.embedding_cache import TABLE, EmbeddingCache, cache_schema, holds_vectors
 from indexer.embedding.fill import Filling
 from indexer.embedding.spool import Spool
+from indexer.formats.format import Columns
 from indexer.generations.generation import SAMPLE, discard, open_building, swap_in
 from indexer.generations.tables import Tables
 from indexer.plan import Plan, Record
@@ -57,8 +58,9 @@ class BuildJob:
         building = self._open_building()
         (building / SPOOL).unlink(missing_ok=True)  # not overwritten, because it may be a hard link to another file
         spool = Spool(building / SPOOL)
-        fresh = self._read_all(spool, pool)
+        fresh, columns = self._read_all(spool, pool)
         pool.close()
+        self._check_new_columns(building, columns)
         if self._kept_base is not None and not fresh and not self.plan.gone:
             self._finish_unchanged(building, self._kept_base)
             return None
@@ -70,7 +72,9 @@ class BuildJob:
         embedded = self._fill(building, tables, spool)
         if tables.chunks.count_rows() != sum(record["n_chunks"] for record in records):
             discard(self.folder, building)
-            raise IndexDamagedError(f"The documents of {self.folder} are not those of its chunks.", REBUILD)
+            raise IndexDamagedError(
+                f"The documents of {self.folder} are not those of its chunks.", rebuild(self.folder)
+            )
         self.progress.stage("Indexing words", None)
         tables.write_documents(records)
         manifest = self._manifest(Context.load(building / CONTEXT), records)
@@ -101,10 +105,31 @@ class BuildJob:
         columns = {"chunks": chunk_schema(dimension), TABLE: cache_schema(dimension)}
         return open_building(self.folder, self._kept_base.generation if self._kept_base else None, key, columns)
 
-    def _read_all(self, spool: Spool, pool: Pool) -> list[Record]:
-        """Read and chunk the files of the plan into the spool; returns the records of their documents.
+    def _check_new_columns(self, building: Path, found: set[str]) -> None:
+        """Raise InputError if a column that this run chooses is in no file: the name is probably mistyped.
 
-        The outcome of each file is entered in the plan.
+        Without this check, an update would remove every file of records, and later updates would keep the wrong name.
+        """
+        if self.base is None:
+            return
+        before = Columns(**self.base.manifest.columns).options()
+        for option, name in self.settings.columns.options().items():
+            if name in found or before.get(option) == name:
+                continue
+            if not holds_embeddings(building):
+                discard(self.folder, building)
+            reason = next((skipped for skipped in self.plan.skipped if f"({option}); " in skipped.reason), None)
+            there_are = f" In {reason.path} {reason.reason.partition('; ')[2]}." if reason else ""
+            raise InputError(
+                f"No file of records in {self.folder} has a column {name} ({option}).",
+                f"Check the spelling.{there_are} The index has not changed.",
+            )
+
+    def _read_all(self, spool: Spool, pool: Pool) -> tuple[list[Record], set[str]]:
+        """Read and chunk the files of the plan into the spool.
+
+        Returns the records of their documents, and those of the chosen columns that some file has. The outcome of each
+        file is entered in the plan.
         """
         settings, plan = self.settings, self.plan
         encoder = self.encoder
@@ -113,6 +138,7 @@ class BuildJob:
         )
         advance = self.progress.stage("Reading", len(plan.to_read))
         records: list[Record] = []
+        columns: set[str] = set()
         first, file_hash = 0, None
         for event in pool.read(plan.to_read, reading):
             source = event.source
@@ -124,6 +150,7 @@ class BuildJob:
                 stamp = {"path": source.path, "size": source.size, "mtime_ns": source.mtime_ns, "file_hash": file_hash}
                 records += [document | stamp for document in event.documents]
             else:
+                columns.update(event.columns)
                 outcome: Outcome = "indexed" if event.reason is None else "skipped"
                 if event.reason is not None:
                     spool.drop(source.path)
@@ -134,7 +161,7 @@ class BuildJob:
                 first, file_hash = len(records), None
                 advance(1)
         spool.close()
-        return records
+        return records, columns
 
     def _fill(self, building: Path, tables: Tables, spool: Spool) -> int:
         """Write chunks, vectors and the context; returns how many texts went through the model."""
@@ -217,6 +244,11 @@ class BuildJob:
             (building / name).unlink(missing_ok=True)
         write_checksums(building, self._kept_base.generation if self._kept_base else None)
         swap_in(self.folder, building)
+
+
+def holds_embeddings(building: Path) -> bool:
+    """Whether an unfinished generation holds embeddings, with which the next run continues."""
+    return (building / SAMPLE).exists() or holds_vectors(building)
 
 
 class _Storable(Protocol):

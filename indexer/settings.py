@@ -8,7 +8,7 @@ from pathlib import Path
 from cdesearch.encode.load import Device
 from cdesearch.errors import IndexUntrustedError, InputError, SourceError
 from cdesearch.models.hub import is_id, stored_model
-from cdesearch.store.folder import FOLDER, absolute, chosen_folder, find_index
+from cdesearch.store.folder import FOLDER, absolute, chosen_folder, find_index, rebuild_command
 from cdesearch.store.index import Index
 from cdesearch.store.manifest import MAXIMA
 from cdesearch.store.trust import TrustRequest, check_confirmed, outside
@@ -93,7 +93,7 @@ def complete_settings(paths: Sequence[Path], options: Options, stored: Index | N
     model_name = _model_name(options.model) if options.model or stored is None else stored.manifest.model
     untyped = [source for source in sources if not any(source.is_relative_to(path) for path in paths)]
     check_confirmed(folder, TrustRequest(None if options.model else model_name, outside(folder, untyped)))
-    _check_existing(sources, paths)
+    _check_existing(sources, paths, folder)
     root = common_folder(sources)
     trust_request = TrustRequest(model_name, outside(folder, sources))
     if stored is None:
@@ -123,12 +123,12 @@ def _check_number(name: str, value: int | None, most: float) -> None:
         raise InputError(f"{value} cannot be the {name}.", f"Choose one from 1 to {most:,}.")
 
 
-def _check_existing(sources: Sequence[Path], typed: Sequence[Path]) -> None:
+def _check_existing(sources: Sequence[Path], typed: Sequence[Path], folder: Path) -> None:
     for source in sources:
         if not source.exists():
+            instead = f"Put it back, or name what to index instead: {rebuild_command(folder)}."
             raise SourceError(
-                f"There is no folder or file {source}.",
-                "Check the spelling." if source in typed else "Put it back, or `cdesearch index --rebuild PATH`.",
+                f"There is no folder or file {source}.", "Check the spelling." if source in typed else instead
             )
 
 

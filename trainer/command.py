@@ -16,6 +16,9 @@ def train(
     plot: Annotated[bool, typer.Option(help="Draw the run into run.svg at the end.")] = False,
 ) -> None:
     """Train a contextual model from pairs of query and document."""
+    from trainer.torch_needed import check_torch
+
+    check_torch()
     from cdesearch.progress import shown_on_stderr
     from trainer.recipe import load_recipe, parse_override
     from trainer.run.plot import draw_run

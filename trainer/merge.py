@@ -10,6 +10,11 @@ from collections.abc import Mapping
 from dataclasses import astuple, replace
 from pathlib import Path
 
+from trainer.torch_needed import exit_without_torch
+
+if __name__ == "__main__":
+    exit_without_torch()  # before the imports below fail
+
 import torch
 
 from cdesearch.errors import CdesearchError, InputError, ModelError

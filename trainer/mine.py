@@ -14,6 +14,11 @@ import sys
 from collections.abc import Iterator, Sequence
 from pathlib import Path
 
+from trainer.torch_needed import exit_without_torch
+
+if __name__ == "__main__":
+    exit_without_torch()  # before the imports below fail
+
 import numpy as np
 import torch
 

@@ -11,6 +11,11 @@ from dataclasses import replace
 from pathlib import Path
 from typing import Literal
 
+from trainer.torch_needed import exit_without_torch
+
+if __name__ == "__main__":
+    exit_without_torch()  # before the imports below fail
+
 import torch
 from torch import nn
 

@@ -1,7 +1,6 @@
 """The command line: `query`, `status`, `models`, `trust`, and the commands that other packages register."""
 
 import os
-import shlex
 import sys
 from difflib import get_close_matches
 from importlib.metadata import entry_points
@@ -108,6 +107,7 @@ def status(
     as_json: Annotated[bool, typer.Option("--json", help="Print one JSON object.")] = False,
 ) -> None:
     """Show what is indexed and what has changed. Also shows the model and the context."""
+    from cdesearch.store.folder import rebuild_command
     from cdesearch.store.index import Index
 
     opened = Index.open(named_index(folder, index))
@@ -127,7 +127,7 @@ def status(
         typer.echo(
             printable(
                 f"{source} was indexed and no longer exists. Put it back, or name what to index instead:"
-                f" `cdesearch index --rebuild PATH --index {shlex.quote(str(opened.folder))}`."
+                f" {rebuild_command(opened.folder)}."
             ),
             err=True,
         )

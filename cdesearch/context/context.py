@@ -189,7 +189,7 @@ class _Stored:
             return cls(SampledChunks(**described), fingerprint, arrays)
         except (OSError, SafetensorError, KeyError, TypeError, ValueError, RecursionError) as error:
             raise IndexDamagedError(
-                f"The stored context {path} cannot be read ({error!s:.200}).", "Run `cdesearch index --rebuild`."
+                f"The stored context {path} cannot be read ({error!s:.200}).", "Make it again."
             ) from None
 
 

@@ -15,7 +15,7 @@ from cdesearch.search.fusion import Candidates, Fusion, Scores
 from cdesearch.search.path_filter import path_condition
 from cdesearch.search.result import SearchResult
 from cdesearch.store.damage import damaged
-from cdesearch.store.folder import REBUILD
+from cdesearch.store.folder import rebuild
 from cdesearch.store.index import Index, run_async
 from cdesearch.store.schema import CHUNK_COLUMNS, Hit, chunk_from_row
 
@@ -171,7 +171,9 @@ class GenerationReader:
         try:
             chunks = {row["_rowid"]: chunk_from_row(row) for row in rows}
         except ValueError as error:
-            raise IndexDamagedError(f"{self.index.folder} cannot be searched ({error}).", REBUILD) from None
+            raise IndexDamagedError(
+                f"{self.index.folder} cannot be searched ({error}).", rebuild(self.index.folder)
+            ) from None
         return tuple(
             Hit(
                 rank=i + 1,

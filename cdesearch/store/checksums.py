@@ -13,7 +13,7 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 
 from cdesearch.errors import IndexStateError
-from cdesearch.store.folder import CHECKSUMS, PLAN, read_small
+from cdesearch.store.folder import CHECKSUMS, PLAN, read_small, unreadable
 
 MANIFEST = "manifest.json"
 MAX_BYTES = 16_000_000  # of the file of checksums: 100,000 files
@@ -69,7 +69,10 @@ def write_checksums(generation: Path, base: Path | None) -> None:
 
 
 def read_checksums(generation: Path) -> Checksums:
-    """What `write_checksums` wrote; raises ChecksumsError if it is missing or if one byte of it has changed."""
+    """What `write_checksums` wrote; raises ChecksumsError if it is missing or if one byte of it has changed.
+
+    Raises IndexStateError if a permission to read it is missing.
+    """
     try:
         if not stat.S_ISREG((generation / CHECKSUMS).lstat().st_mode):
             raise ChecksumsError("is not a plain file")
@@ -80,6 +83,8 @@ def read_checksums(generation: Path) -> Checksums:
             raise ChecksumsError("has other content than was written")
     except FileNotFoundError:
         raise ChecksumsError("is missing") from None
+    except PermissionError as error:
+        raise unreadable(generation / CHECKSUMS, error) from None
     except OSError as error:
         raise ChecksumsError(f"cannot be read ({error.strerror})") from None
     except IndexStateError:

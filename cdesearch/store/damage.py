@@ -15,7 +15,7 @@ import pyarrow as pa
 
 from cdesearch.errors import CdesearchError, IndexDamagedError
 from cdesearch.store.checksums import MANIFEST, Checksums, ChecksumsError, Entry, read_checksums, sha256_of
-from cdesearch.store.folder import CHECKSUMS, REBUILD
+from cdesearch.store.folder import CHECKSUMS, rebuild, unreadable
 
 VERSIONS = "_versions"  # LanceDB opens the newest file in this folder
 
@@ -113,7 +113,7 @@ class Checks:
             if not is_read_error(error):
                 raise
             cause = f"{self._folder} cannot be searched ({reason_of(error)})."
-            raise IndexDamagedError(cause, REBUILD) from error
+            raise IndexDamagedError(cause, rebuild(self._folder)) from error
 
     def _require(self, checksums: Checksums, needs_hash: NeedsHash) -> None:
         damages = list(find_damage(self._generation, checksums, needs_hash))
@@ -138,13 +138,16 @@ def find_damage(
 ) -> Iterator[Damage]:
     """The files that differ from `checksums`. `needs_hash` selects the files whose content is compared too.
 
-    Unless `is_complete`, no file is hashed once a missing file or another size shows the damage.
+    Unless `is_complete`, no file is hashed once a missing file or another size shows the damage. Raises IndexStateError
+    if a permission to read is missing.
     """
     to_hash: list[str] = []
     has_damage = False
     for name, entry in checksums.items():
         try:
             status = (generation / name).lstat()
+        except PermissionError as error:
+            raise unreadable(generation / name, error) from None
         except OSError as error:
             reason = "is missing" if isinstance(error, FileNotFoundError | NotADirectoryError) else _unreadable(error)
         else:
@@ -161,6 +164,8 @@ def find_damage(
         try:
             if sha256_of(generation / name) != checksums[name].sha256:
                 yield Damage(name, "has other content than was written")
+        except PermissionError as error:
+            raise unreadable(generation / name, error) from None
         except OSError as error:
             yield Damage(name, _unreadable(error))
 

@@ -12,7 +12,7 @@ from pathlib import Path
 from typing import Any, Literal, get_args
 
 from cdesearch.errors import IndexDamagedError
-from cdesearch.store.folder import REBUILD
+from cdesearch.store.folder import index_of, rebuild, unreadable
 
 FILES = "files.jsonl"
 MAX_LINE = 1 << 18  # bytes: a path, a reason and a hash
@@ -52,8 +52,12 @@ def read_files(generation: Path) -> Iterator[FileRecord]:
         with file.open("rb") as lines:
             while line := lines.readline(MAX_LINE):
                 yield _record(json.loads(line))
+    except PermissionError as error:
+        raise unreadable(file, error) from None
     except (OSError, ValueError, RecursionError) as error:  # also: text that is not UTF-8
-        raise IndexDamagedError(f"{file} cannot be read ({' '.join(str(error).split())}).", REBUILD) from None
+        raise IndexDamagedError(
+            f"{file} cannot be read ({' '.join(str(error).split())}).", rebuild(index_of(file))
+        ) from None
 
 
 def _record(values: Any) -> FileRecord:

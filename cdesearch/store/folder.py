@@ -15,6 +15,7 @@ from cdesearch.errors import (
     IndexDamagedError,
     IndexMismatchError,
     IndexNotFoundError,
+    IndexStateError,
     IndexUntrustedError,
     InputError,
 )
@@ -39,11 +40,36 @@ KNOWN_FILES = (  # every file that cdesearch writes beside the generations
 )
 MAX_SMALL_FILE = 64_000  # bytes; CURRENT and the marker have a few
 
-REBUILD = "Run `cdesearch index --rebuild PATH`, with PATH the folder that is indexed."
-
 _MARK = re.compile(r"cdesearch index\nformat (\d{1,9})\n")
 _NAME = re.compile(r"[0-9a-f]{12}")
 _CONTROL = re.compile(r"[\x00-\x1f\x7f]")
+
+
+def rebuild_command(folder: Path) -> str:
+    """The command that builds the index in `folder` again, with PATH for what it indexes."""
+    return f"`cdesearch index --rebuild PATH --index {shlex.quote(str(folder))}`"
+
+
+def rebuild(folder: Path) -> str:
+    """The remedy for a damaged index in `folder`."""
+    return f"Run {rebuild_command(folder)}, with PATH the folder that is indexed."
+
+
+def index_of(file: Path) -> Path:
+    """The index folder that contains `file`, which is beside the generations or in one of them."""
+    for generation in file.parents:
+        if is_generation_name(generation.name) and generation.parent.name == GENERATIONS:
+            return generation.parent.parent
+    return file.parent
+
+
+def unreadable(file: Path, error: OSError) -> IndexStateError:
+    """The error for a file of an index that cannot be read. It is no damage if only a permission is missing."""
+    if isinstance(error, PermissionError):
+        return IndexStateError(
+            f"{file} cannot be read (permission denied).", "Correct its permissions, or ask its owner for access."
+        )
+    return IndexDamagedError(f"{file} cannot be read ({error.strerror}).", rebuild(index_of(file)))
 
 
 def absolute(path: Path) -> Path:
@@ -137,19 +163,31 @@ def check_marker(folder: Path) -> None:
         return
     if version is not None:
         raise IndexMismatchError(
-            f"{folder} has index format {version}; this cdesearch reads {FORMAT}.", _rebuild(folder)
+            f"{folder} has index format {version}; this cdesearch reads {FORMAT}.", _remove_and_index(folder)
         )
     if not os.path.lexists(folder / CURRENT):
         raise IndexNotFoundError(f"{folder} holds no index.", "Run `cdesearch index FOLDER`.")
     if os.path.lexists(folder / MARKER):
-        raise IndexDamagedError(f"{folder / MARKER} is not the marker of an index.", _rebuild(folder))
+        _check_readable(folder / MARKER)
+        raise IndexDamagedError(f"{folder / MARKER} is not the marker of an index.", _remove_and_index(folder))
     raise IndexMismatchError(
-        f"{folder} has index format 4 or an older one; this cdesearch reads {FORMAT}.", _rebuild(folder)
+        f"{folder} has index format 4 or an older one; this cdesearch reads {FORMAT}.", _remove_and_index(folder)
     )
 
 
-def _rebuild(folder: Path) -> str:
-    return f"Remove the folder {folder} if it is your own index, and run `cdesearch index PATH` again."
+def _remove_and_index(folder: Path) -> str:
+    again = f"`cdesearch index PATH --index {shlex.quote(str(folder))}`"
+    return f"Remove the folder {folder} if it is your own index, and run {again}."
+
+
+def _check_readable(file: Path) -> None:
+    """Raise IndexStateError if a permission to read `file` is missing."""
+    try:
+        read_small(file)
+    except PermissionError as error:
+        raise unreadable(file, error) from None
+    except (OSError, IndexStateError):
+        return  # the caller reports the damage
 
 
 def _mark_of(folder: Path) -> int | None:
@@ -216,7 +254,7 @@ def read_small(file: Path, limit: int = MAX_SMALL_FILE) -> bytes:
         if found.st_size > limit:
             raise IndexDamagedError(
                 f"{file} is larger than {limit:,} bytes, the limit for such a file of an index.",
-                REBUILD,
+                rebuild(index_of(file)),
             )
         return stream.read()
 
@@ -253,10 +291,10 @@ def current_name(folder: Path) -> str | None:
     except (FileNotFoundError, NotADirectoryError):
         return None
     except OSError as error:
-        raise IndexDamagedError(f"{folder / CURRENT} cannot be read ({error.strerror}).", REBUILD) from None
+        raise unreadable(folder / CURRENT, error) from None
     name = text.removesuffix("\n")
     if not is_generation_name(name):
-        raise IndexDamagedError(f"{folder / CURRENT} does not hold the name of a generation.", REBUILD)
+        raise IndexDamagedError(f"{folder / CURRENT} does not hold the name of a generation.", rebuild(folder))
     return name
 
 

@@ -14,7 +14,6 @@ from cdesearch.store.folder import (
     CURRENT,
     FOLDER,
     GENERATIONS,
-    REBUILD,
     absolute,
     check_marker,
     check_not_linked,
@@ -24,6 +23,9 @@ from cdesearch.store.folder import (
     chosen_folder,
     current_name,
     find_index,
+    rebuild,
+    rebuild_command,
+    unreadable,
 )
 from cdesearch.store.lance_manifest import MAX_FIELDS_UNFINISHED, NAMES, TABLES, check_tables
 from cdesearch.store.manifest import Manifest
@@ -46,12 +48,12 @@ def current_generation(folder: Path) -> Path:
     check_not_linked(folder / GENERATIONS)
     generation = folder / GENERATIONS / name
     if not generation.is_dir():
-        raise IndexDamagedError(f"{folder / CURRENT} names a generation that does not exist.", REBUILD)
+        raise IndexDamagedError(f"{folder / CURRENT} names a generation that does not exist.", rebuild(folder))
     try:
         check_tree(generation)
         check_tables(generation)
     except OSError as error:
-        raise IndexDamagedError(f"{generation} cannot be read ({error.strerror}).", REBUILD) from None
+        raise unreadable(generation, error) from None
     return generation
 
 
@@ -129,24 +131,31 @@ class Index:
     def context(self) -> Context:
         """The stored context; raises IndexDamagedError, or IndexMismatchError if the manifest names another context."""
         self.checks.require(CONTEXT)
-        context = Context.load(self.generation / CONTEXT)
+        try:
+            context = Context.load(self.generation / CONTEXT)
+        except IndexDamagedError as error:
+            raise IndexDamagedError(error.cause, rebuild(self.folder)) from None
         if (len(context.sampled.chunk_ids), len(context.whitening.shift)) != (
             self.manifest.context_size,
             self.manifest.dimension,
         ):
-            raise IndexDamagedError(f"The stored context of {self.folder} does not match its manifest.", REBUILD)
+            raise IndexDamagedError(
+                f"The stored context of {self.folder} does not match its manifest.", rebuild(self.folder)
+            )
         if context.fingerprint != self.manifest.context_fingerprint:
             raise IndexMismatchError(
                 f"The index was built with context {self.manifest.context_fingerprint[:12]}"
                 f" and stores context {context.fingerprint[:12]}.",
-                REBUILD,
+                rebuild(self.folder),
             )
         return context
 
     def context_for(self, encoder: "Encoder") -> Context:
         """The stored context, checked to fit `encoder`; raises IndexDamagedError if another model made it."""
         if not encoder.fits(self.context):
-            raise IndexDamagedError(f"The stored context of {self.folder} is that of another model.", REBUILD)
+            raise IndexDamagedError(
+                f"The stored context of {self.folder} is that of another model.", rebuild(self.folder)
+            )
         return self.context
 
     @cached_property
@@ -171,12 +180,12 @@ class Index:
         if encoder.fingerprint != built_by:
             raise IndexMismatchError(
                 f"The index was built by model {built_by[:12]}; this is model {encoder.fingerprint[:12]}.",
-                "Use the model that built it (--model), or run `cdesearch index --rebuild PATH`.",
+                f"Use the model that built it (--model), or run {rebuild_command(self.folder)}.",
             )
         if encoder.dimension != self.manifest.dimension:
             raise IndexDamagedError(
                 f"The index {self.folder} has {self.manifest.dimension} dimensions, and its model {encoder.dimension}.",
-                REBUILD,
+                rebuild(self.folder),
             )
 
     def size_bytes(self) -> int:
@@ -193,4 +202,6 @@ class Index:
         try:
             return open_table()
         except (ValueError, RuntimeError, OSError) as error:
-            raise IndexDamagedError(f"Table {name} of {self.folder} cannot be opened ({error}).", REBUILD) from None
+            raise IndexDamagedError(
+                f"Table {name} of {self.folder} cannot be opened ({error}).", rebuild(self.folder)
+            ) from None

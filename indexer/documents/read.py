@@ -12,13 +12,18 @@ from indexer.formats.unreadable import UnreadableError
 
 
 def read(
-    source: Source, stream: BufferedIOBase, columns: Columns, left_out: LeftOut | None = None
+    source: Source,
+    stream: BufferedIOBase,
+    columns: Columns,
+    left_out: LeftOut | None = None,
+    chosen: set[str] | None = None,
 ) -> Iterator[Document]:
     """The documents in one file; raises UnreadableError, whatever is wrong with it.
 
-    `left_out` counts lines that cannot be read in a file that can.
+    `left_out` counts lines that cannot be read in a file that can. The names in `columns` that are columns of the file
+    are added to `chosen`.
     """
-    file = OpenFile(source.path, stream, columns, left_out or LeftOut())
+    file = OpenFile(source.path, stream, columns, left_out or LeftOut(), set() if chosen is None else chosen)
     try:
         for document in format_of(file.name).read(file):
             yield _tidy(document)

@@ -10,6 +10,7 @@ import pyarrow as pa
 from cdesearch.context.document import subtract_document_context
 from cdesearch.context.vectors import Floats
 from cdesearch.store.index import Index, connect
+from cdesearch.store.lance_manifest import TABLES
 from indexer.generations.tables import sql_lists
 
 TABLE = "own_vectors"
@@ -20,6 +21,11 @@ def cache_schema(dimension: int) -> pa.Schema:
     """Columns of the table: the hash of a text, and its float32 vector of `dimension` numbers."""
     vector = pa.list_(pa.float32(), dimension)
     return pa.schema([pa.field("content_hash", pa.string()), pa.field("vector", vector)])
+
+
+def holds_vectors(building: Path) -> bool:
+    """Whether the table in an unfinished generation holds vectors; reads only names of files."""
+    return any((building / TABLES / f"{TABLE}.lance" / "data").glob("*"))
 
 
 class EmbeddingCache:

@@ -38,7 +38,7 @@ def _file_rows(file: OpenFile) -> Iterator[Mapping[str, str | None]]:
     lines = io.TextIOWrapper(cast(BinaryIO, file.stream), encoding.name, encoding.errors, newline="")
     delimiters = "\t,;|" if file.name.lower().endswith(".tsv") else DELIMITERS
     try:
-        yield from _rows(lines, delimiters, lambda names: find_columns(names, columns).names(), known)
+        yield from _rows(lines, delimiters, lambda names: find_columns(names, file).names(), known)
     except UnicodeDecodeError:
         raise UnreadableError(f"not UTF-8 text, though marked as {encoding.name}") from None
     finally:

@@ -1,7 +1,7 @@
 """The protocol of file formats: the names of their files, and how an open file becomes documents."""
 
 from collections.abc import Iterator
-from dataclasses import dataclass
+from dataclasses import asdict, dataclass, field
 from io import BufferedIOBase
 from pathlib import PurePath, PurePosixPath
 from typing import ClassVar, Literal, Protocol
@@ -45,6 +45,10 @@ class Columns:
     title: str | None = None
     document: str | None = None  # None: the part of the id before `::`
 
+    def options(self) -> dict[str, str]:
+        """The chosen names by the option that chooses them, such as "--text-column"."""
+        return {f"--{column}-column": name for column, name in asdict(self).items() if name}
+
 
 @dataclass(slots=True)
 class LeftOut:
@@ -72,6 +76,7 @@ class OpenFile:
     stream: BufferedIOBase  # at its start
     columns: Columns
     left_out: LeftOut  # a format of records adds the lines that it cannot read
+    chosen: set[str] = field(default_factory=set)  # a format of records adds the columns of `columns` that it finds
 
     @property
     def name(self) -> str:

@@ -36,7 +36,7 @@ class JsonLines(Format):
             n_rows += 1
             try:
                 row = _parsed(line)
-                found = find_columns(row, file.columns)
+                found = find_columns(row, file)
             except _LineError as error:
                 problem = problem or UnreadableError(f"line {number} {error}")
                 file.left_out.add(number, str(error))

@@ -32,7 +32,7 @@ def _rows(file: OpenFile) -> Iterator[Mapping[str, Any]]:
     except (pa.ArrowException, OSError, ValueError, KeyError, TypeError):
         raise UnreadableError("broken Parquet file") from None
     names = [str(name) for name in schema.names]
-    wanted = [name for name in find_columns(names, file.columns).names() if name in names]
+    wanted = [name for name in find_columns(names, file).names() if name in names]
     text = wanted[0]
     type_of_text = schema.types[names.index(text)]
     if pa.types.is_nested(type_of_text):

@@ -9,7 +9,7 @@ from typing import Any
 
 from cdesearch.store.schema import text_hash
 from indexer.formats.encoding import without_surrogates
-from indexer.formats.format import Columns, Document, OpenFile
+from indexer.formats.format import Document, OpenFile
 from indexer.formats.unreadable import UnreadableError, listed
 
 TEXT_COLUMNS = ("text", "body", "content", "abstract", "passage", "document")
@@ -33,8 +33,12 @@ class FoundColumns:
         return list(dict.fromkeys(name for name in wanted if name is not None))
 
 
-def find_columns(names: Mapping[str, Any] | list[str], columns: Columns) -> FoundColumns:
+def find_columns(names: Mapping[str, Any] | list[str], file: OpenFile) -> FoundColumns:
     """Choose the columns to read among the `names` in a file; raises UnreadableError if one is missing."""
+    columns = file.columns
+    for name in (columns.text, columns.id, columns.title, columns.document):
+        if name is not None and name in names:
+            file.chosen.add(name)
     for wanted, option in ((columns.text, "--text-column"), (columns.document, "--document-column")):
         if wanted is not None and wanted not in names:
             raise UnreadableError(f"no column {listed([wanted])} ({option}); there are: {listed(names)}")
@@ -48,7 +52,7 @@ def find_columns(names: Mapping[str, Any] | list[str], columns: Columns) -> Foun
 def row_documents(file: OpenFile, rows: Iterable[Mapping[str, Any]]) -> Iterator[Document]:
     """The documents of rows that all have the same columns."""
     for number, row in enumerate(rows, start=1):
-        yield record_document(file.path, row, find_columns(row, file.columns), number)
+        yield record_document(file.path, row, find_columns(row, file), number)
 
 
 def record_document(path: str, row: Mapping[str, Any], found: FoundColumns, number: int) -> Document:

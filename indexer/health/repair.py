@@ -10,10 +10,10 @@ from typing import Any
 import pyarrow as pa
 
 from cdesearch.errors import IndexDamagedError
-from cdesearch.progress import Progress
+from cdesearch.progress import Display
 from cdesearch.store.checksums import MANIFEST, write_checksums
 from cdesearch.store.file_account import FILES, read_files, write_files
-from cdesearch.store.folder import PLAN, REBUILD, write_new
+from cdesearch.store.folder import PLAN, rebuild, write_new
 from cdesearch.store.index import CONTEXT, connect
 from cdesearch.store.lance_manifest import NAMES
 from indexer.build import Report, build
@@ -34,7 +34,7 @@ LISTS = ("tables/documents.lance", FILES)  # the next update writes these again 
 BATCH = 4096  # chunks that are copied together
 
 
-def repair(folder: Path, wait: bool, progress: Progress, report_step: Callable[[str], None]) -> None:
+def repair(folder: Path, wait: bool, progress: Display, report_step: Callable[[str], None]) -> None:
     """Make the index in `folder` sound with as little new work as possible; each step is passed to `report_step`.
 
     Search indexes are built again from the chunks. If chunks, context or manifest are damaged, the previous
@@ -74,7 +74,7 @@ def _has_sound_chunks(live: Examined) -> bool:
     return live.manifest is not None and all(damage.file.startswith((*DERIVED, *LISTS)) for damage in live.damages)
 
 
-def _rebuild_from_chunks(folder: Path, live: Examined, progress: Progress, report_step: Callable[[str], None]) -> bool:
+def _rebuild_from_chunks(folder: Path, live: Examined, progress: Display, report_step: Callable[[str], None]) -> bool:
     """Copy the chunks into a new generation and index them again; returns whether an update has to follow."""
     manifest = live.manifest
     assert manifest is not None
@@ -129,7 +129,7 @@ def _make_live(folder: Path, generation: Path) -> None:
 
 def _lost(found: Diagnosis) -> IndexDamagedError:
     cause = found.problem or f"The index in {found.folder} is damaged: {found.damages[0]}."
-    return IndexDamagedError(f"{cause} Its settings are lost, and no generation of it is whole.", REBUILD)
+    return IndexDamagedError(f"{cause} Its settings are lost, and no generation of it is whole.", rebuild(found.folder))
 
 
 def _result(report: Report) -> str:

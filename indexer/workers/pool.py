@@ -57,6 +57,7 @@ class Ended:
     source: Source
     reason: str | None  # why it cannot be read; None if it was read read
     note: str = ""  # describes what was left out of a file that was read
+    columns: tuple[str, ...] = ()  # the chosen columns that the file has, also if it cannot be read
 
 
 Event = Begun | ReadChunks | Ended
@@ -121,7 +122,8 @@ class Pool:
                 elif kind == "batch":
                     yield _batch(source, message)
                 elif kind == "done":
-                    yield Ended(source, message.header["reason"], message.header.get("note", ""))
+                    header = message.header
+                    yield Ended(source, header["reason"], header.get("note", ""), tuple(header.get("columns", ())))
                     break
 
     def _take(self, number: int) -> Message:

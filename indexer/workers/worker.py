@@ -91,10 +91,10 @@ class Reader:
         source = Source(Path(task["file"]), task["path"], task["size"], task["mtime_ns"], top)
         outbox = _Outbox(self._answers)
         reason: str | None = None
-        left_out = LeftOut()
+        left_out, chosen = LeftOut(), set[str]()
         retire = False
         try:
-            self._read(source, outbox, left_out)
+            self._read(source, outbox, left_out, chosen)
             outbox.flush()
         except UnreadableError as error:
             reason = str(error)
@@ -108,10 +108,11 @@ class Reader:
         except BaseException as error:
             reason = f"could not be read: its parser failed ({type(error).__name__})"
         # What is left in the outbox belongs to a file that failed, and is not sent.
-        send(self._answers, Message({"kind": "done", "reason": reason, "note": str(left_out)}))
+        done = {"kind": "done", "reason": reason, "note": str(left_out), "columns": sorted(chosen)}
+        send(self._answers, Message(done))
         return retire
 
-    def _read(self, source: Source, outbox: "_Outbox", left_out: LeftOut) -> None:
+    def _read(self, source: Source, outbox: "_Outbox", left_out: LeftOut, chosen: set[str]) -> None:
         streams = format_of(PurePosixPath(source.path).name).streams
         with open_regular(source.file, source.top, outbox.progress if streams else lambda: None) as file:
             stream: Any = file
@@ -124,7 +125,7 @@ class Reader:
             outbox.begin(hash_contents(stream))
             seen: set[str] = set()
             n_characters = 0
-            for n_records, document in enumerate(read(source, stream, self._columns, left_out), start=1):
+            for n_records, document in enumerate(read(source, stream, self._columns, left_out, chosen), start=1):
                 if len(document.text) > self.limits.characters:
                     raise UnreadableError(f"has more than {self.limits.characters:,} characters of text")
                 n_characters += len(document.text)

@@ -93,6 +93,9 @@ def test_a_folder_that_was_renamed_is_named_by_status(tmp_path):
     (tmp_path / "docs").rename(tmp_path / "texts")
     run = cdesearch("status", "--index", "index", cwd=tmp_path)
     assert f"{tmp_path / 'docs'} was indexed and no longer exists." in run.stderr and "--rebuild PATH" in run.stderr
+    remedy = f"`cdesearch index --rebuild PATH --index {tmp_path / 'index'}`"
+    assert remedy in run.stderr
+    assert remedy in cdesearch("index", "--index", "index", cwd=tmp_path, code=2).stderr
     report = json.loads(cdesearch("status", "--index", "index", "--json", cwd=tmp_path).stdout)
     assert report["missing_sources"] == [str(tmp_path / "docs")]
 

@@ -1,0 +1,60 @@
+import json
+
+import pytest
+from command import cdesearch, picture
+
+from cdesearch.store.index import Index
+
+TABLES = {
+    "people.csv": "id,name,bio,text\n1,Ada,wrote programs,the cat\n",
+    "more.jsonl": json.dumps({"text": "the moon", "title": "Sky"}) + "\n",
+    "notes.md": "the river",
+}
+
+
+@pytest.fixture
+def small(tmp_path, tiny_checkpoint):
+    folder = tmp_path / "small"
+    folder.mkdir()
+    for name, text in TABLES.items():
+        (folder / name).write_text(text)
+    cdesearch("index", folder, "--model", tiny_checkpoint, cwd=tmp_path)
+    return folder
+
+
+def content(folder):
+    index = folder / ".cdesearch"
+    return {name: text for name, text in picture(index).items() if not name.endswith(("lock", "lock.holder"))}
+
+
+@pytest.mark.parametrize("option", ["--text-column", "--title-column", "--id-column", "--document-column"])
+def test_a_chosen_column_that_no_file_has_is_refused_and_the_index_keeps_its_files(small, option):
+    generation = Index.open(small).generation.name
+    before = content(small)
+    run = cdesearch("index", small / "people.csv", option, "txt", cwd=small.parent, code=None)
+    last = run.stderr.splitlines()[-1]
+    assert run.returncode == 2 and f"has a column txt ({option}). Check the spelling." in last
+    assert "there are: " in last or option in ("--title-column", "--id-column")
+    assert Index.open(small).generation.name == generation
+    names = {name for name in content(small) if "generations.json" not in name}
+    assert names == {name for name in before if "generations.json" not in name}
+    assert "Nothing has changed" in cdesearch("index", small, cwd=small.parent).stderr
+
+
+def test_a_chosen_column_that_one_file_has_is_used(small):
+    run = cdesearch("index", small, "--text-column", "bio", cwd=small.parent)
+    assert "more.jsonl (no column bio" in run.stderr
+    assert "wrote programs" in cdesearch("query", "programs", cwd=small).stdout
+    remedy = f"`cdesearch index --index {small / '.cdesearch'} --text-column NAME`"
+    assert remedy in run.stderr
+    assert "no longer" not in cdesearch("index", *remedy.strip("`").split()[2:-1], "text", cwd=small.parent).stderr
+    assert "the moon" in cdesearch("query", "moon", cwd=small).stdout
+
+
+def test_an_update_names_its_index_unless_that_of_the_named_folder_is_updated(small):
+    line = f"Updating {small / '.cdesearch'}"
+    assert line in cdesearch("index", small / "people.csv", cwd=small.parent).stderr.splitlines()
+    assert line not in cdesearch("index", small, cwd=small.parent).stderr
+    assert line not in cdesearch("index", cwd=small).stderr
+    (small / "sub").mkdir()
+    assert line in cdesearch("index", cwd=small / "sub").stderr.splitlines()
