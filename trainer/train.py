@@ -29,6 +29,7 @@ from trainer.missing import missing_libraries
 from trainer.recipe import ModelChoice, Recipe
 from trainer.run.checkpoint import RunProgress, load_best, load_state, save_best, save_state
 from trainer.run.evaluate import evaluate
+from trainer.run.folder import claim_folder
 from trainer.run.log import Log
 from trainer.run.stop import StopSignals
 from trainer.run.time_limit import NO_LIMIT, LimitedDisplay, OutOfTime, TimeLimit
@@ -58,8 +59,8 @@ def train(recipe: Recipe, display: Display, *, resume: bool = False, limit: Time
         display = display if is_first() else Silent()
         for line in missing_libraries(recipe, device):
             display.note(line)
-        out = recipe.run.out
-        out.mkdir(parents=True, exist_ok=True)
+        with first_goes_ahead():
+            claim_folder(recipe.run.out, resume=resume)
         torch.set_float32_matmul_precision("high")  # on a GPU, TF32 for what is not in bf16
         torch.manual_seed(recipe.run.seed)
         model = starting_model(recipe.model).to(device)

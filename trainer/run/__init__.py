@@ -1,6 +1,7 @@
 """How does a run continue, report and measure itself?
 
 checkpoint   the state of a run on disk
+folder       the folder of a run, with a marker
 log          the numbers of a run
 plot         a chart of the log
 watch        held-out losses with true, random and no context
