@@ -2,13 +2,13 @@
 
 import os
 import stat
+from io import BufferedReader
 from pathlib import Path
-from typing import BinaryIO
 
 from cdesearch.errors import SourceError
 
 
-def open_plain(file: Path) -> BinaryIO:
+def open_plain(file: Path) -> BufferedReader:
     """The file, opened to read bytes; raises SourceError if it is not a plain file, and OSError as `open` does."""
     flags = os.O_RDONLY | getattr(os, "O_NONBLOCK", 0) | getattr(os, "O_BINARY", 0)
     if file.is_dir():

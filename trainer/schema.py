@@ -149,12 +149,14 @@ def _plain_value(annotation: Any, value: Any, location: tuple[str, ...], problem
     return value if isinstance(value, str) else _wrong("a valid string", location, problems)
 
 
-def _finite(value: float, location: tuple[str, ...], problems: list[Problem]) -> float | None:
+def _finite(value: float, location: tuple[str, ...], problems: list[Problem]) -> float:
     try:
         number = float(value)
     except OverflowError:  # an int of more than 308 digits
         number = math.inf
-    return number if math.isfinite(number) else _wrong("a finite number", location, problems)
+    if not math.isfinite(number):
+        _wrong("a finite number", location, problems)
+    return number
 
 
 def _list(inner: tuple[Any, ...], value: Any, location: tuple[str, ...], problems: list[Problem]) -> Any:

@@ -433,7 +433,7 @@ def test_held_out_losses_are_measured_with_the_context_of_the_batch_and_a_disjoi
 
 
 def test_a_loss_that_is_not_a_number_stops_the_run(recipe_file, tmp_path):
-    changes = {"run.out": str(tmp_path / "out"), "learning.rate": "1e30", "learning.warmup": "0"}
+    changes = {"run.out": str(tmp_path / "out"), "learning.temperature": "1e-300"}
     with pytest.raises(TrainingError, match="loss is nan"):
         train(load_recipe(recipe_file, changes), Silent())
 
