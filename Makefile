@@ -39,7 +39,7 @@ model: .venv/dev ## train the default model in an hour and a half: make model CD
 	$(BIN)/python -m trainer.merge cdesearch/default_model runs/base=0.5 runs/documents/checkpoint=0.5 --precision int8 --half
 
 train-tiny: .venv/dev ## train for a few minutes, on this Python's own standard library
-	$(BIN)/python examples/pairs_from_python.py runs/tiny/pairs.jsonl
+	$(BIN)/python examples/pairs_from_python.py runs/pairs.jsonl
 	$(BIN)/cdesearch train trainer/recipes/tiny.toml
 
 .venv/run: pyproject.toml constraints.txt

@@ -7,7 +7,6 @@ and 143 for SIGTERM.
 """
 
 import argparse
-import os
 import shlex
 import sys
 import time
@@ -15,46 +14,17 @@ from collections.abc import Sequence
 from contextlib import suppress
 from pathlib import Path
 
-from cdesearch.errors import CdesearchError, InputError
-from cdesearch.terminal import printable
-
-DONE, BAD_INPUT, DEFECT, INTERRUPTED = 0, 2, 70, 130
-NEEDED = ("torch", "numpy", "tokenizers", "safetensors")
-TRACEBACK = "CDESEARCH_TRACEBACK"  # the environment variable that shows the traceback of a defect
+from trainer.reporting import DONE, Parser, reported
 
 
 def main(arguments: Sequence[str] | None = None) -> int:
     """Train; returns the exit code. Every error is one line on stderr."""
     started = time.monotonic()
-    try:
-        options = _parser().parse_args(arguments)
-        return _train(options, started)
-    except CdesearchError as error:
-        return _report(str(error), error.exit_code)
-    except KeyboardInterrupt:
-        return _report("Stopped.", INTERRUPTED)
-    except ModuleNotFoundError as error:
-        return _report(f"{error.name} is not installed. Run `pip install {' '.join(NEEDED)}`.", BAD_INPUT)
-    except Exception as error:
-        if os.environ.get(TRACEBACK):
-            raise
-        reason = str(error).partition("\n")[0][:200]
-        return _report(
-            f"This is a defect of cdesearch: {type(error).__name__}: {reason}. Please report it with the traceback that"
-            f" {TRACEBACK}=1 shows.",
-            DEFECT,
-        )
-
-
-class _Parser(argparse.ArgumentParser):
-    """Reports wrong options in one line, without the usage that argparse prints before it."""
-
-    def error(self, message: str) -> None:  # type: ignore[override] # raises, as the original exits
-        raise InputError(f"{message[:1].upper()}{message[1:]}.", f"See `{self.prog} --help`.")
+    return reported(lambda: _train(_parser().parse_args(arguments), started))
 
 
 def _parser() -> argparse.ArgumentParser:
-    parser = _Parser(prog="python -m trainer", description="Train a contextual model from pairs of query and document.")
+    parser = Parser(prog="python -m trainer", description="Train a contextual model from pairs of query and document.")
     parser.add_argument("recipe", type=Path, help="TOML file; see trainer/recipes")
     parser.add_argument("--resume", action="store_true", help="continue from the state in run.out, if there is one")
     parser.add_argument("--minutes", type=_minutes, help="save the state and end after so many minutes")
@@ -101,11 +71,6 @@ def _again(options: argparse.Namespace) -> str:
     if options.minutes is not None:
         words += ["--minutes", f"{options.minutes:g}"]
     return shlex.join(words + [f"--set={override}" for override in options.set])
-
-
-def _report(message: str, code: int) -> int:
-    print(f"error: {printable(' '.join(message.split()))}", file=sys.stderr)
-    return code
 
 
 if __name__ == "__main__":

@@ -2,6 +2,7 @@
 
 import shutil
 import warnings
+from collections.abc import Sequence
 from dataclasses import replace
 from importlib.util import find_spec
 from pathlib import Path
@@ -12,11 +13,16 @@ import torch
 from torch import Tensor, nn
 
 from cdesearch.encode.backends.onnx_import import import_onnxruntime
+from cdesearch.errors import InputError, ModelError
 from cdesearch.models.backbones.bert import pool_spans
+from cdesearch.models.config import ModelConfig
 from cdesearch.models.contextual.model import ContextualModel, save_checkpoint
 from cdesearch.models.contextual.second_stage import read_out
 
 Precision = Literal["fp32", "int8"]
+ANOTHER = "Name a new or empty folder."
+FILES = ("config.json", "model.safetensors", "tokenizer.json")
+GRAPHS = ("onnx", "onnx/second_stage.onnx", "onnx/first_stage.onnx", "onnx/cache.onnx")
 
 
 class _SecondStageGraph(nn.Module):
@@ -57,6 +63,29 @@ class _CacheGraph(nn.Module):
         return self.stage.cache(vectors, is_null)
 
 
+def check_out(folder: Path, inputs: Sequence[Path]) -> None:
+    """Raise InputError if `export` must not write to a folder. It must be new, empty or a checkpoint of cdesearch.
+
+    It must not be one of the `inputs`, which are folders, and none of its files may be a link.
+    """
+    if not folder.exists():
+        return
+    if not folder.is_dir():
+        raise InputError(f"{folder} is not a folder.", ANOTHER)
+    for source in inputs:
+        if source.exists() and folder.samefile(source):
+            raise InputError(f"{folder} is an input, which would be overwritten.", ANOTHER)
+    if not any(folder.iterdir()):
+        return
+    try:
+        ModelConfig.load(folder)
+    except ModelError:
+        raise InputError(f"{folder} is not empty and not a checkpoint of cdesearch.", ANOTHER) from None
+    for file in (folder / name for name in (*FILES, *GRAPHS)):
+        if file.is_symlink() or (file.is_file() and file.stat().st_nlink > 1):
+            raise InputError(f"{file} is a link, and the file that it leads to would be overwritten.", ANOTHER)
+
+
 def export(
     model: ContextualModel,
     tokenizer: Path,
@@ -70,7 +99,11 @@ def export(
     If onnx is not installed, no graphs are written.
 
     If every gate is zero, the graph has no inputs for a context, and a shared first stage needs no graph of its own.
+
+    Raises ModelError if there is no tokenizer; nothing is written then.
     """
+    if not tokenizer.is_file():
+        raise ModelError(f"There is no file {tokenizer}.", "Copy the tokenizer.json of the model there.")
     model = model.eval().cpu()
     folder.mkdir(parents=True, exist_ok=True)
     replace(model.config, weights_hash=model.weights_hash()).save(folder)

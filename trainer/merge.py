@@ -6,7 +6,10 @@ The mean of a start and a model trained from it is often better than both (Worts
 """
 
 import argparse
-from collections.abc import Mapping
+import math
+import sys
+from collections.abc import Mapping, Sequence
+from contextlib import suppress
 from dataclasses import astuple, replace
 from pathlib import Path
 
@@ -17,19 +20,21 @@ if __name__ == "__main__":
 
 import torch
 
-from cdesearch.errors import CdesearchError, InputError, ModelError
+from cdesearch.errors import InputError, ModelError
 from cdesearch.models.config import StatisticsConfig
 from cdesearch.models.contextual.model import ContextualModel, load_checkpoint
-from trainer.export import export
+from trainer.export import check_out, export
+from trainer.reporting import DONE, Parser, reported
 from trainer.start import is_published, start_model
 
 
 def merge(shares: Mapping[Path, float]) -> ContextualModel:
     """The weighted mean of checkpoints, and of published biencoders as starts; raises ModelError, InputError."""
     total = sum(shares.values())
-    if total <= 0 or min(shares.values()) < 0:
+    if not 0 < total < math.inf or min(shares.values()) < 0:
         raise InputError(
-            "Shares must not be negative, and one must be above zero.", "Write FOLDER=SHARE, as in trained=0.7."
+            "Shares must be finite and not negative, and one must be above zero.",
+            "Write FOLDER=SHARE, as in trained=0.7.",
         )
     models = {folder: start_model(folder) if is_published(folder) else load_checkpoint(folder) for folder in shares}
     first = next(iter(models.values()))
@@ -49,28 +54,32 @@ def merge(shares: Mapping[Path, float]) -> ContextualModel:
 
 def _share(text: str) -> tuple[Path, float]:
     folder, _, share = text.rpartition("=")
-    try:
-        return Path(folder), float(share)
-    except ValueError:
-        raise argparse.ArgumentTypeError(f"{text} is not FOLDER=SHARE") from None
+    with suppress(ValueError):
+        if folder and math.isfinite(number := float(share)):
+            return Path(folder), number
+    raise argparse.ArgumentTypeError(f"{text} is not FOLDER=SHARE")
 
 
-def main() -> None:
-    """Write the merged checkpoint."""
-    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+def main(arguments: Sequence[str] | None = None) -> int:
+    """Write the merged checkpoint; returns the exit code. Every error is one line on stderr."""
+    return reported(lambda: _write_merged(arguments))
+
+
+def _write_merged(arguments: Sequence[str] | None) -> int:
+    parser = Parser(
+        prog="python -m trainer.merge", description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
+    )
     parser.add_argument("out", type=Path)
     parser.add_argument("shares", type=_share, nargs="+", metavar="FOLDER=SHARE")
     parser.add_argument("--precision", choices=["int8", "fp32"], default="fp32")
     parser.add_argument("--half", action="store_true", help="store model.safetensors in fp16")
-    arguments = parser.parse_args()
-    shares = dict(arguments.shares)
-    try:
-        model = merge(shares)
-    except CdesearchError as error:
-        parser.exit(error.exit_code, f"error: {error}\n")
-    dtype = torch.float16 if arguments.half else torch.float32
-    export(model, next(iter(shares)) / "tokenizer.json", arguments.out, arguments.precision, dtype)
+    options = parser.parse_args(arguments)
+    shares = dict(options.shares)
+    check_out(options.out, list(shares))
+    dtype = torch.float16 if options.half else torch.float32
+    export(merge(shares), next(iter(shares)) / "tokenizer.json", options.out, options.precision, dtype)
+    return DONE
 
 
 if __name__ == "__main__":
-    main()
+    sys.exit(main())

@@ -23,13 +23,15 @@ import numpy as np
 import torch
 
 from cdesearch.context.vectors import Floats
-from cdesearch.errors import CdesearchError, InputError
+from cdesearch.errors import InputError
 from cdesearch.progress import Display, shown_on_stderr
 from trainer.data.false_negatives import false_negatives
 from trainer.data.pairs import Domain, domain_files, prepare
 from trainer.data.surrogate import surrogate_vectors
 from trainer.data.surrogate_model import open_surrogate
 from trainer.recipe import Recipe, load_recipe, parse_override
+from trainer.reporting import DONE, Parser, reported
+from trainer.run.folder import claim_folder
 
 ROWS = 256  # queries whose scores with all documents of the domain are in memory at once
 
@@ -37,6 +39,9 @@ ROWS = 256  # queries whose scores with all documents of the domain are in memor
 def mine(recipe: Recipe, out: Path, n_negatives: int, eps: float, display: Display) -> list[Path]:
     """Write the pairs of a recipe with mined negatives; returns the files. Raises CdesearchError."""
     files = [file for file in domain_files(recipe.data.pairs) if file.name.split(".")[0] not in recipe.data.leave_out]
+    _check_out(out, files)
+    if recipe.run.work is None:
+        claim_folder(recipe.run.out)
     work = recipe.run.work or recipe.run.out / "data"
     whole = prepare(files, work, recipe.data.keep_out, recipe.data.groups)
     domains = [domain.at_most(recipe.data.cap, recipe.run.seed) for domain in whole]
@@ -49,8 +54,7 @@ def mine(recipe: Recipe, out: Path, n_negatives: int, eps: float, display: Displ
         cache = work / "surrogate"
         queries = surrogate_vectors(domain.name, domain.column("query"), "query", encoder, cache, advance)
         documents = surrogate_vectors(domain.name, domain.column("document"), "document", encoder, cache, advance)
-        written.append(out / f"{domain.name}.jsonl.gz")
-        unfinished = written[-1].with_suffix(".new")
+        target, unfinished = _targets(out, domain.name)
         with gzip.open(unfinished, "wt", encoding="utf-8") as lines:
             for pair, rows in zip(
                 domain.take(range(len(domain))), nearest(domain, queries, documents, n_negatives, eps), strict=True
@@ -58,8 +62,27 @@ def mine(recipe: Recipe, out: Path, n_negatives: int, eps: float, display: Displ
                 negatives = [negative.document for negative in domain.take(rows)]
                 row = {"query": pair.query, "document": pair.document, "document_id": pair.document_id}
                 lines.write(json.dumps(row | {"negatives": negatives}, ensure_ascii=False) + "\n")
-        unfinished.replace(written[-1])
+        unfinished.replace(target)
+        written.append(target)
     return written
+
+
+def _check_out(out: Path, files: Sequence[Path]) -> None:
+    """Raise InputError if `out` is a folder of the pairs, or has a file that would be overwritten."""
+    remedy = "Name a new or empty folder."
+    if out.exists() and not out.is_dir():
+        raise InputError(f"{out} is not a folder.", remedy)
+    for file in files:
+        if out.exists() and out.samefile(file.parent):
+            raise InputError(f"{out} is the folder of {file.name}, which is an input.", remedy)
+        for target in _targets(out, file.name.split(".")[0]):
+            if target.exists() or target.is_symlink():
+                raise InputError(f"{target} exists and would be overwritten.", remedy)
+
+
+def _targets(out: Path, domain: str) -> tuple[Path, Path]:
+    """The file of a domain, and the name that it has until it is complete."""
+    return out / f"{domain}.jsonl.gz", out / f"{domain}.jsonl.new"
 
 
 def nearest(domain: Domain, queries: Floats, documents: Floats, n: int, eps: float) -> Iterator[list[int]]:
@@ -84,25 +107,27 @@ def nearest(domain: Domain, queries: Floats, documents: Floats, n: int, eps: flo
 
 
 def main(arguments: Sequence[str] | None = None) -> int:
-    """Mine negatives; returns the exit code."""
-    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    """Mine negatives; returns the exit code. Every error is one line on stderr."""
+    return reported(lambda: _mine(arguments))
+
+
+def _mine(arguments: Sequence[str] | None) -> int:
+    parser = Parser(
+        prog="python -m trainer.mine", description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
+    )
     parser.add_argument("recipe", type=Path, help="TOML file; see trainer/recipes")
     parser.add_argument("out", type=Path, help="folder for the pairs with negatives")
     parser.add_argument("--negatives", type=int, default=7, help="of each pair, at most")
     parser.add_argument("--eps", type=float, default=0.1, help="margin of the filter of false negatives")
     parser.add_argument("--set", action="append", default=[], metavar="KEY=VALUE", help="replace section.key")
     options = parser.parse_args(arguments)
-    try:
-        if options.negatives < 1:
-            raise InputError(f"--negatives is {options.negatives}.", "Name a number above 0.")
-        recipe = load_recipe(options.recipe, dict(map(parse_override, options.set)))
-        with shown_on_stderr() as display:
-            written = mine(recipe, options.out, options.negatives, options.eps, display)
-    except CdesearchError as error:
-        print(f"error: {error}", file=sys.stderr)
-        return error.exit_code
+    if options.negatives < 1:
+        raise InputError(f"--negatives is {options.negatives}.", "Name a number above 0.")
+    recipe = load_recipe(options.recipe, dict(map(parse_override, options.set)))
+    with shown_on_stderr() as display:
+        written = mine(recipe, options.out, options.negatives, options.eps, display)
     print(f"{len(written)} files are in {options.out}. Next: set data.pairs to it, and batches.hard_negatives.")
-    return 0
+    return DONE
 
 
 if __name__ == "__main__":

@@ -2,6 +2,7 @@
 
 import json
 import os
+import re
 import tomllib
 from dataclasses import dataclass, field, replace
 from difflib import get_close_matches
@@ -9,9 +10,11 @@ from pathlib import Path
 from typing import Any, Literal
 
 from cdesearch.errors import InputError
-from trainer.schema import Problem, SchemaError, keys_of, parse, to_plain
+from trainer.plain_file import open_plain
+from trainer.schema import Problem, SchemaError, above, at_least, between, keys_of, parse, to_plain
 
 Filter = Literal["dense", "text", "fused", "none"]
+SHARE = between(0, 1)
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -24,8 +27,8 @@ class Data:
     keep_out: list[Path] = field(default_factory=list)
     # From a domain to a pattern that the `group` of a pair must begin with.
     groups: dict[str, str] = field(default_factory=dict)
-    cap: int | None = None  # pairs of a domain, drawn at random; None: all
-    held_out: float = 0.02  # share of each domain's pairs, for the held-out losses
+    cap: int | None = field(default=None, metadata=at_least(1))  # pairs of a domain, drawn at random; None: all
+    held_out: float = field(default=0.02, metadata=SHARE)  # share of each domain's pairs, for the held-out losses
     # Domains that are not trained on. If there are any, the held-out losses are of their pairs alone.
     held_out_domains: list[str] = field(default_factory=list)
     # The query and document prefix in training and in the checkpoint; None: those of the start.
@@ -50,9 +53,10 @@ class ModelChoice:
     first_stage: Literal["own", "shared"] = "own"
     freeze_first_stage: bool = False
     freeze_tokens: bool = True  # do not train the token embeddings: the start was trained on far more pairs
-    gate: float = 0.0  # tanh of the gates at the start of the run, if they are zero in the start model
-    dropout: float = 0.0
-    n_layers: int | None = None  # None: all layers of the start
+    # tanh of the gates at the start of the run, if they are zero in the start model
+    gate: float = field(default=0.0, metadata=between(0, 0.999))
+    dropout: float = field(default=0.0, metadata=SHARE)
+    n_layers: int | None = field(default=None, metadata=at_least(1))  # None: all layers of the start
     # The names of the keys that the recipe sets.
     set_keys: frozenset[str] = field(default=frozenset(), compare=False, metadata={"set_keys": True})
 
@@ -61,44 +65,58 @@ class ModelChoice:
 class Batches:
     """The composition of a batch."""
 
-    size: int = 128
-    context_size: int = 128
+    size: int = field(default=128, metadata=at_least(2))
+    context_size: int = field(default=128, metadata=at_least(1))
     context: Literal["batch", "cluster"] = "batch"  # what gated attention reads: the batch, or other documents
-    max_tokens: int = 128
-    hard_negatives: int = 0
+    max_tokens: int = field(default=128, metadata=at_least(1))
+    hard_negatives: int = field(default=0, metadata=at_least(0))
     clustered: bool = True  # false: batches are drawn from a domain at random
-    cluster_size: int = 128
+    cluster_size: int = field(default=128, metadata=at_least(1))
     processes: Literal["share", "own"] = "share"  # of torchrun: all share one batch, or each has its own
     order: Literal["random", "tour"] = "tour"
     by_document: bool = False  # chunks of one document share a batch, and have document context as in an index
-    components: int | None = None  # dimensions after an SVD before clustering; None: no SVD
+    components: int | None = field(
+        default=None, metadata=at_least(1)
+    )  # dimensions after an SVD before clustering; None: no SVD
     sparse: bool = False  # true: cluster by TF-IDF and SVD, without the surrogate
     filter: Filter = "fused"  # the scores that find false negatives
     eps: float = 0.1  # the margin of the filter, relative to the score of the query's own document
-    slot_dropout: float = 0.005  # probability that the null vector replaces a context document
-    null_share: float = 0.05  # share of the batches without context
+    slot_dropout: float = field(
+        default=0.005, metadata=SHARE
+    )  # probability that the null vector replaces a context document
+    null_share: float = field(default=0.05, metadata=SHARE)  # share of the batches without context
 
 
 @dataclass(frozen=True, kw_only=True)
 class Learning:
     """Steps, rates and loss."""
 
-    steps: int | None = None  # None: the steps of `epochs` epochs; both can be raised on resume
-    epochs: int = 1
-    rate: float = 2e-5
-    context_rate: float = 1e-3  # of the gated attention, the context projection and the null vector
-    gate_rate: float = 1e-2  # of the gates, which must change by about 1 from their start at 0
-    head_rate: float = 1e-3  # of the four numbers of the whitening
-    warmup: int = 100
-    decay: float = 0.01
-    clip: float = 1.0  # gradient norm of each group of parameters: backbone, context, gates, head
-    temperature: float = 0.05
-    teacher_weight: float = 0.0  # weight of the soft labels of the fused surrogate in the loss
-    teacher_temperature: float = 0.05
+    steps: int | None = field(
+        default=None, metadata=at_least(0)
+    )  # None: the steps of `epochs` epochs; both can be raised on resume
+    epochs: int = field(default=1, metadata=at_least(1))
+    rate: float = field(default=2e-5, metadata=above(0))
+    context_rate: float = field(
+        default=1e-3, metadata=above(0)
+    )  # of the gated attention, the context projection and the null vector
+    gate_rate: float = field(
+        default=1e-2, metadata=above(0)
+    )  # of the gates, which must change by about 1 from their start at 0
+    head_rate: float = field(default=1e-3, metadata=above(0))  # of the four numbers of the whitening
+    warmup: int = field(default=100, metadata=at_least(0))
+    decay: float = field(default=0.01, metadata=at_least(0))
+    clip: float = field(
+        default=1.0, metadata=above(0)
+    )  # gradient norm of each group of parameters: backbone, context, gates, head
+    temperature: float = field(default=0.05, metadata=above(0))
+    teacher_weight: float = field(
+        default=0.0, metadata=SHARE
+    )  # weight of the soft labels of the fused surrogate in the loss
+    teacher_temperature: float = field(default=0.05, metadata=above(0))
     precision: Literal["fp32", "bf16"] = "fp32"
-    micro_batch: int = 64
+    micro_batch: int = field(default=64, metadata=at_least(1))
     # Micro-batches of context, documents and queries each that stay in memory instead of being computed twice.
-    kept_graphs: int = 1
+    kept_graphs: int = field(default=1, metadata=at_least(0))
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -109,13 +127,21 @@ class RunSettings:
     seed: int = 0
     work: Path | None = None  # prepared data, which runs of the same pairs can share; None: out/data
     surrogate: Path | None = None  # any model that `cdesearch index --model` takes; None: the start
-    workers: int | None = None  # processes that make batches; None: up to 8 on a GPU, a thread on a CPU
-    checkpoint_minutes: float = 5.0
+    workers: int | None = field(
+        default=None, metadata=at_least(0)
+    )  # processes that make batches; None: up to 8 on a GPU, a thread on a CPU
+    checkpoint_minutes: float = field(default=5.0, metadata=at_least(0))
     small_state: bool = False  # true: store moments of the optimizer and best weights in 16 bits, which rounds them
-    watch_every: int = 100  # steps between the held-out losses with true, random and null context
-    patience: int | None = None  # stop after so many held-out losses in a row without a new lowest one; None: never
+    watch_every: int = field(
+        default=100, metadata=at_least(1)
+    )  # steps between the held-out losses with true, random and null context
+    patience: int | None = field(
+        default=None, metadata=at_least(1)
+    )  # stop after so many held-out losses in a row without a new lowest one; None: never
     evaluate: list[Path] = field(default_factory=list)  # BEIR folders
-    evaluate_every: int | None = None  # steps; None: only before and after training
+    evaluate_every: int | None = field(
+        default=None, metadata=at_least(1)
+    )  # steps; None: only before and after training
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -135,12 +161,15 @@ def load_recipe(file: Path, overrides: dict[str, str] | None = None) -> Recipe:
     A relative path that does not exist is looked for in the folder that CDESEARCH_DATA names.
     """
     try:
-        values = tomllib.loads(file.read_text(encoding="utf-8"))
-        for name, text in (overrides or {}).items():
-            section, _, key = name.partition(".")
-            values.setdefault(section, {})[key] = _value(text)
-    except (OSError, tomllib.TOMLDecodeError, AttributeError) as error:
+        with open_plain(file) as stream:
+            values = tomllib.load(stream)
+    except (OSError, ValueError, RecursionError) as error:  # ValueError: also of UTF-8, long numbers and file names
         raise InputError(f"{file} is not a recipe ({error}).", "See trainer/recipes for some.") from None
+    for name, text in (overrides or {}).items():
+        section, _, key = name.partition(".")
+        if not isinstance(keys := values.setdefault(section, {}), dict):
+            raise InputError(f"{file}: {section} is not a table.", "See trainer/recipes for some recipes.")
+        keys[key] = _value(name, text)
     recipe = check_recipe(values, file)
     data = replace(recipe.data, pairs=_found(recipe.data.pairs), keep_out=_found(recipe.data.keep_out))
     run = replace(recipe.run, evaluate=_found(recipe.run.evaluate))
@@ -168,6 +197,7 @@ def check_recipe(values: dict[str, Any], file: Path) -> Recipe:
         # An unknown key is reported first: it is often the reason why another one is missing.
         worst = min(error.problems, key=lambda found: found.known is None)
         raise InputError(f"{file}: {_explained(worst)}.", "See trainer/recipe.py for every key.") from None
+    _check_patterns(recipe, file)
     model = recipe.model
     if model.context_source != "pooled" and (model.context_attention, model.first_stage) != ("cached", "shared"):
         raise InputError(
@@ -186,6 +216,17 @@ def check_recipe(values: dict[str, Any], file: Path) -> Recipe:
             "Set run.surrogate to another model, or batches.eps to 0.1.",
         )
     return recipe
+
+
+def _check_patterns(recipe: Recipe, file: Path) -> None:
+    """Raise InputError if a pattern of `data.groups` is not a regular expression."""
+    for domain, pattern in recipe.data.groups.items():
+        try:
+            re.compile(pattern)
+        except (re.error, OverflowError, RecursionError) as error:
+            raise InputError(
+                f"{file}: data.groups.{domain} is not a regular expression ({error}).", "Correct the pattern."
+            ) from None
 
 
 def _filter_masks_every_error(recipe: Recipe) -> bool:
@@ -216,11 +257,14 @@ def differences(one: Recipe, other: Recipe) -> list[str]:
     return found
 
 
-def _value(text: str) -> Any:
+def _value(name: str, text: str) -> Any:
+    """The TOML value of an override. Text that is not TOML is a string."""
     try:
         return tomllib.loads(f"value = {text}")["value"]
     except tomllib.TOMLDecodeError:
         return text
+    except (ValueError, RecursionError) as error:
+        raise InputError(f"--set {name} has a value that cannot be read ({error}).", "Write a shorter value.") from None
 
 
 def _explained(problem: Problem) -> str:

@@ -1,5 +1,6 @@
 """Validation of plain values, as TOML and JSON hold them, against the annotations of frozen dataclasses."""
 
+import math
 from collections.abc import Mapping
 from dataclasses import MISSING, dataclass, fields, is_dataclass
 from pathlib import Path
@@ -18,6 +19,39 @@ class Problem:
     known: tuple[str, ...] | None = None  # for an unknown key: the keys that exist there
 
 
+@dataclass(frozen=True, slots=True)
+class Range:
+    """The numbers that a field accepts. It is the value of `range` in the field's metadata."""
+
+    minimum: float
+    maximum: float = math.inf
+    above: bool = False  # whether `minimum` itself is not accepted
+
+    def holds(self, number: float) -> bool:
+        """Whether the number is in the range; NaN never is."""
+        return (number > self.minimum if self.above else number >= self.minimum) and number <= self.maximum
+
+    def __str__(self) -> str:
+        if self.maximum < math.inf:
+            return f"from {self.minimum:g} to {self.maximum:g}"
+        return f"{'above' if self.above else 'at least'} {self.minimum:g}"
+
+
+def at_least(minimum: int) -> dict[str, Range]:
+    """Metadata of a field that accepts numbers from `minimum` on."""
+    return {"range": Range(minimum)}
+
+
+def above(minimum: float) -> dict[str, Range]:
+    """Metadata of a field that accepts numbers larger than `minimum`."""
+    return {"range": Range(minimum, above=True)}
+
+
+def between(minimum: float, maximum: float) -> dict[str, Range]:
+    """Metadata of a field that accepts numbers from `minimum` to `maximum`."""
+    return {"range": Range(minimum, maximum)}
+
+
 class SchemaError(ValueError):
     """Values do not fit a dataclass; `problems` holds one or more reasons."""
 
@@ -30,8 +64,9 @@ def parse(kind: type[T], values: Any) -> T:
     """Build the dataclass `kind` from a table of values; raises SchemaError with every problem.
 
     Annotations may be bool, int, float, str, Path, Literal, list, dict, tuple, a union with None and dataclasses. An
-    int is accepted for a float, and nothing else is converted. A field whose metadata has `set_keys` receives the names
-    of the keys that are present.
+    int is accepted for a float, and nothing else is converted. A float must be finite, a path must not contain the
+    character NUL, and a number must be in the `range` of its field's metadata, if there is one. A field whose metadata
+    has `set_keys` receives the names of the keys that are present.
     """
     problems: list[Problem] = []
     parsed = _dataclass(kind, values, (), problems)
@@ -76,7 +111,11 @@ def _dataclass(kind: Any, values: Any, location: tuple[str, ...], problems: list
         if field.metadata.get("set_keys"):
             parsed[field.name] = frozenset(values)
         elif field.name in values:
-            parsed[field.name] = _value(hints[field.name], values[field.name], (*location, field.name), problems)
+            value = _value(hints[field.name], values[field.name], (*location, field.name), problems)
+            accepted = field.metadata.get("range")
+            if accepted is not None and value is not None and not accepted.holds(value):
+                _wrong(str(accepted), (*location, field.name), problems)
+            parsed[field.name] = value
         elif field.default is MISSING and field.default_factory is MISSING:
             problems.append(Problem((*location, field.name), "field required"))
     return kind(**parsed) if len(problems) == n_before else None
@@ -99,14 +138,25 @@ def _value(annotation: Any, value: Any, location: tuple[str, ...], problems: lis
 def _plain_value(annotation: Any, value: Any, location: tuple[str, ...], problems: list[Problem]) -> Any:
     is_number = isinstance(value, int | float) and not isinstance(value, bool)
     if annotation is float:
-        return float(value) if is_number else _wrong("a valid number", location, problems)
+        return _finite(value, location, problems) if is_number else _wrong("a valid number", location, problems)
     if annotation is int:
         return value if is_number and isinstance(value, int) else _wrong("a valid integer", location, problems)
     if annotation is Path:
-        return Path(value) if isinstance(value, str | Path) else _wrong("a path", location, problems)
+        is_path = isinstance(value, str | Path) and "\0" not in str(value)
+        return Path(value) if is_path else _wrong("a path", location, problems)
     if annotation is bool:
         return value if isinstance(value, bool) else _wrong("true or false", location, problems)
     return value if isinstance(value, str) else _wrong("a valid string", location, problems)
+
+
+def _finite(value: float, location: tuple[str, ...], problems: list[Problem]) -> float:
+    try:
+        number = float(value)
+    except OverflowError:  # an int of more than 308 digits
+        number = math.inf
+    if not math.isfinite(number):
+        _wrong("a finite number", location, problems)
+    return number
 
 
 def _list(inner: tuple[Any, ...], value: Any, location: tuple[str, ...], problems: list[Problem]) -> Any:

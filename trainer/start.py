@@ -7,6 +7,8 @@ Its vectors are those of the biencoder, whitened by the statistics of a corpus. 
 
 import argparse
 import json
+import sys
+from collections.abc import Sequence
 from dataclasses import replace
 from pathlib import Path
 from typing import Literal
@@ -25,7 +27,8 @@ from cdesearch.models.config import BackboneConfig, ModelConfig
 from cdesearch.models.contextual.model import ContextualModel
 from cdesearch.models.published_fields import read_fields
 from cdesearch.models.published_weights import read_weights
-from trainer.export import export
+from trainer.export import check_out, export
+from trainer.reporting import DONE, Parser, reported
 
 # A null vector of zeros, through a layer norm with the backbones' eps of 1e-12, has a gradient of 1e4 and more.
 CONTEXT_NORM_EPS = 1e-5
@@ -108,23 +111,25 @@ def _span_tokens(source: Path) -> int | None:
     return limit if isinstance(limit, int) else None
 
 
-def main() -> None:
-    """Write the start checkpoint."""
-    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+def main(arguments: Sequence[str] | None = None) -> int:
+    """Write the start checkpoint; returns the exit code. Every error is one line on stderr."""
+    return reported(lambda: _write_start(arguments))
+
+
+def _write_start(arguments: Sequence[str] | None) -> int:
+    parser = Parser(
+        prog="python -m trainer.start", description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
+    )
     parser.add_argument("source", type=Path, help="sentence-transformers folder of a BERT biencoder")
     parser.add_argument("out", type=Path)
     parser.add_argument("--precision", choices=["int8", "fp32"], default="int8")
     parser.add_argument("--half", action="store_true", help="store model.safetensors in fp16")
-    arguments = parser.parse_args()
-    dtype = torch.float16 if arguments.half else torch.float32
-    export(
-        start_model(arguments.source),
-        arguments.source / "tokenizer.json",
-        arguments.out,
-        arguments.precision,
-        dtype,
-    )
+    options = parser.parse_args(arguments)
+    check_out(options.out, [options.source])
+    dtype = torch.float16 if options.half else torch.float32
+    export(start_model(options.source), options.source / "tokenizer.json", options.out, options.precision, dtype)
+    return DONE
 
 
 if __name__ == "__main__":
-    main()
+    sys.exit(main())

@@ -12,6 +12,7 @@ from trainer.data.training_batch import tokenize
 from trainer.execution.distributed import first_goes_ahead, is_first, joined
 from trainer.missing import missing_libraries
 from trainer.recipe import Recipe
+from trainer.run.folder import claim_folder
 from trainer.run.time_limit import NO_LIMIT, LimitedDisplay, TimeLimit
 from trainer.run.training_run import TrainingRun
 from trainer.starting import context_is_untrained, starting_head, starting_model
@@ -32,8 +33,8 @@ def train(recipe: Recipe, display: Display, *, resume: bool = False, limit: Time
         display = display if is_first() else Silent()
         for line in missing_libraries(recipe, device):
             display.note(line)
-        out = recipe.run.out
-        out.mkdir(parents=True, exist_ok=True)
+        with first_goes_ahead():
+            claim_folder(recipe.run.out, resume=resume)
         torch.set_float32_matmul_precision("high")  # on a GPU, TF32 for what is not in bf16
         torch.manual_seed(recipe.run.seed)
         model = starting_model(recipe.model).to(device)

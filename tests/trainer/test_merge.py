@@ -1,9 +1,13 @@
+import os
+import shutil
+
 import pytest
 import torch
 
 from cdesearch.errors import InputError, ModelError
 from cdesearch.models.contextual.model import load_checkpoint
-from trainer.merge import merge
+from trainer.export import FILES
+from trainer.merge import main, merge
 
 
 def test_the_mean_of_two_checkpoints_is_theirs_weight_by_weight(tiny_checkpoint, closed_checkpoint, tmp_path):
@@ -20,3 +24,52 @@ def test_the_mean_of_two_checkpoints_is_theirs_weight_by_weight(tiny_checkpoint,
         merge({tiny_checkpoint: 1, closed_checkpoint: 1})
     with pytest.raises(InputError, match="negative"):
         merge({tiny_checkpoint: 1, tmp_path / "other": -1})
+
+
+@pytest.mark.parametrize("share", ["nan", "inf", "-inf", "much", "1e999"])
+def test_a_share_that_is_not_a_finite_number_is_refused(tiny_checkpoint, tmp_path, capsys, share):
+    assert main([str(tmp_path / "out"), f"{tiny_checkpoint}={share}"]) == 2
+    (line,) = capsys.readouterr().err.splitlines()
+    assert f"{tiny_checkpoint}={share} is not FOLDER=SHARE" in line and not (tmp_path / "out").exists()
+    with pytest.raises(InputError, match="finite"):
+        merge({tiny_checkpoint: float("nan")})
+
+
+def contents(folder):
+    return {path.relative_to(folder): path.read_bytes() for path in folder.rglob("*") if path.is_file()}
+
+
+def test_an_input_is_not_overwritten_under_any_of_its_names(tiny_checkpoint, tmp_path, capsys):
+    one = shutil.copytree(tiny_checkpoint, tmp_path / "one")
+    (tmp_path / "link").symlink_to(one)
+    linked = tmp_path / "linked"
+    linked.mkdir()
+    for file in FILES:
+        (linked / file).symlink_to(one / file)
+    hard = tmp_path / "hard"
+    hard.mkdir()
+    for file in FILES:
+        os.link(one / file, hard / file)
+    before = contents(one)
+    for out in (one, tmp_path / "link", one / ".." / "one", linked, hard):
+        assert main([str(out), f"{one}=1"]) == 2
+        assert "would be overwritten" in capsys.readouterr().err
+    assert contents(one) == before
+
+
+def test_a_folder_that_is_not_a_checkpoint_is_left_alone(tiny_checkpoint, tmp_path, capsys):
+    (tmp_path / "config.json").write_text('{"mine": true}')
+    (tmp_path / "file").write_text("mine")
+    before = contents(tmp_path)
+    assert main([str(tmp_path), f"{tiny_checkpoint}=1"]) == 2
+    assert "is not empty and not a checkpoint" in capsys.readouterr().err
+    assert main([str(tmp_path / "file"), f"{tiny_checkpoint}=1"]) == 2
+    assert "is not a folder" in capsys.readouterr().err
+    assert contents(tmp_path) == before
+
+
+def test_an_earlier_checkpoint_is_replaced(tiny_checkpoint, tmp_path):
+    out = shutil.copytree(tiny_checkpoint, tmp_path / "out")
+    (out / "config.json").write_text((out / "config.json").read_text() + "\n")
+    assert main([str(out), f"{tiny_checkpoint}=1"]) == 0
+    assert not (out / "config.json").read_text().endswith("\n\n")

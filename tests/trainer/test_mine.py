@@ -85,3 +85,35 @@ def test_bad_options_are_one_line_and_exit_code_2(recipe_file, tmp_path, capsys,
     assert main([str(recipe_file), str(tmp_path), *options]) == 2
     error = capsys.readouterr().err
     assert message in error and error.count("\n") == 1
+
+
+def test_neither_pairs_nor_files_of_somebody_else_are_overwritten(recipe_file, tmp_path, capsys):
+    pairs = recipe_file.with_name("pairs.jsonl")
+    (tmp_path / "pairs").mkdir()
+    (tmp_path / "pairs" / "pairs.jsonl.gz").write_bytes(gzip.compress(pairs.read_bytes()))
+    (tmp_path / "link").symlink_to(tmp_path / "pairs")
+    (tmp_path / "other").mkdir()
+    (tmp_path / "other" / "pairs.jsonl.new").write_text("mine")
+    before = {path: path.read_bytes() for path in tmp_path.rglob("*") if path.is_file()}
+    named = f'--set=data.pairs=["{tmp_path}/pairs"]'
+    where = f"--set=run.out={tmp_path / 'run'}"
+    for out, message in (
+        ("pairs", "which is an input"),
+        ("link", "which is an input"),
+        ("other", "jsonl.new exists and would be overwritten"),
+        ("other/pairs.jsonl.new", "is not a folder"),
+    ):
+        assert main([str(recipe_file), str(tmp_path / out), named, where]) == 2
+        (line,) = capsys.readouterr().err.splitlines()
+        assert message in line
+    assert main([str(recipe_file), str(tmp_path / "pairs"), where]) == 2  # not the pairs of this recipe
+    assert "pairs.jsonl.gz exists and would be overwritten" in capsys.readouterr().err
+    assert {path: path.read_bytes() for path in tmp_path.rglob("*") if path.is_file()} == before
+
+
+def test_mining_keeps_its_data_in_the_folder_of_a_run(recipe_file, tmp_path, capsys):
+    (tmp_path / "run").mkdir()
+    (tmp_path / "run" / "thesis.txt").write_text("mine")
+    assert main([str(recipe_file), str(tmp_path / "out"), f"--set=run.out={tmp_path / 'run'}"]) == 2
+    assert "not the folder of a run" in capsys.readouterr().err
+    assert [path.name for path in (tmp_path / "run").iterdir()] == ["thesis.txt"]

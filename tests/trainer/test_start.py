@@ -6,7 +6,7 @@ from random_biencoder import biencoder_folder
 
 from cdesearch.errors import ModelError
 from cdesearch.models.biencoder.folder import open_biencoder
-from trainer.start import start_model
+from trainer.start import main, start_model
 
 
 @pytest.fixture(scope="module")
@@ -53,3 +53,26 @@ def test_a_start_of_fewer_layers_has_the_first_ones(bert):
 def test_a_start_with_an_unsupported_config_is_refused(bert, tmp_path, changes, named):
     with pytest.raises(ModelError, match=named):
         start_model(with_config(bert, tmp_path / "other", **changes))
+
+
+@pytest.mark.parametrize("out", ["new", "source"])
+def test_a_start_that_cannot_be_made_is_one_line_and_exit_code_2(bert, tmp_path, capsys, out):
+    source = tmp_path / "nowhere" if out == "new" else bert
+    before = sorted(path.name for path in bert.iterdir())
+    assert main([str(source), str(bert if out == "source" else tmp_path / "out")]) == 2
+    (line,) = capsys.readouterr().err.splitlines()
+    assert line.startswith("error: ") and str(source) in line
+    assert not (tmp_path / "out").exists() and sorted(path.name for path in bert.iterdir()) == before
+
+
+def test_a_start_without_a_tokenizer_is_refused_before_anything_is_written(bert, tmp_path, capsys):
+    source = with_config(bert, tmp_path / "source")
+    (source / "tokenizer.json").unlink()
+    assert main([str(source), str(tmp_path / "out")]) == 2
+    assert "tokenizer.json" in capsys.readouterr().err and not (tmp_path / "out").exists()
+
+
+def test_a_wrong_option_of_a_start_is_one_line_and_exit_code_2(capsys):
+    assert main(["a", "b", "--precision", "fp8"]) == 2
+    (line,) = capsys.readouterr().err.splitlines()
+    assert "--precision" in line and "python -m trainer.start --help" in line

@@ -386,6 +386,8 @@ def test_a_checkpoint_of_another_shape_than_the_recipe_says_is_refused(recipe_fi
         ("qrels/test.tsv", "header\nq d 1", r"test\.tsv begins with 'header'"),
         ("queries.jsonl", "[]", r"queries\.jsonl:1 is not a JSON object"),
         ("queries.jsonl", "{oops", r"queries\.jsonl:1 cannot be read"),
+        ("queries.jsonl", "[" * 100_000, r"queries\.jsonl:1 cannot be read"),
+        ("qrels/test.tsv", "query-id\tcorpus-id\tscore\nq\td\tinf", r"test\.tsv:2 .* the last is a number"),
     ],
 )
 def test_a_broken_evaluation_set_is_refused(recipe_file, tmp_path, file, text, named):
@@ -432,9 +434,27 @@ def test_held_out_losses_are_measured_with_the_context_of_the_batch_and_a_disjoi
 
 
 def test_a_loss_that_is_not_a_number_stops_the_run(recipe_file, tmp_path):
-    changes = {"run.out": str(tmp_path / "out"), "learning.temperature": "nan"}
+    changes = {"run.out": str(tmp_path / "out"), "learning.temperature": "1e-300"}
     with pytest.raises(TrainingError, match="loss is nan"):
         train(load_recipe(recipe_file, changes), Silent())
+
+
+def test_texts_longer_than_the_start_can_read_are_refused(recipe_file, tmp_path):
+    changes = {"run.out": str(tmp_path / "out"), "batches.max_tokens": "129"}
+    with pytest.raises(InputError, match=r"batches\.max_tokens is 129, but .* has 128 positions"):
+        train(load_recipe(recipe_file, changes), Silent())
+
+
+@pytest.mark.parametrize("resume", [False, True])
+def test_a_run_leaves_the_files_of_somebody_else_alone(recipe_file, tmp_path, resume):
+    names = ("best/thesis.txt", "checkpoint/mine.txt", "checkpoint.new/x", "state.pt.notes-2024", "log.jsonl")
+    for file in (tmp_path / name for name in names):
+        file.parent.mkdir(exist_ok=True)
+        file.write_text("mine")
+    with pytest.raises(InputError, match="not the folder of a run"):
+        train(load_recipe(recipe_file, {"run.out": str(tmp_path), "learning.steps": "1"}), Silent(), resume=resume)
+    found = {str(path.relative_to(tmp_path)): path.read_text() for path in tmp_path.rglob("*") if path.is_file()}
+    assert found == dict.fromkeys(names, "mine")
 
 
 def test_a_domain_smaller_than_a_batch_is_named(recipe_file, tmp_path):
@@ -502,6 +522,7 @@ def test_chunks_of_one_document_train_side_by_side(recipe_file, tmp_path):
         "batches.by_document": "true",
         "learning.steps": "3",
         "run.out": str(tmp_path / "out"),
+        "run.work": str(tmp_path / "work"),
     }
     recipe = load_recipe(recipe_file, changes)
     model = starting_model(recipe.model)

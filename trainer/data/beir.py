@@ -3,10 +3,12 @@
 import json
 from collections.abc import Mapping
 from dataclasses import dataclass
+from io import TextIOWrapper
 from pathlib import Path
 from typing import Any
 
 from cdesearch.errors import SourceError
+from trainer.plain_file import open_plain
 
 STRAY_SHARE = 0.01  # the share of judgements that may name unknown ids
 COLUMNS = ["query-id", "corpus-id", "score"]
@@ -57,7 +59,7 @@ def _read_rows(file: Path) -> dict[str, dict[str, Any]]:
     rows: dict[str, dict[str, Any]] = {}
     number = 0
     try:
-        with file.open(encoding="utf-8") as lines:
+        with TextIOWrapper(open_plain(file), encoding="utf-8") as lines:
             for number, line in enumerate(lines, start=1):
                 if line.strip():
                     row = _checked(json.loads(line), f"{file}:{number}")
@@ -69,7 +71,7 @@ def _read_rows(file: Path) -> dict[str, dict[str, Any]]:
         raise SourceError(
             f"{file.parent} is not a BEIR folder: it has no {file.name}.", "See https://github.com/beir-cellar/beir."
         ) from None
-    except ValueError as error:
+    except (ValueError, RecursionError) as error:
         raise SourceError(f"{file}:{number} cannot be read ({error}).", "Copy the file again.") from None
     except OSError as error:
         raise SourceError(f"{file} cannot be read ({error}).", "Copy the file again.") from None
@@ -91,7 +93,8 @@ def _read_judgements(
 ) -> tuple[dict[str, dict[str, int]], int, int]:
     """Relevant documents by query, how many judgements name unknown ids, and how many judgements there are."""
     try:
-        header, *lines = file.read_text(encoding="utf-8").splitlines()
+        with TextIOWrapper(open_plain(file), encoding="utf-8") as stream:
+            header, *lines = stream.read().splitlines()
     except (OSError, ValueError):
         raise SourceError(f"{file} is missing or empty.", "A BEIR folder has qrels/test.tsv.") from None
     if header.split("\t") != COLUMNS:
@@ -102,7 +105,7 @@ def _read_judgements(
         try:
             query, document, grade = line.split("\t")
             relevance = int(float(grade))
-        except ValueError:
+        except (ValueError, OverflowError):
             raise SourceError(
                 f"{file}:{number} does not have three columns of which the last is a number.", "Correct the line."
             ) from None

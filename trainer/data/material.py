@@ -43,6 +43,7 @@ class Material:
 
 def prepare_material(recipe: Recipe, model: ContextualModel, tokenizer: Tokenizer, display: Display) -> Material:
     """Read pairs, compute surrogate vectors and cluster; the results are stored for runs with the same `run.work`."""
+    _check_length(recipe, model)
     files = [file for file in domain_files(recipe.data.pairs) if file.name.split(".")[0] not in recipe.data.leave_out]
     prefixes = Prefixes.of_recipe(recipe.data, model.config, (file.name.split(".")[0] for file in files))
     domains = _read_domains(recipe, files, display)
@@ -90,6 +91,16 @@ def _read_domains(recipe: Recipe, files: Sequence[Path], display: Display) -> di
         if dropped:
             display.note(f"{domain.name}: left out {dropped}.")
     return domains
+
+
+def _check_length(recipe: Recipe, model: ContextualModel) -> None:
+    """Raise InputError if texts have more tokens than the model has positions."""
+    limit = model.config.backbone.n_positions
+    if recipe.batches.max_tokens > limit:
+        raise InputError(
+            f"batches.max_tokens is {recipe.batches.max_tokens}, but {recipe.model.start} has {limit} positions.",
+            f"Set batches.max_tokens to {limit} or less.",
+        )
 
 
 def _work(recipe: Recipe) -> Path:

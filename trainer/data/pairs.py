@@ -8,12 +8,13 @@ import gzip
 import hashlib
 import json
 import re
+import zlib
 from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import asdict, dataclass, field, replace
 from hashlib import blake2b
 from pathlib import Path
-from typing import Any
+from typing import Any, BinaryIO
 
 import numpy as np
 
@@ -22,6 +23,7 @@ from trainer.data.atomic_file import write_whole
 from trainer.data.beir import read_queries, read_texts
 from trainer.data.pair_store import COLUMNS, PairTable, PairWriter, open_pairs
 from trainer.data.random_stream import random_stream
+from trainer.plain_file import open_plain
 
 ROWS = 4096  # of a .parquet file, read at once
 SHINGLE = 13  # words
@@ -174,7 +176,7 @@ def prepare(
 
 def _file_digest(file: Path) -> str:
     try:
-        with file.open("rb") as opened:
+        with open_plain(file) as opened:
             return hashlib.file_digest(opened, "blake2b").hexdigest()
     except OSError as error:
         raise SourceError(f"{file} cannot be read ({error.strerror}).", "Check the recipe's paths.") from None
@@ -253,23 +255,41 @@ def _shingles(text: str) -> set[int]:
 
 
 def _rows(file: Path) -> Iterator[dict[str, Any]]:
-    if _format(file) == "parquet":
-        import pyarrow.parquet as pq
+    """The rows of a pair file; raises a SourceError that names the file, and in a .jsonl file the line."""
+    number = 0
+    packed = file.name.lower().endswith(".gz")
+    try:
+        with open_plain(file) as stream, gzip.open(stream) if packed else stream as lines:
+            if _format(file) == "parquet":
+                yield from _table_rows(stream, file)
+                return
+            for number, line in enumerate(lines, start=1):
+                if line.strip():
+                    yield _parsed(line, f"{file}:{number}")
+    except (OSError, EOFError, zlib.error) as error:
+        after = f" after line {number}" if number else ""
+        raise SourceError(f"{file} cannot be read{after} ({error}).", "Copy the file again.") from None
 
-        for batch in pq.ParquetFile(file).iter_batches(ROWS):
+
+def _table_rows(stream: BinaryIO, file: Path) -> Iterator[dict[str, Any]]:
+    import pyarrow as pa
+    import pyarrow.parquet as pq
+
+    try:
+        for batch in pq.ParquetFile(stream).iter_batches(ROWS):
             yield from batch.to_pylist()
-        return
-    with gzip.open(file, "rb") if file.suffix == ".gz" else file.open("rb") as lines:
-        for number, line in enumerate(lines, start=1):
-            if not line.strip():
-                continue
-            try:
-                row = json.loads(line)
-            except ValueError as error:
-                raise SourceError(f"{file}:{number} is not JSON ({error}).", "Correct or remove the line.") from None
-            if not isinstance(row, dict):
-                raise SourceError(f"{file}:{number} is not a JSON object.", "Correct or remove the line.")
-            yield row
+    except (pa.ArrowException, ValueError) as error:
+        raise SourceError(f"{file} is not a readable Parquet file ({error}).", "Copy the file again.") from None
+
+
+def _parsed(line: bytes, location: str) -> dict[str, Any]:
+    try:
+        row = json.loads(line)
+    except (ValueError, RecursionError) as error:
+        raise SourceError(f"{location} is not JSON ({error}).", "Correct or remove the line.") from None
+    if not isinstance(row, dict):
+        raise SourceError(f"{location} is not a JSON object.", "Correct or remove the line.")
+    return row
 
 
 def _format(file: Path) -> str | None:

@@ -2,6 +2,7 @@
 
 training_run  the run itself: steps, held-out losses, state and checkpoints
 checkpoint    the state of a run on disk
+folder        the folder of a run, with a marker
 log           the numbers of a run
 plot          a chart of the log
 watch         held-out losses with true, random and no context

@@ -1,6 +1,9 @@
 """The state of a run on disk: everything that the next step depends on."""
 
+import json
 import math
+from collections.abc import Iterator
+from contextlib import contextmanager
 from dataclasses import dataclass
 from io import BytesIO
 from pathlib import Path
@@ -9,7 +12,7 @@ from typing import Any
 import torch
 from torch import Tensor, nn
 
-from cdesearch.errors import InputError, StorageError
+from cdesearch.errors import CdesearchError, InputError, StorageError
 from trainer.recipe import Recipe, differences, recipe_from_json, recipe_to_json
 from trainer.run.parts import read_parts, write_parts
 from trainer.run.small_state import from_small, to_small
@@ -59,11 +62,36 @@ def save_best(folder: Path, recipe: Recipe, modules: dict[str, nn.Module]) -> No
 
 
 def load_best(folder: Path, modules: dict[str, nn.Module]) -> None:
-    """Restore the weights that `save_best` wrote last."""
-    content = BytesIO(read_parts(folder / BEST))
-    state: dict[str, Any] = from_small(torch.load(content, map_location="cpu", weights_only=True))
-    for name, module in modules.items():
-        module.load_state_dict(state[name], strict=False)
+    """Restore the weights that `save_best` wrote last; raises StorageError."""
+    file = folder / BEST
+    state = _read(file)
+    with _readable(file):
+        for name, module in modules.items():
+            module.load_state_dict(state[name], strict=False)
+
+
+def read_state(folder: Path) -> dict[str, Any]:
+    """The values that `save_state` wrote, by name; raises StorageError."""
+    state = _read(folder / STATE)
+    with _readable(folder / STATE):
+        json.loads(state["recipe"])
+    return state
+
+
+def _read(file: Path) -> dict[str, Any]:
+    with _readable(file):
+        return from_small(torch.load(BytesIO(read_parts(file)), map_location="cpu", weights_only=True))
+
+
+@contextmanager
+def _readable(file: Path) -> Iterator[None]:
+    """Raise StorageError if the block fails, whatever the reason: a damaged file can make torch raise any exception."""
+    try:
+        yield
+    except (CdesearchError, MemoryError, torch.OutOfMemoryError):
+        raise
+    except Exception as error:
+        raise StorageError(f"{file} cannot be read.", "Run without --resume.") from error
 
 
 def _write(target: Path, state: dict[str, Any]) -> None:
@@ -91,13 +119,19 @@ def _frozen(module: nn.Module) -> set[str]:
 def load_state(
     folder: Path, recipe: Recipe, modules: dict[str, nn.Module], optimizer: torch.optim.Optimizer
 ) -> RunProgress:
-    """Restore a stored state; raises InputError if it belongs to another recipe."""
+    """Restore a stored state; raises InputError if it belongs to another recipe, StorageError if it is damaged."""
     if not (folder / STATE).is_file():
         raise InputError(f"{folder} has no {STATE} to resume.", "Run without --resume.")
-    content = BytesIO(read_parts(folder / STATE))
-    state: dict[str, Any] = from_small(torch.load(content, map_location="cpu", weights_only=True))
+    state = read_state(folder)
+    _check_recipe(folder, recipe, state["recipe"])
+    with _readable(folder / STATE):
+        return _restored(folder, state, modules, optimizer)
+
+
+def _check_recipe(folder: Path, recipe: Recipe, stored: str) -> None:
+    """Raise InputError if the stored recipe is another one."""
     try:
-        changed = differences(recipe_from_json(state["recipe"]), recipe)
+        changed = differences(recipe_from_json(stored), recipe)
     except SchemaError as error:
         wrong = ", ".join(".".join(problem.location) for problem in error.problems)
         raise InputError(
@@ -110,6 +144,11 @@ def load_state(
             f"{folder} was started with another recipe: {'; '.join(changed)}.",
             "Resume with the same recipe, or set another run.out.",
         )
+
+
+def _restored(
+    folder: Path, state: dict[str, Any], modules: dict[str, nn.Module], optimizer: torch.optim.Optimizer
+) -> RunProgress:
     for name, module in modules.items():
         found = module.load_state_dict(state[name], strict=False)
         if others := {*found.unexpected_keys, *found.missing_keys} - _frozen(module):
@@ -125,4 +164,4 @@ def load_state(
     if torch.cuda.is_available() and state["cuda"]:
         torch.cuda.set_rng_state_all(state["cuda"])
     best = state.get("best_step", 0), state.get("best_loss", math.inf)  # states of older versions have neither
-    return RunProgress(state["step"], state["seconds"], *best)
+    return RunProgress(int(state["step"]), float(state["seconds"]), int(best[0]), float(best[1]))

@@ -5,6 +5,7 @@ A file of at most PART bytes is written as it is. Otherwise it is a list of the 
 
 import json
 import os
+import re
 from contextlib import suppress
 from hashlib import blake2b
 from pathlib import Path
@@ -32,17 +33,17 @@ def write_parts(file: Path, content: memoryview) -> None:
                 _write_whole(file.with_name(name), content[start : start + PART])
             _write_whole(file, memoryview(_INDEX + json.dumps([names, len(content)]).encode()))
         except OSError:
-            _remove(file, set(_names(file)))
+            with suppress(StorageError):  # the previous content is damaged: no part is removed
+                _remove(file, set(_names(file)))
             raise
     _remove(file, set(names))
 
 
 def read_parts(file: Path) -> bytes:
     """The content of `file`, with all its parts; raises StorageError if one is missing or of another length."""
-    names = _names(file)
+    names, length = _listed(file)
     if not names:
         return file.read_bytes()
-    _, length = json.loads(file.read_bytes()[len(_INDEX) :])
     missing = [name for name in names if not file.with_name(name).is_file()]
     if missing:
         raise StorageError(f"{file} has no part {missing[0]}.", "Copy all its parts beside it.")
@@ -53,11 +54,28 @@ def read_parts(file: Path) -> bytes:
 
 
 def _names(file: Path) -> list[str]:
-    with suppress(FileNotFoundError), file.open("rb") as stream:
-        if stream.read(len(_INDEX)) == _INDEX:
-            names: list[str] = json.loads(stream.read())[0]
-            return names
-    return []
+    return _listed(file)[0]
+
+
+def _listed(file: Path) -> tuple[list[str], int]:
+    """The names of the parts of `file` and their length in all, or no names; raises StorageError for a damaged list."""
+    try:
+        with file.open("rb") as stream:
+            if stream.read(len(_INDEX)) != _INDEX:
+                return [], 0
+            names, length = json.loads(stream.read())
+    except FileNotFoundError:
+        return [], 0
+    except (ValueError, TypeError, RecursionError):
+        raise StorageError(f"The list of parts in {file} is damaged.", "Copy it again.") from None
+    if not isinstance(names, list) or not all(isinstance(name, str) and _is_part(file, name) for name in names):
+        raise StorageError(f"The list of parts in {file} is damaged.", "Copy it again.")
+    return names, length
+
+
+def _is_part(file: Path, name: str) -> bool:
+    """Whether `write_parts` gives such a name to a part of `file`."""
+    return re.fullmatch(re.escape(file.name) + r"\.[0-9a-f]{16}-[0-9]+", name) is not None
 
 
 def _write_whole(file: Path, content: memoryview) -> None:
@@ -74,6 +92,6 @@ def _write_whole(file: Path, content: memoryview) -> None:
 
 
 def _remove(file: Path, kept: set[str]) -> None:
-    for part in file.parent.glob(f"{file.name}.*-*"):
-        if part.name not in kept:
+    for part in file.parent.iterdir():
+        if _is_part(file, part.name) and part.name not in kept:
             part.unlink()

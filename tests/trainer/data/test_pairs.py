@@ -1,5 +1,6 @@
 import gzip
 import json
+import os
 
 import numpy as np
 import pyarrow as pa
@@ -15,6 +16,8 @@ from cdesearch.context.vectors import to_unit
 from cdesearch.context.whitening import soft_whitening
 from cdesearch.errors import InputError, SourceError
 from cdesearch.models.config import StatisticsConfig
+from trainer.data.beir import _read_judgements as read_judgements
+from trainer.data.beir import read_queries
 from trainer.data.pairs import Pair, domain_files, prepare, read_pairs
 from trainer.data.training_batch import Tokens, choose_context, siblings_of
 from trainer.recipe import differences, load_recipe
@@ -157,6 +160,48 @@ def test_a_bad_line_is_named(tmp_path, line, named):
     file.write_text('{"query": "q", "document": "d"}\n' + line)
     with pytest.raises(SourceError, match=rf"d.jsonl:2 .*{named}"):
         list(read_pairs(file))
+
+
+GOOD = b'{"query": "q", "document": "d"}\n' * 3
+DAMAGED = {
+    "cut.jsonl.gz": (gzip.compress(os.urandom(9000))[:2000], r"cut\.jsonl\.gz(:1 is not JSON| cannot be read)"),
+    "late.jsonl.gz": (gzip.compress(GOOD)[:-12], r"late\.jsonl\.gz cannot be read"),
+    "tail.jsonl.gz": (gzip.compress(GOOD) + b"tail", r"tail\.jsonl\.gz cannot be read after line 3 .*Copy the file"),
+    "plain.jsonl.gz": (GOOD, r"plain\.jsonl\.gz cannot be read \(Not a gzipped file"),
+    "bits.jsonl.gz": (gzip.compress(b"")[:10] + b"\xff" * 99, r"bits\.jsonl\.gz cannot be read \(Error -3"),
+    "deep.jsonl": (GOOD + b"[" * 100_000, r"deep\.jsonl:4 is not JSON"),
+    "latin.jsonl": (GOOD + b'{"query": "caf\xe9"}', r"latin\.jsonl:4 is not JSON"),
+    "long.jsonl": (GOOD + b'{"query": ' + b"9" * 5000 + b"}", r"long\.jsonl:4 is not JSON"),
+    "cut.parquet": (b"PAR1" + b"\0" * 99, r"cut\.parquet is not a readable Parquet file"),
+    "empty.parquet": (b"", r"empty\.parquet is not a readable Parquet file"),
+}
+
+
+@pytest.mark.parametrize("name", DAMAGED)
+def test_a_damaged_pair_file_is_named(tmp_path, name):
+    content, message = DAMAGED[name]
+    (tmp_path / name).write_bytes(content)
+    with pytest.raises(SourceError, match=message):
+        list(read_pairs(tmp_path / name))
+
+
+@pytest.mark.skipif(not hasattr(os, "mkfifo"), reason="needs named pipes")
+def test_pipes_and_folders_with_the_name_of_a_pair_file_are_refused_and_not_waited_for(tmp_path):
+    os.mkfifo(tmp_path / "pipe.jsonl")
+    os.mkfifo(tmp_path / "queries.jsonl")
+    (tmp_path / "qrels").mkdir()
+    os.mkfifo(tmp_path / "qrels" / "test.tsv")
+    (tmp_path / "folder.jsonl").mkdir()
+    for read in (
+        lambda: prepare([tmp_path / "pipe.jsonl"], tmp_path / "work"),
+        lambda: list(read_pairs(tmp_path / "pipe.jsonl")),
+        lambda: read_queries(tmp_path),
+        lambda: read_judgements(tmp_path / "qrels" / "test.tsv", {}, {}),
+    ):
+        with pytest.raises(SourceError, match="is not a plain file"):
+            read()
+    with pytest.raises(SourceError, match=r"folder\.jsonl is a folder"):
+        prepare([tmp_path / "folder.jsonl"], tmp_path / "work")
 
 
 def test_only_pairs_of_the_chosen_groups_are_used(tmp_path):

@@ -37,6 +37,22 @@ def test_a_part_that_is_missing_or_cut_is_named(file):
         read_parts(file)
 
 
+def test_files_whose_names_only_resemble_parts_are_kept(file):
+    others = [file.with_name(f"state.pt.{ending}") for ending in ("notes-2024", "0123456789abcdef-x", "0123-4")]
+    for other in others:
+        other.write_bytes(b"mine")
+    write(file, os.urandom(250))
+    write(file, b"short")
+    assert {path.name for path in file.parent.iterdir()} == {file.name, *(other.name for other in others)}
+
+
+@pytest.mark.parametrize("listed", [b"{}", b"[3, 4]", b'[["../../passwd"], 4]', b"[[[]], 1]", b"[" * 100_000])
+def test_a_damaged_list_of_parts_is_refused(file, listed):
+    file.write_bytes(b"cdesearch parts 1\n" + listed)
+    with pytest.raises(StorageError, match=r"list of parts in .*state\.pt is damaged"):
+        read_parts(file)
+
+
 @pytest.mark.parametrize("good", [1, 3])
 def test_a_failed_write_keeps_the_previous_content(file, monkeypatch, good):
     before = os.urandom(250)

@@ -1,26 +1,13 @@
 import numpy as np
 import pytest
 import torch
-from batches import gradients, loss_fn_of, make_batch, make_student, weights_of
+from batches import gradients, loss_fn_of, make_batch, weights_of
+from tiny_run import make_run, recipe_of
 
-from trainer.recipe import check_recipe
 from trainer.run import parts
 from trainer.run.checkpoint import BEST, STATE, RunProgress, load_best, load_state, save_best, save_state
 from trainer.run.small_state import from_small, to_small
 from trainer.step.gradcache import GradCache
-
-
-def recipe_of(folder, *, small):
-    values = {"data": {"pairs": ["p"]}, "model": {"start": "s"}, "run": {"out": folder, "small_state": small}}
-    return check_recipe(values, folder)
-
-
-def make_run(rate=1e-3):
-    """A tiny student whose token embeddings are frozen, as in a recipe."""
-    model, head = make_student()
-    model.second_stage.backbone.tokens.requires_grad_(False)
-    trained = [parameter for parameter in (*model.parameters(), *head.parameters()) if parameter.requires_grad]
-    return {"model": model, "head": head}, torch.optim.AdamW(trained, rate)
 
 
 def weights(modules):

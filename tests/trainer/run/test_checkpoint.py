@@ -1,0 +1,71 @@
+"""Damaged states: each is refused in one line that names the file."""
+
+import pickle
+
+import pytest
+import torch
+from tiny_run import make_run, recipe_of
+
+from cdesearch.errors import InputError, StorageError
+from trainer.run.checkpoint import BEST, STATE, RunProgress, load_best, load_state, save_best, save_state
+
+
+@pytest.fixture
+def saved(tmp_path):
+    modules, optimizer = make_run()
+    recipe = recipe_of(tmp_path, small=False)
+    save_state(tmp_path, recipe, RunProgress(step=3), modules, optimizer)
+    save_best(tmp_path, recipe, modules)
+    return tmp_path, recipe, modules, optimizer
+
+
+class Foreign:
+    """An object that torch refuses to load."""
+
+
+DAMAGES = {
+    "empty": lambda content: b"",
+    "garbage": lambda content: b"\x80garbage" * 99,
+    "cut off": lambda content: content[: len(content) // 2],
+    "a foreign pickle": lambda content: pickle.dumps(Foreign()),
+    "a damaged list of parts": lambda content: b"cdesearch parts 1\n[",
+}
+
+
+@pytest.mark.parametrize("damage", DAMAGES)
+@pytest.mark.parametrize("name", [STATE, BEST])
+def test_a_damaged_file_is_named(saved, name, damage):
+    folder, recipe, modules, optimizer = saved
+    file = folder / name
+    file.write_bytes(DAMAGES[damage](file.read_bytes()))
+    with pytest.raises(StorageError, match=name) as raised:
+        load_state(folder, recipe, modules, optimizer) if name == STATE else load_best(folder, modules)
+    assert "\n" not in str(raised.value)
+
+
+@pytest.mark.parametrize(
+    "change",
+    [{"recipe": None}, {"recipe": "{"}, {"model": None}, {"optimizer": {}}, {"random": "x"}, {"seconds": None}],
+)
+def test_a_state_with_an_impossible_value_is_refused(saved, change):
+    folder, recipe, modules, optimizer = saved
+    torch.save(torch.load(folder / STATE) | change, folder / STATE)
+    with pytest.raises(StorageError, match=r"state\.pt cannot be read\. Run without --resume\."):
+        load_state(folder, recipe, modules, optimizer)
+
+
+def test_a_state_that_is_a_list_or_lacks_its_step_is_refused(saved):
+    folder, recipe, modules, optimizer = saved
+    state = torch.load(folder / STATE)
+    del state["step"]
+    for content in ([1, 2], state):
+        torch.save(content, folder / STATE)
+        with pytest.raises(StorageError, match=r"state\.pt cannot be read"):
+            load_state(folder, recipe, modules, optimizer)
+
+
+def test_a_state_is_still_refused_with_its_own_reason_if_it_is_missing(saved):
+    folder, recipe, modules, optimizer = saved
+    (folder / STATE).unlink()
+    with pytest.raises(InputError, match=r"has no state\.pt to resume"):
+        load_state(folder, recipe, modules, optimizer)

@@ -1,0 +1,68 @@
+import pytest
+from tiny_run import make_run, recipe_of
+
+from cdesearch.errors import InputError, StorageError
+from trainer.run.checkpoint import STATE, RunProgress, save_state
+from trainer.run.folder import claim_folder
+
+
+def contents(folder):
+    return {path.relative_to(folder): path.read_bytes() for path in folder.rglob("*") if path.is_file()}
+
+
+def test_a_new_and_an_empty_folder_are_marked_and_then_accepted_with_any_contents(tmp_path):
+    for folder in (tmp_path / "new" / "run", tmp_path / "empty"):
+        if folder.name == "empty":
+            folder.mkdir()
+        claim_folder(folder)
+        assert (folder / "RUN").read_bytes() == b"cdesearch run\n"
+        (folder / "best").mkdir()
+        claim_folder(folder)
+
+
+@pytest.mark.parametrize("resume", [False, True])
+@pytest.mark.parametrize("name", ["best/thesis.txt", "log.jsonl", ".hidden"])
+def test_a_folder_with_files_of_somebody_else_is_refused_and_left_alone(tmp_path, name, resume):
+    (tmp_path / name).parent.mkdir(exist_ok=True)
+    (tmp_path / name).write_text("mine")
+    before = contents(tmp_path)
+    with pytest.raises(InputError, match=r"is not empty and not the folder of a run\. Set run\.out to a new or empty"):
+        claim_folder(tmp_path, resume=resume)
+    assert contents(tmp_path) == before
+
+
+def test_a_marker_of_somebody_else_is_no_marker(tmp_path):
+    (tmp_path / "RUN").write_text("forest run")
+    with pytest.raises(InputError, match="is not the marker"):
+        claim_folder(tmp_path)
+
+
+def test_the_run_of_an_older_version_is_marked_when_it_resumes(tmp_path):
+    modules, optimizer = make_run()
+    save_state(tmp_path, recipe_of(tmp_path, small=False), RunProgress(step=3), modules, optimizer)
+    with pytest.raises(InputError, match="not the folder of a run"):
+        claim_folder(tmp_path)
+    claim_folder(tmp_path, resume=True)
+    claim_folder(tmp_path)
+
+
+def test_a_foreign_state_does_not_make_a_folder_that_of_a_run(tmp_path):
+    (tmp_path / STATE).write_bytes(b"the state of another program")
+    with pytest.raises(StorageError, match=r"state\.pt cannot be read"):
+        claim_folder(tmp_path, resume=True)
+    assert [path.name for path in tmp_path.iterdir()] == [STATE]
+
+
+@pytest.mark.parametrize("name", ["checkpoint", "best.new", "log.jsonl"])
+def test_links_at_the_places_that_a_run_replaces_are_refused(tmp_path, name):
+    claim_folder(tmp_path / "run")
+    (tmp_path / "run" / name).symlink_to(tmp_path)
+    with pytest.raises(InputError, match=f"{name} is a symbolic link"):
+        claim_folder(tmp_path / "run")
+
+
+def test_a_file_is_not_the_folder_of_a_run(tmp_path):
+    (tmp_path / "file").write_text("mine")
+    for folder in (tmp_path / "file", tmp_path / "file" / "below"):
+        with pytest.raises(InputError, match="cannot be the folder of a run"):
+            claim_folder(folder)

@@ -1,0 +1,42 @@
+"""The folder of a run. Training replaces and removes entries in it, so it must be the run's own."""
+
+from pathlib import Path
+
+from cdesearch.errors import InputError
+from trainer.run.checkpoint import BEST, STATE, read_state
+from trainer.run.log import FILE
+
+MARKER, CONTENT = "RUN", "cdesearch run\n"
+REPLACED = ("checkpoint", "best", STATE, BEST, FILE, MARKER)  # entries of the folder that a run replaces or removes
+REMEDY = "Set run.out to a new or empty folder."
+
+
+def claim_folder(folder: Path, *, resume: bool = False) -> None:
+    """Create the folder of a run if it does not exist, and mark it. Nothing is written if InputError is raised.
+
+    A folder must be new, empty or marked. Runs of older versions have no marker: with `resume` the folder of one is
+    marked if its state can be read; raises StorageError otherwise.
+    """
+    try:
+        entries = {entry.name for entry in folder.iterdir()} if folder.exists() else set()
+        if MARKER not in entries and entries and not (resume and STATE in entries):
+            raise InputError(f"{folder} is not empty and not the folder of a run.", REMEDY)
+        for name in REPLACED:
+            for entry in (folder / name, folder / f"{name}.new"):
+                if entry.is_symlink():
+                    raise InputError(f"{entry} is a symbolic link, which a run would replace.", f"Remove it. {REMEDY}")
+        if MARKER in entries:
+            _check_marker(folder / MARKER)
+            return
+        if entries:
+            read_state(folder)
+        folder.mkdir(parents=True, exist_ok=True)
+        (folder / MARKER).write_text(CONTENT, encoding="utf-8", newline="\n")
+    except OSError as error:
+        raise InputError(f"{folder} cannot be the folder of a run ({error.strerror}).", REMEDY) from None
+
+
+def _check_marker(marker: Path) -> None:
+    """Raise InputError if a file of this name is not a marker."""
+    if not marker.is_file() or marker.stat().st_size > 2 * len(CONTENT) or marker.read_bytes() != CONTENT.encode():
+        raise InputError(f"{marker} is not the marker of a run's folder.", REMEDY)
