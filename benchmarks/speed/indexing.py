@@ -14,6 +14,7 @@ from benchmarks.measurement import Measurement
 from benchmarks.speed.operations import forward_operations
 from cdesearch.encode.length_batches import split_spans
 from cdesearch.encode.load import load_encoder
+from cdesearch.progress import Silent
 from cdesearch.store.index import Index
 from indexer.build import build
 from indexer.embedding.embedding_cache import EmbeddingCache
@@ -99,7 +100,7 @@ def memory_measurements(corpus: Path, work: Path, n_chunks: int) -> list[Measure
     ]
 
 
-class _Timeline:
+class _Timeline(Silent):
     """Records the time of each stage of a build. Writes during the embedding stage count as outside the model."""
 
     def __init__(self) -> None:
