@@ -11,7 +11,7 @@ from indexer.workers import worker
 real = worker.read
 
 
-def hostile_read(source, stream, columns, left_out=None):
+def hostile_read(source, stream, columns, *notes):
     word = stream.read(40).decode("utf-8", "replace").split(maxsplit=1)[0]
     stream.seek(0)
     if word == "HANG":
@@ -37,7 +37,7 @@ def hostile_read(source, stream, columns, left_out=None):
         sys.stdout.write("noise")
     elif word == "REFUSE":
         raise UnreadableError("not for reading")
-    yield from real(source, stream, columns)
+    yield from real(source, stream, columns, *notes)
 
 
 def recurse():
