@@ -105,7 +105,7 @@ def _build_with_progress(paths: list[Path], options: "Options") -> "Report":
         with _sigterm_raised(), shown_on_stderr() as progress:
             return build(paths, options, progress)
     except KeyboardInterrupt as error:
-        print("Stopped. Finished embeddings are kept: the same command continues.", file=sys.stderr)  # noqa: T201
+        print("Stopped. The same command continues, and reuses every finished embedding.", file=sys.stderr)  # noqa: T201
         raise typer.Exit(128 + (signal.SIGTERM if isinstance(error, _Terminated) else signal.SIGINT)) from None
 
 

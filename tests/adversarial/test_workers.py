@@ -210,7 +210,7 @@ def test_ctrl_c_or_sigterm_while_files_are_read_is_one_line_and_ends_the_workers
         run.send_signal(number)
     _, errors = run.communicate(timeout=60)
     assert run.returncode == code
-    assert errors.strip() == "Stopped. Finished embeddings are kept: the same command continues."
+    assert errors.strip() == "Stopped. The same command continues, and reuses every finished embedding."
 
 
 def test_build_works_from_a_script_without_a_main_guard(tmp_path, tiny_checkpoint):
