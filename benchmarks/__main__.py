@@ -1,36 +1,17 @@
 """The command line of the benchmarks, `python -m benchmarks`."""
 
-import sys
-
-import typer
-
-from benchmarks.ablations.ablation import ablation
-from benchmarks.figures.command import analyse
-from benchmarks.quality.beir import beir
-from benchmarks.speed.command import speed
-from benchmarks.speed.joint import joint_speed
-from benchmarks.speed.peers import peers
-from benchmarks.speed.training import train_speed
-from cdesearch.errors import CdesearchError
-
-app = typer.Typer(add_completion=False, no_args_is_help=True, pretty_exceptions_enable=False, rich_markup_mode=None)
-app.command()(ablation)
-app.command()(analyse)
-app.command()(beir)
-app.command()(joint_speed)
-app.command()(peers)
-app.command()(speed)
-app.command()(train_speed)
+from cdesearch.cli.exits import run_and_exit
+from cdesearch.errors import InputError
 
 
-@app.callback()
-def _about() -> None:
-    """Measure the quality and the cost of cdesearch and of other systems."""
+def main() -> None:
+    """Run a command; raises InputError if a library of the extra `bench` is missing."""
+    try:
+        from benchmarks.commands import app
+    except ModuleNotFoundError as error:
+        raise InputError(f"{error.name} is not installed.", "Run `pip install -e '.[bench]'`.") from None
+    app()
 
 
 if __name__ == "__main__":
-    try:
-        app()
-    except CdesearchError as error:
-        print(f"error: {' '.join(str(error).split())}", file=sys.stderr)
-        sys.exit(error.exit_code)
+    run_and_exit(main)

@@ -1,14 +1,15 @@
 """The progress of a long operation: bars on a terminal, plain lines in a file or pipe, or nothing."""
 
+import sys
+import time
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from typing import TYPE_CHECKING, Protocol
 
 if TYPE_CHECKING:  # a machine for training may have no rich, and reports progress in plain lines
-    from rich.console import Console
     from rich.progress import Progress as RichProgress
 
-LINES_EVERY = 20  # without a bar, one call of `detail` in so many prints a line
+SECONDS = 10.0  # between two lines about the same stage, where there is no bar
 
 
 class Progress(Protocol):
@@ -42,34 +43,66 @@ class Silent:
         """Discard the text."""
 
 
-class _Shown:
-    """One bar at a time on a terminal; elsewhere a line for each stage and for every LINES_EVERY-th detail."""
+class PlainLines:
+    """A display without bars: prints each stage, its progress every SECONDS seconds, and notes; needs no library."""
 
-    def __init__(self, console: "Console", bars: "RichProgress") -> None:
-        self._console = console
+    def __init__(self, clock: Callable[[], float] = time.monotonic) -> None:
+        self._clock = clock
+        self._latest = clock() - SECONDS
+
+    def stage(self, name: str, total: int | None) -> Callable[[int], None]:
+        """Print the name, unless there is nothing to do."""
+        if total != 0:
+            self.note(name if total is None else f"{name}: {total:,}")
+            self._latest = self._clock()
+        done = 0
+
+        def advance(n: int) -> None:
+            nonlocal done
+            done += n
+            if self._is_due():
+                self.note(f"{name}: {done:,}" if total is None else f"{name}: {done:,} of {total:,}")
+
+        return advance
+
+    def detail(self, text: str) -> None:
+        """Print the latest numbers if no line was printed in the last SECONDS seconds."""
+        if self._is_due():
+            self.note(text)
+
+    def note(self, text: str) -> None:
+        """Print a line."""
+        print(text, file=sys.stderr, flush=True)  # noqa: T201 (progress is printed here)
+
+    def _is_due(self) -> bool:
+        now = self._clock()
+        if now - self._latest < SECONDS:
+            return False
+        self._latest = now
+        return True
+
+
+class _Bars:
+    """One bar at a time, on a terminal."""
+
+    def __init__(self, bars: "RichProgress") -> None:
         self._bars = bars
-        self._n_details = 0
 
     def stage(self, name: str, total: int | None) -> Callable[[int], None]:
         """Replace the bar of the stage before."""
         for old in list(self._bars.task_ids):
             self._bars.remove_task(old)
         task = self._bars.add_task(name, total=total, detail="")
-        if not self._console.is_terminal and total != 0:
-            self._console.print(name if total is None else f"{name}: {total:,}")
         return lambda n: self._bars.advance(task, n)
 
     def detail(self, text: str) -> None:
         """Show the text to the right of the bar."""
         for task in self._bars.task_ids:
             self._bars.update(task, detail=text)
-        if not self._console.is_terminal and self._n_details % LINES_EVERY == 0:
-            self._console.print(text, markup=False)
-        self._n_details += 1
 
     def note(self, text: str) -> None:
         """Print the line above the bar."""
-        self._console.print(text, markup=False)
+        self._bars.console.print(text, markup=False, soft_wrap=True)
 
 
 @contextmanager
@@ -81,8 +114,11 @@ def shown_on_stderr() -> Iterator[Display]:
 
     from cdesearch.progress_columns import Count, Speed
 
-    console = Console(stderr=True, highlight=False, soft_wrap=True)
+    console = Console(stderr=True, highlight=False)
+    if not console.is_terminal:
+        yield PlainLines()
+        return
     columns = (SpinnerColumn(), TextColumn("{task.description}"), BarColumn(), Count(), Speed())
     texts = (TextColumn("{task.fields[detail]}", markup=False), TimeRemainingColumn())
-    with RichProgress(*columns, *texts, console=console, transient=True, disable=not console.is_terminal) as bars:
-        yield _Shown(console, bars)
+    with RichProgress(*columns, *texts, console=console, transient=True) as bars:
+        yield _Bars(bars)

@@ -13,6 +13,8 @@ from lancedb.pydantic import LanceModel, Vector
 import cdesearch.integrations.lancedb  # noqa: F401 (registers the function)
 from cdesearch import Embedder
 
+if len(sys.argv) != 2:
+    sys.exit(__doc__)
 folder = Path(sys.argv[1])
 folder.mkdir(parents=True, exist_ok=True)
 notes = ["Knead the dough and let it rise.", "The moon pulls the tides.", "Simmer the onions in butter."]

@@ -8,6 +8,8 @@ import sys
 import cdesearch
 from cdesearch.integrations.llama_index import CdesearchRetriever
 
+if len(sys.argv) != 3:
+    sys.exit(__doc__)
 folder, question = sys.argv[1:]
 
 # Builds the index, or brings it up to date.

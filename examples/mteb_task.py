@@ -15,6 +15,8 @@ from mteb.abstasks.task_metadata import TaskMetadata
 
 from cdesearch.integrations.mteb import CdesearchModel
 
+if len(sys.argv) != 2:
+    sys.exit(__doc__)
 folder = Path(sys.argv[1])
 
 

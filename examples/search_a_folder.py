@@ -13,7 +13,9 @@ import cdesearch
 
 def main() -> None:
     """Print the three best passages."""
-    folder, question = sys.argv[1:3]
+    if len(sys.argv) != 3:
+        sys.exit(__doc__)
+    folder, question = sys.argv[1:]
     index = cdesearch.build(folder)
     # The question is encoded in the context that the index stores, like the documents.
     for hit in index.search(question, k=3):

@@ -3,7 +3,6 @@
 import re
 import shlex
 import signal
-import sys
 import threading
 from collections import Counter
 from collections.abc import Iterator, Sequence
@@ -105,7 +104,7 @@ def _build_with_progress(paths: list[Path], options: "Options") -> "Report":
         with _sigterm_raised(), shown_on_stderr() as progress:
             return build(paths, options, progress)
     except KeyboardInterrupt as error:
-        print("Stopped. The same command continues, and reuses every finished embedding.", file=sys.stderr)  # noqa: T201
+        typer.echo("Stopped. The same command continues, and reuses every finished embedding.", err=True)
         raise typer.Exit(128 + (signal.SIGTERM if isinstance(error, _Terminated) else signal.SIGINT)) from None
 
 

@@ -108,11 +108,9 @@ class BuildJob:
     def _check_new_columns(self, building: Path, found: set[str]) -> None:
         """Raise InputError if a column that this run chooses is in no file: the name is probably mistyped.
 
-        Without this check, an update would remove every file of records, and later updates would keep the wrong name.
+        Without this check, all files of records would be left out, and later updates would keep the wrong name.
         """
-        if self.base is None:
-            return
-        before = Columns(**self.base.manifest.columns).options()
+        before = Columns(**self.base.manifest.columns).options() if self.base else {}
         for option, name in self.settings.columns.options().items():
             if name in found or before.get(option) == name:
                 continue
@@ -121,8 +119,8 @@ class BuildJob:
             reason = next((skipped for skipped in self.plan.skipped if f"({option}); " in skipped.reason), None)
             there_are = f" In {reason.path} {reason.reason.partition('; ')[2]}." if reason else ""
             raise InputError(
-                f"No file of records in {self.folder} has a column {name} ({option}).",
-                f"Check the spelling.{there_are} The index has not changed.",
+                f"No file of records in {', '.join(map(str, self.settings.sources))} has a column {name} ({option}).",
+                f"Check the spelling.{there_are}{' The index has not changed.' if self.base else ''}",
             )
 
     def _read_all(self, spool: Spool, pool: Pool) -> tuple[list[Record], set[str]]:

@@ -124,3 +124,18 @@ def joint_checkpoint(tmp_path_factory: pytest.TempPathFactory) -> Path:
 @pytest.fixture(scope="session")
 def tiny_encoder(tiny_checkpoint: Path) -> Encoder:
     return load_encoder(tiny_checkpoint)
+
+
+@pytest.fixture(scope="module")
+def built(tmp_path_factory, tiny_checkpoint, tiny_encoder):
+    from sound_index import SoundIndex
+
+    return SoundIndex(tmp_path_factory.mktemp("damage"), tiny_checkpoint, tiny_encoder, 12)
+
+
+@pytest.fixture
+def sound(built):
+    """An index to damage, which is restored after the test."""
+    yield built
+    (built.docs / "later.md").unlink(missing_ok=True)
+    built.restore()

@@ -33,6 +33,13 @@ def run_here(monkeypatch, capsys):
     return run
 
 
+@pytest.mark.parametrize("name", sorted(path.name for path in EXAMPLES.glob("*.py") if "sys.argv" in path.read_text()))
+def test_an_example_without_its_arguments_shows_how_it_is_called(name, monkeypatch):
+    monkeypatch.setattr(sys, "argv", [name])
+    with pytest.raises(SystemExit, match=f"python examples/{name} "):
+        runpy.run_path(str(EXAMPLES / name), run_name="__main__")
+
+
 def test_search_a_folder(tmp_path):
     (tmp_path / "cats.md").write_text("# Cats\n\nA cat purrs when it is content.")
     (tmp_path / "dogs.md").write_text("# Dogs\n\nA dog barks at strangers.")

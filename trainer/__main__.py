@@ -14,7 +14,7 @@ from collections.abc import Sequence
 from contextlib import suppress
 from pathlib import Path
 
-from trainer.reporting import DONE, Parser, reported
+from trainer.reporting import Parser, reported
 
 
 def main(arguments: Sequence[str] | None = None) -> int:
@@ -43,8 +43,8 @@ def _train(options: argparse.Namespace, started: float) -> int:
     from trainer.recipe import load_recipe, parse_override
 
     recipe = load_recipe(options.recipe, dict(map(parse_override, options.set)))
+    from cdesearch.progress import PlainLines
     from trainer.run.checkpoint import STATE
-    from trainer.run.plain_lines import PlainLines
     from trainer.run.stop import exit_code
     from trainer.run.time_limit import OutOfTime, TimeLimit
     from trainer.train import train
@@ -58,12 +58,12 @@ def _train(options: argparse.Namespace, started: float) -> int:
         folder = train(recipe, display, resume=options.resume and state.exists(), limit=limit)
     except OutOfTime:
         print(f"The {options.minutes:g} minutes are over. To continue: {_again(options)}", file=sys.stderr)
-        return DONE
+        return 0
     except KeyboardInterrupt as error:
         print(f"Stopped. To continue: {_again(options)}", file=sys.stderr)
         return exit_code(error)
     print(f"The checkpoint is in {folder}. Next: cdesearch index FOLDER --model {folder}", file=sys.stderr)
-    return DONE
+    return 0
 
 
 def _again(options: argparse.Namespace) -> str:

@@ -10,10 +10,11 @@ from tempfile import TemporaryDirectory
 from typing import Literal
 
 import torch
+from safetensors import SafetensorError
 from torch import Tensor, nn
 
 from cdesearch.encode.backends.onnx_import import import_onnxruntime
-from cdesearch.errors import InputError, ModelError
+from cdesearch.errors import InputError, ModelError, StorageError
 from cdesearch.models.backbones.bert import pool_spans
 from cdesearch.models.config import ModelConfig
 from cdesearch.models.contextual.model import ContextualModel, save_checkpoint
@@ -93,18 +94,28 @@ def export(
     precision: Precision = "fp32",
     dtype: torch.dtype = torch.float32,
 ) -> None:
-    """Write the whole checkpoint folder. Models of joint attention, and those whose context is not of pooled vectors,
-    have no ONNX graphs: they run on torch.
+    """Write the whole checkpoint folder; raises ModelError, before anything is written, if there is no tokenizer.
 
-    If onnx is not installed, no graphs are written.
+    Raises StorageError if the folder cannot be written.
 
-    If every gate is zero, the graph has no inputs for a context, and a shared first stage needs no graph of its own.
-
-    Raises ModelError if there is no tokenizer; nothing is written then.
+    No ONNX graphs are written if onnx is not installed, and none of models with joint attention or with a context that
+    is not of pooled vectors: these run on torch. If every gate is zero, the graph has no inputs for a context, and a
+    shared first stage needs no graph of its own.
     """
     if not tokenizer.is_file():
         raise ModelError(f"There is no file {tokenizer}.", "Copy the tokenizer.json of the model there.")
-    model = model.eval().cpu()
+    try:
+        _write_files(model.eval().cpu(), tokenizer, folder, precision, dtype)
+    except (OSError, SafetensorError) as error:
+        reason = getattr(error, "strerror", None) or str(error)
+        raise StorageError(
+            f"{folder} cannot be written ({reason}).", "Free some space and run the same command again."
+        ) from None
+
+
+def _write_files(
+    model: ContextualModel, tokenizer: Path, folder: Path, precision: Precision, dtype: torch.dtype
+) -> None:
     folder.mkdir(parents=True, exist_ok=True)
     replace(model.config, weights_hash=model.weights_hash()).save(folder)
     save_checkpoint(model, folder, dtype)
@@ -180,7 +191,7 @@ def _write(
 def _quantize(exact: Path, file: Path) -> None:
     """Quantise weights to int8 by channel, and activations at run time."""
     import_onnxruntime()
-    from onnxruntime.quantization import QuantType, quantize_dynamic  # noqa: TID251
+    from onnxruntime.quantization import QuantType, quantize_dynamic  # noqa: TID251 (telemetry is off by now)
 
     quantize_dynamic(
         exact,

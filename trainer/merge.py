@@ -24,7 +24,7 @@ from cdesearch.errors import InputError, ModelError
 from cdesearch.models.config import StatisticsConfig
 from cdesearch.models.contextual.model import ContextualModel, load_checkpoint
 from trainer.export import check_out, export
-from trainer.reporting import DONE, Parser, reported
+from trainer.reporting import Parser, reported
 from trainer.start import is_published, start_model
 
 
@@ -78,7 +78,7 @@ def _write_merged(arguments: Sequence[str] | None) -> int:
     check_out(options.out, list(shares))
     dtype = torch.float16 if options.half else torch.float32
     export(merge(shares), next(iter(shares)) / "tokenizer.json", options.out, options.precision, dtype)
-    return DONE
+    return 0
 
 
 if __name__ == "__main__":

@@ -11,7 +11,7 @@ import argparse
 import gzip
 import json
 import sys
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from pathlib import Path
 
 from trainer.torch_needed import exit_without_torch
@@ -26,11 +26,11 @@ from cdesearch.context.vectors import Floats
 from cdesearch.errors import InputError
 from cdesearch.progress import Display, shown_on_stderr
 from trainer.data.false_negatives import false_negatives
-from trainer.data.pairs import Domain, domain_files, prepare
+from trainer.data.pairs import Domain, domain_files, domain_name, prepare
 from trainer.data.surrogate import surrogate_vectors
 from trainer.data.surrogate_model import open_surrogate
 from trainer.recipe import Recipe, load_recipe, parse_override
-from trainer.reporting import DONE, Parser, reported
+from trainer.reporting import Parser, reported
 from trainer.run.folder import claim_folder
 
 ROWS = 256  # queries whose scores with all documents of the domain are in memory at once
@@ -38,7 +38,7 @@ ROWS = 256  # queries whose scores with all documents of the domain are in memor
 
 def mine(recipe: Recipe, out: Path, n_negatives: int, eps: float, display: Display) -> list[Path]:
     """Write the pairs of a recipe with mined negatives; returns the files. Raises CdesearchError."""
-    files = [file for file in domain_files(recipe.data.pairs) if file.name.split(".")[0] not in recipe.data.leave_out]
+    files = domain_files(recipe.data.pairs, recipe.data.leave_out)
     _check_out(out, files)
     if recipe.run.work is None:
         claim_folder(recipe.run.out)
@@ -49,22 +49,31 @@ def mine(recipe: Recipe, out: Path, n_negatives: int, eps: float, display: Displ
     encoder = encoder.truncated_to(recipe.batches.max_tokens)
     out.mkdir(parents=True, exist_ok=True)
     advance = display.stage("Surrogate vectors", 2 * sum(map(len, domains)))
-    written = []
-    for domain in domains:
-        cache = work / "surrogate"
-        queries = surrogate_vectors(domain.name, domain.column("query"), "query", encoder, cache, advance)
-        documents = surrogate_vectors(domain.name, domain.column("document"), "document", encoder, cache, advance)
-        target, unfinished = _targets(out, domain.name)
-        with gzip.open(unfinished, "wt", encoding="utf-8") as lines:
-            for pair, rows in zip(
-                domain.take(range(len(domain))), nearest(domain, queries, documents, n_negatives, eps), strict=True
-            ):
-                negatives = [negative.document for negative in domain.take(rows)]
-                row = {"query": pair.query, "document": pair.document, "document_id": pair.document_id}
-                lines.write(json.dumps(row | {"negatives": negatives}, ensure_ascii=False) + "\n")
+    written: dict[Path, Path] = {}
+    try:
+        for domain in domains:
+            cache = work / "surrogate"
+            queries = surrogate_vectors(domain.name, domain.column("query"), "query", encoder, cache, advance)
+            documents = surrogate_vectors(domain.name, domain.column("document"), "document", encoder, cache, advance)
+            target, unfinished = _targets(out, domain.name)
+            written[target] = unfinished
+            _write(unfinished, domain, nearest(domain, queries, documents, n_negatives, eps))
+    except BaseException:  # also Ctrl-C; the same command continues with the stored vectors
+        for unfinished in written.values():
+            unfinished.unlink(missing_ok=True)
+        raise
+    for target, unfinished in written.items():
         unfinished.replace(target)
-        written.append(target)
-    return written
+    return list(written)
+
+
+def _write(file: Path, domain: Domain, rows_of_negatives: Iterable[list[int]]) -> None:
+    """Write the pairs of a domain with their negatives, which are rows of the domain."""
+    with gzip.open(file, "wt", encoding="utf-8") as lines:
+        for pair, rows in zip(domain.take(range(len(domain))), rows_of_negatives, strict=True):
+            negatives = [negative.document for negative in domain.take(rows)]
+            row = {"query": pair.query, "document": pair.document, "document_id": pair.document_id}
+            lines.write(json.dumps(row | {"negatives": negatives}, ensure_ascii=False) + "\n")
 
 
 def _check_out(out: Path, files: Sequence[Path]) -> None:
@@ -75,7 +84,7 @@ def _check_out(out: Path, files: Sequence[Path]) -> None:
     for file in files:
         if out.exists() and out.samefile(file.parent):
             raise InputError(f"{out} is the folder of {file.name}, which is an input.", remedy)
-        for target in _targets(out, file.name.split(".")[0]):
+        for target in _targets(out, domain_name(file)):
             if target.exists() or target.is_symlink():
                 raise InputError(f"{target} exists and would be overwritten.", remedy)
 
@@ -127,7 +136,7 @@ def _mine(arguments: Sequence[str] | None) -> int:
     with shown_on_stderr() as display:
         written = mine(recipe, options.out, options.negatives, options.eps, display)
     print(f"{len(written)} files are in {options.out}. Next: set data.pairs to it, and batches.hard_negatives.")
-    return DONE
+    return 0
 
 
 if __name__ == "__main__":

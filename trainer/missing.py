@@ -36,7 +36,8 @@ def missing_libraries(recipe: Recipe, device: torch.device) -> list[str]:
 
 
 def _check_needed(recipe: Recipe) -> None:
-    tables = [file for file in domain_files(recipe.data.pairs) if file.name.lower().endswith(".parquet")]
+    files = domain_files(recipe.data.pairs, recipe.data.leave_out)
+    tables = [file for file in files if file.name.lower().endswith(".parquet")]
     if tables and not _has("pyarrow"):
         raise InputError(
             f"pyarrow is not installed, and {tables[0]} needs it.", "Install it, or convert the pairs to .jsonl."

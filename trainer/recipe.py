@@ -75,15 +75,13 @@ class Batches:
     processes: Literal["share", "own"] = "share"  # of torchrun: all share one batch, or each has its own
     order: Literal["random", "tour"] = "tour"
     by_document: bool = False  # chunks of one document share a batch, and have document context as in an index
-    components: int | None = field(
-        default=None, metadata=at_least(1)
-    )  # dimensions after an SVD before clustering; None: no SVD
+    # Dimensions after an SVD before clustering; None: no SVD.
+    components: int | None = field(default=None, metadata=at_least(1))
     sparse: bool = False  # true: cluster by TF-IDF and SVD, without the surrogate
     filter: Filter = "fused"  # the scores that find false negatives
     eps: float = 0.1  # the margin of the filter, relative to the score of the query's own document
-    slot_dropout: float = field(
-        default=0.005, metadata=SHARE
-    )  # probability that the null vector replaces a context document
+    # Probability that the null vector replaces a context document.
+    slot_dropout: float = field(default=0.005, metadata=SHARE)
     null_share: float = field(default=0.05, metadata=SHARE)  # share of the batches without context
 
 
@@ -91,27 +89,22 @@ class Batches:
 class Learning:
     """Steps, rates and loss."""
 
-    steps: int | None = field(
-        default=None, metadata=at_least(0)
-    )  # None: the steps of `epochs` epochs; both can be raised on resume
+    # None: the steps of `epochs` epochs; both can be raised on resume.
+    steps: int | None = field(default=None, metadata=at_least(0))
     epochs: int = field(default=1, metadata=at_least(1))
     rate: float = field(default=2e-5, metadata=above(0))
-    context_rate: float = field(
-        default=1e-3, metadata=above(0)
-    )  # of the gated attention, the context projection and the null vector
-    gate_rate: float = field(
-        default=1e-2, metadata=above(0)
-    )  # of the gates, which must change by about 1 from their start at 0
+    # Of the gated attention, the context projection and the null vector.
+    context_rate: float = field(default=1e-3, metadata=above(0))
+    # Of the gates, which must change by about 1 from their start at 0.
+    gate_rate: float = field(default=1e-2, metadata=above(0))
     head_rate: float = field(default=1e-3, metadata=above(0))  # of the four numbers of the whitening
     warmup: int = field(default=100, metadata=at_least(0))
     decay: float = field(default=0.01, metadata=at_least(0))
-    clip: float = field(
-        default=1.0, metadata=above(0)
-    )  # gradient norm of each group of parameters: backbone, context, gates, head
+    # Gradient norm of each group of parameters: backbone, context, gates, head.
+    clip: float = field(default=1.0, metadata=above(0))
     temperature: float = field(default=0.05, metadata=above(0))
-    teacher_weight: float = field(
-        default=0.0, metadata=SHARE
-    )  # weight of the soft labels of the fused surrogate in the loss
+    # Weight of the soft labels of the fused surrogate in the loss.
+    teacher_weight: float = field(default=0.0, metadata=SHARE)
     teacher_temperature: float = field(default=0.05, metadata=above(0))
     precision: Literal["fp32", "bf16"] = "fp32"
     micro_batch: int = field(default=64, metadata=at_least(1))
@@ -127,21 +120,17 @@ class RunSettings:
     seed: int = 0
     work: Path | None = None  # prepared data, which runs of the same pairs can share; None: out/data
     surrogate: Path | None = None  # any model that `cdesearch index --model` takes; None: the start
-    workers: int | None = field(
-        default=None, metadata=at_least(0)
-    )  # processes that make batches; None: up to 8 on a GPU, a thread on a CPU
+    # Processes that make batches; None: up to 8 on a GPU, a thread on a CPU.
+    workers: int | None = field(default=None, metadata=at_least(0))
     checkpoint_minutes: float = field(default=5.0, metadata=at_least(0))
     small_state: bool = False  # true: store moments of the optimizer and best weights in 16 bits, which rounds them
-    watch_every: int = field(
-        default=100, metadata=at_least(1)
-    )  # steps between the held-out losses with true, random and null context
-    patience: int | None = field(
-        default=None, metadata=at_least(1)
-    )  # stop after so many held-out losses in a row without a new lowest one; None: never
+    # Steps between the held-out losses with true, random and null context.
+    watch_every: int = field(default=100, metadata=at_least(1))
+    # Stop after so many held-out losses in a row without a new lowest one; None: never.
+    patience: int | None = field(default=None, metadata=at_least(1))
     evaluate: list[Path] = field(default_factory=list)  # BEIR folders
-    evaluate_every: int | None = field(
-        default=None, metadata=at_least(1)
-    )  # steps; None: only before and after training
+    # Steps; None: only before and after training.
+    evaluate_every: int | None = field(default=None, metadata=at_least(1))
 
 
 @dataclass(frozen=True, kw_only=True)

@@ -28,7 +28,7 @@ from cdesearch.models.contextual.model import ContextualModel
 from cdesearch.models.published_fields import read_fields
 from cdesearch.models.published_weights import read_weights
 from trainer.export import check_out, export
-from trainer.reporting import DONE, Parser, reported
+from trainer.reporting import Parser, reported
 
 # A null vector of zeros, through a layer norm with the backbones' eps of 1e-12, has a gradient of 1e4 and more.
 CONTEXT_NORM_EPS = 1e-5
@@ -128,7 +128,7 @@ def _write_start(arguments: Sequence[str] | None) -> int:
     check_out(options.out, [options.source])
     dtype = torch.float16 if options.half else torch.float32
     export(start_model(options.source), options.source / "tokenizer.json", options.out, options.precision, dtype)
-    return DONE
+    return 0
 
 
 if __name__ == "__main__":

@@ -1,4 +1,4 @@
-"""One clear line where torch is not installed. The commands of this package check it before they import torch."""
+"""One clear line if torch is not installed. The programs of this package check this before they import torch."""
 
 import sys
 from importlib.util import find_spec

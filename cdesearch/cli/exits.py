@@ -11,6 +11,7 @@ from typing import Any, NoReturn
 from cdesearch.errors import CdesearchError
 from cdesearch.terminal import printable
 
+UNWRITABLE = (errno.ENOSPC, errno.EDQUOT, errno.EROFS, errno.EIO)
 DONE, NO_HITS, BAD_INPUT, DEFECT, INTERRUPTED = 0, 1, 2, 70, 130
 TRACEBACK = "CDESEARCH_TRACEBACK"  # the environment variable that shows the traceback of a defect
 
@@ -34,27 +35,27 @@ def _interrupt(number: int, _frame: object) -> None:
 def run_and_exit(command: Callable[[], Any]) -> NoReturn:
     """Run `command`, which returns an exit code or None, and end the process.
 
-    Exit codes: the command's own; 2 for invalid input or state; 70 for a defect of this program or an output that
-    cannot be written; 130 for Ctrl-C. It is not an error when the reader of a pipe closes it early.
+    Exit codes: the command's own; 2 for invalid input or state, and for a full disk; 70 for a defect of this program;
+    130 for Ctrl-C. It is not an error when the reader of a pipe closes it early.
     """
     try:
         code = command() or DONE
         sys.stdout.flush()
     except BaseException as error:  # a panic of a Rust library is not an Exception
-        code = _code_of(error)
+        code = report(error)
     _close_output()
     sys.exit(code)
 
 
-def _code_of(error: BaseException) -> Any:
-    """The exit code for what a command raised, which is reported."""
+def report(error: BaseException) -> int:
+    """Report what a command raised, in at most one line on stderr; returns the exit code."""
     if isinstance(error, SystemExit):
         # Typer and rich turn a closed pipe into exit code 1.
-        return DONE if isinstance(error.__context__, BrokenPipeError) else error.code
+        return DONE if isinstance(error.__context__, BrokenPipeError) else int(error.code or DONE)
     if _interrupts or any(isinstance(one, KeyboardInterrupt) for one in _chain(error)):
         return INTERRUPTED
     if isinstance(error, CdesearchError):
-        return _report(str(error), error.exit_code)
+        return print_error(str(error), error.exit_code)
     if isinstance(error, BrokenPipeError):
         return DONE
     return _report_defect(error)
@@ -71,13 +72,14 @@ def _chain(error: BaseException | None) -> Iterator[BaseException]:
 
 def _report_defect(error: BaseException) -> int:
     if isinstance(error, FileNotFoundError) and not _has_working_directory():
-        return _report("The working directory no longer exists. Change to another folder.", BAD_INPUT)
+        return print_error("The working directory no longer exists. Change to another folder.", BAD_INPUT)
     if os.environ.get(TRACEBACK):
         raise error
-    if isinstance(error, OSError) and error.filename is None and error.errno in (errno.ENOSPC, errno.EIO):
-        return _report(f"The output cannot be written ({error.strerror}).", DEFECT)
+    if isinstance(error, OSError) and error.errno in UNWRITABLE:
+        what = error.filename or "The output"
+        return print_error(f"{what} cannot be written ({error.strerror}).", BAD_INPUT)
     reason = str(error).partition("\n")[0][:200]
-    return _report(
+    return print_error(
         f"This is a defect of cdesearch: {type(error).__name__}: {reason}. Please report it with the traceback that"
         f" {TRACEBACK}=1 shows.",
         DEFECT,
@@ -92,7 +94,7 @@ def _has_working_directory() -> bool:
     return True
 
 
-def _report(message: str, code: int) -> int:
+def print_error(message: str, code: int) -> int:
     """Print one line on stderr if it can be written, and return `code`."""
     with suppress(OSError):
         print(f"error: {printable(' '.join(message.split()))}", file=sys.stderr, flush=True)  # noqa: T201 (errors are printed here)

@@ -1,4 +1,4 @@
-"""How a command is told which index to open: `--index`, and where it takes no other argument also the argument."""
+"""The index that a command opens: the one that `--index` names or, in commands that take no query, its argument."""
 
 from pathlib import Path
 from typing import Annotated
@@ -19,7 +19,7 @@ IndexOption = Annotated[Path | None, typer.Option("--index", help=_HELP)]
 
 
 def named_index(argument: Path | None, option: Path | None) -> Path | None:
-    """The folder that the argument or the option names; raises InputError where they name two."""
+    """The folder that the argument or the option names; raises InputError if they name two."""
     if argument is not None and option is not None and argument != option:
         raise InputError(f"Both {argument} and --index {option} are given.", "Name one index.")
     return option if argument is None else _nearest(argument)

@@ -1,11 +1,11 @@
-"""What was typed wrongly, in one sentence with its remedy: the errors of typer in this project's words."""
+"""The errors of typer for wrong options and arguments, each as one sentence with a remedy."""
 
 from collections.abc import Callable
 from typing import Any
 
 from cdesearch.errors import InputError
 
-# By the kinds of errors of pydantic, by which typer checks numbers. The first is of a text that is no number.
+# What a number must be, by the kind of the validation error that typer gets for it.
 _LIMITS: dict[str, Callable[[dict[str, Any]], str]] = {
     "greater_than_equal": lambda limits: f"at least {limits['ge']:,}",
     "less_than_equal": lambda limits: f"at most {limits['le']:,}",
@@ -22,7 +22,7 @@ def usage_error(error: Any, command: str) -> InputError:
 
 
 def _number(error: Any) -> str | None:
-    """What a number must be; None where something else is wrong."""
+    """What a number must be; None if something else is wrong."""
     problems = error.__cause__.errors() if hasattr(error.__cause__, "errors") else []
     if not problems or error.param is None:
         return None

@@ -19,7 +19,7 @@ MAX_WORD = 1000  # characters of a word that WordPiece looks up; its time grows 
 
 
 def check_growth(tokenizer: Tokenizer, file: Path) -> None:
-    """Raise ModelError where the tokenizer read from `file` could make far more of a text than it contains."""
+    """Raise ModelError if the tokenizer read from `file` could make far more of a text than it contains."""
     growth = 1
     for part in _parts([_state(tokenizer.normalizer), _state(tokenizer.pre_tokenizer)]):
         growth *= _growth(part)

@@ -1,1 +1,14 @@
 """How do other libraries use cdesearch? Each module needs the library that it is named after."""
+
+from collections.abc import Iterator
+from contextlib import contextmanager
+
+
+@contextmanager
+def extra(name: str) -> Iterator[None]:
+    """Import the library of an extra inside this; the ModuleNotFoundError names the command that installs it."""
+    try:
+        yield
+    except ModuleNotFoundError as error:
+        remedy = f"Run `pip install 'cdesearch[{name}]'`."
+        raise ModuleNotFoundError(f"{error.name} is not installed. {remedy}", name=error.name) from None

@@ -2,14 +2,17 @@
 
 from typing import Any
 
-from langchain_core.callbacks import CallbackManagerForRetrieverRun
-from langchain_core.documents import Document
-from langchain_core.retrievers import BaseRetriever
 from pydantic import PrivateAttr
 
 from cdesearch.api import OpenIndex
 from cdesearch.api import open as open_index
+from cdesearch.integrations import extra
 from cdesearch.search.reader import Mode
+
+with extra("langchain"):
+    from langchain_core.callbacks import CallbackManagerForRetrieverRun
+    from langchain_core.documents import Document
+    from langchain_core.retrievers import BaseRetriever
 
 
 class CdesearchRetriever(BaseRetriever):

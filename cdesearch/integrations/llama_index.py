@@ -1,10 +1,12 @@
 """A retriever for LlamaIndex (`pip install 'cdesearch[llama-index]'`)."""
 
-from llama_index.core.base.base_retriever import BaseRetriever
-from llama_index.core.schema import NodeWithScore, QueryBundle, TextNode
-
 from cdesearch.api import open as open_index
+from cdesearch.integrations import extra
 from cdesearch.search.reader import Mode
+
+with extra("llama-index"):
+    from llama_index.core.base.base_retriever import BaseRetriever
+    from llama_index.core.schema import NodeWithScore, QueryBundle, TextNode
 
 
 class CdesearchRetriever(BaseRetriever):

@@ -7,11 +7,13 @@ from tempfile import mkdtemp
 from typing import Any
 from weakref import finalize
 
-from mteb.models import ModelMeta
-
 import cdesearch
 from cdesearch.api import OpenIndex
+from cdesearch.integrations import extra
 from cdesearch.search.reader import Mode
+
+with extra("mteb"):
+    from mteb.models import ModelMeta
 
 
 class CdesearchModel:

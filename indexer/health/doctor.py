@@ -28,6 +28,7 @@ from cdesearch.store.folder import (
     check_tree,
     current_name,
     finished_generations,
+    rebuild,
 )
 from cdesearch.store.index import CONTEXT, Index, connect, current_generation
 from cdesearch.store.lance_manifest import TABLES, check_tables
@@ -147,15 +148,14 @@ def _examine(generation: Path) -> Examined:
 
 def _unreadable_rows(generation: Path) -> Iterator[Damage]:
     """The tables and the list of files that cannot be read, although every file is as it was written."""
-    parts: dict[str, Callable[[Path], bool]] = {
-        f"{TABLES}/chunks.lance": _has_broken_vectors,
+    readings: dict[str, Callable[[Path], object]] = {
+        f"{TABLES}/chunks.lance": _read_chunks,
         f"{TABLES}/documents.lance": lambda generation: _exhaust(_batches(generation, "documents")),
         FILES: lambda generation: _exhaust(read_files(generation)),
     }
-    for file, has_broken_vectors in parts.items():
+    for file, read in readings.items():
         try:
-            if has_broken_vectors(generation):
-                yield Damage(file, "holds vectors that are not numbers")
+            read(generation)
         except BaseException as error:
             if not isinstance(error, Exception) and not is_panic(error):
                 raise
@@ -163,19 +163,16 @@ def _unreadable_rows(generation: Path) -> Iterator[Damage]:
             yield Damage(file, cause.removeprefix(f"{generation / file} ").removesuffix("."))
 
 
-def _has_broken_vectors(generation: Path) -> bool:
-    """Read every column of every chunk."""
-    finite = [
-        bool(np.isfinite(batch["vector"].flatten().to_numpy(zero_copy_only=False)).all())
-        for batch in _batches(generation, "chunks")
-    ]
-    return not all(finite)
+def _read_chunks(generation: Path) -> None:
+    """Read every column of every chunk; raises IndexDamagedError if a vector is not finite."""
+    for batch in _batches(generation, "chunks"):
+        if not np.isfinite(batch["vector"].flatten().to_numpy(zero_copy_only=False)).all():
+            raise IndexDamagedError("holds vectors that are not numbers.", rebuild(generation.parent.parent))
 
 
-def _exhaust(rows: Iterable[Any]) -> bool:
+def _exhaust(rows: Iterable[object]) -> None:
     for _ in rows:
         pass
-    return False
 
 
 def _batches(generation: Path, name: str) -> Iterator[Any]:

@@ -23,18 +23,6 @@ from indexer.settings import Options
 
 
 @pytest.fixture(scope="module")
-def built(tmp_path_factory, tiny_checkpoint, tiny_encoder):
-    return SoundIndex(tmp_path_factory.mktemp("damage"), tiny_checkpoint, tiny_encoder, 12)
-
-
-@pytest.fixture
-def sound(built):
-    yield built
-    (built.docs / "later.md").unlink(missing_ok=True)
-    built.restore()
-
-
-@pytest.fixture(scope="module")
 def graph(tmp_path_factory, tiny_checkpoint, tiny_encoder):
     with pytest.MonkeyPatch.context() as patched:
         patched.setattr(write, "VECTOR_INDEX_FROM", 256)

@@ -82,7 +82,7 @@ def test_an_output_that_cannot_be_written_is_one_line(indexed):
     with open("/dev/full", "w") as full:  # noqa: PTH123
         command = [sys.executable, "-m", "cdesearch", "query", "food"]
         run = subprocess.run(command, stdout=full, stderr=subprocess.PIPE, text=True, check=False, **indexed)
-    assert run.returncode == 70
+    assert run.returncode == 2
     assert run.stderr == "error: The output cannot be written (No space left on device).\n"
 
 

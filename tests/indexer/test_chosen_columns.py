@@ -41,6 +41,12 @@ def test_a_chosen_column_that_no_file_has_is_refused_and_the_index_keeps_its_fil
     assert "Nothing has changed" in cdesearch("index", small, cwd=small.parent).stderr
 
 
+def test_a_mistyped_column_of_a_first_build_is_refused_and_leaves_no_index(small, tmp_path):
+    run = cdesearch("index", small, "--index", tmp_path / "other", "--title-column", "nmae", cwd=tmp_path, code=2)
+    assert f"No file of records in {small} has a column nmae (--title-column). Check the spelling." in run.stderr
+    assert not (tmp_path / "other").exists()
+
+
 def test_a_chosen_column_that_one_file_has_is_used(small):
     run = cdesearch("index", small, "--text-column", "bio", cwd=small.parent)
     assert "more.jsonl (no column bio" in run.stderr

@@ -8,7 +8,7 @@ from random_biencoder import biencoder_folder
 
 from cdesearch.progress import Silent
 from trainer.data.surrogate_model import open_surrogate
-from trainer.mine import main
+from trainer.mine import main, nearest
 from trainer.recipe import load_recipe
 from trainer.run.log import read_log
 from trainer.train import train
@@ -109,6 +109,28 @@ def test_neither_pairs_nor_files_of_somebody_else_are_overwritten(recipe_file, t
     assert main([str(recipe_file), str(tmp_path / "pairs"), where]) == 2  # not the pairs of this recipe
     assert "pairs.jsonl.gz exists and would be overwritten" in capsys.readouterr().err
     assert {path: path.read_bytes() for path in tmp_path.rglob("*") if path.is_file()} == before
+
+
+def test_mining_that_is_stopped_leaves_nothing_and_can_be_started_again(recipe_file, tmp_path, monkeypatch):
+    rows = recipe_file.with_name("pairs.jsonl").read_text()
+    (tmp_path / "pairs").mkdir()
+    for name in ("first", "second"):
+        (tmp_path / "pairs" / f"{name}.jsonl").write_text(rows)
+    arguments = [str(recipe_file), str(tmp_path / "out"), f'--set=data.pairs=["{tmp_path}/pairs"]']
+    arguments.append(f"--set=run.out={tmp_path / 'run'}")
+
+    def stopped_in_second(domain, *others):
+        for number, row in enumerate(nearest(domain, *others)):
+            if domain.name == "second" and number == 20:
+                raise KeyboardInterrupt
+            yield row
+
+    with monkeypatch.context() as patched:
+        patched.setattr("trainer.mine.nearest", stopped_in_second)
+        assert main(arguments) == 130
+    assert list((tmp_path / "out").iterdir()) == []
+    assert main(arguments) == 0
+    assert {file.name for file in (tmp_path / "out").iterdir()} == {"first.jsonl.gz", "second.jsonl.gz"}
 
 
 def test_mining_keeps_its_data_in_the_folder_of_a_run(recipe_file, tmp_path, capsys):

@@ -6,12 +6,13 @@ import signal
 import subprocess
 import sys
 import time
+from contextlib import contextmanager
 
 import numpy as np
 import pytest
 import torch
 from batches import make_student
-from conftest import make_tokenizer
+from conftest import make_model, make_tokenizer
 from random_biencoder import biencoder_folder
 
 from cdesearch.encode.load import load_encoder
@@ -22,6 +23,7 @@ from cdesearch.models.contextual.model import load_checkpoint
 from cdesearch.progress import Silent
 from trainer.data.beir import read_beir
 from trainer.data.material import prepare_material
+from trainer.export import export
 from trainer.recipe import ModelChoice, load_recipe
 from trainer.run.checkpoint import RunProgress, load_state, save_state
 from trainer.run.log import read_log
@@ -439,6 +441,12 @@ def test_a_loss_that_is_not_a_number_stops_the_run(recipe_file, tmp_path):
         train(load_recipe(recipe_file, changes), Silent())
 
 
+def test_a_rate_that_makes_the_weights_infinite_stops_the_run(recipe_file, tmp_path):
+    changes = {"run.out": str(tmp_path / "out"), "learning.rate": "1e30", "learning.warmup": "0"}
+    with pytest.raises(TrainingError, match="lower the learning rates"):
+        train(load_recipe(recipe_file, changes), Silent())
+
+
 def test_texts_longer_than_the_start_can_read_are_refused(recipe_file, tmp_path):
     changes = {"run.out": str(tmp_path / "out"), "batches.max_tokens": "129"}
     with pytest.raises(InputError, match=r"batches\.max_tokens is 129, but .* has 128 positions"):
@@ -472,18 +480,30 @@ def test_held_out_pairs_that_make_no_batch_are_noted(recipe_file, tmp_path):
     assert notes[-1].startswith("There are no held-out losses")
 
 
+@contextmanager
+def files_of_at_most(n_bytes):
+    soft, hard = resource.getrlimit(resource.RLIMIT_FSIZE)
+    resource.setrlimit(resource.RLIMIT_FSIZE, (n_bytes, hard))
+    try:
+        yield
+    finally:
+        resource.setrlimit(resource.RLIMIT_FSIZE, (soft, hard))
+
+
+@pytest.mark.parametrize("n_bytes", [10, 10_000, 60_000])
+def test_a_checkpoint_that_cannot_be_written_is_named(tmp_path, n_bytes, tiny_checkpoint):
+    model = make_model()
+    with files_of_at_most(n_bytes), pytest.raises(StorageError, match=r"out cannot be written .* Free some space"):
+        export(model, tiny_checkpoint / "tokenizer.json", tmp_path / "out")
+
+
 def test_a_full_disk_keeps_the_last_state(recipe_file, tmp_path):
     recipe = load_recipe(recipe_file, {"run.out": str(tmp_path)})
     modules = dict(zip(("model", "head"), make_student(), strict=True))
     optimizer = torch.optim.AdamW(modules["model"].parameters())
     save_state(tmp_path, recipe, RunProgress(step=3), modules, optimizer)
-    soft, hard = resource.getrlimit(resource.RLIMIT_FSIZE)
-    resource.setrlimit(resource.RLIMIT_FSIZE, (10_000, hard))
-    try:
-        with pytest.raises(StorageError, match="the previous state is kept"):
-            save_state(tmp_path, recipe, RunProgress(step=4), modules, optimizer)
-    finally:
-        resource.setrlimit(resource.RLIMIT_FSIZE, (soft, hard))
+    with files_of_at_most(10_000), pytest.raises(StorageError, match="the previous state is kept"):
+        save_state(tmp_path, recipe, RunProgress(step=4), modules, optimizer)
     assert [file.name for file in tmp_path.glob("state*")] == ["state.pt"]
     assert load_state(tmp_path, recipe, modules, optimizer).step == 3
 

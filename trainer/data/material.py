@@ -15,7 +15,7 @@ from cdesearch.models.contextual.model import ContextualModel
 from cdesearch.progress import Display
 from trainer.data.cluster import Clusters, cluster_documents, cluster_pairs, kept_clusters, sparse_vectors
 from trainer.data.context_documents import ContextDocuments
-from trainer.data.pairs import Domain, domain_files, prepare
+from trainer.data.pairs import Domain, domain_files, domain_name, prepare
 from trainer.data.prefixes import Prefixes
 from trainer.data.stream import BatchStream, split, unclustered
 from trainer.data.surrogate import Surrogate, surrogate_vectors
@@ -44,8 +44,8 @@ class Material:
 def prepare_material(recipe: Recipe, model: ContextualModel, tokenizer: Tokenizer, display: Display) -> Material:
     """Read pairs, compute surrogate vectors and cluster; the results are stored for runs with the same `run.work`."""
     _check_length(recipe, model)
-    files = [file for file in domain_files(recipe.data.pairs) if file.name.split(".")[0] not in recipe.data.leave_out]
-    prefixes = Prefixes.of_recipe(recipe.data, model.config, (file.name.split(".")[0] for file in files))
+    files = domain_files(recipe.data.pairs, recipe.data.leave_out)
+    prefixes = Prefixes.of_recipe(recipe.data, model.config, map(domain_name, files))
     domains = _read_domains(recipe, files, display)
     with evaluation_mode(model):
         surrogates = _surrogates(recipe, model, tokenizer, domains, display)

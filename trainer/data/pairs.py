@@ -10,7 +10,7 @@ import json
 import re
 import zlib
 from collections import Counter
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import asdict, dataclass, field, replace
 from hashlib import blake2b
 from pathlib import Path
@@ -83,8 +83,8 @@ class Domain:
         return self.pairs.column("negatives")
 
 
-def domain_files(sources: Iterable[Path]) -> list[Path]:
-    """The pair files among `sources`, which are files and folders; raises SourceError."""
+def domain_files(sources: Iterable[Path], leave_out: Collection[str] = ()) -> list[Path]:
+    """The pair files among `sources`, files and folders, without the domains in `leave_out`; raises SourceError."""
     files: list[Path] = []
     for source in sources:
         if not source.exists():
@@ -98,12 +98,12 @@ def domain_files(sources: Iterable[Path]) -> list[Path]:
         raise SourceError("The recipe's `pairs` name no pair file.", "Name .jsonl, .jsonl.gz or .parquet files.")
     domains: dict[str, Path] = {}
     for file in files:
-        other = domains.setdefault(_stem(file), file)
+        other = domains.setdefault(domain_name(file), file)
         if other is not file:
             raise SourceError(
-                f"{other} and {file} would be one domain, {_stem(file)}.", "Name each once, or rename one."
+                f"{other} and {file} would be one domain, {domain_name(file)}.", "Name each once, or rename one."
             )
-    return files
+    return [file for file in files if domain_name(file) not in leave_out]
 
 
 def read_pairs(file: Path, group: str = "") -> Iterator[Pair]:
@@ -161,16 +161,16 @@ def prepare(
     domains = []
     kept_out = [_file_digest(path / name) for path in keep_out for name in ("queries.jsonl", "corpus.jsonl")]
     for file in files:
-        group = (groups or {}).get(_stem(file), "")
+        group = (groups or {}).get(domain_name(file), "")
         stamp = [RULES, _file_digest(file), kept_out, group, COLUMNS]
         key = blake2b(json.dumps(stamp).encode(), digest_size=8).hexdigest()
-        made = folder / f"{_stem(file)}-{key}"
+        made = folder / f"{domain_name(file)}-{key}"
         counts = folder / f"{made.name}.json"
         if not counts.exists():
             leaks = leaks or _Leaks(keep_out)
             dropped = _write(read_pairs(file, group), made, leaks)
             write_whole(counts, json.dumps(dropped))  # written last: without it the other files may be incomplete
-        domains.append(Domain(_stem(file), open_pairs(made), json.loads(counts.read_text(encoding="utf-8"))))
+        domains.append(Domain(domain_name(file), open_pairs(made), json.loads(counts.read_text(encoding="utf-8"))))
     return domains
 
 
@@ -299,5 +299,6 @@ def _format(file: Path) -> str | None:
     return "parquet" if name.endswith(".parquet") else None
 
 
-def _stem(file: Path) -> str:
+def domain_name(file: Path) -> str:
+    """The domain of a pair file: its name up to the first dot."""
     return file.name.split(".")[0]

@@ -23,7 +23,7 @@ def upcoming(make: Make, steps: Sequence[int], n_workers: int | None) -> Generat
     """`make` of every step in order.
 
     None chooses for this machine: on a GPU as many processes as cores allow, and on a CPU, whose cores compute the
-    steps, a thread. Processes are forked, because they share the memory of the pairs; where that is not possible, as on
+    steps, a thread. Processes are forked, because they share the memory of the pairs; if that is not possible, as on
     Windows, a thread takes their place.
     """
     if n_workers is None:

@@ -10,6 +10,5 @@ evaluate      nDCG@10 on BEIR folders
 stop          stops a run between two steps on Ctrl-C and SIGTERM
 small_state   numbers of the state in 16 bits
 parts         files in parts of 60 MiB
-plain_lines   shows progress without rich
 time_limit    ends a run after some minutes
 """

@@ -1,4 +1,4 @@
-"""Numbers in 16 bits, for a run that goes on at another place. Training continues almost alike.
+"""Numbers in 16 bits, for a run that continues on another machine nearly as it would have without the copy.
 
 The moments of the optimizer are stored in bf16, which has the range of fp32: no small second moment becomes zero. The
 weights that training continues from stay in fp32, because a few steps change them by less than 16 bits can hold. The

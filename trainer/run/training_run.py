@@ -9,6 +9,8 @@ from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
+import torch
+
 from cdesearch.encode.backends.torch import TorchRuntime
 from cdesearch.encode.encoder import Encoder
 from cdesearch.errors import InputError, TrainingError
@@ -83,6 +85,8 @@ class TrainingRun:
                         self.evaluate()
                     limit.check()
                 self._watch()
+            except torch.linalg.LinAlgError:  # of the whitening, whose input is not finite
+                raise self._diverged(f"Step {progress.step} has numbers that are not finite.") from None
             except (KeyboardInterrupt, OutOfTime):
                 with signals.deferred():
                     self._save()
@@ -160,10 +164,7 @@ class TrainingRun:
         figures = [of_step.read() for of_step in unread]
         for of_step, read in zip(unread, figures, strict=True):
             if not math.isfinite(read["loss"]):
-                raise TrainingError(
-                    f"The loss is {read['loss']} at step {of_step.step - 1}.",
-                    f"The last good checkpoint is in {self._recipe.run.out}; lower learning.rate and --resume.",
-                )
+                raise self._diverged(f"The loss is {read['loss']} at step {of_step.step - 1}.")
         seconds = (time.monotonic() - self._started) / max(1, len(unread))
         for of_step, read in zip(unread, figures, strict=True):
             self._progress.seconds += seconds
@@ -173,6 +174,11 @@ class TrainingRun:
             self._display.detail(
                 f"step {of_step.step}  loss {read['loss']:.3f}  accuracy {read['accuracy']:.2f}  {speed:.0f} pairs/s"
             )
+
+    def _diverged(self, cause: str) -> TrainingError:
+        return TrainingError(
+            cause, f"The last good state is in {self._recipe.run.out}; lower the learning rates and --resume."
+        )
 
     def _watch(self) -> None:
         if not self._material.held_out or not is_first() or self._watched == self._progress.step:

@@ -23,7 +23,7 @@ class CorpusFilm(nn.Module):
 
     @property
     def gates(self) -> list[nn.Parameter]:
-        """The parameters that are all zero where a corpus changes nothing."""
+        """The parameters that are all zero when a corpus changes nothing."""
         return list(self.outer.parameters())
 
     def forward(self, features: Tensor) -> Tensor:

@@ -62,7 +62,7 @@ class SecondStage(nn.Module):
 
     @property
     def gates(self) -> list[nn.Parameter]:
-        """The parameters that are all zero where the context changes nothing.
+        """The parameters that are all zero when the context changes nothing.
 
         They are the gates (n_heads,) of every layer with cross-attention, before tanh; or the last layer of `film`.
         """

@@ -1,0 +1,25 @@
+"""All commands of the benchmarks."""
+
+import typer
+
+from benchmarks.ablations.ablation import ablation
+from benchmarks.figures.command import analyse
+from benchmarks.quality.beir import beir
+from benchmarks.speed.command import speed
+from benchmarks.speed.joint import joint_speed
+from benchmarks.speed.peers import peers
+from benchmarks.speed.training import train_speed
+
+app = typer.Typer(add_completion=False, no_args_is_help=True, pretty_exceptions_enable=False, rich_markup_mode=None)
+app.command()(ablation)
+app.command()(analyse)
+app.command()(beir)
+app.command()(joint_speed)
+app.command()(peers)
+app.command()(speed)
+app.command()(train_speed)
+
+
+@app.callback()
+def _about() -> None:
+    """Measure the quality and the cost of cdesearch and of other systems."""
