@@ -2,14 +2,17 @@ PYTHON ?= python3
 BIN := .venv/bin
 INSTALL := $(BIN)/pip install --quiet --disable-pip-version-check --constraint constraints.txt
 
-.PHONY: demo test check fix fuzz mutants model train-tiny clean
+.PHONY: demo test slow check fix fuzz mutants model train-tiny clean
 
 demo: .venv/run ## set up, index this repository, answer a query
 	$(BIN)/cdesearch index .
 	$(BIN)/cdesearch query "how is the context sampled" -k 3
 
-test: check ## set up, run every check and test
-	$(BIN)/pytest --numprocesses auto --dist worksteal
+test: check ## set up, run every check, and all tests but the slow ones
+	$(BIN)/pytest --numprocesses auto --dist worksteal -m "not slow"
+
+slow: .venv/dev ## run the slow tests
+	$(BIN)/pytest --numprocesses auto --dist worksteal -m slow
 
 check: .venv/dev
 	$(BIN)/ruff check .

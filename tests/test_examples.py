@@ -71,6 +71,7 @@ def test_lancedb_table(tmp_path, run_here):
     assert run_here("lancedb_table.py", tmp_path / "database").strip() == "Knead the dough and let it rise."
 
 
+@pytest.mark.slow
 def test_mteb_task(tmp_path):
     texts = {"d1": "Knead the dough and bake it.", "d2": "A cat purrs.", "d3": "The moon pulls the tides."}
     (tmp_path / "qrels").mkdir()

@@ -55,7 +55,7 @@ class Ended:
     """A file has been read to its end, or cannot be read."""
 
     source: Source
-    reason: str | None  # why it cannot be read; None if it was read read
+    reason: str | None  # why it cannot be read; None if it was read
     note: str = ""  # describes what was left out of a file that was read
     columns: tuple[str, ...] = ()  # the chosen columns that the file has, also if it cannot be read
 

@@ -14,6 +14,8 @@ from cdesearch.progress import Silent
 from indexer.build import build
 from indexer.settings import Options
 
+pytestmark = pytest.mark.slow
+
 
 @pytest.fixture
 def user(tmp_path):

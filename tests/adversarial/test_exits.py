@@ -40,6 +40,7 @@ WRONG = [
 ]
 
 
+@pytest.mark.slow
 def test_mistyped_arguments_are_named_in_one_line(indexed):
     commands = [([os.fsdecode(argument) for argument in arguments], 2) for arguments, _ in WRONG]
     runs = cdesearch_several(*commands, cwd=indexed["cwd"])
@@ -51,6 +52,7 @@ def test_mistyped_arguments_are_named_in_one_line(indexed):
     assert message in error and len(error) < 200
 
 
+@pytest.mark.slow
 def test_an_index_is_named_by_argument_or_option_alike(indexed):
     docs = indexed["cwd"]
     forms = [(*option, form) for form in ("docs", "docs/.cdesearch", "docs/menu.md") for option in ([], ["--index"])]

@@ -219,6 +219,7 @@ def locked(tmp_path):
     (folder / "shut").chmod(0o755)
 
 
+@pytest.mark.slow
 def test_each_entry_without_permission_is_one_skipped_entry(locked, tiny_checkpoint):
     folder, prefix = locked
     done = command("index", folder, "--model", tiny_checkpoint, "--json", prefix=prefix)

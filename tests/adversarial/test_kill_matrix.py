@@ -19,6 +19,8 @@ from cdesearch.store.index import Index
 from indexer.build import build
 from indexer.settings import Options
 
+pytestmark = pytest.mark.slow
+
 FIRST = ["Looking for files", "Reading", "Counting words", "Embedding the context", "Embedding", "Writing"]
 LATER = ["Looking for files", "Reading", "Embedding", "Writing"]
 LAST = "Indexing words"  # common to both

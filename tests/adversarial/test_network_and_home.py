@@ -12,6 +12,8 @@ from random_biencoder import biencoder_folder
 
 import cdesearch
 
+pytestmark = pytest.mark.slow
+
 INDEX_AND_QUERY = """
 import sys, time, cdesearch
 found = {index}.search("where does the cat sleep", k=1)

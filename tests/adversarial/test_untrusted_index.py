@@ -115,6 +115,7 @@ def hub():
 # The model.
 
 
+@pytest.mark.slow
 def test_a_query_never_asks_the_network_for_the_model_of_an_index(plain, hub, tmp_path):
     url, requests = hub
     place = {"HF_ENDPOINT": url, "HF_HOME": str(tmp_path / "cache")}
@@ -490,6 +491,7 @@ def confirm_some(place, first):
         confirm(place / str(number), TrustRequest("/some/model"))
 
 
+@pytest.mark.slow
 def test_nothing_is_lost_if_several_processes_confirm_at_once(tmp_path):
     processes = [
         multiprocessing.get_context("spawn").Process(target=confirm_some, args=(tmp_path, first))

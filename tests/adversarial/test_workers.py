@@ -70,6 +70,7 @@ def source_of(file):
     return Source(file, file.name, file.stat().st_size, file.stat().st_mtime_ns)
 
 
+@pytest.mark.slow
 def test_a_small_file_that_unpacks_to_millions_of_records_is_skipped_and_the_next_file_is_read(
     tmp_path, tiny_tokenizer
 ):
@@ -90,6 +91,7 @@ def test_a_small_file_that_unpacks_to_millions_of_records_is_skipped_and_the_nex
     assert sum(len(event.documents) for event in events if isinstance(event, ReadChunks)) <= sum(most)
 
 
+@pytest.mark.slow
 def test_a_small_file_that_unpacks_to_too_much_text_in_many_records_is_skipped(tmp_path, tiny_tokenizer):
     rows = "".join(json.dumps({"_id": number, "text": "the cat " * 1000}) + "\n" for number in range(400))
     for name, pack in (("a.jsonl", str.encode), ("b.jsonl.gz", lambda text: gzip.compress(text.encode()))):
@@ -213,6 +215,7 @@ def test_ctrl_c_or_sigterm_while_files_are_read_is_one_line_and_ends_the_workers
     assert errors.strip() == "Stopped. The same command continues, and reuses every finished embedding."
 
 
+@pytest.mark.slow
 def test_build_works_from_a_script_without_a_main_guard(tmp_path, tiny_checkpoint):
     (tmp_path / "docs").mkdir()
     for number in range(5):

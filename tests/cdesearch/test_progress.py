@@ -51,7 +51,7 @@ def test_without_a_terminal_some_details_and_every_note_are_lines(capsys):
 
 
 def test_on_a_terminal_a_stage_replaces_the_bar_of_the_one_before():
-    console = Console(file=io.StringIO(), force_terminal=True, width=80)
+    console = Console(file=io.StringIO(), force_terminal=True, width=80, highlight=False)
     with RichProgress(console=console, auto_refresh=False) as bars:
         display = _Bars(bars)
         display.stage("Reading", None)(3)

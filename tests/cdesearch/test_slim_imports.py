@@ -28,6 +28,7 @@ def test_nothing_heavy_is_imported_before_it_is_needed(code):
     assert loaded_after(code).splitlines()[-1] == "[]"
 
 
+@pytest.mark.slow
 def test_query_and_index_need_no_torch(tmp_path):
     (tmp_path / "a.md").write_text("# Cats\n\nA cat purrs.\n\n# Dogs\n\nA dog barks.\n")
     code = (
@@ -51,6 +52,7 @@ def test_a_query_imports_no_pandas_and_shows_no_warnings_of_lancedb(tmp_path):
     assert "a.md" in done.stdout and done.stdout.splitlines()[-1] == "False error"
 
 
+@pytest.mark.slow
 def test_loading_a_model_on_torch_does_not_import_its_compiler(tmp_path, joint_checkpoint):
     """torch._dynamo takes seconds of processor time."""
     models = [joint_checkpoint, released_folder(tmp_path / "released", "v2")[0], biencoder_folder(tmp_path / "bert")]

@@ -130,6 +130,7 @@ def test_a_refresh_draws_a_new_sample_and_keeps_first_stage_vectors(docs, run):
         np.testing.assert_array_equal(vector, known.get(content, vector))
 
 
+@pytest.mark.slow
 def test_the_disk_does_not_grow_with_updates(docs, run):
     run()
     sizes = []

@@ -83,6 +83,7 @@ def steps_of(folder):
     return [line["step"] for line in read_log(folder) if "loss" in line]
 
 
+@pytest.mark.slow
 def test_three_steps_in_two_slots_need_torch_alone(recipe_file):
     out = recipe_file.parent / "out"
     first = train_bare(recipe_file, "--minutes", "0.0001", "--resume")
@@ -99,6 +100,7 @@ def test_three_steps_in_two_slots_need_torch_alone(recipe_file):
     assert (out / "checkpoint" / "model.safetensors").exists() and not (out / "checkpoint" / "onnx").exists()
 
 
+@pytest.mark.slow
 def test_a_library_without_replacement_is_named_in_one_line(recipe_file):
     recipe_file.with_name("pairs.parquet").write_bytes(b"")
     done = train_bare(recipe_file, f'--set=data.pairs=["{recipe_file.parent}/pairs.parquet"]')
@@ -135,6 +137,7 @@ def test_a_run_in_slots_of_one_step_ends_like_one_without_slots(recipe_file, tmp
     assert all(np.array_equal(ended[name], expected[name]) for name in expected)
 
 
+@pytest.mark.slow
 def test_sigterm_saves_the_state_and_the_command_to_continue_works(recipe_file):
     out = recipe_file.parent / "out"
     command = [sys.executable, "-m", "trainer", str(recipe_file), "--resume"]

@@ -114,6 +114,7 @@ def first_stage_mean(folder, texts):
         return torch.stack([model.first_stage(ids, torch.ones_like(ids))[0] for ids in rows]).mean(0)
 
 
+@pytest.mark.slow
 def test_a_new_null_vector_starts_at_the_mean_first_stage_vector_of_the_training_texts(
     recipe_file, tmp_path, closed_checkpoint, tiny_checkpoint
 ):
@@ -166,6 +167,7 @@ def test_every_source_of_context_is_trained_and_measured_with_torch(recipe_file,
         load_recipe(recipe_file, {**changes, "model.first_stage": "own"})
 
 
+@pytest.mark.slow
 def test_a_run_that_was_killed_and_resumed_ends_like_an_undisturbed_one(recipe_file, tmp_path):
     changes = {"run.checkpoint_minutes": "0.0", "learning.epochs": "3", "model.dropout": "0.1"}
     whole = load_recipe(recipe_file, {**changes, "run.out": str(tmp_path / "whole")})
@@ -199,6 +201,7 @@ def test_a_resumed_run_can_take_more_steps_but_not_fewer(recipe_file, tmp_path):
         train(load_recipe(recipe_file, {**changes, "learning.steps": "4"}), Silent(), resume=True)
 
 
+@pytest.mark.slow
 def test_the_checkpoint_with_the_lowest_held_out_loss_is_kept(recipe_file, tmp_path):
     """At this learning rate the model soon gets worse."""
     changes = {"run.watch_every": "1", "learning.steps": "10", "learning.rate": "0.3", "learning.warmup": "2"}
@@ -230,6 +233,7 @@ def test_if_the_last_step_is_the_best_both_checkpoints_are_the_same(recipe_file,
     assert last.is_dir() and not best.exists()
 
 
+@pytest.mark.slow
 def test_a_run_stops_when_its_held_out_loss_no_longer_falls(recipe_file, tmp_path):
     changes = {"run.watch_every": "2", "learning.rate": "0.3", "learning.warmup": "2", "run.patience": "2"}
     recipe = load_recipe(recipe_file, {**changes, "run.out": str(tmp_path / "out")})
@@ -274,6 +278,7 @@ def test_a_signal_inside_the_optimizer_neither_loses_nor_repeats_a_step(recipe_f
     assert losses_of(stopped.run.out) == losses_of(whole.run.out)
 
 
+@pytest.mark.slow
 def test_a_terminated_command_saves_its_state_and_exits_with_143(recipe_file, tmp_path):
     settings = [f"--set=run.out={tmp_path / 'out'}", "--set=learning.epochs=400", "--set=run.watch_every=100000"]
     process = subprocess.Popen([sys.executable, "-m", "cdesearch", "train", str(recipe_file), *settings])
@@ -415,6 +420,7 @@ def test_the_checkpoint_has_the_prefixes_that_the_model_was_trained_with(recipe_
     assert (encoder.config.query_prefix, encoder.config.document_prefix) == ("find the ", "dog ")
 
 
+@pytest.mark.slow
 def test_held_out_losses_are_measured_with_the_context_of_the_batch_and_a_disjoint_one(recipe_file, tmp_path):
     changes = {"run.out": str(tmp_path / "out"), "learning.steps": "3", "batches.context": "cluster"}
     recipe = load_recipe(recipe_file, changes)
@@ -508,6 +514,7 @@ def test_a_full_disk_keeps_the_last_state(recipe_file, tmp_path):
     assert load_state(tmp_path, recipe, modules, optimizer).step == 3
 
 
+@pytest.mark.slow
 def test_two_processes_train_like_one(recipe_file, tmp_path):
     changes = {"learning.steps": "5", "run.watch_every": "2", "run.patience": "9", "batches.context": "cluster"}
     one = load_recipe(recipe_file, {**changes, "run.out": str(tmp_path / "one")})

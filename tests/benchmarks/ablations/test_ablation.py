@@ -32,6 +32,7 @@ watch_every = 10
 """
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("kind", ["tiny_checkpoint", "joint_checkpoint"])
 def test_arms_are_trained_and_measured_once(tmp_path, kind, request):
     words = ["cat", "dog", "water", "moon", "engine", "bread"]

@@ -7,6 +7,7 @@ from benchmarks.quality.beir import beir
 from cdesearch.errors import InputError
 
 
+@pytest.mark.slow
 def test_systems_are_compared_and_the_report_is_written(tmp_path, tiny_checkpoint, capsys):
     data = [str(write_set(tmp_path / name)) for name in ("one", "two")]
     systems = "bm25,lance,true,random,null,document,dense,hybrid"

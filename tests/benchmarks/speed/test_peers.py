@@ -7,6 +7,8 @@ from benchmarks.speed.peers import peers
 from benchmarks.speed.synthetic import draw, grow, read_drawn, source_index, write_drawn
 from cdesearch.errors import InputError
 
+pytestmark = pytest.mark.slow
+
 
 @pytest.fixture(autouse=True)
 def _one_cold_run(monkeypatch):

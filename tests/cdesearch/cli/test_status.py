@@ -40,6 +40,7 @@ def test_a_corpus_of_duplicates_has_not_drifted_right_after_a_refresh(docs, tiny
     assert "large" not in drift_after(docs, tiny_checkpoint, refresh_context=True)
 
 
+@pytest.mark.slow
 def test_a_corpus_that_changed_has_drifted_until_its_context_is_refreshed(docs, tiny_checkpoint):
     drift_after(docs, tiny_checkpoint)
     for number in range(200):

@@ -158,6 +158,7 @@ def test_another_model_is_an_error(folder, tiny_encoder):
         Searcher(Index.open(folder), tiny_encoder).search("cat")
 
 
+@pytest.mark.slow
 def test_full_text_needs_no_model(folder):
     code = (
         "import sys\nfrom pathlib import Path\n"

@@ -84,6 +84,7 @@ def is_alive(pid):
     return True
 
 
+@pytest.mark.slow
 @pytest.mark.skipif(not FORKS or sys.platform != "linux", reason="finds processes by ps, as on Linux")
 @pytest.mark.parametrize(("number", "code"), [(signal.SIGINT, 130), (signal.SIGTERM, 143), (signal.SIGKILL, -9)])
 def test_a_signal_to_the_whole_group_leaves_no_worker(recipe_file, number, code):

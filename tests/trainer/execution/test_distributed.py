@@ -5,6 +5,7 @@ import subprocess
 import sys
 from pathlib import Path
 
+import pytest
 import torch
 
 import trainer
@@ -36,6 +37,7 @@ with joined() as device:
 """
 
 
+@pytest.mark.slow
 def test_two_processes_share_rows_and_agree(tmp_path):
     environment = os.environ | {"PYTHONPATH": str(Path(trainer.__file__).parents[1]), "CUDA_VISIBLE_DEVICES": ""}
     environment |= {"WORLD_SIZE": "2", "MASTER_ADDR": "127.0.0.1", "MASTER_PORT": str(free_port())}

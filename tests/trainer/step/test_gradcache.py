@@ -165,6 +165,7 @@ def in_two_processes(tmp_path_factory):
     return [torch.load(folder / f"out.{rank}") for rank in range(2)]
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("variant", SHARED)
 def test_two_processes_compute_the_gradient_of_one(variant, in_two_processes):
     model, head = make_student(VARIANTS[variant])
