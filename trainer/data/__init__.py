@@ -5,6 +5,7 @@ beir               BEIR folders, to evaluate and to exclude from training
 surrogate          scores by a frozen model and by BM25
 lexical            BM25 of the texts of a domain
 cluster            similar pairs by k-means
+token_store        tokens of all texts, memory-mapped
 pack               clusters as batches of equal size
 false_negatives    relevant documents that a batch would count as wrong
 context_documents  context that is disjoint from its batch

@@ -12,17 +12,15 @@ from numpy.typing import NDArray
 
 from cdesearch.context.vectors import Floats
 from trainer.data.cluster import Clusters
-from trainer.data.pairs import Domain
 
 
 class ContextDocuments:
     """The distinct documents of one domain that can be context, by cluster."""
 
-    def __init__(self, domain: Domain, documents: Floats, clusters: Clusters) -> None:
-        """`documents` (N, d) are the vectors of the domain's pairs, and `clusters` are those of the pairs."""
-        self._domain = domain
+    def __init__(self, texts: Sequence[str], documents: Floats, clusters: Clusters) -> None:
+        """`documents` (N, d) are the vectors of the `texts` of N pairs, and `clusters` are those of the pairs."""
         # A document can belong to several pairs: the first of them represents it.
-        self._digests, self._rows = np.unique(_digests(domain.column("document")), return_index=True)
+        self._digests, self._rows = np.unique(_digests(texts), return_index=True)
         self._assignment = clusters.assignment[self._rows]
         k = len(clusters.centroids)
         by_cluster = np.argsort(self._assignment, kind="stable")
@@ -35,8 +33,8 @@ class ContextDocuments:
 
     def choose(
         self, documents: Sequence[str], others: Sequence[str], mean: Floats, size: int, random: np.random.Generator
-    ) -> list[str]:
-        """At most `size` texts, none of which is one of the batch's `documents` or `others`, its hard negatives.
+    ) -> NDArray[np.int64]:
+        """Rows of at most `size` texts; none is one of the batch's `documents` or of `others`, its hard negatives.
 
         They come from the clusters of `documents`, then from the clusters nearest to their `mean` (d,) vector, and so
         on through the whole domain.
@@ -53,7 +51,8 @@ class ContextDocuments:
             chosen += members[: size - len(chosen)].tolist()
             if len(chosen) == size:
                 break
-        return [pair.document for pair in self._domain.take(np.sort(self._rows[chosen]).tolist())]
+        rows: NDArray[np.int64] = np.sort(self._rows[chosen])
+        return rows
 
     def _find(self, texts: Sequence[str]) -> NDArray[np.int64]:
         """The indices of those `texts` that are documents of the domain."""

@@ -1,6 +1,6 @@
 """Preparing the data of a run: pairs, surrogate scores and clusters, each stored for the next run."""
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
 
@@ -17,9 +17,10 @@ from trainer.data.cluster import Clusters, cluster_documents, cluster_pairs, kep
 from trainer.data.context_documents import ContextDocuments
 from trainer.data.pairs import Domain, domain_files, domain_name, prepare
 from trainer.data.prefixes import Prefixes
-from trainer.data.stream import BatchStream, split, unclustered
+from trainer.data.stream import BatchStream, Part, PartContext, split, unclustered
 from trainer.data.surrogate import Surrogate, surrogate_vectors
 from trainer.data.surrogate_model import open_surrogate
+from trainer.data.token_store import DomainTokens, store_tokens
 from trainer.data.training_batch import Batch
 from trainer.data.word_scores import WordScores, fit_word_scores
 from trainer.execution.evaluation_mode import evaluation_mode
@@ -47,32 +48,30 @@ def prepare_material(recipe: Recipe, model: ContextualModel, tokenizer: Tokenize
     files = domain_files(recipe.data.pairs, recipe.data.leave_out)
     prefixes = Prefixes.of_recipe(recipe.data, model.config, map(domain_name, files))
     domains = _read_domains(recipe, files, display)
+    tokens = _tokens(recipe, tokenizer, prefixes, domains, display)
     with evaluation_mode(model):
         surrogates = _surrogates(recipe, model, tokenizer, domains, display)
-    training: dict[str, Clusters] = {}
-    watched: dict[str, Clusters] = {}
     rows = _split(domains, recipe)
     advance = display.stage("Clustering", len(domains))
-    parts: dict[str, tuple[Domain, Surrogate]] = {}
-    held: dict[str, tuple[Domain, Surrogate]] = {}
+    parts: dict[str, Part] = {}
+    held: dict[str, Part] = {}
     for name, domain in domains.items():
-        for chosen, into, clusters in ((rows[name][0], parts, training), (rows[name][1], held, watched)):
+        for chosen, into in zip(rows[name], (parts, held), strict=True):
             if len(chosen) >= recipe.batches.size:
-                taken = Domain(name, domain.pairs.take(chosen))
-                into[name] = taken, surrogates[name].take(chosen)
-                clusters[name] = _clusters(recipe, taken, into[name][1])
+                taken, known = Domain(name, domain.pairs.take(chosen)), surrogates[name].take(chosen)
+                into[name] = Part(taken, tokens[name].take(chosen), known, _clusters(recipe, taken, known))
         advance(1)
-    contexts = _contexts(recipe, held, watched) | _contexts(recipe, parts, training)
-    stream = _stream(recipe, parts, training, tokenizer, prefixes, contexts)
+    contexts = _contexts(recipe, held | parts)
+    stream = BatchStream(recipe, parts, contexts)
     held_out: list[Batch] = []
     if held:
-        other = _stream(recipe, held, watched, tokenizer, prefixes, contexts)
+        other = BatchStream(recipe, held, contexts)
         batches = [other.batch(step) for step in range(min(WATCHED_BATCHES, other.steps_per_epoch))]
-        known = [batch for batch in batches if batch.context_tokens is not None or not contexts]
-        held_out = [batch.without_null_slots() for batch in known]
+        in_context = [batch for batch in batches if batch.context_tokens is not None or not contexts]
+        held_out = [batch.without_null_slots() for batch in in_context]
     elif recipe.data.held_out:
         display.note(f"There are no held-out losses: no domain holds out a batch of {recipe.batches.size} pairs.")
-    texts = [text for domain, _ in parts.values() for text in domain.column("document")[:OUT_OF_DOMAIN_TEXTS]]
+    texts = [text for part in parts.values() for text in part.domain.column("document")[:OUT_OF_DOMAIN_TEXTS]]
     texts = texts[:: max(1, len(texts) // OUT_OF_DOMAIN_TEXTS)][:OUT_OF_DOMAIN_TEXTS]
     return Material(stream, held_out, prefixes, texts)
 
@@ -121,33 +120,44 @@ def _split(domains: dict[str, Domain], recipe: Recipe) -> dict[str, tuple[Sequen
     return {name: ((), rows) if name in chosen else (rows, ()) for name, rows in whole.items()}
 
 
-def _stream(
-    recipe: Recipe,
-    parts: dict[str, tuple[Domain, Surrogate]],
-    clusters: dict[str, Clusters],
-    tokenizer: Tokenizer,
-    prefixes: Prefixes,
-    contexts: dict[str, ContextDocuments],
-) -> BatchStream:
-    domains = {name: domain for name, (domain, _) in parts.items()}
-    surrogates = {name: surrogate for name, (_, surrogate) in parts.items()}
-    return BatchStream(recipe, domains, surrogates, clusters, tokenizer, prefixes, contexts or None)
-
-
-def _contexts(
-    recipe: Recipe, parts: dict[str, tuple[Domain, Surrogate]], clusters: dict[str, Clusters]
-) -> dict[str, ContextDocuments]:
+def _contexts(recipe: Recipe, parts: Mapping[str, Part]) -> dict[str, PartContext] | None:
     """The documents that can be context, if the recipe asks for a disjoint context and the model reads it.
 
     Held-out batches use the documents of their domain's training part, because a domain often holds out no more than
     one batch.
     """
     if recipe.batches.context == "batch" or not (recipe.model.contextual and recipe.model.gated_attention):
-        return {}
+        return None
     return {
-        name: ContextDocuments(domain, surrogate.documents, clusters[name])
-        for name, (domain, surrogate) in parts.items()
+        name: PartContext(
+            ContextDocuments(part.domain.column("document"), part.surrogate.documents, part.clusters),
+            part.tokens.documents,
+        )
+        for name, part in parts.items()
     }
+
+
+def _tokens(
+    recipe: Recipe, tokenizer: Tokenizer, prefixes: Prefixes, domains: dict[str, Domain], display: Display
+) -> dict[str, DomainTokens]:
+    folder, limit = _work(recipe) / "tokens", recipe.batches.max_tokens
+    advance = display.stage("Tokenizing", len(domains))
+    tokens = {}
+    for name, domain in domains.items():
+        query, document = prefixes.of(name)
+        negatives = [text for row in _negatives(recipe, domain) for text in row]
+        tokens[name] = DomainTokens(
+            store_tokens(folder / f"{name}-query", domain.column("query"), tokenizer, query, limit),
+            store_tokens(folder / f"{name}-document", domain.column("document"), tokenizer, document, limit),
+            store_tokens(folder / f"{name}-negatives", negatives, tokenizer, document, limit),
+        )
+        advance(1)
+    return tokens
+
+
+def _negatives(recipe: Recipe, domain: Domain) -> list[list[str]]:
+    """The hard negatives of every pair that the recipe uses."""
+    return [row[: recipe.batches.hard_negatives] for row in domain.negatives()]
 
 
 def _surrogates(
@@ -155,9 +165,7 @@ def _surrogates(
 ) -> dict[str, Surrogate]:
     encoder = _surrogate_encoder(recipe, model, tokenizer)
     cache = _work(recipe) / "surrogate"
-    negatives = {
-        name: [row[: recipe.batches.hard_negatives] for row in domain.negatives()] for name, domain in domains.items()
-    }
+    negatives = {name: _negatives(recipe, domain) for name, domain in domains.items()}
     n_texts = sum(2 * len(rows) + sum(map(len, rows)) for rows in negatives.values())
     advance = display.stage("Surrogate vectors", n_texts)
 

@@ -1,11 +1,10 @@
 """The batches of a run in order. The batch of any step depends only on the data and the seed."""
 
 from collections.abc import Generator, Mapping, Sequence
-from dataclasses import replace
+from dataclasses import dataclass, replace
 
 import numpy as np
 import torch
-from tokenizers import Tokenizer
 from torch import Tensor
 
 from cdesearch.errors import InputError
@@ -14,36 +13,43 @@ from trainer.data.context_documents import ContextDocuments
 from trainer.data.false_negatives import Mask, false_negatives
 from trainer.data.pack import Packed, pack
 from trainer.data.pairs import Domain, Pair
-from trainer.data.prefixes import Prefixes
 from trainer.data.random_stream import random_stream
 from trainer.data.surrogate import Surrogate
-from trainer.data.training_batch import Batch, choose_context, documents_of, siblings_of, tokenize
+from trainer.data.token_store import DomainTokens, TokenStore
+from trainer.data.training_batch import Batch, choose_context, documents_of, padded, siblings_of
 from trainer.data.upcoming import upcoming
 from trainer.recipe import Recipe
 
 ROWS = 512  # queries of a batch whose scores are in memory at once
 
 
+@dataclass(frozen=True, slots=True)
+class Part:
+    """Pairs of one domain, with all that their batches are made of."""
+
+    domain: Domain
+    tokens: DomainTokens
+    surrogate: Surrogate
+    clusters: Clusters
+
+
+@dataclass(frozen=True, slots=True)
+class PartContext:
+    """The documents of a part that can be context, and their tokens."""
+
+    documents: ContextDocuments
+    tokens: TokenStore
+
+
 class BatchStream:
-    """Packed, filtered, tokenized batches of several domains."""
+    """Packed and filtered batches of several domains."""
 
     def __init__(
-        self,
-        recipe: Recipe,
-        domains: Mapping[str, Domain],
-        surrogates: Mapping[str, Surrogate],
-        clusters: Mapping[str, Clusters],
-        tokenizer: Tokenizer,
-        prefixes: Prefixes,
-        contexts: Mapping[str, ContextDocuments] | None = None,
+        self, recipe: Recipe, parts: Mapping[str, Part], contexts: Mapping[str, PartContext] | None = None
     ) -> None:
-        """`contexts` holds the documents of each domain that can be context; without it a batch is its own context."""
+        """`parts` and `contexts` have the names of domains. Without `contexts` a batch is its own context."""
         self._recipe = recipe
-        self._domains = domains
-        self._surrogates = surrogates
-        self._clusters = clusters
-        self._tokenizer = tokenizer
-        self._prefixes = prefixes
+        self._parts = parts
         self._contexts = contexts
         self._epoch = -1
         self._packed: list[Packed] = []
@@ -72,17 +78,18 @@ class BatchStream:
     def make(self, packed: Packed, random: np.random.Generator) -> Batch:
         """Tokens, context and mask of one packed batch."""
         recipe = self._recipe.batches
-        pairs = [self._cut(pair) for pair in self._domains[packed.domain].take(packed.rows.tolist())]
+        part = self._parts[packed.domain]
+        pairs = [self._cut(pair) for pair in part.domain.take(packed.rows.tolist())]
         documents = documents_of(pairs)
-        query_prefix, document_prefix = self._prefixes.of(packed.domain)
-        queries = [pair.query for pair in pairs]
+        negatives = part.surrogate.negative_rows(packed.rows, pairs)
+        query_tokens, document_tokens = part.tokens.of_batch(packed.rows, negatives)
         excluded, teacher = self._surrogate_scores(packed, pairs, documents)
         size = recipe.context_size if self._recipe.model.contextual else 1
         null_share = recipe.null_share if self._recipe.model.contextual else 1.0
         context, is_null = choose_context(len(documents), size, recipe.slot_dropout, null_share, random)
         batch = Batch(
-            queries=tokenize(self._tokenizer, queries, query_prefix, recipe.max_tokens),
-            documents=tokenize(self._tokenizer, documents, document_prefix, recipe.max_tokens),
+            queries=query_tokens,
+            documents=document_tokens,
             context=context,
             is_null=is_null,
             excluded=torch.from_numpy(excluded),
@@ -98,15 +105,15 @@ class BatchStream:
         """
         assert self._contexts is not None
         recipe, n_own = self._recipe.batches, len(packed.rows)
-        mean = self._surrogates[packed.domain].documents[packed.rows].mean(0)
+        mean = self._parts[packed.domain].surrogate.documents[packed.rows].mean(0)
         context = self._contexts[packed.domain]
-        texts = context.choose(documents[:n_own], documents[n_own:], mean, recipe.context_size, random)
-        if not texts:
+        rows = context.documents.choose(documents[:n_own], documents[n_own:], mean, recipe.context_size, random)
+        if not len(rows):
             return replace(batch, is_null=torch.ones_like(batch.is_null))
-        is_null = random.random(len(texts)) < recipe.slot_dropout
+        is_null = random.random(len(rows)) < recipe.slot_dropout
         if not batch.is_contextual:
             is_null[:] = True
-        tokens = tokenize(self._tokenizer, texts, self._prefixes.of(packed.domain)[1], recipe.max_tokens)
+        tokens = padded(context.tokens.take(rows).rows())
         return replace(batch, context_tokens=tokens, is_null=torch.from_numpy(is_null))
 
     def _cut(self, pair: Pair) -> Pair:
@@ -118,7 +125,7 @@ class BatchStream:
         """The mask of false negatives, and the teacher's logits if the recipe has a teacher; computed in blocks."""
         batches, learning = self._recipe.batches, self._recipe.learning
         queries = [pair.query for pair in pairs]
-        view = self._surrogates[packed.domain].view(packed.rows, pairs)
+        view = self._parts[packed.domain].surrogate.view(packed.rows, pairs)
         excluded = np.empty((len(queries), len(documents)), np.bool_)
         teacher = np.empty(excluded.shape, np.float32) if learning.teacher_weight else None
         for first in range(0, len(queries), ROWS):
@@ -133,7 +140,8 @@ class BatchStream:
     def _pack(self, epoch: int) -> list[Packed]:
         if epoch != self._epoch:
             recipe = self._recipe
-            self._packed = pack(self._clusters, recipe.batches.size, recipe.batches.order, recipe.run.seed, epoch)
+            clusters = {name: part.clusters for name, part in self._parts.items()}
+            self._packed = pack(clusters, recipe.batches.size, recipe.batches.order, recipe.run.seed, epoch)
             self._epoch = epoch
         return self._packed
 

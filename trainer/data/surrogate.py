@@ -73,13 +73,17 @@ class Surrogate:
             rows=np.asarray(rows, np.int64) if self.rows is None else self.rows[rows],
         )
 
-    def view(self, rows: NDArray[np.int64], pairs: Sequence[Pair]) -> "BatchView":
-        """The scores of one batch: the `pairs` at `rows`, whose documents are followed by all hard negatives."""
-        indices = [
+    def negative_rows(self, rows: NDArray[np.int64], pairs: Sequence[Pair]) -> list[int]:
+        """Where the hard negatives of the `pairs` at `rows` are among those of the domain."""
+        return [
             first + number
-            for first, pair in zip(self.first_negative[rows], pairs, strict=True)
+            for first, pair in zip(self.first_negative[rows].tolist(), pairs, strict=True)
             for number in range(len(pair.negatives))
         ]
+
+    def view(self, rows: NDArray[np.int64], pairs: Sequence[Pair]) -> "BatchView":
+        """The scores of one batch: the `pairs` at `rows`, whose documents are followed by all hard negatives."""
+        indices = self.negative_rows(rows, pairs)
         own = self.documents[rows]
         vectors = np.concatenate([own, self.negatives[indices]]) if indices else own
         lexical = None

@@ -1,10 +1,12 @@
 """The data of one optimizer step: tokens of queries and documents, their context, and the false negatives."""
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
+from typing import Any
 
 import numpy as np
 import torch
+from numpy.typing import NDArray
 from tokenizers import Tokenizer
 from torch import Tensor
 
@@ -106,20 +108,26 @@ def siblings_of(pairs: Sequence[Pair]) -> Tensor:
 
 
 def tokenize(tokenizer: Tokenizer, texts: Sequence[str], prefix: str, limit: int) -> Tokens:
-    """Ids and mask of prefixed texts, truncated to `limit` tokens; the closing special token is kept."""
-    rows = []
+    """Ids and mask of prefixed texts, truncated to `limit` tokens."""
+    return padded([np.asarray(row) for row in token_rows(tokenizer, texts, prefix, limit)])
+
+
+def token_rows(tokenizer: Tokenizer, texts: Sequence[str], prefix: str, limit: int) -> Iterator[list[int]]:
+    """The ids of each prefixed text, truncated to `limit` tokens; the closing special token is kept."""
     for start in range(0, len(texts), TOKENIZED_AT_ONCE):
         some = [prefix + text for text in texts[start : start + TOKENIZED_AT_ONCE]]
         for encoding in tokenizer.encode_batch_fast(some):
             row = encoding.ids
-            rows.append(row if len(row) <= limit else [*row[: limit - 1], row[-1]])
-    longest = max(map(len, rows))
-    ids = torch.zeros(len(rows), longest, dtype=torch.long)
-    mask = torch.zeros_like(ids)
-    for index, row in enumerate(rows):
-        ids[index, : len(row)] = torch.tensor(row)
-        mask[index, : len(row)] = 1
-    return Tokens(ids, mask)
+            yield row if len(row) <= limit else [*row[: limit - 1], row[-1]]
+
+
+def padded(rows: Sequence[NDArray[Any]]) -> Tokens:
+    """Ids and mask of texts whose ids are known."""
+    lengths = np.array([len(row) for row in rows])
+    mask = np.arange(lengths.max()) < lengths[:, None]
+    ids = np.zeros(mask.shape, np.int64)
+    ids[mask] = np.concatenate(rows)
+    return Tokens(torch.from_numpy(ids), torch.from_numpy(mask.astype(np.int64)))
 
 
 def choose_context(

@@ -85,7 +85,7 @@ class TrainingRun:
                         self.evaluate()
                     limit.check()
                 self._watch()
-            except torch.linalg.LinAlgError:  # of the whitening, whose input is not finite
+            except torch.linalg.LinAlgError:  # type: ignore[attr-defined] # of a whitening whose input is not finite
                 raise self._diverged(f"Step {progress.step} has numbers that are not finite.") from None
             except (KeyboardInterrupt, OutOfTime):
                 with signals.deferred():

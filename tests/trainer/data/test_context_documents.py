@@ -1,5 +1,7 @@
 import json
 from collections import Counter
+from pathlib import Path
+from tempfile import TemporaryDirectory
 
 import numpy as np
 import pytest
@@ -11,12 +13,10 @@ from hypothesis import strategies as st
 from trainer.data.cluster import Clusters
 from trainer.data.context_documents import ContextDocuments
 from trainer.data.pairs import prepare
-from trainer.data.prefixes import Prefixes
-from trainer.data.stream import BatchStream
+from trainer.data.stream import BatchStream, Part, PartContext
 from trainer.data.surrogate import Surrogate
+from trainer.data.token_store import DomainTokens, store_tokens
 from trainer.recipe import check_recipe
-
-PREFIXES = Prefixes({}, ("", "the "), ("", "the "))
 
 
 @pytest.fixture(scope="module")
@@ -46,9 +46,20 @@ def stream_of(domain, clusters, size, n_negatives=0, **batches):
     queries, documents = random.standard_normal((2, n, 4)).astype(np.float32)
     negatives = random.standard_normal((n * n_negatives, 4)).astype(np.float32)
     surrogate = Surrogate(queries, documents, negatives, np.arange(n) * n_negatives)
-    contexts = {"d": ContextDocuments(domain, documents, clusters)}
     recipe = check_recipe(values, "r.toml")
-    return BatchStream(recipe, {"d": domain}, {"d": surrogate}, {"d": clusters}, make_tokenizer(), PREFIXES, contexts)
+    texts = domain.column("document")
+    negatives = [text for row in domain.negatives() for text in row]
+    with TemporaryDirectory() as folder:
+        columns = (domain.column("query"), ""), (texts, "the "), (negatives, "the ")
+        tokens = DomainTokens(
+            *(
+                store_tokens(Path(folder) / str(number), column, make_tokenizer(), prefix, 128)
+                for number, (column, prefix) in enumerate(columns)
+            )
+        )
+    part = Part(domain, tokens, surrogate, clusters)
+    context = PartContext(ContextDocuments(texts, documents, clusters), tokens.documents)
+    return BatchStream(recipe, {"d": part}, {"d": context})
 
 
 def texts_of(tokens):
@@ -100,9 +111,7 @@ def test_another_context_changes_nothing_else_of_a_batch(make_domain):
     domain = make_domain([f"cat {n}" for n in range(40)])
     clusters = Clusters(np.arange(40) % 4, np.zeros((4, 8), np.float32))
     disjoint = stream_of(domain, clusters, 8, null_share=0.5)
-    own = BatchStream(
-        disjoint._recipe, {"d": domain}, disjoint._surrogates, {"d": clusters}, make_tokenizer(), PREFIXES
-    )
+    own = BatchStream(disjoint._recipe, disjoint._parts)
     for step in range(10):
         one, other = own.batch(step), disjoint.batch(step)
         for name in ("queries", "documents"):
@@ -117,14 +126,13 @@ def test_context_comes_from_the_clusters_of_the_batch_then_from_the_nearest(make
     cluster = np.repeat(np.arange(4), 10)
     angles = np.array([0.0, 0.4, 1.0, 2.0])[cluster]
     documents = np.stack([np.cos(angles), np.sin(angles)], 1).astype(np.float32)
-    context = ContextDocuments(domain, documents, Clusters(cluster, np.zeros((4, 4), np.float32)))
+    context = ContextDocuments(domain.column("document"), documents, Clusters(cluster, np.zeros((4, 4), np.float32)))
     batch = [f"cat {n}" for n in (0, 1, 2)]
     seen = Counter()
     for seed in range(50):
-        texts = context.choose(batch, ["cat 3"], documents[0], 10, np.random.default_rng(seed))
-        numbers = [int(text.split()[1]) for text in texts]
+        numbers = context.choose(batch, ["cat 3"], documents[0], 10, np.random.default_rng(seed)).tolist()
         assert {4, 5, 6, 7, 8, 9} <= set(numbers) and all(number < 20 for number in numbers)
         seen.update(number for number in numbers if number >= 10)
     assert set(seen) == set(range(10, 20))
     whole = context.choose(batch, ["cat 3"], documents[0], 100, np.random.default_rng(0))
-    assert sorted(whole) == sorted(f"cat {n}" for n in range(4, 40))
+    assert whole.tolist() == list(range(4, 40))
