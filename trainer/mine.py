@@ -8,10 +8,9 @@ start.
 """
 
 import argparse
-import gzip
-import json
 import sys
 from collections.abc import Iterable, Iterator, Sequence
+from dataclasses import replace
 from pathlib import Path
 
 from trainer.torch_needed import exit_without_torch
@@ -26,7 +25,8 @@ from cdesearch.context.vectors import Floats
 from cdesearch.errors import InputError
 from cdesearch.progress import Display, shown_on_stderr
 from trainer.data.false_negatives import false_negatives
-from trainer.data.pairs import Domain, domain_files, domain_name, prepare
+from trainer.data.pair_file import new_pair_files
+from trainer.data.pairs import Domain, Pair, domain_files, prepare
 from trainer.data.surrogate import surrogate_vectors
 from trainer.data.surrogate_model import open_surrogate
 from trainer.recipe import Recipe, load_recipe, parse_override
@@ -39,59 +39,29 @@ ROWS = 256  # queries whose scores with all documents of the domain are in memor
 def mine(recipe: Recipe, out: Path, n_negatives: int, eps: float, display: Display) -> list[Path]:
     """Write the pairs of a recipe with mined negatives; returns the files. Raises CdesearchError."""
     files = domain_files(recipe.data.pairs, recipe.data.leave_out)
-    _check_out(out, files)
-    if recipe.run.work is None:
-        claim_folder(recipe.run.out)
-    work = recipe.run.work or recipe.run.out / "data"
-    whole = prepare(files, work, recipe.data.keep_out, recipe.data.groups)
-    domains = [domain.at_most(recipe.data.cap, recipe.run.seed) for domain in whole]
-    encoder = open_surrogate(recipe.run.surrogate or recipe.model.start, torch.device("cpu"))
-    encoder = encoder.truncated_to(recipe.batches.max_tokens)
-    out.mkdir(parents=True, exist_ok=True)
-    advance = display.stage("Surrogate vectors", 2 * sum(map(len, domains)))
-    written: dict[Path, Path] = {}
-    try:
-        for domain in domains:
+    with new_pair_files(out, files) as write:
+        if recipe.run.work is None:
+            claim_folder(recipe.run.out)
+        work = recipe.run.work or recipe.run.out / "data"
+        whole = prepare(files, work, recipe.data.keep_out, recipe.data.groups)
+        domains = [domain.at_most(recipe.data.cap, recipe.run.seed) for domain in whole]
+        encoder = open_surrogate(recipe.run.surrogate or recipe.model.start, torch.device("cpu"))
+        encoder = encoder.truncated_to(recipe.batches.max_tokens)
+        advance = display.stage("Surrogate vectors", 2 * sum(map(len, domains)))
+        written = []
+        for domain in domains:  # if the command is stopped, the next one continues with the stored vectors
             cache = work / "surrogate"
             queries = surrogate_vectors(domain.name, domain.column("query"), "query", encoder, cache, advance)
             documents = surrogate_vectors(domain.name, domain.column("document"), "document", encoder, cache, advance)
-            target, unfinished = _targets(out, domain.name)
-            written[target] = unfinished
-            _write(unfinished, domain, nearest(domain, queries, documents, n_negatives, eps))
-    except BaseException:  # also Ctrl-C; the same command continues with the stored vectors
-        for unfinished in written.values():
-            unfinished.unlink(missing_ok=True)
-        raise
-    for target, unfinished in written.items():
-        unfinished.replace(target)
-    return list(written)
+            negatives = nearest(domain, queries, documents, n_negatives, eps)
+            written.append(write(domain.name, _with_negatives(domain, negatives)))
+    return written
 
 
-def _write(file: Path, domain: Domain, rows_of_negatives: Iterable[list[int]]) -> None:
-    """Write the pairs of a domain with their negatives, which are rows of the domain."""
-    with gzip.open(file, "wt", encoding="utf-8") as lines:
-        for pair, rows in zip(domain.take(range(len(domain))), rows_of_negatives, strict=True):
-            negatives = [negative.document for negative in domain.take(rows)]
-            row = {"query": pair.query, "document": pair.document, "document_id": pair.document_id}
-            lines.write(json.dumps(row | {"negatives": negatives}, ensure_ascii=False) + "\n")
-
-
-def _check_out(out: Path, files: Sequence[Path]) -> None:
-    """Raise InputError if `out` is a folder of the pairs, or has a file that would be overwritten."""
-    remedy = "Name a new or empty folder."
-    if out.exists() and not out.is_dir():
-        raise InputError(f"{out} is not a folder.", remedy)
-    for file in files:
-        if out.exists() and out.samefile(file.parent):
-            raise InputError(f"{out} is the folder of {file.name}, which is an input.", remedy)
-        for target in _targets(out, domain_name(file)):
-            if target.exists() or target.is_symlink():
-                raise InputError(f"{target} exists and would be overwritten.", remedy)
-
-
-def _targets(out: Path, domain: str) -> tuple[Path, Path]:
-    """The file of a domain, and the name that it has until it is complete."""
-    return out / f"{domain}.jsonl.gz", out / f"{domain}.jsonl.new"
+def _with_negatives(domain: Domain, rows_of_negatives: Iterable[list[int]]) -> Iterator[Pair]:
+    """The pairs of a domain with new negatives, which are documents of the domain."""
+    for pair, rows in zip(domain.take(range(len(domain))), rows_of_negatives, strict=True):
+        yield replace(pair, negatives=tuple(negative.document for negative in domain.take(rows)))
 
 
 def nearest(domain: Domain, queries: Floats, documents: Floats, n: int, eps: float) -> Iterator[list[int]]:

@@ -9,6 +9,7 @@ from hidden_libraries import run_module_without
         ["trainer.start"],
         ["trainer.merge", "--help"],
         ["trainer.mine", "x", "y"],
+        ["trainer.bundle", "x", "y"],
     ],
     ids=" ".join,
 )

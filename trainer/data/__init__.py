@@ -16,6 +16,7 @@ upcoming           batches made ahead, in processes or in a thread
 random_stream      independent random numbers for each purpose
 material           prepares all of this for a run
 pair_store         pairs in memory-mapped files
+pair_file          writes pair files
 word_scores        BM25 of a domain, by bm25s if it is installed
 plain_bm25         BM25 in plain Python, without bm25s
 torch_kmeans       k-means without faiss

@@ -1,0 +1,83 @@
+import gzip
+import json
+
+import numpy as np
+import pytest
+import torch
+from conftest import make_tokenizer
+
+from cdesearch.progress import Silent
+from trainer.bundle import main
+from trainer.data.material import prepare_material
+from trainer.recipe import load_recipe
+from trainer.starting import starting_model
+
+TOPICS = ["cat", "dog", "water", "moon", "engine", "bread", "river", "stone"]
+LEAK = "the cat sat by the river and looked at the moon while bread burned in the engine room of a boat"
+
+
+@pytest.fixture
+def recipe_file(tmp_path, tiny_checkpoint):
+    random = np.random.default_rng(0)
+    for name in ("first", "second"):
+        texts = [f"{number} " + " ".join(random.choice(TOPICS, size=6)) for number in range(90)]
+        rows = [{"query": text[:9], "document": text, "group": "ab"[number % 2]} for number, text in enumerate(texts)]
+        rows.append({"query": "what did it look at", "document": LEAK, "group": "a"})
+        (tmp_path / f"{name}.jsonl").write_text("\n".join(map(json.dumps, [*rows, rows[0]])))
+    (tmp_path / "eval").mkdir()
+    (tmp_path / "eval" / "corpus.jsonl").write_text(json.dumps({"_id": "1", "text": LEAK}))
+    (tmp_path / "eval" / "queries.jsonl").write_text(json.dumps({"_id": "1", "text": "?"}))
+    (tmp_path / "recipe.toml").write_text(
+        f"""
+        [data]
+        pairs = ["{tmp_path}/first.jsonl", "{tmp_path}/second.jsonl"]
+        keep_out = ["{tmp_path}/eval"]
+        cap = 40
+        held_out = 0.25
+        [data.groups]
+        first = "a"
+        [model]
+        start = "{tiny_checkpoint}"
+        [batches]
+        size = 6
+        [run]
+        out = "{tmp_path}/out"
+        """
+    )
+    return tmp_path / "recipe.toml"
+
+
+def batches_of(recipe):
+    material = prepare_material(recipe, starting_model(recipe.model), make_tokenizer(), Silent())
+    return [material.stream.batch(step) for step in range(material.stream.steps_per_epoch)] + material.held_out
+
+
+def test_training_on_a_bundle_makes_the_same_batches(recipe_file, tmp_path, capsys):
+    expected = batches_of(load_recipe(recipe_file, {"run.out": str(tmp_path / "first run")}))
+    assert main([str(recipe_file), str(tmp_path / "bundle")]) == 0
+    command = capsys.readouterr().out.splitlines()[-1].replace("'", "").split()
+    overrides = dict(word.removeprefix("--set=").split("=", 1) for word in command if word.startswith("--set="))
+    for file in tmp_path.glob("*.jsonl"):
+        file.unlink()
+    bundled = load_recipe(recipe_file, overrides | {"run.out": str(tmp_path / "elsewhere")})
+    for one, other in zip(batches_of(bundled), expected, strict=True):
+        for name in ("queries", "documents"):
+            torch.testing.assert_close(getattr(one, name).ids, getattr(other, name).ids, rtol=0, atol=0)
+        assert torch.equal(one.excluded, other.excluded) and torch.equal(one.context, other.context)
+
+
+def test_a_bundle_has_no_leaks_duplicates_or_other_groups(recipe_file, tmp_path):
+    assert main([str(recipe_file), str(tmp_path / "bundle"), "--set=data.cap=1000"]) == 0
+    rows = {
+        file.name.split(".")[0]: list(map(json.loads, gzip.decompress(file.read_bytes()).splitlines()))
+        for file in (tmp_path / "bundle").iterdir()
+    }
+    assert {name: len(found) for name, found in rows.items()} == {"first": 45, "second": 90}
+    assert not any(row["document"] == LEAK for found in rows.values() for row in found)
+
+
+def test_a_domain_that_is_too_large_leaves_nothing_behind(recipe_file, tmp_path, capsys, monkeypatch):
+    monkeypatch.setattr("trainer.bundle.PART", 100)
+    assert main([str(recipe_file), str(tmp_path / "bundle")]) == 2
+    assert capsys.readouterr().err.splitlines()[-1].endswith("Lower data.cap.")
+    assert list((tmp_path / "bundle").iterdir()) == []
