@@ -101,6 +101,12 @@ def closed_checkpoint(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 
 @pytest.fixture(scope="session")
+def shallow_checkpoint(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    config = replace(TINY, first_stage="shared", first_stage_layers=1)
+    return make_checkpoint(tmp_path_factory.mktemp("models") / "shallow", config)
+
+
+@pytest.fixture(scope="session")
 def one_softmax_checkpoint(tmp_path_factory: pytest.TempPathFactory) -> Path:
     return make_checkpoint(tmp_path_factory.mktemp("models") / "one", replace(TINY, context_attention="one_softmax"))
 

@@ -50,8 +50,7 @@ class _FirstStageGraph(nn.Module):
         self.model = model
 
     def forward(self, input_ids: Tensor) -> Tensor:
-        backbone = self.model.own_first_stage or self.model.second_stage.backbone
-        states: Tensor = backbone(input_ids.flatten(0, 1), None)
+        states = self.model.first_states(input_ids.flatten(0, 1), None)
         return pool_spans(states.mean(1), torch.ones_like(input_ids))
 
 
@@ -125,7 +124,8 @@ def _write_files(
         return
     (folder / "onnx").mkdir(exist_ok=True)
     _export_second_stage(model, folder / "onnx" / "second_stage.onnx", precision)
-    if model.own_first_stage is not None or not model.second_stage.gates_are_zero:
+    is_second_stage = model.own_first_stage is None and model.config.first_stage_layers is None
+    if not (is_second_stage and model.second_stage.gates_are_zero):
         ids = torch.ones(2, 3, 4, dtype=torch.long)
         text = {0: "batch", 1: "spans", 2: "tokens"}
         file = folder / "onnx" / "first_stage.onnx"

@@ -51,6 +51,8 @@ class ModelChoice:
     # statistics that scale and shift every layer. With `siblings` the chunks of a document read each other instead.
     context_source: Literal["pooled", "tokens", "siblings", "statistics"] = "pooled"
     first_stage: Literal["own", "shared"] = "own"
+    # With the context source pooled: how many layers the first stage has; None: all.
+    first_stage_layers: int | None = field(default=None, metadata=at_least(1))
     freeze_first_stage: bool = False
     freeze_tokens: bool = True  # do not train the token embeddings: the start was trained on far more pairs
     # tanh of the gates at the start of the run, if they are zero in the start model
@@ -192,6 +194,11 @@ def check_recipe(values: dict[str, Any], file: Path) -> Recipe:
         raise InputError(
             f"{file}: model.context_source = {model.context_source} needs cached attention and a shared first stage.",
             "Set model.first_stage to shared, and leave model.context_attention out.",
+        )
+    if model.context_source != "pooled" and model.first_stage_layers is not None:
+        raise InputError(
+            f"{file}: model.context_source = {model.context_source} reads all layers of the first stage.",
+            "Leave model.first_stage_layers out.",
         )
     if model.context_source == "siblings" and not (recipe.batches.by_document and model.context_sink):
         raise InputError(

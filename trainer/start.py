@@ -43,9 +43,11 @@ def start_model(
     context_sink: bool = False,
     context_source: Literal["pooled", "tokens", "siblings", "statistics"] = "pooled",
     n_layers: int | None = None,
+    first_stage_layers: int | None = None,
 ) -> ContextualModel:
-    """The start model from a BERT sentence-transformers folder; raises ModelError. It has the first `n_layers`.
+    """The start model from a BERT sentence-transformers folder; raises ModelError.
 
+    It has the first `n_layers` of the network, and its first stage the first `first_stage_layers`; None: all of them.
     The null vector is random. A training run replaces it by the mean first-stage vector of its texts.
     """
     backbone, shapes = _read_bert(source, n_layers)
@@ -57,16 +59,20 @@ def start_model(
         context_source=context_source,
         log_gates=context_attention == "one_softmax",
         context_norm_eps=CONTEXT_NORM_EPS,
+        first_stage_layers=first_stage_layers,
         max_tokens=shapes.n_positions,
         span_tokens=_span_tokens(source),
     )
     if context_source == "siblings":
         config = replace(config, document_weight=0.0)  # attention to the siblings takes the place of their mean
+    if (first_stage_layers or 0) > shapes.n_layers:
+        raise ModelError(f"{source} has {shapes.n_layers} layers.", "Lower model.first_stage_layers.")
     model = ContextualModel(config)
     stage = model.second_stage
     stage.backbone.load_state_dict(backbone.state_dict())
     if model.own_first_stage is not None:
-        model.own_first_stage.load_state_dict(backbone.state_dict())
+        own = model.own_first_stage.state_dict()
+        model.own_first_stage.load_state_dict({name: backbone.state_dict()[name] for name in own})
     d = shapes.dimension
     with torch.no_grad():
         # The cross-attention starts with the text's own key and value projections, so that gates get a gradient.

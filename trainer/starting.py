@@ -23,6 +23,7 @@ def starting_model(choice: ModelChoice) -> ContextualModel:
             context_sink=reads_context and choice.context_attention == "cached" and choice.context_sink,
             context_source=choice.context_source if reads_context else "pooled",
             n_layers=choice.n_layers,
+            first_stage_layers=choice.first_stage_layers if reads_context else None,
         )
     else:
         model = load_checkpoint(choice.start)
@@ -67,6 +68,7 @@ def _check_shape(choice: ModelChoice, config: ModelConfig) -> None:
     shape = {
         "context_attention": config.context_attention,
         "first_stage": config.first_stage,
+        "first_stage_layers": config.first_stage_layers,
         "n_layers": config.backbone.n_layers,
         "context_sink": config.context_sink,
         "context_source": config.context_source,

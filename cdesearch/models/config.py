@@ -15,6 +15,7 @@ RANGES: Mapping[str, tuple[float, float]] = {  # of every number: minimum and ma
     "vocabulary": (1, 100_000_000),
     "dimension": (1, 65_536),
     "n_layers": (1, 1_000),
+    "first_stage_layers": (1, 1_000),
     "n_heads": (1, 65_536),
     "inner": (1, 1_000_000),
     "n_positions": (1, 10_000_000),
@@ -34,7 +35,9 @@ RANGES: Mapping[str, tuple[float, float]] = {  # of every number: minimum and ma
     "format": (FORMAT, FORMAT),
 }
 # Fields that config.json leaves out at their default: files without them have the same meaning and fingerprint as ever.
-OPTIONAL = frozenset({"context_norm_eps", "log_gates", "context_sink", "context_source", "context_tokens"})
+OPTIONAL = frozenset(
+    {"context_norm_eps", "log_gates", "context_sink", "context_source", "context_tokens", "first_stage_layers"}
+)
 
 
 @dataclass(frozen=True, slots=True)
@@ -85,6 +88,7 @@ class ModelConfig:
     context_source: Literal["pooled", "tokens", "siblings", "statistics"] = "pooled"
     context_tokens: int = 4  # with tokens or siblings: how many of each text
     first_stage: Literal["own", "shared"] = "own"  # shared: it is the second stage's backbone, without context
+    first_stage_layers: int | None = None  # with pooled: the first stage has so many of the layers; None: all
     context_size: int = 512
     document_weight: float = 0.6  # length of the document offset in the vectors of chunks; 0: no document context
     max_tokens: int = 512
@@ -160,6 +164,11 @@ class ModelConfig:
                 " shared first stage.",
                 AGAIN,
             )
+        if self.first_stage_layers is not None:
+            if self.context_source != "pooled":
+                raise ModelError(f"{file} has first_stage_layers, which only the context source pooled has.", AGAIN)
+            if self.first_stage_layers > backbone.n_layers:
+                raise ModelError(f"{file} has first_stage_layers = {self.first_stage_layers}, above n_layers.", AGAIN)
         if self.context_source == "siblings" and not self.context_sink:
             raise ModelError(f"{file} has no context_sink, which the context source siblings needs.", AGAIN)
 

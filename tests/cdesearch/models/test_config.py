@@ -26,6 +26,7 @@ def test_the_default_model_keeps_its_configuration_and_with_it_its_fingerprint(t
         {"context_attention": "one_softmax", "log_gates": True},
         {"context_source": "tokens", "context_tokens": 3, "first_stage": "shared"},
         {"context_source": "statistics", "first_stage": "shared"},
+        {"first_stage_layers": 1},
         {"context_source": "siblings", "context_sink": True, "first_stage": "shared"},
         {},
     ],
@@ -73,6 +74,22 @@ def test_a_context_of_tokens_needs_cached_attention_and_a_shared_first_stage(tmp
 def test_a_context_of_siblings_needs_a_sink(tmp_path):
     replace(TINY, context_source="siblings", first_stage="shared").save(tmp_path)
     with pytest.raises(ModelError, match="has no context_sink, which the context source siblings needs"):
+        ModelConfig.load(tmp_path)
+
+
+@pytest.mark.parametrize(
+    ("changes", "message"),
+    [
+        ({"first_stage_layers": 3}, "first_stage_layers = 3, above n_layers"),
+        (
+            {"first_stage_layers": 1, "context_source": "statistics", "first_stage": "shared"},
+            "which only .* pooled has",
+        ),
+    ],
+)
+def test_a_first_stage_of_impossible_depth_is_refused(tmp_path, changes, message):
+    replace(TINY, **changes).save(tmp_path)
+    with pytest.raises(ModelError, match=message):
         ModelConfig.load(tmp_path)
 
 

@@ -15,6 +15,7 @@ from cdesearch.encode.load import load_encoder
         "one_softmax_checkpoint",
         "log_gates_checkpoint",
         "closed_checkpoint",
+        "shallow_checkpoint",
     ],
 )
 def test_onnx_and_torch_give_the_same_vectors(name, request, tmp_path):
