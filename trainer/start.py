@@ -61,7 +61,7 @@ def start_model(
         span_tokens=_span_tokens(source),
     )
     if context_source == "siblings":
-        config = replace(config, document_weight=0.0)  # attention to the siblings replaces the document offset
+        config = replace(config, document_weight=0.0)  # attention to the siblings takes the place of their mean
     model = ContextualModel(config)
     stage = model.second_stage
     stage.backbone.load_state_dict(backbone.state_dict())
