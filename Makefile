@@ -8,7 +8,7 @@ demo: .venv/run ## set up, index this repository, answer a query
 	$(BIN)/cdesearch index .
 	$(BIN)/cdesearch query "how is the context sampled" -k 3
 
-test: check ## set up, run every check, and all tests but the slow ones
+test: check ## set up, run all checks, and all tests except the slow ones
 	$(BIN)/pytest --numprocesses auto --dist worksteal -m "not slow"
 
 slow: .venv/dev ## run the slow tests

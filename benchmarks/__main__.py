@@ -5,7 +5,7 @@ from cdesearch.errors import InputError
 
 
 def main() -> None:
-    """Run a command; raises InputError if a library of the extra `bench` is missing."""
+    """Run a command of the benchmarks; raises InputError if a library is missing."""
     try:
         from benchmarks.commands import app
     except ModuleNotFoundError as error:

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Protocol
 if TYPE_CHECKING:  # a machine for training may have no rich, and reports progress in plain lines
     from rich.progress import Progress as RichProgress
 
-SECONDS = 10.0  # between two lines about the same stage, where there is no bar
+SECONDS = 10.0  # between two lines about the same stage, if no bar is shown
 
 
 class Progress(Protocol):
@@ -44,7 +44,7 @@ class Silent:
 
 
 class PlainLines:
-    """A display without bars: prints each stage, its progress every SECONDS seconds, and notes; needs no library."""
+    """A display without bars, which needs no library. It prints stages, and their progress every SECONDS seconds."""
 
     def __init__(self, clock: Callable[[], float] = time.monotonic) -> None:
         self._clock = clock

@@ -40,7 +40,7 @@ class Report:
     seconds: float
     size_bytes: int
     changed: bool
-    note: str | None = None  # what was recorded, or could not be recorded, about trust in this index
+    note: str | None = None  # a line about confirmations of this index that were recorded, or could not be
 
 
 def build(paths: Sequence[Path], options: Options, progress: Display) -> Report:
@@ -85,12 +85,12 @@ def _update(
 
 
 def _check_context_source(encoder: Encoder) -> None:
-    """Raise ModelError for a model whose context an index cannot hold."""
+    """Raise ModelError for a model whose context an index cannot store."""
     source = encoder.config.context_source
     if source != "pooled":
         raise ModelError(
-            f"An index cannot hold the context of this model, whose source is {source}.",
-            "Index with a model whose context is pooled, such as the default one.",
+            f"An index cannot store the context of this model, whose context source is {source}.",
+            "Use a model whose context source is pooled, such as the default model.",
         )
 
 
@@ -124,7 +124,10 @@ def _existing(path: Path) -> Path:
 
 
 def _confirmed(folder: Path, request: TrustRequest) -> str | None:
-    """Record what the user typed in this run or confirmed before; returns a line about what was written or was not."""
+    """Record what the user typed in this run or confirmed before.
+
+    Returns a line for the user if the record has changed or cannot be written, and None otherwise.
+    """
     if request.is_empty:
         return None
     try:

@@ -23,7 +23,7 @@ if TYPE_CHECKING:
 SHOWN_REASONS = 10
 SHOWN_PATHS = 3
 SKIPPED_FILES = 3
-COLUMN_OPTION = re.compile(r"\((--\w+-column)\)")  # in the reason why a file of records was skipped
+COLUMN_OPTION = re.compile(r"\((--\w+-column)\)")  # in the reason for which a file of records was skipped
 UNITS = {"": 1, "k": 1e3, "m": 1e6, "g": 1e9}
 
 
@@ -109,7 +109,7 @@ def _build_with_progress(paths: list[Path], options: "Options") -> "Report":
 
 
 class _Terminated(KeyboardInterrupt):
-    """SIGTERM ended the command."""
+    """Raised when SIGTERM arrives, so that it ends a run as Ctrl-C does."""
 
 
 @contextmanager

@@ -16,7 +16,7 @@ from cdesearch.errors import IndexDamagedError, InputError, SourceError
 from cdesearch.progress import Progress
 from cdesearch.store.checksums import MANIFEST, write_checksums
 from cdesearch.store.file_account import FILES, FileRecord, Outcome, write_files
-from cdesearch.store.folder import rebuild
+from cdesearch.store.folder import rebuild_remedy
 from cdesearch.store.index import CONTEXT, Index
 from cdesearch.store.manifest import Manifest
 from cdesearch.store.schema import chunk_schema
@@ -73,7 +73,7 @@ class BuildJob:
         if tables.chunks.count_rows() != sum(record["n_chunks"] for record in records):
             discard(self.folder, building)
             raise IndexDamagedError(
-                f"The documents of {self.folder} are not those of its chunks.", rebuild(self.folder)
+                f"The documents of {self.folder} are not those of its chunks.", rebuild_remedy(self.folder)
             )
         self.progress.stage("Indexing words", None)
         tables.write_documents(records)
@@ -106,9 +106,9 @@ class BuildJob:
         return open_building(self.folder, self._kept_base.generation if self._kept_base else None, key, columns)
 
     def _check_new_columns(self, building: Path, found: set[str]) -> None:
-        """Raise InputError if a column that this run chooses is in no file: the name is probably mistyped.
+        """Raise InputError if no file has a column that this run names: the name is probably mistyped.
 
-        Without this check, all files of records would be left out, and later updates would keep the wrong name.
+        Without this check, all files of records would be skipped, and later updates would keep the wrong name.
         """
         before = Columns(**self.base.manifest.columns).options() if self.base else {}
         for option, name in self.settings.columns.options().items():
@@ -126,8 +126,8 @@ class BuildJob:
     def _read_all(self, spool: Spool, pool: Pool) -> tuple[list[Record], set[str]]:
         """Read and chunk the files of the plan into the spool.
 
-        Returns the records of their documents, and those of the chosen columns that some file has. The outcome of each
-        file is entered in the plan.
+        Returns the records of their documents, and those of the columns named by options that some file has. The
+        outcome of each file is entered in the plan.
         """
         settings, plan = self.settings, self.plan
         encoder = self.encoder
@@ -245,7 +245,7 @@ class BuildJob:
 
 
 def holds_embeddings(building: Path) -> bool:
-    """Whether an unfinished generation holds embeddings, with which the next run continues."""
+    """Whether an unfinished generation contains embeddings that the next run can use."""
     return (building / SAMPLE).exists() or holds_vectors(building)
 
 

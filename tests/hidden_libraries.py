@@ -1,4 +1,4 @@
-"""Run Python in a process that finds some libraries no more, as if they were not installed."""
+"""Run Python in a process in which some libraries cannot be found, as if they were not installed."""
 
 import os
 import subprocess
@@ -23,11 +23,12 @@ RUN_MODULE = "import runpy\nrunpy.run_module(sys.argv.pop(1), run_name='__main__
 
 
 def run_module_without(absent, module, *arguments, cwd):
-    """`python -m module arguments` without the libraries `absent`, which are names with blanks between them."""
+    """`python -m module arguments` without the libraries `absent`, which are names separated by blanks."""
     return run_code_without(absent, RUN_MODULE, module, *arguments, cwd=cwd)
 
 
 def run_code_without(absent, code, *arguments, cwd):
+    """`python -c code arguments` without the libraries `absent`."""
     command = [sys.executable, "-P", "-c", HIDE + code, absent, *map(str, arguments)]
     environment = os.environ | {"PYTHONPATH": os.pathsep.join(sys.path)}
     return subprocess.run(command, cwd=cwd, env=environment, capture_output=True, text=True, check=False, timeout=120)

@@ -64,9 +64,9 @@ class _CacheGraph(nn.Module):
 
 
 def check_out(folder: Path, inputs: Sequence[Path]) -> None:
-    """Raise InputError if `export` must not write to a folder. It must be new, empty or a checkpoint of cdesearch.
+    """Raise InputError unless `folder` is new, empty, or a checkpoint of cdesearch that `export` may overwrite.
 
-    It must not be one of the `inputs`, which are folders, and none of its files may be a link.
+    It must not be one of the folders `inputs`, and none of its files may be a link.
     """
     if not folder.exists():
         return
@@ -93,13 +93,12 @@ def export(
     precision: Precision = "fp32",
     dtype: torch.dtype = torch.float32,
 ) -> None:
-    """Write the whole checkpoint folder; raises ModelError, before anything is written, if there is no tokenizer.
+    """Write the whole checkpoint folder.
 
-    Raises StorageError if the folder cannot be written.
-
-    No ONNX graphs are written if onnx is not installed, and none of models with joint attention or with a context that
-    is not of pooled vectors: these run on torch. If every gate is zero, the graph has no inputs for a context, and a
-    shared first stage needs no graph of its own.
+    Raises ModelError, before anything is written, if there is no tokenizer, and StorageError if the folder cannot be
+    written. ONNX graphs are written if onnx is installed. Models with joint attention, or with another context source
+    than `pooled`, have none, because they run on torch alone. If every gate is zero, the graph has no inputs for a
+    context, and a shared first stage needs no graph of its own.
     """
     if not tokenizer.is_file():
         raise ModelError(f"There is no file {tokenizer}.", "Copy the tokenizer.json of the model there.")

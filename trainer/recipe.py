@@ -47,15 +47,16 @@ class ModelChoice:
     statistics: bool = True  # false: no whitening and equal token weights; the context acts through attention alone
     context_attention: Literal["cached", "one_softmax", "joint"] = "cached"
     context_sink: bool = True  # in cached attention: a slot of value zero, with which a text can ignore the context
-    # What the second stage reads of the context: first-stage vectors of its texts, states of their rarest tokens, or
-    # statistics that scale and shift every layer. With `siblings` the chunks of a document read each other instead.
+    # What the second stage reads of the context: first-stage vectors of its texts (`pooled`), states of their rarest
+    # tokens (`tokens`), or statistics that scale and shift every layer. With `siblings`, the chunks of a document read
+    # each other.
     context_source: Literal["pooled", "tokens", "siblings", "statistics"] = "pooled"
     first_stage: Literal["own", "shared"] = "own"
     # With the context source pooled: how many layers the first stage has; None: all.
     first_stage_layers: int | None = field(default=None, metadata=at_least(1))
     freeze_first_stage: bool = False
     freeze_tokens: bool = True  # do not train the token embeddings: the start was trained on far more pairs
-    # tanh of the gates at the start of the run, if they are zero in the start model
+    # The factor of the gates (their tanh) at the start of the run, if they are zero in the start model.
     gate: float = field(default=0.0, metadata=between(0, 0.999))
     dropout: float = field(default=0.0, metadata=SHARE)
     n_layers: int | None = field(default=None, metadata=at_least(1))  # None: all layers of the start
@@ -122,7 +123,7 @@ class RunSettings:
     seed: int = 0
     work: Path | None = None  # prepared data, which runs of the same pairs can share; None: out/data
     surrogate: Path | None = None  # any model that `cdesearch index --model` takes; None: the start
-    # Processes that make batches; None: up to 8 on a GPU, a thread on a CPU.
+    # Processes that prepare batches; 0: a thread. None: on a GPU up to 8 processes, on a CPU a thread.
     workers: int | None = field(default=None, metadata=at_least(0))
     checkpoint_minutes: float = field(default=5.0, metadata=at_least(0))
     small_state: bool = False  # true: store moments of the optimizer and best weights in 16 bits, which rounds them
@@ -154,7 +155,7 @@ def load_recipe(file: Path, overrides: dict[str, str] | None = None) -> Recipe:
     try:
         with open_plain(file) as stream:
             values = tomllib.load(stream)
-    except (OSError, ValueError, RecursionError) as error:  # ValueError: also of UTF-8, long numbers and file names
+    except (OSError, ValueError, RecursionError) as error:  # ValueError: also for bad UTF-8, numbers and file names
         raise InputError(f"{file} is not a recipe ({error}).", "See trainer/recipes for some.") from None
     for name, text in (overrides or {}).items():
         section, _, key = name.partition(".")
@@ -202,7 +203,7 @@ def check_recipe(values: dict[str, Any], file: Path) -> Recipe:
         )
     if model.context_source == "siblings" and not (recipe.batches.by_document and model.context_sink):
         raise InputError(
-            f"{file}: model.context_source = siblings needs whole documents in a batch, and a sink.",
+            f"{file}: model.context_source = siblings needs batches of whole documents, and a context sink.",
             "Set batches.by_document to true, and leave model.context_sink out.",
         )
     if _filter_masks_every_error(recipe):

@@ -21,7 +21,7 @@ class Problem:
 
 @dataclass(frozen=True, slots=True)
 class Range:
-    """The numbers that a field accepts. It is the value of `range` in the field's metadata."""
+    """The numbers that a field accepts, stored as `range` in the field's metadata."""
 
     minimum: float
     maximum: float = math.inf

@@ -1,4 +1,4 @@
-"""One clear line if torch is not installed. The programs of this package check this before they import torch."""
+"""Report in one line that torch is not installed. The programs of this package check this before they import torch."""
 
 import sys
 from importlib.util import find_spec

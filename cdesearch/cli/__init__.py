@@ -6,6 +6,6 @@ status        what is indexed, and what has changed since
 trust         the command that confirms what an index asks for
 named_index   which index a command opens: `--index`, or the argument
 typed_path    the pattern of `--path`: relative to the indexed folder or the working directory, or absolute
-usage         one sentence for what was typed wrongly
+usage         errors in options and arguments, in one sentence each
 exits         exit codes, and one line for every error
 """

@@ -11,18 +11,18 @@ from typing import Any, NoReturn
 from cdesearch.errors import CdesearchError
 from cdesearch.terminal import printable
 
-UNWRITABLE = (errno.ENOSPC, errno.EDQUOT, errno.EROFS, errno.EIO)
+UNWRITABLE = (errno.ENOSPC, errno.EDQUOT, errno.EROFS, errno.EIO)  # a full, read-only or broken disk
 DONE, NO_HITS, BAD_INPUT, DEFECT, INTERRUPTED = 0, 1, 2, 70, 130
 TRACEBACK = "CDESEARCH_TRACEBACK"  # the environment variable that shows the traceback of a defect
 
-_interrupts: list[int] = []  # the signals that `raise_on_ctrl_c` has seen
+_interrupts: list[int] = []  # the numbers of the signals that `_interrupt` has received
 
 
 def raise_on_ctrl_c() -> None:
-    """Let Ctrl-C raise KeyboardInterrupt, as Python does by default, and remember it.
+    """Let Ctrl-C raise KeyboardInterrupt, as Python does by default, and record it for `report`.
 
-    A compiled module that is interrupted while it is imported raises an ImportError instead, without any trace of
-    Ctrl-C.
+    A compiled module that is interrupted while it is imported raises an ImportError instead, which does not show that
+    Ctrl-C was the cause.
     """
     signal.signal(signal.SIGINT, _interrupt)
 
@@ -35,8 +35,8 @@ def _interrupt(number: int, _frame: object) -> None:
 def run_and_exit(command: Callable[[], Any]) -> NoReturn:
     """Run `command`, which returns an exit code or None, and end the process.
 
-    Exit codes: the command's own; 2 for invalid input or state, and for a full disk; 70 for a defect of this program;
-    130 for Ctrl-C. It is not an error when the reader of a pipe closes it early.
+    Exit codes: the command's own; 2 for invalid input or state, and for a disk that cannot be written; 70 for a defect
+    of this program; 130 for Ctrl-C. It is not an error when the reader of a pipe closes it early.
     """
     try:
         code = command() or DONE
@@ -48,7 +48,7 @@ def run_and_exit(command: Callable[[], Any]) -> NoReturn:
 
 
 def report(error: BaseException) -> int:
-    """Report what a command raised, in at most one line on stderr; returns the exit code."""
+    """Print at most one line on stderr about an error that a command raised; returns the exit code."""
     if isinstance(error, SystemExit):
         # Typer and rich turn a closed pipe into exit code 1.
         return DONE if isinstance(error.__context__, BrokenPipeError) else int(error.code or DONE)
@@ -62,7 +62,7 @@ def report(error: BaseException) -> int:
 
 
 def _chain(error: BaseException | None) -> Iterator[BaseException]:
-    """An error, and those that it was raised from or raised while handling, the newest first."""
+    """`error`, then the error that it was raised from or while handling, and so on."""
     seen: set[int] = set()
     while error is not None and id(error) not in seen:
         seen.add(id(error))

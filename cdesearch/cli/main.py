@@ -62,7 +62,7 @@ def query(
 
     text = " ".join(words)
     opened = Index.open(index)
-    if context.obj:  # the command that the first word may be meant for
+    if context.obj:  # a command with a name like the first word, see `_meant`
         typer.echo(f"Searching for these words. If you meant the command, run `cdesearch {context.obj}`.", err=True)
     shorten_cold_start(opened.manifest.model)
     from cdesearch.search.searcher import Searcher
@@ -208,7 +208,7 @@ def _with_query(arguments: list[str], commands: set[str]) -> list[str]:
 
 
 def _meant(arguments: list[str], commands: set[str]) -> str | None:
-    """The command that the first word may be meant for, if it is none itself."""
+    """The command whose name resembles the first word, if that is not a command itself."""
     word = next(iter(arguments), "-")
     if word.startswith("-") or word in commands or word == "help":
         return None

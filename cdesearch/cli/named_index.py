@@ -19,14 +19,17 @@ IndexOption = Annotated[Path | None, typer.Option("--index", help=_HELP)]
 
 
 def named_index(argument: Path | None, option: Path | None) -> Path | None:
-    """The folder that the argument or the option names; raises InputError if they name two."""
+    """The folder that the argument or the option names; raises InputError if they name different ones."""
     if argument is not None and option is not None and argument != option:
         raise InputError(f"Both {argument} and --index {option} are given.", "Name one index.")
     return option if argument is None else _nearest(argument)
 
 
 def _nearest(folder: Path) -> Path:
-    """The nearest index upward from a folder or file that exists and has no index itself, as a query there finds it."""
+    """The nearest index upward from `folder`, as a query finds it there; `folder` itself if there is none.
+
+    A folder that has an index, and a path that does not exist, are returned unchanged.
+    """
     chosen = chosen_folder(folder.parent if folder.is_file() else folder)
     if not folder.exists() or any((chosen / name).exists() for name in (MARKER, CURRENT, GENERATIONS)):
         return folder

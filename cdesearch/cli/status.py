@@ -13,7 +13,7 @@ from cdesearch.context.vectors import to_unit
 from cdesearch.errors import IndexDamagedError
 from cdesearch.store.damage import damaged
 from cdesearch.store.file_account import OUTCOMES, FileRecord, read_files
-from cdesearch.store.folder import rebuild
+from cdesearch.store.folder import rebuild_remedy
 from cdesearch.store.index import Index
 from cdesearch.store.trust import require_trust
 from cdesearch.terminal import print_json, printable
@@ -109,12 +109,12 @@ def _corpus_mean(index: Index) -> NDArray[np.float64]:
         length = lengths.get(document, 0)
         if length < 1:
             raise IndexDamagedError(
-                f"The documents of {index.folder} are not those of its chunks.", rebuild(index.folder)
+                f"The documents of {index.folder} are not those of its chunks.", rebuild_remedy(index.folder)
             )
         candidate = length, chunk, row
         chosen[content] = min(chosen.get(content, candidate), candidate)
     if not chosen:
-        raise IndexDamagedError(f"The table of chunks of {index.folder} is empty.", rebuild(index.folder))
+        raise IndexDamagedError(f"The table of chunks of {index.folder} is empty.", rebuild_remedy(index.folder))
     drawn = len(index.context.sample_vectors)
     probabilities = _inclusion_probabilities(
         np.array([length**-0.5 for length, _, _ in chosen.values()]), share * drawn

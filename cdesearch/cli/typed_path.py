@@ -14,21 +14,22 @@ _MARKS = frozenset("*?[")
 
 
 def globs_of(pattern: str, index: Index) -> tuple[str, ...]:
-    """Globs over the index's paths, of which a file needs to match one to match `pattern`.
+    """The globs over the paths of `index` that together are equivalent to `pattern`: a file must match one of them.
 
-    An empty tuple means that no path of this index can match.
+    An empty tuple means that no path of the index can match.
     """
     typed = pattern.replace("\\", "/") if os.name == "nt" else pattern
     own = () if Path(typed).is_absolute() else (typed,)
-    roots = {index.root, absolute(real(index.folder) / index.manifest.root)}  # by its name, and with links followed
+    # The indexed folder by its name, and with symbolic links followed.
+    roots = {index.root, absolute(real(index.folder) / index.manifest.root)}
     below = {glob for parts in _absolute_globs(typed) for root in roots for glob in _below(parts, root.parts)}
     return (*own, *sorted(below))
 
 
 def _absolute_globs(pattern: str) -> Iterator[list[str]]:
-    """The parts of the pattern as an absolute one: by the names that were typed, and with links followed."""
+    """The parts of `pattern` as an absolute glob: with the names that were typed, and with symbolic links followed."""
     parts = pattern.rstrip("/").split("/")
-    n_plain = next((place for place, part in enumerate(parts) if _MARKS.intersection(part)), len(parts))
+    n_plain = next((number for number, part in enumerate(parts) if _MARKS.intersection(part)), len(parts))
     folder = absolute(Path("/".join([*parts[:n_plain], ""])))
     for start in {folder, real(folder)}:
         names = [*map(escape, start.parts), *parts[n_plain:]]
@@ -38,23 +39,23 @@ def _absolute_globs(pattern: str) -> Iterator[list[str]]:
 
 
 def _below(parts: list[str], root: tuple[str, ...]) -> Iterator[str]:
-    """The rests of an absolute glob after its first parts have matched the folder `root`, as globs that begin with `/`.
+    """What remains of an absolute glob after its first parts have matched the folder `root`; globs that begin with `/`.
 
-    `**` matches any number of folders, so several rests are possible.
+    `**` matches any number of folders, so several remainders are possible.
     """
-    places = _skipping({0}, parts)  # how many parts may have matched so far
+    matched = _skipping({0}, parts)  # how many parts may have matched so far
     for name in root:
-        unmatched = [place for place in places if place < len(parts)]
-        stays = {place for place in unmatched if parts[place] == "**"}
-        steps = {place + 1 for place in unmatched if parts[place] != "**" and fnmatch(name, parts[place])}
-        places = _skipping(stays | steps, parts)
-    yield from ("/" + "/".join(parts[place:]) for place in places if place < len(parts))
+        unfinished = [n for n in matched if n < len(parts)]
+        stays = {n for n in unfinished if parts[n] == "**"}
+        steps = {n + 1 for n in unfinished if parts[n] != "**" and fnmatch(name, parts[n])}
+        matched = _skipping(stays | steps, parts)
+    yield from ("/" + "/".join(parts[n:]) for n in matched if n < len(parts))
 
 
-def _skipping(places: set[int], parts: list[str]) -> set[int]:
-    """The places, and those that follow them because `**` may match no folder at all."""
-    found = set(places)
-    for place, part in enumerate(parts):
-        if place in found and part == "**":
-            found.add(place + 1)
+def _skipping(matched: set[int], parts: list[str]) -> set[int]:
+    """`matched`, and the numbers of matched parts that are possible too because `**` can match no folder."""
+    found = set(matched)
+    for n, part in enumerate(parts):
+        if n in found and part == "**":
+            found.add(n + 1)
     return found

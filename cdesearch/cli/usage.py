@@ -5,7 +5,7 @@ from typing import Any
 
 from cdesearch.errors import InputError
 
-# What a number must be, by the kind of the validation error that typer gets for it.
+# The condition on a number, by the kind of the validation error that typer receives.
 _LIMITS: dict[str, Callable[[dict[str, Any]], str]] = {
     "greater_than_equal": lambda limits: f"at least {limits['ge']:,}",
     "less_than_equal": lambda limits: f"at most {limits['le']:,}",
@@ -22,7 +22,7 @@ def usage_error(error: Any, command: str) -> InputError:
 
 
 def _number(error: Any) -> str | None:
-    """What a number must be; None if something else is wrong."""
+    """The cause of the error if a number is wrong, such as "-k must be at least 1, not 0"; None otherwise."""
     problems = error.__cause__.errors() if hasattr(error.__cause__, "errors") else []
     if not problems or error.param is None:
         return None

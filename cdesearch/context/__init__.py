@@ -5,6 +5,6 @@ context        the four stages in which a context is made
 whitening      shift and projection from mean and covariance
 token_weights  weights of tokens by idf
 document       the document offset in the vectors of chunks
-features       a corpus in a few numbers, for a network that adapts to it
+features       statistics of a corpus as a short vector, for a network that adapts to it
 vectors        the type of vectors, and their normalisation
 """

@@ -27,7 +27,7 @@ from cdesearch.errors import IndexDamagedError
 class NetworkInputs:
     """What the networks read of a context."""
 
-    # (J, d) first-stage vectors, or (J, *context_shape); zeros if every gate is zero, because nothing reads them.
+    # (J, *context_shape), in most models (J, d) first-stage vectors. Zeros if every gate is zero: nothing reads them.
     vectors: Floats
     is_null: NDArray[np.bool_]  # (J,) true for slots that hold the null vector instead
     keys: Floats | None  # (L, J, d) of the context rows in each gated layer; None if every gate is zero
@@ -189,7 +189,7 @@ class _Stored:
             return cls(SampledChunks(**described), fingerprint, arrays)
         except (OSError, SafetensorError, KeyError, TypeError, ValueError, RecursionError) as error:
             raise IndexDamagedError(
-                f"The stored context {path} cannot be read ({error!s:.200}).", "Make it again."
+                f"The stored context {path} cannot be read ({error!s:.200}).", "Save the context again."
             ) from None
 
 

@@ -1,4 +1,4 @@
-"""A corpus in a few numbers, for a network that adapts to it: mean, spectrum and how rare its tokens are."""
+"""Statistics of a corpus as a short vector, for a network that adapts to it: mean, spectrum and rarity of tokens."""
 
 from itertools import pairwise
 
@@ -9,14 +9,15 @@ from cdesearch.context.vectors import Floats, to_unit
 
 OCTAVES = 6  # groups of eigenvalues: the first, the second, the next 2, 4, 8 and 16
 QUANTILES = (0.1, 0.25, 0.5, 0.75, 0.9)
-LEAST_SHARE = 1e-4
+LEAST_SHARE = 1e-4  # the lower bound of a share of the variance, so that its logarithm is finite
 
 
 def corpus_features(vectors: Floats, counts: NDArray[np.int64]) -> Floats:
     """(d + CORPUS_FEATURES,) numbers of order 1, from vectors (n, d) of texts and document frequencies (V,).
 
-    They are the mean of the unit vectors times the root of d, the logarithm of the total variance, those of the shares
-    of the first eigenvalues in it, and quantiles over token occurrences of the idf, relative to the highest possible.
+    They are the mean of the unit vectors, times the square root of d; the logarithm of the total variance; the
+    logarithms of the shares that groups of eigenvalues have in it; and quantiles, over the occurrences of tokens, of
+    the idf relative to the highest possible idf.
     """
     points = to_unit(vectors).astype(np.float64)
     mean = points.mean(0)
@@ -29,7 +30,7 @@ def corpus_features(vectors: Floats, counts: NDArray[np.int64]) -> Floats:
 
 
 def _rarity(counts: NDArray[np.int64]) -> NDArray[np.float64]:
-    """The QUANTILES of the relative idf of token occurrences."""
+    """(5,) the QUANTILES of the relative idf over the occurrences of all tokens; zeros without any token."""
     occurring = np.sort(counts[counts > 0])[::-1]
     if not len(occurring):
         return np.zeros(len(QUANTILES))

@@ -6,5 +6,5 @@ corpus_context    the context of texts in memory
 embedder          the model without an index, for programs that store vectors themselves
 runtime           the protocol of the libraries that compute the networks
 length_batches    groups texts into batches of similar length
-tokenizer_limits  how much a tokenizer may make of a text
+tokenizer_limits  refuses tokenizers that make a text many times as long
 """

@@ -33,7 +33,7 @@ Role = Literal["query", "document"]
 Output = TypeVar("Output")
 Advance = Callable[[int], None]
 
-MAX_SIBLINGS = 128  # chunks of a document that the others read
+MAX_SIBLINGS = 128  # chunks of one document that its other chunks read
 MIN_TEXT_TOKENS = 4  # a prefix must leave room for so many: two special tokens and some text
 
 
@@ -88,9 +88,9 @@ class Encoder:
         return vectors
 
     def context_states(self, texts: Sequence[str], frequencies: TokenFrequencies) -> Floats:
-        """What a context of texts is made of, (J, *context_shape); zeros if every gate is zero: nothing reads them.
+        """The rows (J, *context_shape) of a context of J texts; zeros, which nothing reads, if every gate is zero.
 
-        For most models these are first-stage vectors (J, d). A context of statistics is one row.
+        For most models these are first-stage vectors (J, d). A context of statistics is a single row.
         """
         states = np.zeros((len(texts), *self.config.context_shape), np.float32)
         if not self.reads_context:
@@ -128,7 +128,7 @@ class Encoder:
         frequencies: TokenFrequencies,
         seed: int,
     ) -> ContextSample:
-        """The context of sampled texts before it is fitted, from what `context_states` returns for them."""
+        """The context of sampled texts before it is fitted; `vectors` are what `context_states` returns for them."""
         is_null = np.zeros(len(vectors), bool)
         keys, values = self._runtime.cache(vectors, is_null) or (None, None)
         special = np.array(sorted(self.tokenizer.get_added_tokens_decoder()), np.int64)
@@ -179,8 +179,9 @@ class Encoder:
     ) -> Floats:
         """(n, d) second-stage vectors of chunks, each of which reads the other chunks of its document.
 
-        Only for models whose context source is siblings. `documents` holds the indices of each document's chunks in
-        `texts`. In a document of more than MAX_SIBLINGS chunks, so many of them at equal distances are read.
+        Only models with the context source `siblings` support this. `documents` holds the indices of each document's
+        chunks in `texts`. Of a document with more than MAX_SIBLINGS chunks, only every second, third, ... chunk is
+        read, so that at most MAX_SIBLINGS are.
         """
         prefix, vectors = self.config.document_prefix, np.empty((len(texts), self.dimension), np.float32)
         states = self.context_states(texts, frequencies)

@@ -55,7 +55,7 @@ def _check_vocabulary(folder: Path, loaded: LoadedModel, tokenizer: Tokenizer) -
 
 
 def load_tokenizer(file: Path) -> Tokenizer:
-    """A tokenizer that neither truncates nor pads, and makes no more of a text than it should; raises ModelError."""
+    """A tokenizer that neither truncates nor pads; raises ModelError, also if it could enlarge a text many times."""
     check_plain(file, MAX_TOKENIZER_BYTES)
     try:
         tokenizer = Tokenizer.from_file(str(file))

@@ -31,7 +31,7 @@ class Runtime(Protocol):
         """(B, d) first-stage vectors, not normalised."""
 
     def context_states(self, input_ids: Integers, mask: Integers, frequencies: NDArray[np.int64]) -> Floats:
-        """(B, *context_shape) what a context is made of; `frequencies` (V,) are document frequencies."""
+        """(B, *context_shape) rows of a context; `frequencies` (V,) are document frequencies."""
 
     def cache(self, vectors: Floats, is_null: NDArray[np.bool_]) -> tuple[Floats, Floats] | None:
         """Keys and values (L, J, d) of a context; None if the model is joint or every gate is zero."""
@@ -42,7 +42,8 @@ class Runtime(Protocol):
     def second_stage_among(
         self, input_ids: Integers, mask: Integers, context: EncodingContext, states: Floats, allowed: NDArray[np.bool_]
     ) -> tuple[Floats, Floats]:
-        """The same of texts that read those of n texts that `allowed` (B, n) marks.
+        """(B, d) pooled and (B, d) final unit vectors of B texts, each of which reads some of n sibling texts.
 
-        `states` (n, L, r, d) are what `context_states` returns for the n texts.
+        `allowed` (B, n) marks the siblings that each text reads. `states` (n, L, r, d) are the context states of the
+        siblings.
         """

@@ -1,6 +1,6 @@
-"""How much can a tokenizer make of a text? The tokenizer of a hostile checkpoint may make gigabytes of one word.
+"""Limits on how much a tokenizer may enlarge a text. That of a hostile checkpoint could turn one word into gigabytes.
 
-The parts of a tokenizer are examined before it reads any text. Regular expressions that take long are not recognised.
+The parts of a tokenizer are examined before it reads any text. Regular expressions that take long are not detected.
 """
 
 import base64
@@ -13,13 +13,13 @@ from tokenizers import Tokenizer
 from cdesearch.errors import ModelError
 from cdesearch.models.checkpoint_files import AGAIN
 
-MAX_GROWTH = 1000  # characters that all replacements together may make of one; published tokenizers stay below 20
+MAX_GROWTH = 1000  # characters into which all replacements may turn one; published tokenizers stay below 20
 MAX_TEMPLATE = 64  # tokens that are put around a text
 MAX_WORD = 1000  # characters of a word that WordPiece looks up; its time grows with the square, and 100 are usual
 
 
 def check_growth(tokenizer: Tokenizer, file: Path) -> None:
-    """Raise ModelError if the tokenizer read from `file` could make far more of a text than it contains."""
+    """Raise ModelError if the tokenizer that was read from `file` could make a text many times as long."""
     growth = 1
     for part in _parts([_state(tokenizer.normalizer), _state(tokenizer.pre_tokenizer)]):
         growth *= _growth(part)
@@ -43,7 +43,7 @@ def _state(part: Any) -> dict[str, Any]:
 
 
 def _parts(waiting: list[dict[str, Any]]) -> list[dict[str, Any]]:
-    """These parts, and those that sequences among them consist of."""
+    """These parts, and the parts of the sequences among them."""
     parts = []
     while waiting:
         part = waiting.pop()
@@ -54,7 +54,7 @@ def _parts(waiting: list[dict[str, Any]]) -> list[dict[str, Any]]:
 
 
 def _growth(part: dict[str, Any]) -> int:
-    """How many characters one character may become at most."""
+    """The largest number of characters that one character can become."""
     kind = part.get("type")
     if kind == "Replace":
         # An expression may match between two characters, which then remain as well.
@@ -68,7 +68,10 @@ def _growth(part: dict[str, Any]) -> int:
 
 
 def _longest_mapped(charsmap: Any) -> int:
-    """The longest replacement in the map of SentencePiece: the size of a trie, the trie, and texts that end with 0."""
+    """The length of the longest replacement in a SentencePiece map.
+
+    A map consists of the size of a trie, the trie, and texts that each end with a zero byte.
+    """
     data = base64.b64decode(charsmap) if isinstance(charsmap, str) else bytes(charsmap)
     texts = data[4 + int.from_bytes(data[:4], "little") :]
     return max(map(len, texts.split(b"\0")), default=0)

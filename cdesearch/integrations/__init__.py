@@ -6,7 +6,7 @@ from contextlib import contextmanager
 
 @contextmanager
 def extra(name: str) -> Iterator[None]:
-    """Import the library of an extra inside this; the ModuleNotFoundError names the command that installs it."""
+    """If an import within the block fails, raise a ModuleNotFoundError that names the command to install the extra."""
     try:
         yield
     except ModuleNotFoundError as error:

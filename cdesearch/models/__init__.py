@@ -5,7 +5,7 @@ registry           all families, and the family of a checkpoint folder
 config             the configuration of a checkpoint, config.json
 hub                checkpoints by their ids on huggingface.co
 catalog            the list that `cdesearch models` prints
-meta_device        models without values
+meta_device        models whose parameters have shapes but no values
 checkpoint_files   checks of files before a library opens them
 published_fields   fields of a published config.json
 published_weights  weights of other projects

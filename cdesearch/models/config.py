@@ -10,7 +10,7 @@ from cdesearch.errors import ModelError
 from cdesearch.models.checkpoint_files import AGAIN, read_fields_text
 
 FORMAT = 2
-CORPUS_FEATURES = 12  # that a context of statistics has beside the mean: see cdesearch.context.features
+CORPUS_FEATURES = 12  # numbers of a context of statistics in addition to the mean: see cdesearch.context.features
 RANGES: Mapping[str, tuple[float, float]] = {  # of every number: minimum and maximum
     "vocabulary": (1, 100_000_000),
     "dimension": (1, 65_536),
@@ -78,15 +78,15 @@ class ModelConfig:
     statistics: StatisticsConfig = StatisticsConfig()
     context_attention: Literal["joint", "cached", "one_softmax"] = "cached"
     context_from: int = 1  # in cached attention: the first layer with gated cross-attention to the context
-    log_gates: bool = False  # in one_softmax: the context's weight is the exponential of a gate, not its tanh
+    log_gates: bool = False  # in one_softmax: the context's weight is 1e-9 exp(gate), not tanh(gate)
     context_sink: bool = False  # in cached attention: a learned slot of value zero in the softmax over the context
     context_norm_eps: float | None = None  # of the layer norm over the context rows; None: the backbone's
-    # What the second stage reads of the context: `pooled` are first-stage vectors of its texts, at the input of the
-    # network; `tokens` are states of their rarest tokens at the input of each layer. With `statistics` nothing is
-    # attended to: statistics of the first-stage vectors scale and shift the output of each layer. With `siblings` each
-    # chunk of a document attends to the tokens of its document's other chunks, and a query to nothing.
+    # What the second stage reads of the context. `pooled`: the first-stage vectors of its texts. `tokens`: the states
+    # of their rarest tokens at the input of each layer. `siblings`: each chunk reads such states of the other chunks
+    # of its document, and a query reads nothing. `statistics`: nothing is attended to; statistics of the first-stage
+    # vectors scale and shift the output of each layer.
     context_source: Literal["pooled", "tokens", "siblings", "statistics"] = "pooled"
-    context_tokens: int = 4  # with tokens or siblings: how many of each text
+    context_tokens: int = 4  # with `tokens` or `siblings`: the number of tokens of each text that are read
     first_stage: Literal["own", "shared"] = "own"  # shared: it is the second stage's backbone, without context
     first_stage_layers: int | None = None  # with pooled: the first stage has so many of the layers; None: all
     context_size: int = 512

@@ -1,4 +1,4 @@
-"""Models that have shapes and no values: to be checked, or filled with the tensors of a checkpoint."""
+"""Models whose parameters have shapes but no values, to be checked or to receive the tensors of a checkpoint."""
 
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
@@ -10,13 +10,13 @@ from torch.overrides import TorchFunctionMode
 
 @contextmanager
 def on_meta_device() -> Iterator[None]:
-    """Modules that are made within have parameters without memory and without initial values."""
+    """Within the block, new modules have parameters without memory and without initial values."""
     with torch.device("meta"), _NoInitialValues():
         yield
 
 
 class _NoInitialValues(TorchFunctionMode):
-    """Skips the functions of torch.nn.init, which on this device import torch's compiler: seconds of processor time."""
+    """Skips the functions of torch.nn.init: on this device they import torch's compiler, which takes seconds."""
 
     def __torch_function__(
         self, func: Callable[..., Any], types: Any, args: Sequence[Any] = (), kwargs: dict[str, Any] | None = None

@@ -39,7 +39,8 @@ def read_weights(folder: Path) -> dict[str, Tensor]:
 def check_state(state: Mapping[str, Tensor], shapes: Mapping[str, torch.Size], variant: str) -> None:
     """Raise ModelError if a name is missing or unknown, or a tensor has another shape or holds integers.
 
-    `shapes` are those that the network needs. `variant` is the kind of network, such as `v2` or `bert`, for messages.
+    `shapes` holds the shapes that the network needs. `variant` is the kind of network, such as `v2` or `bert`, for
+    error messages.
     """
     if missing := sorted(set(shapes) - set(state)):
         raise ModelError(

@@ -15,7 +15,7 @@ from cdesearch.search.fusion import Candidates, Fusion, Scores
 from cdesearch.search.path_filter import path_condition
 from cdesearch.search.result import SearchResult
 from cdesearch.store.damage import damaged
-from cdesearch.store.folder import rebuild
+from cdesearch.store.folder import rebuild_remedy
 from cdesearch.store.index import Index, run_async
 from cdesearch.store.schema import CHUNK_COLUMNS, Hit, chunk_from_row
 
@@ -32,7 +32,7 @@ class Query:
     text: str
     k: int
     mode: Mode
-    paths: tuple[str, ...] | None  # globs, of which the path of a hit matches one; None matches every path
+    paths: tuple[str, ...] | None  # globs; the path of a hit matches at least one of them. None: every path
 
 
 @dataclass(frozen=True, slots=True)
@@ -172,7 +172,7 @@ class GenerationReader:
             chunks = {row["_rowid"]: chunk_from_row(row) for row in rows}
         except ValueError as error:
             raise IndexDamagedError(
-                f"{self.index.folder} cannot be searched ({error}).", rebuild(self.index.folder)
+                f"{self.index.folder} cannot be searched ({error}).", rebuild_remedy(self.index.folder)
             ) from None
         return tuple(
             Hit(

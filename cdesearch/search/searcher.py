@@ -61,7 +61,7 @@ class Searcher:
     def search(
         self, query: str, k: int = 10, mode: Mode = "hybrid", path: str | tuple[str, ...] | None = None
     ) -> SearchResult:
-        """The `k` best chunks, best first. `path` is a glob relative to the indexed folder, or several alternatives.
+        """The `k` best chunks, best first. `path` is a glob relative to the indexed folder, or a tuple of alternatives.
 
         Raises QueryError for an invalid query, `k`, `mode` or `path`, and IndexStateError for an index that cannot be
         used. If updates have removed the generation that was open, the newest one is opened and answers.

@@ -15,11 +15,12 @@ import pyarrow as pa
 
 from cdesearch.errors import CdesearchError, IndexDamagedError
 from cdesearch.store.checksums import MANIFEST, Checksums, ChecksumsError, Entry, read_checksums, sha256_of
-from cdesearch.store.folder import CHECKSUMS, rebuild, unreadable
+from cdesearch.store.folder import CHECKSUMS, rebuild_remedy, unreadable
 
 VERSIONS = "_versions"  # LanceDB opens the newest file in this folder
 
-_PLACE_IN_RUST = re.compile(r",? \S+\.rs:\d+(:\d+)?$")  # at the end of LanceDB's messages: of no use to a user
+# The location in Rust code at the end of LanceDB's messages, which does not help a user.
+_LOCATION_IN_RUST = re.compile(r",? \S+\.rs:\d+(:\d+)?$")
 
 # The smallest files, up to this many bytes in all, are hashed whenever an index is opened. These are all files of an
 # index of up to 20,000 chunks. Hashing them takes one core some 60 ms, while the model loads.
@@ -104,7 +105,7 @@ class Checks:
     def reading_tables(self) -> Iterator[None]:
         """Replace an error of LanceDB or Arrow in the block, which reads tables, by an IndexDamagedError.
 
-        A forged index can hold any data with checksums that match.
+        Matching checksums do not exclude such errors, because a forged index can contain any data.
         """
         try:
             with self.reporting_damage():
@@ -112,8 +113,8 @@ class Checks:
         except BaseException as error:
             if not is_read_error(error):
                 raise
-            cause = f"{self._folder} cannot be searched ({reason_of(error)})."
-            raise IndexDamagedError(cause, rebuild(self._folder)) from error
+            cause = f"The tables of {self._folder} cannot be read ({reason_of(error)})."
+            raise IndexDamagedError(cause, rebuild_remedy(self._folder)) from error
 
     def _require(self, checksums: Checksums, needs_hash: NeedsHash) -> None:
         damages = list(find_damage(self._generation, checksums, needs_hash))
@@ -171,13 +172,13 @@ def find_damage(
 
 
 def is_read_error(error: BaseException) -> bool:
-    """Whether LanceDB and Arrow raise this for data that they cannot read."""
+    """Whether LanceDB and Arrow raise such an error for data that they cannot read."""
     return isinstance(error, OSError | RuntimeError | ValueError | pa.ArrowException) or is_panic(error)
 
 
 def reason_of(error: BaseException) -> str:
-    """The first line of the message of such an error, at most 200 characters, without its place in the source."""
-    return _PLACE_IN_RUST.sub("", str(error).partition("\n")[0])[:200]
+    """The first line of an error's message, at most 200 characters, without a location in Rust code."""
+    return _LOCATION_IN_RUST.sub("", str(error).partition("\n")[0])[:200]
 
 
 def is_panic(error: BaseException) -> bool:

@@ -1,7 +1,7 @@
-"""The file account: what an index did with every file and every ignored folder, a line of JSON each, in files.jsonl.
+"""The file account: what an index did with every file and every ignored folder, one line of JSON each, in files.jsonl.
 
-It is not part of the manifest, because every query reads that and a folder may hold 100,000 files. It is not compressed
-either: a forged file takes no more memory than one line, and no more time than its size.
+It is not part of the manifest, because every query reads the manifest, and a folder may contain 100,000 files. It is
+not compressed, so that reading a forged one takes no more memory than one line, and time in proportion to its size.
 """
 
 import json
@@ -12,10 +12,10 @@ from pathlib import Path
 from typing import Any, Literal, get_args
 
 from cdesearch.errors import IndexDamagedError
-from cdesearch.store.folder import index_of, rebuild, unreadable
+from cdesearch.store.folder import index_of, rebuild_remedy, unreadable
 
 FILES = "files.jsonl"
-MAX_LINE = 1 << 18  # bytes: a path, a reason and a hash
+MAX_LINE = 1 << 18  # bytes; a line holds a path, a reason, a hash and two numbers
 
 Outcome = Literal["indexed", "ignored", "skipped"]
 OUTCOMES: tuple[Outcome, ...] = get_args(Outcome)
@@ -54,9 +54,9 @@ def read_files(generation: Path) -> Iterator[FileRecord]:
                 yield _record(json.loads(line))
     except PermissionError as error:
         raise unreadable(file, error) from None
-    except (OSError, ValueError, RecursionError) as error:  # also: text that is not UTF-8
+    except (OSError, ValueError, RecursionError) as error:  # a ValueError also for text that is not UTF-8
         raise IndexDamagedError(
-            f"{file} cannot be read ({' '.join(str(error).split())}).", rebuild(index_of(file))
+            f"{file} cannot be read ({' '.join(str(error).split())}).", rebuild_remedy(index_of(file))
         ) from None
 
 

@@ -46,11 +46,11 @@ _CONTROL = re.compile(r"[\x00-\x1f\x7f]")
 
 
 def rebuild_command(folder: Path) -> str:
-    """The command that builds the index in `folder` again, with PATH for what it indexes."""
+    """The command that rebuilds the index in `folder`; PATH stands for the files and folders to index."""
     return f"`cdesearch index --rebuild PATH --index {shlex.quote(str(folder))}`"
 
 
-def rebuild(folder: Path) -> str:
+def rebuild_remedy(folder: Path) -> str:
     """The remedy for a damaged index in `folder`."""
     return f"Run {rebuild_command(folder)}, with PATH the folder that is indexed."
 
@@ -64,12 +64,12 @@ def index_of(file: Path) -> Path:
 
 
 def unreadable(file: Path, error: OSError) -> IndexStateError:
-    """The error for a file of an index that cannot be read. It is no damage if only a permission is missing."""
+    """The error for a file of an index that cannot be read; a missing permission is not reported as damage."""
     if isinstance(error, PermissionError):
         return IndexStateError(
             f"{file} cannot be read (permission denied).", "Correct its permissions, or ask its owner for access."
         )
-    return IndexDamagedError(f"{file} cannot be read ({error.strerror}).", rebuild(index_of(file)))
+    return IndexDamagedError(f"{file} cannot be read ({error.strerror}).", rebuild_remedy(index_of(file)))
 
 
 def absolute(path: Path) -> Path:
@@ -254,7 +254,7 @@ def read_small(file: Path, limit: int = MAX_SMALL_FILE) -> bytes:
         if found.st_size > limit:
             raise IndexDamagedError(
                 f"{file} is larger than {limit:,} bytes, the limit for such a file of an index.",
-                rebuild(index_of(file)),
+                rebuild_remedy(index_of(file)),
             )
         return stream.read()
 
@@ -294,7 +294,7 @@ def current_name(folder: Path) -> str | None:
         raise unreadable(folder / CURRENT, error) from None
     name = text.removesuffix("\n")
     if not is_generation_name(name):
-        raise IndexDamagedError(f"{folder / CURRENT} does not hold the name of a generation.", rebuild(folder))
+        raise IndexDamagedError(f"{folder / CURRENT} does not hold the name of a generation.", rebuild_remedy(folder))
     return name
 
 

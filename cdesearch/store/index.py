@@ -23,8 +23,8 @@ from cdesearch.store.folder import (
     chosen_folder,
     current_name,
     find_index,
-    rebuild,
     rebuild_command,
+    rebuild_remedy,
     unreadable,
 )
 from cdesearch.store.lance_manifest import MAX_FIELDS_UNFINISHED, NAMES, TABLES, check_tables
@@ -48,7 +48,7 @@ def current_generation(folder: Path) -> Path:
     check_not_linked(folder / GENERATIONS)
     generation = folder / GENERATIONS / name
     if not generation.is_dir():
-        raise IndexDamagedError(f"{folder / CURRENT} names a generation that does not exist.", rebuild(folder))
+        raise IndexDamagedError(f"{folder / CURRENT} names a generation that does not exist.", rebuild_remedy(folder))
     try:
         check_tree(generation)
         check_tables(generation)
@@ -70,7 +70,7 @@ def run_async(coroutine: Coroutine[Any, Any, Any]) -> Any:
     """The result of a call to LanceDB's asynchronous API, which is faster than its synchronous one."""
     try:
         loop = _lancedb().background_loop.LOOP
-    except BaseException:  # Python complains at exit about a coroutine that never ran
+    except BaseException:  # without `close`, Python warns about a coroutine that was never awaited
         coroutine.close()
         raise
     return loop.run(coroutine)
@@ -134,19 +134,19 @@ class Index:
         try:
             context = Context.load(self.generation / CONTEXT)
         except IndexDamagedError as error:
-            raise IndexDamagedError(error.cause, rebuild(self.folder)) from None
+            raise IndexDamagedError(error.cause, rebuild_remedy(self.folder)) from None
         if (len(context.sampled.chunk_ids), len(context.whitening.shift)) != (
             self.manifest.context_size,
             self.manifest.dimension,
         ):
             raise IndexDamagedError(
-                f"The stored context of {self.folder} does not match its manifest.", rebuild(self.folder)
+                f"The stored context of {self.folder} does not match its manifest.", rebuild_remedy(self.folder)
             )
         if context.fingerprint != self.manifest.context_fingerprint:
             raise IndexMismatchError(
                 f"The index was built with context {self.manifest.context_fingerprint[:12]}"
                 f" and stores context {context.fingerprint[:12]}.",
-                rebuild(self.folder),
+                rebuild_remedy(self.folder),
             )
         return context
 
@@ -154,7 +154,7 @@ class Index:
         """The stored context, checked to fit `encoder`; raises IndexDamagedError if another model made it."""
         if not encoder.fits(self.context):
             raise IndexDamagedError(
-                f"The stored context of {self.folder} is that of another model.", rebuild(self.folder)
+                f"The stored context of {self.folder} is that of another model.", rebuild_remedy(self.folder)
             )
         return self.context
 
@@ -185,7 +185,7 @@ class Index:
         if encoder.dimension != self.manifest.dimension:
             raise IndexDamagedError(
                 f"The index {self.folder} has {self.manifest.dimension} dimensions, and its model {encoder.dimension}.",
-                rebuild(self.folder),
+                rebuild_remedy(self.folder),
             )
 
     def size_bytes(self) -> int:
@@ -203,5 +203,5 @@ class Index:
             return open_table()
         except (ValueError, RuntimeError, OSError) as error:
             raise IndexDamagedError(
-                f"Table {name} of {self.folder} cannot be opened ({error}).", rebuild(self.folder)
+                f"Table {name} of {self.folder} cannot be opened ({error}).", rebuild_remedy(self.folder)
             ) from None

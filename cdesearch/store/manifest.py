@@ -9,7 +9,7 @@ from types import UnionType
 from typing import Any, get_origin
 
 from cdesearch.errors import IndexDamagedError, IndexMismatchError, IndexUntrustedError
-from cdesearch.store.folder import FORMAT, index_of, read_small, rebuild, unreadable, write_new
+from cdesearch.store.folder import FORMAT, index_of, read_small, rebuild_remedy, unreadable, write_new
 
 MAX_BYTES = 16_000_000  # enough for a list of sources of any plausible length
 MAXIMA = {  # of numbers that other numbers are computed from
@@ -74,9 +74,12 @@ class Manifest:
         except PermissionError as error:
             raise unreadable(file, error) from None
         except (OSError, ValueError, KeyError, TypeError, RecursionError) as error:
-            raise IndexDamagedError(f"{file} cannot be read ({_reason(error)}).", rebuild(index_of(file))) from None
+            raise IndexDamagedError(
+                f"{file} cannot be read ({_reason(error)}).", rebuild_remedy(index_of(file))
+            ) from None
         raise IndexMismatchError(
-            f"{file} has index format {_shown(version):.20}; this cdesearch reads {FORMAT}.", rebuild(index_of(file))
+            f"{file} has index format {_shown(version):.20}; this cdesearch reads {FORMAT}.",
+            rebuild_remedy(index_of(file)),
         )
 
 

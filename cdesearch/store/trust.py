@@ -71,7 +71,10 @@ def require_trust(index: Index, *, model: bool = True, folders: bool = True) -> 
 
 
 def unconfirmed(folder: Path, request: TrustRequest) -> TrustRequest:
-    """What the user has not confirmed of `request` for the index in `folder`; raises InputError."""
+    """The part of `request` that the user has not confirmed for the index in `folder`.
+
+    Raises InputError if the file of confirmations cannot be read.
+    """
     if request.is_empty:
         return request
     confirmed = _entries().get(str(real(folder)), TrustRequest())

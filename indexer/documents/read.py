@@ -20,8 +20,8 @@ def read(
 ) -> Iterator[Document]:
     """The documents in one file; raises UnreadableError, whatever is wrong with it.
 
-    `left_out` counts lines that cannot be read in a file that can. The names in `columns` that are columns of the file
-    are added to `chosen`.
+    `left_out` counts the lines that cannot be read in a file whose other lines can. The names in `columns` that are
+    columns of the file are added to `chosen`.
     """
     file = OpenFile(source.path, stream, columns, left_out or LeftOut(), set() if chosen is None else chosen)
     try:

@@ -53,7 +53,7 @@ def _can_parse(text: str, language: str) -> bool:
     limit = PARSE_SECONDS + PARSE_SECONDS_A_BYTE * len(data)
     deadline = time.thread_time() + limit
     for start in range(0, len(text), SMALL):
-        # Many parts may each be just fast enough, and together take longer than a worker may be without progress.
+        # Each of many parts may be just fast enough, and all together take longer than a worker may without progress.
         if _is_slow(parser, text[start : start + SMALL]) or time.thread_time() > deadline:
             return False
     deadline = time.thread_time() + limit

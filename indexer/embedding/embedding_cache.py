@@ -24,7 +24,7 @@ def cache_schema(dimension: int) -> pa.Schema:
 
 
 def holds_vectors(building: Path) -> bool:
-    """Whether the table in an unfinished generation holds vectors; reads only names of files."""
+    """Whether the table in an unfinished generation contains vectors; looks only at the names of its files."""
     return any((building / TABLES / f"{TABLE}.lance" / "data").glob("*"))
 
 

@@ -40,7 +40,7 @@ class Filling:
             kept = list(_rows(base.chunks, kept_paths))
         unchanged = self._unchanged(present, kept)
         self._embed(unchanged, base.context_for(self.encoder))
-        with base.checks.reading_tables():  # the new table contains files of the base
+        with base.checks.reading_tables():  # the new table begins as a copy of the base's files
             self._delete_changed(present, unchanged)
             self.tables.copy(base.chunks, (chunk for chunk, document in kept if document not in unchanged))
         self._write(unchanged, None)

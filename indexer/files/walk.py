@@ -142,7 +142,9 @@ class _Walk:
             for entry in entries:
                 found = self._decide(folder, entry)
                 if not isinstance(found, _Folder):
-                    if found.path.removesuffix("/") not in self._explained:  # an ignore file may be a folder
+                    if (
+                        found.path.removesuffix("/") not in self._explained
+                    ):  # what has the name of an ignore file may be a folder
                         yield entry.path, found
                     continue
                 below = self._enter(found)
@@ -283,7 +285,7 @@ def _unknown(name: str, shown: str, size: int, file: Path, top: Path) -> Found |
 
 
 def _size(n_bytes: int) -> str:
-    """A number of bytes in the largest unit that is not larger than it, such as "20 MB"."""
+    """A number of bytes with a suitable unit, such as "20 MB"."""
     for unit, name in ((10**9, "GB"), (10**6, "MB"), (10**3, "kB")):
         if n_bytes >= unit:
             return f"{n_bytes / unit:.12g} {name}"

@@ -7,6 +7,6 @@ Formats: `markdown`, `restructured_text`, `plain_text`, `html`, `pdf`, `docx`, `
 `jsonl`, `delimited` (CSV) and `parquet`.
 
 The other modules are not formats. `format` is the interface, `registry` lists the formats, and `without_text` lists
-kinds of files that have none. `encoding`, `json_values`, `records` and `unreadable` are functions and the error that
-several formats use.
+kinds of files that contain no text. `encoding`, `json_values` and `records` are functions that several formats use;
+`unreadable` is their error.
 """

@@ -46,7 +46,7 @@ class Columns:
     document: str | None = None  # None: the part of the id before `::`
 
     def options(self) -> dict[str, str]:
-        """The chosen names by the option that chooses them, such as "--text-column"."""
+        """The names of columns that are set, by their options, such as "--text-column"."""
         return {f"--{column}-column": name for column, name in asdict(self).items() if name}
 
 
@@ -76,7 +76,7 @@ class OpenFile:
     stream: BufferedIOBase  # at its start
     columns: Columns
     left_out: LeftOut  # a format of records adds the lines that it cannot read
-    chosen: set[str] = field(default_factory=set)  # a format of records adds the columns of `columns` that it finds
+    chosen: set[str] = field(default_factory=set)  # a format of records adds the names in `columns` that it finds
 
     @property
     def name(self) -> str:

@@ -47,7 +47,7 @@ def _rows(file: OpenFile) -> Iterator[Mapping[str, Any]]:
             n_read += batch.num_rows
     except (pa.ArrowException, OSError):
         raise UnreadableError("broken Parquet file") from None
-    if n_read != table.metadata.num_rows:  # pages or row groups are lost, or the footer lies
+    if n_read != table.metadata.num_rows:  # pages or row groups are missing, or the footer is forged
         raise UnreadableError(f"broken Parquet file: {n_read:,} rows instead of {table.metadata.num_rows:,}")
 
 

@@ -34,7 +34,10 @@ class FoundColumns:
 
 
 def find_columns(names: Mapping[str, Any] | list[str], file: OpenFile) -> FoundColumns:
-    """Choose the columns to read among the `names` in a file; raises UnreadableError if one is missing."""
+    """Choose the columns to read among the `names` in a file; raises UnreadableError if one is missing.
+
+    The names in `file.columns` that are found are added to `file.chosen`.
+    """
     columns = file.columns
     for name in (columns.text, columns.id, columns.title, columns.document):
         if name is not None and name in names:

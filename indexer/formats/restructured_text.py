@@ -18,8 +18,8 @@ class RestructuredText(Format):
         text = decode(file.stream.read())
         headings = _headings(text)
         title = headings[0].title if headings else file.name
-        # There is no splitter for reStructuredText. That of Markdown also splits at blank lines; it cannot find these
-        # headings, so they are passed.
+        # There is no splitter for reStructuredText. The splitter for Markdown is used, because it splits at blank lines
+        # too. It does not recognise these headings, so the document names them.
         yield Document(file.path, file.path, title, text, "markdown", headings=headings, has_lines=True)
 
 

@@ -18,7 +18,7 @@ from cdesearch.store.lance_manifest import TABLES
 from indexer.generations.ledger import own_generations, record, remove
 
 MAX_PLAN = 16_000_000  # bytes; a plan lists the sources, as a manifest does
-FOLDER_NUMBER = "folder_number"  # in a plan: the number of its folder in the file system
+FOLDER_NUMBER = "folder_number"  # in a plan: the inode number of its folder
 SAMPLE = "context.sample.safetensors"  # in an unfinished generation: the first stage of its context
 
 
@@ -27,8 +27,8 @@ def open_building(
 ) -> Path:
     """The folder of the generation to build: an unfinished one of the same plan, or a new one that starts as `base`.
 
-    An unfinished one is continued in the folder in which it was made, see `_is_made_here`, if its tables that `columns`
-    names have these columns. Other unfinished ones are removed if the ledger names them.
+    An unfinished one is continued if `_is_made_here` holds and its tables have the columns that `columns` gives for
+    them. All other unfinished ones that the ledger names are removed.
     """
     live = _live(folder)
     if live is not None:
@@ -45,9 +45,8 @@ def open_building(
         # Lance never changes a file, so a link can replace a copy.
         link_or_copy(base / CONTEXT, building / CONTEXT)
         shutil.copytree(base / TABLES, building / TABLES, copy_function=link_or_copy)
-    write_new(
-        building / PLAN, json.dumps(plan | {FOLDER_NUMBER: building.stat().st_ino})
-    )  # last: a half-copied folder has no plan
+    stamped = plan | {FOLDER_NUMBER: building.stat().st_ino}
+    write_new(building / PLAN, json.dumps(stamped))  # last: a half-copied folder has no plan
     return building
 
 
@@ -76,11 +75,10 @@ def _live(folder: Path) -> Path | None:
 
 
 def _is_made_here(generation: Path, plan: dict[str, Any]) -> bool:
-    """Whether a build with this plan has made this very folder; a copy of it counts as made elsewhere.
+    """Whether a build with this plan created this very folder; a copy of the folder does not count.
 
-    Nothing but the builder could tell whether the chunks and vectors of an unfinished generation are true, so one that
-    came with an archive or a clone must not be continued. Its author cannot know the number that the file system gives
-    to its folder here.
+    Nothing shows whether the chunks and vectors of an unfinished generation are genuine, so one that came with an
+    archive or a clone must not be continued. Its author cannot know the inode number that its folder gets here.
     """
     number = generation.stat().st_ino
     return number != 0 and bool(_plan(generation) == plan | {FOLDER_NUMBER: number})

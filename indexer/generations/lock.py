@@ -64,7 +64,7 @@ def locked(folder: Path, wait: bool) -> Iterator[None]:
             f"Another run is indexing into {folder} ({_holder(folder)}).", "Wait for it to end, or add --wait."
         ) from None
     except (OSError, RuntimeError, ValueError, IndexDamagedError) as error:
-        # While an update merges tables, a full disk is at first reported as a damaged table.
+        # If the disk is full while an update merges tables, the error is first taken for a damaged table.
         understood = _storage_error(folder, error.__cause__ or error)
         if understood is None:
             raise

@@ -28,7 +28,7 @@ from cdesearch.store.folder import (
     check_tree,
     current_name,
     finished_generations,
-    rebuild,
+    rebuild_remedy,
 )
 from cdesearch.store.index import CONTEXT, Index, connect, current_generation
 from cdesearch.store.lance_manifest import TABLES, check_tables
@@ -81,7 +81,7 @@ class Diagnosis:
 def locate(path: Path | None) -> Path:
     """The index folder at or in `path`, or the nearest one upward without a path; CURRENT may be missing.
 
-    The path of an indexed file stands for the folder that contains it. Raises IndexNotFoundError.
+    If `path` is a file, the folder that contains it is taken. Raises IndexNotFoundError.
     """
     start = absolute(path or Path.cwd())
     start = start.parent if start.is_file() else start
@@ -167,7 +167,7 @@ def _read_chunks(generation: Path) -> None:
     """Read every column of every chunk; raises IndexDamagedError if a vector is not finite."""
     for batch in _batches(generation, "chunks"):
         if not np.isfinite(batch["vector"].flatten().to_numpy(zero_copy_only=False)).all():
-            raise IndexDamagedError("holds vectors that are not numbers.", rebuild(generation.parent.parent))
+            raise IndexDamagedError("holds vectors that are not numbers.", rebuild_remedy(generation.parent.parent))
 
 
 def _exhaust(rows: Iterable[object]) -> None:

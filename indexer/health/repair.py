@@ -13,7 +13,7 @@ from cdesearch.errors import IndexDamagedError
 from cdesearch.progress import Display
 from cdesearch.store.checksums import MANIFEST, write_checksums
 from cdesearch.store.file_account import FILES, read_files, write_files
-from cdesearch.store.folder import PLAN, rebuild, write_new
+from cdesearch.store.folder import PLAN, rebuild_remedy, write_new
 from cdesearch.store.index import CONTEXT, connect
 from cdesearch.store.lance_manifest import NAMES
 from indexer.build import Report, build
@@ -129,7 +129,9 @@ def _make_live(folder: Path, generation: Path) -> None:
 
 def _lost(found: Diagnosis) -> IndexDamagedError:
     cause = found.problem or f"The index in {found.folder} is damaged: {found.damages[0]}."
-    return IndexDamagedError(f"{cause} Its settings are lost, and no generation of it is whole.", rebuild(found.folder))
+    return IndexDamagedError(
+        f"{cause} Its settings are lost, and no generation of it is whole.", rebuild_remedy(found.folder)
+    )
 
 
 def _result(report: Report) -> str:

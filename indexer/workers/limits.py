@@ -17,15 +17,15 @@ class Limits:
     """The limits of reading one file."""
 
     seconds: float = 60  # without progress, which is a new chunk or, in files of records, a byte read
-    memory_bytes: int = 2_000_000_000  # above what a worker needs for itself; only on Linux
-    # A small file may unpack to a huge one: compressed text, or a Parquet value that is stored once for many rows.
+    memory_bytes: int = 2_000_000_000  # in addition to what a worker needs before it reads a file; only on Linux
+    # A small file may contain a huge text, because it is compressed or because Parquet stores a repeated value once.
     characters: int = 200_000_000  # of text in one document, and in all documents of a small file
-    characters_a_byte: int = 50  # of text in all documents of a large file; text rarely compresses to a twentieth
-    records: int = 100_000  # in a small file; a large one may have a record for each byte
+    characters_per_byte: int = 50  # of text in all documents of a large file; text rarely compresses to a twentieth
+    records: int = 100_000  # in a small file; a large file may have one record for each of its bytes
 
     def check_unpacked(self, characters: int, records: int, size: int) -> None:
         """Raise UnreadableError if a file of `size` bytes has unpacked to more than it may."""
-        most = max(self.characters, self.characters_a_byte * size)
+        most = max(self.characters, self.characters_per_byte * size)
         if characters > most:
             raise UnreadableError(f"unpacks to more than {most:,} characters of text")
         if records > max(self.records, size):

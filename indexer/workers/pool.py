@@ -57,7 +57,7 @@ class Ended:
     source: Source
     reason: str | None  # why it cannot be read; None if it was read
     note: str = ""  # describes what was left out of a file that was read
-    columns: tuple[str, ...] = ()  # the chosen columns that the file has, also if it cannot be read
+    columns: tuple[str, ...] = ()  # the columns named by options that the file has, even if it cannot be read
 
 
 Event = Begun | ReadChunks | Ended

@@ -142,7 +142,7 @@ def _corpus() -> dict[str, Callable[[], bytes]]:
     """The name and maker of every file. The bytes are made on demand, because some are large."""
     return {
         **_records(),
-        **_lying_parquet(),
+        **_forged_parquet(),
         **_markup(),
         **_office(),
         **_code(),
@@ -216,22 +216,22 @@ def three_rows(**options: object) -> bytes:
     return parquet(pa.table({"_id": ["a", "b", "c"], "text": ["the cat", "the dog", "the moon"]}), **options)
 
 
-def _lying_parquet() -> dict[str, Callable[[], bytes]]:
+def _forged_parquet() -> dict[str, Callable[[], bytes]]:
     """Parquet files whose footers or page headers do not state what the file contains."""
     makers: dict[str, Callable[[], bytes]] = {}
     for label, number in {"huge": 2**62, "large": 2**31 - 1, "negative": -5, "zero": 0}.items():
-        for name, change in lies(number).items():
+        for name, change in forged_footers(number).items():
             makers[f"{label}_{name}.parquet"] = lambda change=change: with_footer(three_rows(), change)
         if abs(number) < 2**31:
-            makers |= {f"{label}_{name}.parquet": make for name, make in _lying_pages(number).items()}
+            makers |= {f"{label}_{name}.parquet": make for name, make in _forged_pages(number).items()}
     makers["many_groups.parquet"] = lambda: with_footer(three_rows(), _repeat_groups)
     for depth in (100, 20_000):
         makers[f"deep_{depth}.parquet"] = lambda depth=depth: with_footer(three_rows(), lambda file: nest(file, depth))
     return makers
 
 
-def lies(number: int) -> dict[str, Callable[[dict], None]]:
-    """Changes of a footer, each of which puts `number` in the place of a size, a count or an offset."""
+def forged_footers(number: int) -> dict[str, Callable[[dict], None]]:
+    """Changes of a footer, each of which replaces a size, a count or an offset by `number`."""
 
     def set_all_rows(footer: dict) -> None:
         footer[ROWS][1] = group_of(footer)[GROUP_ROWS][1] = number
@@ -251,7 +251,7 @@ def lies(number: int) -> dict[str, Callable[[dict], None]]:
     }
 
 
-def _lying_pages(number: int) -> dict[str, Callable[[], bytes]]:
+def _forged_pages(number: int) -> dict[str, Callable[[], bytes]]:
     def plain(change: Callable[[dict], None]) -> bytes:
         return with_page(three_rows(use_dictionary=False), change)
 
@@ -270,7 +270,7 @@ def _lying_pages(number: int) -> dict[str, Callable[[], bytes]]:
 def _repeat_groups(footer: dict) -> None:
     kind, groups = footer[GROUPS][1]
     footer[GROUPS][1] = kind, groups * 2000
-    footer[ROWS][1] *= 1000  # half of what the groups have
+    footer[ROWS][1] *= 1000  # half of the rows that the groups state
 
 
 def _markup() -> dict[str, Callable[[], bytes]]:

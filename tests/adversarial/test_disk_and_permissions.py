@@ -108,7 +108,7 @@ def test_an_index_that_cannot_be_written_still_answers(docs, as_owner, tiny_chec
 
 
 @pytest.mark.parametrize("name", ["CURRENT", "INDEX", "manifest.json", "checksums.json", "files.jsonl"])
-def test_a_file_of_an_index_that_lacks_a_permission_is_no_damage(docs, as_owner, tiny_checkpoint, name):
+def test_a_missing_permission_to_read_an_index_is_not_reported_as_damage(docs, as_owner, tiny_checkpoint, name):
     build([docs], Options(model=tiny_checkpoint), Silent())
     file = next((docs / ".cdesearch").rglob(name))
     file.chmod(0)

@@ -420,7 +420,7 @@ def test_a_planted_unfinished_generation_does_not_block_updates(docs, name, is_r
 @pytest.mark.parametrize("new_context", [False, True])
 @pytest.mark.parametrize("is_finite", [False, True])
 def test_the_chunks_of_a_planted_unfinished_generation_are_never_published(docs, new_context, is_finite):
-    """It has the columns, the chunk ids and the plan of the next build, and other texts and vectors."""
+    """The planted generation has the columns, chunk ids and plan of the next build, but other texts and vectors."""
     live = generation_of(docs)
     manifest = Manifest.load(live / "manifest.json")
     planted = live.with_name("aaaaaaaaaaaa")
@@ -468,7 +468,7 @@ def test_an_update_of_documents_that_are_not_those_of_the_chunks_is_refused_and_
 
 
 def spoil(docs, part):
-    """Overwrite the first half of the files of the live generation whose path has this part."""
+    """Overwrite the first half of each file of the live generation whose path contains `part`."""
     generation = generation_of(docs)
     spoiled = [file for file in generation.rglob("*") if file.is_file() and part in file.as_posix()]
     assert spoiled

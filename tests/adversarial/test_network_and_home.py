@@ -41,12 +41,12 @@ def user(tmp_path):
 
 
 @pytest.fixture(scope="module", autouse=True)
-def staying(tmp_path_factory):
-    """A program that stays for a while, and its user. It begins before the other tests, which run meanwhile."""
+def long_running(tmp_path_factory):
+    """A program that keeps running for a while, and its user. It starts before the other tests, which run meanwhile."""
     if shutil.which("strace") is None:
         yield None
         return
-    user = user_in(tmp_path_factory.mktemp("staying"))
+    user = user_in(tmp_path_factory.mktemp("long-running"))
     program = INDEX_AND_QUERY.format(index="cdesearch.build('docs')", seconds=TELEMETRY_DELAY)
     with started([sys.executable, "-c", program], user) as process:
         yield process, user
@@ -54,7 +54,7 @@ def staying(tmp_path_factory):
 
 
 def started(command, user):
-    """Start `command` under a watch of the system calls of the network, its own and those of its children."""
+    """Start `command` under strace, which records its network system calls and those of its children."""
     watched = [
         "strace",
         "-f",
@@ -69,8 +69,8 @@ def started(command, user):
     return subprocess.Popen(watched, **user, stdout=subprocess.DEVNULL, stderr=subprocess.PIPE, text=True)
 
 
-def ended(process, user):
-    """The system calls that were seen when the process has come to its end."""
+def recorded_calls(process, user):
+    """Wait for the end of the process; returns the system calls that strace recorded."""
     _, errors = process.communicate()
     assert process.returncode == 0, errors
     return (user["cwd"] / "trace").read_text()
@@ -79,7 +79,7 @@ def ended(process, user):
 def watch(command, user):
     """Run `command` to its end; returns its network system calls, including those of its children."""
     with started(command, user) as process:
-        return ended(process, user)
+        return recorded_calls(process, user)
 
 
 def addressed(calls):
@@ -150,5 +150,5 @@ def test_a_users_own_choice_of_telemetry_is_kept(choice, user):
 
 
 @needs_strace
-def test_a_program_that_keeps_running_contacts_no_host(staying):
-    assert_silent(ended(*staying), staying[1])
+def test_a_program_that_keeps_running_contacts_no_host(long_running):
+    assert_silent(recorded_calls(*long_running), long_running[1])

@@ -213,7 +213,7 @@ def test_a_model_whose_context_an_index_cannot_hold_is_refused(docs, tmp_path, s
     model = make_checkpoint(
         tmp_path / "model", replace(TINY, context_source=source, first_stage="shared", context_sink=True)
     )
-    with pytest.raises(ModelError, match=f"cannot hold the context of this model, whose source is {source}"):
+    with pytest.raises(ModelError, match=f"cannot store the context of this model, whose context source is {source}"):
         build([docs], Options(model=model), Silent())
 
 

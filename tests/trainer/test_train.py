@@ -588,7 +588,7 @@ def test_documents_learn_to_read_their_siblings(recipe_file, tmp_path):
     vectors = encoder.encode_documents(texts, [[0, 1, 2], [3]], frequencies, context)
     np.testing.assert_allclose(vectors[3], alone[3], atol=1e-6)
     assert np.abs(vectors[:3] - alone[:3]).max() > 1e-5
-    with pytest.raises(InputError, match="siblings needs whole documents in a batch"):
+    with pytest.raises(InputError, match="siblings needs batches of whole documents"):
         load_recipe(recipe_file, {**changes, "batches.by_document": "false"})
 
 

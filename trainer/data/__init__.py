@@ -12,7 +12,7 @@ context_documents  context that is disjoint from its batch
 prefixes           text before queries and documents
 training_batch     tokens and masks of one step
 stream             the batches of a run, in order
-upcoming           batches made ahead, in processes or in a thread
+upcoming           prepares batches before their steps, in processes or in a thread
 random_stream      independent random numbers for each purpose
 material           prepares all of this for a run
 pair_store         pairs in memory-mapped files

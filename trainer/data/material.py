@@ -77,7 +77,7 @@ def prepare_material(recipe: Recipe, model: ContextualModel, tokenizer: Tokenize
 
 
 def _read_domains(recipe: Recipe, files: Sequence[Path], display: Display) -> dict[str, Domain]:
-    """The domains that fill a batch, by name."""
+    """The domains that have enough pairs for a batch, by name."""
     advance = display.stage("Reading pairs", len(files))
     domains: dict[str, Domain] = {}
     for domain in prepare(files, _work(recipe), recipe.data.keep_out, recipe.data.groups):

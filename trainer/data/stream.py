@@ -60,10 +60,10 @@ class BatchStream:
             )
 
     def upcoming(self, first: int, last: int, share: tuple[int, int] = (0, 1)) -> Generator[Batch]:
-        """The batches of steps `first` to `last` - 1, made ahead while earlier steps run.
+        """The batches of steps `first` to `last` - 1, prepared while earlier steps run.
 
-        With the `share` (r, n) each step has n batches, of which these are number r. `run.workers` processes make them,
-        or a thread; the batches are the same.
+        With the `share` (r, n) each step has n batches, and this is number r of each step. They are prepared by
+        `run.workers` processes or by a thread, with the same result.
         """
         number, n_batches = share
         numbers = range(first * n_batches + number, last * n_batches + number, n_batches)

@@ -50,7 +50,7 @@ class Tokens:
 
 
 def sent(tensor: Tensor, device: torch.device) -> Tensor:
-    """A tensor of the host on `device`; the host does not wait until a GPU has it."""
+    """A copy on `device` of a tensor in host memory; the host does not wait until a GPU has it."""
     return tensor.pin_memory().to(device, non_blocking=True) if device.type == "cuda" else tensor.to(device)
 
 
@@ -79,7 +79,7 @@ class Batch:
 
     @property
     def sibling_mask(self) -> Tensor:
-        """(D, D) which documents are other chunks of the same long document."""
+        """(D, D) true where two documents are different chunks of the same long document."""
         if self.siblings is None:
             return torch.zeros(len(self.documents), len(self.documents), dtype=torch.bool)
         same = self.siblings[:, None] == self.siblings

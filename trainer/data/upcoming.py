@@ -1,4 +1,4 @@
-"""Batches made ahead of the steps that take them, in processes or in a thread."""
+"""Prepare batches before the steps that need them, in processes or in a thread."""
 
 import os
 import signal
@@ -13,21 +13,21 @@ from torch.utils.data import DataLoader, Dataset
 
 from trainer.data.training_batch import Batch
 
-MOST = 8  # worker processes for one GPU
-AHEAD = 2  # batches of each worker that wait for their step
+MAX_WORKERS = 8  # processes for one GPU
+AHEAD = 2  # batches that each process prepares in advance
 
-Make = Callable[[int], Batch]  # a step to its batch
+Make = Callable[[int], Batch]  # computes the batch of a step
 
 
 def upcoming(make: Make, steps: Sequence[int], n_workers: int | None) -> Generator[Batch]:
-    """`make` of every step in order.
+    """The batches that `make` returns for `steps`, in order, prepared by `n_workers` processes or, for 0, by a thread.
 
-    None chooses for this machine: on a GPU as many processes as cores allow, and on a CPU, whose cores compute the
-    steps, a thread. Processes are forked, because they share the memory of the pairs; if that is not possible, as on
-    Windows, a thread takes their place.
+    None selects for this machine: for a GPU, one process for every two cores, at most MAX_WORKERS; without a GPU, a
+    thread, because the cores are needed for the steps. Processes are forked, so that they share the memory of the
+    pairs. Where that is not possible, as on Windows, a thread is used.
     """
     if n_workers is None:
-        n_workers = min(MOST, (os.cpu_count() or 1) // 2) if torch.cuda.is_available() else 0
+        n_workers = min(MAX_WORKERS, (os.cpu_count() or 1) // 2) if torch.cuda.is_available() else 0
     if n_workers and "fork" in get_all_start_methods():
         return _by_processes(make, steps, n_workers)
     return _by_a_thread(make, steps)
@@ -54,7 +54,7 @@ class _Steps(Dataset[Batch]):
 
 def _by_processes(make: Make, steps: Sequence[int], n_workers: int) -> Generator[Batch]:
     with warnings.catch_warnings():
-        # More workers than cores were asked for, or Python 3.12 warns of forks: torch's loader is made for them.
+        # torch warns about more workers than cores, and Python 3.12 about forks, which torch's loader supports.
         warnings.simplefilter("ignore")
         loader = DataLoader(
             _Steps(make),
@@ -65,14 +65,14 @@ def _by_processes(make: Make, steps: Sequence[int], n_workers: int) -> Generator
             prefetch_factor=AHEAD,
             worker_init_fn=_prepare_worker,
             multiprocessing_context="fork",
-            generator=torch.Generator(),  # the random numbers of the steps stay the same
+            generator=torch.Generator(),  # so that the loader does not change the random numbers of the steps
         )
         batches = iter(loader)
     yield from batches
 
 
 def _prepare_worker(_number: int) -> None:
-    """Leave signals to the main process, which ends its workers; a worker whose parent has died ends by itself."""
+    """Leave signals to the main process, which ends its workers. If it dies, the workers end by themselves."""
     for number in (signal.SIGINT, signal.SIGTERM):
         signal.signal(number, signal.SIG_IGN)
     os.environ["TOKENIZERS_PARALLELISM"] = "false"

@@ -35,7 +35,7 @@ _works_alone: ContextVar[bool] = ContextVar("_works_alone", default=False)
 
 @contextmanager
 def alone() -> Iterator[None]:
-    """Within the block this process works as if it were the only one: nothing is split, gathered or summed."""
+    """Within the block, this process computes as if it were the only one: nothing is split, gathered or summed."""
     token = _works_alone.set(True)
     try:
         yield
@@ -44,12 +44,12 @@ def alone() -> Iterator[None]:
 
 
 def world() -> int:
-    """The number of processes that share the work."""
+    """The number of processes that share the work; 1 within `alone`."""
     return dist.get_world_size() if dist.is_initialized() and not _works_alone.get() else 1
 
 
 def rank() -> int:
-    """The number of this process among them, from 0."""
+    """The number of this process among those that share the work, from 0; 0 within `alone`."""
     return dist.get_rank() if dist.is_initialized() and not _works_alone.get() else 0
 
 

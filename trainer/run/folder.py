@@ -1,4 +1,4 @@
-"""The folder of a run. Training replaces and removes entries in it, so it must be the run's own."""
+"""The folder of a run. Training replaces and removes entries in it, so it must not contain other files."""
 
 from pathlib import Path
 
@@ -12,10 +12,11 @@ REMEDY = "Set run.out to a new or empty folder."
 
 
 def claim_folder(folder: Path, *, resume: bool = False) -> None:
-    """Create the folder of a run if it does not exist, and mark it. Nothing is written if InputError is raised.
+    """Create the folder of a run if it does not exist, and write the marker into it.
 
-    A folder must be new, empty or marked. Runs of older versions have no marker: with `resume` the folder of one is
-    marked if its state can be read; raises StorageError otherwise.
+    Raises InputError, before anything is written, unless the folder is new, empty or marked. Runs of older versions
+    have no marker. With `resume`, the folder of such a run is marked if its state can be read; raises StorageError
+    otherwise.
     """
     try:
         entries = {entry.name for entry in folder.iterdir()} if folder.exists() else set()
@@ -37,6 +38,6 @@ def claim_folder(folder: Path, *, resume: bool = False) -> None:
 
 
 def _check_marker(marker: Path) -> None:
-    """Raise InputError if a file of this name is not a marker."""
+    """Raise InputError if the file does not have the contents of a marker."""
     if not marker.is_file() or marker.stat().st_size > 2 * len(CONTENT) or marker.read_bytes() != CONTENT.encode():
         raise InputError(f"{marker} is not the marker of a run's folder.", REMEDY)

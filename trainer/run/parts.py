@@ -58,7 +58,10 @@ def _names(file: Path) -> list[str]:
 
 
 def _listed(file: Path) -> tuple[list[str], int]:
-    """The names of the parts of `file` and their length in all, or no names; raises StorageError for a damaged list."""
+    """The names of the parts of `file` and their total length; no names if it is not a list of parts.
+
+    Raises StorageError for a damaged list.
+    """
     try:
         with file.open("rb") as stream:
             if stream.read(len(_INDEX)) != _INDEX:
@@ -74,7 +77,7 @@ def _listed(file: Path) -> tuple[list[str], int]:
 
 
 def _is_part(file: Path, name: str) -> bool:
-    """Whether `write_parts` gives such a name to a part of `file`."""
+    """Whether `name` has the form of the names that `write_parts` chooses for parts of `file`."""
     return re.fullmatch(re.escape(file.name) + r"\.[0-9a-f]{16}-[0-9]+", name) is not None
 
 

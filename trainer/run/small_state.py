@@ -1,8 +1,8 @@
-"""Numbers in 16 bits, for a run that continues on another machine nearly as it would have without the copy.
+"""Convert tensors of a stored state to 16 bits, where training then continues nearly as with 32 bits.
 
-The moments of the optimizer are stored in bf16, which has the range of fp32: no small second moment becomes zero. The
-weights that training continues from stay in fp32, because a few steps change them by less than 16 bits can hold. The
-best weights, which are only exported, are stored in fp16.
+The moments of the optimizer are stored in bf16, which has the range of fp32, so that no small second moment becomes
+zero. The weights from which training continues stay in fp32, because 16 bits cannot represent the change of a few
+steps. The best weights, which are only exported, are stored in fp16.
 """
 
 from typing import Any
@@ -17,7 +17,7 @@ def to_small(state: dict[str, Any], dtype: torch.dtype) -> dict[str, Any]:
 
 
 def from_small(state: dict[str, Any]) -> dict[str, Any]:
-    """The inverse of `to_small`: what is in 16 bits becomes fp32."""
+    """The inverse of `to_small`: tensors in 16 bits become fp32."""
     for dtype in (torch.bfloat16, torch.float16):
         state = {key: _mapped(value, dtype, torch.float32) for key, value in state.items()}
     return state

@@ -31,7 +31,7 @@ from trainer.run.watch import held_out_losses
 from trainer.step.optimizer_steps import OptimizerSteps, Trainee
 from trainer.step.step_figures import StepFigures
 
-FIGURES_EVERY = 10  # steps on a GPU; to read their figures, the host waits until the device has computed them
+FIGURES_EVERY = 10  # steps on a GPU between two readings of figures, for which the host waits for the device
 
 
 class TrainingRun:
@@ -48,7 +48,7 @@ class TrainingRun:
         if resume:
             self._progress = load_state(recipe.run.out, recipe, trainee.modules, self._steps.optimizer)
         self._log = Log(recipe.run.out, anew=not self._progress.step) if is_first() else None
-        # Which of every so many batches this process takes.
+        # (r, n): of every n batches this process takes number r.
         self._share = (rank(), world()) if recipe.batches.processes == "own" else (0, 1)
         of_epoch, steps = material.stream.steps_per_epoch // self._share[1], recipe.learning.steps
         self.n_steps = recipe.learning.epochs * of_epoch if steps is None else steps
@@ -159,7 +159,7 @@ class TrainingRun:
             self._log_steps()
 
     def _log_steps(self) -> None:
-        """Wait for the device and log the steps since the last time; raises TrainingError for a loss of nan."""
+        """Wait for the device, and log the steps since the last call; raises TrainingError if a loss is not finite."""
         unread, self._unread = self._unread, []
         figures = [of_step.read() for of_step in unread]
         for of_step, read in zip(unread, figures, strict=True):
@@ -214,7 +214,7 @@ class TrainingRun:
 
 
 def _check_length(recipe: Recipe, progress: RunProgress, material: Material, n_steps: int) -> None:
-    """Raise InputError if the run is longer than its recipe, or if there are no held-out losses for `run.patience`."""
+    """Raise InputError if more steps were taken than the recipe has, or if `run.patience` has no held-out losses."""
     if progress.step > n_steps:
         raise InputError(
             f"{recipe.run.out} has taken {progress.step} steps, and the recipe has {n_steps}.",

@@ -50,7 +50,7 @@ def held_out_losses(
 def _among_siblings(
     model: ContextualModel, documents: Tokens, source: Batch, frequencies: Tensor, weights: Tensor, micro_batch: int
 ) -> Tensor:
-    """(D, d) pooled vectors of documents; each reads the siblings of the document at its place in `source`."""
+    """(D, d) pooled vectors of documents; each reads the siblings of the document with the same index in `source`."""
     device = weights.device
     states = torch.cat(
         [
@@ -59,8 +59,8 @@ def _among_siblings(
         ]
     )
     mask, vectors = source.sibling_mask.to(device), []
-    places = torch.arange(len(documents), device=device) % len(mask)
-    for part, rows in zip(_parts(documents, micro_batch, device), places.split(micro_batch), strict=True):
+    indices = torch.arange(len(documents), device=device) % len(mask)
+    for part, rows in zip(_parts(documents, micro_batch, device), indices.split(micro_batch), strict=True):
         prepared = model.among_siblings(states, mask[rows])
         vectors.append(model.pooled(part.ids, part.mask, weights[part.ids] * part.mask, prepared))
     return torch.cat(vectors)

@@ -1,10 +1,10 @@
-"""How is the gradient of one step computed, in bounded memory? The losses are here, too: `loss` and `batch_loss`.
+"""How is the gradient of one step computed, in bounded memory? The losses are here as well: `loss` and `batch_loss`.
 
 optimizer_steps   the steps of a run: gradient, clipping, learning rates
 gradcache         the two-stage gradient cache
-cast_once         weights in half precision, cast once a step
-loss              the contrastive loss with a teacher: add another loss there
-batch_loss        the loss of a batch from its pooled vectors, whitened
+cast_once         casts weights to half precision once a step
+loss              the contrastive loss with a teacher; the place for another loss
+batch_loss        the loss of a batch from its whitened vectors
 whitening_head    whitening with gradients
 document          document context with gradients
 token_weights     idf pooling with gradients

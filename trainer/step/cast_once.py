@@ -1,4 +1,4 @@
-"""Weights in half precision, cast once a step: autocast casts each of them again at every use."""
+"""Cast weights to half precision once a step; autocast would cast them again for every micro-batch."""
 
 from collections.abc import Iterator
 from contextlib import contextmanager

@@ -31,8 +31,8 @@ TIDY_EVERY = 4  # micro-batches between two releases of freed memory
 
 LossFn = Callable[[Tensor, Tensor, Tensor], LossOutput]  # from pooled queries, documents and context to the loss
 
-Text = Tokens | Packing  # of a micro-batch, on the device
-Network = Callable[[Text, Tensor], Tensor]  # texts, and their rows in the batch, to one result a text
+Text = Tokens | Packing  # the texts of a micro-batch, on the device
+Network = Callable[[Text, Tensor], Tensor]  # from texts and their rows in the batch to one result for each text
 
 
 @dataclass(frozen=True, slots=True)
@@ -59,9 +59,10 @@ class GradCache:
         kept_graphs: int = 1,
         own_batches: bool = False,
     ) -> None:
-        """`kept_graphs` micro-batches of context, documents and queries each are not computed a second time.
+        """Prepare the cache for `model` and `head`, with micro-batches of `micro_batch` texts.
 
-        With `own_batches` each process has a batch of its own, whose documents are negatives of its queries alone.
+        `kept_graphs` micro-batches of context, of documents and of queries each are not computed a second time. With
+        `own_batches`, each process has a batch of its own, and its documents are negatives of its own queries alone.
         """
         self._model = model
         self._head = head
@@ -131,7 +132,7 @@ class GradCache:
                 total(parameter.grad.div_(world()) if self._own_batches else parameter.grad)
 
     def _siblings(self, batch: Batch) -> Tensor | None:
-        """(D, D) which documents of the batch read which; None if the model does not read siblings."""
+        """(D, D) true where a document of the batch reads another one; None if the model does not read siblings."""
         if not self._model.second_stage.reads_siblings or not batch.is_contextual or not self._reads_context:
             return None
         return sent(batch.sibling_mask, self._device)
@@ -139,7 +140,7 @@ class GradCache:
     def _first_stage(self, batch: Batch, network: Network) -> tuple[Tensor, list[_Piece]]:
         """What the second stage reads of the context (J, *context_shape), without gradient; zeros if nothing reads it.
 
-        Most models read first-stage vectors (J, d). Statistics (1, F) of them get no gradient, as in the whitening.
+        Most models read first-stage vectors (J, d). Statistics (1, F) never get a gradient, as in the whitening.
         """
         context = batch.documents if self._model.second_stage.reads_siblings else batch.context_texts
         shape = self._model.config.context_shape
@@ -154,7 +155,7 @@ class GradCache:
         return self._run(context, network, n_kept, packs=packs, shape=shape)
 
     def _prepare_context(self, vectors: Tensor, is_null: Tensor) -> "_PreparedContext":
-        all_null = bool(is_null.all())  # asked on the host
+        all_null = bool(is_null.all())  # computed on the host, which must not wait for the device
         is_null = sent(is_null, self._device)
         if self._model.second_stage.joint or not self._reads_context:
             return _PreparedContext(vectors, is_null)
@@ -172,9 +173,9 @@ class GradCache:
     def _run(
         self, texts: Tokens, network: Network, n_kept: int, *, packs: bool, shape: tuple[int, ...] | None = None
     ) -> tuple[Tensor, list[_Piece]]:
-        """The results of all processes without gradient; the graphs of the `n_kept` longest pieces are kept.
+        """The results (n, d), or (n, *shape), of all processes without gradient, and the pieces of this process.
 
-        They are vectors (n, d), or (n, *shape).
+        The graphs of the `n_kept` longest pieces are kept.
         """
         mine = rows_of_process(len(texts))
         shape = shape or (self._model.config.backbone.dimension,)
@@ -215,7 +216,7 @@ class GradCache:
             release_freed_memory()
 
     def _context_network(self, batch: Batch) -> Network:
-        """Computes what the second stage reads of texts of the context, (B, *context_shape)."""
+        """The network that computes what the second stage reads of texts of the context, (B, *context_shape)."""
         frequencies = torch.empty(0)
         if self._model.second_stage.reads_tokens and batch.is_contextual:
             frequencies = context_frequencies(batch, self._model.config.backbone.vocabulary).to(self._device)
@@ -246,7 +247,7 @@ class GradCache:
         return mean_pool(states.float(), weights[text.ids] * text.mask)
 
     def _send(self, tokens: Tokens, *, packs: bool) -> Text:
-        """A micro-batch on the device. It is packed on the host, which knows the lengths without asking the device."""
+        """A micro-batch on the device. It is packed on the host, which knows the lengths, so that nothing waits."""
         if packs:
             return pack_texts(tokens.ids, tokens.mask).to(self._device)
         return tokens.to(self._device)

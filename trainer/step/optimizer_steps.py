@@ -37,7 +37,7 @@ class Trainee:
 
 
 class OptimizerSteps:
-    """Takes the steps of a recipe. `loss`, `weights` and `optimizer` are those of the steps."""
+    """Takes the steps of a recipe. Held-out losses use `loss` and `weights` too; the state includes `optimizer`."""
 
     def __init__(self, recipe: Recipe, trainee: Trainee) -> None:
         model, head, learning = trainee.model, trainee.head, recipe.learning
@@ -59,7 +59,7 @@ class OptimizerSteps:
         )
 
     def take(self, batch: Batch, step: int, n_steps: int) -> StepFigures:
-        """Take the step after `step` of `n_steps`; its figures may still be computed on the device."""
+        """Take the step with the number `step`, from 0, of `n_steps`; a GPU may still be computing the figures."""
         self._set_rates(step, n_steps)
         self.optimizer.zero_grad(set_to_none=True)
         output = self._cache.step(batch, self.weights.of(batch, self._head), self._loss_fn(batch))

@@ -30,11 +30,8 @@ def parameter_groups(model: ContextualModel, head: WhiteningHead) -> Groups:
 def _group(name: str) -> str:
     if name.startswith("second_stage.doors."):  # the cross-attention of the gated layers
         return "gates" if name.endswith(".gate") else "context"
-    return (
-        "context"
-        if name.startswith(("second_stage.context_", "second_stage.film.", "second_stage.null"))
-        else "backbone"
-    )
+    of_context = name.startswith(("second_stage.context_", "second_stage.film.", "second_stage.null"))
+    return "context" if of_context else "backbone"
 
 
 def make_optimizer(groups: Groups, learning: Learning) -> torch.optim.Optimizer:
@@ -59,7 +56,7 @@ def make_optimizer(groups: Groups, learning: Learning) -> torch.optim.Optimizer:
 
 
 def clip_by_group(groups: Groups, limit: float) -> dict[str, Tensor]:
-    """Scale the gradient of each group to a norm of at most `limit`; returns the norms () before, by group."""
+    """Scale the gradient of each group to a norm of at most `limit`; returns the scalar norms before that, by group."""
     return {name: nn.utils.clip_grad_norm_(parameters, limit) for name, parameters in groups.items()}
 
 

@@ -13,7 +13,7 @@ from trainer.step.parameter_groups import total_norm
 
 @dataclass(frozen=True, slots=True)
 class StepFigures:
-    """Loss, accuracy and the norms () of the gradients of one step, by group of parameters."""
+    """Loss and accuracy of one step, and the scalar norms of its gradients by group of parameters."""
 
     step: int
     n_pairs: int

@@ -19,7 +19,7 @@ def document_frequencies(documents: Tokens, vocabulary: int) -> Tensor:
 
 
 def context_frequencies(batch: Batch, vocabulary: int) -> Tensor:
-    """(V,) the number of documents of the batch, and of its context, that contain each token."""
+    """(V,) the number of documents of the batch and of its context that contain each token."""
     counts = document_frequencies(batch.documents, vocabulary)
     if batch.context_tokens is not None:
         counts = counts + document_frequencies(batch.context_tokens, vocabulary)

@@ -41,7 +41,7 @@ class WhiteningHead(nn.Module):
         weights = (idf + 0.5) ** self.idf_exponent
         occurring = counts > 0
         occurring[special] = False
-        # Where no token occurs, nothing changes. An `if` would make the host wait for the device.
+        # If no token occurs, `weights` stay unchanged. An `if` would make the host wait for the device.
         median = weights.where(occurring, torch.nan).nanquantile(0.5)
         filled = weights.index_fill(0, special, 0.0).index_add(0, special, median.expand(len(special)))
         return filled.where(occurring.any(), weights)

@@ -13,7 +13,7 @@ from cdesearch.encode.backends.onnx_import import import_onnxruntime
 from cdesearch.errors import ModelError
 from cdesearch.models.checkpoint_files import AGAIN, check_plain
 
-TORCH_ALONE = "Remove the folder `onnx`, and the model runs on torch."
+TORCH_ALONE = "Remove the folder `onnx`; the model then runs on torch."
 
 
 class OnnxRuntime:
@@ -54,11 +54,11 @@ class OnnxRuntime:
         return pooled
 
     def context_states(self, *_: NDArray[np.int64]) -> Floats:
-        """Raises ModelError: exports hold no token states."""
+        """Raise ModelError: an export cannot compute token states."""
         raise ModelError(f"{self._folder} is an ONNX export, which computes no token states.", TORCH_ALONE)
 
     def second_stage_among(self, *_: Any) -> tuple[Floats, Floats]:
-        """Raises ModelError: exports read no token states."""
+        """Raise ModelError: an export cannot read token states."""
         raise ModelError(f"{self._folder} is an ONNX export, which reads no token states.", TORCH_ALONE)
 
     def cache(self, vectors: Floats, is_null: NDArray[np.bool_]) -> tuple[Floats, Floats] | None:

@@ -52,7 +52,10 @@ class TorchRuntime:
     def context_states(
         self, input_ids: NDArray[np.int64], mask: NDArray[np.int64], frequencies: NDArray[np.int64]
     ) -> Floats:
-        """(B, *context_shape) what a context is made of, from the first spans of ids (B, S, T)."""
+        """(B, *context_shape) rows of a context, from the first spans of ids (B, S, T).
+
+        `frequencies` (V,) are document frequencies.
+        """
         ids, text_mask = self._put(input_ids[:, 0]), self._put(mask[:, 0])
         return _floats(self._network.context_states(ids, text_mask, self._put(frequencies)))
 
@@ -78,9 +81,10 @@ class TorchRuntime:
         states: Floats,
         allowed: NDArray[np.bool_],
     ) -> tuple[Floats, Floats]:
-        """The same of texts that read those of n texts that `allowed` (B, n) marks.
+        """(B, d) pooled and (B, d) final unit vectors of B texts, each of which reads some of n sibling texts.
 
-        `states` (n, L, r, d) are what `context_states` returns for the n texts.
+        `allowed` (B, n) marks the siblings that each text reads. `states` (n, L, r, d) are the context states of the
+        siblings.
         """
         of_spans = self._put(allowed).repeat_interleave(input_ids.shape[1], dim=0)
         prepared = self._network.among_siblings(self._put(states), of_spans)

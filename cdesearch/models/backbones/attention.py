@@ -47,10 +47,10 @@ def attend_by_matrices(q: Tensor, k: Tensor, v: Tensor, mask: Tensor | None) -> 
 
 
 def _multiplies_faster(queries: Tensor) -> bool:
-    """Whether training by matrix products is faster than by torch's flash attention, as in bf16 on a CPU with AMX.
+    """Whether to train by matrix products instead of torch's flash attention: in bf16 on a CPU with AMX.
 
-    There the backward pass of flash attention, which does not use the tiles, takes a third of a step. In fp32, and on
-    other processors, flash attention is faster.
+    Matrix products use the tiles of AMX; the backward pass of flash attention does not. In fp32, and on processors
+    without AMX, flash attention is faster.
     """
     on_cpu = queries.device.type == "cpu" and queries.dtype == torch.bfloat16
     return on_cpu and torch.is_grad_enabled() and _has_tiles()
@@ -77,16 +77,16 @@ class _FusedAttention(torch.autograd.Function):
         return node.setType(queries.type())
 
 
-CachedRows = tuple[Tensor, Tensor, Tensor | None]  # a context's keys and values (J, d), and a bias of the scores
+CachedRows = tuple[Tensor, Tensor, Tensor | None]  # a context's keys and values (J, d), and a bias for the scores
 
 
 class ContextAttention(nn.Module):
-    """One layer's gated cross-attention to the cached context: one gate a head, and projections of its own or none.
+    """One layer's gated cross-attention to the cached context, with one gate for each head.
 
     The gates start at 0, and the layer then computes what a plain biencoder's does. Context rows carry no position,
     so their order has no effect. With a `sink`, the softmax has one more slot, with a learned key and the value zero:
-    a text that nothing in the context resembles need not read anything in it. Without `own_projections`, keys and
-    values of the context are those that the text's own self-attention makes of its rows.
+    a text that nothing in the context resembles need not read anything in it. Without `own_projections`, the
+    projections of the text's self-attention make the keys and values of the context.
     """
 
     def __init__(self, dimension: int, n_heads: int, *, sink: bool = False, own_projections: bool = True) -> None:
@@ -104,7 +104,7 @@ class ContextAttention(nn.Module):
     def forward(self, queries: Tensor, keys: Tensor, values: Tensor, bias: Tensor | None = None) -> Tensor:
         """(B, T, d) from queries (B, T, d) and the context's keys and values (J, d), times tanh of the gate.
 
-        `bias` (n_heads, 1, J) is added to the scores. One of (B, 1, 1, J) lets each text read other rows.
+        `bias` is added to the scores. It is (n_heads, 1, J), or (B, 1, 1, J) if each text reads other rows.
         """
         if self.sink is not None:
             keys = torch.cat([keys, self.sink.to(keys.dtype)[None]])
@@ -148,7 +148,7 @@ class SelfAttention(nn.Module):
         return self.out(cross_attention.mix((q, k, v), cached, mask))  # type: ignore[no-any-return] # a module returns Any
 
     def key_value(self, rows: Tensor) -> tuple[Tensor, Tensor]:
-        """Keys and values (J, d) of rows (J, d) that are to be attended to, and attend to nothing themselves."""
+        """Keys and values (J, d) of rows (J, d) that are only attended to and do not attend themselves."""
         d = rows.shape[-1]
         keys, values = functional.linear(rows, self.qkv.weight[d:], self.qkv.bias[d:]).chunk(2, dim=-1)
         return keys, values

@@ -27,7 +27,7 @@ class Block(nn.Module):
     def forward(
         self, rows: Tensor, mask: Mask, context: LayerContext | None = None, norm: Tensor | None = None
     ) -> Tensor:
-        """(B, T, d) to (B, T, d); `norm` (2, d) are weight and bias that the last layer norm has instead of its own."""
+        """(B, T, d) to (B, T, d); `norm` (2, d) replaces the weight and bias of the last layer norm."""
         return self._after(rows, self.attention(rows, mask, context), norm)
 
     def project(self, rows: Tensor, n_queries: int | None = None) -> Projected:

@@ -21,7 +21,7 @@ class Packing:
     longest: int  # tokens of the longest text
 
     def to(self, device: torch.device) -> "Packing":
-        """A copy on another device, for which the host does not wait."""
+        """A copy on another device; the host does not wait until the device has it."""
         host = self.ids, self.positions, self.text, self.bounds
         if device.type == "cuda":
             host = tuple(part.pin_memory() for part in host)  # type: ignore[assignment] # four, as before

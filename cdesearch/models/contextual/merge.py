@@ -1,4 +1,4 @@
-"""Merging the rows of a large context: a few rows stand for many, so that reading them costs little."""
+"""Merge similar rows of a large context, so that attending to it takes less time."""
 
 import torch
 from torch import Tensor
@@ -10,17 +10,17 @@ SEED = 0
 
 @torch.no_grad()
 def merge_rows(keys: Tensor, values: Tensor, n_heads: int, n_rows: int) -> tuple[Tensor, Tensor, Tensor]:
-    """Keys and values (L, n_rows, d) that stand for those of R rows (L, R, d), and the logarithms of their counts.
+    """Keys and values (L, n_rows, d) that replace those of R rows (L, R, d), and the logarithms of their counts.
 
-    In each head of each layer, similar rows are merged by k-means over key and value together, and have the mean key
-    and value. The logarithms (L, n_heads, 1, n_rows) are to be added to the scores, so that a merged row weighs as much
-    as the rows that it stands for. Equal rows are merged without any change of the result, if no others have to be.
+    In each head of each layer, k-means over key and value together merges similar rows. A merged row has their mean key
+    and value. The logarithms (L, n_heads, 1, n_rows) of the numbers of rows are to be added to the scores, so that a
+    merged row has the weight of the rows that it replaces. Merging only equal rows does not change the result.
     """
     merged = [
         _merge(torch.cat([x.unflatten(-1, (n_heads, -1)).transpose(0, 1) for x in layer], dim=-1), n_rows)
         for layer in zip(keys, values, strict=True)
     ]
-    # A head's share of the row i is its own centre i: the heads group the rows differently.
+    # Each head groups the rows in its own way. Row i of the result joins the centres i of all heads.
     both = torch.stack([centres.transpose(0, 1) for centres, _ in merged])
     key, value = both.chunk(2, dim=-1)
     return key.flatten(2), value.flatten(2), torch.stack([counts.log()[:, None] for _, counts in merged])
@@ -38,7 +38,7 @@ def _merge(points: Tensor, k: int) -> tuple[Tensor, Tensor]:
 
 
 def _spread(points: Tensor, k: int) -> Tensor:
-    """(H, k, p) points far from each other, drawn as k-means++ does: never one twice while there are others."""
+    """(H, k, p) points far from each other, drawn as in k-means++. No point is repeated while others are left."""
     generator = torch.Generator(points.device).manual_seed(SEED)
     heads = torch.arange(len(points), device=points.device)
     chosen = torch.randint(points.shape[1], (len(points),), generator=generator, device=points.device)

@@ -20,12 +20,12 @@ from cdesearch.models.contextual.second_stage import SecondStage, statistics_hea
 from cdesearch.models.meta_device import on_meta_device
 
 Cached = tuple[Tensor, Tensor]  # keys and values (L, J, d) of a context in the L layers with cross-attention to it
-Merged = tuple[Tensor, Tensor, Tensor]  # the same with a bias of the scores: of `merge_rows`, or of `sibling_bias`
+Merged = tuple[Tensor, Tensor, Tensor]  # keys, values and a bias for the scores, from `merge_rows` or `sibling_bias`
 
 
 @dataclass(frozen=True, slots=True)
 class FoldedNorms:
-    """The layer norms of a corpus, for a model that reads statistics."""
+    """The layer norms of a model that reads statistics, with the scale and shift for one corpus."""
 
     norms: Tensor  # (n_layers, 2, d) weight and bias
 
@@ -61,9 +61,9 @@ class ContextualModel(nn.Module):
         return packed_mean(states, torch.ones_like(states[0, :, 0]), packing)
 
     def context_states(self, input_ids: Tensor, attention_mask: Tensor, frequencies: Tensor) -> Tensor:
-        """What a context is made of: first-stage vectors (B, d) of texts (B, T), or token states (B, *context_shape).
+        """The rows of a context of texts (B, T): first-stage vectors (B, d), or token states (B, *context_shape).
 
-        Each text is embedded alone. `frequencies` (V,) are the document frequencies of all tokens.
+        Each text is encoded alone. `frequencies` (V,) are the document frequencies of all tokens.
         """
         if self.second_stage.reads_tokens:
             return self.second_stage.token_states(input_ids, attention_mask, frequencies)
@@ -101,9 +101,10 @@ class ContextualModel(nn.Module):
         return cached
 
     def among_siblings(self, states: Tensor, allowed: Tensor) -> PreparedContext:
-        """What `pooled` takes for texts that read those of n texts that `allowed` (B, n) marks.
+        """The context, as `pooled` takes it, of B texts, each of which reads some of n sibling texts.
 
-        `states` (n, L, r, d) are what `context_states` returns for the n texts.
+        `allowed` (B, n) marks the siblings that each text reads. `states` (n, L, r, d) are the context states of the
+        siblings.
         """
         stage = self.second_stage
         if not stage.reads_context:

@@ -62,9 +62,9 @@ class SecondStage(nn.Module):
 
     @property
     def gates(self) -> list[nn.Parameter]:
-        """The parameters that are all zero when the context changes nothing.
+        """The parameters that are all zero if the context has no effect.
 
-        They are the gates (n_heads,) of every layer with cross-attention, before tanh; or the last layer of `film`.
+        They are the gates (n_heads,) of every layer with cross-attention, before tanh, or the last layer of `film`.
         """
         if self.film is not None:
             return self.film.gates
@@ -89,22 +89,22 @@ class SecondStage(nn.Module):
     def token_states(self, input_ids: Tensor, attention_mask: Tensor, frequencies: Tensor) -> Tensor:
         """(B, L, r, d) states of the rarest tokens of texts (B, T) as they enter the gated layers, without context.
 
-        `frequencies` (V,) tell in how many documents each token of the vocabulary occurs.
+        `frequencies` (V,) are the document frequencies of all tokens of the vocabulary.
         """
         at = rarest_tokens(input_ids, attention_mask, frequencies, self._context_tokens)
         return token_states(self.backbone, self._context_from, input_ids, attention_mask, at)
 
     def cache(self, context: Tensor, is_null: Tensor) -> tuple[Tensor, Tensor]:
-        """Keys and values (L, J, d) of the context in the gated layers, from first-stage vectors (J, d).
+        """Keys and values of the context in the gated layers.
 
-        From token states (J, L, r, d) they are (L, J * r, d).
+        They are (L, J, d) from first-stage vectors (J, d), and (L, J * r, d) from token states (J, L, r, d).
         """
         return self._cache_tokens(context, is_null) if self.reads_tokens else self._cache_vectors(context, is_null)
 
     def sibling_bias(self, allowed: Tensor) -> Tensor:
-        """The bias that lets each text read the tokens of those of n texts that `allowed` (B, n) marks.
+        """(L, B, 1, 1, n * r) bias for the scores with which each text reads only the siblings that it may read.
 
-        It is (L, B, 1, 1, n * r), for the keys and values (L, n * r, d) of the texts.
+        `allowed` (B, n) marks them. The keys and values of the n siblings are (L, n * r, d).
         """
         bias = additive_mask(allowed.repeat_interleave(self._context_tokens, dim=1), torch.float32)
         return bias.expand(len(self.doors), *bias.shape)
@@ -147,9 +147,8 @@ class SecondStage(nn.Module):
     ) -> Tensor:
         """(B, T, d) text states with cached keys and values (L, J, d) of a context; None: as the plain biencoder.
 
-        Without a mask no text is padded. `bias` (L, n_heads, 1, J) is added to the scores of the context; that of
-        `sibling_bias` says what each text reads.
-        `norms` (n_layers, 2, d) are those of `folded_norms`.
+        Without a mask no text is padded. `bias` is added to the scores of the context: (L, n_heads, 1, J), or the
+        result of `sibling_bias`. `norms` (n_layers, 2, d) are the result of `folded_norms`.
         """
         rows = self.backbone.embed(input_ids)
         mask = None if attention_mask is None else additive_mask(attention_mask, rows.dtype)
@@ -165,7 +164,7 @@ class SecondStage(nn.Module):
     ) -> Tensor:
         """(1, N, d) states of packed texts with cached keys and values (L, J, d) of a context, or `norms`.
 
-        `bias` (L, B, 1, 1, J) is that of `sibling_bias` for the texts.
+        `bias` (L, B, 1, 1, J) is the result of `sibling_bias` for the texts.
         """
         rows = self.backbone.embed(packing.ids, packing.positions)
         if bias is not None:
@@ -205,7 +204,7 @@ def _cross_attention(config: ModelConfig) -> ContextAttention:
 
 
 def _by_layer(keys: Tensor | None, values: Tensor | None, bias: Tensor | None = None) -> Iterator[CachedRows]:
-    """What each gated layer reads of a context, from keys and values (L, J, d) and bias (L, n_heads, 1, J)."""
+    """What each gated layer reads of a context, from keys and values (L, J, d) and a bias whose first axis is L."""
     if keys is None or values is None:
         return iter(())
     return zip(keys, values, repeat(None) if bias is None else bias)  # noqa: B905 (`repeat` has no end)

@@ -1,4 +1,4 @@
-"""The states of the rarest tokens of a text, layer by layer: what the second stage reads of a text of the context."""
+"""The states of the rarest tokens of a text at the input of each layer, which the second stage can read as context."""
 
 import torch
 from torch import Tensor
@@ -10,9 +10,9 @@ from cdesearch.models.backbones.bert import Backbone, additive_mask
 def rarest_tokens(input_ids: Tensor, attention_mask: Tensor, frequencies: Tensor, count: int) -> Tensor:
     """(B, count) positions of the tokens of each text (B, T) that occur in the fewest documents.
 
-    `frequencies` (V,) are document frequencies. Of equally rare tokens that with the highest id comes first, for the
-    vocabularies of BERT are ordered by frequency. A token counts once, at its first position. A text of too few
-    different tokens repeats some.
+    `frequencies` (V,) are document frequencies. Of equally rare tokens, that with the highest id comes first, because
+    the vocabularies of BERT are ordered by frequency. A token that occurs several times is chosen once, at its first
+    position. If a text has fewer different tokens than `count`, some positions are repeated.
     """
     vocabulary = len(frequencies)
     is_repeated = (input_ids[:, :, None] == input_ids[:, None, :]).tril(-1).any(-1)
@@ -21,14 +21,14 @@ def rarest_tokens(input_ids: Tensor, attention_mask: Tensor, frequencies: Tensor
     order = rarity.masked_fill(attention_mask == 0, 2 * beyond) * vocabulary - input_ids
     positions = order.argsort(dim=1, stable=True)[:, :count]
     positions = functional.pad(positions, (0, count - positions.shape[1]))
-    # Where a text is shorter than `count`, its first token stands for the padding.
+    # If a text has fewer tokens than `count`, its first token replaces the padding.
     return positions * attention_mask.gather(1, positions)
 
 
 def token_states(backbone: Backbone, first: int, input_ids: Tensor, attention_mask: Tensor, at: Tensor) -> Tensor:
     """(B, L, r, d) states of the tokens `at` positions (B, r) as they enter the layers from `first` on.
 
-    No text sees another. The last layer need not run.
+    Each text is encoded alone. The last layer is not computed, because nothing reads its output.
     """
     rows = backbone.embed(input_ids)
     mask = additive_mask(attention_mask, rows.dtype)

@@ -151,12 +151,12 @@ def test_a_folder_below_the_indexed_one_names_the_nearest_index_upward(indexed, 
     cdesearch(command, "nowhere", cwd=indexed, code=2)
 
 
-def test_doctor_says_once_that_a_sound_index_needs_no_repair(indexed):
+def test_doctor_reports_once_that_a_sound_index_needs_no_repair(indexed):
     run = cdesearch("doctor", "--repair", cwd=indexed)
     assert "is sound" in run.stdout and run.stderr == ""
 
 
-def test_the_summary_says_how_many_documents_have_no_text(tmp_path):
+def test_the_summary_shows_how_many_documents_have_no_text(tmp_path):
     (tmp_path / "a.txt").write_text("The bird flies.")
     (tmp_path / "empty.txt").write_text("")
     assert "2 documents (1 without text), 1 chunk (1 embedded)" in cdesearch("index", ".", cwd=tmp_path).stderr
@@ -170,7 +170,7 @@ def test_the_largest_file_size_is_shown_in_a_unit_that_fits(tmp_path, typed, sho
     assert f"larger than {shown} (--max-file-size)" in run.stderr
 
 
-def test_a_model_that_is_no_folder_is_told_the_form_of_an_id(indexed):
+def test_the_error_for_a_model_folder_that_does_not_exist_shows_the_form_of_an_id(indexed):
     assert "has the form ORG/NAME" in cdesearch("index", ".", "--model", "jxm", cwd=indexed, code=2).stderr
 
 

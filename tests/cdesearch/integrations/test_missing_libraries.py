@@ -1,26 +1,5 @@
-import subprocess
-import sys
-
 import pytest
-
-HIDE = """
-import sys
-
-LIBRARY = sys.argv.pop()
-
-class Hidden:
-    def find_spec(self, name, path=None, target=None):
-        if name.partition(".")[0] == LIBRARY:
-            raise ModuleNotFoundError(f"No module named {name!r}", name=name)
-
-sys.meta_path.insert(0, Hidden())
-"""
-
-
-def without(library, program, *, code):
-    run = subprocess.run([sys.executable, "-c", HIDE + program, library], capture_output=True, text=True, check=False)
-    assert run.returncode == code
-    return run.stderr.splitlines()[-1]
+from hidden_libraries import run_code_without, run_module_without
 
 
 @pytest.mark.parametrize(
@@ -31,14 +10,16 @@ def without(library, program, *, code):
         ("mteb", "mteb", "mteb"),
     ],
 )
-def test_an_integration_without_its_library_names_the_extra(module, library, extra):
-    error = without(library, f"import cdesearch.integrations.{module}", code=1)
+def test_an_integration_without_its_library_names_the_extra(module, library, extra, tmp_path):
+    run = run_code_without(library, f"import cdesearch.integrations.{module}", cwd=tmp_path)
+    assert run.returncode == 1
+    error = run.stderr.splitlines()[-1]
     assert error.startswith(f"ModuleNotFoundError: {library}")
     assert error.endswith(f"is not installed. Run `pip install 'cdesearch[{extra}]'`.")
 
 
 @pytest.mark.slow
-def test_the_benchmarks_without_their_libraries_name_the_extra():
-    program = "import runpy\nrunpy.run_module('benchmarks', run_name='__main__')"
-    error = without("ir_measures", program, code=2)
-    assert error == "error: ir_measures is not installed. Run `pip install -e '.[bench]'`."
+def test_the_benchmarks_without_their_libraries_name_the_extra(tmp_path):
+    run = run_module_without("ir_measures", "benchmarks", cwd=tmp_path)
+    assert run.returncode == 2
+    assert run.stderr.splitlines()[-1] == "error: ir_measures is not installed. Run `pip install -e '.[bench]'`."

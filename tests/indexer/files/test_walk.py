@@ -187,7 +187,7 @@ def test_an_ignore_file_that_cannot_be_used_is_reported_and_not_called_hidden(tm
 
 @pytest.mark.parametrize("kind", ["folder", "pipe", "large"])
 @pytest.mark.skipif(os.name == "nt", reason="Windows has no pipes with names")
-def test_a_thing_in_the_place_of_an_ignore_file_is_reported_once_with_its_reason(tmp_path, kind):
+def test_what_has_the_name_of_an_ignore_file_and_is_unusable_is_reported_once_with_its_reason(tmp_path, kind):
     put(tmp_path, "part/a.md")
     place = tmp_path / "part" / ".gitignore"
     if kind == "folder":

@@ -49,7 +49,7 @@ def test_an_error_in_a_batch_reaches_the_run(n_workers):
 
 
 @pytest.mark.parametrize("n_workers", [0, 2])
-def test_no_step_has_no_batch(n_workers):
+def test_without_steps_there_are_no_batches(n_workers):
     assert list(upcoming(make_batch, range(0), n_workers)) == []
 
 
@@ -87,7 +87,7 @@ def is_alive(pid):
 @pytest.mark.slow
 @pytest.mark.skipif(not FORKS or sys.platform != "linux", reason="finds processes by ps, as on Linux")
 @pytest.mark.parametrize(("number", "code"), [(signal.SIGINT, 130), (signal.SIGTERM, 143), (signal.SIGKILL, -9)])
-def test_a_signal_to_the_whole_group_leaves_no_worker(recipe_file, number, code):
+def test_a_signal_to_the_process_group_ends_all_workers(recipe_file, number, code):
     """Ctrl-C and schedulers signal every process of a group."""
     out = recipe_file.parent / "out"
     process = subprocess.Popen(
@@ -103,7 +103,7 @@ def test_a_signal_to_the_whole_group_leaves_no_worker(recipe_file, number, code)
     workers = children_of(process)
     assert len(workers) == 2
     if number == signal.SIGKILL:
-        process.kill()  # the workers find out by themselves
+        process.kill()  # the workers must notice this by themselves
     else:
         os.killpg(process.pid, number)
     _, messages = process.communicate()

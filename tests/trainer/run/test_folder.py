@@ -31,7 +31,7 @@ def test_a_folder_with_files_of_somebody_else_is_refused_and_left_alone(tmp_path
     assert contents(tmp_path) == before
 
 
-def test_a_marker_of_somebody_else_is_no_marker(tmp_path):
+def test_a_marker_file_with_other_contents_is_refused(tmp_path):
     (tmp_path / "RUN").write_text("forest run")
     with pytest.raises(InputError, match="is not the marker"):
         claim_folder(tmp_path)
@@ -46,7 +46,7 @@ def test_the_run_of_an_older_version_is_marked_when_it_resumes(tmp_path):
     claim_folder(tmp_path)
 
 
-def test_a_foreign_state_does_not_make_a_folder_that_of_a_run(tmp_path):
+def test_a_folder_whose_state_cannot_be_read_is_not_marked_as_that_of_a_run(tmp_path):
     (tmp_path / STATE).write_bytes(b"the state of another program")
     with pytest.raises(StorageError, match=r"state\.pt cannot be read"):
         claim_folder(tmp_path, resume=True)

@@ -1,7 +1,7 @@
-"""A GPU computes while the host goes on, until the host asks for a number: a step must not ask.
+"""While a GPU computes, the host continues until it reads a number from the device: a step must not read any.
 
-Without a GPU, tensors are followed from the parameters and from what is sent to the device; an operation that would
-hand one of them to the host is an error.
+These tests need no GPU. They follow the parameters, the tensors that are sent to the device and all tensors computed
+from these. An operation that would copy one of them to the host is an error.
 """
 
 from dataclasses import replace
@@ -37,7 +37,7 @@ class WaitedError(AssertionError):
 
 
 class OnDevice(TorchDispatchMode):
-    """Follows the tensors that would be on the device, by their storages, which are kept so that none is reused."""
+    """Follows the tensors that would be on a GPU, by their storages, which are kept so that none is reused."""
 
     def __init__(self, tensors):
         super().__init__()
@@ -76,7 +76,7 @@ def refusing(mode, method):
 
 
 def take_step(monkeypatch, variant, packs, n_null=1):
-    """One step of training with all that belongs to it; returns its figures."""
+    """Take one complete training step; returns its figures."""
     monkeypatch.setattr(gradcache, "has_kernel", lambda _: packs)
     model, head = make_student(VARIANTS[variant])
     batch = make_batch(n_null=n_null)
@@ -99,7 +99,7 @@ def take_step(monkeypatch, variant, packs, n_null=1):
             packing, **{name: mode.put(getattr(packing, name).clone()) for name in ("ids", "positions", "text")}
         ),
     )  # without the bounds, which only attention without a kernel reads on the host
-    for name in ("tolist", "numpy", "cpu"):  # which a mode does not see on a CPU
+    for name in ("tolist", "numpy", "cpu"):  # a dispatch mode does not see these on a CPU
         monkeypatch.setattr(torch.Tensor, name, refusing(mode, getattr(torch.Tensor, name)))
     with mode:
         output = cache.step(batch, weights, lambda q, d, c: loss.of(batch, q, d, c))
@@ -123,7 +123,7 @@ def test_in_a_step_the_host_does_not_wait_for_the_device(variant, packs, monkeyp
 
 
 @pytest.mark.parametrize("waits", [lambda x: x.item(), lambda x: bool(x > 0), lambda x: torch.ones(2)[x[None] > 0]])
-def test_what_makes_the_host_wait_is_found(waits):
+def test_operations_that_make_the_host_wait_are_detected(waits):
     parameter = torch.nn.Parameter(torch.ones(()))
     with OnDevice([parameter]), pytest.raises(WaitedError):
         waits(parameter * 2)
