@@ -110,6 +110,7 @@ class Learning:
     teacher_weight: float = field(default=0.0, metadata=SHARE)
     teacher_temperature: float = field(default=0.05, metadata=above(0))
     precision: Literal["fp32", "bf16"] = "fp32"
+    compile: bool = False  # true: compile every layer, which takes a minute and makes the steps on a GPU faster
     micro_batch: int = field(default=64, metadata=at_least(1))
     # Micro-batches of context, documents and queries each that stay in memory instead of being computed twice.
     kept_graphs: int = field(default=1, metadata=at_least(0))

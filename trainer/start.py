@@ -64,7 +64,7 @@ def start_model(
         span_tokens=_span_tokens(source),
     )
     if context_source == "siblings":
-        config = replace(config, document_weight=0.0)  # attention to the siblings takes the place of their mean
+        config = replace(config, document_weight=0.0)  # attention to the siblings replaces it
     if (first_stage_layers or 0) > shapes.n_layers:
         raise ModelError(f"{source} has {shapes.n_layers} layers.", "Lower model.first_stage_layers.")
     model = ContextualModel(config)

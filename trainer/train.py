@@ -9,6 +9,7 @@ from cdesearch.encode.load import load_tokenizer
 from cdesearch.progress import Display, Silent
 from trainer.data.material import prepare_material
 from trainer.data.training_batch import tokenize
+from trainer.execution.compiled import compile_layers
 from trainer.execution.distributed import first_goes_ahead, is_first, joined
 from trainer.missing import missing_libraries
 from trainer.recipe import Recipe
@@ -41,6 +42,8 @@ def train(recipe: Recipe, display: Display, *, resume: bool = False, limit: Time
         if model.second_stage.joint:  # in training so many rows precede each text
             model.config = replace(model.config, context_size=recipe.batches.context_size)
         tokenizer = load_tokenizer(recipe.model.start / "tokenizer.json")
+        if recipe.learning.compile:
+            compile_layers(model)
         trainee = Trainee(model, starting_head(recipe.model, model.config).to(device), tokenizer)
         with first_goes_ahead():
             material = prepare_material(recipe, model, tokenizer, LimitedDisplay(display, limit))

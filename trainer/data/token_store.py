@@ -1,6 +1,6 @@
-"""Tokens of the texts of a domain, made once and memory-mapped.
+"""The tokens of the texts of a domain, stored before training and memory-mapped.
 
-Tokenizing a batch for each step takes four times as long as everything else about the batch.
+Tokenizing the texts of each batch would take four times as long as the rest of the batch.
 """
 
 from collections.abc import Sequence

@@ -18,6 +18,7 @@ from cdesearch.models.config import ModelConfig
 from cdesearch.progress import Display
 from trainer.data.material import Material
 from trainer.data.training_batch import Batch
+from trainer.execution.compiled import as_written
 from trainer.execution.distributed import highest, is_first, rank, world
 from trainer.execution.evaluation_mode import evaluation_mode
 from trainer.export import export
@@ -139,7 +140,8 @@ class TrainingRun:
 
     def _export(self, folder: Path) -> None:
         self._trainee.model.config = self._learned_config()
-        export(self._trainee.model, self._recipe.model.start / "tokenizer.json", folder)
+        with as_written(self._trainee.model):
+            export(self._trainee.model, self._recipe.model.start / "tokenizer.json", folder)
 
     def _learned_config(self) -> ModelConfig:
         """The configuration with the learned whitening and prefixes. Spans are at least as long as training texts."""
