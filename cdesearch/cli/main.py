@@ -89,7 +89,7 @@ def query(
 
 
 def _globs(path: str | None, index: "Index") -> tuple[str, ...] | None:
-    if not path:
+    if path is None:
         return None
     from cdesearch.cli.typed_path import globs_of
 

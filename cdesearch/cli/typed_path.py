@@ -22,7 +22,8 @@ def globs_of(pattern: str, index: Index) -> tuple[str, ...]:
     own = () if Path(typed).is_absolute() else (typed,)
     # The indexed folder by its name, and with symbolic links followed.
     roots = {index.root, absolute(real(index.folder) / index.manifest.root)}
-    below = {glob for parts in _absolute_globs(typed) for root in roots for glob in _below(parts, root.parts)}
+    absolutes = [*_absolute_globs(typed), *_absolute_globs(escape(typed))]  # the name of a file can contain `[`
+    below = {glob for parts in absolutes for root in roots for glob in _below(parts, root.parts)}
     return (*own, *sorted(below))
 
 

@@ -2,20 +2,21 @@
 
 from importlib.util import find_spec
 from pathlib import Path
-from typing import Literal
+from typing import Literal, get_args
 
 from tokenizers import Tokenizer
 
 from cdesearch.encode.encoder import Encoder
 from cdesearch.encode.runtime import Runtime
 from cdesearch.encode.tokenizer_limits import check_growth
-from cdesearch.errors import ModelError
+from cdesearch.errors import InputError, ModelError
 from cdesearch.models.checkpoint_files import DEFAULT_MODEL, MAX_TOKENIZER_BYTES, check_plain
 from cdesearch.models.family import LoadedModel
 from cdesearch.models.hub import checkpoint_folder
 from cdesearch.models.registry import family_of
 
 Device = Literal["auto", "cpu", "cuda", "mps"]
+NEEDS_TORCH = "Run `pip install 'cdesearch[torch]'`."
 
 
 def check_model(model: Path | None) -> None:
@@ -27,12 +28,19 @@ def check_model(model: Path | None) -> None:
         _require_torch(folder)
 
 
+def check_device(device: str) -> None:
+    """Raise InputError if there is no device of that name on any machine."""
+    if device not in get_args(Device):
+        raise InputError(f"There is no device {device}.", f"Use one of {', '.join(get_args(Device))}.")
+
+
 def load_encoder(model: Path | None = None, device: Device = "auto", *, fetch: bool = True) -> Encoder:
     """Open the checkpoint `model`: a folder, an id on the hub, or for None the model that ships; raises ModelError.
 
     Without `fetch` an id must be in the cache. Convert a name in a manifest with `stored_model` first. A CPU runs the
     ONNX export if there is one, without torch. Everything else runs on torch.
     """
+    check_device(device)
     folder = DEFAULT_MODEL if model is None else checkpoint_folder(model, fetch=fetch)
     family = family_of(folder)
     if family.needs_torch:
@@ -76,8 +84,8 @@ def _open_runtime(folder: Path, loaded: LoadedModel, device: Device) -> Runtime:
         from cdesearch.encode.backends.torch import TorchRuntime, pick_device
     except ImportError:
         raise ModelError(
-            f"{folder} has no ONNX export for this device, and torch is not installed.",
-            "Run `pip install 'cdesearch[torch]'`.",
+            f"torch is not installed, and {folder} needs it on this device ({device}).",
+            "Leave the device out, or run `pip install 'cdesearch[torch]'`." if loaded.onnx else NEEDS_TORCH,
         ) from None
     return TorchRuntime(loaded.load_network(), pick_device(device))
 
@@ -85,6 +93,5 @@ def _open_runtime(folder: Path, loaded: LoadedModel, device: Device) -> Runtime:
 def _require_torch(folder: Path) -> None:
     if find_spec("torch") is None:
         raise ModelError(
-            f"{folder} is not a checkpoint of cdesearch: it needs torch, which is not installed.",
-            "Run `pip install 'cdesearch[torch]'`.",
+            f"{folder} is not a checkpoint of cdesearch: it needs torch, which is not installed.", NEEDS_TORCH
         )

@@ -6,6 +6,7 @@ from cdesearch.errors import QueryError
 
 _PART = re.compile(r"(\*\*/?|\*|\?|\[!?\]?[^\]]*\])", re.DOTALL)
 _SIMPLE = {"**": ".*", "**/": "(.*/)?", "*": "[^/]*", "?": "[^/]"}
+BELOW = "(/.*)?"  # the files in a folder
 _RANGE = re.compile(r"(.)-(.)|(.)", re.DOTALL)
 
 
@@ -14,21 +15,36 @@ def path_condition(*globs: str) -> str:
 
     `*` and `?` match inside one folder, `**` across folders. The path of a folder matches everything below it. A glob
     that has no `/` matches at any depth; one with a `/` is relative to the indexed folder, also if it begins with `/`.
-    Raises QueryError for a range such as [z-a].
+    A path that contains `*`, `?` or `[` matches itself. Raises QueryError for an empty glob and a range such as [z-a].
     """
     if not globs:
         return "false"
-    expressions = dict.fromkeys(map(_whole, globs))
+    if "" in globs:
+        raise QueryError("The pattern for paths is empty.", "Leave it out to search all files.")
+    expressions = dict.fromkeys(expression for glob in globs for expression in (_whole(glob), _exactly(glob)))
     return f"regexp_like(path, '(?s){'|'.join(expressions)}')"  # has no quotes: `_code` replaces them
 
 
 def _whole(glob: str) -> str:
     """The regular expression of a glob, from the start of a path or of a name in it to its end."""
-    pattern = glob.removeprefix("./").rstrip("/")
+    pattern = _plain(glob)
     expression = "".join(_expression(part) for part in _PART.split(pattern.removeprefix("/")))
-    below = "" if any(mark in pattern.rsplit("/", 1)[-1] for mark in "*?[") else "(/.*)?"
-    start = "^" if "/" in pattern else "(^|/)"
-    return f"{start}{expression}{below}$"
+    below = "" if any(mark in pattern.rsplit("/", 1)[-1] for mark in "*?[") else BELOW
+    return f"{_start(pattern)}{expression}{below}$"
+
+
+def _exactly(path: str) -> str:
+    """The regular expression of a path, and of everything below it if it is a folder."""
+    pattern = _plain(path)
+    return f"{_start(pattern)}{_literal(pattern.removeprefix('/'))}{BELOW}$"
+
+
+def _plain(glob: str) -> str:
+    return glob.removeprefix("./").rstrip("/")
+
+
+def _start(pattern: str) -> str:
+    return "^" if "/" in pattern else "(^|/)"
 
 
 def _expression(part: str) -> str:

@@ -9,7 +9,7 @@ from threading import Lock
 from typing import Self, get_args
 
 from cdesearch.encode.encoder import Encoder
-from cdesearch.encode.load import Device, load_encoder
+from cdesearch.encode.load import Device, check_device, load_encoder
 from cdesearch.errors import IndexDamagedError, QueryError
 from cdesearch.models.hub import stored_model
 from cdesearch.search.fusion import DEFAULT_FUSION, FUSIONS
@@ -37,6 +37,7 @@ class Searcher:
     ) -> None:
         self.index = index
         self._encoder = encoder
+        check_device(device)
         self._device = device
         self._model = model
         self._fusion = FUSIONS[fusion]
@@ -70,7 +71,7 @@ class Searcher:
         _check(query, k, mode, path)
         index = self.index  # one answer reads one generation, even if another thread opens a newer one
         most = max(1, index.manifest.n_chunks)  # LanceDB reserves memory for k rows
-        paths = ((path,) if path else None) if isinstance(path, str) else path
+        paths = (path,) if isinstance(path, str) else path
         request = Query(query, min(k, most), mode, paths)
         try:
             result = self._reader(index).search(request)

@@ -44,3 +44,16 @@ def test_arguments_of_a_wrong_type_are_named(arguments, message, tmp_path, tiny_
     opened = cdesearch.build(tmp_path, model=tiny_checkpoint)
     with pytest.raises(QueryError, match=message):
         opened.search(**arguments)
+
+
+def test_an_unknown_device_is_refused(tmp_path, tiny_checkpoint):
+    (tmp_path / "a.md").write_text("the cat")
+    uses = (
+        lambda: cdesearch.Embedder(tiny_checkpoint, device="gpu"),
+        lambda: cdesearch.build(tmp_path, model=tiny_checkpoint, device="gpu"),
+        lambda: cdesearch.open(tmp_path, device="gpu"),
+    )
+    for use in uses:
+        with pytest.raises(InputError, match="There is no device gpu"):
+            use()
+        cdesearch.build(tmp_path, model=tiny_checkpoint)

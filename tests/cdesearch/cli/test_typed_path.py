@@ -26,6 +26,11 @@ def found(parent, pattern, cwd, *, code=0):
     return {hit["path"] for hit in answer["hits"]}
 
 
+def test_an_empty_pattern_is_refused(parent):
+    run = cdesearch("query", "owl", "--path", "", cwd=parent / "two [2]", code=2)
+    assert run.stderr == "error: The pattern for paths is empty. Leave it out to search all files.\n"
+
+
 OTHER = {"other/20.txt", "other/deep/21.txt"}
 ALL = {*OTHER, "guides/30.txt", "20.txt"}
 
@@ -40,6 +45,8 @@ ALL = {*OTHER, "guides/30.txt", "20.txt"}
         ("two */20.txt", {"20.txt"}),
         ("**/2?.txt", {*OTHER, "20.txt"}),
         (".", ALL),
+        ("two [2]/other/20.txt", {"other/20.txt"}),  # as a hit shows it, although [2] is a set of characters
+        ("{parent}/two [2]/other", OTHER),
         ("other/*", {"other/20.txt"}),  # relative to the indexed folder
         ("*.txt", ALL),
         ("{parent}/two */guides/*", {"guides/30.txt"}),  # absolute

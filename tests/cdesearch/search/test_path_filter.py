@@ -39,6 +39,8 @@ def matching(table, glob):
         ("x*y.md", {"x\ny.md"}),
         ("/a.md", {"a.md"}),
         ("/sub", {"sub/a.md", "sub/deep/a.md"}),
+        ("[x].md", {"[x].md"}),
+        ("/[x].md", {"[x].md"}),
     ],
 )
 def test_a_glob_selects_the_paths_that_it_names(table, glob, expected):
@@ -58,6 +60,12 @@ def test_every_glob_is_applied_or_refused_with_an_error(table, glob):
         matching(table, glob)
     except QueryError as error:
         assert "range" in str(error)
+
+
+@pytest.mark.parametrize("globs", [("",), ("a", "")])
+def test_an_empty_glob_is_refused(globs):
+    with pytest.raises(QueryError, match="The pattern for paths is empty"):
+        path_condition(*globs)
 
 
 def test_a_reversed_range_is_refused():
