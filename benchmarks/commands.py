@@ -3,6 +3,7 @@
 import typer
 
 from benchmarks.ablations.ablation import ablation
+from benchmarks.ablations.curves import curves
 from benchmarks.figures.command import analyse
 from benchmarks.quality.beir import beir
 from benchmarks.speed.command import speed
@@ -14,6 +15,7 @@ app = typer.Typer(add_completion=False, no_args_is_help=True, pretty_exceptions_
 app.command()(ablation)
 app.command()(analyse)
 app.command()(beir)
+app.command()(curves)
 app.command()(joint_speed)
 app.command()(peers)
 app.command()(speed)
