@@ -2,6 +2,8 @@
 
 optimizer_steps   the steps of a run: gradient, clipping, learning rates
 gradcache         the two-stage gradient cache
+prepared_context  the context between the two stages of the cache
+random_state      random states that are replayed and shared
 cast_once         casts weights to half precision once a step
 loss              the contrastive loss with a teacher; the place for another loss
 batch_loss        the loss of a batch from its whitened vectors

@@ -9,8 +9,8 @@ micro-batches of each kind of text are not repeated: their graphs are kept. With
 of the texts. Vectors are gathered and gradients are summed, so that all processes take the same step.
 """
 
-from collections.abc import Callable, Iterator, Sequence
-from contextlib import contextmanager, nullcontext
+from collections.abc import Callable, Sequence
+from contextlib import nullcontext
 from dataclasses import dataclass, replace
 
 import torch
@@ -20,10 +20,12 @@ from cdesearch.models.backbones.bert import mean_pool
 from cdesearch.models.backbones.packed import Packing, has_kernel, pack_texts, packed_mean
 from cdesearch.models.contextual.model import ContextualModel
 from trainer.data.training_batch import Batch, Tokens, sent
-from trainer.execution.distributed import alone, gather, rows_of_process, same_seed, total, world
+from trainer.execution.distributed import alone, gather, rows_of_process, total, world
 from trainer.step.cast_once import cast_once
 from trainer.step.loss import LossOutput
 from trainer.step.memory import release_freed_memory
+from trainer.step.prepared_context import PreparedContext
+from trainer.step.random_state import random_state, replayed, same_random_state
 from trainer.step.token_weights import context_frequencies, features_of
 from trainer.step.whitening_head import WhiteningHead
 
@@ -95,7 +97,7 @@ class GradCache:
 
         siblings = self._siblings(batch)
         # Queries have no siblings, so they read nothing where documents read theirs.
-        of_corpus = prepared if siblings is None else _PreparedContext(vectors, prepared.is_null)
+        of_corpus = prepared if siblings is None else PreparedContext(vectors, prepared.is_null)
 
         def embed_query(text: Text, _: Tensor) -> Tensor:
             return self._pooled(text, weights, of_corpus)
@@ -154,21 +156,21 @@ class GradCache:
             return features_of(vectors[sent((~batch.is_null).nonzero()[:, 0], self._device)], frequencies), []
         return self._run(context, network, n_kept, packs=packs, shape=shape)
 
-    def _prepare_context(self, vectors: Tensor, is_null: Tensor) -> "_PreparedContext":
+    def _prepare_context(self, vectors: Tensor, is_null: Tensor) -> PreparedContext:
         all_null = bool(is_null.all())  # computed on the host, which must not wait for the device
         is_null = sent(is_null, self._device)
         if self._model.second_stage.joint or not self._reads_context:
-            return _PreparedContext(vectors, is_null)
+            return PreparedContext(vectors, is_null)
         stage = self._model.second_stage
         if (stage.film is not None or stage.reads_siblings) and all_null:
-            return _PreparedContext(vectors, is_null)
+            return PreparedContext(vectors, is_null)
         if stage.reads_siblings:  # a document reads all of its siblings, so no slot is null
             is_null = torch.zeros(len(vectors), dtype=torch.bool, device=self._device)
-        with _same_random_state(self._device), self._cast():
+        with same_random_state(self._device), self._cast():
             if stage.film is not None:
-                return _PreparedContext(vectors, is_null, norms=stage.folded_norms(vectors))
+                return PreparedContext(vectors, is_null, norms=stage.folded_norms(vectors))
             keys, values = stage.cache(vectors, is_null)
-        return _PreparedContext(vectors, is_null, (keys, values))
+        return PreparedContext(vectors, is_null, (keys, values))
 
     def _run(
         self, texts: Tokens, network: Network, n_kept: int, *, packs: bool, shape: tuple[int, ...] | None = None
@@ -183,11 +185,11 @@ class GradCache:
         parts = texts.micro_batches(mine, self._micro_batch)
         # Everything that outlives a micro-batch is allocated before the first: small live blocks pin freed memory.
         pieces = [
-            _Piece(sent(indices, self._device), self._send(part, packs=packs), _random_state(self._device))
+            _Piece(sent(indices, self._device), self._send(part, packs=packs), random_state(self._device))
             for indices, part in parts
         ]
         for number, piece in enumerate(pieces):
-            for kept, now in zip(piece.state, _random_state(self._device), strict=True):
+            for kept, now in zip(piece.state, random_state(self._device), strict=True):
                 if kept is not None and now is not None:
                     kept.copy_(now)
             with torch.set_grad_enabled(number < n_kept):
@@ -205,7 +207,7 @@ class GradCache:
         for number, piece in enumerate(pieces):
             made = piece.graph
             if made is None:
-                with _replayed(piece.state, self._device):
+                with replayed(piece.state, self._device):
                     made = network(piece.text, piece.indices + rows.start)
             made.backward(mine[piece.indices])
             self._tidy(number)
@@ -229,9 +231,7 @@ class GradCache:
 
         return embed
 
-    def _pooled(
-        self, text: Text, weights: Tensor, prepared: "_PreparedContext", siblings: Tensor | None = None
-    ) -> Tensor:
+    def _pooled(self, text: Text, weights: Tensor, prepared: PreparedContext, siblings: Tensor | None = None) -> Tensor:
         """(B, d) vectors before whitening; `siblings` (B, D) marks the documents that each text reads."""
         stage = self._model.second_stage
         bias = None if siblings is None else stage.sibling_bias(siblings)
@@ -256,67 +256,3 @@ class GradCache:
         if self._precision == torch.float32:
             return nullcontext()
         return torch.autocast(self._device.type, self._precision)
-
-
-class _PreparedContext:
-    """The context as the second stage reads it: leaf tensors that collect gradients, and the graph before them."""
-
-    def __init__(
-        self,
-        vectors: Tensor,
-        is_null: Tensor,
-        cached: tuple[Tensor, Tensor] | None = None,
-        norms: Tensor | None = None,
-    ) -> None:
-        self.vectors = vectors  # (J, *context_shape)
-        self.is_null = is_null
-        self._made = [part for part in (*(cached or ()), norms) if part is not None]
-        self._leaves = [part.detach().requires_grad_() for part in self._made]
-        self.keys: Tensor | None = self._leaves[0] if cached is not None else None
-        self.values: Tensor | None = self._leaves[1] if cached is not None else None
-        self.norms: Tensor | None = self._leaves[-1] if norms is not None else None
-
-    def backward(self) -> None:
-        """Run backward through the context pass, from the gradients that the leaves collected."""
-        if self._made:
-            collected = [torch.zeros_like(leaf) if leaf.grad is None else leaf.grad for leaf in self._leaves]
-            torch.autograd.backward(self._made, collected)
-
-
-def _random_state(device: torch.device) -> tuple[Tensor, Tensor | None]:
-    return torch.get_rng_state(), torch.cuda.get_rng_state(device) if device.type == "cuda" else None
-
-
-class _replayed:  # noqa: N801 (a context manager)
-    """Runs a block with an earlier random state, then restores the present one."""
-
-    def __init__(self, state: tuple[Tensor, Tensor | None], device: torch.device) -> None:
-        self._state = state
-        self._device = device
-
-    def __enter__(self) -> None:
-        self._now = _random_state(self._device)
-        self._set(self._state)
-
-    def __exit__(self, *_: object) -> None:
-        self._set(self._now)
-
-    def _set(self, state: tuple[Tensor, Tensor | None]) -> None:
-        torch.set_rng_state(state[0])
-        if state[1] is not None:
-            torch.cuda.set_rng_state(state[1], self._device)
-
-
-@contextmanager
-def _same_random_state(device: torch.device) -> Iterator[None]:
-    """A common random state: all processes repeat the context pass, and its dropout must be the same in each.
-
-    Afterwards each process continues with its own state, that of the CPU and that of its GPU.
-    """
-    if world() == 1:
-        yield
-        return
-    seed = same_seed(device)
-    with torch.random.fork_rng([device] if device.type == "cuda" else []):
-        torch.manual_seed(seed)  # of the CPU and of every GPU
-        yield

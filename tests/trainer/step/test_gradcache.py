@@ -1,7 +1,6 @@
 import os
 import subprocess
 import sys
-from contextlib import contextmanager
 from dataclasses import replace
 from pathlib import Path
 
@@ -14,7 +13,6 @@ import trainer
 from cdesearch.models.backbones import attention
 from cdesearch.models.backbones.bert import mean_pool
 from cdesearch.models.contextual.second_stage import SecondStage
-from trainer.execution.distributed import same_seed
 from trainer.step import gradcache
 from trainer.step.gradcache import TIDY_EVERY, GradCache
 from trainer.step.loss import contrastive
@@ -259,81 +257,6 @@ def test_the_packed_kernel_is_chosen_by_the_precision_of_the_run(monkeypatch):
     monkeypatch.setattr(gradcache, "has_kernel", lambda tensor: tensors.append(tensor.dtype) or False)
     GradCache(*make_student(), 4, precision=torch.bfloat16)
     assert tensors == [torch.bfloat16]
-
-
-def test_several_processes_share_random_numbers_in_the_context_pass_and_continue_with_their_own(monkeypatch):
-    monkeypatch.setattr(gradcache, "world", lambda: 3)  # the seed is drawn as on one process
-    torch.manual_seed(7)
-    seed = same_seed(torch.device("cpu"))
-    of_their_own = torch.rand(4)
-    shared = torch.rand(4, generator=torch.Generator().manual_seed(seed))
-    torch.manual_seed(7)
-    with gradcache._same_random_state(torch.device("cpu")):
-        assert torch.equal(torch.rand(4), shared)
-    assert torch.equal(torch.rand(4), of_their_own)
-
-
-@pytest.mark.skipif(not torch.cuda.is_available(), reason="needs a GPU")
-def test_several_processes_draw_the_same_numbers_on_their_gpus(monkeypatch):
-    monkeypatch.setattr(gradcache, "world", lambda: 3)
-    device, drawn, of_their_own = torch.device("cuda", 0), [], []
-    for state in (7, 8):  # of two processes
-        torch.manual_seed(7)
-        seed = same_seed(device)
-        monkeypatch.setattr(gradcache, "same_seed", lambda _, seed=seed: seed)
-        torch.cuda.manual_seed(state)
-        expected = torch.rand(4, device=device)
-        torch.cuda.manual_seed(state)
-        with gradcache._same_random_state(device):
-            drawn.append(torch.rand(4, device=device))
-        of_their_own.append(torch.equal(torch.rand(4, device=device), expected))
-    assert torch.equal(*drawn) and of_their_own == [True, True]
-
-
-@pytest.mark.parametrize("kind", ["cpu", "cuda"])
-def test_in_the_context_pass_every_generator_of_the_device_is_seeded_and_restored(kind, monkeypatch):
-    """Without a GPU, the generators that are set and the devices whose state is kept are recorded."""
-    kept, seeds = [], []
-
-    @contextmanager
-    def fork_rng(devices):
-        kept.append(devices)
-        yield
-
-    monkeypatch.setattr(gradcache, "world", lambda: 2)
-    monkeypatch.setattr(gradcache, "same_seed", lambda _: 11)
-    monkeypatch.setattr(torch.random, "fork_rng", fork_rng)
-    monkeypatch.setattr(torch, "manual_seed", seeds.append)
-    with gradcache._same_random_state(torch.device(kind)):
-        assert seeds == [11], "torch.manual_seed seeds the CPU and every GPU"
-    assert kept == [[torch.device("cuda")] if kind == "cuda" else []]
-
-
-def test_one_process_draws_in_the_context_pass_as_it_would_without():
-    torch.manual_seed(7)
-    expected = torch.rand(4)
-    torch.manual_seed(7)
-    with gradcache._same_random_state(torch.device("cpu")):
-        assert torch.equal(torch.rand(4), expected)
-
-
-@pytest.mark.parametrize("read", [(), ("keys",), ("values",), ("keys", "values")])
-def test_a_context_that_no_text_has_read_gets_gradient_zero(read):
-    """If there are fewer texts than processes, some processes have no text."""
-    vectors = torch.ones(3, 4, requires_grad=True)
-    prepared = gradcache._PreparedContext(vectors, torch.zeros(3, dtype=torch.bool), (2 * vectors, 5 * vectors))
-    for name in read:
-        getattr(prepared, name).sum().backward()
-    assert vectors.grad is None
-    prepared.backward()
-    torch.testing.assert_close(vectors.grad, torch.full((3, 4), 2.0 * ("keys" in read) + 5.0 * ("values" in read)))
-
-
-def test_a_context_without_keys_and_values_has_nothing_to_run_backward_through():
-    vectors = torch.ones(3, 4, requires_grad=True)
-    prepared = gradcache._PreparedContext(vectors, torch.zeros(3, dtype=torch.bool))
-    prepared.backward()
-    assert (prepared.keys, prepared.values, vectors.grad) == (None, None, None)
 
 
 @pytest.mark.parametrize("kept", [0, 1, 2, 64])
