@@ -6,6 +6,8 @@ from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from typing import TYPE_CHECKING, Protocol
 
+from cdesearch.terminal import open_console, printable
+
 if TYPE_CHECKING:  # a machine for training may have no rich, and reports progress in plain lines
     from rich.progress import Progress as RichProgress
 
@@ -72,7 +74,7 @@ class PlainLines:
 
     def note(self, text: str) -> None:
         """Print a line."""
-        print(text, file=sys.stderr, flush=True)  # noqa: T201 (progress is printed here)
+        print(printable(text), file=sys.stderr, flush=True)  # noqa: T201 (progress is printed here)
 
     def _is_due(self) -> bool:
         now = self._clock()
@@ -92,33 +94,32 @@ class _Bars:
         """Replace the bar of the stage before."""
         for old in list(self._bars.task_ids):
             self._bars.remove_task(old)
-        task = self._bars.add_task(name, total=total, detail="")
+        task = self._bars.add_task(printable(name), total=total, detail="")
         return lambda n: self._bars.advance(task, n)
 
     def detail(self, text: str) -> None:
         """Show the text to the right of the bar."""
         for task in self._bars.task_ids:
-            self._bars.update(task, detail=text)
+            self._bars.update(task, detail=printable(text))
 
     def note(self, text: str) -> None:
         """Print the line above the bar."""
-        self._bars.console.print(text, markup=False, soft_wrap=True)
+        self._bars.console.print(printable(text), soft_wrap=True)
 
 
 @contextmanager
 def shown_on_stderr() -> Iterator[Display]:
     """A display on stderr: a bar if stderr is a terminal, plain lines otherwise."""
-    from rich.console import Console
     from rich.progress import BarColumn, SpinnerColumn, TextColumn, TimeRemainingColumn
     from rich.progress import Progress as RichProgress
 
     from cdesearch.progress_columns import Count, Speed
 
-    console = Console(stderr=True, highlight=False)
+    console = open_console(stderr=True)
     if not console.is_terminal:
         yield PlainLines()
         return
-    columns = (SpinnerColumn(), TextColumn("{task.description}"), BarColumn(), Count(), Speed())
+    columns = (SpinnerColumn(), TextColumn("{task.description}", markup=False), BarColumn(), Count(), Speed())
     texts = (TextColumn("{task.fields[detail]}", markup=False), TimeRemainingColumn())
     with RichProgress(*columns, *texts, console=console, transient=True) as bars:
         yield _Bars(bars)

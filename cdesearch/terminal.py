@@ -4,7 +4,10 @@ import json
 import sys
 import unicodedata
 from collections.abc import Sequence
-from typing import Any
+from typing import TYPE_CHECKING, Any
+
+if TYPE_CHECKING:
+    from rich.console import Console
 
 # Control characters (Cc) are commands to the terminal, surrogates (Cs) cannot be encoded, and line and paragraph
 # separators (Zl, Zp) break one line into two. Format characters (Cf) can reverse the direction of a line or hide text.
@@ -26,15 +29,22 @@ def counted(number: int, noun: str) -> str:
     return f"{number:,} {noun}{'' if number == 1 else 's'}"
 
 
+def open_console(*, stderr: bool = False, soft_wrap: bool = False) -> "Console":
+    """A console of rich on stdout or stderr that changes no text: "[red]" and ":bomb:" are printed as they are."""
+    from rich.console import Console
+
+    stream = sys.stderr if stderr else sys.stdout
+    return Console(file=stream, highlight=False, markup=False, emoji=False, soft_wrap=soft_wrap)
+
+
 def print_rows(rows: Sequence[Sequence[str]]) -> None:
     """Print cells in columns. A narrow terminal wraps the widest column, a very narrow one shows each row as a line."""
     from textwrap import fill
 
-    from rich.console import Console
     from rich.table import Table
     from rich.text import Text
 
-    console = Console(file=sys.stdout, highlight=False)
+    console = open_console()
     widths = [max(map(len, column)) for column in zip(*rows, strict=True)]
     if not console.is_terminal:
         for row in rows:
@@ -56,10 +66,8 @@ def print_rows(rows: Sequence[Sequence[str]]) -> None:
 
 def print_text(text: str) -> None:
     """Print one paragraph, wrapped between words on a terminal."""
-    from rich.console import Console
-
-    console = Console(file=sys.stdout, highlight=False)
-    console.print(text, markup=False, soft_wrap=not console.is_terminal)
+    console = open_console()
+    console.print(text, soft_wrap=not console.is_terminal)
 
 
 def print_json(value: Any) -> None:

@@ -11,7 +11,6 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any, Literal
 
 import typer
-from rich.console import Console
 
 from cdesearch.errors import InputError
 
@@ -153,9 +152,9 @@ def _bytes(size: str) -> int:
 
 def _summarise(report: "Report") -> None:
     from cdesearch.store.folder import FOLDER
-    from cdesearch.terminal import counted, printable
+    from cdesearch.terminal import counted, open_console, printable
 
-    console = Console(stderr=True, highlight=False)
+    console = open_console(stderr=True)
     console.soft_wrap = not console.is_terminal  # a terminal would break lines within words
     without_text = f" ({report.n_without_text:,} without text)" if report.n_without_text else ""
     counts = f"{counted(report.n_documents, 'document')}{without_text}, {counted(report.n_chunks, 'chunk')}"
@@ -169,24 +168,21 @@ def _summarise(report: "Report") -> None:
     is_found = report.folder.name == FOLDER and Path.cwd().is_relative_to(report.folder.parent)
     where = "" if is_found else printable(f" --index {shlex.quote(str(report.folder))}")
     if report.skipped:
-        console.print(
-            f"Skipped: {len(report.skipped):,}. `cdesearch status{where} --files --skipped` lists them.", markup=False
-        )
+        console.print(f"Skipped: {len(report.skipped):,}. `cdesearch status{where} --files --skipped` lists them.")
         for line in _reasons(report.skipped):
-            console.print(f"  {line}", markup=False)
+            console.print(f"  {line}")
     if report.in_part:
         console.print(f"Read in part: {len(report.in_part):,}. `cdesearch status{where} --files --skipped` lists them.")
         for line in _reasons(report.in_part):
-            console.print(f"  {line}", markup=False)
+            console.print(f"  {line}")
     if report.dropped:
-        console.print(_dropped(report.dropped, report.folder), markup=False)
+        console.print(_dropped(report.dropped, report.folder))
     if report.n_files["ignored"]:
         console.print(
             f"Ignored: {report.n_files['ignored']:,}. `cdesearch status{where} --files` lists the rules.",
-            markup=False,
         )
     # On one line even in a narrow terminal, so that it can be copied.
-    console.print(f'Next: cdesearch query{where} "your question"', markup=False, soft_wrap=True)
+    console.print(f'Next: cdesearch query{where} "your question"', soft_wrap=True)
 
 
 def _dropped(files: "Sequence[Skipped]", folder: Path) -> str:

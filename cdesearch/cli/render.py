@@ -2,7 +2,6 @@
 
 import os
 import re
-import sys
 from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
@@ -13,7 +12,7 @@ from rich.text import Text
 
 from cdesearch.search.result import SearchResult
 from cdesearch.store.schema import Hit
-from cdesearch.terminal import printable
+from cdesearch.terminal import open_console, printable
 
 PASSAGE_LINES = 4
 INDENT = 3
@@ -23,9 +22,9 @@ STEM = 4  # letters that two forms of a word must share to be highlighted alike
 
 def show_hits(query: str, hits: Sequence[Hit], root: Path, *, full: bool) -> None:
     """Print hits; colours and links only on a terminal."""
-    console = Console(file=sys.stdout, highlight=False, soft_wrap=True)
+    console = open_console(soft_wrap=True)
     if not hits:
-        Console(stderr=True, highlight=False).print("No hits.")
+        open_console(stderr=True).print("No hits.")
         return
     words = _words(query)
     for hit in hits:

@@ -6,7 +6,7 @@ from collections.abc import Callable, Collection, Iterator, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
-from indexer.files.ignore import RuleSet
+from indexer.files.ignore import RuleSet, TooManyRulesError
 from indexer.files.opening import open_regular
 
 # In increasing order of precedence: .cdesearchignore can include what git does not track.
@@ -102,7 +102,11 @@ def read_rules(file: Path, top: Path, shown: str, unusable: Callable[[str, str],
     if len(data) > MOST_BYTES:
         unusable(shown, f"cannot be used as an ignore file: larger than {MOST_BYTES / 1e6:g} MB")
         return None
-    return RuleSet(shown, os.fsdecode(data.removeprefix(b"\xef\xbb\xbf")).split("\n"))
+    try:
+        return RuleSet(shown, os.fsdecode(data.removeprefix(b"\xef\xbb\xbf")).split("\n"))
+    except TooManyRulesError as error:
+        unusable(shown, f"cannot be used as an ignore file: {error}")
+        return None
 
 
 def repository_parents(folder: Path) -> Sequence[Path]:

@@ -56,12 +56,15 @@ def discard(folder: Path, building: Path) -> None:
 
 
 def swap_in(folder: Path, building: Path) -> None:
-    """Make the finished build the live generation in one step; the previous one stays for readers that have it open."""
+    """Make a finished generation the live one in one step; the previous one stays for readers that have it open.
+
+    A kill at any moment leaves it finished: the plan of a build is removed after the swap, and none is written here.
+    """
     before = _live(folder)
     _flush(building)
     replace_file(folder / CURRENT, building.name + "\n")
     _sync(folder)
-    (building / PLAN).unlink()
+    (building / PLAN).unlink(missing_ok=True)  # a repair makes a generation live that was live before
     remove(folder, [old for old in own_generations(folder) if old not in (before, building)])
 
 

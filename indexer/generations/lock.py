@@ -2,6 +2,7 @@
 
 import errno
 import os
+import shutil
 from collections.abc import Iterator
 from contextlib import contextmanager, suppress
 from datetime import datetime
@@ -28,6 +29,7 @@ from cdesearch.store.folder import (
     check_path,
     check_tree,
     current_name,
+    is_generation_name,
     known_entries,
     read_small,
     write_new,
@@ -56,7 +58,16 @@ def locked(folder: Path, wait: bool) -> Iterator[None]:
                 if not os.path.lexists(folder / MARKER):  # the run that had the lock before has removed the folder
                     _prepare(folder, made)
                 write_new(folder / "lock.holder", f"process {os.getpid()}, since {datetime.now():%Y-%m-%d %H:%M}")
-                yield
+                inodes = [(parent, _inode(parent)) for parent in folder.parents]
+                try:
+                    yield
+                except Exception as error:
+                    if os.path.lexists(folder / MARKER):
+                        raise
+                    _remove_remains(folder, inodes)
+                    raise StorageError(
+                        f"{folder} was removed while this run was writing into it.", "Run the same command again."
+                    ) from error
             finally:  # still under the lock, so that no other run uses the folder
                 _remove_made(folder, made)
     except Timeout:
@@ -155,6 +166,33 @@ def _remove_made(folder: Path, made: list[Path]) -> None:
                 path.rmdir()
 
 
+def _remove_remains(folder: Path, inodes: list[tuple[Path, int]]) -> None:
+    """Remove what LanceDB has written into an index that somebody removed during the run.
+
+    `inodes` are the parents of the folder and their inode numbers before that, by which parents are recognised that
+    LanceDB has made again. A folder with anything else in it is kept.
+    """
+    generations = folder / GENERATIONS
+    with suppress(OSError):
+        check_not_linked(folder)
+        check_not_linked(generations)
+        if {entry.name for entry in folder.iterdir()} <= {GENERATIONS, "lock", "lock.holder"}:
+            for generation in filter(lambda one: is_generation_name(one.name), generations.iterdir()):
+                shutil.rmtree(generation)
+            generations.rmdir()
+            for name in ("lock", "lock.holder"):
+                (folder / name).unlink(missing_ok=True)
+            folder.rmdir()
+        for parent, number in inodes:
+            if _inode(parent) == number:
+                break
+            parent.rmdir()
+
+
+def _inode(path: Path) -> int:
+    return path.stat().st_ino
+
+
 def _is_worth_keeping(generation: Path) -> bool:
     return any(_is_not_empty(generation / name) for name in WORTH_KEEPING)
 
@@ -169,6 +207,11 @@ def _storage_error(folder: Path, error: BaseException) -> StorageError | None:
     text = str(error).lower()
     if code in (errno.ENOSPC, errno.EDQUOT) or "no space left" in text or "quota exceeded" in text:
         return StorageError(f"The disk of {folder} is full.", "Free some space and run the same command: it continues.")
+    if code == errno.EFBIG or "file too large" in text:
+        return StorageError(
+            f"A file in {folder} would be larger than the disk or your limits allow.",
+            "Raise the limit (`ulimit -f`), or name a place on another disk with --index DIR.",
+        )
     if code in (errno.EACCES, errno.EPERM, errno.EROFS) or "read-only file system" in text:
         file = Path(getattr(error, "filename", None) or folder)
         if file.is_relative_to(folder) or folder.is_relative_to(file):  # not if a document cannot be read

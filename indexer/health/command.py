@@ -22,6 +22,9 @@ def doctor(
     as_json: Annotated[bool, typer.Option("--json", help="Print one JSON object.")] = False,
 ) -> None:
     """Check every byte of an index for damage. The exit code is 2 if there is any."""
+    from cdesearch.slim_imports import leave_out_rest_client
+
+    leave_out_rest_client()
     from cdesearch.progress import shown_on_stderr
     from indexer.health.doctor import diagnose, locate
     from indexer.health.repair import repair as repair_index

@@ -13,7 +13,7 @@ from cdesearch.errors import IndexDamagedError
 from cdesearch.progress import Display
 from cdesearch.store.checksums import MANIFEST, write_checksums
 from cdesearch.store.file_account import FILES, read_files, write_files
-from cdesearch.store.folder import PLAN, rebuild_remedy, write_new
+from cdesearch.store.folder import rebuild_remedy
 from cdesearch.store.index import CONTEXT, connect
 from cdesearch.store.lance_manifest import NAMES
 from indexer.build import Report, build
@@ -50,7 +50,7 @@ def repair(folder: Path, wait: bool, progress: Display, report_step: Callable[[s
         if found.live and _has_sound_chunks(found.live):
             needs_update = _rebuild_from_chunks(folder, found.live, progress, report_step)
         elif whole:
-            _make_live(folder, whole.generation)
+            swap_in(folder, whole.generation)
             report_step("The previous generation is whole, and is live again.")
             needs_update = True
         elif found.live and found.live.manifest:
@@ -120,11 +120,6 @@ def _documents_of(chunks: Any) -> list[Record]:
         {"id": name, "path": path, "n_chunks": n, **unknown} for (name, path), n in lengths.items()
     ]
     return documents
-
-
-def _make_live(folder: Path, generation: Path) -> None:
-    write_new(generation / PLAN, "{}")  # a build has this file until it is live
-    swap_in(folder, generation)
 
 
 def _lost(found: Diagnosis) -> IndexDamagedError:

@@ -328,3 +328,14 @@ def test_the_error_for_nothing_readable_names_the_first_entry(tmp_path, tiny_che
     with pytest.raises(CdesearchError, match=r"ignored, the first: "):
         build([tmp_path], Options(model=tiny_checkpoint), Silent())
     assert Ignored("a.png", "image (.png)") in list(find_sources([tmp_path], tmp_path, 10))
+
+
+@pytest.mark.parametrize("name", ["a[/b]", "p[red]x", ":bomb:s"])
+def test_a_summary_names_a_folder_as_it_is_written(docs, name, tiny_checkpoint):
+    """rich would replace markup and the names of emoji in these names of folders."""
+    (docs / "broken.pdf").write_text("no PDF")
+    made = run_here(["index", ".", "--model", tiny_checkpoint, "--index", f"x/{name}"], docs)
+    assert made.returncode == 0, made.stderr
+    assert made.stderr.count(f"{docs / 'x' / name}") == 3, "about skipped and ignored files, and about queries"
+    changed = run_here(["index", "--index", f"x/{name}"], docs)
+    assert changed.returncode == 0 and str(docs / "x" / name) in changed.stderr

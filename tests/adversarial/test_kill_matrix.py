@@ -1,5 +1,6 @@
 """SIGKILL at every stage: the old index answers, and the next run has the result of an undisturbed one."""
 
+import itertools
 import os
 import shutil
 import subprocess
@@ -11,12 +12,15 @@ from typing import Any
 import pytest
 from built import assert_same, contents, write_documents
 from command import picture
+from damage import overwrite
 
 from cdesearch.errors import IndexNotFoundError
 from cdesearch.progress import Silent
 from cdesearch.search.searcher import Searcher
 from cdesearch.store.index import Index
 from indexer.build import build
+from indexer.health.doctor import diagnose
+from indexer.health.repair import repair
 from indexer.settings import Options
 
 pytestmark = pytest.mark.slow
@@ -120,30 +124,46 @@ def test_an_update_killed_at(stage, indexed, undisturbed, tiny_checkpoint):
     assert_tidy(indexed)
 
 
-@pytest.mark.skipif(shutil.which("strace") is None, reason="strace is not installed: no kill in a system call")
+needs_strace = pytest.mark.skipif(
+    shutil.which("strace") is None, reason="strace is not installed: no kill in a system call"
+)
+
+
+def kill_in(call, number, *arguments):
+    """Kill a command at its system call of this number, unless it ends before."""
+    inject = ["-e", f"trace={call}", "-e", f"inject={call}:signal=KILL:when={number}"]
+    run = subprocess.run(
+        ["strace", "-f", "--seccomp-bpf", "-o", os.devnull, *inject, *arguments],
+        capture_output=True,
+        check=False,
+        timeout=300,
+        env=os.environ | {"PYTHONDONTWRITEBYTECODE": "1"},  # whose files are renamed too
+    )
+    assert run.returncode in (-9, 137, 0), run.stderr
+
+
+@needs_strace
 @pytest.mark.parametrize("call", ["rename", "mkdir"])
 @pytest.mark.parametrize("number", [1, 2, 3])
 def test_an_update_killed_in_a_system_call(call, number, indexed, undisturbed, tiny_checkpoint):
-    killed = [
-        "strace",
-        "-f",
-        "--seccomp-bpf",
-        "-o",
-        os.devnull,
-        "-e",
-        f"trace={call}",
-        "-e",
-        f"inject={call}:signal=KILL:when={number}",
-    ]
-    environment = os.environ | {"PYTHONDONTWRITEBYTECODE": "1"}  # whose files are renamed too
-    run = subprocess.run(
-        [*killed, *command(indexed, tiny_checkpoint)], capture_output=True, check=False, timeout=300, env=environment
-    )
-    assert run.returncode in (-9, 137, 0), run.stderr
+    kill_in(call, number, *command(indexed, tiny_checkpoint))
     assert Searcher(Index.open(indexed), model=tiny_checkpoint).search("moon")
     update(indexed, tiny_checkpoint)
     assert_same(undisturbed.second, contents(indexed))
     assert_tidy(indexed)
+
+
+@needs_strace
+@pytest.mark.parametrize(
+    ("call", "number"), [*itertools.product(["rename", "unlink"], [1, 2, 3, 4]), ("fsync", 2), ("fsync", 20)]
+)
+def test_a_repair_killed_in_a_system_call_keeps_a_whole_generation(call, number, sound):
+    overwrite(sound.path("manifest.json"))
+    kill_in(call, number, sys.executable, "-m", "cdesearch", "doctor", "--repair", "--index", str(sound.index))
+    found = diagnose(sound.index)
+    assert [one for one in (found.live, *found.others) if one.is_sound]
+    repair(sound.index, False, Silent(), lambda _: None)
+    assert diagnose(sound.index).is_sound and sound.ask()
 
 
 def assert_tidy(docs):

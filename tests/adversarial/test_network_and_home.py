@@ -21,7 +21,13 @@ assert found, "no hit"
 time.sleep({seconds})
 """
 TELEMETRY_DELAY = 10  # seconds; onnxruntime first looks up its host after some 8
-COMMANDS = [["index", "docs"], ["query", "cat", "--index", "docs"], ["status", "--index", "docs"], ["models"]]
+COMMANDS = [
+    ["index", "docs"],
+    ["query", "cat", "--index", "docs"],
+    ["status", "--index", "docs"],
+    ["doctor", "docs"],
+    ["models"],
+]
 # The address in a system call. A look-up of a name goes to port 53, on some machines to that of the machine itself.
 ADDRESS = re.compile(r"sa_family=AF_INET6?, sin6?_port=htons\((\d+)\).*?\"([0-9a-f.:]+)\"")
 
@@ -98,7 +104,9 @@ def assert_silent(calls, user):
 @needs_strace
 def test_commands_contact_no_host_and_do_not_write_to_home(user):
     for command in COMMANDS:
-        assert_silent(watch([sys.executable, "-m", "cdesearch", *command], user), user)
+        calls = watch([sys.executable, "-m", "cdesearch", *command], user)
+        assert_silent(calls, user)
+        assert "AF_INET" not in calls, f"{command} opens a socket"
 
 
 @needs_strace

@@ -1,12 +1,11 @@
-import io
 import os
 import subprocess
 import sys
 
-from rich.console import Console
-from rich.progress import Progress as RichProgress
+import pytest
 
-from cdesearch.progress import SECONDS, PlainLines, _Bars
+from cdesearch.progress import SECONDS, PlainLines, shown_on_stderr
+from cdesearch.terminal import printable
 
 
 class Clock:
@@ -50,17 +49,45 @@ def test_without_a_terminal_some_details_and_every_note_are_lines(capsys):
     assert capsys.readouterr().err.splitlines() == ["Training: 50", "[step] 3", "[step] 7", "[done]"]
 
 
-def test_on_a_terminal_a_stage_replaces_the_bar_of_the_one_before():
-    console = Console(file=io.StringIO(), force_terminal=True, width=80, highlight=False)
-    with RichProgress(console=console, auto_refresh=False) as bars:
-        display = _Bars(bars)
+@pytest.fixture
+def terminal(monkeypatch, capsys):
+    """Captures what is written to stderr, which counts as a terminal."""
+    monkeypatch.setenv("FORCE_COLOR", "1")
+    monkeypatch.setenv("COLUMNS", "120")
+    return capsys
+
+
+def test_on_a_terminal_a_stage_replaces_the_bar_of_the_one_before(terminal):
+    with shown_on_stderr() as display:
         display.stage("Reading", None)(3)
         display.stage("Embedding", 12)(5)
         display.detail("loss 2")
         display.note("[done]")
-        (task,) = bars.tasks
+        (task,) = display._bars.tasks
         assert (task.description, task.completed, task.fields["detail"]) == ("Embedding", 5, "loss 2")
-    assert "[done]" in console.file.getvalue()
+    assert "[done]" in terminal.readouterr().err
+
+
+HOSTILE = ["\x1b]0;title\x07\x1b[2J", "a[/b]", "p[red]x", ":bomb:", "a\nb"]
+
+
+@pytest.mark.parametrize("text", HOSTILE)
+def test_a_terminal_shows_names_of_files_as_they_are_without_their_escapes(text, terminal):
+    with shown_on_stderr() as display:
+        display.stage(f"stage {text}", 3)
+        display.detail(f"detail {text}")
+        display.note(f"note {text}")
+    shown = terminal.readouterr().err
+    assert all(f"{kind} {printable(text)}" in shown for kind in ("stage", "detail", "note"))
+    assert "\x1b]0" not in shown and "\x1b[2J" not in shown
+
+
+@pytest.mark.parametrize("text", HOSTILE)
+def test_without_a_terminal_names_of_files_are_shown_without_their_escapes(text, capsys):
+    display = PlainLines(Clock())
+    display.stage(f"stage {text}", None)
+    display.note(f"note {text}")
+    assert capsys.readouterr().err.splitlines() == [f"stage {printable(text)}", f"note {printable(text)}"]
 
 
 def test_the_display_is_on_stderr():

@@ -201,6 +201,28 @@ def test_what_has_the_name_of_an_ignore_file_and_is_unusable_is_reported_once_wi
     assert items == [Skipped("part/.gitignore", f"cannot be used as an ignore file: {problem}")]
 
 
+@pytest.mark.parametrize(
+    ("rules", "problem"),
+    [
+        (["a*"] * 5_001, "more than 5,000 rules"),
+        (["*[a-z]?[!b]*17" * 4] * 2_000, "more than 100,000 characters in its rules"),
+        (["*[a-z]?[!b]*17" * 8_000], "more than 100,000 characters in its rules"),
+    ],
+)
+def test_an_ignore_file_that_would_take_minutes_to_compile_is_reported_and_not_used(tmp_path, rules, problem):
+    put(tmp_path, "a.md")
+    put(tmp_path, ".gitignore", "\n".join([*rules, "a.md"]))
+    items = list(find_sources([tmp_path], tmp_path, 1_000_000))
+    assert Skipped(".gitignore", f"cannot be used as an ignore file: {problem}") in items
+    assert "a.md" in {item.path for item in items if isinstance(item, Source)}
+
+
+def test_comments_do_not_count_as_rules(tmp_path):
+    put(tmp_path, "a.md")
+    put(tmp_path, ".gitignore", "# a long comment that is no rule\n\n" * 20_000 + "a.md")
+    assert found(tmp_path) == []
+
+
 def test_the_excludes_of_the_user_apply(tmp_path, monkeypatch):
     monkeypatch.setenv("HOME", str(tmp_path / "home"))
     monkeypatch.delenv("XDG_CONFIG_HOME", raising=False)

@@ -361,6 +361,39 @@ def test_an_index_that_cannot_be_written_is_reported_with_the_remedy(folder, cod
     assert f"{folder} cannot be written" in str(raised.value) and "--index" in str(raised.value.remedy)
 
 
+@pytest.mark.parametrize(
+    "error", [OSError(errno.EFBIG, "x"), RuntimeError("LanceError(IO): File too large (os error 27)")]
+)
+def test_a_file_above_the_limit_of_the_disk_is_reported_with_the_remedy(folder, error):
+    with pytest.raises(StorageError, match="ulimit"), locked(folder, wait=False):
+        raise error
+
+
+@pytest.mark.parametrize("remains", [[], ["generations/0123456789ab/tables/data"]])
+def test_an_index_that_is_removed_during_a_run_is_reported_and_stays_removed(tmp_path, remains):
+    """`remains` are written again after the removal, as LanceDB does, which makes missing folders."""
+    folder = tmp_path / "new" / "docs" / ".cdesearch"
+    folder.parent.mkdir(parents=True)
+    for removed in (folder, folder.parent):
+        with pytest.raises(StorageError, match=r"was removed while"), locked(folder, wait=False):
+            shutil.rmtree(removed)
+            (tmp_path / "new" / "other").mkdir(exist_ok=True)  # so that the folder gets another inode number
+            for name in remains:
+                (folder / name).parent.mkdir(parents=True)
+                (folder / name).write_text("x")
+            raise RuntimeError("lance error: Not found")
+        assert not folder.exists() and folder.parent.exists() == (removed == folder)
+
+
+def test_what_others_write_into_an_index_that_they_removed_is_kept(folder):
+    with pytest.raises(StorageError, match=r"was removed while"), locked(folder, wait=False):
+        shutil.rmtree(folder)
+        (folder / "generations" / "0123456789ab").mkdir(parents=True)
+        (folder / "letter.txt").write_text("dear reader")
+        raise RuntimeError("lance error: Not found")
+    assert (folder / "letter.txt").exists() and (folder / "generations" / "0123456789ab").exists()
+
+
 def test_a_read_only_file_system_is_recognised_in_the_message_of_a_library(folder):
     with pytest.raises(StorageError, match="cannot be written"), locked(folder, wait=False):
         raise RuntimeError("lance error: Read-only file system (os error 30)")

@@ -7,6 +7,7 @@ from cdesearch.errors import IndexDamagedError
 from cdesearch.progress import Silent
 from cdesearch.store.index import Index
 from indexer.build import build
+from indexer.generations import generation
 from indexer.health.doctor import diagnose
 from indexer.health.repair import repair
 from indexer.settings import Options
@@ -35,6 +36,20 @@ def test_if_chunks_are_damaged_the_previous_generation_is_made_live_and_updated(
     assert "previous generation" in steps[0]
     assert diagnose(sound.index).is_sound
     assert {chunk for chunk, _ in sound.ask()} == {chunk for chunk, _ in sound.answers["hybrid"]}
+
+
+def test_a_repair_that_stops_before_the_previous_generation_is_live_keeps_it_whole(sound, monkeypatch):
+    overwrite(sound.path("manifest.json"))
+
+    def stopped(*_):
+        raise KeyboardInterrupt
+
+    with monkeypatch.context() as during, pytest.raises(KeyboardInterrupt):
+        during.setattr(generation, "replace_file", stopped)
+        repair(sound.index, False, Silent(), lambda _: None)
+    assert [one.generation.name for one in diagnose(sound.index).others if one.is_sound] == [sound.kept]
+    repair(sound.index, False, Silent(), lambda _: None)
+    assert diagnose(sound.index).is_sound
 
 
 @pytest.mark.parametrize("part", ["chunks.lance/data", "context.safetensors"])
