@@ -1,5 +1,6 @@
 """Writing a model as a checkpoint folder: config.json, model.safetensors, tokenizer.json, onnx/."""
 
+import os
 import shutil
 import warnings
 from collections.abc import Sequence
@@ -14,16 +15,17 @@ from safetensors import SafetensorError
 from torch import Tensor, nn
 
 from cdesearch.encode.backends.onnx_import import import_onnxruntime
-from cdesearch.errors import InputError, ModelError, StorageError
+from cdesearch.errors import InputError, ModelError
 from cdesearch.models.backbones.bert import pool_spans
 from cdesearch.models.config import ModelConfig
 from cdesearch.models.contextual.model import ContextualModel, save_checkpoint
 from cdesearch.models.contextual.second_stage import read_out
+from trainer.replacing import replace_folder
 
 Precision = Literal["fp32", "int8"]
 ANOTHER = "Name a new or empty folder."
 FILES = ("config.json", "model.safetensors", "tokenizer.json")
-GRAPHS = ("onnx", "onnx/second_stage.onnx", "onnx/first_stage.onnx", "onnx/cache.onnx")
+GRAPHS = ("onnx/second_stage.onnx", "onnx/first_stage.onnx", "onnx/cache.onnx")
 
 
 class _SecondStageGraph(nn.Module):
@@ -64,26 +66,34 @@ class _CacheGraph(nn.Module):
 
 
 def check_out(folder: Path, inputs: Sequence[Path]) -> None:
-    """Raise InputError unless `folder` is new, empty, or a checkpoint of cdesearch that `export` may overwrite.
+    """Raise InputError unless `folder` is new, empty, or a checkpoint of cdesearch that `export` may replace.
 
-    It must not be one of the folders `inputs`, and none of its files may be a link.
+    It must not be one of the folders `inputs`, and must not contain anything else.
     """
     if not folder.exists():
         return
-    if not folder.is_dir():
-        raise InputError(f"{folder} is not a folder.", ANOTHER)
     for source in inputs:
         if source.exists() and folder.samefile(source):
             raise InputError(f"{folder} is an input, which would be overwritten.", ANOTHER)
-    if not any(folder.iterdir()):
-        return
-    try:
-        ModelConfig.load(folder)
-    except ModelError:
-        raise InputError(f"{folder} is not empty and not a checkpoint of cdesearch.", ANOTHER) from None
-    for file in (folder / name for name in (*FILES, *GRAPHS)):
-        if file.is_symlink() or (file.is_file() and file.stat().st_nlink > 1):
-            raise InputError(f"{file} is a link, and the file that it leads to would be overwritten.", ANOTHER)
+    if folder.is_dir() and any(folder.iterdir()):
+        try:
+            ModelConfig.load(folder)
+        except ModelError:
+            raise InputError(f"{folder} is not empty and not a checkpoint of cdesearch.", ANOTHER) from None
+    check_entries(folder)
+
+
+def check_entries(folder: Path) -> None:
+    """Raise InputError if `folder` contains anything that `export` does not write, because it would be deleted."""
+    if folder.exists() and not folder.is_dir():
+        raise InputError(f"{folder} is not a folder.", ANOTHER)
+    for place, folders, files in os.walk(folder):
+        for name in (*folders, *files):
+            entry = Path(place, name)
+            inside = entry.relative_to(folder).as_posix()
+            is_own = inside in (*FILES, *GRAPHS) if name in files else inside == "onnx" and not entry.is_symlink()
+            if not is_own:
+                raise InputError(f"{entry} is not part of a checkpoint, and would be deleted.", ANOTHER)
 
 
 def export(
@@ -93,35 +103,33 @@ def export(
     precision: Precision = "fp32",
     dtype: torch.dtype = torch.float32,
 ) -> None:
-    """Write the whole checkpoint folder.
+    """Write the whole checkpoint folder. An earlier checkpoint is replaced at the end, and kept if writing fails.
 
-    Raises ModelError, before anything is written, if there is no tokenizer, and StorageError if the folder cannot be
-    written. ONNX graphs are written if onnx is installed. Models with joint attention, or with another context source
-    than `pooled`, have none, because they run on torch alone. If every gate is zero, the graph has no inputs for a
-    context, and a shared first stage needs no graph of its own.
+    Raises ModelError if there is no tokenizer, InputError if the folder contains anything but a checkpoint, and
+    StorageError if it cannot be written. ONNX graphs are written if onnx is installed. Models with joint attention, or
+    with another context source than `pooled`, have none, because they run on torch alone. If every gate is zero, the
+    graph has no inputs for a context, and a shared first stage needs no graph of its own.
     """
     if not tokenizer.is_file():
         raise ModelError(f"There is no file {tokenizer}.", "Copy the tokenizer.json of the model there.")
-    try:
-        _write_files(model.eval().cpu(), tokenizer, folder, precision, dtype)
-    except (OSError, SafetensorError) as error:
-        reason = getattr(error, "strerror", None) or str(error)
-        raise StorageError(
-            f"{folder} cannot be written ({reason}).", "Free some space and run the same command again."
-        ) from None
+    check_entries(folder)
+    model.eval().cpu()
+    replace_folder(folder, lambda unfinished: _write_files(model, tokenizer, unfinished, precision, dtype))
 
 
 def _write_files(
     model: ContextualModel, tokenizer: Path, folder: Path, precision: Precision, dtype: torch.dtype
 ) -> None:
-    folder.mkdir(parents=True, exist_ok=True)
+    folder.mkdir(parents=True)
     replace(model.config, weights_hash=model.weights_hash()).save(folder)
-    save_checkpoint(model, folder, dtype)
-    if tokenizer.resolve() != (folder / "tokenizer.json").resolve():
-        shutil.copyfile(tokenizer, folder / "tokenizer.json")
+    try:
+        save_checkpoint(model, folder, dtype)
+    except SafetensorError as error:  # it contains the error of the disk only as text
+        raise OSError(str(error)) from None
+    shutil.copyfile(tokenizer, folder / "tokenizer.json")
     if model.second_stage.joint or model.config.context_source != "pooled" or find_spec("onnx") is None:
         return
-    (folder / "onnx").mkdir(exist_ok=True)
+    (folder / "onnx").mkdir()
     _export_second_stage(model, folder / "onnx" / "second_stage.onnx", precision)
     is_second_stage = model.own_first_stage is None and model.config.first_stage_layers is None
     if not (is_second_stage and model.second_stage.gates_are_zero):
@@ -167,7 +175,7 @@ def _write(
     file: Path,
     precision: Precision,
 ) -> None:
-    with TemporaryDirectory() as scratch, warnings.catch_warnings():
+    with TemporaryDirectory(dir=file.parent) as scratch, warnings.catch_warnings():
         warnings.simplefilter("ignore")  # the exporter warns about its own successor and about traced shapes
         exact = Path(scratch) / "exact.onnx"
         torch.onnx.export(

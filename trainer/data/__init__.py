@@ -16,10 +16,10 @@ upcoming           prepares batches before their steps, in processes or in a thr
 random_stream      independent random numbers for each purpose
 material           prepares all of this for a run
 pair_store         pairs in memory-mapped files
+stored             reads and writes arrays of prepared data
 pair_file          writes pair files
 word_scores        BM25 of a domain, by bm25s if it is installed
 plain_bm25         BM25 in plain Python, without bm25s
 torch_kmeans       k-means without faiss
 surrogate_model    the surrogate as an encoder on the best device
-atomic_file        replaces a file as a whole or not at all
 """

@@ -10,7 +10,9 @@ import numpy as np
 from numpy.typing import NDArray
 
 from cdesearch.context.vectors import Floats
+from trainer.data.stored import damaged, load_arrays
 from trainer.data.torch_kmeans import spherical_kmeans
+from trainer.replacing import make_folder, replacing, writing
 
 ITERATIONS = 100
 TRIES = 3
@@ -68,21 +70,22 @@ def kept_clusters(folder: Path, made_from: Iterable[str], make: Callable[[], Clu
     """The clusters that `make` returns, stored in `folder`, so that other runs need neither the time nor faiss.
 
     `made_from` is everything that the clusters depend on: texts, settings and the surrogate's fingerprint. Vectors are
-    not among it, because their last bits differ between machines.
+    not among it, because their last bits differ between machines. Raises StorageError if the stored ones are damaged.
     """
     digest = blake2b(digest_size=8)
     for text in made_from:
         encoded = text.encode("utf-8", "replace")
         digest.update(len(encoded).to_bytes(8, "little") + encoded)
     file = folder / f"{digest.hexdigest()}.npz"
+    make_folder(folder)
     if file.exists():
-        with np.load(file) as kept:
-            return Clusters(kept["assignment"], kept["centroids"])
+        kept = load_arrays(file)
+        if kept.keys() != {"assignment", "centroids"}:
+            raise damaged(file)
+        return Clusters(**kept)
     found = make()
-    folder.mkdir(parents=True, exist_ok=True)
-    fresh = file.with_suffix(".new.npz")
-    np.savez(fresh, assignment=found.assignment, centroids=found.centroids)
-    fresh.replace(file)
+    with writing(file), replacing(file) as stream:
+        np.savez(stream, assignment=found.assignment, centroids=found.centroids)
     return found
 
 

@@ -2,6 +2,7 @@
 
 from array import array
 from collections.abc import Iterable, Sequence
+from contextlib import ExitStack
 from dataclasses import dataclass, replace
 from pathlib import Path
 from types import TracebackType
@@ -9,6 +10,10 @@ from typing import Any, BinaryIO
 
 import numpy as np
 from numpy.typing import NDArray
+
+from cdesearch.errors import StorageError
+from trainer.data.stored import load_offsets, save_array
+from trainer.replacing import make_folder, refuse_link, replacing
 
 TEXTS = ("query", "document", "document_id")  # columns with one text per pair
 LISTS = ("negatives",)  # columns with any number of texts per pair
@@ -53,27 +58,30 @@ class PairTable:
 
 
 class PairWriter:
-    """Writes rows into a folder; the table can be opened after the `with` block."""
+    """Writes rows into a folder; the table can be opened after the `with` block. Raises OSError for a full disk."""
 
     def __init__(self, folder: Path) -> None:
-        folder.mkdir(parents=True, exist_ok=True)
+        make_folder(folder)
         self._folder = folder
+        self._opened = ExitStack()
         self._files: dict[str, BinaryIO] = {}
         self._starts = {name: array("q", [0]) for name in COLUMNS}
         self._first = {name: array("q", [0]) for name in LISTS}
 
     def __enter__(self) -> "PairWriter":
-        self._files = {name: (self._folder / f"{name}.utf8").open("wb") for name in COLUMNS}
+        for name in COLUMNS:
+            self._files[name] = self._opened.enter_context(replacing(self._folder / f"{name}.utf8"))
         return self
 
-    def __exit__(self, kind: type[BaseException] | None, error: object, trace: TracebackType | None) -> None:
-        for file in self._files.values():
-            file.close()
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        self._opened.__exit__(kind, error, trace)
         if kind is None:
             for name in COLUMNS:
-                np.save(self._folder / f"{name}.starts.npy", np.asarray(self._starts[name], np.int64))
+                save_array(self._folder / f"{name}.starts.npy", np.asarray(self._starts[name], np.int64))
             for name in LISTS:
-                np.save(self._folder / f"{name}.first.npy", np.asarray(self._first[name], np.int64))
+                save_array(self._folder / f"{name}.first.npy", np.asarray(self._first[name], np.int64))
 
     def write(self, row: dict[str, Any]) -> None:
         """Append one row; lone surrogates, which UTF-8 cannot encode, become question marks."""
@@ -92,13 +100,34 @@ class PairWriter:
 
 
 def open_pairs(folder: Path) -> PairTable:
-    """All rows of a folder that a PairWriter has finished."""
-    texts = {name: _Texts(_mapped(folder / f"{name}.utf8"), np.load(folder / f"{name}.starts.npy")) for name in COLUMNS}
-    first = {name: np.load(folder / f"{name}.first.npy") for name in LISTS}
-    return PairTable(texts, first, np.arange(len(texts[TEXTS[0]].starts) - 1))
+    """All rows of a folder that a PairWriter has finished; raises StorageError if a file is not as it was written."""
+    refuse_link(folder)
+    try:
+        texts = {name: _open_texts(folder, name) for name in COLUMNS}
+        first = {name: load_offsets(folder / f"{name}.first.npy") for name in LISTS}
+    except (OSError, StorageError):
+        raise _damaged(folder) from None
+    n = len(texts[TEXTS[0]].starts) - 1
+    fits = [len(texts[name].starts) == n + 1 for name in TEXTS]
+    fits += [len(rows) == n + 1 and rows[-1] == len(texts[name].starts) - 1 for name, rows in first.items()]
+    if not all(fits):
+        raise _damaged(folder)
+    return PairTable(texts, first, np.arange(n))
+
+
+def _damaged(folder: Path) -> StorageError:
+    return StorageError(f"The files in {folder} are damaged.", "Delete the folder, and it is made again.")
+
+
+def _open_texts(folder: Path, name: str) -> _Texts:
+    starts, content = load_offsets(folder / f"{name}.starts.npy"), _mapped(folder / f"{name}.utf8")
+    if not len(starts) or starts[-1] != len(content):
+        raise _damaged(folder)
+    return _Texts(content, starts)
 
 
 def _mapped(file: Path) -> NDArray[np.uint8]:
+    refuse_link(file)
     if not file.stat().st_size:  # an empty file cannot be mapped
         return np.empty(0, np.uint8)
     return np.memmap(file, np.uint8, "r")

@@ -19,11 +19,12 @@ from typing import Any, BinaryIO
 import numpy as np
 
 from cdesearch.errors import SourceError
-from trainer.data.atomic_file import write_whole
 from trainer.data.beir import read_queries, read_texts
 from trainer.data.pair_store import COLUMNS, PairTable, PairWriter, open_pairs
 from trainer.data.random_stream import random_stream
+from trainer.data.stored import damaged, load_json
 from trainer.plain_file import open_plain
+from trainer.replacing import replace_text, writing
 
 ROWS = 4096  # of a .parquet file, read at once
 SHINGLE = 13  # words
@@ -156,7 +157,8 @@ def prepare(
     of which a quarter of the 13-word shingles occur in the texts of those folders, and shorter documents that have the
     words of a whole text. If only hard negatives of a pair are such documents, the pair stays without these negatives.
     """
-    folder.mkdir(parents=True, exist_ok=True)
+    with writing(folder):
+        folder.mkdir(parents=True, exist_ok=True)
     leaks: _Leaks | None = None
     domains = []
     kept_out = [_file_digest(path / name) for path in keep_out for name in ("queries.jsonl", "corpus.jsonl")]
@@ -166,12 +168,21 @@ def prepare(
         key = blake2b(json.dumps(stamp).encode(), digest_size=8).hexdigest()
         made = folder / f"{domain_name(file)}-{key}"
         counts = folder / f"{made.name}.json"
-        if not counts.exists():
+        if not (counts.exists() and made.exists()):
             leaks = leaks or _Leaks(keep_out)
-            dropped = _write(read_pairs(file, group), made, leaks)
-            write_whole(counts, json.dumps(dropped))  # written last: without it the other files may be incomplete
-        domains.append(Domain(domain_name(file), open_pairs(made), json.loads(counts.read_text(encoding="utf-8"))))
+            with writing(made):
+                dropped = _write(read_pairs(file, group), made, leaks)
+            replace_text(counts, json.dumps(dropped))  # written last: without it the other files may be incomplete
+        domains.append(Domain(domain_name(file), open_pairs(made), _read_counts(counts)))
     return domains
+
+
+def _read_counts(file: Path) -> dict[str, int]:
+    """How many pairs were left out, by reason; raises StorageError."""
+    counts = load_json(file)
+    if not isinstance(counts, dict) or not all(isinstance(count, int) for count in counts.values()):
+        raise damaged(file)
+    return counts
 
 
 def _file_digest(file: Path) -> str:

@@ -1,6 +1,7 @@
 """Scores of the pairs by a frozen model and by BM25. Clustering, the filter and the teacher use them."""
 
 import json
+import os
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
 from hashlib import blake2b
@@ -12,10 +13,11 @@ from numpy.typing import NDArray
 from cdesearch.context.vectors import Floats
 from cdesearch.encode.encoder import Encoder, Role
 from cdesearch.search.fusion import Candidates, ZScoreFusion
-from trainer.data.atomic_file import write_whole
 from trainer.data.pairs import Pair
+from trainer.data.stored import damaged, load_array, load_json
 from trainer.data.word_scores import WordScores
 from trainer.recipe import Filter
+from trainer.replacing import make_folder, open_new, replace_text, writing
 
 SHARD = 2048  # texts embedded between two writes
 NO_NULL = np.empty(0)  # z-scores need no null distribution
@@ -27,6 +29,7 @@ def surrogate_vectors(
     """(n, d) unit vectors of `texts` in the null context, memory-mapped.
 
     They are stored by contents and model. After an interruption the next run continues after the last write.
+    Raises StorageError if the stored ones are damaged or cannot be written.
     """
     if not texts:
         return np.empty((0, encoder.dimension), np.float32)
@@ -34,21 +37,39 @@ def surrogate_vectors(
     for text in texts:
         encoded = text.encode("utf-8", "replace")
         digest.update(len(encoded).to_bytes(8, "little") + encoded)
-    folder.mkdir(parents=True, exist_ok=True)
+    make_folder(folder)
     file = folder / f"{name}-{role}-{digest.hexdigest()}.npy"
     state = file.with_suffix(".json")
-    done = json.loads(state.read_text(encoding="utf-8")) if state.exists() and file.exists() else 0
     shape = (len(texts), encoder.dimension)
-    mode = "r+" if done else "w+"
-    vectors = np.lib.format.open_memmap(file, mode=mode, dtype=np.float32, shape=shape)
+    done = _count(state, len(texts)) if state.exists() and file.exists() else 0
+    if not done:
+        with writing(file), open_new(file) as stream:
+            np.lib.format.write_array_header_1_0(stream, {"descr": "<f4", "fortran_order": False, "shape": shape})
+            stream.truncate(stream.tell() + 4 * shape[0] * shape[1])
+    vectors = load_array(file, mapped=True)
+    if vectors.shape != shape or vectors.dtype != np.float32 or not isinstance(vectors, np.memmap):
+        raise damaged(file)
     advance(done)
     for start in range(done, len(texts), SHARD):
         shard = texts[start : start + SHARD]
-        vectors[start : start + len(shard)] = encoder.encode(shard, role, None)
-        vectors.flush()
-        write_whole(state, json.dumps(start + len(shard)))
+        computed = encoder.encode(shard, role, None).astype("<f4").tobytes()
+        # On a full disk, writing through the map would kill the process.
+        with writing(file), file.open("r+b") as stream:
+            stream.seek(vectors.offset + 4 * start * shape[1])
+            stream.write(computed)
+            stream.flush()
+            os.fsync(stream.fileno())
+        replace_text(state, json.dumps(start + len(shard)))
         advance(len(shard))
     return vectors
+
+
+def _count(file: Path, most: int) -> int:
+    """How many vectors are stored; raises StorageError."""
+    count = load_json(file)
+    if isinstance(count, bool) or not isinstance(count, int) or not 0 <= count <= most:
+        raise damaged(file)
+    return count
 
 
 @dataclass(frozen=True, slots=True)

@@ -12,7 +12,9 @@ import numpy as np
 from numpy.typing import NDArray
 from tokenizers import Tokenizer
 
+from trainer.data.stored import damaged, load_array, load_offsets, save_array
 from trainer.data.training_batch import Tokens, padded, token_rows
+from trainer.replacing import make_folder
 
 Ids = NDArray[np.uint16] | NDArray[np.uint32]
 
@@ -60,25 +62,22 @@ def store_tokens(file: Path, texts: Sequence[str], tokenizer: Tokenizer, prefix:
     """The tokens of `texts` with `prefix`, at most `limit` of each.
 
     They are kept in two files, whose names begin with that of `file`, for the next run with the same texts, prefix,
-    limit and tokenizer.
+    limit and tokenizer. Raises StorageError if a file is damaged or cannot be written.
     """
     digest = blake2b(digest_size=8)
     for text in (tokenizer.to_str(), prefix, str(limit), *texts):
         encoded = text.encode("utf-8", "replace")
         digest.update(len(encoded).to_bytes(8, "little") + encoded)
     ids, ends = (file.with_name(f"{file.name}-{digest.hexdigest()}.{part}.npy") for part in ("ids", "ends"))
-    if not ends.exists():
-        file.parent.mkdir(parents=True, exist_ok=True)
+    make_folder(file.parent)
+    if not (ends.exists() and ids.exists()):
         rows = list(token_rows(tokenizer, texts, prefix, limit))
         kind = np.uint16 if tokenizer.get_vocab_size() <= 1 << 16 else np.uint32
-        _save(ids, np.concatenate([np.empty(0, kind), *(np.asarray(row, kind) for row in rows)]))
-        _save(ends, np.cumsum([len(row) for row in rows], dtype=np.int64))  # last: without it, `ids` is written again
-    found = np.load(ends)
-    stored = np.load(ids, mmap_mode="r") if len(found) else np.empty(0, np.uint16)
+        save_array(ids, np.concatenate([np.empty(0, kind), *(np.asarray(row, kind) for row in rows)]))
+        # This file is written last: without it, the other one is written again.
+        save_array(ends, np.cumsum([len(row) for row in rows], dtype=np.int64))
+    found = load_offsets(ends)
+    stored = load_array(ids, mapped=True) if len(found) else np.empty(0, np.uint16)
+    if len(found) != len(texts) or stored.dtype not in (np.uint16, np.uint32) or stored.shape != (found[-1:].sum(),):
+        raise damaged(ids)
     return TokenStore(stored, np.concatenate([np.zeros(min(1, len(found)), np.int64), found[:-1]]), found)
-
-
-def _save(file: Path, array: NDArray[np.generic]) -> None:
-    fresh = file.with_suffix(".new.npy")
-    np.save(fresh, array)
-    fresh.replace(file)

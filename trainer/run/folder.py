@@ -1,31 +1,33 @@
 """The folder of a run. Training replaces and removes entries in it, so it must not contain other files."""
 
+import os
 from pathlib import Path
 
 from cdesearch.errors import InputError
+from trainer.export import check_entries
+from trainer.replacing import UNFINISHED, refuse_link
 from trainer.run.checkpoint import BEST, STATE, read_state
-from trainer.run.log import FILE
+from trainer.run.log import BOARD, FILE
+from trainer.run.plot import CHART
 
 MARKER, CONTENT = "RUN", "cdesearch run\n"
-REPLACED = ("checkpoint", "best", STATE, BEST, FILE, MARKER)  # entries of the folder that a run replaces or removes
+CHECKPOINTS = ("checkpoint", "best")
+WRITTEN = (*CHECKPOINTS, "data", BOARD, STATE, BEST, FILE, CHART, MARKER)  # entries that a run writes
 REMEDY = "Set run.out to a new or empty folder."
 
 
 def claim_folder(folder: Path, *, resume: bool = False) -> None:
     """Create the folder of a run if it does not exist, and write the marker into it.
 
-    Raises InputError, before anything is written, unless the folder is new, empty or marked. Runs of older versions
-    have no marker. With `resume`, the folder of such a run is marked if its state can be read; raises StorageError
-    otherwise.
+    Raises InputError, before anything is written, unless the folder is new, empty or marked, and has no links at the
+    places where a run writes. Runs of older versions have no marker. With `resume`, the folder of such a
+    run is marked if its state can be read; raises StorageError otherwise.
     """
     try:
         entries = {entry.name for entry in folder.iterdir()} if folder.exists() else set()
         if MARKER not in entries and entries and not (resume and STATE in entries):
             raise InputError(f"{folder} is not empty and not the folder of a run.", REMEDY)
-        for name in REPLACED:
-            for entry in (folder / name, folder / f"{name}.new"):
-                if entry.is_symlink():
-                    raise InputError(f"{entry} is a symbolic link, which a run would replace.", f"Remove it. {REMEDY}")
+        _check_written(folder)
         if MARKER in entries:
             _check_marker(folder / MARKER)
             return
@@ -35,6 +37,17 @@ def claim_folder(folder: Path, *, resume: bool = False) -> None:
         (folder / MARKER).write_text(CONTENT, encoding="utf-8", newline="\n")
     except OSError as error:
         raise InputError(f"{folder} cannot be the folder of a run ({error.strerror}).", REMEDY) from None
+
+
+def _check_written(folder: Path) -> None:
+    """Raise InputError if an entry that a run writes is or contains a link, or if a checkpoint has a file of others."""
+    for entry in (folder / f"{name}{suffix}" for name in WRITTEN for suffix in ("", UNFINISHED)):
+        refuse_link(entry)
+        for place, folders, files in os.walk(entry):
+            for name in (*folders, *files):
+                refuse_link(Path(place, name))
+    for name in CHECKPOINTS:
+        check_entries(folder / name)
 
 
 def _check_marker(marker: Path) -> None:

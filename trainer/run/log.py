@@ -6,7 +6,10 @@ from importlib.util import find_spec
 from pathlib import Path
 from typing import Any
 
+from trainer.replacing import writing
+
 FILE = "log.jsonl"
+BOARD = "tensorboard"  # the folder of the files of TensorBoard
 
 
 class Log:
@@ -20,12 +23,12 @@ class Log:
         if find_spec("tensorboard"):
             from torch.utils.tensorboard import SummaryWriter
 
-            self._board = SummaryWriter(folder / "tensorboard")
+            self._board = SummaryWriter(folder / BOARD)
 
     def write(self, step: int, seconds: float, figures: dict[str, Any]) -> None:
         """Append a line; `seconds` is the training time so far."""
         line = {"step": step, "seconds": round(seconds, 2), **figures}
-        with self._file.open("a", encoding="utf-8") as file:
+        with writing(self._file), self._file.open("a", encoding="utf-8") as file:
             file.write(json.dumps(line) + "\n")
         if self._board is not None:
             for name, value in _numbers(figures):

@@ -4,13 +4,13 @@ A file of at most PART bytes is written as it is. Otherwise it is a list of the 
 """
 
 import json
-import os
 import re
 from contextlib import suppress
 from hashlib import blake2b
 from pathlib import Path
 
 from cdesearch.errors import StorageError
+from trainer.replacing import replacing
 
 PART = 60 << 20  # bytes
 _INDEX = b"cdesearch parts 1\n"
@@ -82,16 +82,8 @@ def _is_part(file: Path, name: str) -> bool:
 
 
 def _write_whole(file: Path, content: memoryview) -> None:
-    fresh = file.with_name(f"{file.name}.new")
-    try:
-        with fresh.open("wb") as stream:
-            stream.write(content)
-            stream.flush()
-            os.fsync(stream.fileno())
-    except OSError:
-        fresh.unlink(missing_ok=True)
-        raise
-    fresh.replace(file)
+    with replacing(file) as stream:
+        stream.write(content)
 
 
 def _remove(file: Path, kept: set[str]) -> None:

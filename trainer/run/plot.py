@@ -3,8 +3,10 @@
 from pathlib import Path
 from typing import Any
 
+from trainer.replacing import replacing, writing
 from trainer.run.log import read_log
 
+CHART = "run.svg"
 SMOOTH = 0.9  # weight of the earlier steps in the running mean
 
 
@@ -30,8 +32,9 @@ def draw_run(folder: Path) -> Path:
     for panel in (training, watched, evaluated):
         if panel.lines:
             panel.legend(fontsize="small")
-    file = folder / "run.svg"
-    figure.savefig(file)
+    file = folder / CHART
+    with writing(file), replacing(file) as stream:
+        figure.savefig(stream, format="svg")
     return file
 
 

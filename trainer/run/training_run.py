@@ -3,7 +3,6 @@
 import math
 import shutil
 import time
-from collections.abc import Callable
 from contextlib import closing
 from dataclasses import replace
 from pathlib import Path
@@ -23,6 +22,7 @@ from trainer.execution.distributed import highest, is_first, rank, world
 from trainer.execution.evaluation_mode import evaluation_mode
 from trainer.export import export
 from trainer.recipe import Recipe
+from trainer.replacing import remove, replace_folder, writing
 from trainer.run.checkpoint import RunProgress, load_best, load_state, save_best, save_state
 from trainer.run.evaluate import evaluate
 from trainer.run.log import Log
@@ -117,28 +117,23 @@ class TrainingRun:
         folder = self._recipe.run.out / "checkpoint"
         if not is_first():
             return folder
-        self._write_folder(folder, self._export)
+        self._export(folder)
         best, progress = folder.with_name("best"), self._progress
         if not math.isfinite(progress.best_loss):
-            shutil.rmtree(best, ignore_errors=True)  # of an earlier run
+            with writing(best):
+                remove(best)  # of an earlier run
             return folder
         self._display.note(f"The held-out loss was lowest at step {progress.best_step}: {progress.best_loss:.4f}")
         if progress.best_step == progress.step:
-            self._write_folder(best, lambda unfinished: shutil.copytree(folder, unfinished))
+            self._display.note(f"Writing {best}")
+            replace_folder(best, lambda unfinished: shutil.copytree(folder, unfinished))
         else:
             load_best(self._recipe.run.out, self._trainee.modules)
-            self._write_folder(best, self._export)
+            self._export(best)
         return folder
 
-    def _write_folder(self, folder: Path, write: Callable[[Path], object]) -> None:
-        self._display.note(f"Writing {folder}")
-        unfinished = folder.with_name(f"{folder.name}.new")
-        shutil.rmtree(unfinished, ignore_errors=True)
-        write(unfinished)
-        shutil.rmtree(folder, ignore_errors=True)
-        unfinished.replace(folder)
-
     def _export(self, folder: Path) -> None:
+        self._display.note(f"Writing {folder}")
         self._trainee.model.config = self._learned_config()
         with as_written(self._trainee.model):
             export(self._trainee.model, self._recipe.model.start / "tokenizer.json", folder)

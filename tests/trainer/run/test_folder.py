@@ -2,6 +2,7 @@ import pytest
 from tiny_run import make_run, recipe_of
 
 from cdesearch.errors import InputError, StorageError
+from trainer.replacing import UNFINISHED
 from trainer.run.checkpoint import STATE, RunProgress, save_state
 from trainer.run.folder import claim_folder
 
@@ -53,7 +54,9 @@ def test_a_folder_whose_state_cannot_be_read_is_not_marked_as_that_of_a_run(tmp_
     assert [path.name for path in tmp_path.iterdir()] == [STATE]
 
 
-@pytest.mark.parametrize("name", ["checkpoint", "best.new", "log.jsonl"])
+@pytest.mark.parametrize(
+    "name", ["checkpoint", f"best{UNFINISHED}", "log.jsonl", "run.svg", "data", "tensorboard", f"state.pt{UNFINISHED}"]
+)
 def test_links_at_the_places_that_a_run_replaces_are_refused(tmp_path, name):
     claim_folder(tmp_path / "run")
     (tmp_path / "run" / name).symlink_to(tmp_path)
@@ -66,3 +69,20 @@ def test_a_file_is_not_the_folder_of_a_run(tmp_path):
     for folder in (tmp_path / "file", tmp_path / "file" / "below"):
         with pytest.raises(InputError, match="cannot be the folder of a run"):
             claim_folder(folder)
+
+
+@pytest.mark.parametrize("name", ["data/a-0/query.utf8", "checkpoint/config.json", "tensorboard/events"])
+def test_links_below_the_entries_of_a_run_are_refused(tmp_path, name):
+    claim_folder(tmp_path)
+    (tmp_path / name).parent.mkdir(parents=True)
+    (tmp_path / name).symlink_to(tmp_path / "elsewhere")
+    with pytest.raises(InputError, match=f"{name} is a symbolic link"):
+        claim_folder(tmp_path)
+
+
+def test_a_checkpoint_of_a_run_with_files_of_somebody_else_is_refused(tmp_path):
+    claim_folder(tmp_path)
+    (tmp_path / "best").mkdir()
+    (tmp_path / "best" / "thesis.txt").write_text("mine")
+    with pytest.raises(InputError, match=r"thesis\.txt is not part of a checkpoint, and would be deleted"):
+        claim_folder(tmp_path)

@@ -65,7 +65,7 @@ def test_a_failed_write_keeps_the_previous_content(file, monkeypatch, good):
             raise OSError(28, "No space left on device")
         fsync(descriptor)
 
-    monkeypatch.setattr(parts.os, "fsync", full_after_some)
+    monkeypatch.setattr(os, "fsync", full_after_some)
     with pytest.raises(OSError, match="No space"):
         write_parts(file, memoryview(os.urandom(260)))
     assert read_parts(file) == before

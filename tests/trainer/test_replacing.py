@@ -1,0 +1,57 @@
+import pytest
+
+from cdesearch.errors import InputError, StorageError
+from trainer.replacing import REPLACED, UNFINISHED, make_folder, replace_folder, replace_text, replacing
+
+
+def write_one(folder):
+    folder.mkdir()
+    (folder / "new").write_text("new")
+
+
+def test_a_file_replaces_a_link_and_not_the_file_that_it_leads_to(tmp_path):
+    victim = tmp_path / "victim"
+    victim.write_text("mine")
+    for name in ("file", f"file{UNFINISHED}"):
+        (tmp_path / name).symlink_to(victim)
+    replace_text(tmp_path / "file", "new")
+    assert (tmp_path / "file").read_text() == "new" and victim.read_text() == "mine"
+    assert sorted(path.name for path in tmp_path.iterdir()) == ["file", "victim"]
+
+
+def test_a_write_that_fails_leaves_the_old_file(tmp_path):
+    (tmp_path / "file").write_text("old")
+    with pytest.raises(KeyboardInterrupt), replacing(tmp_path / "file") as stream:
+        stream.write(b"new")
+        raise KeyboardInterrupt
+    assert [path.read_text() for path in tmp_path.iterdir()] == ["old"]
+
+
+def test_a_file_that_cannot_be_written_is_named(tmp_path):
+    with pytest.raises(StorageError, match=r"none/file cannot be written \(No such file"):
+        replace_text(tmp_path / "none" / "file", "new")
+
+
+def test_a_folder_is_replaced_whole_and_its_remnants_are_removed(tmp_path):
+    for name in ("out", f"out{UNFINISHED}", f"out{REPLACED}"):
+        (tmp_path / name).mkdir()
+        (tmp_path / name / "old").write_text("old")
+    (tmp_path / "link").symlink_to(tmp_path / "out")
+    replace_folder(tmp_path / "link", write_one)
+    assert sorted(str(path.relative_to(tmp_path)) for path in tmp_path.rglob("*")) == ["link", "out", "out/new"]
+
+
+def test_remnants_that_are_links_are_not_followed(tmp_path):
+    (tmp_path / "mine").mkdir()
+    (tmp_path / "mine" / "file").write_text("mine")
+    for ending in (UNFINISHED, REPLACED):
+        (tmp_path / f"out{ending}").symlink_to(tmp_path / "mine")
+    replace_folder(tmp_path / "out", write_one)
+    assert sorted(path.name for path in tmp_path.iterdir()) == ["mine", "out"]
+    assert [path.name for path in (tmp_path / "mine").iterdir()] == ["file"]
+
+
+def test_a_folder_that_is_a_link_is_refused(tmp_path):
+    (tmp_path / "link").symlink_to(tmp_path)
+    with pytest.raises(InputError, match="link is a symbolic link"):
+        make_folder(tmp_path / "link")

@@ -1,0 +1,66 @@
+"""Read and write arrays and counts of prepared data.
+
+Prepared data may be copied between machines, so every file is checked: a copy can be incomplete.
+"""
+
+import json
+from pathlib import Path
+from typing import Any
+from zipfile import BadZipFile
+from zlib import error as ZlibError  # noqa: N812 (a class)
+
+import numpy as np
+from numpy.typing import NDArray
+
+from cdesearch.errors import StorageError
+from trainer.replacing import refuse_link, replacing, writing
+
+
+def damaged(file: Path) -> StorageError:
+    """The error of a file of prepared data that is not as it was written."""
+    return StorageError(f"{file} is damaged.", "Copy it again, or delete it, and it is made again.")
+
+
+def save_array(file: Path, array: NDArray[Any]) -> None:
+    """Replace `file` by an array; raises StorageError."""
+    with writing(file), replacing(file) as stream:
+        np.save(stream, array)
+
+
+def load_array(file: Path, *, mapped: bool = False) -> NDArray[Any]:
+    """The array in a file, in memory or memory-mapped; raises StorageError, and InputError for a link."""
+    refuse_link(file)
+    try:
+        if mapped:
+            return np.asanyarray(np.load(file, mmap_mode="r"))
+        with file.open("rb") as stream:
+            return np.asarray(np.load(stream))
+    except (OSError, ValueError, EOFError):
+        raise damaged(file) from None
+
+
+def load_offsets(file: Path) -> NDArray[np.int64]:
+    """An array of whole numbers that begins with 0 or more and never falls; raises StorageError, InputError."""
+    offsets = load_array(file)
+    if offsets.ndim != 1 or offsets.dtype != np.int64 or np.any(np.diff(offsets, prepend=0) < 0):
+        raise damaged(file)
+    return offsets
+
+
+def load_arrays(file: Path) -> dict[str, NDArray[Any]]:
+    """The arrays in an .npz file by name; raises StorageError, and InputError for a link."""
+    refuse_link(file)
+    try:
+        with file.open("rb") as stream, np.load(stream) as found:
+            return dict(found)
+    except (OSError, ValueError, EOFError, AttributeError, TypeError, BadZipFile, ZlibError):
+        raise damaged(file) from None
+
+
+def load_json(file: Path) -> Any:
+    """The value in a JSON file; raises StorageError, and InputError for a link."""
+    refuse_link(file)
+    try:
+        return json.loads(file.read_text(encoding="utf-8"))
+    except (OSError, ValueError, RecursionError):
+        raise damaged(file) from None
