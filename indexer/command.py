@@ -2,16 +2,14 @@
 
 import re
 import shlex
-import signal
-import threading
 from collections import Counter
-from collections.abc import Iterator, Sequence
-from contextlib import contextmanager
+from collections.abc import Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any, Literal
 
 import typer
 
+from cdesearch.cli.exits import exit_when_stopped
 from cdesearch.errors import InputError
 
 if TYPE_CHECKING:
@@ -95,37 +93,13 @@ def index(
 
 
 def _build_with_progress(paths: list[Path], options: "Options") -> "Report":
-    """Build or update the index with progress on stderr. Ctrl-C exits with 130 and SIGTERM with 143, with one line."""
+    """Build or update the index with progress on stderr. Ctrl-C and SIGTERM end it with one line."""
     from cdesearch.progress import shown_on_stderr
     from indexer.build import build
 
-    try:
-        with _sigterm_raised(), shown_on_stderr() as progress:
-            return build(paths, options, progress)
-    except KeyboardInterrupt as error:
-        typer.echo("Stopped. The same command continues, and reuses every finished embedding.", err=True)
-        raise typer.Exit(128 + (signal.SIGTERM if isinstance(error, _Terminated) else signal.SIGINT)) from None
-
-
-class _Terminated(KeyboardInterrupt):
-    """Raised when SIGTERM arrives, so that it ends a run as Ctrl-C does."""
-
-
-@contextmanager
-def _sigterm_raised() -> Iterator[None]:
-    """Within this context manager, SIGTERM raises _Terminated. Only the main thread can receive signals."""
-
-    def stop(*_: object) -> None:
-        raise _Terminated
-
-    if threading.current_thread() is not threading.main_thread():
-        yield
-        return
-    before = signal.signal(signal.SIGTERM, stop)
-    try:
-        yield
-    finally:
-        signal.signal(signal.SIGTERM, before)
+    remedy = "The same command continues, and reuses every finished embedding."
+    with exit_when_stopped(remedy), shown_on_stderr() as progress:
+        return build(paths, options, progress)
 
 
 def build_quietly(paths: list[Path], *, columns: dict[str, str | None], **options: Any) -> Path:

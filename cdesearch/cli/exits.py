@@ -4,15 +4,16 @@ import errno
 import os
 import signal
 import sys
+import threading
 from collections.abc import Callable, Iterator
-from contextlib import suppress
+from contextlib import contextmanager, suppress
 from typing import Any, NoReturn
 
 from cdesearch.errors import CdesearchError
 from cdesearch.terminal import printable
 
 UNWRITABLE = (errno.ENOSPC, errno.EDQUOT, errno.EROFS, errno.EIO, errno.EFBIG)  # a full, read-only or broken disk
-DONE, NO_HITS, BAD_INPUT, DEFECT, INTERRUPTED = 0, 1, 2, 70, 130
+DONE, NO_HITS, BAD_INPUT, DEFECT, INTERRUPTED, TERMINATED = 0, 1, 2, 70, 130, 143
 TRACEBACK = "CDESEARCH_TRACEBACK"  # the environment variable that shows the traceback of a defect
 
 _interrupts: list[int] = []  # the numbers of the signals that `_interrupt` has received
@@ -32,11 +33,40 @@ def _interrupt(number: int, _frame: object) -> None:
     raise KeyboardInterrupt
 
 
+class _Terminated(KeyboardInterrupt):
+    """Raised when SIGTERM arrives, so that it ends a command as Ctrl-C does."""
+
+
+@contextmanager
+def exit_when_stopped(remedy: str) -> Iterator[None]:
+    """If Ctrl-C or SIGTERM stops the block, print "Stopped." with the remedy, and exit with 130 or 143.
+
+    Only the main thread can receive signals; in another one the block is not changed.
+    """
+
+    def stop(*_: object) -> None:
+        raise _Terminated
+
+    if threading.current_thread() is not threading.main_thread():
+        yield
+        return
+    before = signal.signal(signal.SIGTERM, stop)
+    try:
+        yield
+    except KeyboardInterrupt as error:
+        with suppress(OSError):
+            print(f"Stopped. {remedy}", file=sys.stderr, flush=True)  # noqa: T201 (for a person)
+        raise SystemExit(TERMINATED if isinstance(error, _Terminated) else INTERRUPTED) from None
+    finally:
+        signal.signal(signal.SIGTERM, before)
+
+
 def run_and_exit(command: Callable[[], Any]) -> NoReturn:
     """Run `command`, which returns an exit code or None, and end the process.
 
     Exit codes: the command's own; 2 for invalid input or state, and for a disk that cannot be written; 70 for a defect
-    of this program; 130 for Ctrl-C. It is not an error when the reader of a pipe closes it early.
+    of this program; 130 for Ctrl-C; 143 for SIGTERM in a command that handles it. It is not an error when the reader of
+    a pipe closes it early.
     """
     try:
         code = command() or DONE
@@ -44,6 +74,9 @@ def run_and_exit(command: Callable[[], Any]) -> NoReturn:
     except BaseException as error:  # a panic of a Rust library is not an Exception
         code = report(error)
     _close_output()
+    if code in (INTERRUPTED, TERMINATED):
+        # Threads of LanceDB or ONNX Runtime may still be running, and would abort the process while it is taken down.
+        os._exit(code)
     sys.exit(code)
 
 

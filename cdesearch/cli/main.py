@@ -26,7 +26,13 @@ SYNONYMS = {"search": "query"}  # names that other programs use
 # Typer contains its own copy of click; this is the public way to reach its error for invalid options.
 _UsageError: Any = typer.BadParameter.__mro__[1]
 
-app = typer.Typer(add_completion=False, no_args_is_help=True, pretty_exceptions_enable=False, rich_markup_mode=None)
+EXIT_CODES = (
+    "Exit codes: 0 done, 1 no hits, 2 invalid input or an index that cannot be used, 3 skipped files with --strict,"
+    " 70 a defect of cdesearch, 130 stopped by Ctrl-C, 143 stopped by SIGTERM."
+)
+app = typer.Typer(
+    add_completion=False, no_args_is_help=True, pretty_exceptions_enable=False, rich_markup_mode=None, epilog=EXIT_CODES
+)
 
 
 @app.callback(invoke_without_command=True)
@@ -103,7 +109,9 @@ def status(
     files: Annotated[
         bool, typer.Option("--files", help="List every file that was found, and what was done with it.")
     ] = False,
-    skipped: Annotated[bool, typer.Option("--skipped", help="List only the files that could not be read.")] = False,
+    skipped: Annotated[
+        bool, typer.Option("--skipped", help="List only the files that could not be read, or were read in part.")
+    ] = False,
     as_json: Annotated[bool, typer.Option("--json", help="Print one JSON object.")] = False,
 ) -> None:
     """Show what is indexed and what has changed. Also shows the model and the context."""
@@ -171,7 +179,9 @@ def _run() -> int | None:
     except _UsageError as error:
         if meant:
             raise _not_a_command(meant) from None
-        raise usage_error(error, "" if arguments[0].startswith("-") else arguments[0]) from None
+        if all(argument.startswith("-") for argument in sys.argv[1:]):  # not a query, although it was read as one
+            error.ctx = None
+        raise usage_error(error, "" if sys.argv[1].startswith("-") else arguments[0]) from None
     except IndexNotFoundError as error:
         if meant:
             raise _not_a_command(meant, f"As a query it needs an index. {error}") from None

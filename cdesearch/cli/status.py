@@ -63,9 +63,13 @@ def show_files(index: Index, *, only_skipped: bool, as_json: bool) -> None:
         rows = [{"path": file.path, "outcome": file.outcome, "reason": file.reason} for file in records]
         print_json({"root": str(index.root), "files": rows})
         return
+    is_empty = True
     for file in records:
+        is_empty = False
         reason = f"  ({file.reason})" if file.reason else ""
         sys.stdout.write(printable(f"{file.outcome}  {file.path}{reason}") + "\n")
+    if only_skipped and is_empty:
+        sys.stderr.write("No file was skipped.\n")
 
 
 def _is_unread(file: FileRecord) -> bool:

@@ -104,8 +104,9 @@ class Searcher:
 def _check(query: str, k: int, mode: str, path: str | tuple[str, ...] | None) -> None:
     for name, value, kind in (("query", query, str), ("path", path, str | tuple | None), ("k", k, Integral)):
         if not isinstance(value, kind):
-            wanted = "a whole number" if name == "k" else "text"
-            raise QueryError(f"The {name} is of type {type(value).__name__}.", f"Give {wanted}.")
+            wanted, example = ("a whole number", "k=10") if name == "k" else ("a text", f'{name}="docs"')
+            given = "a text" if isinstance(value, str) else type(value).__name__
+            raise QueryError(f"{name} must be {wanted}, not {given}.", f"For example: {example}.")
     if not query.strip():
         raise QueryError("The query is empty.", "Type some words.")
     if any(0xD800 <= ord(character) <= 0xDFFF for character in query):  # bytes that are not UTF-8

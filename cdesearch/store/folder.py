@@ -165,6 +165,9 @@ def check_marker(folder: Path) -> None:
         raise IndexMismatchError(
             f"{folder} has index format {version}; this cdesearch reads {FORMAT}.", _remove_and_index(folder)
         )
+    if not os.path.lexists(folder):
+        where = folder.parent if folder.name == FOLDER else folder
+        raise IndexNotFoundError(f"There is no index in {where}.", "Run `cdesearch index FOLDER`.")
     if not os.path.lexists(folder / CURRENT):
         raise IndexNotFoundError(f"{folder} holds no index.", "Run `cdesearch index FOLDER`.")
     if os.path.lexists(folder / MARKER):

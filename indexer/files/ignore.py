@@ -43,7 +43,7 @@ class Rule:
 
     @cached_property
     def compiled(self) -> re.Pattern[str]:
-        """The expression; it is compiled when an entry first matches any rule of the file, because most rules match none."""
+        """The expression. It is compiled when an entry first matches any rule of the file: most entries match none."""
         return re.compile(self.expression)
 
 

@@ -1,6 +1,5 @@
 """The `doctor` command."""
 
-import sys
 from typing import TYPE_CHECKING, Annotated
 
 import typer
@@ -25,6 +24,7 @@ def doctor(
     from cdesearch.slim_imports import leave_out_rest_client
 
     leave_out_rest_client()
+    from cdesearch.cli.exits import exit_when_stopped
     from cdesearch.progress import shown_on_stderr
     from indexer.health.doctor import diagnose, locate
     from indexer.health.repair import repair as repair_index
@@ -32,14 +32,19 @@ def doctor(
     found = locate(named_index(folder, index))
     steps: list[str] = []
     if repair:
+        remedy = "The index is as it was, or better. Run the same command again."
+        with exit_when_stopped(remedy), shown_on_stderr() as progress:
 
-        def report_step(step: str) -> None:
-            steps.append(step)
-            print(step, file=sys.stderr)  # noqa: T201 (for a person)
+            def report_step(step: str) -> None:
+                steps.append(step)
+                progress.note(step)
 
-        with shown_on_stderr() as progress:
+            progress.stage("Checking every file", None)
             repair_index(found, wait, progress, report_step)
-    diagnosis = diagnose(found)
+            progress.stage("Checking every file again", None)
+            diagnosis = diagnose(found)
+    else:
+        diagnosis = diagnose(found)
     if as_json:
         print_json(_as_json(diagnosis, steps))
     else:

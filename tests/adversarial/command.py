@@ -14,7 +14,9 @@ import pytest
 
 from cdesearch.cli import main as cli
 
-STAGE = re.compile(r"(Looking for files|Reading|Counting words|Embedding|Writing|Indexing words).{0,20}")
+STAGE = re.compile(
+    r"(Checking every file|Looking for files|Reading|Counting words|Embedding|Writing|Indexing words).{0,20}"
+)
 
 SEVERAL = """
 import json, sys

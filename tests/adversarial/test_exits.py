@@ -22,6 +22,7 @@ def indexed(tmp_path_factory):
 
 
 WRONG = [
+    (["--foo"], "No such option: --foo. See `cdesearch --help`."),
     (["query"], "Missing argument 'words'. See `cdesearch query --help`."),
     (["query", "food", "--colour"], "No such option: --colour"),
     (["query", "food", "-k", "0"], "-k must be at least 1, not 0. See `cdesearch query --help`."),

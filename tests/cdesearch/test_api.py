@@ -32,11 +32,11 @@ def test_a_value_that_is_not_a_path_is_refused_with_one_line(paths, tmp_path, mo
 @pytest.mark.parametrize(
     ("arguments", "message"),
     [
-        ({"query": None}, "The query is of type NoneType"),
-        ({"query": b"cat"}, "The query is of type bytes"),
-        ({"query": "cat", "k": "3"}, "The k is of type str"),
-        ({"query": "cat", "k": 2.5}, "Give a whole number"),
-        ({"query": "cat", "path": 3}, "The path is of type int"),
+        ({"query": None}, "query must be a text, not NoneType"),
+        ({"query": b"cat"}, "query must be a text, not bytes"),
+        ({"query": "cat", "k": "3"}, "k must be a whole number, not a text"),
+        ({"query": "cat", "k": 2.5}, "k must be a whole number, not float"),
+        ({"query": "cat", "path": 3}, "path must be a text, not int"),
     ],
 )
 def test_arguments_of_a_wrong_type_are_named(arguments, message, tmp_path, tiny_checkpoint):

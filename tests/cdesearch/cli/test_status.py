@@ -2,6 +2,7 @@ from collections import Counter
 
 import numpy as np
 import pytest
+from command import cdesearch
 
 from cdesearch.cli import status
 from cdesearch.cli.status import read_status
@@ -82,3 +83,20 @@ def test_inclusion_probabilities_are_the_frequencies_of_the_sampler():
             probability for probability, (_, document, _) in zip(probabilities, chunks, strict=True) if document == name
         )
         assert seen == pytest.approx(wanted, abs=0.05)
+
+
+def test_a_list_of_skipped_files_without_any_is_one_line_on_stderr(tmp_path):
+    (tmp_path / "a.txt").write_text("The bird flies.")
+    cdesearch("index", ".", cwd=tmp_path)
+    run = cdesearch("status", "--files", "--skipped", cwd=tmp_path)
+    assert (run.stdout, run.stderr) == ("", "No file was skipped.\n")
+
+
+def test_a_folder_without_an_index_is_named_as_it_was_typed(tmp_path):
+    (tmp_path / "a.txt").write_text("The bird flies.")
+    for command in (("status", tmp_path), ("query", "bird", "--index", tmp_path)):
+        assert f"There is no index in {tmp_path}. " in cdesearch(*command, cwd=tmp_path, code=2).stderr
+
+
+def test_the_help_lists_the_exit_codes(tmp_path):
+    assert "Exit codes: 0 done" in cdesearch("--help", cwd=tmp_path).stdout
