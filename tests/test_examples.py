@@ -21,6 +21,13 @@ def test_pairs_from_python(tmp_path):
     assert pair["document"] == "def double(x):\n    # plainly\n    y = x + x\n    return y"
 
 
+def test_pairs_from_a_folder_that_does_not_exist_are_an_error(tmp_path):
+    command = [sys.executable, str(EXAMPLES / "pairs_from_python.py"), str(tmp_path / "pairs.jsonl"), "nowhere"]
+    run = subprocess.run(command, capture_output=True, text=True, check=False, cwd=tmp_path)
+    assert run.returncode == 2 and run.stderr.splitlines() == ["error: nowhere is not a folder. Name a folder."]
+    assert list(tmp_path.iterdir()) == []
+
+
 @pytest.fixture
 def run_here(monkeypatch, capsys):
     """Runs an example within this process, which has imported most of what examples import."""

@@ -11,7 +11,7 @@ from typing import Any, NoReturn
 from cdesearch.errors import CdesearchError
 from cdesearch.terminal import printable
 
-UNWRITABLE = (errno.ENOSPC, errno.EDQUOT, errno.EROFS, errno.EIO)  # a full, read-only or broken disk
+UNWRITABLE = (errno.ENOSPC, errno.EDQUOT, errno.EFBIG, errno.EROFS, errno.EIO)  # a full, read-only or broken disk
 DONE, NO_HITS, BAD_INPUT, DEFECT, INTERRUPTED = 0, 1, 2, 70, 130
 TRACEBACK = "CDESEARCH_TRACEBACK"  # the environment variable that shows the traceback of a defect
 
