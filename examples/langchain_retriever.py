@@ -6,7 +6,11 @@ python examples/langchain_retriever.py FOLDER QUESTION
 import sys
 
 import cdesearch
-from cdesearch.integrations.langchain import CdesearchRetriever
+
+try:
+    from cdesearch.integrations.langchain import CdesearchRetriever
+except ModuleNotFoundError as error:
+    sys.exit(f"{error.name} is not installed. Run `pip install 'cdesearch[langchain]'`.")
 
 if len(sys.argv) != 3:
     sys.exit(__doc__)

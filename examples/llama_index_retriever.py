@@ -6,7 +6,11 @@ python examples/llama_index_retriever.py FOLDER QUESTION
 import sys
 
 import cdesearch
-from cdesearch.integrations.llama_index import CdesearchRetriever
+
+try:
+    from cdesearch.integrations.llama_index import CdesearchRetriever
+except ModuleNotFoundError as error:
+    sys.exit(f"{error.name} is not installed. Run `pip install 'cdesearch[llama-index]'`.")
 
 if len(sys.argv) != 3:
     sys.exit(__doc__)

@@ -7,13 +7,16 @@ import json
 import sys
 from pathlib import Path
 
-import mteb
-from datasets import Dataset
-from mteb.abstasks.retrieval import AbsTaskRetrieval
-from mteb.abstasks.retrieval_dataset_loaders import RetrievalSplitData
-from mteb.abstasks.task_metadata import TaskMetadata
+try:
+    import mteb
+    from datasets import Dataset
+    from mteb.abstasks.retrieval import AbsTaskRetrieval
+    from mteb.abstasks.retrieval_dataset_loaders import RetrievalSplitData
+    from mteb.abstasks.task_metadata import TaskMetadata
 
-from cdesearch.integrations.mteb import CdesearchModel
+    from cdesearch.integrations.mteb import CdesearchModel
+except ModuleNotFoundError as error:
+    sys.exit(f"{error.name} is not installed. Run `pip install 'cdesearch[mteb]'`.")
 
 if len(sys.argv) != 2:
     sys.exit(__doc__)

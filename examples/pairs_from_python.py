@@ -51,6 +51,8 @@ def main() -> None:
     parser.add_argument("folder", type=Path, nargs="?", default=Path(sysconfig.get_path("stdlib")))
     parser.add_argument("--at-most", type=int, default=2000)
     arguments = parser.parse_args()
+    if not arguments.folder.is_dir():
+        parser.exit(2, f"error: {arguments.folder} is not a folder. Name a folder.\n")
     files = sorted(file for file in arguments.folder.rglob("*.py") if "site-packages" not in file.parts)
     rows = [row for file in files for row in pairs_of(file)]
     rows = rows[:: max(1, len(rows) // arguments.at_most)][: arguments.at_most]

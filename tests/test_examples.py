@@ -6,6 +6,7 @@ import sys
 from pathlib import Path
 
 import pytest
+from hidden_libraries import run_code_without
 
 EXAMPLES = Path(__file__).parent.parent / "examples"
 
@@ -19,6 +20,28 @@ def test_pairs_from_python(tmp_path):
     (pair,) = map(json.loads, (tmp_path / "pairs.jsonl").read_text().splitlines())
     assert pair["query"] == "Give twice the number that is given."
     assert pair["document"] == "def double(x):\n    # plainly\n    y = x + x\n    return y"
+
+
+def test_pairs_from_a_folder_that_does_not_exist_are_an_error(tmp_path):
+    command = [sys.executable, str(EXAMPLES / "pairs_from_python.py"), str(tmp_path / "pairs.jsonl"), "nowhere"]
+    run = subprocess.run(command, capture_output=True, text=True, check=False, cwd=tmp_path)
+    assert run.returncode == 2 and run.stderr.splitlines() == ["error: nowhere is not a folder. Name a folder."]
+    assert list(tmp_path.iterdir()) == []
+
+
+@pytest.mark.parametrize(
+    ("name", "library", "extra"),
+    [
+        ("langchain_retriever", "langchain_core", "langchain"),
+        ("llama_index_retriever", "llama_index", "llama-index"),
+        ("mteb_task", "mteb", "mteb"),
+    ],
+)
+def test_an_example_without_its_library_names_the_extra(name, library, extra, tmp_path):
+    code = "import runpy, sys\nrunpy.run_path(sys.argv.pop(1), run_name='__main__')\n"
+    run = run_code_without(library, code, EXAMPLES / f"{name}.py", "folder", "question", cwd=tmp_path)
+    assert run.returncode == 1 and run.stderr.count("\n") == 1
+    assert f"is not installed. Run `pip install 'cdesearch[{extra}]'`." in run.stderr
 
 
 @pytest.fixture

@@ -44,7 +44,7 @@ def _train(options: argparse.Namespace, started: float) -> int:
 
     recipe = load_recipe(options.recipe, dict(map(parse_override, options.set)))
     from cdesearch.progress import PlainLines
-    from trainer.run.checkpoint import STATE
+    from trainer.run.checkpoint import STATE, state_stamp
     from trainer.run.stop import exit_code
     from trainer.run.time_limit import OutOfTime, TimeLimit
     from trainer.train import train
@@ -53,21 +53,27 @@ def _train(options: argparse.Namespace, started: float) -> int:
     state = recipe.run.out / STATE
     if options.resume and not state.exists():
         display.note(f"{recipe.run.out} has no state yet: the run begins.")
+    before = None if options.resume else state_stamp(recipe.run.out)
     limit = TimeLimit(None if options.minutes is None else started + 60 * options.minutes)
     try:
         folder = train(recipe, display, resume=options.resume and state.exists(), limit=limit)
     except OutOfTime:
-        print(f"The {options.minutes:g} minutes are over. To continue: {_again(options)}", file=sys.stderr)
+        again = _again(options, resume=options.resume or state_stamp(recipe.run.out) != before)
+        print(f"The {options.minutes:g} minutes are over. To continue: {again}", file=sys.stderr)
         return 0
     except KeyboardInterrupt as error:
-        print(f"Stopped. To continue: {_again(options)}", file=sys.stderr)
+        if state_stamp(recipe.run.out) == before:
+            again = _again(options, resume=options.resume)
+            print(f"Stopped before a state was saved. To begin again: {again}", file=sys.stderr)
+        else:
+            print(f"Stopped. To continue: {_again(options, resume=True)}", file=sys.stderr)
         return exit_code(error)
     print(f"The checkpoint is in {folder}. Next: cdesearch index FOLDER --model {folder}", file=sys.stderr)
     return 0
 
 
-def _again(options: argparse.Namespace) -> str:
-    words = ["python", "-m", "trainer", str(options.recipe), "--resume"]
+def _again(options: argparse.Namespace, *, resume: bool) -> str:
+    words = ["python", "-m", "trainer", str(options.recipe), *(["--resume"] if resume else [])]
     if options.minutes is not None:
         words += ["--minutes", f"{options.minutes:g}"]
     return shlex.join(words + [f"--set={override}" for override in options.set])

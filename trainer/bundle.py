@@ -24,6 +24,7 @@ from trainer.recipe import Recipe, load_recipe, parse_override
 from trainer.reporting import Parser, reported
 from trainer.run.folder import claim_folder
 from trainer.run.parts import PART
+from trainer.run.stop import stopped_by_signals
 
 
 def bundle(recipe: Recipe, out: Path, display: Display) -> list[Path]:
@@ -44,7 +45,7 @@ def bundle(recipe: Recipe, out: Path, display: Display) -> list[Path]:
 
 def main(arguments: Sequence[str] | None = None) -> int:
     """Write a bundle; returns the exit code. Every error is one line on stderr."""
-    return reported(lambda: _bundle(arguments))
+    return reported(lambda: stopped_by_signals(lambda: _bundle(arguments)))
 
 
 def _bundle(arguments: Sequence[str] | None) -> int:

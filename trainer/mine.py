@@ -32,6 +32,7 @@ from trainer.data.surrogate_model import open_surrogate
 from trainer.recipe import Recipe, load_recipe, parse_override
 from trainer.reporting import Parser, reported
 from trainer.run.folder import claim_folder
+from trainer.run.stop import stopped_by_signals
 
 ROWS = 256  # queries whose scores with all documents of the domain are in memory at once
 
@@ -87,7 +88,7 @@ def nearest(domain: Domain, queries: Floats, documents: Floats, n: int, eps: flo
 
 def main(arguments: Sequence[str] | None = None) -> int:
     """Mine negatives; returns the exit code. Every error is one line on stderr."""
-    return reported(lambda: _mine(arguments))
+    return reported(lambda: stopped_by_signals(lambda: _mine(arguments)))
 
 
 def _mine(arguments: Sequence[str] | None) -> int:

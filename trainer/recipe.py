@@ -156,6 +156,8 @@ def load_recipe(file: Path, overrides: dict[str, str] | None = None) -> Recipe:
     try:
         with open_plain(file) as stream:
             values = tomllib.load(stream)
+    except FileNotFoundError:
+        raise InputError(f"There is no file {file}.", "See trainer/recipes for some recipes.") from None
     except (OSError, ValueError, RecursionError) as error:  # ValueError: also for bad UTF-8, numbers and file names
         raise InputError(f"{file} is not a recipe ({error}).", "See trainer/recipes for some.") from None
     for name, text in (overrides or {}).items():

@@ -6,7 +6,6 @@ Its vectors are those of the biencoder, whitened by the statistics of a corpus. 
 """
 
 import argparse
-import json
 import sys
 from collections.abc import Sequence
 from dataclasses import replace
@@ -89,10 +88,10 @@ def start_model(
 
 def is_published(folder: Path) -> bool:
     """Whether a folder is a published biencoder rather than a checkpoint of cdesearch; raises ModelError."""
-    try:
-        return "backbone" not in json.loads((folder / "config.json").read_text(encoding="utf-8"))
-    except (OSError, ValueError) as error:
-        raise ModelError(f"{folder} is not a checkpoint ({error}).", "Name a checkpoint folder.") from None
+    fields = read_fields(folder / "config.json")
+    if not fields:
+        raise ModelError(f"{folder} is not a checkpoint: it has no config.json.", "Name a checkpoint folder.")
+    return "backbone" not in fields
 
 
 def _read_bert(source: Path, n_layers: int | None) -> tuple[nn.Module, BackboneConfig]:

@@ -167,7 +167,7 @@ def test_sigterm_saves_the_state_and_the_command_to_continue_works(recipe_file):
         (["RECIPE", "--set", "run.out"], "--set run.out has no value. Write --set section.key=value."),
         (["RECIPE", "--sett", "run.out=x"], "unrecognized arguments: --sett run.out=x"),
         (["RECIPE", "--set", "run.seeed=1"], "did you mean seed"),
-        (["nothing.toml"], "nothing.toml is not a recipe"),
+        (["nothing.toml"], "There is no file nothing.toml."),
     ],
 )
 def test_wrong_arguments_are_one_line_and_exit_code_2(recipe_file, capsys, arguments, message):
@@ -185,6 +185,16 @@ def test_a_defect_has_exit_code_70_and_ctrl_c_130(recipe_file, capsys, monkeypat
         monkeypatch.setattr("trainer.train.train", fail)
         assert main([str(recipe_file)]) == code
         (line,) = capsys.readouterr().err.splitlines()
+    assert line == f"Stopped before a state was saved. To begin again: python -m trainer {recipe_file}"
+
+    def save_and_stop(recipe, *_, **__):
+        recipe.run.out.mkdir()
+        (recipe.run.out / "state.pt").write_bytes(b"")
+        raise KeyboardInterrupt
+
+    monkeypatch.setattr("trainer.train.train", save_and_stop)
+    assert main([str(recipe_file)]) == 130
+    (line,) = capsys.readouterr().err.splitlines()
     assert line == f"Stopped. To continue: python -m trainer {recipe_file} --resume"
 
 

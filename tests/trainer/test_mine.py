@@ -1,5 +1,6 @@
 import gzip
 import json
+import signal
 
 import numpy as np
 import pytest
@@ -10,6 +11,7 @@ from cdesearch.progress import Silent
 from trainer.data.surrogate_model import open_surrogate
 from trainer.mine import main, nearest
 from trainer.recipe import load_recipe
+from trainer.replacing import UNFINISHED
 from trainer.run.log import read_log
 from trainer.train import train
 
@@ -93,15 +95,15 @@ def test_neither_pairs_nor_files_of_somebody_else_are_overwritten(recipe_file, t
     (tmp_path / "pairs" / "pairs.jsonl.gz").write_bytes(gzip.compress(pairs.read_bytes()))
     (tmp_path / "link").symlink_to(tmp_path / "pairs")
     (tmp_path / "other").mkdir()
-    (tmp_path / "other" / "pairs.jsonl.new").write_text("mine")
+    (tmp_path / "other" / "pairs.jsonl.gz").write_text("mine")
     before = {path: path.read_bytes() for path in tmp_path.rglob("*") if path.is_file()}
     named = f'--set=data.pairs=["{tmp_path}/pairs"]'
     where = f"--set=run.out={tmp_path / 'run'}"
     for out, message in (
         ("pairs", "which is an input"),
         ("link", "which is an input"),
-        ("other", "jsonl.new exists and would be overwritten"),
-        ("other/pairs.jsonl.new", "is not a folder"),
+        ("other", "jsonl.gz exists and would be overwritten"),
+        ("other/pairs.jsonl.gz", "is not a folder"),
     ):
         assert main([str(recipe_file), str(tmp_path / out), named, where]) == 2
         (line,) = capsys.readouterr().err.splitlines()
@@ -111,7 +113,8 @@ def test_neither_pairs_nor_files_of_somebody_else_are_overwritten(recipe_file, t
     assert {path: path.read_bytes() for path in tmp_path.rglob("*") if path.is_file()} == before
 
 
-def test_mining_that_is_stopped_leaves_nothing_and_can_be_started_again(recipe_file, tmp_path, monkeypatch):
+@pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGTERM])
+def test_mining_that_is_stopped_leaves_nothing_and_can_be_started_again(recipe_file, tmp_path, monkeypatch, number):
     rows = recipe_file.with_name("pairs.jsonl").read_text()
     (tmp_path / "pairs").mkdir()
     for name in ("first", "second"):
@@ -120,15 +123,16 @@ def test_mining_that_is_stopped_leaves_nothing_and_can_be_started_again(recipe_f
     arguments.append(f"--set=run.out={tmp_path / 'run'}")
 
     def stopped_in_second(domain, *others):
-        for number, row in enumerate(nearest(domain, *others)):
-            if domain.name == "second" and number == 20:
-                raise KeyboardInterrupt
+        for count, row in enumerate(nearest(domain, *others)):
+            if domain.name == "second" and count == 20:
+                signal.raise_signal(number)
             yield row
 
     with monkeypatch.context() as patched:
         patched.setattr("trainer.mine.nearest", stopped_in_second)
-        assert main(arguments) == 130
+        assert main(arguments) == 128 + number
     assert list((tmp_path / "out").iterdir()) == []
+    (tmp_path / "out" / f"first.jsonl.gz{UNFINISHED}").write_text("of a command that was killed")
     assert main(arguments) == 0
     assert {file.name for file in (tmp_path / "out").iterdir()} == {"first.jsonl.gz", "second.jsonl.gz"}
 

@@ -1,4 +1,5 @@
 import json
+import os
 
 import pytest
 import torch
@@ -7,7 +8,7 @@ from random_biencoder import biencoder_folder
 from cdesearch.errors import ModelError
 from cdesearch.models.backbones.packed import pack_texts
 from cdesearch.models.biencoder.folder import open_biencoder
-from trainer.start import main, start_model
+from trainer.start import is_published, main, start_model
 
 
 @pytest.fixture(scope="module")
@@ -90,3 +91,18 @@ def test_a_wrong_option_of_a_start_is_one_line_and_exit_code_2(capsys):
     assert main(["a", "b", "--precision", "fp8"]) == 2
     (line,) = capsys.readouterr().err.splitlines()
     assert "--precision" in line and "python -m trainer.start --help" in line
+
+
+@pytest.mark.parametrize("content", ["3", '"backbone"', "[1]", "[" * 200_000, "{", "{}", None])
+def test_a_config_that_is_not_one_is_refused_in_one_line(tmp_path, content):
+    if content is not None:
+        (tmp_path / "config.json").write_text(content)
+    with pytest.raises(ModelError, match=r"config\.json"):
+        is_published(tmp_path)
+
+
+@pytest.mark.skipif(not hasattr(os, "mkfifo"), reason="needs named pipes")
+def test_a_config_that_is_a_pipe_is_refused_and_not_waited_for(tmp_path):
+    os.mkfifo(tmp_path / "config.json")
+    with pytest.raises(ModelError, match="is not a plain file"):
+        is_published(tmp_path)

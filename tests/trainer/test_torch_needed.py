@@ -5,7 +5,7 @@ from hidden_libraries import run_module_without
 @pytest.mark.parametrize(
     "command",
     [
-        ["cdesearch", "train", "nosuch.toml"],
+        ["cdesearch", "train", "recipe.toml"],
         ["trainer.start"],
         ["trainer.merge", "--help"],
         ["trainer.mine", "x", "y"],
@@ -14,6 +14,14 @@ from hidden_libraries import run_module_without
     ids=" ".join,
 )
 def test_without_torch_a_command_names_the_extra_in_one_line(command, tmp_path):
+    recipe = '[data]\npairs = ["p"]\n[model]\nstart = "s"\n[run]\nout = "o"\n'
+    (tmp_path / "recipe.toml").write_text(recipe)
     run = run_module_without("torch", *command, cwd=tmp_path)
     expected = "error: torch is not installed, and training needs it. Run `pip install 'cdesearch[train]'`.\n"
     assert (run.returncode, run.stdout, run.stderr) == (2, "", expected)
+
+
+def test_a_recipe_that_does_not_exist_is_reported_before_a_missing_torch(tmp_path):
+    run = run_module_without("torch", "cdesearch", "train", "nope.toml", cwd=tmp_path)
+    assert run.returncode == 2 and run.stderr.startswith("error: There is no file nope.toml.")
+    assert run.stderr.count("\n") == 1

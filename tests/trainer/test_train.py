@@ -526,6 +526,8 @@ def test_a_full_disk_keeps_the_last_state(recipe_file, tmp_path):
     recipe = load_recipe(recipe_file, {"run.out": str(tmp_path)})
     modules = dict(zip(("model", "head"), make_student(), strict=True))
     optimizer = torch.optim.AdamW(modules["model"].parameters())
+    with files_of_at_most(10_000), pytest.raises(StorageError, match=r"no earlier state\. .* without --resume"):
+        save_state(tmp_path, recipe, RunProgress(step=1), modules, optimizer)
     save_state(tmp_path, recipe, RunProgress(step=3), modules, optimizer)
     with files_of_at_most(10_000), pytest.raises(StorageError, match="the previous state is kept"):
         save_state(tmp_path, recipe, RunProgress(step=4), modules, optimizer)

@@ -8,6 +8,7 @@ from pathlib import Path
 
 from cdesearch.errors import InputError
 from trainer.data.pairs import Pair, domain_name
+from trainer.replacing import UNFINISHED, open_new, writing
 
 ANOTHER = "Name a new or empty folder."
 
@@ -18,7 +19,8 @@ Write = Callable[[str, Iterable[Pair]], Path]
 def new_pair_files(out: Path, inputs: Sequence[Path], most_bytes: float = float("inf")) -> Iterator[Write]:
     """Within this context manager, the yielded function writes the pairs of a domain; at the end, `out` has the files.
 
-    After an exception, Ctrl-C included, `out` has none of them. `inputs` are the pair files that the pairs come from.
+    After an exception, Ctrl-C included, `out` has none of them. Unfinished files of a command that was killed are
+    overwritten. `inputs` are the pair files that the pairs come from.
     Raises InputError if `out` is their folder, or has a file that would be overwritten; the function raises it if a
     file has more than `most_bytes`.
     """
@@ -29,7 +31,11 @@ def new_pair_files(out: Path, inputs: Sequence[Path], most_bytes: float = float(
     def write(domain: str, pairs: Iterable[Pair]) -> Path:
         written.append(domain)
         complete, unfinished = _targets(out, domain)
-        with gzip.open(unfinished, "wt", encoding="utf-8") as lines:
+        with (
+            writing(complete),
+            open_new(unfinished) as stream,
+            gzip.open(stream, "wt", encoding="utf-8") as lines,
+        ):
             for pair in pairs:
                 row = {"query": pair.query, "document": pair.document, "document_id": pair.document_id}
                 lines.write(json.dumps(row | {"negatives": pair.negatives}, ensure_ascii=False) + "\n")
@@ -37,15 +43,17 @@ def new_pair_files(out: Path, inputs: Sequence[Path], most_bytes: float = float(
             raise InputError(f"The pairs of {domain} take {size >> 20} MiB.", "Lower data.cap.")
         return complete
 
+    placed: list[Path] = []
     try:
         yield write
-    except BaseException:
         for domain in written:
-            _targets(out, domain)[1].unlink(missing_ok=True)
+            complete, unfinished = _targets(out, domain)
+            placed.append(complete)
+            unfinished.replace(complete)
+    except BaseException:
+        for file in (*placed, *(_targets(out, domain)[1] for domain in written)):
+            file.unlink(missing_ok=True)
         raise
-    for domain in written:
-        complete, unfinished = _targets(out, domain)
-        unfinished.replace(complete)
 
 
 def _check(out: Path, inputs: Sequence[Path]) -> None:
@@ -54,11 +62,11 @@ def _check(out: Path, inputs: Sequence[Path]) -> None:
     for file in inputs:
         if out.exists() and out.samefile(file.parent):
             raise InputError(f"{out} is the folder of {file.name}, which is an input.", ANOTHER)
-        for target in _targets(out, domain_name(file)):
-            if target.exists() or target.is_symlink():
-                raise InputError(f"{target} exists and would be overwritten.", ANOTHER)
+        target = _targets(out, domain_name(file))[0]
+        if target.exists() or target.is_symlink():
+            raise InputError(f"{target} exists and would be overwritten.", ANOTHER)
 
 
 def _targets(out: Path, domain: str) -> tuple[Path, Path]:
     """The file of a domain, and the name that it has until it is complete."""
-    return out / f"{domain}.jsonl.gz", out / f"{domain}.jsonl.new"
+    return out / f"{domain}.jsonl.gz", out / f"{domain}.jsonl.gz{UNFINISHED}"

@@ -75,7 +75,17 @@ def read_state(folder: Path) -> dict[str, Any]:
     state = _read(folder / STATE)
     with _readable(folder / STATE):
         json.loads(state["recipe"])
+        if not (0 <= state["step"] < math.inf and 0 <= state["seconds"] < math.inf):
+            raise ValueError
     return state
+
+
+def state_stamp(folder: Path) -> int | None:
+    """A number that changes whenever the state in `folder` is written; None if there is no state."""
+    try:
+        return (folder / STATE).stat().st_mtime_ns
+    except OSError:
+        return None
 
 
 def _read(file: Path) -> dict[str, Any]:
@@ -100,9 +110,11 @@ def _write(target: Path, state: dict[str, Any]) -> None:
     try:
         write_parts(target, content.getbuffer())
     except OSError as error:
+        has_state = state_stamp(target.parent) is not None
         raise StorageError(
-            f"The state cannot be written to {target.parent} ({error.strerror}); the previous state is kept.",
-            "Free some space and run again with --resume.",
+            f"The state cannot be written to {target.parent} ({error.strerror});"
+            f" {'the previous state is kept' if has_state else 'there is no earlier state'}.",
+            f"Free some space and run again {'with' if has_state else 'without'} --resume.",
         ) from error
 
 

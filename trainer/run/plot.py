@@ -1,6 +1,10 @@
 """Draw a chart of the log of a run."""
 
+import os
+from collections.abc import Iterator
+from contextlib import contextmanager
 from pathlib import Path
+from tempfile import TemporaryDirectory
 from typing import Any
 
 from trainer.replacing import replacing, writing
@@ -12,9 +16,27 @@ SMOOTH = 0.9  # weight of the earlier steps in the running mean
 
 def draw_run(folder: Path) -> Path:
     """Write `run.svg` beside the log: loss and accuracy, held-out losses by context, nDCG@10 by set and context."""
+    with _no_settings_in_the_home_folder():
+        return _draw(read_log(folder), folder / CHART)
+
+
+@contextmanager
+def _no_settings_in_the_home_folder() -> Iterator[None]:
+    """Let matplotlib write its settings and fonts to a temporary folder, unless the user has chosen one."""
+    if "MPLCONFIGDIR" in os.environ:
+        yield
+        return
+    with TemporaryDirectory() as settings:
+        os.environ["MPLCONFIGDIR"] = settings
+        try:
+            yield
+        finally:
+            del os.environ["MPLCONFIGDIR"]
+
+
+def _draw(lines: list[dict[str, Any]], file: Path) -> Path:
     from matplotlib.figure import Figure
 
-    lines = read_log(folder)
     figure = Figure(figsize=(12, 3.6), layout="constrained")
     training, watched, evaluated = figure.subplots(1, 3)
     _curve(training, "loss", _series(lines, "loss"), smooth=True)
@@ -32,7 +54,6 @@ def draw_run(folder: Path) -> Path:
     for panel in (training, watched, evaluated):
         if panel.lines:
             panel.legend(fontsize="small")
-    file = folder / CHART
     with writing(file), replacing(file) as stream:
         figure.savefig(stream, format="svg")
     return file

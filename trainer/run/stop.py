@@ -2,7 +2,7 @@
 
 import signal
 import threading
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from types import FrameType, TracebackType
 from typing import Any, Self
@@ -65,6 +65,15 @@ class StopSignals:
             self._received = number
         else:
             _stop(number)
+
+
+def stopped_by_signals(program: Callable[[], int]) -> int:
+    """Run a program that SIGTERM stops as Ctrl-C does, so that it removes unfinished files; returns the exit code."""
+    with StopSignals(torch.device("cpu")):
+        try:
+            return program()
+        except Terminated as error:
+            return exit_code(error)
 
 
 def _stop(number: int) -> None:

@@ -45,7 +45,16 @@ def test_a_damaged_file_is_named(saved, name, damage):
 
 @pytest.mark.parametrize(
     "change",
-    [{"recipe": None}, {"recipe": "{"}, {"model": None}, {"optimizer": {}}, {"random": "x"}, {"seconds": None}],
+    [
+        {"recipe": None},
+        {"recipe": "{"},
+        {"model": None},
+        {"optimizer": {}},
+        {"random": "x"},
+        {"seconds": None},
+        {"step": -7},
+        {"seconds": float("nan")},
+    ],
 )
 def test_a_state_with_an_impossible_value_is_refused(saved, change):
     folder, recipe, modules, optimizer = saved
