@@ -21,6 +21,8 @@ from indexer.health.doctor import diagnose
 from indexer.health.repair import repair
 from indexer.settings import Options
 
+pytestmark = pytest.mark.slow
+
 
 @pytest.fixture(scope="module")
 def graph(tmp_path_factory, tiny_checkpoint, tiny_encoder):
@@ -58,7 +60,6 @@ def test_a_damaged_file_of_the_live_generation_is_refused_by_every_command(sound
     check_every_file(sound, kind)
 
 
-@pytest.mark.slow
 @pytest.mark.parametrize("kind", [delete, flip_a_byte], ids=lambda kind: kind.__name__)
 def test_a_damaged_file_of_an_index_with_a_graph_is_refused(graph, kind):
     assert any("auxiliary" in name or "vector" in name for name in graph.files_of(graph.live)) or (
@@ -187,7 +188,6 @@ def check_error(run):
     assert "doctor --repair" in run.stderr and not run.stdout
 
 
-@pytest.mark.slow
 def test_threads_that_share_a_searcher_follow_the_newest_generation(sound):
     searcher = Searcher(Index(sound.index), sound.encoder)
     failures, stop = [], threading.Event()

@@ -17,6 +17,8 @@ from cdesearch.store.index import Index
 from indexer.build import build
 from indexer.settings import Options
 
+pytestmark = pytest.mark.slow
+
 # Root may write everywhere. Without these two capabilities it is like any other owner of its files.
 WEAKER = ["setpriv", "--bounding-set=-dac_override,-dac_read_search", "--inh-caps=-dac_override,-dac_read_search"]
 

@@ -9,6 +9,8 @@ import pytest
 from command import cdesearch, cdesearch_several
 from process import clean_environment, run_cdesearch
 
+pytestmark = pytest.mark.slow
+
 
 @pytest.fixture(scope="module")
 def indexed(tmp_path_factory):
@@ -41,7 +43,6 @@ WRONG = [
 ]
 
 
-@pytest.mark.slow
 def test_mistyped_arguments_are_named_in_one_line(indexed):
     commands = [([os.fsdecode(argument) for argument in arguments], 2) for arguments, _ in WRONG]
     runs = cdesearch_several(*commands, cwd=indexed["cwd"])
@@ -53,7 +54,6 @@ def test_mistyped_arguments_are_named_in_one_line(indexed):
     assert message in error and len(error) < 200
 
 
-@pytest.mark.slow
 def test_an_index_is_named_by_argument_or_option_alike(indexed):
     docs = indexed["cwd"]
     forms = [(*option, form) for form in ("docs", "docs/.cdesearch", "docs/menu.md") for option in ([], ["--index"])]

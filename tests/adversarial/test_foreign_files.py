@@ -18,6 +18,8 @@ from cdesearch.store.index import Index
 from indexer.build import build
 from indexer.settings import Options
 
+pytestmark = pytest.mark.slow
+
 
 @pytest.fixture(scope="module")
 def ready(tmp_path_factory, tiny_checkpoint):

@@ -29,6 +29,8 @@ from indexer.health.doctor import diagnose
 from indexer.health.repair import repair
 from indexer.settings import Options
 
+pytestmark = pytest.mark.slow
+
 
 @pytest.fixture(scope="module")
 def ready(tmp_path_factory):

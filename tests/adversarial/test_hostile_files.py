@@ -17,6 +17,8 @@ from indexer.files.walk import Source
 from indexer.formats.format import Columns
 from indexer.formats.unreadable import UnreadableError
 
+pytestmark = pytest.mark.slow
+
 SECONDS = 20.0  # of the processor; the slowest take about three
 MEGABYTES = 900  # with the libraries, which take some 150
 CHUNKER = Chunker(make_tokenizer(), 64)

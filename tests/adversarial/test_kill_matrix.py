@@ -154,9 +154,7 @@ def test_an_update_killed_in_a_system_call(call, number, indexed, undisturbed, t
 
 
 @needs_strace
-@pytest.mark.parametrize(
-    ("call", "number"), [*itertools.product(["rename", "unlink"], [1, 2, 3, 4]), ("fsync", 2), ("fsync", 20)]
-)
+@pytest.mark.parametrize(("call", "number"), [*itertools.product(["rename", "unlink"], [1, 3]), ("fsync", 20)])
 def test_a_repair_killed_in_a_system_call_keeps_a_whole_generation(call, number, sound):
     overwrite(sound.path("manifest.json"))
     kill_in(call, number, sys.executable, "-m", "cdesearch", "doctor", "--repair", "--index", str(sound.index))
