@@ -466,7 +466,7 @@ def test_a_loss_that_is_not_a_number_stops_the_run(recipe_file, tmp_path):
 
 def test_a_rate_that_makes_the_weights_infinite_stops_the_run(recipe_file, tmp_path):
     changes = {"run.out": str(tmp_path / "out"), "learning.rate": "1e30", "learning.warmup": "0"}
-    with pytest.raises(TrainingError, match="lower the learning rates"):
+    with pytest.raises(TrainingError, match="Lower the learning rates"):
         train(load_recipe(recipe_file, changes), Silent())
 
 

@@ -87,7 +87,7 @@ class TrainingRun:
                     limit.check()
                 self._watch()
             except torch.linalg.LinAlgError:  # type: ignore[attr-defined] # of a whitening whose input is not finite
-                raise self._diverged(f"Step {progress.step} has numbers that are not finite.") from None
+                raise _diverged(f"Step {progress.step} has numbers that are not finite.") from None
             except (KeyboardInterrupt, OutOfTime):
                 with signals.deferred():
                     self._save()
@@ -161,7 +161,7 @@ class TrainingRun:
         figures = [of_step.read() for of_step in unread]
         for of_step, read in zip(unread, figures, strict=True):
             if not math.isfinite(read["loss"]):
-                raise self._diverged(f"The loss is {read['loss']} at step {of_step.step - 1}.")
+                raise _diverged(f"The loss is {read['loss']} at step {of_step.step - 1}.")
         seconds = (time.monotonic() - self._started) / max(1, len(unread))
         for of_step, read in zip(unread, figures, strict=True):
             self._progress.seconds += seconds
@@ -171,11 +171,6 @@ class TrainingRun:
             self._display.detail(
                 f"step {of_step.step}  loss {read['loss']:.3f}  accuracy {read['accuracy']:.2f}  {speed:.0f} pairs/s"
             )
-
-    def _diverged(self, cause: str) -> TrainingError:
-        return TrainingError(
-            cause, f"The last good state is in {self._recipe.run.out}; lower the learning rates and --resume."
-        )
 
     def _watch(self) -> None:
         if not self._material.held_out or not is_first() or self._watched == self._progress.step:
@@ -208,6 +203,10 @@ class TrainingRun:
     def _write_log(self, figures: dict[str, Any]) -> None:
         if self._log is not None:
             self._log.write(self._progress.step, self._progress.seconds, figures)
+
+
+def _diverged(cause: str) -> TrainingError:
+    return TrainingError(cause, "Lower the learning rates, and begin again without --resume.")
 
 
 def _check_length(recipe: Recipe, progress: RunProgress, material: Material, n_steps: int) -> None:
