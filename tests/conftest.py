@@ -1,8 +1,13 @@
 import os
+import signal
 
 # Read when torch is imported, also by the processes of tests. Several threads in each of several pytest processes wait
 # for one another most of the time, and the models of the tests are too small for them to help.
 os.environ.setdefault("OMP_NUM_THREADS", "1")
+
+# A job in the background of a shell ignores Ctrl-C, and so would the processes of tests.
+if signal.getsignal(signal.SIGINT) is signal.SIG_IGN:
+    signal.signal(signal.SIGINT, signal.default_int_handler)
 
 from dataclasses import replace
 from pathlib import Path
