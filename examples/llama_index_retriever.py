@@ -10,7 +10,7 @@ import cdesearch
 try:
     from cdesearch.integrations.llama_index import CdesearchRetriever
 except ModuleNotFoundError as error:
-    sys.exit(f"{error.name} is not installed. Run `pip install 'cdesearch[llama-index]'`.")
+    sys.exit(str(error))
 
 if len(sys.argv) != 3:
     sys.exit(__doc__)

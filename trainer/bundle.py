@@ -17,23 +17,22 @@ from trainer.torch_needed import exit_without_torch
 if __name__ == "__main__":
     exit_without_torch()  # before the imports below fail
 
+from cdesearch.cli.exits import exit_when_stopped
 from cdesearch.progress import Display, shown_on_stderr
 from trainer.data.pair_file import new_pair_files
 from trainer.data.pairs import domain_files, prepare
 from trainer.recipe import Recipe, load_recipe, parse_override
 from trainer.reporting import Parser, reported
-from trainer.run.folder import claim_folder
+from trainer.run.folder import claim_data_folder
 from trainer.run.parts import PART
-from trainer.run.stop import stopped_by_signals
 
 
 def bundle(recipe: Recipe, out: Path, display: Display) -> list[Path]:
     """Write the pairs of a recipe into `out`; returns the files. Raises CdesearchError."""
     inputs = domain_files(recipe.data.pairs, recipe.data.leave_out)
     with new_pair_files(out, inputs, PART) as write:
-        if recipe.run.work is None:
-            claim_folder(recipe.run.out)
-        domains = prepare(inputs, recipe.run.work or recipe.run.out / "data", recipe.data.keep_out, recipe.data.groups)
+        work = claim_data_folder(recipe.run)
+        domains = prepare(inputs, work, recipe.data.keep_out, recipe.data.groups)
         advance = display.stage("Writing pairs", len(domains))
         files = []
         for domain in domains:
@@ -45,7 +44,7 @@ def bundle(recipe: Recipe, out: Path, display: Display) -> list[Path]:
 
 def main(arguments: Sequence[str] | None = None) -> int:
     """Write a bundle; returns the exit code. Every error is one line on stderr."""
-    return reported(lambda: stopped_by_signals(lambda: _bundle(arguments)))
+    return reported(lambda: _bundle(arguments))
 
 
 def _bundle(arguments: Sequence[str] | None) -> int:
@@ -57,7 +56,7 @@ def _bundle(arguments: Sequence[str] | None) -> int:
     parser.add_argument("--set", action="append", default=[], metavar="KEY=VALUE", help="replace section.key")
     options = parser.parse_args(arguments)
     recipe = load_recipe(options.recipe, dict(map(parse_override, options.set)))
-    with shown_on_stderr() as display:
+    with exit_when_stopped("The same command continues."), shown_on_stderr() as display:
         files = bundle(recipe, options.out, display)
     size = sum(file.stat().st_size for file in files) / 2**20
     print(f"{len(files)} files of {size:.1f} MiB are in {options.out}. To train on them, copy them and run:")

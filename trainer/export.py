@@ -136,13 +136,7 @@ def _write_files(
         ids = torch.ones(2, 3, 4, dtype=torch.long)
         text = {0: "batch", 1: "spans", 2: "tokens"}
         file = folder / "onnx" / "first_stage.onnx"
-        _write(
-            _FirstStageGraph(model),
-            {"input_ids": (ids, text)},
-            ["vectors"],
-            file,
-            precision,
-        )
+        _write(_FirstStageGraph(model), {"input_ids": (ids, text)}, ["vectors"], file, precision)
 
 
 def _export_second_stage(model: ContextualModel, file: Path, precision: Precision) -> None:

@@ -21,6 +21,7 @@ if __name__ == "__main__":
 import numpy as np
 import torch
 
+from cdesearch.cli.exits import exit_when_stopped
 from cdesearch.context.vectors import Floats
 from cdesearch.errors import InputError
 from cdesearch.progress import Display, shown_on_stderr
@@ -31,8 +32,7 @@ from trainer.data.surrogate import surrogate_vectors
 from trainer.data.surrogate_model import open_surrogate
 from trainer.recipe import Recipe, load_recipe, parse_override
 from trainer.reporting import Parser, reported
-from trainer.run.folder import claim_folder
-from trainer.run.stop import stopped_by_signals
+from trainer.run.folder import claim_data_folder
 
 ROWS = 256  # queries whose scores with all documents of the domain are in memory at once
 
@@ -41,9 +41,7 @@ def mine(recipe: Recipe, out: Path, n_negatives: int, eps: float, display: Displ
     """Write the pairs of a recipe with mined negatives; returns the files. Raises CdesearchError."""
     files = domain_files(recipe.data.pairs, recipe.data.leave_out)
     with new_pair_files(out, files) as write:
-        if recipe.run.work is None:
-            claim_folder(recipe.run.out)
-        work = recipe.run.work or recipe.run.out / "data"
+        work = claim_data_folder(recipe.run)
         whole = prepare(files, work, recipe.data.keep_out, recipe.data.groups)
         domains = [domain.at_most(recipe.data.cap, recipe.run.seed) for domain in whole]
         encoder = open_surrogate(recipe.run.surrogate or recipe.model.start, torch.device("cpu"))
@@ -88,7 +86,7 @@ def nearest(domain: Domain, queries: Floats, documents: Floats, n: int, eps: flo
 
 def main(arguments: Sequence[str] | None = None) -> int:
     """Mine negatives; returns the exit code. Every error is one line on stderr."""
-    return reported(lambda: stopped_by_signals(lambda: _mine(arguments)))
+    return reported(lambda: _mine(arguments))
 
 
 def _mine(arguments: Sequence[str] | None) -> int:
@@ -104,7 +102,7 @@ def _mine(arguments: Sequence[str] | None) -> int:
     if options.negatives < 1:
         raise InputError(f"--negatives is {options.negatives}.", "Name a number above 0.")
     recipe = load_recipe(options.recipe, dict(map(parse_override, options.set)))
-    with shown_on_stderr() as display:
+    with exit_when_stopped("The same command continues with the stored vectors."), shown_on_stderr() as display:
         written = mine(recipe, options.out, options.negatives, options.eps, display)
     print(f"{len(written)} files are in {options.out}. Next: set data.pairs to it, and batches.hard_negatives.")
     return 0

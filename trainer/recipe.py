@@ -136,6 +136,11 @@ class RunSettings:
     # Steps; None: only before and after training.
     evaluate_every: int | None = field(default=None, metadata=at_least(1))
 
+    @property
+    def data_folder(self) -> Path:
+        """The folder of prepared data."""
+        return self.work or self.out / "data"
+
 
 @dataclass(frozen=True, kw_only=True)
 class Recipe:

@@ -33,7 +33,7 @@ def _interrupt(number: int, _frame: object) -> None:
     raise KeyboardInterrupt
 
 
-class _Terminated(KeyboardInterrupt):
+class Terminated(KeyboardInterrupt):
     """Raised when SIGTERM arrives, so that it ends a command as Ctrl-C does."""
 
 
@@ -45,7 +45,7 @@ def exit_when_stopped(remedy: str) -> Iterator[None]:
     """
 
     def stop(*_: object) -> None:
-        raise _Terminated
+        raise Terminated
 
     if threading.current_thread() is not threading.main_thread():
         yield
@@ -56,7 +56,7 @@ def exit_when_stopped(remedy: str) -> Iterator[None]:
     except KeyboardInterrupt as error:
         with suppress(OSError):
             print(f"Stopped. {remedy}", file=sys.stderr, flush=True)  # noqa: T201 (for a person)
-        raise SystemExit(TERMINATED if isinstance(error, _Terminated) else INTERRUPTED) from None
+        raise SystemExit(TERMINATED if isinstance(error, Terminated) else INTERRUPTED) from None
     finally:
         signal.signal(signal.SIGTERM, before)
 

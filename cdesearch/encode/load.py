@@ -83,10 +83,12 @@ def _open_runtime(folder: Path, loaded: LoadedModel, device: Device) -> Runtime:
     try:
         from cdesearch.encode.backends.torch import TorchRuntime, pick_device
     except ImportError:
-        raise ModelError(
-            f"torch is not installed, and {folder} needs it on this device ({device}).",
-            "Leave the device out, or run `pip install 'cdesearch[torch]'`." if loaded.onnx else NEEDS_TORCH,
-        ) from None
+        if loaded.onnx is None:
+            cause, remedy = f"torch is not installed, and {folder} has no ONNX graphs to run without it.", NEEDS_TORCH
+        else:
+            cause = f"torch is not installed, and the device {device} needs it."
+            remedy = f"{NEEDS_TORCH} Or leave the device out."
+        raise ModelError(cause, remedy) from None
     return TorchRuntime(loaded.load_network(), pick_device(device))
 
 

@@ -88,7 +88,7 @@ class ModelConfig:
     context_source: Literal["pooled", "tokens", "siblings", "statistics"] = "pooled"
     context_tokens: int = 4  # with `tokens` or `siblings`: the number of tokens of each text that are read
     first_stage: Literal["own", "shared"] = "own"  # shared: it is the second stage's backbone, without context
-    first_stage_layers: int | None = None  # with pooled: the first stage has so many of the layers; None: all
+    first_stage_layers: int | None = None  # with `pooled`: the number of layers of the first stage; None: all
     context_size: int = 512
     document_weight: float = 0.6  # length of the document offset in the vectors of chunks; 0: no document context
     max_tokens: int = 512

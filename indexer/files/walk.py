@@ -142,9 +142,8 @@ class _Walk:
             for entry in entries:
                 found = self._decide(folder, entry)
                 if not isinstance(found, _Folder):
-                    if (
-                        found.path.removesuffix("/") not in self._explained
-                    ):  # what has the name of an ignore file may be a folder
+                    # What has the name of an ignore file may be a folder.
+                    if found.path.removesuffix("/") not in self._explained:
                         yield entry.path, found
                     continue
                 below = self._enter(found)

@@ -2,7 +2,6 @@
 
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
-from hashlib import blake2b
 from importlib.util import find_spec
 from pathlib import Path
 
@@ -10,7 +9,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from cdesearch.context.vectors import Floats
-from trainer.data.stored import damaged, load_arrays
+from trainer.data.stored import damaged, digest_of, load_arrays
 from trainer.data.torch_kmeans import spherical_kmeans
 from trainer.replacing import make_folder, replacing, writing
 
@@ -72,11 +71,7 @@ def kept_clusters(folder: Path, made_from: Iterable[str], make: Callable[[], Clu
     `made_from` is everything that the clusters depend on: texts, settings and the surrogate's fingerprint. Vectors are
     not among it, because their last bits differ between machines. Raises StorageError if the stored ones are damaged.
     """
-    digest = blake2b(digest_size=8)
-    for text in made_from:
-        encoded = text.encode("utf-8", "replace")
-        digest.update(len(encoded).to_bytes(8, "little") + encoded)
-    file = folder / f"{digest.hexdigest()}.npz"
+    file = folder / f"{digest_of(made_from)}.npz"
     make_folder(folder)
     if file.exists():
         kept = load_arrays(file)

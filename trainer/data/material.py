@@ -80,7 +80,7 @@ def _read_domains(recipe: Recipe, files: Sequence[Path], display: Display) -> di
     """The domains that have enough pairs for a batch, by name."""
     advance = display.stage("Reading pairs", len(files))
     domains: dict[str, Domain] = {}
-    for domain in prepare(files, _work(recipe), recipe.data.keep_out, recipe.data.groups):
+    for domain in prepare(files, recipe.run.data_folder, recipe.data.keep_out, recipe.data.groups):
         advance(1)
         dropped = ", ".join(f"{count:,} {reason}" for reason, count in domain.dropped.items())
         if len(domain) < recipe.batches.size:
@@ -100,10 +100,6 @@ def _check_length(recipe: Recipe, model: ContextualModel) -> None:
             f"batches.max_tokens is {recipe.batches.max_tokens}, but {recipe.model.start} has {limit} positions.",
             f"Set batches.max_tokens to {limit} or less.",
         )
-
-
-def _work(recipe: Recipe) -> Path:
-    return recipe.run.work or recipe.run.out / "data"
 
 
 def _split(domains: dict[str, Domain], recipe: Recipe) -> dict[str, tuple[Sequence[int], Sequence[int]]]:
@@ -140,7 +136,7 @@ def _contexts(recipe: Recipe, parts: Mapping[str, Part]) -> dict[str, PartContex
 def _tokens(
     recipe: Recipe, tokenizer: Tokenizer, prefixes: Prefixes, domains: dict[str, Domain], display: Display
 ) -> dict[str, DomainTokens]:
-    folder, limit = _work(recipe) / "tokens", recipe.batches.max_tokens
+    folder, limit = recipe.run.data_folder / "tokens", recipe.batches.max_tokens
     advance = display.stage("Tokenizing", len(domains))
     tokens = {}
     for name, domain in domains.items():
@@ -164,7 +160,7 @@ def _surrogates(
     recipe: Recipe, model: ContextualModel, tokenizer: Tokenizer, domains: dict[str, Domain], display: Display
 ) -> dict[str, Surrogate]:
     encoder = _surrogate_encoder(recipe, model, tokenizer)
-    cache = _work(recipe) / "surrogate"
+    cache = recipe.run.data_folder / "surrogate"
     negatives = {name: _negatives(recipe, domain) for name, domain in domains.items()}
     n_texts = sum(2 * len(rows) + sum(map(len, rows)) for rows in negatives.values())
     advance = display.stage("Surrogate vectors", n_texts)
@@ -218,4 +214,4 @@ def _clusters(recipe: Recipe, domain: Domain, known: Surrogate) -> Clusters:
 
     source = "sparse" if batches.sparse else known.fingerprint
     settings = f"{len(domain)} {batches.cluster_size} {seed} {batches.components} {source}"
-    return kept_clusters(_work(recipe) / "clusters", [settings, *columns[0], *columns[1]], make)
+    return kept_clusters(recipe.run.data_folder / "clusters", [settings, *columns[0], *columns[1]], make)

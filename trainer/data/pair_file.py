@@ -20,12 +20,13 @@ def new_pair_files(out: Path, inputs: Sequence[Path], most_bytes: float = float(
     """Within this context manager, the yielded function writes the pairs of a domain; at the end, `out` has the files.
 
     After an exception, Ctrl-C included, `out` has none of them. Unfinished files of a command that was killed are
-    overwritten. `inputs` are the pair files that the pairs come from.
-    Raises InputError if `out` is their folder, or has a file that would be overwritten; the function raises it if a
-    file has more than `most_bytes`.
+    overwritten. `inputs` are the pair files that the pairs come from. Raises StorageError if `out` cannot be written,
+    and InputError if it is the folder of the inputs or has a file that would be overwritten. The function raises
+    InputError if a file has more than `most_bytes`.
     """
     _check(out, inputs)
-    out.mkdir(parents=True, exist_ok=True)
+    with writing(out):
+        out.mkdir(parents=True, exist_ok=True)
     written: list[str] = []
 
     def write(domain: str, pairs: Iterable[Pair]) -> Path:

@@ -4,6 +4,8 @@ Prepared data may be copied between machines, so every file is checked: a copy c
 """
 
 import json
+from collections.abc import Iterable
+from hashlib import blake2b
 from pathlib import Path
 from typing import Any
 from zipfile import BadZipFile
@@ -19,6 +21,15 @@ from trainer.replacing import refuse_link, replacing, writing
 def damaged(file: Path) -> StorageError:
     """The error of a file of prepared data that is not as it was written."""
     return StorageError(f"{file} is damaged.", "Copy it again, or delete it, and it is made again.")
+
+
+def digest_of(texts: Iterable[str], first: str = "") -> str:
+    """A name for data that is made from `first` and `texts`; other texts have another one."""
+    digest = blake2b(first.encode(), digest_size=8)
+    for text in texts:
+        encoded = text.encode("utf-8", "replace")
+        digest.update(len(encoded).to_bytes(8, "little") + encoded)
+    return digest.hexdigest()
 
 
 def save_array(file: Path, array: NDArray[Any]) -> None:

@@ -4,7 +4,6 @@ import json
 import os
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
-from hashlib import blake2b
 from pathlib import Path
 
 import numpy as np
@@ -14,7 +13,7 @@ from cdesearch.context.vectors import Floats
 from cdesearch.encode.encoder import Encoder, Role
 from cdesearch.search.fusion import Candidates, ZScoreFusion
 from trainer.data.pairs import Pair
-from trainer.data.stored import damaged, load_array, load_json
+from trainer.data.stored import damaged, digest_of, load_array, load_json
 from trainer.data.word_scores import WordScores
 from trainer.recipe import Filter
 from trainer.replacing import make_folder, open_new, replace_text, writing
@@ -33,12 +32,8 @@ def surrogate_vectors(
     """
     if not texts:
         return np.empty((0, encoder.dimension), np.float32)
-    digest = blake2b(encoder.fingerprint.encode(), digest_size=8)
-    for text in texts:
-        encoded = text.encode("utf-8", "replace")
-        digest.update(len(encoded).to_bytes(8, "little") + encoded)
     make_folder(folder)
-    file = folder / f"{name}-{role}-{digest.hexdigest()}.npy"
+    file = folder / f"{name}-{role}-{digest_of(texts, encoder.fingerprint)}.npy"
     state = file.with_suffix(".json")
     shape = (len(texts), encoder.dimension)
     done = _count(state, len(texts)) if state.exists() and file.exists() else 0

@@ -5,14 +5,13 @@ Tokenizing the texts of each batch would take four times as long as the rest of 
 
 from collections.abc import Sequence
 from dataclasses import dataclass
-from hashlib import blake2b
 from pathlib import Path
 
 import numpy as np
 from numpy.typing import NDArray
 from tokenizers import Tokenizer
 
-from trainer.data.stored import damaged, load_array, load_offsets, save_array
+from trainer.data.stored import damaged, digest_of, load_array, load_offsets, save_array
 from trainer.data.training_batch import Tokens, padded, token_rows
 from trainer.replacing import make_folder
 
@@ -64,11 +63,8 @@ def store_tokens(file: Path, texts: Sequence[str], tokenizer: Tokenizer, prefix:
     They are kept in two files, whose names begin with that of `file`, for the next run with the same texts, prefix,
     limit and tokenizer. Raises StorageError if a file is damaged or cannot be written.
     """
-    digest = blake2b(digest_size=8)
-    for text in (tokenizer.to_str(), prefix, str(limit), *texts):
-        encoded = text.encode("utf-8", "replace")
-        digest.update(len(encoded).to_bytes(8, "little") + encoded)
-    ids, ends = (file.with_name(f"{file.name}-{digest.hexdigest()}.{part}.npy") for part in ("ids", "ends"))
+    digest = digest_of((tokenizer.to_str(), prefix, str(limit), *texts))
+    ids, ends = (file.with_name(f"{file.name}-{digest}.{part}.npy") for part in ("ids", "ends"))
     make_folder(file.parent)
     if not (ends.exists() and ids.exists()):
         rows = list(token_rows(tokenizer, texts, prefix, limit))

@@ -5,6 +5,7 @@ from pathlib import Path
 
 from cdesearch.errors import InputError
 from trainer.export import check_entries
+from trainer.recipe import RunSettings
 from trainer.replacing import UNFINISHED, refuse_link
 from trainer.run.checkpoint import BEST, STATE, read_state
 from trainer.run.log import BOARD, FILE
@@ -20,8 +21,8 @@ def claim_folder(folder: Path, *, resume: bool = False) -> None:
     """Create the folder of a run if it does not exist, and write the marker into it.
 
     Raises InputError, before anything is written, unless the folder is new, empty or marked, and has no links at the
-    places where a run writes. Runs of older versions have no marker. With `resume`, the folder of such a
-    run is marked if its state can be read; raises StorageError otherwise.
+    places where a run writes. Runs of older versions have no marker. With `resume`, the folder of such a run is marked
+    if its state can be read; raises StorageError otherwise.
     """
     try:
         entries = {entry.name for entry in folder.iterdir()} if folder.exists() else set()
@@ -37,6 +38,13 @@ def claim_folder(folder: Path, *, resume: bool = False) -> None:
         (folder / MARKER).write_text(CONTENT, encoding="utf-8", newline="\n")
     except OSError as error:
         raise InputError(f"{folder} cannot be the folder of a run ({error.strerror}).", REMEDY) from None
+
+
+def claim_data_folder(run: RunSettings) -> Path:
+    """The folder of prepared data. If it is in the folder of the run, that folder is claimed; raises InputError."""
+    if run.work is None:
+        claim_folder(run.out)
+    return run.data_folder
 
 
 def _check_written(folder: Path) -> None:

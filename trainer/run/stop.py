@@ -2,23 +2,20 @@
 
 import signal
 import threading
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from contextlib import contextmanager
 from types import FrameType, TracebackType
 from typing import Any, Self
 
 import torch
 
+from cdesearch.cli.exits import INTERRUPTED, TERMINATED, Terminated
 from trainer.execution.distributed import highest, world
 
 
-class Terminated(KeyboardInterrupt):
-    """SIGTERM stopped the run."""
-
-
 def exit_code(error: KeyboardInterrupt) -> int:
-    """The exit code of a process that a signal stopped: 128 plus the number of the signal."""
-    return 128 + (signal.SIGTERM if isinstance(error, Terminated) else signal.SIGINT)
+    """The exit code of a process that a signal stopped."""
+    return TERMINATED if isinstance(error, Terminated) else INTERRUPTED
 
 
 class StopSignals:
@@ -65,15 +62,6 @@ class StopSignals:
             self._received = number
         else:
             _stop(number)
-
-
-def stopped_by_signals(program: Callable[[], int]) -> int:
-    """Run a program that SIGTERM stops as Ctrl-C does, so that it removes unfinished files; returns the exit code."""
-    with StopSignals(torch.device("cpu")):
-        try:
-            return program()
-        except Terminated as error:
-            return exit_code(error)
 
 
 def _stop(number: int) -> None:
