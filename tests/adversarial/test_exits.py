@@ -89,6 +89,18 @@ def test_an_output_that_cannot_be_written_is_one_line(indexed):
     assert run.stderr == "error: The output cannot be written (No space left on device).\n"
 
 
+def test_an_output_above_the_limit_of_the_size_of_files_is_one_line(indexed, tmp_path):
+    program = (
+        "import resource; resource.setrlimit(resource.RLIMIT_FSIZE, (20, 20))\n"
+        "from cdesearch.__main__ import main\nmain()"
+    )
+    with (tmp_path / "hits").open("w") as hits:
+        command = [sys.executable, "-c", program, "query", "food", "--mode", "text"]
+        run = subprocess.run(command, stdout=hits, stderr=subprocess.PIPE, text=True, check=False, **indexed)
+    assert run.returncode == 2
+    assert run.stderr == "error: The output cannot be written (File too large).\n"
+
+
 @pytest.mark.parametrize("arguments", [["query", "food"], ["query", "food", "--json"], ["models"], ["--help"]])
 def test_a_pipe_that_is_closed_early_is_not_an_error(indexed, arguments):
     reading, writing = os.pipe()

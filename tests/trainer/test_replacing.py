@@ -1,4 +1,7 @@
+import shutil
+
 import pytest
+from file_size_limit import files_of_at_most
 
 from cdesearch.errors import InputError, StorageError
 from trainer.replacing import REPLACED, UNFINISHED, make_folder, replace_folder, replace_text, replacing
@@ -39,6 +42,16 @@ def test_a_folder_is_replaced_whole_and_its_remnants_are_removed(tmp_path):
     (tmp_path / "link").symlink_to(tmp_path / "out")
     replace_folder(tmp_path / "link", write_one)
     assert sorted(str(path.relative_to(tmp_path)) for path in tmp_path.rglob("*")) == ["link", "out", "out/new"]
+
+
+def test_a_copy_that_a_full_disk_stops_keeps_the_old_folder(tmp_path):
+    for name, size in (("new", 2000), ("best", 10)):
+        (tmp_path / name).mkdir()
+        (tmp_path / name / "weights").write_bytes(bytes(size))
+    with files_of_at_most(1000), pytest.raises(StorageError, match=r"best cannot be written \(.*\)\. Free some space"):
+        replace_folder(tmp_path / "best", lambda unfinished: shutil.copytree(tmp_path / "new", unfinished))
+    assert (tmp_path / "best" / "weights").stat().st_size == 10
+    assert sorted(path.name for path in tmp_path.iterdir()) == ["best", "new"]
 
 
 def test_remnants_that_are_links_are_not_followed(tmp_path):

@@ -1,18 +1,19 @@
 import json
 import os
-import resource
 import shutil
 import signal
 import subprocess
 import sys
+import tempfile
 import time
-from contextlib import contextmanager
 
 import numpy as np
 import pytest
 import torch
+import typer
 from batches import make_student
 from conftest import make_model, make_tokenizer
+from file_size_limit import files_of_at_most
 from random_biencoder import biencoder_folder
 
 from cdesearch.encode.load import load_encoder
@@ -21,6 +22,7 @@ from cdesearch.models.backbones.joint_softmax import LEAST
 from cdesearch.models.config import NO_STATISTICS
 from cdesearch.models.contextual.model import load_checkpoint
 from cdesearch.progress import Silent
+from trainer.command import train as train_command
 from trainer.data.beir import read_beir
 from trainer.data.material import prepare_material
 from trainer.export import export
@@ -298,14 +300,26 @@ def test_a_signal_inside_the_optimizer_neither_loses_nor_repeats_a_step(recipe_f
 @pytest.mark.slow
 def test_a_terminated_command_saves_its_state_and_exits_with_143(recipe_file, tmp_path):
     settings = [f"--set=run.out={tmp_path / 'out'}", "--set=learning.epochs=400", "--set=run.watch_every=100000"]
-    process = subprocess.Popen([sys.executable, "-m", "cdesearch", "train", str(recipe_file), *settings])
+    command = [sys.executable, "-m", "cdesearch", "train", str(recipe_file), *settings]
+    process = subprocess.Popen(command, stderr=subprocess.PIPE, text=True)
     log = tmp_path / "out" / "log.jsonl"
     while not log.exists() or log.read_text().count('"loss"') < 3:
         time.sleep(0.02)
         assert process.poll() is None
     process.terminate()
-    assert process.wait() == 143
+    _, errors = process.communicate()
+    assert process.returncode == 143
+    assert errors.splitlines()[-1] == "Stopped. The state is saved: the same command with --resume continues."
     assert torch.load(tmp_path / "out" / "state.pt")["step"] == losses_of(tmp_path / "out")[-1][0]
+
+
+def test_a_command_that_is_stopped_before_its_first_state_says_so(recipe_file, tmp_path, monkeypatch, capsys):
+    monkeypatch.setattr("trainer.train.prepare_material", lambda *_: signal.raise_signal(signal.SIGINT))
+    with pytest.raises(typer.Exit) as stop:
+        train_command(recipe_file, [f"run.out={tmp_path / 'out'}"])
+    assert stop.value.exit_code == 130
+    last = capsys.readouterr().err.splitlines()[-1]
+    assert last == "Stopped before a state was saved. The same command begins again."
 
 
 def test_a_resume_with_another_recipe_names_the_difference(recipe_file, tmp_path):
@@ -503,21 +517,18 @@ def test_held_out_pairs_that_make_no_batch_are_noted(recipe_file, tmp_path):
     assert notes[-1].startswith("There are no held-out losses")
 
 
-@contextmanager
-def files_of_at_most(n_bytes):
-    soft, hard = resource.getrlimit(resource.RLIMIT_FSIZE)
-    resource.setrlimit(resource.RLIMIT_FSIZE, (n_bytes, hard))
-    try:
-        yield
-    finally:
-        resource.setrlimit(resource.RLIMIT_FSIZE, (soft, hard))
-
-
 @pytest.mark.parametrize("n_bytes", [10, 10_000, 60_000])
 def test_a_checkpoint_that_cannot_be_written_is_named(tmp_path, n_bytes, tiny_checkpoint):
     model = make_model()
     with files_of_at_most(n_bytes), pytest.raises(StorageError, match=r"out cannot be written .* Free some space"):
         export(model, tiny_checkpoint / "tokenizer.json", tmp_path / "out")
+
+
+def test_a_checkpoint_needs_no_space_outside_its_folder(tmp_path, monkeypatch, tiny_checkpoint):
+    monkeypatch.setattr(tempfile, "tempdir", str(tmp_path / "none"))
+    export(make_model(), tiny_checkpoint / "tokenizer.json", tmp_path / "out")
+    graphs = ["cache.onnx", "first_stage.onnx", "second_stage.onnx"]
+    assert sorted(path.name for path in (tmp_path / "out" / "onnx").iterdir()) == graphs
 
 
 def test_a_full_disk_keeps_the_last_state(recipe_file, tmp_path):

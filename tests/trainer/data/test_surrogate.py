@@ -4,13 +4,16 @@ from collections import Counter
 
 import numpy as np
 import pytest
+from file_size_limit import files_of_at_most
 from hypothesis import given
 from hypothesis import strategies as st
 
+from cdesearch.encode.load import load_encoder
+from cdesearch.errors import StorageError
 from trainer.data.lexical import LexicalScores
 from trainer.data.pairs import Pair
 from trainer.data.plain_bm25 import PlainWordScores
-from trainer.data.surrogate import Surrogate
+from trainer.data.surrogate import SHARD, Surrogate, surrogate_vectors
 
 texts = st.lists(st.sampled_from(["the", "The", "cat", "dog's", "x1", "a_b", "moon", "...", "Ärger"]), max_size=12).map(
     " ".join
@@ -69,3 +72,16 @@ def test_hard_negatives_have_surrogate_scores_of_their_own():
     part = known.take([0, 4]).view(np.array([1]), [Pair("word7", "d", ("n",))])
     np.testing.assert_allclose(part.scores("dense", slice(None)), wanted[:1, [0, 3]], rtol=1e-5)
     assert part.scores("text", slice(None))[0] == pytest.approx([0, bm25("word7", domain[8], domain)])
+
+
+@pytest.mark.parametrize("n_bytes", [100, 4 * 16 * (SHARD + 10)])
+def test_vectors_that_a_full_disk_stops_are_completed_later(tmp_path, tiny_checkpoint, n_bytes):
+    encoder = load_encoder(tiny_checkpoint)
+    texts = [f"the cat {number}" for number in range(SHARD + 40)]
+    with (
+        files_of_at_most(n_bytes),
+        pytest.raises(StorageError, match=r"npy cannot be written \("),
+    ):
+        surrogate_vectors("pairs", texts, "document", encoder, tmp_path, lambda _: None)
+    vectors = surrogate_vectors("pairs", texts, "document", encoder, tmp_path, lambda _: None)
+    np.testing.assert_allclose(vectors, encoder.encode(texts, "document", None), atol=1e-6)
