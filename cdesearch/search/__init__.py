@@ -3,6 +3,7 @@
 searcher     an open index for any number of threads
 reader       one query on one generation: candidates, scores, hits
 fusion       combines dense and lexical scores; the registry of fusions
+documents    the stored texts, read without a query
 result       what a search returns
 path_filter  a glob over paths as an SQL condition
 """
