@@ -1,0 +1,1 @@
+"""How does a question get an answer with citations?"""

@@ -1,0 +1,1 @@
+"""How do programs, browsers and agents ask a process that stays open?"""

@@ -1,0 +1,1 @@
+"""How do agents search, over the Model Context Protocol?"""
