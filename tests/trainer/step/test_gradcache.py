@@ -1,6 +1,7 @@
 import os
 import subprocess
 import sys
+from contextlib import contextmanager
 from dataclasses import replace
 from pathlib import Path
 
@@ -12,6 +13,7 @@ from conftest import TINY
 import trainer
 from cdesearch.models.backbones import attention
 from cdesearch.models.backbones.bert import mean_pool
+from cdesearch.models.backbones.packed import pack_texts
 from cdesearch.models.contextual.second_stage import SecondStage
 from trainer.step import gradcache
 from trainer.step.gradcache import TIDY_EVERY, GradCache
@@ -229,14 +231,16 @@ def test_packed_texts_give_the_gradient_of_padded_ones(variant, first_stage, mon
     """Without a kernel for it, packed attention runs text by text, on any machine."""
 
     def run(kernel):
-        tensors, positions = [], []
+        tensors, positions, packed = [], [], []
         monkeypatch.setattr(gradcache, "has_kernel", lambda tensor: tensors.append(tensor) or kernel)
+        monkeypatch.setattr(gradcache, "pack_texts", lambda ids, mask: packed.append(len(ids)) or pack_texts(ids, mask))
         model, head = make_student(replace(VARIANTS[variant], first_stage=first_stage))
         embed = model.second_stage.backbone.embed
         model.second_stage.backbone.embed = lambda ids, places=None: positions.append(places) or embed(ids, places)
         result = cached(model, head, make_batch(), 5)
         assert [(tensor.dtype, tensor.device.type) for tensor in tensors] == [(torch.float32, "cpu")]
         assert any(places is not None for places in positions) == kernel
+        assert sum(packed) >= 24 * kernel, "12 queries and 12 documents"
         return result
 
     assert_same(run(kernel=False), run(kernel=True))
@@ -257,6 +261,77 @@ def test_the_packed_kernel_is_chosen_by_the_precision_of_the_run(monkeypatch):
     monkeypatch.setattr(gradcache, "has_kernel", lambda tensor: tensors.append(tensor.dtype) or False)
     GradCache(*make_student(), 4, precision=torch.bfloat16)
     assert tensors == [torch.bfloat16]
+
+
+@pytest.mark.parametrize("precision", [torch.float32, torch.bfloat16])
+def test_weights_are_cast_once_a_step(precision):
+    model, head = make_student()
+    linear = next(module for module in model.second_stage.backbone.modules() if isinstance(module, torch.nn.Linear))
+    seen = []
+    linear.register_forward_pre_hook(lambda module, _: seen.append(module.weight))
+    cached(model, head, make_batch(), 5, precision=precision)
+    assert {weight.dtype for weight in seen} == {precision}
+    assert len({id(weight) for weight in seen}) == 1
+
+
+@pytest.mark.parametrize("own_batches", [False, True])
+def test_a_process_computes_alone_only_with_a_batch_of_its_own(own_batches, monkeypatch):
+    entered = []
+
+    @contextmanager
+    def alone():
+        entered.append(True)
+        yield
+
+    monkeypatch.setattr(gradcache, "alone", alone)
+    cached(*make_student(), make_batch(), 5, own_batches=own_batches)
+    assert entered == [True] * own_batches
+
+
+def double(tensor):
+    """The sum over two processes that have the same tensor, in its place."""
+    return tensor.mul_(2)
+
+
+@pytest.mark.parametrize("own_batches", [False, True])
+def test_gradients_of_all_processes_are_summed_or_averaged(own_batches, monkeypatch):
+    model, head = make_student()
+    cache = GradCache(model, head, 5, own_batches=own_batches)
+    for parameter in model.parameters():
+        parameter.grad = torch.ones_like(parameter)
+    monkeypatch.setattr(gradcache, "world", lambda: 2)
+    monkeypatch.setattr(gradcache, "total", double)
+    cache.sum_gradients()
+    assert {value for parameter in model.parameters() for value in parameter.grad.unique().tolist()} == {
+        1.0 if own_batches else 2.0
+    }
+
+
+@pytest.mark.parametrize(("processes", "own_batches"), [(1, False), (1, True), (2, False), (2, True)])
+def test_the_loss_is_averaged_over_processes_with_batches_of_their_own(processes, own_batches, monkeypatch):
+    model, head = make_student()
+    batch = make_batch()
+    sums = []
+    monkeypatch.setattr(gradcache, "world", lambda: processes)
+    monkeypatch.setattr(gradcache, "total", lambda tensor: sums.append(tensor.shape) or tensor)
+    cache = GradCache(model, head, 5, own_batches=own_batches)
+    output = cache.step(batch, weights_of(head, batch), loss_fn_of(head, batch))
+    alone = full_graph(*make_student(), batch, 5)[0]
+    averaged = own_batches and processes == 2
+    assert output.loss.item() == pytest.approx(alone / (2 if averaged else 1), rel=1e-5)
+    assert sums.count(torch.Size([])) == (2 if averaged else 0), "loss and accuracy"
+
+
+def test_each_process_adds_its_share_of_the_gradient_that_all_compute(monkeypatch):
+    """All processes compute the loss, so the whitening gets a share from each; each text is run by one process."""
+    found = []
+    for processes in (1, 2):
+        monkeypatch.setattr(gradcache, "world", lambda processes=processes: processes)
+        found.append(cached(*make_student(), make_batch(), 5)[1])
+    alone, shared = found
+    for name, gradient in alone.items():
+        share = 0.5 if name.startswith("1.") and "exponent" not in name else 1.0
+        torch.testing.assert_close(shared[name], gradient * share, atol=1e-5, rtol=1e-4, msg=name)
 
 
 @pytest.mark.parametrize("kept", [0, 1, 2, 64])
