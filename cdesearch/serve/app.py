@@ -16,10 +16,9 @@ from cdesearch.serve.metrics import Metered, ServerMetrics
 from cdesearch.serve.problems import add_handlers
 from cdesearch.serve.routes import documents, health, search, status
 from cdesearch.serve.security import Guard
-from cdesearch.serve.settings import ServeSettings
+from cdesearch.serve.settings import API, ServeSettings
 from cdesearch.serve.state import ServerState
 
-API = "/api/v1"
 WEB = Path(__file__).parent / "web"
 ROUTERS = (search.router, documents.router, status.router, health.router)
 
