@@ -19,8 +19,8 @@ if __name__ == "__main__":
 
 from cdesearch.cli.exits import exit_when_stopped
 from cdesearch.progress import Display, shown_on_stderr
-from trainer.data.pair_file import new_pair_files
-from trainer.data.pairs import domain_files, prepare
+from trainer.data.pairs.domains import domain_files, prepare
+from trainer.data.pairs.writing import new_pair_files
 from trainer.recipe import Recipe, load_recipe, parse_override
 from trainer.reporting import Parser, reported
 from trainer.run.folder import claim_data_folder

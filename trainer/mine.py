@@ -25,11 +25,11 @@ from cdesearch.cli.exits import exit_when_stopped
 from cdesearch.context.vectors import Floats
 from cdesearch.errors import InputError
 from cdesearch.progress import Display, shown_on_stderr
-from trainer.data.false_negatives import false_negatives
-from trainer.data.pair_file import new_pair_files
-from trainer.data.pairs import Domain, Pair, domain_files, prepare
-from trainer.data.surrogate import surrogate_vectors
-from trainer.data.surrogate_model import open_surrogate
+from trainer.data.batches.false_negatives import false_negatives
+from trainer.data.pairs.domains import Domain, Pair, domain_files, prepare
+from trainer.data.pairs.writing import new_pair_files
+from trainer.data.surrogate.model import open_surrogate
+from trainer.data.surrogate.scores import surrogate_vectors
 from trainer.recipe import Recipe, load_recipe, parse_override
 from trainer.reporting import Parser, reported
 from trainer.run.folder import claim_data_folder

@@ -20,7 +20,7 @@ from cdesearch.encode.load import load_encoder
 from cdesearch.search.reader import Mode
 from cdesearch.search.searcher import Searcher
 from cdesearch.store.index import Index
-from trainer.data.beir import read_queries, read_texts
+from trainer.data.pairs.beir import read_queries, read_texts
 
 GATE = 0.5
 CONTEXT_SIZE = 512

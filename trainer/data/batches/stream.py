@@ -8,16 +8,16 @@ import torch
 from torch import Tensor
 
 from cdesearch.errors import InputError
-from trainer.data.cluster import Clusters
-from trainer.data.context_documents import ContextDocuments
-from trainer.data.false_negatives import Mask, false_negatives
-from trainer.data.pack import Packed, pack
-from trainer.data.pairs import Domain, Pair
+from trainer.data.batches.cluster import Clusters
+from trainer.data.batches.context_documents import ContextDocuments
+from trainer.data.batches.false_negatives import Mask, false_negatives
+from trainer.data.batches.pack import Packed, pack
+from trainer.data.batches.token_store import DomainTokens, TokenStore
+from trainer.data.batches.upcoming import upcoming
+from trainer.data.pairs.domains import Domain, Pair
 from trainer.data.random_stream import random_stream
-from trainer.data.surrogate import Surrogate
-from trainer.data.token_store import DomainTokens, TokenStore
+from trainer.data.surrogate.scores import Surrogate
 from trainer.data.training_batch import Batch, choose_context, documents_of, padded, siblings_of
-from trainer.data.upcoming import upcoming
 from trainer.recipe import Recipe
 
 ROWS = 512  # queries of a batch whose scores are in memory at once
