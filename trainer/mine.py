@@ -1,10 +1,10 @@
-"""Hard negatives: documents of its domain that a model ranks high for a query, though another document answers it.
+"""Mine hard negatives: documents that a model ranks high for a query, although another document answers it.
 
     python -m trainer.mine RECIPE OUT [--negatives N] [--eps E] [--set section.key=value]...
 
-Writes one .jsonl.gz file a domain into OUT, which a recipe can name as `data.pairs`, with `batches.hard_negatives`.
-What `data.cap`, `data.groups` and `data.keep_out` leave out is not written. The model is `run.surrogate`, or else the
-start.
+The command writes one .jsonl.gz file for each domain into OUT, which a recipe can name as `data.pairs`, together with
+`batches.hard_negatives`. Pairs that `data.cap`, `data.groups` or `data.keep_out` leaves out are not written. The model
+is `run.surrogate`, or else the start. The negatives of a query are documents of its own domain.
 """
 
 import argparse
@@ -16,7 +16,7 @@ from pathlib import Path
 from trainer.torch_needed import exit_without_torch
 
 if __name__ == "__main__":
-    exit_without_torch()  # before the imports below fail
+    exit_without_torch()  # before the imports below, which need torch
 
 import numpy as np
 import torch

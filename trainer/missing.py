@@ -30,7 +30,7 @@ def missing_libraries(recipe: Recipe, device: torch.device) -> list[str]:
     if recipe.model.context_attention != "joint" and not _has("onnx"):
         lines.append(
             "onnx is not installed: the checkpoint gets no ONNX graphs."
-            " `python -m trainer.merge OUT CHECKPOINT=1` adds them on a machine that has it."
+            " `python -m trainer.merge OUT CHECKPOINT=1` adds them on a machine with onnx."
         )
     return lines
 

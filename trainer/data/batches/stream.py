@@ -59,13 +59,13 @@ class BatchStream:
                 f"No domain has the {recipe.batches.size} pairs of a batch.", "Lower batches.size or add pairs."
             )
 
-    def upcoming(self, first: int, last: int, share: tuple[int, int] = (0, 1)) -> Generator[Batch]:
+    def upcoming(self, first: int, last: int, turn: tuple[int, int] = (0, 1)) -> Generator[Batch]:
         """The batches of steps `first` to `last` - 1, prepared while earlier steps run.
 
-        With the `share` (r, n) each step has n batches, and this is number r of each step. They are prepared by
+        With the `turn` (r, n) each step has n batches, and these are number r of each step. They are prepared by
         `run.workers` processes or by a thread, with the same result.
         """
-        number, n_batches = share
+        number, n_batches = turn
         numbers = range(first * n_batches + number, last * n_batches + number, n_batches)
         return upcoming(self.batch, numbers, self._recipe.run.workers)
 
