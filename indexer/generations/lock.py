@@ -131,7 +131,7 @@ def _check_entries(folder: Path) -> None:
         if not file.is_file():
             raise IndexUntrustedError(f"{file} is not a plain file, as all of an index must be.", "Remove it.")
         if file.lstat().st_nlink > 1 and file.name == "lock":  # opened for writing, not replaced
-            raise IndexUntrustedError(f"{file} is a second name of another file.", "Remove it.")
+            raise IndexUntrustedError(f"{file} is a hard link to another file.", "Remove it.")
     generations = folder / GENERATIONS
     check_not_linked(generations)
     with suppress(IndexStateError):  # a damaged CURRENT is reported when it is read
