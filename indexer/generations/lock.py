@@ -106,7 +106,7 @@ def _prepare(folder: Path, made: list[Path]) -> None:
             raise
         raise InputError(
             f"{folder} is not empty and is not an index, so nothing is written there.",
-            "Name another place with --index DIR.",
+            "Name another folder with --index DIR.",
         ) from None
     _check_entries(folder)
     (folder / GENERATIONS).mkdir(exist_ok=True)
@@ -215,5 +215,5 @@ def _storage_error(folder: Path, error: BaseException) -> StorageError | None:
     if code in (errno.EACCES, errno.EPERM, errno.EROFS) or "read-only file system" in text:
         file = Path(getattr(error, "filename", None) or folder)
         if file.is_relative_to(folder) or folder.is_relative_to(file):  # not if a document cannot be read
-            return StorageError(f"{folder} cannot be written.", "Name another place with --index DIR.")
+            return StorageError(f"{folder} cannot be written.", "Name another folder with --index DIR.")
     return None

@@ -51,9 +51,9 @@ def _check_written(folder: Path) -> None:
     """Raise InputError for a link at or in an entry that a run writes, and for foreign files in a checkpoint."""
     for entry in (folder / f"{name}{suffix}" for name in WRITTEN for suffix in ("", UNFINISHED)):
         refuse_link(entry)
-        for place, folders, files in os.walk(entry):
+        for parent, folders, files in os.walk(entry):
             for name in (*folders, *files):
-                refuse_link(Path(place, name))
+                refuse_link(Path(parent, name))
     for name in CHECKPOINTS:
         check_entries(folder / name)
 
