@@ -54,7 +54,7 @@ def _bundle(arguments: Sequence[str] | None) -> int:
     )
     parser.add_argument("recipe", type=Path, help="TOML file; see trainer/recipes")
     parser.add_argument("out", type=Path, help="new folder for the files")
-    parser.add_argument("--set", action="append", default=[], metavar="KEY=VALUE", help="replace section.key")
+    parser.add_argument("--set", action="append", default=[], metavar="KEY=VALUE", help="set section.key of the recipe")
     options = parser.parse_args(arguments)
     recipe = load_recipe(options.recipe, dict(map(parse_override, options.set)))
     with exit_when_stopped("The same command continues."), shown_on_stderr() as display:

@@ -95,9 +95,9 @@ def _mine(arguments: Sequence[str] | None) -> int:
     )
     parser.add_argument("recipe", type=Path, help="TOML file; see trainer/recipes")
     parser.add_argument("out", type=Path, help="folder for the pairs with negatives")
-    parser.add_argument("--negatives", type=int, default=7, help="of each pair, at most")
+    parser.add_argument("--negatives", type=int, default=7, help="hard negatives of each pair, at most")
     parser.add_argument("--eps", type=float, default=0.1, help="margin of the filter of false negatives")
-    parser.add_argument("--set", action="append", default=[], metavar="KEY=VALUE", help="replace section.key")
+    parser.add_argument("--set", action="append", default=[], metavar="KEY=VALUE", help="set section.key of the recipe")
     options = parser.parse_args(arguments)
     if options.negatives < 1:
         raise InputError(f"--negatives is {options.negatives}.", "Name a number above 0.")
