@@ -82,7 +82,7 @@ class Checks:
             self._are_tables_sound = True
 
     def require_all_changed(self) -> None:
-        """Like `require_tables`, but also in a copied index every file whose time of change differs is hashed.
+        """Check as `require_tables` does, and hash every file whose time of change differs also in a copied index.
 
         An update links the files that have not changed into the next generation, so it must know them to be sound.
         """

@@ -183,7 +183,7 @@ def test_unreadable_files_are_named_and_the_others_are_indexed(docs, run):
 @pytest.mark.parametrize("make", [lambda folder: None, lambda folder: (folder / "bad.md").write_bytes(b"\xff")])
 def test_nothing_to_index_is_an_error(tmp_path, tiny_checkpoint, make):
     make(tmp_path)
-    with pytest.raises(SourceError, match="Nothing readable"):
+    with pytest.raises(SourceError, match="nothing readable"):
         build([tmp_path], Options(model=tiny_checkpoint), Silent())
 
 

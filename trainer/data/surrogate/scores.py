@@ -12,9 +12,9 @@ from numpy.typing import NDArray
 from cdesearch.context.vectors import Floats
 from cdesearch.encode.encoder import Encoder, Role
 from cdesearch.search.fusion import Candidates, ZScoreFusion
-from trainer.data.pairs import Pair
+from trainer.data.pairs.domains import Pair
 from trainer.data.stored import damaged, digest_of, load_array, load_json
-from trainer.data.word_scores import WordScores
+from trainer.data.surrogate.word_scores import WordScores
 from trainer.recipe import Filter
 from trainer.replacing import make_folder, open_new, replace_text, writing
 

@@ -9,8 +9,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from cdesearch.context.vectors import Floats
+from trainer.data.batches.torch_kmeans import spherical_kmeans
 from trainer.data.stored import damaged, digest_of, load_arrays
-from trainer.data.torch_kmeans import spherical_kmeans
 from trainer.replacing import make_folder, replacing, writing
 
 ITERATIONS = 100

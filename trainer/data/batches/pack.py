@@ -8,7 +8,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from cdesearch.context.vectors import Floats
-from trainer.data.cluster import Clusters
+from trainer.data.batches.cluster import Clusters
 from trainer.data.random_stream import random_stream
 
 Order = Literal["random", "tour"]

@@ -7,7 +7,7 @@ from contextlib import contextmanager
 from pathlib import Path
 
 from cdesearch.errors import InputError
-from trainer.data.pairs import Pair, domain_name
+from trainer.data.pairs.domains import Pair, domain_name
 from trainer.replacing import UNFINISHED, open_new, writing
 
 ANOTHER = "Name a new or empty folder."
@@ -41,18 +41,20 @@ def new_pair_files(out: Path, inputs: Sequence[Path], most_bytes: float = float(
                 row = {"query": pair.query, "document": pair.document, "document_id": pair.document_id}
                 lines.write(json.dumps(row | {"negatives": pair.negatives}, ensure_ascii=False) + "\n")
         if (size := unfinished.stat().st_size) > most_bytes:
-            raise InputError(f"The pairs of {domain} take {size >> 20} MiB.", "Lower data.cap.")
+            raise InputError(
+                f"The pairs of {domain} take {size:,} bytes, and a file may have {most_bytes:,}.", "Lower data.cap."
+            )
         return complete
 
-    placed: list[Path] = []
+    finished: list[Path] = []
     try:
         yield write
         for domain in written:
             complete, unfinished = _targets(out, domain)
-            placed.append(complete)
+            finished.append(complete)
             unfinished.replace(complete)
     except BaseException:
-        for file in (*placed, *(_targets(out, domain)[1] for domain in written)):
+        for file in (*finished, *(_targets(out, domain)[1] for domain in written)):
             file.unlink(missing_ok=True)
         raise
 

@@ -114,7 +114,10 @@ def _read_judgements(
         elif relevance > 0:
             judged.setdefault(query, {})[document] = relevance
     if n_stray > STRAY_SHARE * len(lines):
-        raise SourceError(f"{n_stray} of {len(lines)} judgements in {file} name unknown ids.", "Take files that agree.")
+        raise SourceError(
+            f"{n_stray} of {len(lines)} judgements in {file} name unknown ids.",
+            "Use a corpus, queries and judgements of the same data set.",
+        )
     if not judged:
-        raise SourceError(f"{file} has no judgement above 0.", "Take the qrels of this corpus.")
+        raise SourceError(f"{file} has no judgement above 0.", "Use the judgements of this corpus.")
     return judged, n_stray, len(lines)

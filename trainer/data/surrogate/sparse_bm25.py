@@ -8,7 +8,7 @@ from numpy.typing import NDArray
 from scipy.sparse import csc_array, csr_array
 
 from cdesearch.context.vectors import Floats
-from trainer.data.plain_bm25 import K1, WORD, B
+from trainer.data.surrogate.plain_bm25 import K1, WORD, B
 
 
 @dataclass(frozen=True, slots=True)

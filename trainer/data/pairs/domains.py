@@ -19,8 +19,8 @@ from typing import Any, BinaryIO
 import numpy as np
 
 from cdesearch.errors import SourceError
-from trainer.data.beir import read_queries, read_texts
-from trainer.data.pair_store import COLUMNS, PairTable, PairWriter, open_pairs
+from trainer.data.pairs.beir import read_queries, read_texts
+from trainer.data.pairs.store import COLUMNS, PairTable, PairWriter, open_pairs
 from trainer.data.random_stream import random_stream
 from trainer.data.stored import damaged, load_json
 from trainer.plain_file import open_plain

@@ -5,9 +5,9 @@ import pytest
 import torch
 from conftest import TINY, make_model
 
-from trainer.data import surrogate_model
-from trainer.data.surrogate import surrogate_vectors
-from trainer.data.surrogate_model import open_surrogate
+from trainer.data.surrogate import model as surrogate_model
+from trainer.data.surrogate.model import open_surrogate
+from trainer.data.surrogate.scores import surrogate_vectors
 from trainer.export import export
 
 TEXTS = ["the cat", "a dog in the water", "moon"]

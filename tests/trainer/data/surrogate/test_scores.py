@@ -10,10 +10,10 @@ from hypothesis import strategies as st
 
 from cdesearch.encode.load import load_encoder
 from cdesearch.errors import StorageError
-from trainer.data.lexical import LexicalScores
-from trainer.data.pairs import Pair
-from trainer.data.plain_bm25 import PlainWordScores
-from trainer.data.surrogate import SHARD, Surrogate, surrogate_vectors
+from trainer.data.pairs.domains import Pair
+from trainer.data.surrogate.plain_bm25 import PlainWordScores
+from trainer.data.surrogate.scores import SHARD, Surrogate, surrogate_vectors
+from trainer.data.surrogate.sparse_bm25 import LexicalScores
 
 texts = st.lists(st.sampled_from(["the", "The", "cat", "dog's", "x1", "a_b", "moon", "...", "Ärger"]), max_size=12).map(
     " ".join

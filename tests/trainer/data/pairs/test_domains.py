@@ -6,26 +6,11 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
-import torch
-from hypothesis import given
-from hypothesis import strategies as st
 
-from cdesearch.context.document import add_document_context
-from cdesearch.context.token_weights import TokenFrequencies, idf_weights
-from cdesearch.context.vectors import to_unit
-from cdesearch.context.whitening import soft_whitening
-from cdesearch.errors import InputError, SourceError
-from cdesearch.models.config import StatisticsConfig
-from trainer.data.beir import _read_judgements as read_judgements
-from trainer.data.beir import read_queries
-from trainer.data.pairs import Pair, domain_files, prepare, read_pairs
-from trainer.data.training_batch import Tokens, choose_context, siblings_of
-from trainer.recipe import differences, load_recipe
-from trainer.step.document import in_document
-from trainer.step.token_weights import document_frequencies
-from trainer.step.whitening_head import WhiteningHead
-
-RECIPE = '[data]\npairs = ["p"]\n[model]\nstart = "m"\n[run]\nout = "o"\n'
+from cdesearch.errors import SourceError
+from trainer.data.pairs.beir import _read_judgements as read_judgements
+from trainer.data.pairs.beir import read_queries
+from trainer.data.pairs.domains import Pair, domain_files, prepare, read_pairs
 
 
 def write(file, rows):
@@ -76,33 +61,6 @@ def test_a_part_of_a_domain_contains_whole_documents(tmp_path):
         assert sorted(order) == list(range(50)) and len({row % 10 for row in order[:20]}) == 4
     (plain,) = prepare([write(tmp_path / "b.jsonl", [row | {"document_id": None} for row in rows])], tmp_path / "work")
     assert plain.shuffled(np.random.default_rng(0)) == np.random.default_rng(0).permutation(50).tolist()
-
-
-@given(st.lists(st.lists(st.integers(1, 20), min_size=1, max_size=9), min_size=1, max_size=6))
-def test_a_token_counts_once_a_document(rows):
-    ids = torch.zeros(len(rows), 9, dtype=torch.long)
-    mask = torch.zeros_like(ids)
-    for number, row in enumerate(rows):
-        ids[number, : len(row)], mask[number, : len(row)] = torch.tensor(row), 1
-    expected = [sum(token in row for row in rows) for token in range(21)]
-    assert document_frequencies(Tokens(ids, mask), 21).tolist() == expected
-
-
-def test_siblings_are_chunks_of_one_document():
-    pairs = [Pair("q", "a", ("n",), "book"), Pair("q", "b"), Pair("q", "c", ("m",), "book"), Pair("q", "d")]
-    book, alone, same, *rest = siblings_of(pairs).tolist()
-    assert book == same and len({book, alone, *rest}) == 5 and len(rest) == 3
-
-
-@given(st.integers(1, 12), st.floats(0, 1), st.integers(0, 1000))
-def test_document_context_is_added_as_in_an_index(n, weight, seed):
-    random = np.random.default_rng(seed)
-    own = to_unit(random.standard_normal((n, 8)).astype(np.float32))
-    siblings = random.integers(0, min(n, 3), n)
-    placed = in_document(torch.from_numpy(own), torch.from_numpy(siblings), weight).numpy()
-    for number in set(siblings.tolist()):
-        mine = siblings == number
-        np.testing.assert_allclose(placed[mine], to_unit(add_document_context(own[mine], weight)), atol=1e-5)
 
 
 def test_duplicates_empty_texts_and_leaks_are_dropped_and_counted(tmp_path):
@@ -212,78 +170,3 @@ def test_only_pairs_of_the_chosen_groups_are_used(tmp_path):
     assert [pair.query for pair in read_pairs(file, r"(scipy|sympy)\+")] == ["q0"]
     whole, part = (prepare([file], tmp_path / "made", groups=groups)[0] for groups in ({}, {"code": "scipy"}))
     assert len(whole) == 3 and len(part) == 1
-
-
-def test_a_recipe_finds_its_data_under_the_data_folder(tmp_path, monkeypatch):
-    (tmp_path / "p").mkdir()
-    (tmp_path / "recipe.toml").write_text(RECIPE)
-    monkeypatch.setenv("CDESEARCH_DATA", str(tmp_path))
-    assert load_recipe(tmp_path / "recipe.toml").data.pairs == [tmp_path / "p"]
-
-
-def test_the_learning_head_is_the_head_of_inference():
-    random = np.random.default_rng(0)
-    context = random.standard_normal((40, 8)).astype(np.float32)
-    config = StatisticsConfig()
-    unit = context / np.linalg.norm(context, axis=1, keepdims=True)
-    fitted = soft_whitening(unit, config)
-    shift, projection = fitted.shift, fitted.projection
-    expected = (unit - shift) @ projection
-    expected /= np.linalg.norm(expected, axis=1, keepdims=True)
-    head = WhiteningHead(config)
-    found = head(torch.tensor(context), torch.tensor(context))
-    np.testing.assert_allclose(found.detach(), expected, atol=1e-5)
-    found[:, 0].sum().backward()
-    assert all(parameter.grad is not None for parameter in (head.shift, head.log_ridge, head.power))
-    counts = random.integers(0, 30, 50)
-    special = np.array([1, 2])
-    weights = head.token_weights(torch.tensor(counts).float(), 40, torch.tensor(special))
-    plain = idf_weights(TokenFrequencies(counts, 40), special, config.idf_exponent)
-    np.testing.assert_allclose(weights.detach(), plain, rtol=1e-5)
-
-
-def test_the_context_is_shared_and_sometimes_absent():
-    random = np.random.default_rng(0)
-    indices, is_null = choose_context(100, 32, slot_dropout=0.0, null_share=0.0, random=random)
-    assert len(set(indices.tolist())) == 32 and not is_null.any()
-    assert choose_context(3, 32, 0.0, 0.0, random)[0].tolist() == [0, 1, 2]
-    assert choose_context(100, 32, 0.0, 1.0, random)[1].all()
-
-
-@pytest.mark.parametrize(
-    ("text", "named"),
-    [
-        (RECIPE + "[batches]\nsise = 3\n", "did you mean size"),
-        (RECIPE.replace("[run]", "[rum]"), "did you mean run"),
-        (RECIPE + "[batches]\nsize = 'many'\n", "batches.size"),
-        ("[data", "is not a recipe"),
-    ],
-)
-def test_a_typo_in_a_recipe_is_named(tmp_path, text, named):
-    (tmp_path / "r.toml").write_text(text)
-    with pytest.raises(InputError, match=named):
-        load_recipe(tmp_path / "r.toml")
-
-
-MASKED = RECIPE + '[batches]\nfilter = "dense"\neps = 0.0\n'
-
-
-@pytest.mark.parametrize("surrogate", ["", 'surrogate = "m"'])
-def test_a_filter_that_masks_every_error_of_the_start_is_refused(tmp_path, surrogate):
-    (tmp_path / "r.toml").write_text(MASKED.replace('out = "o"\n', f'out = "o"\n{surrogate}\n'))
-    with pytest.raises(InputError, match="every document that the start ranks above the right one is masked"):
-        load_recipe(tmp_path / "r.toml")
-    for change in ({"run.surrogate": "s"}, {"batches.eps": "0.1"}, {"batches.filter": "fused"}):
-        load_recipe(tmp_path / "r.toml", change)
-
-
-def test_recipes_in_the_repository_parse_and_can_be_overridden(tmp_path):
-    from pathlib import Path
-
-    import trainer
-
-    for file in sorted((Path(trainer.__file__).parent / "recipes").glob("*.toml")):
-        recipe = load_recipe(file, {"batches.size": "7", "run.out": "here"})
-        assert recipe.batches.size == 7 and str(recipe.run.out) == "here"
-        other = load_recipe(file, {"batches.size": "8", "run.out": "here"})
-        assert differences(recipe, other) == ["batches.size: 7 -> 8"]

@@ -8,7 +8,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from cdesearch.context.vectors import Floats
-from trainer.data.plain_bm25 import PlainWordScores
+from trainer.data.surrogate.plain_bm25 import PlainWordScores
 
 
 class WordScores(Protocol):
@@ -27,7 +27,7 @@ class WordScores(Protocol):
 def fit_word_scores(texts: Sequence[str]) -> WordScores:
     """Index all texts of a domain that a batch can contain."""
     if has_bm25s():
-        from trainer.data.lexical import LexicalScores
+        from trainer.data.surrogate.sparse_bm25 import LexicalScores
 
         return LexicalScores.fit(texts)
     return PlainWordScores.fit(texts)

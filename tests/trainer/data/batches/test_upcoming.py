@@ -12,8 +12,8 @@ import pytest
 import torch
 from batches import make_batch
 
+from trainer.data.batches.upcoming import upcoming
 from trainer.data.training_batch import Tokens
-from trainer.data.upcoming import upcoming
 from trainer.run.log import read_log
 
 ROOT = Path(__file__).resolve().parents[3]

@@ -4,7 +4,7 @@ import pytest
 from conftest import TINY
 
 from cdesearch.errors import InputError
-from trainer.data.prefixes import Prefixes
+from trainer.data.pairs.prefixes import Prefixes
 from trainer.recipe import check_recipe
 
 START = replace(TINY, query_prefix="q: ", document_prefix="d: ")

@@ -8,16 +8,16 @@ import torch
 from torch import Tensor
 
 from cdesearch.errors import InputError
-from trainer.data.cluster import Clusters
-from trainer.data.context_documents import ContextDocuments
-from trainer.data.false_negatives import Mask, false_negatives
-from trainer.data.pack import Packed, pack
-from trainer.data.pairs import Domain, Pair
+from trainer.data.batches.cluster import Clusters
+from trainer.data.batches.context_documents import ContextDocuments
+from trainer.data.batches.false_negatives import Mask, false_negatives
+from trainer.data.batches.pack import Packed, pack
+from trainer.data.batches.token_store import DomainTokens, TokenStore
+from trainer.data.batches.upcoming import upcoming
+from trainer.data.pairs.domains import Domain, Pair
 from trainer.data.random_stream import random_stream
-from trainer.data.surrogate import Surrogate
-from trainer.data.token_store import DomainTokens, TokenStore
+from trainer.data.surrogate.scores import Surrogate
 from trainer.data.training_batch import Batch, choose_context, documents_of, padded, siblings_of
-from trainer.data.upcoming import upcoming
 from trainer.recipe import Recipe
 
 ROWS = 512  # queries of a batch whose scores are in memory at once
@@ -59,13 +59,13 @@ class BatchStream:
                 f"No domain has the {recipe.batches.size} pairs of a batch.", "Lower batches.size or add pairs."
             )
 
-    def upcoming(self, first: int, last: int, share: tuple[int, int] = (0, 1)) -> Generator[Batch]:
+    def upcoming(self, first: int, last: int, turn: tuple[int, int] = (0, 1)) -> Generator[Batch]:
         """The batches of steps `first` to `last` - 1, prepared while earlier steps run.
 
-        With the `share` (r, n) each step has n batches, and this is number r of each step. They are prepared by
+        With the `turn` (r, n) each step has n batches, and these are number r of each step. They are prepared by
         `run.workers` processes or by a thread, with the same result.
         """
-        number, n_batches = share
+        number, n_batches = turn
         numbers = range(first * n_batches + number, last * n_batches + number, n_batches)
         return upcoming(self.batch, numbers, self._recipe.run.workers)
 

@@ -10,12 +10,12 @@ from conftest import make_tokenizer
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from trainer.data.cluster import Clusters
-from trainer.data.context_documents import ContextDocuments
-from trainer.data.pairs import prepare
-from trainer.data.stream import BatchStream, Part, PartContext
-from trainer.data.surrogate import Surrogate
-from trainer.data.token_store import DomainTokens, store_tokens
+from trainer.data.batches.cluster import Clusters
+from trainer.data.batches.context_documents import ContextDocuments
+from trainer.data.batches.stream import BatchStream, Part, PartContext
+from trainer.data.batches.token_store import DomainTokens, store_tokens
+from trainer.data.pairs.domains import prepare
+from trainer.data.surrogate.scores import Surrogate
 from trainer.recipe import check_recipe
 
 

@@ -4,9 +4,9 @@ import faiss
 import numpy as np
 import pytest
 
-from trainer.data import cluster
-from trainer.data.cluster import ITERATIONS, TRIES, cluster_pairs
-from trainer.data.torch_kmeans import spherical_kmeans
+from trainer.data.batches import cluster
+from trainer.data.batches.cluster import ITERATIONS, TRIES, cluster_pairs
+from trainer.data.batches.torch_kmeans import spherical_kmeans
 
 
 def unit(vectors):

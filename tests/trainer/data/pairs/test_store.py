@@ -2,7 +2,7 @@ import numpy as np
 from hypothesis import given
 from hypothesis import strategies as st
 
-from trainer.data.pair_store import PairWriter, open_pairs
+from trainer.data.pairs.store import PairWriter, open_pairs
 
 texts = st.text(max_size=5)
 rows = st.fixed_dictionaries(

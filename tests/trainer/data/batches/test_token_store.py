@@ -5,8 +5,8 @@ from conftest import make_tokenizer
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from trainer.data import token_store
-from trainer.data.token_store import store_tokens
+from trainer.data.batches import token_store
+from trainer.data.batches.token_store import store_tokens
 from trainer.data.training_batch import padded, tokenize
 
 TEXTS = ["the cat", "", "water " * 50, "moon"]
