@@ -27,7 +27,8 @@ def test_without_torch_help_shows_how_a_program_is_called_and_what_it_needs(prog
     run = run_module_without(absent, f"trainer.{program}", "--help", cwd=tmp_path)
     assert (run.returncode, run.stderr) == (0, "")
     assert f"\n    python -m trainer.{program} " in run.stdout
-    assert run.stdout.endswith("\ntorch is not installed, and training needs it. Run `pip install 'cdesearch[train]'`.\n")
+    last = run.stdout.splitlines()[-1]
+    assert last == "torch is not installed, and training needs it. Run `pip install 'cdesearch[train]'`."
 
 
 def test_a_recipe_that_does_not_exist_is_reported_before_a_missing_torch(tmp_path):
