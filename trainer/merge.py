@@ -16,7 +16,7 @@ from pathlib import Path
 from trainer.torch_needed import exit_without_torch
 
 if __name__ == "__main__":
-    exit_without_torch()  # before the imports below, which need torch
+    exit_without_torch(__doc__)  # before the imports below, which need torch
 
 import torch
 

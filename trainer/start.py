@@ -15,7 +15,7 @@ from typing import Literal
 from trainer.torch_needed import exit_without_torch
 
 if __name__ == "__main__":
-    exit_without_torch()  # before the imports below, which need torch
+    exit_without_torch(__doc__)  # before the imports below, which need torch
 
 import torch
 from torch import nn
