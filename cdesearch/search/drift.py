@@ -26,7 +26,7 @@ class Drift:
 
     @property
     def level(self) -> str:
-        """"none", "small" or "large". Three standard errors mean that the corpus has changed."""
+        """ "none", "small" or "large". Three standard errors mean that the corpus has changed."""
         if self.standard_errors is None or self.standard_errors < 2:
             return "none"
         return "small" if self.standard_errors < 3 else "large"
