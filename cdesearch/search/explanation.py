@@ -11,7 +11,7 @@ import numpy as np
 from cdesearch.context.document import subtract_document_context
 from cdesearch.context.vectors import Floats, to_unit
 from cdesearch.encode.encoder import Encoder
-from cdesearch.errors import QueryError
+from cdesearch.errors import NotIndexedError, QueryError
 from cdesearch.search.documents import quoted
 from cdesearch.search.fusion import Evidence, EvidenceFusion
 from cdesearch.search.reader import GenerationReader, Mode, Query
@@ -118,7 +118,9 @@ class _Found:
         query = reader.index.async_chunks.query().where(f"id = {quoted(chunk_id)}").select(columns).with_row_id()
         rows = _read(reader.index, query).to_pylist()
         if not rows:
-            raise QueryError(f"The index has no chunk {chunk_id:.80}.", "Search again: an update may have replaced it.")
+            raise NotIndexedError(
+                f"The index has no chunk {chunk_id:.80}.", "Search again: an update may have replaced it."
+            )
         row = rows[0]
         return cls(row["_rowid"], row["document_id"], row["text"], np.asarray(row["vector"], np.float32))
 

@@ -1,1 +1,11 @@
-"""How do programs, browsers and agents ask a process that stays open?"""
+"""How do programs, browsers and agents ask a process that stays open?
+
+command    the command `serve`
+settings   what is chosen when a server starts
+indexes    the open indexes, each with its newest generation
+admission  which searches run, wait, or are refused
+state      what every route needs
+problems   errors as RFC 9457 problem details
+app        the web application
+listening  the port and the socket, and how a server stops
+"""
