@@ -1,11 +1,12 @@
 """How do programs, browsers and agents ask a process that stays open?
 
-command    the command `serve`
-settings   what is chosen when a server starts
-indexes    the open indexes, each with its newest generation
-admission  which searches run, wait, or are refused
-state      what every route needs
-problems   errors as RFC 9457 problem details
-app        the web application
-listening  the port and the socket, and how a server stops
+command      the command `serve`
+settings     what is chosen when a server starts
+indexes      the open indexes, each with its newest generation
+admission    which searches run, wait, or are refused
+update_runs  updates that a client has asked for
+state        what every route needs
+problems     errors as RFC 9457 problem details
+app          the web application
+listening    the port and the socket, and how a server stops
 """

@@ -13,23 +13,26 @@ from cdesearch import __version__
 from cdesearch.serve.admission import Admission
 from cdesearch.serve.indexes import ServedIndexes
 from cdesearch.serve.problems import add_handlers
-from cdesearch.serve.routes import documents, health, search, status
+from cdesearch.serve.routes import context_map, documents, explain, files, health, search, status, updates
 from cdesearch.serve.settings import ServeSettings
 from cdesearch.serve.state import ServerState
+from cdesearch.serve.update_runs import UpdateRuns
 
 API = "/api/v1"
 WEB = Path(__file__).parent / "web"
-ROUTERS = (search.router, documents.router, status.router, health.router)
+ROUTERS = tuple(module.router for module in (search, documents, explain, context_map, files, updates, status, health))
 
 
 def create_app(indexes: ServedIndexes, settings: ServeSettings) -> FastAPI:
     """The application of a server for `indexes`, which the caller closes after it."""
+    runs = UpdateRuns()
     admission = Admission(settings.running, settings.waiting, settings.search_seconds)
 
     @asynccontextmanager
     async def lifespan(_: FastAPI) -> AsyncIterator[None]:
         yield
         admission.close()
+        runs.close()
 
     app = FastAPI(
         title="cdesearch",
@@ -39,7 +42,7 @@ def create_app(indexes: ServedIndexes, settings: ServeSettings) -> FastAPI:
         redoc_url=None,
         lifespan=lifespan,
     )
-    app.state.server = ServerState(indexes, settings, admission)
+    app.state.server = ServerState(indexes, settings, admission, runs)
     add_handlers(app)
     for router in ROUTERS:
         app.include_router(router, prefix=API)

@@ -7,6 +7,7 @@ from fastapi import Request
 from cdesearch.serve.admission import Admission
 from cdesearch.serve.indexes import ServedIndexes
 from cdesearch.serve.settings import ServeSettings
+from cdesearch.serve.update_runs import UpdateRuns
 
 
 @dataclass(frozen=True, slots=True)
@@ -16,6 +17,7 @@ class ServerState:
     indexes: ServedIndexes
     settings: ServeSettings
     admission: Admission
+    updates: UpdateRuns
 
 
 def state_of(request: Request) -> ServerState:
