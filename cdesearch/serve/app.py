@@ -12,8 +12,10 @@ from fastapi.staticfiles import StaticFiles
 from cdesearch import __version__
 from cdesearch.serve.admission import Admission
 from cdesearch.serve.indexes import ServedIndexes
+from cdesearch.serve.metrics import Metered, ServerMetrics
 from cdesearch.serve.problems import add_handlers
 from cdesearch.serve.routes import context_map, documents, explain, files, health, search, status, updates
+from cdesearch.serve.security import Guard
 from cdesearch.serve.settings import ServeSettings
 from cdesearch.serve.state import ServerState
 from cdesearch.serve.update_runs import UpdateRuns
@@ -27,6 +29,7 @@ def create_app(indexes: ServedIndexes, settings: ServeSettings) -> FastAPI:
     """The application of a server for `indexes`, which the caller closes after it."""
     runs = UpdateRuns()
     admission = Admission(settings.running, settings.waiting, settings.search_seconds)
+    metrics = ServerMetrics(indexes, admission)
 
     @asynccontextmanager
     async def lifespan(_: FastAPI) -> AsyncIterator[None]:
@@ -42,7 +45,9 @@ def create_app(indexes: ServedIndexes, settings: ServeSettings) -> FastAPI:
         redoc_url=None,
         lifespan=lifespan,
     )
-    app.state.server = ServerState(indexes, settings, admission, runs)
+    app.state.server = ServerState(indexes, settings, admission, metrics, runs)
+    app.add_middleware(Guard, settings=settings)
+    app.add_middleware(Metered, metrics=metrics)  # the outermost
     add_handlers(app)
     for router in ROUTERS:
         app.include_router(router, prefix=API)

@@ -7,5 +7,5 @@ context_map  the chunks as points of a plane
 files        what was done with every file, and which folders and types there are
 updates      bring an index up to date
 status       what is indexed, and what has changed since
-health       whether the server runs
+health       whether the server runs, and its metrics
 """
