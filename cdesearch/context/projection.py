@@ -24,14 +24,16 @@ class Projection:
         The largest component of each axis is positive, so that the same vectors always give the same map.
         """
         mean = vectors.mean(axis=0, dtype=np.float64)
-        _, values, directions = np.linalg.svd(vectors - mean, full_matrices=False)
-        axes, variances = np.zeros((2, vectors.shape[1])), np.zeros(2)
-        known = min(2, int((values > 1e-6).sum()))
-        axes[:known], variances[:known] = directions[:known], values[:known] ** 2
+        centred = vectors - mean
+        # The covariance has d rows, and its singular vectors are those of the n centred vectors.
+        directions, variances, _ = np.linalg.svd(centred.T @ centred / len(vectors))
+        total = float(variances.sum())
+        is_axis = variances[:2] > 1e-9 * max(total, 1e-9)
+        axes = np.zeros((2, len(mean)))
+        axes[: len(is_axis)] = directions.T[:2] * is_axis[:, None]
         largest = axes[np.arange(2), np.abs(axes).argmax(axis=1)]
         axes *= np.where(largest < 0, -1.0, 1.0)[:, None]
-        total = float((values**2).sum())
-        first, second = (variances / total if known else variances).tolist()
+        first, second = (float(share) / total if total > 1e-9 else 0.0 for share in variances[:2])
         return cls(mean, axes, (first, second))
 
     def apply(self, vectors: NDArray[np.floating]) -> NDArray[np.float64]:

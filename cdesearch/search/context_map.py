@@ -96,13 +96,14 @@ def _some_chunks(index: Index) -> tuple[tuple[Chunk, ...], Floats]:
 
     Content hashes are uniform, so the texts with a hash below a bound are a random sample, the same every time.
     """
-    query = index.async_chunks.query()
-    n_chunks = index.manifest.n_chunks
-    if n_chunks > MAP_SAMPLE:
-        bound = f"content_hash < '{int(MAP_SAMPLE / n_chunks * 2**64):016x}'"
-        sampled = ", ".join(map(quoted, index.context.sampled.chunk_ids)) or "NULL"
-        query = query.where(f"{bound} OR id IN ({sampled})")
-    table = _read(index, query.select([*CHUNK_COLUMNS, "vector"]))
+    every = _read(index, index.async_chunks.query().select(["id", "content_hash"]).with_row_id())
+    rows: list[int] = every["_rowid"].to_pylist()
+    if len(rows) > MAP_SAMPLE:
+        bound = f"{int(MAP_SAMPLE / len(rows) * 2**64):016x}"
+        sampled = set(index.context.sampled.chunk_ids)
+        names = zip(rows, every["id"].to_pylist(), every["content_hash"].to_pylist(), strict=True)
+        rows = [row for row, chunk, content in names if content < bound or chunk in sampled]
+    table = _read(index, index.async_chunks.take_row_ids(rows).select([*CHUNK_COLUMNS, "vector"]))
     vectors = _unit_vectors(index, table)
     try:
         chunks = [chunk_from_row(row) for row in table.select(CHUNK_COLUMNS).to_pylist()]
