@@ -45,11 +45,11 @@ async def files(
 
 @router.get("/facets")
 async def facets(request: Request, index: IndexName = None) -> JSONResponse:
-    """The folders of the indexed files, two levels deep, and the types of these files, with the number of files."""
+    """The folders of the indexed files, two levels deep, and the types of these files; and the indexes there are."""
     state = state_of(request)
     served = state.indexes[index]
     found = await state.admission.run(lambda: served.read(_facets))
-    return JSONResponse({"index": served.name, **found})
+    return JSONResponse({"index": served.name, "indexes": list(state.indexes.names), **found})
 
 
 def _facets(index: Index) -> dict[str, Any]:
@@ -63,6 +63,9 @@ def _facets(index: Index) -> dict[str, Any]:
             types[path.suffix.removeprefix(".")] += 1
     types.pop("", None)
     return {
+        "root": str(index.root),
+        "documents": index.manifest.n_documents,
+        "chunks": index.manifest.n_chunks,
         "folders": [{"path": path, "files": files} for path, files in sorted(folders.items())[:MAX_FACETS]],
         "types": [{"type": name, "files": files} for name, files in types.most_common(MAX_FACETS)],
     }
