@@ -178,7 +178,7 @@ def is_form_of(token: str, word: str) -> bool:
     The page marks words by the same rule.
     """
     if len(word) < STEM:
-        return token in {word, f"{word}s"}
+        return token == word or (len(word) == STEM - 1 and token == f"{word}s")
     return token.startswith(word[: max(STEM, len(word) - 3)])
 
 

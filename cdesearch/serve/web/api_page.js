@@ -40,7 +40,9 @@ function typeOf(schema) {
   return `${schema.type ?? ""}${range}`;
 }
 
-const shown = (value) => (value === undefined || value === null ? "" : String(value) || "empty");
+function shown(value) {
+  return value === undefined || value === null ? "" : String(value) || "empty";
+}
 
 function example(path, parameters) {
   const query = parameters.filter((one) => one.required).map((one) => `${one.name}=WORDS`).join("&");

@@ -6,7 +6,7 @@ import { announce, byId, counted, el, number } from "./dom.js";
 import { copyButton, editorLink, extentOf, isCode, locationOf, pathOf } from "./place.js";
 import { showProblem } from "./problem.js";
 import { href, inPage, onChange, state } from "./route.js";
-import { marked, wordsOf } from "./words.js";
+import { indented, marked, wordsOf } from "./words.js";
 
 const AROUND = 3;
 const STEP = 10;
@@ -103,7 +103,7 @@ function section(chunk, part, trailBefore) {
 }
 
 function body(chunk, code, words) {
-  const text = chunk.text.replace(/\n+$/, "");
+  const text = (code ? indented(chunk.text) : chunk.text).replace(/\n+$/, "");
   const lines = text.split("\n");
   const isNumbered = chunk.line_start !== null && lines.length <= chunk.line_end - chunk.line_start + 1;
   if (!isNumbered) return el("div", { class: code ? "text code" : "text" }, marked(text, words));

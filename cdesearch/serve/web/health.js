@@ -86,7 +86,7 @@ function cards(facts) {
     ["Files", number(facts.indexed_files), `${number(facts.skipped_files)} skipped, ${number(facts.ignored_files)} ignored`],
     ["Updated", age(facts.updated_hours_ago), `${facts.size_mb} MB on disk`],
     ["Drift", drift.split(":")[0], size ? `${size.replace(")", "")} from the context` : "too few passages to measure"],
-    ["Context", facts.context.split(",")[0], `fingerprint ${facts.context_fingerprint.slice(0, 8)}`],
+    ["Context", facts.context.split(",")[0].replace("chunk", "passage"), `fingerprint ${facts.context_fingerprint.slice(0, 8)}`],
     ["Model", facts.model.split("/").pop(), `fingerprint ${facts.model_fingerprint.slice(0, 8)}`],
   ];
   return el("dl", { class: "cards" }, entries.map(([term, value, note]) =>

@@ -80,9 +80,8 @@ function build(found) {
 function about(found) {
   const share = Math.round(100 * (found.explained[0] + found.explained[1]));
   const which = found.shown < found.chunks ? `${number(found.shown)} of ${number(found.chunks)}` : `All ${number(found.shown)}`;
-  return `${which} passages, each a point; near points mean similar things. The plane shows the ${share}% of all`
-    + " differences that two principal components hold. Point at a passage, or move with the arrow keys, to read its"
-    + " name; Enter opens it.";
+  return `${which} passages, each a point; near points mean similar things. Two principal components show ${share}% of`
+    + " the differences. Point at one, or move with the arrow keys, to read its name; Enter opens it.";
 }
 
 const nameOf = (folder) => (folder.name === null ? OTHERS : folder.name || "(top folder)");
@@ -106,7 +105,7 @@ function legend(found) {
     el("ul", { class: "marks" },
       el("li", {}, el("span", { class: "mark ring", "aria-hidden": "true" }), `ringed: the ${counted(found.context, "passage")} of the context`),
       el("li", {}, el("span", { class: "mark disc", "aria-hidden": "true" }, "1"), "numbered: hits of the query"),
-      el("li", {}, el("span", { class: "mark cross", "aria-hidden": "true" }, "+"), "cross and square: means of context and corpus; drift ", el("b", {}, moved))));
+      el("li", {}, el("span", { class: "mark cross", "aria-hidden": "true" }, "+"), el("span", {}, "cross and square: means of context and corpus; drift ", el("b", {}, moved)))));
 }
 
 function showHits(hits) {

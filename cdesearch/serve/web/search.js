@@ -7,7 +7,7 @@ import { copyButton, editorLink, extentOf, isCode, pathOf } from "./place.js";
 import { clearProblem, showProblem } from "./problem.js";
 import { go, href, inPage, onChange, searched, state } from "./route.js";
 import { whyButton } from "./why.js";
-import { marked, passage, wordsOf } from "./words.js";
+import { indented, marked, passage, wordsOf } from "./words.js";
 
 const DELAY = 140; // milliseconds without a key, after which a search begins
 const SHOW_PROGRESS = 250; // milliseconds that a search may take before the page shows that it runs
@@ -121,7 +121,7 @@ function showHits(items, more, offset) {
 
 function summarise(answer) {
   const filters = [state.path && `in ${state.path}`, state.type && `of type ${state.type}`].filter(Boolean).join(" ");
-  let text = `${counted(shown, "hit")}${answer.more ? " shown" : ""}${filters && ` ${filters}`} · ${Math.round(answer.milliseconds)} ms`;
+  let text = `${answer.more ? "Best " : ""}${counted(shown, "hit")}${filters && ` ${filters}`} · ${Math.round(answer.milliseconds)} ms`;
   if (!shown) {
     text = `No hits${filters && ` ${filters}`}. `;
     if (filters) text += "Choose all folders and types, or use other words.";
@@ -146,7 +146,7 @@ function hitItem(hit, asked, k, root) {
       el("span", { class: "score", title: "Score: a higher one is better" },
         el("span", { class: "unseen" }, "score "), fixed(hit.score))),
     trail.length ? el("p", { class: "trail" }, trail.join(" › ")) : null,
-    el("p", { class: isCode(hit.path) ? "passage code" : "passage" }, marked(passage(hit.text, words), words)),
+    el("p", { class: isCode(hit.path) ? "passage code" : "passage" }, marked(passage(isCode(hit.path) ? indented(hit.text) : hit.text, words), words)),
     el("div", { class: "actions" }, why.button, copyButton(hit.location), editorLink(root, hit.path, hit)),
     why.panel);
 }

@@ -11,8 +11,8 @@
 
   const apply = () => {
     document.documentElement.dataset.theme = theme;
-    const button = document.getElementById("theme");
-    if (button) button.textContent = `Theme: ${theme}`;
+    const name = document.getElementById("theme-name");
+    if (name) name.textContent = theme;
     document.dispatchEvent(new Event("themechange"));
   };
   apply();

@@ -68,19 +68,22 @@ const clamp = (x) => Math.min(264, Math.max(36, x));
 
 function words({ words: list, text, n_chunks: chunks, mode }) {
   const most = Math.max(...list.map((word) => word.idf), 0.01);
-  const rows = list.map((word) => el("tr", { class: word.bm25 ? "" : "off" },
+  const known = list.filter((word) => word.chunks);
+  const unknown = list.filter((word) => !word.chunks).map((word) => word.word);
+  const rows = known.map((word) => el("tr", { class: word.bm25 ? "" : "off" },
     el("th", { scope: "row" }, word.word),
-    el("td", {}, word.chunks ? number(word.chunks) : "–"),
-    el("td", {}, bar(word.idf / most), word.chunks ? fixed(word.idf) : "–"),
+    el("td", {}, number(word.chunks)),
+    el("td", {}, bar(word.idf / most), fixed(word.idf)),
     el("td", {}, word.count || "–"),
     el("td", {}, word.bm25 ? fixed(word.bm25) : "–")));
   return el("section", {},
     el("h3", {}, "Words"),
-    el("div", { class: "scroll", tabindex: "0", role: "group", "aria-label": "Words of the query" },
+    known.length > 0 && el("div", { class: "scroll", tabindex: "0", role: "group", "aria-label": "Words of the query" },
       el("table", {},
         el("caption", { class: "unseen" }, `Words of the query among ${number(chunks)} passages`),
         el("thead", {}, el("tr", {}, ["Word", "Passages", "Rarity (idf)", "Here", "BM25"].map((name) => el("th", { scope: "col" }, name)))),
         el("tbody", {}, rows))),
+    unknown.length > 0 && el("p", { class: "note" }, `Too common to count, or in no passage: ${unknown.join(", ")}.`),
     textNote(text, mode));
 }
 

@@ -4,9 +4,12 @@ const WORD = /[\p{L}\p{N}]+/gu;
 const STEM = 4; // letters that two forms of a word must share; the explanation of a hit counts by the same rule
 const PASSAGE_LINES = 5;
 const MAX_LINE = 260;
-const IGNORED = new Set( // by full text
-  ("a an and are as at be but by for if in into is it no not of on or such that the their then there these they this"
-    + " to was will with").split(" "),
+const IGNORED = new Set( // too common to be marked; full text ignores nearly all of them
+  ("a about after again all am an and any are as at be because been before being between both but by can could did do"
+    + " does doing for from had has have having he her here him his how i if in into is it its just me more most my no"
+    + " nor not of on once only or other our out over own same she should so some such than that the their them then"
+    + " there these they this those through to too under until up very was we were what when where which while who whom"
+    + " why will with would you your").split(" "),
 );
 
 const folded = (word) => word.normalize("NFD").replace(/\p{M}/gu, "").toLowerCase();
@@ -18,7 +21,7 @@ export function wordsOf(query) {
 }
 
 function isFormOf(token, word) {
-  if (word.length < STEM) return token === word || token === `${word}s`;
+  if (word.length < STEM) return token === word || (word.length === STEM - 1 && token === `${word}s`);
   return token.startsWith(word.slice(0, Math.max(STEM, word.length - 3)));
 }
 
@@ -45,6 +48,15 @@ function countIn(text, words) {
     for (const word of words) if (isFormOf(folded(token), word)) found.add(word);
   }
   return found.size;
+}
+
+/** The text of a chunk of code, whose first line has lost its indentation, with the one that it probably had. */
+export function indented(text) {
+  const [first, ...others] = text.split("\n");
+  const depths = others.filter((line) => line.trim()).map((line) => line.length - line.trimStart().length);
+  if (!depths.length || first !== first.trimStart()) return text;
+  const depth = depths.reduce((least, one) => Math.min(least, one)) - (/[:{([]\s*$/.test(first) && depths[0] === Math.min(...depths) ? 4 : 0);
+  return `${" ".repeat(Math.max(0, depth))}${text}`;
 }
 
 /** The consecutive lines of a chunk that hold most of the words. */
