@@ -60,13 +60,15 @@ class ContextMap:
                 n_chunks=index.manifest.n_chunks,
             )
 
-    def locate(self, index: Index, chunk_ids: Sequence[str]) -> NDArray[np.float64]:
-        """(n, 2) the points of any chunks of the index, in the order of their ids; raises IndexDamagedError."""
+    def locate(self, index: Index, chunk_ids: Sequence[str]) -> dict[str, tuple[float, float]]:
+        """The points of any chunks of the index by their ids; raises IndexDamagedError.
+
+        Chunks that the index does not have are left out.
+        """
         condition = f"id IN ({', '.join(map(quoted, chunk_ids)) or 'NULL'})"
         table = _read(index, index.async_chunks.query().where(condition).select(["id", "vector"]))
-        points = self.projection.apply(_unit_vectors(index, table))
-        rows = {chunk: row for row, chunk in enumerate(table["id"].to_pylist())}
-        return points[[rows[chunk] for chunk in chunk_ids]]
+        points = self.projection.apply(_unit_vectors(index, table)).tolist()
+        return {chunk: (x, y) for chunk, (x, y) in zip(table["id"].to_pylist(), points, strict=True)}
 
 
 def folders_of(paths: Sequence[str]) -> tuple[tuple[MapFolder, ...], tuple[int, ...]]:

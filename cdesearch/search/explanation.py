@@ -74,9 +74,9 @@ class Explanation:
     k: int  # the number of hits of the search that is explained
 
 
-def explain(reader: GenerationReader, encoder: Encoder, query: Query, chunk_id: str) -> Explanation:
+def explain(reader: GenerationReader, query: Query, chunk_id: str) -> Explanation:
     """The evidence for a chunk that `query` has found; raises QueryError if it is not among the candidates."""
-    index = reader.index
+    index, encoder = reader.index, reader.encoder
     with index.checks.reporting_damage():
         found = _Found.of(reader, chunk_id)
         vector = encoder.encode([query.text], "query", index.context_for(encoder))[0]

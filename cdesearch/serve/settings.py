@@ -3,6 +3,7 @@
 from dataclasses import dataclass, field
 from ipaddress import ip_address
 
+API = "/api/v1"  # the path of every resource
 DEFAULT_PORT = 7878
 LOOPBACK_NAMES = frozenset({"localhost", "127.0.0.1", "::1"})
 

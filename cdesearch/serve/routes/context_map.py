@@ -48,18 +48,18 @@ def _map_and_hits(
 
     def located(index: Index) -> tuple[ContextMap, list[dict[str, Any]]]:
         found = _map_of(index)
-        chunks = [hit.chunk for hit in hits]
-        places = found.locate(index, [chunk.id for chunk in chunks]).round(DIGITS).tolist()
+        places = found.locate(index, [hit.chunk.id for hit in hits])
         return found, [
             {
-                "chunk": chunk.id,
-                "document": chunk.document_id,
-                "location": chunk.location,
-                "rank": rank,
-                "x": place[0],
-                "y": place[1],
+                "chunk": hit.chunk.id,
+                "document": hit.chunk.document_id,
+                "location": hit.chunk.location,
+                "rank": hit.rank,
+                "x": round(places[hit.chunk.id][0], DIGITS),
+                "y": round(places[hit.chunk.id][1], DIGITS),
             }
-            for rank, (chunk, place) in enumerate(zip(chunks, places, strict=True), start=1)
+            for hit in hits
+            if hit.chunk.id in places  # an update may have replaced it since the search
         ]
 
     return served.read(located)

@@ -50,8 +50,9 @@ def test_any_chunk_is_located_on_the_map(index, monkeypatch):
     found, vectors = ContextMap.of(index), stored(index)
     ids = sorted(vectors)[::-1]
     expected = found.projection.apply(np.stack([vectors[chunk] for chunk in ids]))
-    np.testing.assert_allclose(found.locate(index, ids), expected, atol=1e-6)
-    assert found.locate(index, []).shape == (0, 2)
+    located = found.locate(index, [*ids, "unknown"])
+    np.testing.assert_allclose([located[chunk] for chunk in ids], expected, atol=1e-6)
+    assert len(located) == len(ids) and found.locate(index, []) == {}
 
 
 def test_folders_are_those_that_tell_files_apart():
