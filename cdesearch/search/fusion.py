@@ -32,6 +32,30 @@ class Candidates:
     documents: Sequence[str] | None = None  # (n,) if chunks are parts of documents and do not contain their title
 
 
+@dataclass(frozen=True, slots=True)
+class Evidence:
+    """What `EvidenceFusion` adds to the score of each candidate."""
+
+    dense_z: Scores  # (n,)
+    null_mean: float  # of the null distribution
+    null_spread: float  # its standard deviation
+    own: Scores  # (n,) the logarithm of the ratio of the BM25 score to the noise
+    of_document: Scores | None  # (n,) the highest `own` of the candidate's document; None without `documents`
+    noise: float  # a BM25 score; 0 if full text found nothing
+    text_weight: float  # of this query
+
+    @property
+    def text(self) -> Scores:
+        """(n,) lexical evidence."""
+        return self.own if self.of_document is None else (self.own + self.of_document) / 2
+
+    @property
+    def scores(self) -> Scores:
+        """(n,) the fused scores."""
+        fused: Scores = self.dense_z + self.text_weight * self.text
+        return fused
+
+
 class Fusion(Protocol):
     """A method that combines dense and lexical scores."""
 
@@ -66,17 +90,22 @@ class EvidenceFusion:
 
     def scores(self, candidates: Candidates) -> Scores:
         """(n,) dense_z + text weight * lexical evidence."""
+        return self.evidence(candidates).scores
+
+    def evidence(self, candidates: Candidates) -> Evidence:
+        """The parts of the scores."""
         dense, null = candidates.dense, candidates.null
         null = null if len(null) >= MIN_NULL_SIZE else dense
         spread = float(null.std()) if len(null) else 0.0
         dense_z = np.zeros_like(dense) if spread < 1e-9 else (dense - null.mean()) / spread
-        evidence, weight = _log_over_noise(candidates.text), TEXT_WEIGHT
+        own, noise = _log_over_noise(candidates.text)
+        weight, best = TEXT_WEIGHT, None
         if candidates.documents is not None:
-            weight = PART_WEIGHT
-            evidence = (evidence + _best_of_document(evidence, candidates.documents)) / 2
-        query_weight = evidence.max(initial=0.0) / max(MIN_DENSE_Z, dense_z.max(initial=0.0))
-        fused: Scores = dense_z + weight * query_weight * evidence
-        return fused
+            weight, best = PART_WEIGHT, _best_of_document(own, candidates.documents)
+        best_text = own if best is None else (own + best) / 2
+        query_weight = best_text.max(initial=0.0) / max(MIN_DENSE_Z, dense_z.max(initial=0.0))
+        mean = float(null.mean()) if len(null) else 0.0
+        return Evidence(dense_z, mean, spread, own, best, noise, weight * query_weight)
 
 
 class ZScoreFusion:
@@ -109,14 +138,14 @@ def _best_of_document(evidence: Scores, documents: Sequence[str]) -> Scores:
     return best[indices]
 
 
-def _log_over_noise(text: Scores) -> Scores:
-    """log(score / noise); zero for scores that are not above the noise."""
+def _log_over_noise(text: Scores) -> tuple[Scores, float]:
+    """log(score / noise), zero for scores that are not above the noise; and the noise."""
     found = np.sort(text[text > 0])[::-1]
     if not len(found):
-        return np.zeros_like(text)
+        return np.zeros_like(text), 0.0
     noise = found[NOISE_RANK - 1] if len(found) >= NOISE_RANK else min(found[-1], found[0] / MIN_RATIO)
     evidence: Scores = np.log(np.maximum(np.nan_to_num(text, nan=0.0) / noise, 1.0))
-    return evidence
+    return evidence, float(noise)
 
 
 def _z(scores: Scores) -> Scores:

@@ -14,17 +14,19 @@ from cdesearch.serve.admission import Admission
 from cdesearch.serve.indexes import ServedIndexes
 from cdesearch.serve.metrics import Metered, ServerMetrics
 from cdesearch.serve.problems import add_handlers
-from cdesearch.serve.routes import documents, health, search, status
+from cdesearch.serve.routes import context_map, documents, explain, files, health, search, status, updates
 from cdesearch.serve.security import Guard
 from cdesearch.serve.settings import API, ServeSettings
 from cdesearch.serve.state import ServerState
+from cdesearch.serve.update_runs import UpdateRuns
 
 WEB = Path(__file__).parent / "web"
-ROUTERS = (search.router, documents.router, status.router, health.router)
+ROUTERS = tuple(module.router for module in (search, documents, explain, context_map, files, updates, status, health))
 
 
 def create_app(indexes: ServedIndexes, settings: ServeSettings) -> FastAPI:
     """The application of a server for `indexes`, which the caller closes after it."""
+    runs = UpdateRuns()
     admission = Admission(settings.running, settings.waiting, settings.search_seconds)
     metrics = ServerMetrics(indexes, admission)
 
@@ -32,6 +34,7 @@ def create_app(indexes: ServedIndexes, settings: ServeSettings) -> FastAPI:
     async def lifespan(_: FastAPI) -> AsyncIterator[None]:
         yield
         admission.close()
+        runs.close()
 
     app = FastAPI(
         title="cdesearch",
@@ -41,7 +44,7 @@ def create_app(indexes: ServedIndexes, settings: ServeSettings) -> FastAPI:
         redoc_url=None,
         lifespan=lifespan,
     )
-    app.state.server = ServerState(indexes, settings, admission, metrics)
+    app.state.server = ServerState(indexes, settings, admission, metrics, runs)
     app.add_middleware(Guard, settings=settings)
     app.add_middleware(Metered, metrics=metrics)  # the outermost
     add_handlers(app)
