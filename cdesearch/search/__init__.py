@@ -4,6 +4,8 @@ searcher     an open index for any number of threads
 reader       one query on one generation: candidates, scores, hits
 fusion       combines dense and lexical scores; the registry of fusions
 documents    the stored texts, read without a query
+passages     hits in a budget of tokens, neighbours joined
+sentences    splits text into sentences, headings, rows and code
 result       what a search returns
 path_filter  a glob over paths as an SQL condition
 """
