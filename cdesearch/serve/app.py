@@ -12,12 +12,13 @@ from fastapi.staticfiles import StaticFiles
 from cdesearch import __version__
 from cdesearch.serve.admission import Admission
 from cdesearch.serve.indexes import ServedIndexes
+from cdesearch.serve.metrics import Metered, ServerMetrics
 from cdesearch.serve.problems import add_handlers
 from cdesearch.serve.routes import documents, health, search, status
-from cdesearch.serve.settings import ServeSettings
+from cdesearch.serve.security import Guard
+from cdesearch.serve.settings import API, ServeSettings
 from cdesearch.serve.state import ServerState
 
-API = "/api/v1"
 WEB = Path(__file__).parent / "web"
 ROUTERS = (search.router, documents.router, status.router, health.router)
 
@@ -25,6 +26,7 @@ ROUTERS = (search.router, documents.router, status.router, health.router)
 def create_app(indexes: ServedIndexes, settings: ServeSettings) -> FastAPI:
     """The application of a server for `indexes`, which the caller closes after it."""
     admission = Admission(settings.running, settings.waiting, settings.search_seconds)
+    metrics = ServerMetrics(indexes, admission)
 
     @asynccontextmanager
     async def lifespan(_: FastAPI) -> AsyncIterator[None]:
@@ -39,7 +41,9 @@ def create_app(indexes: ServedIndexes, settings: ServeSettings) -> FastAPI:
         redoc_url=None,
         lifespan=lifespan,
     )
-    app.state.server = ServerState(indexes, settings, admission)
+    app.state.server = ServerState(indexes, settings, admission, metrics)
+    app.add_middleware(Guard, settings=settings)
+    app.add_middleware(Metered, metrics=metrics)  # the outermost
     add_handlers(app)
     for router in ROUTERS:
         app.include_router(router, prefix=API)

@@ -1,38 +1,74 @@
-"""Run an application on a TCP port and a Unix socket until a signal ends it."""
+"""Run an application on a TCP port and Unix sockets until a signal ends it."""
 
 import asyncio
+import os
 import signal
 import socket
-from collections.abc import Iterator
+import threading
+from collections.abc import Iterator, Sequence
 from contextlib import contextmanager, suppress
 from pathlib import Path
+from types import TracebackType
+from typing import Self
 
 import uvicorn
 from fastapi import FastAPI
 
 from cdesearch.errors import InputError
 from cdesearch.serve.settings import ServeSettings
+from cdesearch.serve.slow_clients import protocol_with_limit
 
 GRACE_SECONDS = 30  # for the answers that run when the server is stopped
 BACKLOG = 128
 
 
-def bind(settings: ServeSettings) -> list[socket.socket]:
-    """The sockets to listen on, TCP first; raises InputError if one is in use."""
-    sockets = [_bind_port(settings)]
-    if settings.socket is not None:
+class Listeners:
+    """The sockets of a server: one TCP port, and Unix sockets whose files are removed at the end of a `with` block."""
+
+    def __init__(self, host: str, port: int, paths: Sequence[Path] = ()) -> None:
+        """Bind all sockets; raises InputError if one is in use."""
+        self.sockets = [_bind_port(host, port)]
+        self._files: list[tuple[Path, int]] = []
         try:
-            sockets.append(_bind_path(settings.socket))
+            for path in paths:
+                self.sockets.append(_bind_path(path))
+                self._files.append((path, path.stat().st_ino))
         except BaseException:
-            sockets[0].close()
+            self.close()
             raise
-    return sockets
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(self, *_: type[BaseException] | BaseException | TracebackType | None) -> None:
+        self.close()
+
+    @property
+    def port(self) -> int:
+        """The TCP port."""
+        port: int = self.sockets[0].getsockname()[1]
+        return port
+
+    def close(self) -> None:
+        """Close the sockets and remove the files of Unix sockets."""
+        for bound in self.sockets:
+            bound.close()
+        for path, inode in self._files:
+            with suppress(OSError):
+                if path.stat().st_ino == inode:  # else another server listens there now
+                    path.unlink()
 
 
-def run(app: FastAPI, settings: ServeSettings, sockets: list[socket.socket]) -> None:
+def run(app: FastAPI, settings: ServeSettings, listeners: Listeners) -> None:
     """Answer requests until Ctrl-C or SIGTERM; then the running answers finish."""
+    asyncio.run(make_server(app, settings).serve(listeners.sockets))
+
+
+def make_server(app: FastAPI, settings: ServeSettings) -> uvicorn.Server:
+    """The server for `app`, not started yet."""
     config = uvicorn.Config(
         app,
+        http=protocol_with_limit(settings.header_seconds),
         lifespan="on",
         log_config=None,
         access_log=False,  # queries are private
@@ -42,11 +78,7 @@ def run(app: FastAPI, settings: ServeSettings, sockets: list[socket.socket]) -> 
         limit_concurrency=settings.max_connections,
         timeout_graceful_shutdown=GRACE_SECONDS,
     )
-    try:
-        asyncio.run(_Server(config).serve(sockets))
-    finally:
-        if settings.socket is not None:
-            settings.socket.unlink(missing_ok=True)
+    return _Server(config)
 
 
 class _Server(uvicorn.Server):
@@ -54,6 +86,9 @@ class _Server(uvicorn.Server):
 
     @contextmanager
     def capture_signals(self) -> Iterator[None]:
+        if threading.current_thread() is not threading.main_thread():  # which alone can receive signals
+            yield
+            return
         before = {number: signal.signal(number, self.handle_exit) for number in (signal.SIGINT, signal.SIGTERM)}
         try:
             yield
@@ -62,14 +97,13 @@ class _Server(uvicorn.Server):
                 signal.signal(number, handler)
 
 
-def _bind_port(settings: ServeSettings) -> socket.socket:
+def _bind_port(host: str, port: int) -> socket.socket:
     try:
-        family, kind, protocol, _, address = socket.getaddrinfo(
-            settings.host, settings.port, type=socket.SOCK_STREAM, flags=socket.AI_PASSIVE
-        )[0]
+        family, kind, protocol, _, address = socket.getaddrinfo(host, port, type=socket.SOCK_STREAM)[0]
         bound = socket.socket(family, kind, protocol)
         try:
-            bound.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
+            if os.name == "posix":  # elsewhere it would let two servers share a port
+                bound.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
             bound.bind(address)
             bound.listen(BACKLOG)
         except OSError:
@@ -77,14 +111,14 @@ def _bind_port(settings: ServeSettings) -> socket.socket:
             raise
     except OSError as error:
         raise InputError(
-            f"The server cannot listen on port {settings.port} of {settings.host} ({error.strerror}).",
+            f"The server cannot listen on port {port} of {host} ({error.strerror}).",
             "Name another port with --port, or stop the program that uses it.",
         ) from None
     return bound
 
 
 def _bind_path(path: Path) -> socket.socket:
-    """A socket at `path`, which replaces one that nobody listens on."""
+    """A socket at `path`, which replaces one that nobody listens on; only this user can connect."""
     bound = socket.socket(socket.AF_UNIX, socket.SOCK_STREAM)
     try:
         if path.is_socket() and not _is_alive(path):

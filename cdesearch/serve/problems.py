@@ -60,14 +60,6 @@ def add_handlers(app: FastAPI) -> None:
             cause, remedy = f"{error.detail}.", ""
         return problem(error.status_code, cause, remedy, error.headers)
 
-    @app.exception_handler(Exception)
-    def _defect(_: Request, error: Exception) -> JSONResponse:
-        return problem(
-            HTTPStatus.INTERNAL_SERVER_ERROR,
-            f"This is a defect of cdesearch: {type(error).__name__}.",
-            "Please report it with the traceback that the server printed.",
-        )
-
 
 def _sentence(error: Any) -> str:
     """A validation error of pydantic as one sentence, such as "k should be greater than or equal to 1, not 0."."""

@@ -2,8 +2,8 @@
 
 from dataclasses import dataclass, field
 from ipaddress import ip_address
-from pathlib import Path
 
+API = "/api/v1"  # the path of every resource
 DEFAULT_PORT = 7878
 LOOPBACK_NAMES = frozenset({"localhost", "127.0.0.1", "::1"})
 
@@ -15,7 +15,6 @@ class ServeSettings:
     host: str = "127.0.0.1"
     port: int = DEFAULT_PORT  # 0: any that is free
     token: str | None = field(default=None, repr=False)  # that every request must show
-    socket: Path | None = None  # a Unix socket that only this user can reach; None: TCP only
     running: int = 4  # searches at the same time
     waiting: int = 64  # searches that wait for one of them to end; the next one is refused
     search_seconds: float = 30.0  # after which a search is given up

@@ -6,6 +6,7 @@ from fastapi import Request
 
 from cdesearch.serve.admission import Admission
 from cdesearch.serve.indexes import ServedIndexes
+from cdesearch.serve.metrics import ServerMetrics
 from cdesearch.serve.settings import ServeSettings
 
 
@@ -16,6 +17,7 @@ class ServerState:
     indexes: ServedIndexes
     settings: ServeSettings
     admission: Admission
+    metrics: ServerMetrics
 
 
 def state_of(request: Request) -> ServerState:

@@ -3,5 +3,5 @@
 search     the hits of a query
 documents  the text around a chunk
 status     what is indexed, and what has changed since
-health     whether the server runs
+health     whether the server runs, and its metrics
 """
