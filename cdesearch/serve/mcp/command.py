@@ -13,7 +13,7 @@ from cdesearch.cli.exits import INTERRUPTED
 from cdesearch.cli.named_index import named_index
 from cdesearch.errors import CdesearchError
 from cdesearch.serve.command import require_libraries
-from cdesearch.slim_imports import leave_out_rest_client
+from cdesearch.slim_imports import leave_out_pandas, leave_out_rest_client
 
 if TYPE_CHECKING:
     from cdesearch.serve.indexes import ServedIndexes
@@ -32,9 +32,10 @@ def mcp(
 
     from cdesearch.serve.indexes import ServedIndexes
 
-    folders = [named_index(folder, None) for folder in indexes or [None]]
-    with ServedIndexes.open(folders, warm=False) as opened:
-        threading.Thread(target=_warm, args=(opened,), name="cdesearch-warm", daemon=True).start()
+    named: list[Path | None] = [named_index(folder, None) for folder in indexes or ()]
+    with ServedIndexes.open(named or [None], warm=False) as opened:
+        if all(served.index.manifest.model is None for served in opened):
+            leave_out_pandas()
         # The thread that waits for a line of stdin cannot be stopped in another way.
         signal.signal(signal.SIGINT, lambda *_: os._exit(INTERRUPTED))
         anyio.run(_serve, opened)
@@ -51,13 +52,14 @@ async def _serve(opened: "ServedIndexes") -> None:
     settings = ServeSettings()
     admission = Admission(settings.running, settings.waiting, settings.search_seconds)
     server = create_server(opened, admission)
+    threading.Thread(target=_warm, args=(opened,), name="cdesearch-warm", daemon=True).start()
     async with stdio_server() as (reading, writing):
         await server.run(reading, writing, server.create_initialization_options())
     admission.close()
 
 
 def _warm(opened: "ServedIndexes") -> None:
-    """Load the models while the client and the server greet each other."""
+    """Load the models while the client asks what the server can do."""
     for served in opened:
         with suppress(CdesearchError):  # the first search reports it
             served.warm()

@@ -12,7 +12,8 @@ from cdesearch.serve.mcp.document_lines import Unit
 from cdesearch.store.schema import Chunk
 
 _NUMBERS = r"\d{1,9}(?:-\d{1,9})?"
-_LOCATION = re.compile(rf"(?P<path>.+?)(?::(?P<lines>{_NUMBERS})|#page=(?P<page>{_NUMBERS}))", re.DOTALL)
+_LOCATION = re.compile(rf"(?P<path>.+?)(?P<unit>:|#page=|#part=)(?P<numbers>{_NUMBERS})", re.DOTALL)
+_UNITS: dict[str, Unit] = {":": "lines", "#page=": "page", "#part=": "part"}
 
 
 @dataclass(frozen=True, slots=True)
@@ -33,8 +34,7 @@ def find_document(indexes: ServedIndexes, served: ServedIndex, typed: str) -> Na
     location = _LOCATION.fullmatch(path)
     chunks = _chunks(served, location["path"]) if location else ()
     if location and chunks:
-        unit: Unit = "lines" if location["lines"] else "page"
-        return NamedDocument(location["path"], chunks, {unit: location[unit]})
+        return NamedDocument(location["path"], chunks, {_UNITS[location["unit"]]: location["numbers"]})
     raise _not_found(indexes, served, path)
 
 

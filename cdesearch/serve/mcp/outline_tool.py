@@ -65,13 +65,9 @@ def _children(folder: str, entries: Sequence[DocumentEntry]) -> list[Item]:
         if "/" not in entry.path[start:]:
             inside.setdefault(entry.path, []).append(entry)
     prefix = f"{folder}/" if folder else ""
-    folders = [
-        Item(
-            readable(f"{prefix}{name}/  {counted(number, 'document')}"), {"folder": prefix + name, "documents": number}
-        )
-        for name, number in sorted(below.items())
-    ]
-    return folders + [_document(own[0]) if len(own) == 1 else _records(path, len(own)) for path, own in inside.items()]
+    folders = [_group("folder", f"{prefix}{name}", number) for name, number in sorted(below.items())]
+    files = [_document(own[0]) if len(own) == 1 else _group("path", path, len(own)) for path, own in inside.items()]
+    return folders + files
 
 
 def _document(entry: DocumentEntry) -> Item:
@@ -81,8 +77,10 @@ def _document(entry: DocumentEntry) -> Item:
     return Item(text, {"path": entry.id, "parts": entry.n_chunks} | ({"title": readable(title)} if title else {}))
 
 
-def _records(path: str, number: int) -> Item:
-    return Item(readable(f"{path}  {counted(number, 'document')}"), {"path": path, "documents": number})
+def _group(kind: str, name: str, number: int) -> Item:
+    """A folder, or a file of records, with the number of its documents."""
+    end = "/" if kind == "folder" else ""
+    return Item(readable(f"{name}{end}  {counted(number, 'document')}"), {kind: name, "documents": number})
 
 
 def _sections(indexes: ServedIndexes, served: ServedIndex, path: str) -> tuple[str, list[Item]]:

@@ -87,6 +87,8 @@ def checked(parameters: Sequence[Parameter], arguments: Mapping[str, Any]) -> di
     for parameter in parameters:
         value = arguments.get(parameter.name)
         if value is None and parameter.is_required:
-            raise InputError(f"The parameter {parameter.name} is missing.", f"It is this: {parameter.description}")
+            raise InputError(
+                f"The parameter {parameter.name} is missing.", f"Pass {parameter.name}. {parameter.description}"
+            )
         values[parameter.name] = parameter.default if value is None else parameter.checked(value)
     return values

@@ -84,21 +84,23 @@ class _Extract:
         following, offset = (start, self.offset + cut) if cut else (start + len(lines), 0)
         last = min(start + max(1, len(lines)), stop) - 1
         cursor = make_cursor(self.served, self.call, following, offset) if following < stop else None
-        unit = self.document.unit
+        unit, title = self.document.unit, readable(self.named.chunks[0].title)
+        shown, text = span(self._number(start), self._number(last)), "\n".join(lines)
+        left = span(self._number(following), self._number(stop - 1)) if cursor else None
         data = {
             "index": self.served.name,
             "path": self.named.path,
-            "title": readable(self.named.chunks[0].title),
-            unit: span(self._number(start), self._number(last)),
+            "title": title,
+            unit: shown,
             "total": self.document.total,
-            "text": "\n".join(lines),
-            "left": span(self._number(following), self._number(stop - 1)) if cursor else None,
+            "text": text,
+            "left": left,
             "cursor": cursor,
         }
-        heading = f"{readable(self.named.path)}  {unit} {data[unit]} of {data['total']}  {data['title']}".rstrip()
-        end = f'Left: {unit}="{data["left"]}", or the same call with cursor="{cursor}".' if cursor else ""
-        text = "\n\n".join(part for part in (heading, data["text"], end) if part)
-        return Answer(text, {name: value for name, value in data.items() if value is not None})
+        heading = f"{readable(self.named.path)}  {unit} {shown} of {self.document.total}  {title}".rstrip()
+        end = f'Left: {unit}="{left}", or the same call with cursor="{cursor}".' if cursor else ""
+        whole = "\n\n".join(part for part in (heading, text, end) if part)
+        return Answer(whole, {name: value for name, value in data.items() if value is not None})
 
     def _number(self, position: int) -> int:
         return self.document.lines[position].number

@@ -1,5 +1,6 @@
 """Indexed documents as resources, which a person or a client can attach to a conversation."""
 
+import re
 from dataclasses import dataclass
 from urllib.parse import quote, unquote
 
@@ -28,12 +29,10 @@ class DocumentResource:
 
 def list_resources(indexes: ServedIndexes, cursor: str | None) -> tuple[list[DocumentResource], str | None]:
     """The next documents of all indexes, and the cursor of those after them; raises InputError for a wrong cursor."""
-    start = (
-        int(cursor) if cursor is not None and cursor.isdecimal() and len(cursor) < 10 else 0 if cursor is None else -1
-    )
-    found = [(served.name, entry) for served in indexes for entry in entries_of(served, "")]
-    if start < 0 or start > len(found):
+    if not re.fullmatch(r"[0-9]{1,9}", cursor or "0"):
         raise InputError(f"{cursor!r:.60} is not a cursor.", "List the resources from the start.")
+    found = [(served.name, entry) for served in indexes for entry in entries_of(served, "")]
+    start = int(cursor or "0")
     end = start + PAGE
     resources = [
         DocumentResource(
@@ -52,8 +51,9 @@ def read_resource(indexes: ServedIndexes, uri: str) -> str:
     name, _, path = uri.removeprefix(SCHEME).partition("/")
     if not uri.startswith(SCHEME) or not path:
         raise InputError(f"{uri:.200} is not a document here.", f"An address has the form {TEMPLATE}.")
-    values = {"index": unquote(name), "path": unquote(path), "max_tokens": MAX_TOKENS}
-    answer = read_tool.read(indexes, {"cursor": None, **dict.fromkeys(read_tool.UNITS)} | values).data
+    nothing = dict.fromkeys((*read_tool.UNITS, "cursor"))
+    values = {**nothing, "index": unquote(name), "path": unquote(path), "max_tokens": MAX_TOKENS}
+    answer = read_tool.read(indexes, values).data
     if "left" not in answer:
         return str(answer["text"])
     return f"{answer['text']}\n\n[Cut here. Left: {answer['left']} of {answer['total']}; the tool `read` shows them.]"

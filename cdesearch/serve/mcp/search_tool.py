@@ -2,18 +2,20 @@
 
 import re
 from collections.abc import Iterator, Sequence
-from dataclasses import replace
+from dataclasses import dataclass, replace
+from functools import partial
 from typing import Any
 
-from cdesearch.cli.passage_text import headings_of, passages_as_text, readable, span
+from cdesearch.cli.passage_text import LocatedPassage, located, passages_as_text, readable
 from cdesearch.cli.typed_path import globs_of
 from cdesearch.errors import InputError
 from cdesearch.search.documents import DocumentReader
-from cdesearch.search.passages import Passage, fit_passages, tokens_of
+from cdesearch.search.passages import OMISSION, Passage, fit_passages, tokens_of
 from cdesearch.search.sentences import split_sentences
 from cdesearch.serve.indexes import ServedIndex, ServedIndexes
 from cdesearch.serve.mcp.budget import Answer, Budget, too_small
 from cdesearch.serve.mcp.cursor import make_cursor, start_of
+from cdesearch.store.index import Index
 from cdesearch.store.schema import Chunk, Hit
 
 MAX_K = 50
@@ -48,11 +50,10 @@ def _fitted(page: "_Page", query: str, detail: str, budget: Budget) -> Answer:
     if detail == "full":
         hits = tuple(_with_neighbours(page.served, hits))
     while True:
-        if detail == "low":
-            passages = _snippets(hits, query, room, budget)
-        else:
-            passages = fit_passages(hits, room, budget.tokenizer)
-        answer = page.answer(passages)
+        passages: Sequence[Passage] = (
+            _snippets(hits, query, room, budget) if detail == "low" else fit_passages(hits, room, budget.tokenizer)
+        )
+        answer = page.answer(located(passages, hits))
         excess = budget.excess(answer)
         if excess <= 0 and (passages or not hits):
             return answer
@@ -61,63 +62,55 @@ def _fitted(page: "_Page", query: str, detail: str, budget: Budget) -> Answer:
         room -= max(1, excess)
 
 
+@dataclass(frozen=True, slots=True)
 class _Page:
     """Some consecutive hits of a search, and how the passages that were made of them are answered."""
 
-    def __init__(
-        self,
-        served: ServedIndex,
-        call: tuple[object, ...],
-        offset: int,
-        hits: tuple[Hit, ...],
-        has_more: bool,
-        notes: tuple[str, ...],
-    ) -> None:
-        self.served = served
-        self.hits = hits
-        self._call = call
-        self._offset = offset
-        self._has_more = has_more  # whether hits follow these
-        self._notes = notes
-        self._by_id = {hit.chunk.id: hit for hit in hits}
+    served: ServedIndex
+    call: tuple[object, ...]
+    offset: int  # hits before these
+    hits: tuple[Hit, ...]
+    has_more: bool  # whether hits follow these
+    notes: tuple[str, ...]
 
-    def answer(self, passages: Sequence[Passage]) -> Answer:
+    def answer(self, passages: Sequence[LocatedPassage]) -> Answer:
         """The answer that consists of `passages`."""
-        shown = {name for passage in passages for name in passage.chunk_ids}
-        last = max((n for n, hit in enumerate(self.hits, start=1) if hit.chunk.id in shown), default=0)
-        cursor = None
-        if last < len(self.hits) or (self._has_more and self._offset + last < MAX_RANK):
-            cursor = make_cursor(self.served, self._call, self._offset + last)
+        cursor = self._cursor({name for one in passages for name in one.passage.chunk_ids})
         root = str(self.served.index.root)
-        notes = [*self._notes, *([] if passages else ["Nothing was found."])]
-        end = [*notes, f"Paths are relative to {readable(root)}."] if passages else notes
-        if cursor:
-            end.append(f'More: the same call with cursor="{cursor}"; a narrower query or path is better.')
-        elif passages:
-            end.append("These are the last ones.")
+        notes = [*self.notes, *([] if passages else ["Nothing was found."])]
+        end = [*notes]
+        if passages:
+            end.append(f"Paths are relative to {readable(root)}.")
+            following = f'More: the same call with cursor="{cursor}"; a narrower query or path is better.'
+            end.append(following if cursor else "These are the last ones.")
         text = "\n\n".join(part for part in (passages_as_text(passages), " ".join(end)) if part)
-        data: dict[str, Any] = {"index": self.served.name, "root": root, "passages": [*map(self._data, passages)]}
+        data: dict[str, Any] = {"index": self.served.name, "root": root, "passages": [*map(_data, passages)]}
         return Answer(text, data | ({"notes": notes} if notes else {}) | ({"cursor": cursor} if cursor else {}))
 
-    def _data(self, passage: Passage) -> dict[str, Any]:
-        hits = [self._by_id[name] for name in passage.chunk_ids if name in self._by_id]
-        best = min(hits, key=lambda hit: hit.rank)
-        has_parts = passage.page is None and passage.line_start is None and passage.record is None
-        ordinals = [hit.chunk.ordinal + 1 for hit in hits]
-        values = {
-            "rank": best.rank,
-            "path": passage.path,
-            "record": passage.document_id if passage.record is not None else None,
-            "lines": span(passage.line_start, passage.line_end),
-            "page": span(passage.page, passage.page_end),
-            "part": span(min(ordinals), max(ordinals)) if has_parts else None,
-            "heading": readable(headings_of(passage)) or None,
-            "score": round(best.score, 3),
-            "dense_score": None if best.dense_score is None else round(best.dense_score, 3),
-            "text_score": None if best.text_score is None else round(best.text_score, 2),
-            "text": readable(passage.text),
-        }
-        return {name: value for name, value in values.items() if value is not None}
+    def _cursor(self, shown: set[str]) -> str | None:
+        """The cursor behind the last hit that is shown; the hits before it are shown too, or repeat others."""
+        last = max((n for n, hit in enumerate(self.hits, start=1) if hit.chunk.id in shown), default=0)
+        if last < len(self.hits) or (self.has_more and self.offset + last < MAX_RANK):
+            return make_cursor(self.served, self.call, self.offset + last)
+        return None
+
+
+def _data(one: LocatedPassage) -> dict[str, Any]:
+    best = one.best
+    values = {
+        "rank": best.rank,
+        "path": one.passage.path,
+        "record": one.passage.document_id if one.passage.record is not None else None,
+        "lines": one.lines,
+        "page": one.page,
+        "part": one.part,
+        "heading": readable(one.headings) or None,
+        "score": round(best.score, 3),
+        "dense_score": None if best.dense_score is None else round(best.dense_score, 3),
+        "text_score": None if best.text_score is None else round(best.text_score, 2),
+        "text": readable(one.passage.text),
+    }
+    return {name: value for name, value in values.items() if value is not None}
 
 
 def _with_neighbours(served: ServedIndex, hits: Sequence[Hit]) -> Iterator[Hit]:
@@ -128,10 +121,14 @@ def _with_neighbours(served: ServedIndex, hits: Sequence[Hit]) -> Iterator[Hit]:
         yield hit
         name = hit.chunk.document_id
         if name not in documents:
-            documents[name] = served.read(lambda index, name=name: DocumentReader(index).document(name))
+            documents[name] = served.read(partial(_document, name))
         near = [chunk for chunk in documents[name] if _is_neighbour(chunk, hit.chunk) and chunk.id not in known]
         known |= {chunk.id for chunk in near}
         yield from (replace(hit, chunk=chunk) for chunk in sorted(near, key=lambda chunk: -chunk.ordinal))
+
+
+def _document(name: str, index: Index) -> tuple[Chunk, ...]:
+    return DocumentReader(index).document(name)
 
 
 def _is_neighbour(chunk: Chunk, hit: Chunk) -> bool:
@@ -153,6 +150,8 @@ def _snippets(hits: Sequence[Hit], query: str, room: int, budget: Budget) -> lis
 
 
 def _snippet(body: str, words: set[str]) -> str:
-    sentences = [" ".join(body[one.start : one.end].split()) for one in split_sentences(body) if one.kind != "heading"]
-    best = max(sentences or [body.strip()], key=lambda text: sum(word in text.lower() for word in words))
-    return best if len(best) <= SNIPPET else best[:SNIPPET].rpartition(" ")[0] + " …"
+    """The start of the text from the sentence that has most of the words."""
+    sentences = split_sentences(body)
+    best = max(sentences, key=lambda one: sum(word in body[one.start : one.end].lower() for word in words))
+    text = " ".join(body[best.start :].split())
+    return text if len(text) <= SNIPPET else text[:SNIPPET].rpartition(" ")[0] + OMISSION
