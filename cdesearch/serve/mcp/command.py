@@ -12,7 +12,7 @@ import typer
 from cdesearch.cli.exits import INTERRUPTED
 from cdesearch.cli.named_index import named_index
 from cdesearch.errors import CdesearchError
-from cdesearch.serve.command import require_libraries
+from cdesearch.serve.libraries import require_libraries
 from cdesearch.slim_imports import leave_out_pandas, leave_out_rest_client
 
 if TYPE_CHECKING:
