@@ -2,6 +2,7 @@
 
 command       the command `serve`
 settings      what is chosen when a server starts
+libraries     those of the extra that it needs
 indexes       the open indexes, each with its newest generation
 admission     which searches run, wait, or are refused
 update_runs   updates that a client has asked for

@@ -8,10 +8,13 @@ from pathlib import Path
 from fastapi import FastAPI, Request
 from fastapi.responses import Response
 from fastapi.staticfiles import StaticFiles
+from mcp.server.streamable_http_manager import StreamableHTTPASGIApp
+from starlette.routing import Route
 
 from cdesearch import __version__
 from cdesearch.serve.admission import Admission
 from cdesearch.serve.indexes import ServedIndexes
+from cdesearch.serve.mcp.server import create_server, session_manager
 from cdesearch.serve.metrics import Metered, ServerMetrics
 from cdesearch.serve.problems import add_handlers
 from cdesearch.serve.routes import context_map, documents, explain, files, health, search, status, updates
@@ -29,10 +32,12 @@ def create_app(indexes: ServedIndexes, settings: ServeSettings) -> FastAPI:
     runs = UpdateRuns()
     admission = Admission(settings.running, settings.waiting, settings.search_seconds)
     metrics = ServerMetrics(indexes, admission)
+    agents = session_manager(create_server(indexes, admission))
 
     @asynccontextmanager
     async def lifespan(_: FastAPI) -> AsyncIterator[None]:
-        yield
+        async with agents.run():
+            yield
         admission.close()
         runs.close()
 
@@ -50,6 +55,7 @@ def create_app(indexes: ServedIndexes, settings: ServeSettings) -> FastAPI:
     add_handlers(app)
     for router in ROUTERS:
         app.include_router(router, prefix=API)
+    app.router.routes.append(Route("/mcp", StreamableHTTPASGIApp(agents), methods=["POST"]))
     _add_page(app)
     return app
 

@@ -1,6 +1,5 @@
 """The command `serve`."""
 
-import importlib.util
 import sys
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
@@ -9,6 +8,7 @@ import typer
 
 from cdesearch.cli.named_index import named_index
 from cdesearch.errors import InputError
+from cdesearch.serve.libraries import require_libraries
 from cdesearch.serve.settings import DEFAULT_PORT, ServeSettings
 from cdesearch.slim_imports import leave_out_rest_client
 from cdesearch.store.server_address import make_runtime_folder, socket_of
@@ -16,8 +16,6 @@ from cdesearch.terminal import printable
 
 if TYPE_CHECKING:
     from cdesearch.serve.indexes import ServedIndexes
-
-LIBRARIES = ("fastapi", "uvicorn", "prometheus_client", "mcp")
 
 
 def serve(
@@ -53,13 +51,6 @@ def serve(
         names = printable(", ".join(opened.names))
         typer.echo(f"Serving {names} at {_address(host, listeners.port)}. Ctrl-C stops the server.", err=True)
         run(create_app(opened, settings), settings, listeners)
-
-
-def require_libraries() -> None:
-    """Raise InputError if the extra `serve` is not installed."""
-    missing = [name for name in LIBRARIES if importlib.util.find_spec(name) is None]
-    if missing:
-        raise InputError(f"{missing[0]} is not installed.", "Run `pip install 'cdesearch[serve]'`.")
 
 
 def _check(settings: ServeSettings) -> None:
