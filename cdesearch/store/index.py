@@ -6,7 +6,6 @@ from functools import cached_property
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from cdesearch.context.context import Context
 from cdesearch.errors import IndexDamagedError, IndexMismatchError, IndexNotFoundError
 from cdesearch.store.checksums import MANIFEST
 from cdesearch.store.damage import Checks
@@ -29,9 +28,10 @@ from cdesearch.store.folder import (
 )
 from cdesearch.store.lance_manifest import MAX_FIELDS_UNFINISHED, NAMES, TABLES, check_tables
 from cdesearch.store.manifest import Manifest
-from cdesearch.store.schema import DOCUMENT_SCHEMA, chunk_schema
+from cdesearch.store.schema import chunk_schema, document_schema
 
 if TYPE_CHECKING:
+    from cdesearch.context.context import Context
     from cdesearch.encode.encoder import Encoder
 
 
@@ -128,8 +128,10 @@ class Index:
         return tuple(absolute(self.root / source) for source in self.manifest.sources)
 
     @cached_property
-    def context(self) -> Context:
+    def context(self) -> "Context":
         """The stored context; raises IndexDamagedError, or IndexMismatchError if the manifest names another context."""
+        from cdesearch.context.context import Context  # imports NumPy
+
         self.checks.require(CONTEXT)
         try:
             context = Context.load(self.generation / CONTEXT)
@@ -150,7 +152,7 @@ class Index:
             )
         return context
 
-    def context_for(self, encoder: "Encoder") -> Context:
+    def context_for(self, encoder: "Encoder") -> "Context":
         """The stored context, checked to fit `encoder`; raises IndexDamagedError if another model made it."""
         if not encoder.fits(self.context):
             raise IndexDamagedError(
@@ -172,7 +174,7 @@ class Index:
     @cached_property
     def documents(self) -> Any:
         """The LanceDB table of documents."""
-        return self._table("documents", DOCUMENT_SCHEMA)
+        return self._table("documents", document_schema())
 
     def check_encoder(self, encoder: "Encoder") -> None:
         """Raise IndexMismatchError if another model built this index."""
