@@ -12,13 +12,13 @@ import struct
 from http.client import HTTPConnection, HTTPException
 from pathlib import Path
 from typing import Any
-from urllib.parse import urlencode
+from urllib.parse import urlencode, urlsplit
 
 from cdesearch import __version__
 from cdesearch.search.result import SearchResult
 from cdesearch.store.index import Index
 from cdesearch.store.schema import Chunk, Hit
-from cdesearch.store.server_address import ServerRecord, read_record, socket_of
+from cdesearch.store.server_address import ServerRecord, read_record
 
 PATIENCE = 3.0  # seconds for each step of the request; a direct search takes less than two
 
@@ -33,45 +33,52 @@ def ask_server(index: Index, text: str, k: int, mode: str, globs: tuple[str, ...
     query = [("q", text), ("k", str(k)), ("mode", mode), ("index", record.name)]
     query += [("path", glob) for glob in globs or ()]
     try:
-        answer = _get(_connection(index.folder, record), f"/api/v1/search?{urlencode(query)}", record)
+        answer = _get(record, f"search?{urlencode(query)}")
         return _result(answer) if answer["generation"] == index.generation.name else None
     except (OSError, HTTPException, ValueError, KeyError, TypeError):
         return None
 
 
-class _SocketConnection(HTTPConnection):
-    """A connection to a socket in the file system, if this user made the socket and runs the server."""
+def running_server(folder: Path) -> ServerRecord | None:
+    """The server that runs for the index in `folder`; None if there is none, or if it does not answer."""
+    record = read_record(folder)
+    try:
+        return record if record is not None and _get(record, "healthz")["status"] == "ok" else None
+    except (OSError, HTTPException, ValueError, KeyError, TypeError):
+        return None
 
-    def __init__(self, path: Path) -> None:
+
+class _SocketConnection(HTTPConnection):
+    """A connection to the socket of a server that this user runs."""
+
+    def __init__(self, path: str, pid: int) -> None:
         super().__init__("localhost", timeout=PATIENCE)
         self._path = path
+        self._pid = pid  # of the server
 
     def connect(self) -> None:
-        found = self._path.lstat()
+        found = os.lstat(self._path)
         if not stat.S_ISSOCK(found.st_mode) or found.st_uid != os.geteuid() or found.st_mode & 0o077:
             raise PermissionError(f"{self._path} is not a private socket")
         self.sock = socket.socket(socket.AF_UNIX, socket.SOCK_STREAM)
         self.sock.settimeout(PATIENCE)
-        self.sock.connect(str(self._path))
+        self.sock.connect(self._path)
         if hasattr(socket, "SO_PEERCRED"):  # Linux
             credentials = self.sock.getsockopt(socket.SOL_SOCKET, socket.SO_PEERCRED, struct.calcsize("3i"))
-            if struct.unpack("3i", credentials)[1] != os.geteuid():
-                raise PermissionError("another user runs the server")
+            if struct.unpack("3i", credentials)[:2] != (self._pid, os.geteuid()):
+                raise PermissionError("another program listens there")
 
 
-def _connection(folder: Path, record: ServerRecord) -> HTTPConnection:
-    if hasattr(socket, "AF_UNIX"):
-        return _SocketConnection(socket_of(folder))
-    if record.port is None:
-        raise ConnectionError("the server has no port")
-    return HTTPConnection("127.0.0.1", record.port, timeout=PATIENCE)
-
-
-def _get(connection: HTTPConnection, address: str, record: ServerRecord) -> dict[str, Any]:
+def _get(record: ServerRecord, address: str) -> dict[str, Any]:
     """The JSON object at this address; raises OSError, HTTPException, ValueError or TypeError."""
     headers = {} if record.token is None else {"Authorization": f"Bearer {record.token}"}
+    connection = (
+        HTTPConnection(urlsplit(record.address).netloc, timeout=PATIENCE)
+        if record.socket is None
+        else _SocketConnection(record.socket, record.pid)
+    )
     try:
-        connection.request("GET", address, headers=headers)
+        connection.request("GET", f"/api/v1/{address}", headers=headers)
         response = connection.getresponse()
         if response.status != 200:
             raise ConnectionError(f"the server answered with status {response.status}")

@@ -84,7 +84,8 @@ class Searcher:
 
         def answer(index: Index) -> SearchResult:
             most = max(1, index.manifest.n_chunks)  # LanceDB reserves memory for k rows
-            return self._reader(index).search(Query(query, min(k, most), mode, paths))
+            result = self._reader(index).search(Query(query, min(k, most), mode, paths))
+            return replace(result, generation=index.generation.name)
 
         return replace(self.read(answer), seconds=time.perf_counter() - started)
 

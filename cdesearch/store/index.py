@@ -11,7 +11,6 @@ from cdesearch.store.checksums import MANIFEST
 from cdesearch.store.damage import Checks
 from cdesearch.store.folder import (
     CURRENT,
-    FOLDER,
     GENERATIONS,
     absolute,
     check_marker,
@@ -19,9 +18,8 @@ from cdesearch.store.folder import (
     check_nothing_lost,
     check_path,
     check_tree,
-    chosen_folder,
     current_name,
-    find_index,
+    opened_folder,
     rebuild_command,
     rebuild_remedy,
     unreadable,
@@ -109,13 +107,8 @@ class Index:
 
     @classmethod
     def open(cls, folder: Path | None = None) -> "Index":
-        """Open the index that `folder` names, see `chosen_folder`; None finds the nearest index upward.
-
-        The path of an indexed file opens the index beside that file. Raises IndexStateError.
-        """
-        if folder is None:
-            return cls(find_index(Path.cwd()))
-        return cls(folder.parent / FOLDER if folder.is_file() else chosen_folder(folder))
+        """Open the index that `folder` names, see `opened_folder`; raises IndexStateError."""
+        return cls(opened_folder(folder))
 
     @property
     def root(self) -> Path:
