@@ -11,7 +11,6 @@ from cdesearch.cli.server_client import ask_server
 from cdesearch.cli.typed_path import globs_of
 from cdesearch.errors import CdesearchError
 from cdesearch.search.result import SearchResult
-from cdesearch.slim_imports import shorten_cold_start
 from cdesearch.store.index import Index
 from cdesearch.store.trust import TrustRequest, unconfirmed
 from cdesearch.terminal import print_json, printable
@@ -86,6 +85,8 @@ def _is_model_confirmed(index: Index) -> bool:
 
 
 def _direct(index: Index, options: QueryOptions, globs: tuple[str, ...] | None) -> _Answer:
+    from cdesearch.slim_imports import shorten_cold_start
+
     shorten_cold_start(index.manifest.model)
     from cdesearch.search.searcher import Searcher
 

@@ -21,6 +21,8 @@ from cdesearch.store.schema import Chunk, Hit
 from cdesearch.store.server_address import ServerRecord, read_record
 
 PATIENCE = 3.0  # seconds for each step of the request; a direct search takes less than two
+# All that a server that is gone, or that is none, can cause.
+FAILURES = (OSError, HTTPException, ValueError, LookupError, TypeError, AttributeError, RecursionError)
 
 
 def ask_server(index: Index, text: str, k: int, mode: str, globs: tuple[str, ...] | None) -> SearchResult | None:
@@ -35,7 +37,7 @@ def ask_server(index: Index, text: str, k: int, mode: str, globs: tuple[str, ...
     try:
         answer = _get(record, f"search?{urlencode(query)}")
         return _result(answer) if answer["generation"] == index.generation.name else None
-    except (OSError, HTTPException, ValueError, KeyError, TypeError):
+    except FAILURES:
         return None
 
 
@@ -44,7 +46,7 @@ def running_server(folder: Path) -> ServerRecord | None:
     record = read_record(folder)
     try:
         return record if record is not None and _get(record, "healthz")["status"] == "ok" else None
-    except (OSError, HTTPException, ValueError, KeyError, TypeError):
+    except FAILURES:
         return None
 
 
@@ -70,7 +72,7 @@ class _SocketConnection(HTTPConnection):
 
 
 def _get(record: ServerRecord, address: str) -> dict[str, Any]:
-    """The JSON object at this address; raises OSError, HTTPException, ValueError or TypeError."""
+    """The JSON object at this address; raises one of FAILURES."""
     headers = {} if record.token is None else {"Authorization": f"Bearer {record.token}"}
     connection = (
         HTTPConnection(urlsplit(record.address).netloc, timeout=PATIENCE)
@@ -88,7 +90,7 @@ def _get(record: ServerRecord, address: str) -> dict[str, Any]:
 
 
 def _result(answer: dict[str, Any]) -> SearchResult:
-    """The result in an answer, with the fields that are printed; raises KeyError, TypeError or ValueError."""
+    """The result in an answer, with the fields that are printed; raises one of FAILURES."""
     hits = tuple(map(_hit, answer["hits"]))
     return SearchResult(hits, answer["truncated_to"], answer["milliseconds"] / 1000)
 
