@@ -12,5 +12,7 @@ security      who may ask, and how much
 metrics       measurements for Prometheus
 app           the web application
 listening     the port and the sockets, and how a server stops
+lifecycle     how a server is announced, started in the background, and stopped
+idle          the end of a server that nobody uses
 slow_clients  connections whose client sends too slowly
 """

@@ -11,8 +11,6 @@ from functools import cached_property
 from pathlib import Path
 from threading import RLock
 
-import pyarrow as pa
-
 from cdesearch.errors import CdesearchError, IndexDamagedError
 from cdesearch.store.checksums import MANIFEST, Checksums, ChecksumsError, Entry, read_checksums, sha256_of
 from cdesearch.store.folder import CHECKSUMS, rebuild_remedy, unreadable
@@ -179,6 +177,8 @@ def find_damage(
 
 def is_read_error(error: BaseException) -> bool:
     """Whether LanceDB and Arrow raise such an error for data that they cannot read."""
+    import pyarrow as pa
+
     return isinstance(error, OSError | RuntimeError | ValueError | pa.ArrowException) or is_panic(error)
 
 
