@@ -22,7 +22,7 @@ def speed(
     seconds: Annotated[float, typer.Option(help="How long clients ask the server.")] = 600,
     rate: Annotated[float, typer.Option(help="How many searches a second they ask for.")] = 50,
     only: Annotated[
-        str, typer.Option(help="Of: index, context, search, memory, serving.")
+        str, typer.Option(help="Any of index, context, search, memory, serving.")
     ] = "index,context,search,memory,serving",
     out: Annotated[Path, typer.Option(help="Folder for the JSON.")] = RESULTS,
 ) -> None:
