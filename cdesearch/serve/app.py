@@ -22,6 +22,7 @@ from cdesearch.serve.security import Guard
 from cdesearch.serve.settings import API, ServeSettings
 from cdesearch.serve.state import ServerState
 from cdesearch.serve.update_runs import UpdateRuns
+from cdesearch.serve.watch import Watcher
 
 WEB = Path(__file__).parent / "web"
 ROUTERS = tuple(module.router for module in (search, documents, explain, context_map, files, updates, status, health))
@@ -36,9 +37,12 @@ def create_app(indexes: ServedIndexes, settings: ServeSettings) -> FastAPI:
 
     @asynccontextmanager
     async def lifespan(_: FastAPI) -> AsyncIterator[None]:
+        watcher = Watcher(indexes, runs) if settings.watch else None
         async with agents.run():
             yield
         admission.close()
+        if watcher is not None:
+            watcher.close()
         runs.close()
 
     app = FastAPI(

@@ -37,6 +37,7 @@ def serve(
     model: Annotated[
         Path | None, typer.Option(help="The model that built the indexes, if it is not the one that ships.")
     ] = None,
+    watch: Annotated[bool, typer.Option("--watch", help="Update an index whenever its files change.")] = False,
     background: Annotated[bool, typer.Option("--background", help="Start the server and leave it running.")] = False,
     idle_exit: Annotated[
         str | None, typer.Option(metavar="TIME", help="End after this time without a request, such as 30m.")
@@ -51,7 +52,7 @@ def serve(
             typer.echo(stop_server(absolute(opened_folder(folder))))
         return
     limit = None if idle_exit is None else seconds_of(idle_exit)
-    settings = ServeSettings(host=host, port=port, token=token or None, idle_seconds=limit)
+    settings = ServeSettings(host=host, port=port, token=token or None, watch=watch, idle_seconds=limit)
     _check(settings)
     if background:
         options = {"--socket": socket, "--model": model, "--idle-exit": idle_exit}
@@ -76,7 +77,7 @@ def _start(folders: Sequence[Path | None], settings: ServeSettings, options: Map
     """Start this command in the background; returns a line with its address."""
     found = [Index.open(folder).folder for folder in folders]
     options = {"--host": settings.host, "--port": str(settings.port), **options}
-    arguments = [f"{name}={value}" for name, value in options.items()]
+    arguments = [f"{name}={value}" for name, value in options.items()] + ["--watch"] * settings.watch
     return start_in_background(found, [*arguments, "--", *map(str, found)], settings.token)
 
 
