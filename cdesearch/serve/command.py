@@ -1,5 +1,6 @@
 """The command `serve`."""
 
+import re
 import sys
 from collections.abc import Mapping, Sequence
 from pathlib import Path
@@ -20,6 +21,8 @@ from cdesearch.terminal import printable
 
 if TYPE_CHECKING:
     from cdesearch.serve.indexes import ServedIndexes
+
+_TOKEN = re.compile(r"[A-Za-z0-9._~+/=-]{16,}")  # the characters that RFC 6750 allows
 
 
 def serve(
@@ -86,6 +89,10 @@ def _check(settings: ServeSettings) -> None:
         raise InputError(
             f"Other computers can connect to {settings.host}, and no token protects the index.",
             "Choose a secret with --token, or leave out --host.",
+        )
+    if settings.token is not None and not _TOKEN.fullmatch(settings.token):
+        raise InputError(
+            "The token can be guessed or cannot be sent.", "Choose 16 or more letters and digits, without blanks."
         )
 
 
