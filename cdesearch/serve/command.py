@@ -28,13 +28,13 @@ _TOKEN = re.compile(r"[A-Za-z0-9._~+/=-]{16,}")  # the characters that RFC 6750 
 def serve(
     indexes: Annotated[
         list[Path] | None,
-        typer.Argument(metavar="[INDEX]...", help="Folders of indexes; default: the nearest index upward."),
+        typer.Argument(metavar="INDEX", help="Folders of indexes; default: the nearest index upward."),
     ] = None,
     host: Annotated[str, typer.Option(help="Address to listen on.")] = "127.0.0.1",
     port: Annotated[int, typer.Option(min=0, max=65_535, help="Port to listen on; 0 takes a free one.")] = DEFAULT_PORT,
     token: Annotated[
         str | None,
-        typer.Option(envvar="CDESEARCH_TOKEN", help="Secret that requests must show. Other computers need one."),
+        typer.Option(envvar="CDESEARCH_TOKEN", help="Secret that requests must show; required with another --host."),
     ] = None,
     socket: Annotated[Path | None, typer.Option(help="Unix socket to listen on; default: where commands look.")] = None,
     model: Annotated[
