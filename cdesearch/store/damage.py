@@ -13,7 +13,7 @@ from threading import RLock
 
 import pyarrow as pa
 
-from cdesearch.errors import CdesearchError, IndexDamagedError
+from cdesearch.errors import CdesearchError, IndexDamagedError, is_panic
 from cdesearch.store.checksums import MANIFEST, Checksums, ChecksumsError, Entry, read_checksums, sha256_of
 from cdesearch.store.folder import CHECKSUMS, rebuild_remedy, unreadable
 
@@ -185,11 +185,6 @@ def is_read_error(error: BaseException) -> bool:
 def reason_of(error: BaseException) -> str:
     """The first line of an error's message, at most 200 characters, without a location in Rust code."""
     return _LOCATION_IN_RUST.sub("", str(error).partition("\n")[0])[:200]
-
-
-def is_panic(error: BaseException) -> bool:
-    """Whether LanceDB's Rust code panicked. Its error classes cannot be imported, and one is not an Exception."""
-    return type(error).__name__ in ("RustPanic", "PanicException")
 
 
 def _wrong_kind_or_size(status: os.stat_result, entry: Entry) -> str:

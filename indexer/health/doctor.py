@@ -15,10 +15,11 @@ from cdesearch.errors import (
     IndexNotFoundError,
     IndexStateError,
     IndexUntrustedError,
+    is_panic,
 )
 from cdesearch.progress import Progress, Silent
 from cdesearch.store.checksums import MANIFEST, ChecksumsError, read_checksums
-from cdesearch.store.damage import Damage, find_damage, is_panic, reason_of
+from cdesearch.store.damage import Damage, find_damage, reason_of
 from cdesearch.store.file_account import FILES, read_files
 from cdesearch.store.folder import (
     CHECKSUMS,
