@@ -140,10 +140,13 @@ def test_with_every_gate_zero_the_gradient_is_the_plain_biencoders_and_the_white
     assert results[0][1]["1.shift"] != 0 and not any("doors" in name for name in results[0][1])
 
 
-def test_a_frozen_first_stage_gets_no_gradient():
+def test_a_frozen_first_stage_gets_no_gradient_and_keeps_no_graph():
     model, head = make_student()
+    has_graph = []
+    model.own_first_stage.register_forward_hook(lambda _m, _in, out: has_graph.append(out.requires_grad))
     _, found = cached(model, head, make_batch(), 4, freeze_first_stage=True)
     assert not any(name.startswith("0.own_first_stage") for name in found)
+    assert has_graph == [False] * 3, "10 texts in micro-batches of 4, each run once"
 
 
 @pytest.fixture(scope="module")
@@ -240,7 +243,8 @@ def test_packed_texts_give_the_gradient_of_padded_ones(variant, first_stage, mon
         result = cached(model, head, make_batch(), 5)
         assert [(tensor.dtype, tensor.device.type) for tensor in tensors] == [(torch.float32, "cpu")]
         assert any(places is not None for places in positions) == kernel
-        assert sum(packed) >= 24 * kernel, "12 queries and 12 documents"
+        n_context = 0 if model.second_stage.reads_tokens else 10  # the states of tokens come from padded texts
+        assert sum(packed) == (12 + 12 + n_context) * kernel, "queries, documents and context"
         return result
 
     assert_same(run(kernel=False), run(kernel=True))
@@ -274,7 +278,7 @@ def test_weights_are_cast_once_a_step(precision):
     assert len({id(weight) for weight in seen}) == 1
 
 
-@pytest.mark.parametrize("own_batches", [False, True])
+@pytest.mark.parametrize("own_batches", [None, False, True])
 def test_a_process_computes_alone_only_with_a_batch_of_its_own(own_batches, monkeypatch):
     entered = []
 
@@ -284,8 +288,8 @@ def test_a_process_computes_alone_only_with_a_batch_of_its_own(own_batches, monk
         yield
 
     monkeypatch.setattr(gradcache, "alone", alone)
-    cached(*make_student(), make_batch(), 5, own_batches=own_batches)
-    assert entered == [True] * own_batches
+    cached(*make_student(), make_batch(), 5, **({} if own_batches is None else {"own_batches": own_batches}))
+    assert entered == [True] * (own_batches or 0), "by default a batch is shared"
 
 
 def double(tensor):
@@ -334,7 +338,7 @@ def test_each_process_adds_its_share_of_the_gradient_that_all_compute(monkeypatc
         torch.testing.assert_close(shared[name], gradient * share, atol=1e-5, rtol=1e-4, msg=name)
 
 
-@pytest.mark.parametrize("kept", [0, 1, 2, 64])
+@pytest.mark.parametrize("kept", [None, 0, 1, 2, 64])
 @pytest.mark.parametrize("micro_batch", [1, 5, 64])
 def test_the_longest_micro_batches_are_not_repeated(micro_batch, kept):
     batch = make_batch()
@@ -344,7 +348,8 @@ def test_the_longest_micro_batches_are_not_repeated(micro_batch, kept):
     model.second_stage.states = lambda ids, *rest, real=model.second_stage.states, **more: (
         calls.append(("second", ids.shape)) or real(ids, *rest, **more)
     )
-    cached(model, head, batch, micro_batch, kept_graphs=kept)
+    cached(model, head, batch, micro_batch, **({} if kept is None else {"kept_graphs": kept}))
+    kept = 1 if kept is None else kept  # by default the longest of each kind
 
     def shapes(tokens):
         return [part.ids.shape for _, part in tokens.micro_batches(slice(0, len(tokens)), micro_batch)]
