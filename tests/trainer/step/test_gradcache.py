@@ -35,13 +35,16 @@ def full_graph(model, head, batch, micro_batch, precision=torch.float32):
 
     stage, make_weights = model.second_stage, weights_of(head, batch)
     context, is_null = batch.context_texts, batch.is_null
+    reads_nothing = bool(is_null.all()) and (stage.reads_siblings or stage.film is not None)  # no null vector either
     if stage.reads_siblings:
         context, is_null = batch.documents, torch.zeros(len(batch.documents), dtype=torch.bool)
     with torch.autocast("cpu", precision, enabled=half):
         frequencies = context_frequencies(batch, TINY.backbone.vocabulary)
         vectors = embed(context, lambda part, _: model.context_states(part.ids, part.mask, frequencies).float())
         prepared, norms = None, None
-        if stage.film is not None:
+        if reads_nothing:
+            pass
+        elif stage.film is not None:
             norms = stage.folded_norms(features_of(vectors[~batch.is_null], frequencies))
         elif not stage.joint:
             prepared = stage.cache(vectors, is_null)
@@ -59,7 +62,8 @@ def full_graph(model, head, batch, micro_batch, precision=torch.float32):
         return second_stage(part, prepared=None) if stage.reads_siblings else second_stage(part)
 
     def document(part, rows):
-        return second_stage(part, stage.sibling_bias(batch.sibling_mask[rows]) if stage.reads_siblings else None)
+        reads_siblings = stage.reads_siblings and not reads_nothing
+        return second_stage(part, stage.sibling_bias(batch.sibling_mask[rows]) if reads_siblings else None)
 
     pooled = [embed(batch.queries, query), embed(batch.documents, document)]
     output = loss_fn_of(head, batch)(pooled[0], pooled[1], pooled[1][batch.context])
@@ -459,12 +463,13 @@ def test_the_first_stage_does_not_run_if_nothing_reads_it(why):
     assert calls == []
 
 
-def test_a_batch_without_context_has_the_full_graphs_gradient():
+@pytest.mark.parametrize("variant", VARIANTS)
+def test_a_batch_without_context_has_the_full_graphs_gradient(variant):
     batch = make_batch()
     batch = replace(batch, is_null=torch.ones_like(batch.is_null))
     results = []
     for run in (full_graph, cached):
-        model, head = make_student()
+        model, head = make_student(VARIANTS[variant])
         loss, found = run(model, head, batch, 5)
         results.append((loss, {name: part for name, part in found.items() if "own_first_stage" not in name}))
     assert_same(*results)
@@ -490,15 +495,15 @@ def test_summed_gradients_are_zero_for_parameters_that_the_batch_does_not_use():
         torch.testing.assert_close(after[name], before.get(name, torch.zeros_like(parameter)))
 
 
-@pytest.mark.parametrize("attention", ["cached", "joint"])
+@pytest.mark.parametrize("variant", ["cached", "joint", "tokens", "siblings"])
 @pytest.mark.parametrize("is_null", [False, True])
-def test_everything_stays_on_the_device_of_the_model(attention, is_null, monkeypatch):
+def test_everything_stays_on_the_device_of_the_model(variant, is_null, monkeypatch):
     """The meta device stores no numbers, and like a GPU it does not accept tensors of another device."""
     tensors = []
     monkeypatch.setattr(SecondStage, "gates_are_zero", False)  # this asks for numbers
     monkeypatch.setattr(gradcache, "has_kernel", lambda tensor: tensors.append(tensor.device.type) or False)
     monkeypatch.setattr(gradcache, "release_freed_memory", lambda: pytest.fail("released memory"))
-    model, head = (module.to("meta") for module in make_student(replace(TINY, context_attention=attention)))
+    model, head = (module.to("meta") for module in make_student(VARIANTS[variant]))
     batch = make_batch()
     batch = replace(batch, is_null=batch.is_null | is_null)
     excluded = batch.excluded.to("meta")
@@ -508,9 +513,12 @@ def test_everything_stays_on_the_device_of_the_model(attention, is_null, monkeyp
         return contrastive(queries, documents, excluded, 0.05)
 
     GradCache(model, head, 5).step(batch, lambda: torch.ones(TINY.backbone.vocabulary, device="meta"), loss_fn)
-    assert tensors == ["meta"] * (attention == "cached")
-    assert all(parameter.grad.device.type == "meta" for parameter in model.second_stage.parameters())
-    assert all((parameter.grad is None) == is_null for parameter in model.own_first_stage.parameters())
+    assert tensors == ["meta"] * (variant != "joint")
+    found = [parameter.grad for parameter in model.second_stage.parameters()]
+    assert {gradient.device.type for gradient in found if gradient is not None} == {"meta"}
+    if model.own_first_stage is not None:
+        assert not any(gradient is None for gradient in found)
+        assert all((parameter.grad is None) == is_null for parameter in model.own_first_stage.parameters())
 
 
 def test_micro_batches_contain_every_text_once_without_excess_padding():
