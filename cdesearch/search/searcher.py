@@ -98,13 +98,14 @@ class Searcher:
         One call of `answer` reads one generation, even if another thread opens a newer one meanwhile.
         """
         index = self.index
-        try:
-            return answer(index)
-        except IndexDamagedError:
-            newest = self._opened_after(index)
-            if newest is None:
-                raise
-        return answer(newest)
+        while True:  # each time with a newer generation
+            try:
+                return answer(index)
+            except IndexDamagedError:
+                newest = self._opened_after(index)
+                if newest is None:
+                    raise
+                index = newest
 
     def warm(self) -> None:
         """Load the model and the tables, so that the first search is as fast as later ones; raises CdesearchError."""
