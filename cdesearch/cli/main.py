@@ -78,16 +78,16 @@ def status(
 ) -> None:
     """Show what is indexed and what has changed. Also shows the model and the context."""
     from cdesearch.store.folder import rebuild_command
-    from cdesearch.store.index import Index
+    from cdesearch.store.index import Index, read_newest
 
     opened = Index.open(named_index(folder, index))
     shorten_cold_start(opened.manifest.model)
     from cdesearch.cli.status import read_status, show_files
 
     if files or skipped:
-        show_files(opened, only_skipped=skipped, as_json=as_json)
+        read_newest(opened, lambda newest: show_files(newest, only_skipped=skipped, as_json=as_json))
         return
-    report = read_status(opened)
+    report = read_newest(opened, read_status)
     if as_json:
         print_json(report)
         return
