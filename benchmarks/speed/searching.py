@@ -31,7 +31,7 @@ QUERIES = 210
 def search_measurements(corpus: Path, work: Path, sizes: Sequence[int]) -> list[Measurement]:
     """Warm hybrid queries at each size, p50 and p95 with query encoding, and a cold query on the largest index."""
     source = source_index(corpus, work / "search")
-    queries = _queries(corpus)
+    queries = search_queries(corpus)
     measurements = []
     for size in sizes:
         index = grow(source, work / f"grown-{size}", draw(source, size))
@@ -74,8 +74,8 @@ def _cold(command: list[str]) -> float:
     return median(seconds)
 
 
-def _queries(corpus: Path) -> list[str]:
-    """The queries of the folder; for a corpus without queries, the first words of its texts."""
+def search_queries(corpus: Path) -> list[str]:
+    """The first queries of the folder; for a corpus without queries, the first words of its texts."""
     if (corpus / "queries.jsonl").is_file():
         return list(read_queries(corpus).values())[:QUERIES]
     return [" ".join(text.split()[:8]) for text in read_texts(corpus_file(corpus)).values()][:QUERIES]
