@@ -18,7 +18,7 @@ def speed(
     rounds: Annotated[int, typer.Option(help="Alternating rounds; the result is their median.")] = 3,
     sizes: Annotated[str, typer.Option(help="Chunks of the search indexes.")] = "10000,100000",
     memory_chunks: Annotated[int, typer.Option(help="Chunks of the memory and disk run.")] = 200_000,
-    only: Annotated[str, typer.Option(help="Of: index, context, search, memory.")] = "index,context,search,memory",
+    only: Annotated[str, typer.Option(help="Any of index, context, search, memory.")] = "index,context,search,memory",
     out: Annotated[Path, typer.Option(help="Folder for the JSON.")] = RESULTS,
 ) -> None:
     """Measure indexing, context, search, memory and disk against their targets."""

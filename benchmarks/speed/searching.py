@@ -20,7 +20,7 @@ from cdesearch.encode.load import load_encoder
 from cdesearch.search.reader import Mode
 from cdesearch.search.searcher import Searcher
 from cdesearch.store.index import Index
-from trainer.data.beir import read_queries, read_texts
+from trainer.data.pairs.beir import read_queries, read_texts
 
 GATE = 0.5
 CONTEXT_SIZE = 512
@@ -82,7 +82,7 @@ def _queries(corpus: Path) -> list[str]:
 
 
 def context_measurements(corpus: Path, biencoder: Path, work: Path, rounds: int) -> list[Measurement]:
-    """The same texts with 512 context chunks (gates not zero) and without; joint attention on torch for comparison."""
+    """Measure encoding with 512 context chunks (gates not zero), without context, and in joint attention on torch."""
     texts = [text[:700] for text in read_texts(corpus_file(corpus)).values()][:CONTEXT_SIZE]
     plain, gated, joint = (_variant(biencoder, work / name, name) for name in ("plain", "gated", "joint"))
     contexts = {name: _context(encoder, texts) for name, encoder in (("plain", plain), ("gated", gated))}

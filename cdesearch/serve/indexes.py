@@ -9,6 +9,7 @@ from cdesearch.encode.encoder import Encoder
 from cdesearch.encode.load import Device
 from cdesearch.errors import CdesearchError, InputError
 from cdesearch.search.documents import DocumentReader
+from cdesearch.search.explanation import Explanation
 from cdesearch.search.model_loader import ModelLoader
 from cdesearch.search.reader import Mode
 from cdesearch.search.result import SearchResult
@@ -56,6 +57,12 @@ class ServedIndex:
         Raises QueryError for an invalid argument, and IndexStateError for an index that cannot be used.
         """
         return self._searcher.search(query, k, mode, paths)
+
+    def explain(
+        self, chunk: str, query: str, k: int = 10, mode: Mode = "hybrid", paths: tuple[str, ...] | None = None
+    ) -> Explanation:
+        """Why the search with these arguments has found the chunk with this id; raises QueryError if it has not."""
+        return self._searcher.explain(chunk, query, k, mode, paths)
 
     def has_file(self, *globs: str) -> bool:
         """Whether the path of an indexed file matches one of `globs`."""
