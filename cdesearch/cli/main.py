@@ -54,11 +54,17 @@ def query(
     ] = None,
     full: Annotated[bool, typer.Option("--full", help="Show whole chunks.")] = False,
     as_json: Annotated[bool, typer.Option("--json", help="Print one JSON object.")] = False,
+    format: Annotated[
+        Literal["text", "json", "llm"],
+        typer.Option(help="json: the same as --json. llm: compact passages for a language model."),
+    ] = "text",
 ) -> None:
     """Search the index."""
     from cdesearch.cli.query import QueryOptions, run_query
 
-    options = QueryOptions(" ".join(words), k, mode, path, index, model, full, as_json)
+    if as_json and format == "llm":
+        raise InputError("Both --json and --format llm are given.", "Choose one of them.")
+    options = QueryOptions(" ".join(words), k, mode, path, index, model, full, "json" if as_json else format)
     code = run_query(options, context.obj)  # the object is a command with a name like the first word
     if code:
         raise typer.Exit(code)

@@ -62,6 +62,6 @@ def _options(text: str, given: dict[str, str]) -> QueryOptions:
         path=given.get("--path"),
         index=Path(given["--index"]) if "--index" in given else None,
         full="--full" in given,
-        as_json="--json" in given,
+        format="json" if "--json" in given else "text",
     )
     return replace(options, k=int(given["-k"])) if "-k" in given else options
