@@ -3,6 +3,7 @@
 from collections.abc import Callable, Sequence
 from concurrent.futures import Executor
 from dataclasses import dataclass
+from functools import cached_property
 from typing import Any, Literal
 
 import numpy as np
@@ -84,9 +85,14 @@ class GenerationReader:
 
     def __init__(self, index: Index, encoder: Callable[[Index], Encoder], executor: Executor, fusion: Fusion) -> None:
         self.index = index
-        self._encoder = encoder  # loads the model unless it is loaded already
+        self._load = encoder
         self._executor = executor
         self._fusion = fusion
+
+    @cached_property
+    def encoder(self) -> Encoder:
+        """The model, which the first call loads; raises ModelError, and IndexStateError if it cannot be used."""
+        return self._load(self.index)
 
     def search(self, query: Query) -> SearchResult:
         """The best chunks; raises IndexStateError, ModelError, and QueryError for an invalid glob."""
@@ -108,7 +114,7 @@ class GenerationReader:
         is_hybrid = query.mode == "hybrid"
         columns = ["vector", "document_id"] if is_hybrid and self.index.manifest.has_parts else ["vector"]
         later = self._executor.submit(self._lexical_hits, query, condition, ["_score", *columns]) if is_hybrid else None
-        encoder = self._encoder(self.index)
+        encoder = self.encoder
         vector = encoder.encode([query.text], "query", self.index.context_for(encoder))[0]
         opened.result()
         dense_hits = self._dense_hits(vector, query.k, condition, ["_distance", *columns])

@@ -5,8 +5,8 @@ from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
 from pathlib import Path
 
-from fastapi import FastAPI
-from fastapi.responses import FileResponse
+from fastapi import FastAPI, Request
+from fastapi.responses import Response
 from fastapi.staticfiles import StaticFiles
 
 from cdesearch import __version__
@@ -16,10 +16,9 @@ from cdesearch.serve.metrics import Metered, ServerMetrics
 from cdesearch.serve.problems import add_handlers
 from cdesearch.serve.routes import documents, health, search, status
 from cdesearch.serve.security import Guard
-from cdesearch.serve.settings import ServeSettings
+from cdesearch.serve.settings import API, ServeSettings
 from cdesearch.serve.state import ServerState
 
-API = "/api/v1"
 WEB = Path(__file__).parent / "web"
 ROUTERS = (search.router, documents.router, status.router, health.router)
 
@@ -57,12 +56,14 @@ def _add_page(app: FastAPI) -> None:
     mimetypes.add_type("text/javascript", ".js")  # on Windows a program can have registered another type
     mimetypes.add_type("text/css", ".css")
 
+    files = StaticFiles(directory=WEB)  # it does not follow links out of its folder
+
     @app.get("/", include_in_schema=False)
-    def page() -> FileResponse:
-        return FileResponse(WEB / "index.html")
+    async def page(request: Request) -> Response:
+        return await files.get_response("index.html", request.scope)
 
     @app.get("/api", include_in_schema=False)
-    def api_page() -> FileResponse:
-        return FileResponse(WEB / "api.html")
+    async def api_page(request: Request) -> Response:
+        return await files.get_response("api.html", request.scope)
 
-    app.mount("/static", StaticFiles(directory=WEB), name="static")
+    app.mount("/static", files, name="static")

@@ -11,6 +11,7 @@ from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
 from cdesearch.serve.admission import Admission
 from cdesearch.serve.indexes import ServedIndexes
+from cdesearch.serve.settings import API
 
 BUCKETS = (0.005, 0.01, 0.02, 0.05, 0.1, 0.2, 0.5, 1.0, 2.0, 5.0, 10.0)  # seconds
 UNKNOWN = "unknown"  # the route of a request that no route answers, so that clients cannot make new labels
@@ -37,7 +38,7 @@ class ServerMetrics:
 
     def observe(self, scope: Scope, status: int, seconds: float) -> None:
         """Count one request."""
-        route = getattr(scope.get("route"), "path", UNKNOWN)
+        route = _route_of(scope)
         method = scope["method"] if scope["method"] in METHODS else UNKNOWN
         self._requests.labels(route, method, str(status)).inc()
         self._seconds.labels(route).observe(seconds)
@@ -70,6 +71,15 @@ class Metered:
             await self._app(scope, receive, send_measured)
         finally:
             self._metrics.observe(scope, status, time.perf_counter() - started)
+
+
+def _route_of(scope: Scope) -> str:
+    """The pattern of the route that answered, such as /api/v1/documents/{document_id:path}."""
+    path: str | None = getattr(scope.get("route"), "path", None)
+    if path is None:
+        return UNKNOWN
+    # The routes of an included router do not know its prefix in every version of FastAPI.
+    return f"{API}{path.removeprefix(API)}" if scope["path"].startswith(f"{API}/") else path
 
 
 class _Gauges(Collector):

@@ -21,10 +21,10 @@ from starlette.responses import Response
 from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
 from cdesearch.serve.problems import problem
-from cdesearch.serve.settings import LOOPBACK_NAMES, ServeSettings
+from cdesearch.serve.settings import API, LOOPBACK_NAMES, ServeSettings
 
 COOKIE = "cdesearch_token"
-HEALTH = "/api/v1/healthz"
+HEALTH = f"{API}/healthz"
 CONTENT_SECURITY_POLICY = "; ".join(
     (
         "default-src 'none'",

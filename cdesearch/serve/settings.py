@@ -6,6 +6,7 @@ from ipaddress import ip_address
 
 from cdesearch.errors import InputError
 
+API = "/api/v1"  # the path of every resource
 DEFAULT_PORT = 7878
 _DURATION = re.compile(r"(\d{1,6})([smh])")
 _SECONDS = {"s": 1, "m": 60, "h": 3600}

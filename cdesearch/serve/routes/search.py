@@ -45,8 +45,14 @@ def _globs(paths: list[str] | None, suffix: str | None) -> tuple[str, ...] | Non
     """The globs one of which a path must match; None: every path."""
     if suffix is None:
         return None if paths is None else tuple(paths)
-    below = [f"{path.rstrip('/')}/**/*.{suffix}" for path in paths or ()]
-    return tuple(below) or (f"**/*.{suffix}",)
+    return tuple(glob for path in paths or ("**",) for glob in _of_type(path.rstrip("/"), suffix))
+
+
+def _of_type(path: str, suffix: str) -> tuple[str, ...]:
+    """Globs for the files that match `path` and have the suffix: those below a folder, and files themselves."""
+    itself = path if path.endswith(f".{suffix}") else f"{path}.{suffix}" if path.endswith("*") else None
+    below = f"{path}/**/*.{suffix}"
+    return (below,) if itself is None else (below, itself)
 
 
 def _answer(served: ServedIndex, query: str, mode: str, offset: int, k: int, result: SearchResult) -> dict[str, Any]:
