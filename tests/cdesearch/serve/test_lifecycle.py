@@ -134,12 +134,15 @@ def test_one_server_of_two_indexes_is_found_for_both(docs, runtime, tmp_path):
         assert cdesearch("query", "owl", "-k", "1", cwd=folder).stdout.startswith(f" 1 {found}:1")
 
 
-def test_no_module_of_the_working_directory_is_imported(docs, runtime, start):
-    (docs / "json.py").write_text("raise SystemExit('imported')")
+def test_no_module_of_the_working_directory_is_imported(docs, runtime):
+    command = [sys.executable, "-P", "-m", "cdesearch", "serve", "--background", "--port", "0"]
+    (docs / "uvicorn.py").write_text("raise SystemExit('imported')")
     try:
-        assert start().startswith("Serving")
+        run = subprocess.run(command, cwd=docs, capture_output=True, text=True, check=False)
     finally:
-        (docs / "json.py").unlink()
+        (docs / "uvicorn.py").unlink()
+    assert run.stdout.startswith("Serving") and run.stderr == ""
+    serve("--stop", runtime=runtime, cwd=docs)
 
 
 def test_the_token_of_a_server_is_not_visible_in_the_list_of_processes(docs, runtime, start):
