@@ -12,6 +12,7 @@ from typing import Self, TypeVar, get_args
 from cdesearch.encode.encoder import Encoder
 from cdesearch.encode.load import Device
 from cdesearch.errors import CdesearchError, IndexDamagedError, IndexUntrustedError, QueryError
+from cdesearch.search.explanation import Explanation, explain
 from cdesearch.search.fusion import DEFAULT_FUSION, FUSIONS
 from cdesearch.search.model_loader import ModelLoader
 from cdesearch.search.reader import GenerationReader, Mode, Query
@@ -99,6 +100,19 @@ class Searcher:
             return replace(result, generation=reader.index.generation.name)
 
         return replace(self._ask(answer), seconds=time.perf_counter() - started)
+
+    def explain(
+        self, chunk: str, query: str, k: int = 10, mode: Mode = "hybrid", path: str | tuple[str, ...] | None = None
+    ) -> Explanation:
+        """Why the search with these arguments has found the chunk with this id; raises QueryError if it has not."""
+        _check(query, k, mode, path)
+        paths = (path,) if isinstance(path, str) else path
+
+        def answer(reader: GenerationReader) -> Explanation:
+            most = max(1, reader.index.manifest.n_chunks)
+            return explain(reader, Query(query, min(k, most), mode, paths), chunk)
+
+        return self._ask(answer)
 
     def has_file(self, *globs: str) -> bool:
         """Whether the path of an indexed file matches one of `globs`; raises QueryError and IndexStateError."""

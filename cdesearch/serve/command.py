@@ -1,6 +1,5 @@
 """The command `serve`."""
 
-import importlib.util
 import sys
 from collections.abc import Mapping, Sequence
 from pathlib import Path
@@ -10,6 +9,7 @@ import typer
 
 from cdesearch.cli.named_index import named_index
 from cdesearch.errors import InputError
+from cdesearch.serve.libraries import require_libraries
 from cdesearch.serve.lifecycle import announced, start_in_background, stop_server
 from cdesearch.serve.settings import DEFAULT_PORT, ServeSettings, seconds_of
 from cdesearch.slim_imports import leave_out_rest_client
@@ -20,8 +20,6 @@ from cdesearch.terminal import printable
 
 if TYPE_CHECKING:
     from cdesearch.serve.indexes import ServedIndexes
-
-LIBRARIES = ("fastapi", "uvicorn", "prometheus_client", "mcp")
 
 
 def serve(
@@ -80,13 +78,6 @@ def _start(folders: Sequence[Path | None], settings: ServeSettings, options: Map
     options = {"--host": settings.host, "--port": str(settings.port), **options}
     arguments = [f"{name}={value}" for name, value in options.items()]
     return start_in_background(found, [*arguments, "--", *map(str, found)], settings.token)
-
-
-def require_libraries() -> None:
-    """Raise InputError if the extra `serve` is not installed."""
-    missing = [name for name in LIBRARIES if importlib.util.find_spec(name) is None]
-    if missing:
-        raise InputError(f"{missing[0]} is not installed.", "Run `pip install 'cdesearch[serve]'`.")
 
 
 def _check(settings: ServeSettings) -> None:

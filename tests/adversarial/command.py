@@ -15,9 +15,7 @@ import pytest
 from cdesearch.cli import main as cli
 from cdesearch.cli import start
 
-STAGE = re.compile(
-    r"(Checking every file|Looking for files|Reading|Counting words|Embedding|Writing|Indexing words).{0,20}"
-)
+STAGE = re.compile(r"(Checking files|Looking for files|Reading|Counting words|Embedding|Writing|Indexing words).{0,50}")
 
 SEVERAL = """
 import json, sys
