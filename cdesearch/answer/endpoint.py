@@ -10,7 +10,6 @@ import ssl
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import dataclass, field
-from types import TracebackType
 from typing import Any, Self
 from urllib.parse import urlsplit
 
@@ -121,53 +120,52 @@ def chosen_endpoint(url: str | None, model: str | None) -> Endpoint | None:
 
 
 class ChatStream:
-    """The answer of a model, piece by piece. `close`, which any thread may call, ends the request at the server."""
+    """The answer of a model: iterate over its pieces. `close`, which any thread may call, ends the request."""
 
     def __init__(self, endpoint: Endpoint, messages: Sequence[Message]) -> None:
-        """Connect and send the request; raises LanguageModelError."""
         self._endpoint = endpoint
-        self._connection = endpoint.connect()
-        self._socket: socket.socket = self._connection.sock
-        self._socket.settimeout(endpoint.silence_seconds)
+        self._request = {"model": endpoint.model, "messages": list(messages), "stream": True, "temperature": 0}
+        self._socket: socket.socket | None = None
         self._is_closed = False
         self._length = 0
-        self._request = {"model": endpoint.model, "messages": list(messages), "stream": True, "temperature": 0}
-
-    def __enter__(self) -> Self:
-        return self
-
-    def __exit__(self, kind: type[BaseException] | None, error: BaseException | None, _: TracebackType | None) -> None:
-        self.close()
 
     def close(self) -> None:
         """End the request. A thread that waits for the model stops waiting, and its iteration ends."""
         self._is_closed = True
-        with suppress(OSError):
-            self._socket.shutdown(socket.SHUT_RDWR)
-        self._connection.close()
+        if self._socket is not None:
+            with suppress(OSError):
+                socket.socket.shutdown(self._socket, socket.SHUT_RDWR)  # below TLS, whose state the reader uses
 
     def __iter__(self) -> Iterator[str]:
-        """The pieces of the answer; raises LanguageModelError if the model fails, or has stopped in the middle."""
+        """Send the request and pass on the pieces of the answer.
+
+        Raises LanguageModelError if the model cannot be reached, fails, or stops in the middle.
+        """
+        connection = self._endpoint.connect()
         try:
-            yield from self._pieces()
+            self._socket = connection.sock
+            self._socket.settimeout(self._endpoint.silence_seconds)
+            if not self._is_closed:
+                yield from self._pieces(connection)
         except LanguageModelError:
             if not self._is_closed:
                 raise
         except TimeoutError:
-            seconds = f"{self._endpoint.silence_seconds:.0f}"
+            seconds = f"{self._endpoint.silence_seconds:g}"
             raise self._failure(f"was silent for {seconds} seconds", "Try again, or a smaller --tokens.") from None
-        except (OSError, http.client.HTTPException, ValueError, AttributeError) as error:
-            # http.client reads from a connection that another thread has closed, and raises any of these.
+        except (OSError, http.client.HTTPException) as error:
             if not self._is_closed:
                 name = type(error).__name__
                 raise self._failure(f"ended the connection ({name})", "Look at the log of the server.") from None
+        finally:
+            connection.close()
 
-    def _pieces(self) -> Iterator[str]:
+    def _pieces(self, connection: http.client.HTTPConnection) -> Iterator[str]:
         headers = {"Content-Type": "application/json", "Accept": "text/event-stream"}
         if self._endpoint.key:
             headers["Authorization"] = f"Bearer {self._endpoint.key}"
-        self._connection.request("POST", self._endpoint.path, json.dumps(self._request).encode(), headers)
-        response = self._connection.getresponse()
+        connection.request("POST", self._endpoint.path, json.dumps(self._request).encode(), headers)
+        response = connection.getresponse()
         if response.status != http.HTTPStatus.OK:
             raise self._refusal(response)
         kind = response.headers.get_content_type()

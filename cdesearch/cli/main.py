@@ -1,4 +1,4 @@
-"""The command line: `query`, `status`, `models`, `trust`, and the commands that other packages register."""
+"""The command line: `query`, `ask`, `status`, `models`, `trust`, and the commands that other packages register."""
 
 import os
 import sys
@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING, Annotated, Any, Literal
 import typer
 
 from cdesearch import __version__
+from cdesearch.cli.ask import ask
 from cdesearch.cli.exits import NO_HITS, run_and_exit
 from cdesearch.cli.named_index import FolderArgument, IndexOption, named_index
 from cdesearch.cli.trust import trust
@@ -154,6 +155,7 @@ def models() -> None:
     )
 
 
+app.command("ask")(ask)
 app.command("trust")(trust)
 
 
@@ -196,7 +198,7 @@ def _not_a_command(meant: str, remedy: str = "") -> InputError:
 
 def _add_commands() -> set[str]:
     """Register the commands of other packages and return all names. A module is imported only when it may be needed."""
-    names = {"query", "status", "models", "trust"}
+    names = {"query", "ask", "status", "models", "trust"}
     typed = next((word for word in sys.argv[1:] if not word.startswith("-") and word != "help"), None)
     for entry in entry_points(group="cdesearch.commands"):
         names.add(entry.name)

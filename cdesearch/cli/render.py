@@ -4,7 +4,7 @@ import os
 import re
 from collections.abc import Sequence
 from pathlib import Path
-from typing import Any
+from typing import Any, Protocol
 
 from rich.console import Console
 from rich.padding import Padding
@@ -64,14 +64,30 @@ def result_as_json(query: str, mode: str, result: SearchResult) -> dict[str, Any
     }
 
 
+class _Place(Protocol):
+    """What a hit and a passage have in common."""
+
+    @property
+    def path(self) -> str: ...
+    @property
+    def document_id(self) -> str: ...
+    @property
+    def record(self) -> str | None: ...
+
+
+def shown_place(place: _Place, location: str, root: Path) -> str:
+    """A location such as `path:line` relative to the working directory, with the name of the record if there is one."""
+    shown = printable(os.path.relpath(root / place.path) + location.removeprefix(place.path))
+    if place.record is not None:
+        document = place.document_id.removeprefix(f"{place.path}#")
+        names = [place.record] if place.record.startswith(document) else [document, place.record]
+        shown += "".join(f" #{printable(name)}" for name in names)
+    return shown
+
+
 def _heading(hit: Hit, root: Path, *, linked: bool) -> Text:
-    file = root / hit.chunk.path
-    location = printable(os.path.relpath(file) + hit.chunk.location.removeprefix(hit.chunk.path))
-    if hit.chunk.record is not None:
-        document = hit.chunk.document_id.removeprefix(f"{hit.chunk.path}#")
-        names = [hit.chunk.record] if hit.chunk.record.startswith(document) else [document, hit.chunk.record]
-        location += "".join(f" #{printable(name)}" for name in names)
-    link = f"link {file.as_uri()}" if linked else ""
+    location = shown_place(hit.chunk, hit.chunk.location, root)
+    link = f"link {(root / hit.chunk.path).as_uri()}" if linked else ""
     return Text.assemble((f"{hit.rank:>2} ", "bold"), (location, f"cyan {link}"), (f"  {hit.score:.3f}", "dim"))
 
 
