@@ -4,6 +4,7 @@ CdesearchError                exit code 2 on the command line
 ├── InputError                an argument or option cannot be used
 │   ├── SourceError           a folder, file or column does not exist, or holds nothing readable
 │   └── QueryError            a query is empty, has no words, or is far too long
+│       └── NotIndexedError   the index has no such chunk, document or file
 ├── IndexStateError           the index on disk cannot be used as it is
 │   ├── IndexNotFoundError    there is no index in this folder or above it
 │   ├── IndexDamagedError     a file of the index is missing or does not parse
@@ -12,6 +13,7 @@ CdesearchError                exit code 2 on the command line
 │   └── IndexBusyError        another build holds the lock
 ├── ModelError                a checkpoint folder cannot be loaded
 ├── LanguageModelError        the language model that writes answers fails
+├── BusyError                 a server has too many searches to do, or one took too long
 ├── TrainingError             training failed; its last good state is kept
 └── StorageError              the disk is full, or a folder is read-only
 """
@@ -38,6 +40,10 @@ class SourceError(InputError):
 
 class QueryError(InputError):
     """The query is empty, holds no words, or is far too long."""
+
+
+class NotIndexedError(QueryError):
+    """The index has no such chunk, document or file."""
 
 
 class IndexStateError(CdesearchError):
@@ -70,6 +76,10 @@ class ModelError(CdesearchError):
 
 class LanguageModelError(CdesearchError):
     """The language model that writes answers cannot be reached, refuses, or stops in the middle."""
+
+
+class BusyError(CdesearchError):
+    """A server has too many searches to do, or one took too long."""
 
 
 class TrainingError(CdesearchError):

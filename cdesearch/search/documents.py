@@ -7,7 +7,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any
 
-from cdesearch.errors import IndexDamagedError, QueryError
+from cdesearch.errors import IndexDamagedError, NotIndexedError, QueryError
 from cdesearch.store.folder import rebuild_remedy
 from cdesearch.store.index import Index, run_async
 from cdesearch.store.schema import CHUNK_COLUMNS, Chunk, chunk_from_row
@@ -30,24 +30,26 @@ class DocumentReader:
         self._index = index
 
     def chunk(self, chunk_id: str) -> Chunk:
-        """The chunk with this id; raises QueryError if there is none, and IndexStateError."""
+        """The chunk with this id; raises NotIndexedError if there is none, and IndexStateError."""
         found = self._chunks(f"id = {_quoted(chunk_id)}")
         if not found:
-            raise QueryError(f"The index has no chunk {chunk_id:.80}.", "Search again: an update may have replaced it.")
+            raise NotIndexedError(
+                f"The index has no chunk {chunk_id:.80}.", "Search again: an update may have replaced it."
+            )
         return found[0]
 
     def document(self, document_id: str) -> tuple[Chunk, ...]:
-        """All chunks of a document, in the order of its text; raises QueryError if there is none."""
+        """All chunks of a document, in the order of its text; raises NotIndexedError if there is none."""
         found = self._chunks(f"document_id = {_quoted(document_id)}")
         if not found:
-            raise QueryError(f"The index has no document {document_id:.200}.", "Search for it by its words.")
+            raise NotIndexedError(f"The index has no document {document_id:.200}.", "Search for it by its words.")
         return found
 
     def file(self, path: str) -> tuple[Chunk, ...]:
-        """All chunks of an indexed file, in the order of its text; raises QueryError if the file is not indexed."""
+        """All chunks of an indexed file, in the order of its text; raises NotIndexedError if it is not indexed."""
         found = self._chunks(f"path = {_quoted(path)}")
         if not found:
-            raise QueryError(f"{path:.200} is not in the index.", "Name a path as a hit shows it.")
+            raise NotIndexedError(f"{path:.200} is not in the index.", "Name a path as a hit shows it.")
         return found
 
     def entries(self, folder: str = "") -> list[DocumentEntry]:

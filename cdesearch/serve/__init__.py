@@ -1,1 +1,14 @@
-"""How do programs, browsers and agents ask a process that stays open?"""
+"""How do programs, browsers and agents ask a process that stays open?
+
+command    the command `serve`
+settings   what is chosen when a server starts
+indexes    the open indexes, each with its newest generation
+admission  which searches run, wait, or are refused
+state      what every route needs
+problems   errors as RFC 9457 problem details
+security   who may ask, and how much
+metrics    measurements for Prometheus
+app        the web application
+listening  the port and the sockets, and how a server stops
+slow_clients  connections whose client sends too slowly
+"""

@@ -9,4 +9,5 @@ checksums       the file of checksums of a generation
 damage          compares the files of a generation with its checksums
 lance_manifest  checks that tables hold their own data
 trust           what an index asks for, and whether its user has confirmed it
+server_address  where the server of an index listens
 """

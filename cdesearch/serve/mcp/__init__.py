@@ -1,1 +1,4 @@
-"""How do agents search, over the Model Context Protocol?"""
+"""How do agents search, over the Model Context Protocol?
+
+command  the command `mcp`
+"""

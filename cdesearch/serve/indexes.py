@@ -1,0 +1,154 @@
+"""The indexes that a server has open, each with its newest generation and all with shared models."""
+
+import threading
+from collections.abc import Callable, Iterator, Sequence
+from pathlib import Path
+from typing import Self, TypeVar
+
+from cdesearch.encode.encoder import Encoder
+from cdesearch.encode.load import Device
+from cdesearch.errors import CdesearchError, InputError
+from cdesearch.search.documents import DocumentReader
+from cdesearch.search.model_loader import ModelLoader
+from cdesearch.search.reader import Mode
+from cdesearch.search.result import SearchResult
+from cdesearch.search.searcher import Searcher
+from cdesearch.store.index import Index
+from cdesearch.store.trust import real
+
+REFRESH_SECONDS = 0.5  # between two looks at the file that names the newest generation
+
+Answer = TypeVar("Answer")
+
+
+class ServedIndex:
+    """One index, open for any number of threads; always its newest usable generation."""
+
+    def __init__(self, name: str, searcher: Searcher) -> None:
+        self.name = name  # clients see and use it; unique in a server
+        self._searcher = searcher
+
+    @property
+    def index(self) -> Index:
+        """The newest generation that is open."""
+        return self._searcher.index
+
+    @property
+    def encoder(self) -> Encoder:
+        """The model that built the newest generation that is open."""
+        return self._searcher.encoder
+
+    @property
+    def documents(self) -> DocumentReader:
+        """The stored texts of the newest generation that is open."""
+        return DocumentReader(self.index)
+
+    @property
+    def problem(self) -> CdesearchError | None:
+        """Why a newer generation cannot be used, so that an older one answers; None if the newest one is open."""
+        return self._searcher.refused.error if self._searcher.refused else None
+
+    def search(
+        self, query: str, k: int = 10, mode: Mode = "hybrid", paths: tuple[str, ...] | None = None
+    ) -> SearchResult:
+        """The `k` best chunks, best first, of files that match one of the globs `paths`.
+
+        Raises QueryError for an invalid argument, and IndexStateError for an index that cannot be used.
+        """
+        return self._searcher.search(query, k, mode, paths)
+
+    def has_file(self, *globs: str) -> bool:
+        """Whether the path of an indexed file matches one of `globs`."""
+        return self._searcher.has_file(*globs)
+
+    def read(self, answer: Callable[[Index], Answer]) -> Answer:
+        """What `answer` returns for the open generation, or for the newest one if an update has removed it."""
+        return self._searcher.read(answer)
+
+    def refresh(self) -> bool:
+        """Open the newest generation if it is newer than the open one; returns whether it was.
+
+        Searches that are running are not disturbed. A generation that cannot be used is reported by `problem`.
+        """
+        return self._searcher.refresh()
+
+    def close(self) -> None:
+        """End the threads, after the searches that are running."""
+        self._searcher.close()
+
+
+class ServedIndexes:
+    """Open indexes by name, in the order in which they were given; `close` or a `with` block ends them.
+
+    A thread looks for new generations.
+    """
+
+    def __init__(self, indexes: Sequence[ServedIndex]) -> None:
+        self._indexes = {index.name: index for index in indexes}
+        self._closing = threading.Event()
+        self._watcher = threading.Thread(target=self._refresh, name="cdesearch-refresh", daemon=True)
+        self._watcher.start()
+
+    @classmethod
+    def open(cls, folders: Sequence[Path | None], device: Device = "auto", model: Path | None = None) -> Self:
+        """Open the index of each folder, as `Index.open` finds it, and load the models; raises CdesearchError."""
+        models = ModelLoader(device, model)
+        opened: dict[Path, ServedIndex] = {}
+        try:
+            for folder in folders:
+                index = Index.open(folder)
+                if real(index.folder) not in opened:
+                    name = _free_name(index, {served.name for served in opened.values()})
+                    searcher = Searcher(index, models)
+                    opened[real(index.folder)] = ServedIndex(name, searcher)
+                    searcher.warm()
+        except BaseException:
+            for served in opened.values():
+                served.close()
+            raise
+        return cls(list(opened.values()))
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        self.close()
+
+    def close(self) -> None:
+        """End the threads, after the searches that are running."""
+        self._closing.set()
+        self._watcher.join()
+        for served in self:
+            served.close()
+
+    def __getitem__(self, name: str | None) -> ServedIndex:
+        """The index of that name, or the first one for None; raises InputError for an unknown name."""
+        if name is None:
+            return next(iter(self))
+        if name not in self._indexes:
+            known = ", ".join(self.names)
+            raise InputError(f"There is no index {name:.80} here.", f"Name one of these: {known}.")
+        return self._indexes[name]
+
+    def __iter__(self) -> Iterator[ServedIndex]:
+        return iter(self._indexes.values())
+
+    def __len__(self) -> int:
+        return len(self._indexes)
+
+    @property
+    def names(self) -> tuple[str, ...]:
+        """The names of all indexes."""
+        return tuple(self._indexes)
+
+    def _refresh(self) -> None:
+        while not self._closing.wait(REFRESH_SECONDS):
+            for served in self:
+                served.refresh()
+
+
+def _free_name(index: Index, taken: set[str]) -> str:
+    """The name of the indexed folder, with a number if another index has that name."""
+    base = index.root.name or "index"
+    names = (base if number == 1 else f"{base}-{number}" for number in range(1, len(taken) + 2))
+    return next(name for name in names if name not in taken)

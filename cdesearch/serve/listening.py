@@ -1,0 +1,142 @@
+"""Run an application on a TCP port and Unix sockets until a signal ends it."""
+
+import asyncio
+import os
+import signal
+import socket
+import threading
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager, suppress
+from pathlib import Path
+from types import TracebackType
+from typing import Self
+
+import uvicorn
+from fastapi import FastAPI
+
+from cdesearch.errors import InputError
+from cdesearch.serve.settings import ServeSettings
+from cdesearch.serve.slow_clients import protocol_with_limit
+
+GRACE_SECONDS = 30  # for the answers that run when the server is stopped
+BACKLOG = 128
+
+
+class Listeners:
+    """The sockets of a server: one TCP port, and Unix sockets whose files are removed at the end of a `with` block."""
+
+    def __init__(self, host: str, port: int, paths: Sequence[Path] = ()) -> None:
+        """Bind all sockets; raises InputError if one is in use."""
+        self.sockets = [_bind_port(host, port)]
+        self._files: list[tuple[Path, int]] = []
+        try:
+            for path in paths:
+                self.sockets.append(_bind_path(path))
+                self._files.append((path, path.stat().st_ino))
+        except BaseException:
+            self.close()
+            raise
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(self, *_: type[BaseException] | BaseException | TracebackType | None) -> None:
+        self.close()
+
+    @property
+    def port(self) -> int:
+        """The TCP port."""
+        port: int = self.sockets[0].getsockname()[1]
+        return port
+
+    def close(self) -> None:
+        """Close the sockets and remove the files of Unix sockets."""
+        for bound in self.sockets:
+            bound.close()
+        for path, inode in self._files:
+            with suppress(OSError):
+                if path.stat().st_ino == inode:  # else another server listens there now
+                    path.unlink()
+
+
+def run(app: FastAPI, settings: ServeSettings, listeners: Listeners) -> None:
+    """Answer requests until Ctrl-C or SIGTERM; then the running answers finish."""
+    asyncio.run(make_server(app, settings).serve(listeners.sockets))
+
+
+def make_server(app: FastAPI, settings: ServeSettings) -> uvicorn.Server:
+    """The server for `app`, not started yet."""
+    config = uvicorn.Config(
+        app,
+        http=protocol_with_limit(settings.header_seconds),
+        lifespan="on",
+        log_config=None,
+        access_log=False,  # queries are private
+        server_header=False,
+        proxy_headers=False,
+        ws="none",
+        limit_concurrency=settings.max_connections,
+        timeout_graceful_shutdown=GRACE_SECONDS,
+    )
+    return _Server(config)
+
+
+class _Server(uvicorn.Server):
+    """uvicorn's server, for which a signal is the normal way to end. uvicorn would raise it again at the end."""
+
+    @contextmanager
+    def capture_signals(self) -> Iterator[None]:
+        if threading.current_thread() is not threading.main_thread():  # which alone can receive signals
+            yield
+            return
+        before = {number: signal.signal(number, self.handle_exit) for number in (signal.SIGINT, signal.SIGTERM)}
+        try:
+            yield
+        finally:
+            for number, handler in before.items():
+                signal.signal(number, handler)
+
+
+def _bind_port(host: str, port: int) -> socket.socket:
+    try:
+        family, kind, protocol, _, address = socket.getaddrinfo(host, port, type=socket.SOCK_STREAM)[0]
+        bound = socket.socket(family, kind, protocol)
+        try:
+            if os.name == "posix":  # elsewhere it would let two servers share a port
+                bound.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
+            bound.bind(address)
+            bound.listen(BACKLOG)
+        except OSError:
+            bound.close()
+            raise
+    except OSError as error:
+        raise InputError(
+            f"The server cannot listen on port {port} of {host} ({error.strerror}).",
+            "Name another port with --port, or stop the program that uses it.",
+        ) from None
+    return bound
+
+
+def _bind_path(path: Path) -> socket.socket:
+    """A socket at `path`, which replaces one that nobody listens on; only this user can connect."""
+    bound = socket.socket(socket.AF_UNIX, socket.SOCK_STREAM)
+    try:
+        if path.is_socket() and not _is_alive(path):
+            path.unlink()
+        bound.bind(str(path))
+        path.chmod(0o600)
+        bound.listen(BACKLOG)
+    except OSError as error:
+        bound.close()
+        raise InputError(
+            f"The server cannot listen on the socket {path} ({error.strerror}).",
+            "Stop the server that uses it, or name another with --socket.",
+        ) from None
+    return bound
+
+
+def _is_alive(path: Path) -> bool:
+    with socket.socket(socket.AF_UNIX, socket.SOCK_STREAM) as client, suppress(OSError):
+        client.connect(str(path))
+        return True
+    return False

@@ -1,0 +1,70 @@
+"""Errors as RFC 9457 problem details: the cause as `detail`, and what helps as `remedy`."""
+
+from collections.abc import Mapping
+from http import HTTPStatus
+from typing import Any
+
+from fastapi import FastAPI, Request
+from fastapi.exceptions import RequestValidationError
+from starlette.exceptions import HTTPException
+from starlette.responses import JSONResponse
+
+from cdesearch.errors import BusyError, CdesearchError, IndexStateError, InputError, NotIndexedError
+
+MEDIA_TYPE = "application/problem+json"
+RETRY_SECONDS = 1
+# The first class that fits; a subclass stands before its parent.
+_STATUS: tuple[tuple[type[CdesearchError], HTTPStatus], ...] = (
+    (NotIndexedError, HTTPStatus.NOT_FOUND),
+    (InputError, HTTPStatus.BAD_REQUEST),
+    (BusyError, HTTPStatus.TOO_MANY_REQUESTS),
+    (IndexStateError, HTTPStatus.SERVICE_UNAVAILABLE),
+)
+
+
+def problem(
+    status: int, cause: str, remedy: str | None = None, headers: Mapping[str, str] | None = None
+) -> JSONResponse:
+    """A response with problem details."""
+    content = {"type": "about:blank", "title": HTTPStatus(status).phrase, "status": int(status), "detail": cause}
+    if remedy:
+        content["remedy"] = remedy
+    return JSONResponse(content, status, headers, MEDIA_TYPE)
+
+
+def problem_of(error: CdesearchError) -> JSONResponse:
+    """The problem details of an error of this program."""
+    status = next((status for kind, status in _STATUS if isinstance(error, kind)), HTTPStatus.INTERNAL_SERVER_ERROR)
+    headers = {"Retry-After": str(RETRY_SECONDS)} if status is HTTPStatus.TOO_MANY_REQUESTS else None
+    return problem(status, error.cause, error.remedy, headers)
+
+
+def add_handlers(app: FastAPI) -> None:
+    """Let `app` answer every error with problem details."""
+
+    @app.exception_handler(CdesearchError)
+    def _known(_: Request, error: CdesearchError) -> JSONResponse:
+        return problem_of(error)
+
+    @app.exception_handler(RequestValidationError)
+    def _invalid(_: Request, error: RequestValidationError) -> JSONResponse:
+        return problem(HTTPStatus.UNPROCESSABLE_ENTITY, _sentence(error.errors()[0]), "See /api for the parameters.")
+
+    @app.exception_handler(HTTPException)
+    def _http(request: Request, error: HTTPException) -> JSONResponse:
+        if error.status_code == HTTPStatus.NOT_FOUND:
+            cause, remedy = f"There is nothing at {request.url.path:.200}.", "See /api for what there is."
+        elif error.status_code == HTTPStatus.METHOD_NOT_ALLOWED:
+            cause, remedy = f"{request.method} is not possible here.", "See /api for the methods."
+        else:
+            cause, remedy = f"{error.detail}.", ""
+        return problem(error.status_code, cause, remedy, error.headers)
+
+
+def _sentence(error: Any) -> str:
+    """A validation error of pydantic as one sentence, such as "k should be greater than or equal to 1, not 0."."""
+    name = str(error["loc"][-1])
+    if error["type"] == "missing":
+        return f"The parameter {name} is missing."
+    what = str(error["msg"]).removeprefix("Input ").removeprefix("String ").partition(", unable")[0]
+    return f"The parameter {name} {what}, not {str(error['input'])[:40]}."

@@ -1,0 +1,65 @@
+"""`GET /api/v1/documents/ID`: the chunks of a document, or those around one of them."""
+
+from typing import Annotated, Any
+
+from fastapi import APIRouter, Query, Request
+from fastapi.responses import JSONResponse
+
+from cdesearch.errors import NotIndexedError
+from cdesearch.search.documents import DocumentReader
+from cdesearch.serve.routes.search import IndexName
+from cdesearch.serve.state import state_of
+from cdesearch.store.schema import Chunk
+
+MAX_AROUND = 50
+
+router = APIRouter(tags=["documents"])
+
+
+@router.get("/documents/{document_id:path}")
+async def document(
+    request: Request,
+    document_id: str,
+    chunk: Annotated[str | None, Query(description="The id of the chunk to mark, as a hit shows it.")] = None,
+    around: Annotated[int, Query(ge=0, le=MAX_AROUND, description="How many chunks before and after it.")] = 3,
+    index: IndexName = None,
+) -> JSONResponse:
+    """The chunk with its neighbours; without `chunk` the first chunks of the document."""
+    state = state_of(request)
+    served = state.indexes[index]
+    chunks = await state.admission.run(lambda: served.read(lambda newest: DocumentReader(newest).document(document_id)))
+    return JSONResponse({**_part(chunks, chunk, around), "index": served.name})
+
+
+def _part(chunks: tuple[Chunk, ...], marked: str | None, around: int) -> dict[str, Any]:
+    """The chunks from `around` before the marked one to `around` behind it."""
+    position = 0
+    if marked is not None:
+        found = next((number for number, chunk in enumerate(chunks) if chunk.id == marked), None)
+        if found is None:
+            raise NotIndexedError(
+                f"The document has no chunk {marked:.80}.", "Search again: an update may have replaced it."
+            )
+        position = found
+    first = max(0, position - around)
+    return {
+        "document": chunks[0].document_id,
+        "path": chunks[0].path,
+        "title": chunks[0].title,
+        "n_chunks": len(chunks),
+        "first": first,
+        "chunks": [_shown(chunk, is_hit=chunk.id == marked) for chunk in chunks[first : position + around + 1]],
+    }
+
+
+def _shown(chunk: Chunk, *, is_hit: bool) -> dict[str, Any]:
+    return {
+        "chunk": chunk.id,
+        "text": chunk.body,
+        "trail": list(chunk.trail),
+        "line_start": chunk.line_start,
+        "line_end": chunk.line_end,
+        "page": chunk.page,
+        "record": chunk.record,
+        "is_hit": is_hit,
+    }

@@ -1,0 +1,145 @@
+"""Where the server of an index listens: one private folder for each user, with a socket for each index.
+
+A command finds the server of an index without a configuration: the name of the socket is a hash of the real path of
+the index folder. Beside the socket is a small JSON file about the server. The folder must belong to this user, and
+nobody else may enter it. So another user can neither pose as the server nor ask it.
+
+Windows has no such sockets in Python. There the server listens on a port of the loopback interface, and the JSON file
+contains the port and a token that every request must show.
+"""
+
+import json
+import os
+import stat
+import sys
+from contextlib import suppress
+from dataclasses import asdict, dataclass
+from hashlib import blake2b
+from pathlib import Path
+
+from cdesearch.errors import StorageError
+from cdesearch.store.folder import read_small, replace_file
+
+MAX_SOCKET_PATH = 103  # bytes; 107 on Linux
+_MAX_PORT = 65_535
+
+
+@dataclass(frozen=True, slots=True)
+class ServerRecord:
+    """The facts about the server of one index that its users need."""
+
+    pid: int
+    version: str  # of cdesearch
+    name: str  # of the index, as the server calls it
+    port: int | None = None  # of the HTTP interface; None if the server listens on its socket only
+    token: str | None = None  # that requests to the port must show; None if there is none
+
+
+def socket_of(index_folder: Path) -> Path:
+    """The path of the socket of the server for this index, whether or not one runs."""
+    return _beside(index_folder, ".sock")
+
+
+def record_of(index_folder: Path) -> Path:
+    """The path of the file in which the server for this index describes itself."""
+    return _beside(index_folder, ".json")
+
+
+def log_of(index_folder: Path) -> Path:
+    """The path of the log of a server that runs in the background."""
+    return _beside(index_folder, ".log")
+
+
+def runtime_folder() -> Path:
+    """The folder of the sockets, which may not exist yet: in $XDG_RUNTIME_DIR, else in the temporary folder.
+
+    A folder whose sockets would have too long a path is not used.
+    """
+    if sys.platform == "win32":
+        return Path(os.environ.get("LOCALAPPDATA") or Path.home() / "AppData" / "Local") / "cdesearch" / "run"
+    configured = os.environ.get("XDG_RUNTIME_DIR", "")
+    own = f"cdesearch-{os.getuid()}"
+    candidates = (Path(configured) / "cdesearch", Path(os.environ.get("TMPDIR", "")) / own)
+    for folder in candidates:
+        if folder.is_absolute() and folder.parent.is_dir() and _fits(folder):
+            return folder
+    return Path("/tmp") / own
+
+
+def make_runtime_folder() -> Path:
+    """The folder of the sockets, made if it is missing; raises StorageError unless it is private."""
+    folder = runtime_folder()
+    try:
+        folder.mkdir(mode=0o700, parents=sys.platform == "win32", exist_ok=True)
+    except OSError as error:
+        raise StorageError(
+            f"The folder {folder} for the sockets of servers cannot be made ({error.strerror}).",
+            "Set XDG_RUNTIME_DIR to a folder of your own.",
+        ) from None
+    if not is_private(folder):
+        raise StorageError(
+            f"{folder} is not a folder that only you can enter, so no server can listen there.",
+            f"Remove it, or run `chmod 700 {folder}` if it is yours.",
+        )
+    return folder
+
+
+def is_private(folder: Path) -> bool:
+    """Whether this is a folder of this user, not a link, that nobody else can enter."""
+    try:
+        found = folder.lstat()
+    except OSError:
+        return False
+    if not stat.S_ISDIR(found.st_mode):
+        return False
+    if sys.platform == "win32":  # the profile of a user is closed to others
+        return True
+    return found.st_uid == os.geteuid() and not found.st_mode & 0o077
+
+
+def write_record(index_folder: Path, record: ServerRecord) -> None:
+    """Store what `read_record` reads; only this user can read it. Raises StorageError and OSError."""
+    make_runtime_folder()
+    replace_file(record_of(index_folder), json.dumps(asdict(record)))
+
+
+def read_record(index_folder: Path) -> ServerRecord | None:
+    """What the server of an index says about itself; None if there is none, or if its folder is not private.
+
+    The server may have been killed since.
+    """
+    file = record_of(index_folder)
+    if not is_private(file.parent):
+        return None
+    try:
+        values = json.loads(read_small(file))
+        record = ServerRecord(**values)
+    except Exception:  # a record that cannot be read is that of no server
+        return None
+    return record if _is_possible(record) else None
+
+
+def remove_record(index_folder: Path) -> None:
+    """Remove what `write_record` stored, if it is there."""
+    with suppress(OSError):
+        record_of(index_folder).unlink()
+
+
+def _is_possible(record: ServerRecord) -> bool:
+    return (
+        type(record.pid) is int
+        and record.pid > 0
+        and isinstance(record.version, str)
+        and isinstance(record.name, str)
+        and (record.port is None or (type(record.port) is int and 0 < record.port <= _MAX_PORT))
+        and (record.token is None or isinstance(record.token, str))
+    )
+
+
+def _beside(index_folder: Path, suffix: str) -> Path:
+    real = os.path.normcase(os.path.realpath(index_folder))
+    return runtime_folder() / f"{blake2b(os.fsencode(real), digest_size=12).hexdigest()}{suffix}"
+
+
+def _fits(folder: Path) -> bool:
+    return len(os.fsencode(folder)) + 1 + 24 + len(".sock") <= MAX_SOCKET_PATH

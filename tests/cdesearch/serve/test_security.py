@@ -1,0 +1,269 @@
+import http.client
+import socket
+import time
+from contextlib import suppress
+from pathlib import Path
+
+import httpx
+import pytest
+from running_server import running_server
+
+from cdesearch.serve.indexes import ServedIndexes
+from cdesearch.serve.security import CONTENT_SECURITY_POLICY
+from cdesearch.serve.settings import ServeSettings
+
+TOKEN = "a secret of some length"
+
+
+@pytest.fixture(scope="module")
+def strict(pages, tmp_path_factory):
+    """A server with a token, short times and small limits, which also listens on a Unix socket."""
+    path = tmp_path_factory.mktemp("sockets") / "s"
+    settings = ServeSettings(token=TOKEN, header_seconds=0.5, body_seconds=0.5, max_body=10_000)
+    with running_server([pages], settings, [path]) as running:
+        yield running
+
+
+def raw(server, data, *, wait=5.0):
+    """What the server sends after `data` until it closes the connection, and after how many seconds."""
+    started = time.monotonic()
+    with socket.create_connection(("127.0.0.1", server.port), timeout=wait) as connection:
+        connection.sendall(data)
+        answer = b""
+        with suppress(ConnectionResetError):
+            while part := connection.recv(65_536):
+                answer += part
+    return answer, time.monotonic() - started
+
+
+def assert_problem(response, status, words):
+    assert response.status_code == status
+    assert response.headers["content-type"] == "application/problem+json"
+    values = response.json()
+    assert values["status"] == status
+    assert words in values["detail"]
+    assert values["remedy"]
+
+
+@pytest.mark.parametrize("host", ["localhost", "127.0.0.1", "127.0.0.1:1234", "LOCALHOST", "localhost.", "[::1]:7878"])
+def test_a_name_of_this_computer_is_answered(server, host):
+    assert server.get("healthz", headers={"Host": host}).status_code == 200
+
+
+@pytest.mark.parametrize(
+    "host", ["evil.example", "localhost.evil.example", "evil.example:7878", "192.168.1.7", "", "localhost@evil", "[::1"]
+)
+def test_a_name_that_was_made_to_point_here_is_refused(server, host):
+    assert_problem(server.get("search?q=cat", headers={"Host": host}), 403, "does not answer for the host")
+
+
+def test_a_server_for_other_computers_answers_for_addresses_and_its_own_name_only(pages):
+    with running_server([pages], ServeSettings(host="0.0.0.0", token=TOKEN)) as other:
+        for host, status in (("10.1.2.3:7878", 200), ("localhost", 200), ("[fe80::1]", 200), ("evil.example", 403)):
+            assert other.get("healthz", headers={"Host": host}).status_code == status
+
+
+@pytest.mark.parametrize("origin", ["http://evil.example", "null", "http://localhost:1", "http://127.0.0.1"])
+@pytest.mark.parametrize("method", ["GET", "POST", "OPTIONS"])
+def test_a_request_from_a_page_of_another_site_is_refused(server, origin, method):
+    response = server.client.request(method, "/api/v1/search?q=cat", headers={"Origin": origin})
+    assert_problem(response, 403, "another web site")
+    assert not any(name.startswith("access-control-") for name in response.headers)
+
+
+def test_a_request_from_the_page_of_the_server_is_answered(server):
+    headers = {"Origin": server.url, "Sec-Fetch-Site": "same-origin", "Sec-Fetch-Mode": "cors"}
+    response = server.get("search?q=cat", headers=headers)
+    assert response.status_code == 200
+    assert not any(name.startswith("access-control-") for name in response.headers)
+
+
+@pytest.mark.parametrize("site", ["cross-site", "same-site"])
+def test_another_site_may_link_to_the_page_but_not_load_from_the_interface(server, site):
+    navigation = {"Sec-Fetch-Site": site, "Sec-Fetch-Mode": "navigate"}
+    image = {"Sec-Fetch-Site": site, "Sec-Fetch-Mode": "no-cors"}
+    assert server.get("/", headers=navigation).status_code == 200
+    assert_problem(server.get("search?q=cat", headers=navigation), 403, "another web site")
+    assert_problem(server.get("/", headers=image), 403, "another web site")
+    assert_problem(server.get("search?q=cat", headers=image), 403, "another web site")
+
+
+def test_every_request_but_the_health_and_the_page_needs_the_token(strict):
+    for path in ("search?q=cat", "status", "metrics", "openapi.json", "documents/long.md", "nothing"):
+        response = strict.get(path)
+        assert_problem(response, 401, "no valid token")
+        assert response.headers["www-authenticate"] == "Bearer"
+    for path in ("healthz", "/", "/api", "/static/index.html"):
+        assert strict.get(path).status_code == 200
+
+
+@pytest.mark.parametrize(
+    ("headers", "status"),
+    [
+        ({"Authorization": f"Bearer {TOKEN}"}, 200),
+        ({"Authorization": f"bearer {TOKEN}"}, 200),
+        ({"Cookie": f'other=1; cdesearch_token="{TOKEN}"'}, 200),
+        ({"Authorization": f"Bearer {TOKEN}x"}, 401),
+        ({"Authorization": f"Bearer {TOKEN[:-1]}"}, 401),
+        ({"Authorization": "Bearer"}, 401),
+        ({"Authorization": f"Basic {TOKEN}"}, 401),
+        ({"Authorization": "Bearer \u00e9".encode()}, 401),
+        ({"Cookie": "cdesearch_token=wrong"}, 401),
+    ],
+)
+def test_the_token_is_shown_in_a_header_or_a_cookie(strict, headers, status):
+    assert strict.get("search?q=cat", headers=headers).status_code == status
+
+
+def test_the_unix_socket_needs_no_token_and_only_its_owner_can_connect(strict):
+    path = strict.sockets[1].getsockname()
+    assert Path(path).stat().st_mode & 0o777 == 0o600
+    with httpx.Client(transport=httpx.HTTPTransport(uds=path), base_url="http://localhost") as client:
+        assert client.get("/api/v1/search?q=cat").status_code == 200
+
+
+@pytest.mark.parametrize("path", ["/", "/api/v1/search?q=cat", "/api/v1/search", "/nothing", "/static/index.html"])
+def test_every_response_has_the_headers_that_protect_a_browser(server, path):
+    headers = server.get(path).headers
+    assert headers["content-security-policy"] == CONTENT_SECURITY_POLICY
+    assert headers["x-content-type-options"] == "nosniff"
+    assert headers["x-frame-options"] == "DENY"
+    assert headers["referrer-policy"] == "no-referrer"
+    assert headers["cross-origin-resource-policy"] == "same-origin"
+    assert headers["cache-control"] == ("no-store" if path.startswith("/api/") else "no-cache")
+    assert "server" not in headers
+
+
+def test_refusals_have_these_headers_too(server):
+    headers = server.get("search?q=cat", headers={"Host": "evil.example"}).headers
+    assert headers["content-security-policy"] == CONTENT_SECURITY_POLICY
+
+
+def test_the_policy_allows_no_inline_script_and_no_other_server():
+    assert "unsafe" not in CONTENT_SECURITY_POLICY
+    assert "http" not in CONTENT_SECURITY_POLICY
+    assert "default-src 'none'" in CONTENT_SECURITY_POLICY
+    assert "frame-ancestors 'none'" in CONTENT_SECURITY_POLICY
+
+
+@pytest.mark.parametrize(
+    "path",
+    [
+        "/static/../command.py",
+        "/static/..%2fcommand.py",
+        "/static/%2e%2e/command.py",
+        "/static/..%5ccommand.py",
+        "/static/%252e%252e/command.py",
+        "/static//etc/passwd",
+        "/static/C:/Windows/win.ini",
+        "/api/v1/documents/../../../../etc/passwd",
+        "/api/v1/documents/..%2f..%2f..%2f..%2fetc%2fpasswd",
+        "/api/v1/documents/%2fetc%2fpasswd",
+        "/api/v1/documents/pets%00",
+        "/api/v1/documents/%ff%fe",
+    ],
+)
+def test_no_path_leaves_the_index_or_the_folder_of_the_page(server, path):
+    # http.client sends the path as it is; httpx would resolve "..".
+    connection = http.client.HTTPConnection("127.0.0.1", server.port, timeout=30)
+    connection.request("GET", path)
+    response = connection.getresponse()
+    body = response.read().decode("utf-8", "replace")
+    connection.close()
+    assert response.status in (400, 404)
+    assert response.headers["content-type"] == "application/problem+json"
+    assert "root:" not in body
+    assert "import" not in body
+
+
+def test_a_link_in_the_folder_of_the_page_is_not_followed_outside(server, tmp_path, monkeypatch):
+    from cdesearch.serve import app
+
+    secret = tmp_path / "secret.txt"
+    secret.write_text("secret")
+    web = tmp_path / "web"
+    web.mkdir()
+    (web / "link.txt").symlink_to(secret)
+    monkeypatch.setattr(app, "WEB", web)
+    with running_server([server.indexes[None].index.folder]) as other:
+        assert other.get("/static/link.txt").status_code == 404
+
+
+def test_a_document_is_data_and_never_a_page(server):
+    response = server.get("documents/kitchen/%3Cb%3Esoup.py")
+    assert response.headers["content-type"] == "application/json"
+    assert response.json()["path"] == "kitchen/<b>soup.py"
+
+
+def test_a_long_address_is_refused(server):
+    assert_problem(server.get(f"search?q={'a' * 9_000}"), 414, "longer than 8,000 bytes")
+
+
+def test_a_head_that_is_far_too_long_is_refused(server):
+    answer, _ = raw(server, b"GET / HTTP/1.1\r\nHost: localhost\r\nX: " + b"a" * 200_000 + b"\r\n\r\n")
+    assert b" 200 " not in answer  # 400, or a reset while the head is still being sent
+
+
+@pytest.mark.parametrize("chunked", [False, True])
+def test_a_large_body_is_refused_before_it_is_read(strict, chunked):
+    authorized = {"Authorization": f"Bearer {TOKEN}"}
+    content = (b"a" * 5_000 for _ in range(4)) if chunked else b"a" * 20_000
+    response = strict.client.post("/api/v1/search", content=content, headers=authorized)
+    assert_problem(response, 413, "larger than 10,000 bytes")
+    assert response.headers["connection"] == "close"
+
+
+@pytest.mark.parametrize("length", ["-1", "1e9", "9" * 30])
+def test_an_impossible_length_is_refused(strict, length):
+    answer, _ = raw(strict, f"POST / HTTP/1.1\r\nHost: localhost\r\nContent-Length: {length}\r\n\r\n".encode())
+    assert answer[9:12] in (b"400", b"413")
+
+
+@pytest.mark.parametrize("head", [b"", b"GET / HT", b"GET / HTTP/1.1\r\nHost: localhost\r\nX: "])
+def test_a_connection_with_half_a_head_is_closed(strict, head):
+    answer, seconds = raw(strict, head)
+    assert answer == b""
+    assert 0.4 < seconds < 4
+
+
+def test_a_head_that_comes_byte_by_byte_is_not_waited_for(strict):
+    started = time.monotonic()
+    with (
+        socket.create_connection(("127.0.0.1", strict.port), timeout=5) as connection,
+        pytest.raises(OSError, match=r"reset|Broken"),
+    ):
+        while time.monotonic() < started + 4:
+            connection.sendall(b"G")
+            time.sleep(0.05)
+    assert time.monotonic() - started < 4
+
+
+def test_a_second_head_that_comes_slowly_is_not_waited_for(strict):
+    with socket.create_connection(("127.0.0.1", strict.port), timeout=5) as connection:
+        connection.sendall(b"GET /api/v1/healthz HTTP/1.1\r\nHost: localhost\r\n\r\n")
+        assert connection.recv(65_536).startswith(b"HTTP/1.1 200")
+        started = time.monotonic()
+        connection.sendall(b"GET / HT")
+        while connection.recv(65_536):
+            pass
+    assert 0.4 < time.monotonic() - started < 4
+
+
+def test_a_body_that_comes_slowly_is_refused(strict):
+    lines = ("POST / HTTP/1.1", "Host: localhost", "Content-Length: 9", "", "a")
+    answer, seconds = raw(strict, "\r\n".join(lines).encode())
+    assert answer.startswith(b"HTTP/1.1 408")
+    assert 0.4 < seconds < 4
+
+
+def test_a_defect_of_a_route_is_a_problem_without_details(pages, caplog):
+    class Broken(ServedIndexes):
+        def __getitem__(self, name):
+            raise ZeroDivisionError("secret")
+
+    with running_server(Broken(list(ServedIndexes.open([pages])))) as broken:
+        response = broken.get("search?q=cat")
+    assert_problem(response, 500, "This is a defect of cdesearch: ZeroDivisionError.")
+    assert "secret" not in response.text
+    assert response.headers["content-security-policy"] == CONTENT_SECURITY_POLICY
+    assert "ZeroDivisionError: secret" in caplog.text
