@@ -10,6 +10,7 @@ from cdesearch.answer.evidence import is_answered
 from cdesearch.answer.extract import CorpusView, extract
 from cdesearch.answer.prompt import NOT_ANSWERED, messages_for
 from cdesearch.search.passages import Passage
+from cdesearch.store.schema import Hit
 
 NOTHING = "Nothing in the index answers this."
 
@@ -38,10 +39,10 @@ class Answer:
         return f"{passage.path}:{lines[0]}" if lines else passage.location
 
 
-def quoted_answer(question: str, passages: Sequence[Passage], corpus: CorpusView) -> Answer:
-    """The sentences of the passages that answer best, or an empty answer if the evidence is weak."""
+def quoted_answer(question: str, hits: Sequence[Hit], passages: Sequence[Passage], corpus: CorpusView) -> Answer:
+    """The sentences that answer best, of the passages of `hits`, or an empty answer if the evidence is weak."""
     passages = tuple(passages)
-    quotes = extract(question, passages, corpus) if is_answered(question, passages, corpus) else []
+    quotes = extract(question, passages, corpus) if is_answered(question, hits, passages, corpus) else []
     cited = tuple(dict.fromkeys(quote.passage + 1 for quote in quotes))
     return Answer("\n".join(map(_cited, quotes)), passages, cited, tuple(quotes))
 

@@ -11,6 +11,7 @@ MIN_WORDS = 3  # a shorter sentence says nothing on its own
 MAX_CHARACTERS = 400  # a longer sentence or paragraph of code is cut
 
 _MARKER = re.compile(r"(?:[-*+•]|\d{1,3}[.)])\s+")
+_END = re.compile(r"[.!?:;\u2026\u3002\uff01][\"')\]*_`\u201d\u2019]*$")
 _FENCE = re.compile(r"(?:```|~~~).*\n?")
 
 
@@ -29,10 +30,13 @@ def candidates_of(passages: Sequence[Passage]) -> list[Candidate]:
     """The sentences of all passages in order, without headings, questions and very short sentences."""
     found = []
     for number, passage in enumerate(passages):
-        for position, sentence in enumerate(split_sentences(passage.text)):
-            text = _shown(passage.text[sentence.start : sentence.end], sentence)
+        sentences = split_sentences(passage.text)
+        for position, sentence in enumerate(sentences):
+            text = _shown(passage.text[sentence.start : sentence.end].removesuffix(OMISSION), sentence)
             if sentence.kind == "heading" or text.endswith("?") or len(re.findall(r"\w+", text)) < MIN_WORDS:
                 continue
+            if sentence.kind == "prose" and position == len(sentences) - 1 > 0 and not _END.search(text):
+                continue  # a chunk can end within a sentence
             line = passage.line_start
             if line is not None:
                 line += passage.text.count("\n", 0, sentence.start)

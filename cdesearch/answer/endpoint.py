@@ -165,16 +165,17 @@ class ChatStream:
         if self._endpoint.key:
             headers["Authorization"] = f"Bearer {self._endpoint.key}"
         connection.request("POST", self._endpoint.path, json.dumps(self._request).encode(), headers)
-        response = connection.getresponse()
-        if response.status != http.HTTPStatus.OK:
-            raise self._refusal(response)
-        kind = response.headers.get_content_type()
-        if kind == "application/json":  # a server that does not stream
-            yield self._piece(self._parsed(response.read(MAX_LINE_BYTES)))[0]
-            return
-        if kind != "text/event-stream":
-            raise self._failure(f"answers with {kind:.40}, not with a stream of events", "Check the path of --llm.")
-        yield from self._events(response)
+        with connection.getresponse() as response:
+            if response.status != http.HTTPStatus.OK:
+                raise self._refusal(response)
+            kind = response.headers.get_content_type()
+            if kind == "text/event-stream":
+                yield from self._events(response)
+            elif kind == "application/json":  # a server that does not stream
+                yield self._piece(self._parsed(response.read(MAX_LINE_BYTES)))[0]
+            else:
+                what = f"answers with {kind:.40}, not with a stream of events"
+                raise self._failure(what, "Check the path of --llm.")
 
     def _events(self, response: http.client.HTTPResponse) -> Iterator[str]:
         is_finished = False

@@ -1,5 +1,6 @@
 """Choose the sentences of passages that answer a question best, without a language model."""
 
+import re
 from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any
@@ -18,8 +19,17 @@ Scores = NDArray[np.floating[Any]]
 MAX_SENTENCES = 5
 MAX_COSINE = 0.85  # of two sentences of an answer: a higher one means that they say the same
 # Chosen on development data, see benchmarks/results/LOG.md.
-WORDS_WEIGHT = 3.0
-PASSAGE_WEIGHT = 0.5
+WORDS_WEIGHT = 1.0  # of the share of the question's words, in standard deviations of the cosine
+PASSAGE_WEIGHT = 2.0  # of the score of the passage, divided by that of the best passage
+MARGIN = 2.0  # a sentence that is so much worse than the best one is left out
+# Words of which English questions are made. They are rare in many documents, so that their idf is too high.
+_QUESTION_WORDS = """
+    a about an and any are as at be been but by can could did do does explain find for from get give had has have how
+    i if in into is it its know like list make many may me mean much my need not of on or our please s should show so
+    some tell than that the their them there these they this those to us use used using was we were what when where
+    which who whom whose why will with would you your
+"""
+QUESTION_WORDS = frozenset(_QUESTION_WORDS.split())
 
 
 @dataclass(frozen=True, slots=True)
@@ -51,10 +61,14 @@ class CorpusView:
 
     def coverage(self, question: str, texts: Sequence[str]) -> Scores:
         """(n,) the share of the question's tokens, weighted by idf, that each text contains."""
-        asked = self.tokens(question)
+        asked = self.tokens(" ".join(_content_words(question)) or question)
         idf = self.idf(asked)
         total = max(float(idf.sum()), 1e-9)
         return np.array([float(idf[np.isin(asked, self.tokens(text))].sum()) / total for text in texts])
+
+
+def _content_words(question: str) -> list[str]:
+    return [word for word in re.findall(r"\w+", question.lower()) if word not in QUESTION_WORDS]
 
 
 def extract(question: str, passages: Sequence[Passage], corpus: CorpusView) -> list[Candidate]:
@@ -66,7 +80,7 @@ def extract(question: str, passages: Sequence[Passage], corpus: CorpusView) -> l
     vectors = corpus.encoder.encode([one.text for one in candidates], "document", corpus.context)
     scores = corpus.z(vectors @ vector, vector)
     scores = scores + WORDS_WEIGHT * corpus.coverage(question, [one.text for one in candidates])
-    best = max(passage.score for passage in passages)
+    best = max(1e-6, *(passage.score for passage in passages))
     scores = scores + PASSAGE_WEIGHT * np.array([passages[one.passage].score / best for one in candidates])
     chosen = _different(scores, vectors)
     order: dict[int, int] = {}
@@ -79,6 +93,8 @@ def _different(scores: Scores, vectors: Floats) -> list[int]:
     """Rows of the best scores; of rows that say the same only the best."""
     chosen: list[int] = []
     for row in np.argsort(-scores, kind="stable").tolist():
+        if scores[row] < scores.max() - MARGIN:
+            break
         if all(float(vectors[row] @ vectors[other]) <= MAX_COSINE for other in chosen):
             chosen.append(row)
         if len(chosen) == MAX_SENTENCES:
