@@ -204,7 +204,7 @@ class ChatStream:
         if isinstance(event, dict) and event.get("error"):
             raise self._failure(f"reports an error: {_reason(event)}", "Look at the log of the server.")
         try:
-            choice = next(iter(event["choices"]), {})
+            choice: dict[str, Any] = next(iter(event["choices"]), {})
             message = choice.get("delta") or choice.get("message") or {}
             text = message.get("content") or ""
             is_last = bool(choice.get("finish_reason"))

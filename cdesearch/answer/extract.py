@@ -47,7 +47,8 @@ class CorpusView:
     def z(self, cosines: Scores, vector: Floats) -> Scores:
         """Cosines with the question's vector, in standard deviations from those of the chunks of the context."""
         null = self.context.sample_vectors @ vector
-        return (cosines - null.mean()) / max(float(null.std()), 1e-6)
+        z: Scores = (cosines - null.mean()) / max(float(null.std()), 1e-6)
+        return z
 
     def tokens(self, text: str) -> NDArray[np.int64]:
         """The different tokens of a text."""

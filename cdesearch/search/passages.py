@@ -74,13 +74,16 @@ def fit_passages(hits: Iterable[Hit], max_tokens: int, tokenizer: Tokenizer) -> 
     return selection.passages()
 
 
+_Run = tuple[list[Hit], int]  # hits of neighbouring chunks in the order of the text, and their tokens together
+
+
 class _Selection:
     """The hits that are chosen so far, as runs of neighbours in the order of their text."""
 
     def __init__(self, max_tokens: int, tokenizer: Tokenizer) -> None:
         self._tokenizer = tokenizer
         self._left = max_tokens
-        self._runs: list[tuple[list[Hit], int]] = []  # with the tokens of each
+        self._runs: list[_Run] = []
         self._seen: set[tuple[str, ...]] = set()
 
     def add(self, hit: Hit) -> bool:
@@ -126,9 +129,10 @@ class _Selection:
         near, _ = self._split_runs(hit)
         return tokens_of(_passage(_in_order(near, hit)), self._tokenizer) - sum(tokens for _, tokens in near)
 
-    def _split_runs(self, hit: Hit) -> tuple[list[tuple[list[Hit], int]], list[tuple[list[Hit], int]]]:
+    def _split_runs(self, hit: Hit) -> tuple[list[_Run], list[_Run]]:
         """The runs that `hit` continues, and the others."""
-        near, far = [], []
+        near: list[_Run] = []
+        far: list[_Run] = []
         for run in self._runs:
             hits, _ = run
             joins = _continues(hits[-1].chunk, hit.chunk) or _continues(hit.chunk, hits[0].chunk)
@@ -146,7 +150,7 @@ def _continues(chunk: Chunk, following: Chunk) -> bool:
     )
 
 
-def _in_order(runs: Sequence[tuple[list[Hit], int]], hit: Hit) -> list[Hit]:
+def _in_order(runs: Sequence[_Run], hit: Hit) -> list[Hit]:
     return sorted([*(one for run, _ in runs for one in run), hit], key=lambda one: one.chunk.ordinal)
 
 
