@@ -43,7 +43,7 @@ def _state(part: Any) -> dict[str, Any]:
 
 
 def _parts(waiting: list[dict[str, Any]]) -> list[dict[str, Any]]:
-    """These parts, and the parts of the sequences among them."""
+    """The given parts of a tokenizer, and the parts of the sequences among them."""
     parts = []
     while waiting:
         part = waiting.pop()

@@ -31,7 +31,7 @@ class DocumentReader:
 
     def chunk(self, chunk_id: str) -> Chunk:
         """The chunk with this id; raises NotIndexedError if there is none, and IndexStateError."""
-        found = self._chunks(f"id = {_quoted(chunk_id)}")
+        found = self._chunks(f"id = {quoted(chunk_id)}")
         if not found:
             raise NotIndexedError(
                 f"The index has no chunk {chunk_id:.80}.", "Search again: an update may have replaced it."
@@ -40,14 +40,14 @@ class DocumentReader:
 
     def document(self, document_id: str) -> tuple[Chunk, ...]:
         """All chunks of a document, in the order of its text; raises NotIndexedError if there is none."""
-        found = self._chunks(f"document_id = {_quoted(document_id)}")
+        found = self._chunks(f"document_id = {quoted(document_id)}")
         if not found:
             raise NotIndexedError(f"The index has no document {document_id:.200}.", "Search for it by its words.")
         return found
 
     def file(self, path: str) -> tuple[Chunk, ...]:
         """All chunks of an indexed file, in the order of its text; raises NotIndexedError if it is not indexed."""
-        found = self._chunks(f"path = {_quoted(path)}")
+        found = self._chunks(f"path = {quoted(path)}")
         if not found:
             raise NotIndexedError(f"{path:.200} is not in the index.", "Name a path as a hit shows it.")
         return found
@@ -86,7 +86,7 @@ def _in_order(rows: Sequence[tuple[int, Chunk]]) -> tuple[Chunk, ...]:
     return tuple(sorted(chunks, key=lambda chunk: (first[chunk.document_id, chunk.record], chunk.ordinal)))
 
 
-def _quoted(text: str) -> str:
+def quoted(text: str) -> str:
     """`text` as an SQL string; raises QueryError for text that is not valid Unicode."""
     if any(0xD800 <= ord(character) <= 0xDFFF for character in text) or "\0" in text:
         raise QueryError("The name is not valid Unicode.", "Name it in UTF-8.")

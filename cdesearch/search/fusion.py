@@ -17,7 +17,7 @@ TEXT_WEIGHT = 18.0
 PART_WEIGHT = 9.0  # if chunks are parts of a document: vectors include document context, words do not
 NOISE_RANK = 100  # the BM25 score at this rank is noise: a word or two that many chunks share
 MIN_NULL_SIZE = 16  # context chunks; with fewer, the candidates themselves are the null distribution
-MIN_DENSE_Z = 1.0  # a lower best dense evidence counts as this: distant chunks do not make words more reliable
+MIN_DENSE_Z = 1.0  # replaces a lower best dense evidence: distant chunks do not make words more reliable
 MIN_RATIO = 3.0  # of the best BM25 score to the noise; it matters if full text finds few candidates
 OVERSAMPLE = 3  # the graph index ranks by rounded vectors: the exact cosines choose among so many times k
 
@@ -30,6 +30,30 @@ class Candidates:
     text: Scores  # (n,) BM25; NaN if full text did not find the candidate
     null: Scores  # (J,) the query's cosines with the context chunks
     documents: Sequence[str] | None = None  # (n,) if chunks are parts of documents and do not contain their title
+
+
+@dataclass(frozen=True, slots=True)
+class Evidence:
+    """What `EvidenceFusion` adds to the score of each candidate."""
+
+    dense_z: Scores  # (n,)
+    null_mean: float  # of the null distribution
+    null_spread: float  # its standard deviation
+    own: Scores  # (n,) the logarithm of the ratio of the BM25 score to the noise
+    of_document: Scores | None  # (n,) the highest `own` of the candidate's document; None without `documents`
+    noise: float  # a BM25 score; 0 if full text found nothing
+    text_weight: float  # of this query
+
+    @property
+    def text(self) -> Scores:
+        """(n,) lexical evidence."""
+        return self.own if self.of_document is None else (self.own + self.of_document) / 2
+
+    @property
+    def scores(self) -> Scores:
+        """(n,) the fused scores."""
+        fused: Scores = self.dense_z + self.text_weight * self.text
+        return fused
 
 
 class Fusion(Protocol):
@@ -46,12 +70,12 @@ class Fusion(Protocol):
 
 
 class EvidenceFusion:
-    """The default: the evidence of both sides that a candidate is better than chance, added.
+    """The default: the sum of the evidence by vectors and by words that a candidate matches better than chance.
 
     The dense evidence is the cosine in standard deviations from the mean of `null`, the query's cosines with the
     context chunks. These chunks were sampled without regard to any query. The lexical evidence is the logarithm of
     the ratio of the BM25 score to the noise. It is multiplied by the query's text weight, the ratio of the best
-    lexical evidence to the best dense evidence: if no chunk's words are distinctive, the vectors are right more often.
+    lexical evidence to the best dense evidence: if no chunk's words are distinctive, the vectors decide the ranking.
 
     With `documents`, half of a chunk's lexical evidence is the best of its document, and text counts for less.
     """
@@ -66,17 +90,22 @@ class EvidenceFusion:
 
     def scores(self, candidates: Candidates) -> Scores:
         """(n,) dense_z + text weight * lexical evidence."""
+        return self.evidence(candidates).scores
+
+    def evidence(self, candidates: Candidates) -> Evidence:
+        """The parts of the scores."""
         dense, null = candidates.dense, candidates.null
         null = null if len(null) >= MIN_NULL_SIZE else dense
         spread = float(null.std()) if len(null) else 0.0
         dense_z = np.zeros_like(dense) if spread < 1e-9 else (dense - null.mean()) / spread
-        evidence, weight = _log_over_noise(candidates.text), TEXT_WEIGHT
+        own, noise = _log_over_noise(candidates.text)
+        weight, best = TEXT_WEIGHT, None
         if candidates.documents is not None:
-            weight = PART_WEIGHT
-            evidence = (evidence + _best_of_document(evidence, candidates.documents)) / 2
-        query_weight = evidence.max(initial=0.0) / max(MIN_DENSE_Z, dense_z.max(initial=0.0))
-        fused: Scores = dense_z + weight * query_weight * evidence
-        return fused
+            weight, best = PART_WEIGHT, _best_of_document(own, candidates.documents)
+        best_text = own if best is None else (own + best) / 2
+        query_weight = best_text.max(initial=0.0) / max(MIN_DENSE_Z, dense_z.max(initial=0.0))
+        mean = float(null.mean()) if len(null) else 0.0
+        return Evidence(dense_z, mean, spread, own, best, noise, weight * query_weight)
 
 
 class ZScoreFusion:
@@ -109,14 +138,14 @@ def _best_of_document(evidence: Scores, documents: Sequence[str]) -> Scores:
     return best[indices]
 
 
-def _log_over_noise(text: Scores) -> Scores:
-    """log(score / noise); zero for scores that are not above the noise."""
+def _log_over_noise(text: Scores) -> tuple[Scores, float]:
+    """log(score / noise), zero for scores that are not above the noise; and the noise."""
     found = np.sort(text[text > 0])[::-1]
     if not len(found):
-        return np.zeros_like(text)
+        return np.zeros_like(text), 0.0
     noise = found[NOISE_RANK - 1] if len(found) >= NOISE_RANK else min(found[-1], found[0] / MIN_RATIO)
     evidence: Scores = np.log(np.maximum(np.nan_to_num(text, nan=0.0) / noise, 1.0))
-    return evidence
+    return evidence, float(noise)
 
 
 def _z(scores: Scores) -> Scores:

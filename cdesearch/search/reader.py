@@ -3,6 +3,7 @@
 from collections.abc import Callable, Sequence
 from concurrent.futures import Executor
 from dataclasses import dataclass
+from functools import cached_property
 from typing import Any, Literal
 
 import numpy as np
@@ -84,9 +85,14 @@ class GenerationReader:
 
     def __init__(self, index: Index, encoder: Callable[[Index], Encoder], executor: Executor, fusion: Fusion) -> None:
         self.index = index
-        self._encoder = encoder  # loads the model unless it is loaded already
+        self._load = encoder
         self._executor = executor
         self._fusion = fusion
+
+    @cached_property
+    def encoder(self) -> Encoder:
+        """The model, which the first call loads; raises ModelError, and IndexStateError if it cannot be used."""
+        return self._load(self.index)
 
     def search(self, query: Query) -> SearchResult:
         """The best chunks; raises IndexStateError, ModelError, and QueryError for an invalid glob."""
@@ -108,7 +114,7 @@ class GenerationReader:
         is_hybrid = query.mode == "hybrid"
         columns = ["vector", "document_id"] if is_hybrid and self.index.manifest.has_parts else ["vector"]
         later = self._executor.submit(self._lexical_hits, query, condition, ["_score", *columns]) if is_hybrid else None
-        encoder = self._encoder(self.index)
+        encoder = self.encoder
         vector = encoder.encode([query.text], "query", self.index.context_for(encoder))[0]
         opened.result()
         dense_hits = self._dense_hits(vector, query.k, condition, ["_distance", *columns])
@@ -121,6 +127,20 @@ class GenerationReader:
         return SearchResult(self._hits(ranking), encoder.max_tokens if is_truncated else None)
 
     def _fused(self, k: int, vector: Floats, dense_hits: _Found, lexical_hits: _Found) -> _Ranking:
+        rows, candidates = self._candidates(vector, dense_hits, lexical_hits)
+        scores = self._fusion.scores(candidates)
+        return _Ranking.best(k, rows, scores, dense=candidates.dense, text=candidates.text)
+
+    def candidates(self, query: Query, vector: Floats) -> tuple[RowIds, Candidates]:
+        """The row ids (n,) of the candidates of a hybrid search and their scores, from its text and its vector (d,)."""
+        condition = None if query.paths is None else path_condition(*query.paths)
+        columns = ["vector", "document_id"] if self.index.manifest.has_parts else ["vector"]
+        lexical_hits = self._lexical_hits(query, condition, ["_score", *columns])
+        return self._candidates(
+            vector, self._dense_hits(vector, query.k, condition, ["_distance", *columns]), lexical_hits
+        )
+
+    def _candidates(self, vector: Floats, dense_hits: _Found, lexical_hits: _Found) -> tuple[RowIds, Candidates]:
         rows = np.union1d(dense_hits.rows, lexical_hits.rows)
         dense, text = np.empty(len(rows)), np.full(len(rows), np.nan)
         for found in (dense_hits, lexical_hits):
@@ -135,8 +155,7 @@ class GenerationReader:
                 for row, name in zip(found.rows, found.documents, strict=True)
             }
             documents = [document_of[row] for row in rows]
-        scores = self._fusion.scores(Candidates(dense, text, null, documents))
-        return _Ranking.best(k, rows, scores, dense=dense, text=text)
+        return rows, Candidates(dense, text, null, documents)
 
     def _dense_hits(self, vector: Floats, k: int, condition: str | None, columns: list[str]) -> _Found:
         """The nearest chunks, as many as the fusion needs."""

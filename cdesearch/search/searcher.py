@@ -11,13 +11,16 @@ from typing import Self, TypeVar, get_args
 
 from cdesearch.encode.encoder import Encoder
 from cdesearch.encode.load import Device
-from cdesearch.errors import CdesearchError, IndexDamagedError, QueryError
+from cdesearch.errors import CdesearchError, IndexDamagedError, IndexUntrustedError, QueryError
+from cdesearch.search.explanation import Explanation, explain
 from cdesearch.search.fusion import DEFAULT_FUSION, FUSIONS
 from cdesearch.search.model_loader import ModelLoader
 from cdesearch.search.reader import GenerationReader, Mode, Query
 from cdesearch.search.result import SearchResult
 from cdesearch.store.folder import current_name
 from cdesearch.store.index import Index
+
+CONFIRMING_SECONDS = 2  # between two looks at a generation that the user has not confirmed
 
 Answer = TypeVar("Answer")
 
@@ -28,6 +31,11 @@ class RefusedGeneration:
 
     name: str
     error: CdesearchError
+    tried: float  # on the clock of time.monotonic
+
+    def may_be_usable(self) -> bool:
+        """Whether the user may have confirmed it since. A build confirms its model after its generation is live."""
+        return isinstance(self.error, IndexUntrustedError) and time.monotonic() > self.tried + CONFIRMING_SECONDS
 
 
 class Searcher:
@@ -46,14 +54,13 @@ class Searcher:
         model: Path | None = None,
         fusion: str = DEFAULT_FUSION,
     ) -> None:
-        self.index = index
         self.refused: RefusedGeneration | None = None  # by the last `refresh`
         self._given = encoder if isinstance(encoder, Encoder) else None
-        self._held = self._given  # the loader forgets a model that nobody holds
         self._models = encoder if isinstance(encoder, ModelLoader) else ModelLoader(device, model)
         self._fusion = FUSIONS[fusion]
         self._opening = Lock()
         self._executor = ThreadPoolExecutor(thread_name_prefix="cdesearch-text")
+        self._newest = self._reader(index)  # one answer reads one generation, with the model that belongs to it
 
     def __enter__(self) -> Self:
         return self
@@ -66,9 +73,14 @@ class Searcher:
         self._executor.shutdown()
 
     @property
+    def index(self) -> Index:
+        """The newest generation that is open."""
+        return self._newest.index
+
+    @property
     def encoder(self) -> Encoder:
         """The model; raises ModelError, IndexUntrustedError, or IndexMismatchError if another built the index."""
-        return self._encoder_for(self.index)
+        return self._newest.encoder
 
     def search(
         self, query: str, k: int = 10, mode: Mode = "hybrid", path: str | tuple[str, ...] | None = None
@@ -82,73 +94,85 @@ class Searcher:
         _check(query, k, mode, path)
         paths = (path,) if isinstance(path, str) else path
 
-        def answer(index: Index) -> SearchResult:
-            most = max(1, index.manifest.n_chunks)  # LanceDB reserves memory for k rows
-            return self._reader(index).search(Query(query, min(k, most), mode, paths))
+        def answer(reader: GenerationReader) -> SearchResult:
+            most = max(1, reader.index.manifest.n_chunks)  # LanceDB reserves memory for k rows
+            result = reader.search(Query(query, min(k, most), mode, paths))
+            return replace(result, generation=reader.index.generation.name)
 
-        return replace(self.read(answer), seconds=time.perf_counter() - started)
+        return replace(self._ask(answer), seconds=time.perf_counter() - started)
+
+    def explain(
+        self, chunk: str, query: str, k: int = 10, mode: Mode = "hybrid", path: str | tuple[str, ...] | None = None
+    ) -> Explanation:
+        """Why the search with these arguments has found the chunk with this id; raises QueryError if it has not."""
+        _check(query, k, mode, path)
+        paths = (path,) if isinstance(path, str) else path
+
+        def answer(reader: GenerationReader) -> Explanation:
+            most = max(1, reader.index.manifest.n_chunks)
+            return explain(reader, Query(query, min(k, most), mode, paths), chunk)
+
+        return self._ask(answer)
 
     def has_file(self, *globs: str) -> bool:
         """Whether the path of an indexed file matches one of `globs`; raises QueryError and IndexStateError."""
-        return self.read(lambda index: self._reader(index).has_file(globs))
+        return self._ask(lambda reader: reader.has_file(globs))
 
     def read(self, answer: Callable[[Index], Answer]) -> Answer:
-        """What `answer` returns for the generation that is open, or for the newest one if updates have removed it.
-
-        One call of `answer` reads one generation, even if another thread opens a newer one meanwhile.
-        """
-        index = self.index
-        try:
-            return answer(index)
-        except IndexDamagedError:
-            newest = self._opened_after(index)
-            if newest is None:
-                raise
-        return answer(newest)
+        """What `answer` returns for the generation that is open, or for the newest one if updates have removed it."""
+        return self._ask(lambda reader: answer(reader.index))
 
     def warm(self) -> None:
         """Load the model and the tables, so that the first search is as fast as later ones; raises CdesearchError."""
-        self._warm(self.index)
+        _warm(self._newest)
 
     def refresh(self) -> bool:
         """Open the newest generation if there is a newer one than the one that is open; returns whether there was.
 
         A generation is opened and searched once before it answers queries. One that cannot be used is recorded in
-        `refused` and not tried again, and the open one keeps answering. Otherwise only the file CURRENT is read.
+        `refused` and not tried again unless the user confirms it, and the open one keeps answering. While there is no
+        newer one, only the file CURRENT is read.
         """
         try:
             name = current_name(self.index.folder)
         except CdesearchError as error:
-            self.refused = RefusedGeneration("", error)
+            self.refused = RefusedGeneration("", error, time.monotonic())
             return False
-        if name is None or (self.refused is not None and self.refused.name == name):
+        refused = self.refused
+        if name is None or (refused is not None and refused.name == name and not refused.may_be_usable()):
             return False
         if name == self.index.generation.name:
             self.refused = None
             return False
         try:
-            newest = Index(self.index.folder)
-            encoder = self._warm(newest)
+            newest = self._reader(Index(self.index.folder))
+            _warm(newest)
         except CdesearchError as error:
-            self.refused = RefusedGeneration(name, error)
+            self.refused = RefusedGeneration(name, error, time.monotonic())
             return False
         with self._opening:
-            self.index, self._held, self.refused = newest, encoder, None
+            self._newest, self.refused = newest, None
         return True
 
-    def _opened_after(self, index: Index) -> Index | None:
-        """The newest generation, opened in place of `index`; None if there is no newer one."""
-        with self._opening:
-            if self.index is index:
-                newest = Index(index.folder)
-                if newest.generation == index.generation:
-                    return None
-                self.index = newest
-            return self.index
+    def _ask(self, answer: Callable[[GenerationReader], Answer]) -> Answer:
+        reader = self._newest
+        try:
+            return answer(reader)
+        except IndexDamagedError:
+            newest = self._opened_after(reader)
+            if newest is None:
+                raise
+        return answer(newest)
 
-    def _warm(self, index: Index) -> Encoder:
-        self._reader(index).search(Query("a", 1, "hybrid", None))
-        return self._encoder_for(index)
+    def _opened_after(self, reader: GenerationReader) -> GenerationReader | None:
+        """The newest generation, opened in place of `reader`; None if there is no newer one."""
+        with self._opening:
+            if self._newest is reader:
+                newest = Index(reader.index.folder)
+                if newest.generation == reader.index.generation:
+                    return None
+                self._newest = self._reader(newest)
+            return self._newest
 
     def _reader(self, index: Index) -> GenerationReader:
         return GenerationReader(index, self._encoder_for, self._executor, self._fusion)
@@ -157,10 +181,11 @@ class Searcher:
         if self._given is not None:
             index.check_encoder(self._given)
             return self._given
-        encoder = self._models.encoder_for(index)
-        if index is self.index:
-            self._held = encoder
-        return encoder
+        return self._models.encoder_for(index)
+
+
+def _warm(reader: GenerationReader) -> None:
+    reader.search(Query("a", 1, "hybrid", None))
 
 
 def _check(query: str, k: int, mode: str, path: str | tuple[str, ...] | None) -> None:

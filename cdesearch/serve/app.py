@@ -5,33 +5,41 @@ from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
 from pathlib import Path
 
-from fastapi import FastAPI
-from fastapi.responses import FileResponse
+from fastapi import FastAPI, Request
+from fastapi.responses import Response
 from fastapi.staticfiles import StaticFiles
+from mcp.server.streamable_http_manager import StreamableHTTPASGIApp
+from starlette.routing import Route
 
 from cdesearch import __version__
 from cdesearch.serve.admission import Admission
 from cdesearch.serve.indexes import ServedIndexes
+from cdesearch.serve.mcp.server import create_server, session_manager
 from cdesearch.serve.metrics import Metered, ServerMetrics
 from cdesearch.serve.problems import add_handlers
-from cdesearch.serve.routes import documents, health, search, status
+from cdesearch.serve.routes import context_map, documents, explain, files, health, search, status, updates
 from cdesearch.serve.security import Guard
 from cdesearch.serve.settings import API, ServeSettings
 from cdesearch.serve.state import ServerState
+from cdesearch.serve.update_runs import UpdateRuns
 
 WEB = Path(__file__).parent / "web"
-ROUTERS = (search.router, documents.router, status.router, health.router)
+ROUTERS = tuple(module.router for module in (search, documents, explain, context_map, files, updates, status, health))
 
 
 def create_app(indexes: ServedIndexes, settings: ServeSettings) -> FastAPI:
     """The application of a server for `indexes`, which the caller closes after it."""
+    runs = UpdateRuns()
     admission = Admission(settings.running, settings.waiting, settings.search_seconds)
     metrics = ServerMetrics(indexes, admission)
+    agents = session_manager(create_server(indexes, admission))
 
     @asynccontextmanager
     async def lifespan(_: FastAPI) -> AsyncIterator[None]:
-        yield
+        async with agents.run():
+            yield
         admission.close()
+        runs.close()
 
     app = FastAPI(
         title="cdesearch",
@@ -41,12 +49,13 @@ def create_app(indexes: ServedIndexes, settings: ServeSettings) -> FastAPI:
         redoc_url=None,
         lifespan=lifespan,
     )
-    app.state.server = ServerState(indexes, settings, admission, metrics)
+    app.state.server = ServerState(indexes, settings, admission, metrics, runs)
     app.add_middleware(Guard, settings=settings)
     app.add_middleware(Metered, metrics=metrics)  # the outermost
     add_handlers(app)
     for router in ROUTERS:
         app.include_router(router, prefix=API)
+    app.router.routes.append(Route("/mcp", StreamableHTTPASGIApp(agents), methods=["POST"]))
     _add_page(app)
     return app
 
@@ -56,12 +65,14 @@ def _add_page(app: FastAPI) -> None:
     mimetypes.add_type("text/javascript", ".js")  # on Windows a program can have registered another type
     mimetypes.add_type("text/css", ".css")
 
+    files = StaticFiles(directory=WEB)  # it does not follow links out of its folder
+
     @app.get("/", include_in_schema=False)
-    def page() -> FileResponse:
-        return FileResponse(WEB / "index.html")
+    async def page(request: Request) -> Response:
+        return await files.get_response("index.html", request.scope)
 
     @app.get("/api", include_in_schema=False)
-    def api_page() -> FileResponse:
-        return FileResponse(WEB / "api.html")
+    async def api_page(request: Request) -> Response:
+        return await files.get_response("api.html", request.scope)
 
-    app.mount("/static", StaticFiles(directory=WEB), name="static")
+    app.mount("/static", files, name="static")

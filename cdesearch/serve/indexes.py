@@ -9,6 +9,7 @@ from cdesearch.encode.encoder import Encoder
 from cdesearch.encode.load import Device
 from cdesearch.errors import CdesearchError, InputError
 from cdesearch.search.documents import DocumentReader
+from cdesearch.search.explanation import Explanation
 from cdesearch.search.model_loader import ModelLoader
 from cdesearch.search.reader import Mode
 from cdesearch.search.result import SearchResult
@@ -57,6 +58,12 @@ class ServedIndex:
         """
         return self._searcher.search(query, k, mode, paths)
 
+    def explain(
+        self, chunk: str, query: str, k: int = 10, mode: Mode = "hybrid", paths: tuple[str, ...] | None = None
+    ) -> Explanation:
+        """Why the search with these arguments has found the chunk with this id; raises QueryError if it has not."""
+        return self._searcher.explain(chunk, query, k, mode, paths)
+
     def has_file(self, *globs: str) -> bool:
         """Whether the path of an indexed file matches one of `globs`."""
         return self._searcher.has_file(*globs)
@@ -71,6 +78,10 @@ class ServedIndex:
         Searches that are running are not disturbed. A generation that cannot be used is reported by `problem`.
         """
         return self._searcher.refresh()
+
+    def warm(self) -> None:
+        """Load the model and the tables, so that the first search is as fast as later ones; raises CdesearchError."""
+        self._searcher.warm()
 
     def close(self) -> None:
         """End the threads, after the searches that are running."""
@@ -90,8 +101,13 @@ class ServedIndexes:
         self._watcher.start()
 
     @classmethod
-    def open(cls, folders: Sequence[Path | None], device: Device = "auto", model: Path | None = None) -> Self:
-        """Open the index of each folder, as `Index.open` finds it, and load the models; raises CdesearchError."""
+    def open(
+        cls, folders: Sequence[Path | None], device: Device = "auto", model: Path | None = None, *, warm: bool = True
+    ) -> Self:
+        """Open the index of each folder, as `Index.open` finds it; raises CdesearchError.
+
+        With `warm` the models are loaded first, else when a search needs them.
+        """
         models = ModelLoader(device, model)
         opened: dict[Path, ServedIndex] = {}
         try:
@@ -99,9 +115,9 @@ class ServedIndexes:
                 index = Index.open(folder)
                 if real(index.folder) not in opened:
                     name = _free_name(index, {served.name for served in opened.values()})
-                    searcher = Searcher(index, models)
-                    opened[real(index.folder)] = ServedIndex(name, searcher)
-                    searcher.warm()
+                    served = opened[real(index.folder)] = ServedIndex(name, Searcher(index, models))
+                    if warm:
+                        served.warm()
         except BaseException:
             for served in opened.values():
                 served.close()

@@ -8,6 +8,7 @@ from cdesearch.serve.admission import Admission
 from cdesearch.serve.indexes import ServedIndexes
 from cdesearch.serve.metrics import ServerMetrics
 from cdesearch.serve.settings import ServeSettings
+from cdesearch.serve.update_runs import UpdateRuns
 
 
 @dataclass(frozen=True, slots=True)
@@ -18,6 +19,7 @@ class ServerState:
     settings: ServeSettings
     admission: Admission
     metrics: ServerMetrics
+    updates: UpdateRuns
 
 
 def state_of(request: Request) -> ServerState:

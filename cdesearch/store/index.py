@@ -6,13 +6,11 @@ from functools import cached_property
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from cdesearch.context.context import Context
 from cdesearch.errors import IndexDamagedError, IndexMismatchError, IndexNotFoundError
 from cdesearch.store.checksums import MANIFEST
 from cdesearch.store.damage import Checks
 from cdesearch.store.folder import (
     CURRENT,
-    FOLDER,
     GENERATIONS,
     absolute,
     check_marker,
@@ -20,18 +18,18 @@ from cdesearch.store.folder import (
     check_nothing_lost,
     check_path,
     check_tree,
-    chosen_folder,
     current_name,
-    find_index,
+    opened_folder,
     rebuild_command,
     rebuild_remedy,
     unreadable,
 )
 from cdesearch.store.lance_manifest import MAX_FIELDS_UNFINISHED, NAMES, TABLES, check_tables
 from cdesearch.store.manifest import Manifest
-from cdesearch.store.schema import DOCUMENT_SCHEMA, chunk_schema
+from cdesearch.store.schema import chunk_schema, document_schema
 
 if TYPE_CHECKING:
+    from cdesearch.context.context import Context
     from cdesearch.encode.encoder import Encoder
 
 
@@ -109,13 +107,8 @@ class Index:
 
     @classmethod
     def open(cls, folder: Path | None = None) -> "Index":
-        """Open the index that `folder` names, see `chosen_folder`; None finds the nearest index upward.
-
-        The path of an indexed file opens the index beside that file. Raises IndexStateError.
-        """
-        if folder is None:
-            return cls(find_index(Path.cwd()))
-        return cls(folder.parent / FOLDER if folder.is_file() else chosen_folder(folder))
+        """Open the index that `folder` names, see `opened_folder`; raises IndexStateError."""
+        return cls(opened_folder(folder))
 
     @property
     def root(self) -> Path:
@@ -128,8 +121,10 @@ class Index:
         return tuple(absolute(self.root / source) for source in self.manifest.sources)
 
     @cached_property
-    def context(self) -> Context:
+    def context(self) -> "Context":
         """The stored context; raises IndexDamagedError, or IndexMismatchError if the manifest names another context."""
+        from cdesearch.context.context import Context  # imports NumPy
+
         self.checks.require(CONTEXT)
         try:
             context = Context.load(self.generation / CONTEXT)
@@ -150,7 +145,7 @@ class Index:
             )
         return context
 
-    def context_for(self, encoder: "Encoder") -> Context:
+    def context_for(self, encoder: "Encoder") -> "Context":
         """The stored context, checked to fit `encoder`; raises IndexDamagedError if another model made it."""
         if not encoder.fits(self.context):
             raise IndexDamagedError(
@@ -172,7 +167,7 @@ class Index:
     @cached_property
     def documents(self) -> Any:
         """The LanceDB table of documents."""
-        return self._table("documents", DOCUMENT_SCHEMA)
+        return self._table("documents", document_schema())
 
     def check_encoder(self, encoder: "Encoder") -> None:
         """Raise IndexMismatchError if another model built this index."""

@@ -16,6 +16,7 @@ from cdesearch.errors import (
     IndexStateError,
     IndexUntrustedError,
 )
+from cdesearch.progress import Progress, Silent
 from cdesearch.store.checksums import MANIFEST, ChecksumsError, read_checksums
 from cdesearch.store.damage import Damage, find_damage, is_panic, reason_of
 from cdesearch.store.file_account import FILES, read_files
@@ -93,11 +94,11 @@ def locate(path: Path | None) -> Path:
     raise IndexNotFoundError(f"There is no index in {where}.", "Make one with `cdesearch index FOLDER`.")
 
 
-def diagnose(folder: Path) -> Diagnosis:
+def diagnose(folder: Path, progress: Progress | None = None) -> Diagnosis:
     """Read every file of every finished generation and try the live one; raises IndexStateError if there is none.
 
     Raises IndexUntrustedError if a generation contains links or names data elsewhere: it is then not damaged but
-    forged, and neither read nor repaired.
+    forged, and neither read nor repaired. The files and chunks that were read are counted in stages of `progress`.
     """
     problem = ""
     check_not_linked(folder)
@@ -111,9 +112,10 @@ def diagnose(folder: Path) -> Diagnosis:
     live = _named_by_current(folder)
     if problem and live is None and not finished_generations(folder):
         current_generation(folder)  # raises the error that was found
-    others = [_examine(generation) for generation in finished_generations(folder) if generation != live]
+    progress = progress or Silent()
+    others = [_examine(generation, progress) for generation in finished_generations(folder) if generation != live]
     others.sort(key=lambda one: one.manifest.updated if one.manifest else 0, reverse=True)
-    examined = _examine(live) if live else None
+    examined = _examine(live, progress) if live else None
     if examined and not examined.is_sound:
         problem = ""  # the list of damaged files is more specific
     elif examined and not problem:
@@ -131,7 +133,7 @@ def _named_by_current(folder: Path) -> Path | None:
     return generation if generation and generation.is_dir() and not generation.is_symlink() else None
 
 
-def _examine(generation: Path) -> Examined:
+def _examine(generation: Path, progress: Progress) -> Examined:
     check_tree(generation)
     unreadable: list[Damage] = []
     try:
@@ -142,20 +144,24 @@ def _examine(generation: Path) -> Examined:
         checksums = read_checksums(generation)
     except ChecksumsError as error:
         return Examined(generation, (Damage(CHECKSUMS, str(error)),))
-    damages = list(find_damage(generation, checksums, lambda *_: True, is_complete=True))
-    return Examined(generation, tuple(damages or unreadable or _unreadable_rows(generation)))
+    advance = progress.stage(f"Checking files of generation {generation.name}", len(checksums))
+    damages = list(find_damage(generation, checksums, lambda *_: True, is_complete=True, advance=advance))
+    if not damages and not unreadable:
+        advance = progress.stage(f"Reading chunks of generation {generation.name}", None)
+        damages = list(_unreadable_rows(generation, advance))
+    return Examined(generation, tuple(damages or unreadable))
 
 
-def _unreadable_rows(generation: Path) -> Iterator[Damage]:
+def _unreadable_rows(generation: Path, advance: Callable[[int], None]) -> Iterator[Damage]:
     """The tables and the list of files that cannot be read, although every file is as it was written."""
-    readings: dict[str, Callable[[Path], object]] = {
-        f"{TABLES}/chunks.lance": _read_chunks,
-        f"{TABLES}/documents.lance": lambda generation: _exhaust(_batches(generation, "documents")),
-        FILES: lambda generation: _exhaust(read_files(generation)),
+    readings: dict[str, Callable[[], object]] = {
+        f"{TABLES}/chunks.lance": lambda: _read_chunks(generation, advance),
+        f"{TABLES}/documents.lance": lambda: _exhaust(_batches(generation, "documents")),
+        FILES: lambda: _exhaust(read_files(generation)),
     }
     for file, read in readings.items():
         try:
-            read(generation)
+            read()
         except BaseException as error:
             if not isinstance(error, Exception) and not is_panic(error):
                 raise
@@ -163,11 +169,12 @@ def _unreadable_rows(generation: Path) -> Iterator[Damage]:
             yield Damage(file, cause.removeprefix(f"{generation / file} ").removesuffix("."))
 
 
-def _read_chunks(generation: Path) -> None:
+def _read_chunks(generation: Path, advance: Callable[[int], None]) -> None:
     """Read every column of every chunk; raises IndexDamagedError if a vector is not finite."""
     for batch in _batches(generation, "chunks"):
         if not np.isfinite(batch["vector"].flatten().to_numpy(zero_copy_only=False)).all():
             raise IndexDamagedError("holds vectors that are not numbers.", rebuild_remedy(generation.parent.parent))
+        advance(batch.num_rows)
 
 
 def _exhaust(rows: Iterable[object]) -> None:

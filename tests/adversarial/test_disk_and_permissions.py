@@ -91,7 +91,7 @@ def test_a_folder_that_cannot_be_written_is_reported_and_unchanged(docs, as_owne
     made = run(as_owner, "index", ".", cwd=docs)
     docs.chmod(0o700)
     assert made.returncode == 2
-    assert made.stderr == f"error: {docs / '.cdesearch'} cannot be written. Name another place with --index DIR.\n"
+    assert made.stderr == f"error: {docs / '.cdesearch'} cannot be written. Name another folder with --index DIR.\n"
     assert picture(docs) == before
 
 

@@ -27,7 +27,7 @@ class RunningServer:
         """The response to a request for `path`, which begins with a slash or is one below /api/v1."""
         return self.client.get(path if path.startswith("/") else f"/api/v1/{path}", **options)
 
-    def json(self, path, **parameters):
+    def json(self, path, /, **parameters):
         response = self.get(path, params=parameters)
         assert response.status_code == 200, response.text
         return response.json()

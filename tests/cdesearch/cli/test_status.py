@@ -4,10 +4,10 @@ import numpy as np
 import pytest
 from command import cdesearch
 
-from cdesearch.cli import status
 from cdesearch.cli.status import read_status
 from cdesearch.context.sample import choose_chunks
 from cdesearch.progress import Silent
+from cdesearch.search import drift
 from cdesearch.store.index import Index
 from indexer.build import build
 from indexer.settings import Options
@@ -36,7 +36,7 @@ def drift_after(docs, checkpoint, **options):
 
 @pytest.mark.parametrize("sampled", [5000, 100])
 def test_a_corpus_of_duplicates_has_not_drifted_right_after_a_refresh(docs, tiny_checkpoint, monkeypatch, sampled):
-    monkeypatch.setattr(status, "DRIFT_SAMPLE", sampled)
+    monkeypatch.setattr(drift, "DRIFT_SAMPLE", sampled)
     drift_after(docs, tiny_checkpoint)
     assert "large" not in drift_after(docs, tiny_checkpoint, refresh_context=True)
 
@@ -53,9 +53,9 @@ def test_a_corpus_that_changed_has_drifted_until_its_context_is_refreshed(docs, 
 def test_a_corpus_of_one_text_has_a_mean(docs, tiny_checkpoint, monkeypatch):
     for file in docs.rglob("*.txt"):
         file.write_text("the moon")
-    monkeypatch.setattr(status, "DRIFT_SAMPLE", 1)
+    monkeypatch.setattr(drift, "DRIFT_SAMPLE", 1)
     build([docs], Options(model=tiny_checkpoint), Silent())
-    assert status._corpus_mean(Index.open(docs)).shape == (16,)
+    assert drift._corpus_mean(Index.open(docs)).shape == (16,)
 
 
 @pytest.mark.parametrize("size", [1000, 40])
@@ -75,7 +75,7 @@ def test_inclusion_probabilities_are_the_frequencies_of_the_sampler():
     lengths = {"a": 1, "b": 4, "c": 16, "d": 64}
     chunks = [(f"{name}{part}", name, f"{name}{part}") for name, length in lengths.items() for part in range(length)]
     drawn = Counter(chunk for seed in range(400) for chunk in choose_chunks(chunks, 20, seed))
-    probabilities = status._inclusion_probabilities(np.array([lengths[name] ** -0.5 for _, name, _ in chunks]), 20)
+    probabilities = drift._inclusion_probabilities(np.array([lengths[name] ** -0.5 for _, name, _ in chunks]), 20)
     assert probabilities.sum() == pytest.approx(20)
     for name, length in lengths.items():
         seen = sum(drawn[chunk] for chunk, document, _ in chunks if document == name) / 400 / length

@@ -1,23 +1,8 @@
 import pytest
 from running_server import running_server
+from served_pages import write_pages
 
 import cdesearch
-
-PAGES = {
-    "pets/cats.md": "# Cats\n\nA cat purrs when it is content.\n\n## Kittens\n\nKittens sleep most of the day.",
-    "pets/dogs.md": "# Dogs\n\nA dog barks at strangers and fetches sticks.",
-    "kitchen/bread.md": "# Bread\n\nKnead the dough, let it rise, and bake it for forty minutes.",
-    "kitchen/<b>soup.py": "# simmer onions and carrots in water\nheat(water)\n",
-    "space/moon.txt": "The moon pulls the tides of the sea.",
-    "long.md": "# Long\n\n" + "\n\n".join(f"## Part {n}\n\n" + f"the river has stone {n}. " * 40 for n in range(12)),
-}
-
-
-def write_pages(root, pages=None):
-    for name, text in (pages or PAGES).items():
-        (root / name).parent.mkdir(exist_ok=True, parents=True)
-        (root / name).write_text(text)
-    return root
 
 
 @pytest.fixture(scope="session")

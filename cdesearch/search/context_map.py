@@ -1,0 +1,129 @@
+"""A map of a corpus: its chunks as points of a plane, those of the context marked, and how far it has drifted."""
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from cdesearch.context.projection import Projection
+from cdesearch.context.vectors import Floats, to_unit
+from cdesearch.search.documents import quoted
+from cdesearch.search.drift import Drift, measure_drift
+from cdesearch.store.damage import damaged
+from cdesearch.store.index import Index, run_async
+from cdesearch.store.schema import CHUNK_COLUMNS, Chunk, chunk_from_row
+
+MAP_SAMPLE = 5_000  # chunks of a larger corpus that are shown, besides those of the context
+MAX_FOLDERS = 8  # that the map tells apart; the last one holds all others
+OTHERS = None  # the name of the folder that stands for all others
+
+
+@dataclass(frozen=True, slots=True)
+class MapFolder:
+    """A group of points: the files below one folder."""
+
+    name: str | None  # relative to the indexed folder, "" for the files in it; OTHERS: all other folders
+    points: int
+
+
+@dataclass(frozen=True, slots=True)
+class ContextMap:
+    """The points of one generation."""
+
+    chunks: tuple[Chunk, ...]  # n
+    points: NDArray[np.float64]  # (n, 2)
+    folders: tuple[MapFolder, ...]
+    folder_of: tuple[int, ...]  # n positions in `folders`
+    is_context: NDArray[np.bool_]  # (n,)
+    projection: Projection
+    drift: Drift
+    n_chunks: int  # of the corpus
+
+    @classmethod
+    def of(cls, index: Index) -> "ContextMap":
+        """The map of an index; raises IndexDamagedError."""
+        with index.checks.reporting_damage():
+            chunks, vectors = _some_chunks(index)
+            sampled = set(index.context.sampled.chunk_ids)
+            projection = Projection.fit(vectors)
+            folders, folder_of = folders_of([chunk.path for chunk in chunks])
+            return cls(
+                chunks=chunks,
+                points=projection.apply(vectors),
+                folders=folders,
+                folder_of=folder_of,
+                is_context=np.array([chunk.id in sampled for chunk in chunks]),
+                projection=projection,
+                drift=measure_drift(index),
+                n_chunks=index.manifest.n_chunks,
+            )
+
+    def locate(self, index: Index, chunk_ids: Sequence[str]) -> dict[str, tuple[float, float]]:
+        """The points of any chunks of the index by their ids; raises IndexDamagedError.
+
+        Chunks that the index does not have are left out.
+        """
+        condition = f"id IN ({', '.join(map(quoted, chunk_ids)) or 'NULL'})"
+        table = _read(index, index.async_chunks.query().where(condition).select(["id", "vector"]))
+        points = self.projection.apply(_unit_vectors(index, table)).tolist()
+        return {chunk: (x, y) for chunk, (x, y) in zip(table["id"].to_pylist(), points, strict=True)}
+
+
+def folders_of(paths: Sequence[str]) -> tuple[tuple[MapFolder, ...], tuple[int, ...]]:
+    """The folders that tell these files apart, largest first, and the position of the folder of each file.
+
+    They are the folders below the deepest one that holds all files.
+    """
+    parts = [path.split("/")[:-1] for path in paths]
+    shared = 0
+    while parts and all(len(part) > shared and part[shared] == parts[0][shared] for part in parts):
+        shared += 1
+    names = ["/".join(part[: shared + 1]) for part in parts]
+    counts: dict[str, int] = {}
+    for name in names:
+        counts[name] = counts.get(name, 0) + 1
+    ranked = sorted(counts, key=lambda name: (-counts[name], name))
+    shown = ranked if len(ranked) <= MAX_FOLDERS else ranked[: MAX_FOLDERS - 1]
+    position = {name: min(number, len(shown)) for number, name in enumerate(ranked)}
+    folders = [MapFolder(name, counts[name]) for name in shown]
+    if len(shown) < len(ranked):
+        folders.append(MapFolder(OTHERS, sum(counts[name] for name in ranked[len(shown) :])))
+    return tuple(folders), tuple(position[name] for name in names)
+
+
+def _some_chunks(index: Index) -> tuple[tuple[Chunk, ...], Floats]:
+    """All chunks, or of a larger corpus a random sample and the context, by path; and their unit vectors.
+
+    Content hashes are uniform, so the texts with a hash below a bound are a random sample, the same every time.
+    """
+    every = _read(index, index.async_chunks.query().select(["id", "content_hash"]).with_row_id())
+    rows: list[int] = every["_rowid"].to_pylist()
+    if len(rows) > MAP_SAMPLE:
+        bound = f"{int(MAP_SAMPLE / len(rows) * 2**64):016x}"
+        sampled = set(index.context.sampled.chunk_ids)
+        names = zip(rows, every["id"].to_pylist(), every["content_hash"].to_pylist(), strict=True)
+        rows = [row for row, chunk, content in names if content < bound or chunk in sampled]
+    table = _read(index, index.async_chunks.take_row_ids(rows).select([*CHUNK_COLUMNS, "vector"]))
+    vectors = _unit_vectors(index, table)
+    try:
+        chunks = [chunk_from_row(row) for row in table.select(CHUNK_COLUMNS).to_pylist()]
+    except ValueError as error:
+        raise damaged(index.folder, f"it cannot be read ({error})") from None
+    order = sorted(range(len(chunks)), key=lambda row: (chunks[row].path, chunks[row].ordinal, chunks[row].id))
+    return tuple(chunks[row] for row in order), vectors[order]
+
+
+def _unit_vectors(index: Index, table: Any) -> Floats:
+    if not table.num_rows:
+        return np.zeros((0, index.manifest.dimension), np.float32)
+    vectors = to_unit(np.stack(table["vector"].to_numpy()))
+    if not np.isfinite(vectors).all():
+        raise damaged(index.folder, "it holds vectors that are not numbers")
+    return vectors
+
+
+def _read(index: Index, query: Any) -> Any:
+    with index.checks.reading_tables():
+        return run_async(query.to_arrow())

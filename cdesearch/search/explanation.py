@@ -1,0 +1,193 @@
+"""Why a chunk is a hit: the evidence of its vector and of its words, as numbers that add up to its score."""
+
+import math
+import re
+import unicodedata
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+
+from cdesearch.context.document import subtract_document_context
+from cdesearch.context.vectors import Floats, to_unit
+from cdesearch.encode.encoder import Encoder
+from cdesearch.errors import NotIndexedError, QueryError
+from cdesearch.search.documents import quoted
+from cdesearch.search.fusion import Evidence, EvidenceFusion
+from cdesearch.search.reader import GenerationReader, Mode, Query
+from cdesearch.store.index import Index, run_async
+
+STEM = 4  # letters that two forms of a word must share to be counted as one word
+MAX_WORDS = 32  # words of a query that are explained: each needs two searches
+MAX_NEIGHBOURS = 5_000  # chunks of a document whose vectors are read to subtract the document's offset
+
+_WORD = re.compile(r"[^\W_]+")
+
+
+@dataclass(frozen=True, slots=True)
+class Word:
+    """One word of the query, and what it contributes to the BM25 score."""
+
+    word: str
+    chunks: int  # that contain it, in the whole corpus; 0 also for words that full text ignores, such as "the"
+    idf: float  # log(1 + (N - n + 0.5) / (n + 0.5)), n of N chunks contain it; 0 if none does
+    count: int  # occurrences in the chunk, title and headings included
+    bm25: float  # its share of the chunk's BM25 score
+
+
+@dataclass(frozen=True, slots=True)
+class DenseEvidence:
+    """The evidence of the vectors: the cosine, in standard deviations from the mean of a null distribution."""
+
+    cosine: float
+    own_cosine: float | None  # of the vector without the offset of its document; None for a very long document
+    null_mean: float  # of the query's cosines with the context chunks
+    null_spread: float  # their standard deviation
+    z: float  # the part of a hybrid score
+
+
+@dataclass(frozen=True, slots=True)
+class TextEvidence:
+    """The evidence of the words: the logarithm of the ratio of the BM25 score to the noise."""
+
+    bm25: float | None  # None if full text did not find the chunk
+    noise: float  # a BM25 score that many chunks reach with this query
+    own: float  # the logarithm, 0 for a score below the noise
+    of_document: float | None  # the best `own` in the chunk's document; None if documents are not made of records
+    document_share: float  # of the evidence that is the document's and not the chunk's: half of `of_document` by it
+    evidence: float  # `own`, or the mean of `own` and `of_document`
+    weight: float  # of this query
+    contribution: float  # weight * evidence, the part of a hybrid score
+
+
+@dataclass(frozen=True, slots=True)
+class Explanation:
+    """The evidence for one chunk. In hybrid mode `score` is `dense.z + text.contribution`."""
+
+    chunk: str
+    mode: Mode
+    score: float
+    dense: DenseEvidence
+    text: TextEvidence
+    words: tuple[Word, ...]  # in the order of the query
+    n_chunks: int  # of the corpus
+    k: int  # the number of hits of the search that is explained
+
+
+def explain(reader: GenerationReader, query: Query, chunk_id: str) -> Explanation:
+    """The evidence for a chunk that `query` has found; raises QueryError if it is not among the candidates."""
+    index, encoder = reader.index, reader.encoder
+    with index.checks.reporting_damage():
+        found = _Found.of(reader, chunk_id)
+        vector = encoder.encode([query.text], "query", index.context_for(encoder))[0]
+        rows, candidates = reader.candidates(query, vector)
+        evidence = EvidenceFusion().evidence(candidates)
+        positions = np.flatnonzero(rows == found.row)
+        if not len(positions):
+            raise QueryError("This chunk is not a hit of the query.", "Name the k and the path of the search.")
+        at = int(positions[0])
+        bm25 = None if np.isnan(candidates.text[at]) else float(candidates.text[at])
+        cosine = float(candidates.dense[at])
+        text = _text_evidence(evidence, at, bm25)
+        own = _own_cosine(reader, encoder, found, vector)
+        scores = {"hybrid": float(evidence.scores[at]), "dense": cosine, "text": bm25 or 0.0}
+        return Explanation(
+            chunk=chunk_id,
+            mode=query.mode,
+            score=scores[query.mode],
+            dense=DenseEvidence(cosine, own, evidence.null_mean, evidence.null_spread, float(evidence.dense_z[at])),
+            text=text,
+            words=_words(reader, query.text, chunk_id, found.text),
+            n_chunks=index.manifest.n_chunks,
+            k=query.k,
+        )
+
+
+@dataclass(frozen=True, slots=True)
+class _Found:
+    """The row of the chunk."""
+
+    row: int
+    document: str
+    text: str
+    vector: Floats  # (d,) as it is stored
+
+    @classmethod
+    def of(cls, reader: GenerationReader, chunk_id: str) -> "_Found":
+        columns = ["document_id", "text", "vector"]
+        query = reader.index.async_chunks.query().where(f"id = {quoted(chunk_id)}").select(columns).with_row_id()
+        rows = _read(reader.index, query).to_pylist()
+        if not rows:
+            raise NotIndexedError(
+                f"The index has no chunk {chunk_id:.80}.", "Search again: an update may have replaced it."
+            )
+        row = rows[0]
+        return cls(row["_rowid"], row["document_id"], row["text"], np.asarray(row["vector"], np.float32))
+
+
+def _text_evidence(evidence: Evidence, at: int, bm25: float | None) -> TextEvidence:
+    own, total = float(evidence.own[at]), float(evidence.text[at])
+    best = None if evidence.of_document is None else float(evidence.of_document[at])
+    share = 0.0 if best is None or total == 0 else best / 2 / total
+    weight = evidence.text_weight
+    return TextEvidence(bm25, evidence.noise, own, best, share, total, weight, weight * total)
+
+
+def _own_cosine(reader: GenerationReader, encoder: Encoder, found: _Found, vector: Floats) -> float | None:
+    """The cosine of the chunk's vector without document context, which all vectors of its document reveal."""
+    condition = f"document_id = {quoted(found.document)}"
+    query = reader.index.async_chunks.query().where(condition).select(["vector"]).with_row_id()
+    table = _read(reader.index, query.limit(MAX_NEIGHBOURS + 1))
+    if table.num_rows > MAX_NEIGHBOURS:
+        return None
+    stored = np.stack(table["vector"].to_numpy())
+    own = to_unit(subtract_document_context(stored, encoder.config.document_weight))
+    at = table["_rowid"].to_pylist().index(found.row)
+    return float(own[at] @ vector)
+
+
+def _words(reader: GenerationReader, query: str, chunk_id: str, text: str) -> tuple[Word, ...]:
+    """Each word of the query once. BM25 adds words up, so that one word alone has its share of the score."""
+    spelled: dict[str, str] = {}
+    times: dict[str, int] = {}
+    for match in _WORD.finditer(query):
+        word = match[0].lower()
+        spelled.setdefault(word, match[0])
+        times[word] = times.get(word, 0) + 1
+    n_chunks = reader.index.manifest.n_chunks
+    tokens = [_folded(token) for token in _WORD.findall(text)]
+    return tuple(
+        _word(reader, spelled[word], times[word], (chunk_id, tokens), n_chunks) for word in list(times)[:MAX_WORDS]
+    )
+
+
+def _word(reader: GenerationReader, word: str, times: int, chunk: tuple[str, list[str]], n_chunks: int) -> Word:
+    chunk_id, tokens = chunk
+    search = reader.index.async_chunks.query().nearest_to_text(word, columns="text").select(["_score"]).with_row_id()
+    n_found = _read(reader.index, search.limit(n_chunks)).num_rows
+    search = reader.index.async_chunks.query().nearest_to_text(word, columns="text").select(["_score"])
+    scores = _read(reader.index, search.where(f"id = {quoted(chunk_id)}").limit(1))["_score"].to_pylist()
+    idf = math.log(1 + (n_chunks - n_found + 0.5) / (n_found + 0.5)) if n_found else 0.0
+    count = sum(is_form_of(token, _folded(word)) for token in tokens) if scores else 0
+    return Word(word, n_found, idf, count, times * float(scores[0]) if scores else 0.0)
+
+
+def is_form_of(token: str, word: str) -> bool:
+    """Whether two folded words are forms of one word; full text compares stems, which differ from this in rare cases.
+
+    The page marks words by the same rule.
+    """
+    if len(word) < STEM:
+        return token == word or (len(word) == STEM - 1 and token == f"{word}s")
+    return token.startswith(word[: max(STEM, len(word) - 3)])
+
+
+def _folded(word: str) -> str:
+    """Lower case, without accents, as full text compares words."""
+    decomposed = unicodedata.normalize("NFD", word.lower())
+    return "".join(character for character in decomposed if not unicodedata.combining(character))
+
+
+def _read(index: Index, query: Any) -> Any:
+    with index.checks.reading_tables():
+        return run_async(query.to_arrow())

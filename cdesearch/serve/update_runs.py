@@ -1,0 +1,91 @@
+"""Updates of indexes that a client has asked for: one at a time, each in a process of its own."""
+
+import subprocess
+import sys
+import threading
+import time
+from collections import deque
+from collections.abc import Callable
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Literal
+
+MAX_LINES = 12  # of the output that are kept
+MAX_LINE = 400  # characters
+STOP_SECONDS = 20  # in which an update must end when the server stops
+
+UpdateState = Literal["never", "running", "done", "failed"]
+Command = Callable[[Path], list[str]]
+
+
+def update_command(folder: Path) -> list[str]:
+    """The command that brings the index in `folder` up to date."""
+    return [sys.executable, "-m", "cdesearch", "index", "--index", str(folder)]
+
+
+@dataclass(slots=True)
+class UpdateRun:
+    """One update, running or ended."""
+
+    process: subprocess.Popen[str]
+    started: float  # seconds since 1970
+    ended: float | None = None
+    lines: deque[str] = field(default_factory=lambda: deque(maxlen=MAX_LINES))  # the end of its output
+
+    @property
+    def state(self) -> UpdateState:
+        """What it does now."""
+        if self.ended is None:
+            return "running"
+        return "done" if self.process.returncode == 0 else "failed"
+
+
+class UpdateRuns:
+    """The latest update of each index. All methods may be called from any thread."""
+
+    def __init__(self, command: Command = update_command) -> None:
+        self._command = command
+        self._runs: dict[Path, UpdateRun] = {}
+        self._lock = threading.Lock()
+        self._reader: threading.Thread | None = None
+
+    def latest(self, folder: Path) -> UpdateRun | None:
+        """The latest update of the index in `folder`; None if the server has not started any."""
+        return self._runs.get(folder)
+
+    def start(self, folder: Path) -> bool:
+        """Start an update of the index in `folder`; False if another update runs."""
+        with self._lock:
+            if any(run.ended is None for run in self._runs.values()):
+                return False
+            process = subprocess.Popen(
+                self._command(folder),
+                stdin=subprocess.DEVNULL,
+                stdout=subprocess.PIPE,
+                stderr=subprocess.STDOUT,
+                encoding="utf-8",
+                errors="replace",
+            )
+            run = self._runs[folder] = UpdateRun(process, time.time())
+            self._reader = threading.Thread(target=_read, args=(run,), name="cdesearch-update")
+            self._reader.start()
+            return True
+
+    def close(self) -> None:
+        """Stop an update that runs. The next one continues it."""
+        with self._lock:
+            for run in self._runs.values():
+                if run.ended is None:
+                    run.process.terminate()
+            if self._reader is not None:
+                self._reader.join(STOP_SECONDS)
+
+
+def _read(run: UpdateRun) -> None:
+    """Keep the last lines that the process prints, until it ends."""
+    with run.process as process:
+        assert process.stdout is not None
+        for line in process.stdout:
+            if line.strip():
+                run.lines.append(line.strip()[:MAX_LINE])
+    run.ended = time.time()

@@ -1,0 +1,69 @@
+// The HTTP interface: JSON in, problem details as errors, and another try when the server is busy.
+
+const BASE = "/api/v1/";
+const TRIES = 4;
+const COOKIE = "cdesearch_token";
+
+export class Problem extends Error {
+  constructor(status, detail, remedy) {
+    super(detail);
+    this.status = status;
+    this.remedy = remedy;
+  }
+}
+
+/** Keeps the token that the address of the page ends with (`/#token=...`), and removes it from the address. */
+export function takeToken() {
+  const token = new URLSearchParams(location.hash.slice(1)).get("token");
+  if (token === null) return;
+  const value = /^[\w.~+/=-]+$/.test(token) ? token : `"${token.replace(/["\\]/g, "\\$&")}"`;
+  document.cookie = `${COOKIE}=${value}; path=/; SameSite=Strict`;
+  history.replaceState(history.state, "", location.pathname + location.search);
+}
+
+export const get = (path, parameters, signal) => request("GET", path, parameters, signal);
+export const post = (path, parameters) => request("POST", path, parameters);
+
+async function request(method, path, parameters = {}, signal = undefined) {
+  const query = new URLSearchParams();
+  for (const [name, value] of Object.entries(parameters)) {
+    if (value !== "" && value !== null && value !== undefined) query.append(name, value);
+  }
+  const address = `${BASE}${path}${query.size ? `?${query}` : ""}`;
+  for (let attempt = 1; ; attempt += 1) {
+    const response = await fetchOnce(address, method, signal);
+    if (response.ok) return response.json();
+    const problem = await problemOf(response);
+    if (response.status !== 429 || attempt === TRIES) throw problem;
+    const seconds = Number(response.headers.get("Retry-After")) || 1;
+    await pause(1000 * Math.min(seconds, 5) * attempt * (0.75 + Math.random() / 2), signal);
+  }
+}
+
+async function fetchOnce(address, method, signal) {
+  try {
+    return await fetch(address, { method, signal, headers: { Accept: "application/json" } });
+  } catch (error) {
+    if (error.name === "AbortError") throw error;
+    throw new Problem(0, "The server does not answer.", "Start it again with `cdesearch serve`, then reload this page.");
+  }
+}
+
+async function problemOf(response) {
+  try {
+    const { detail, title, remedy } = await response.json();
+    return new Problem(response.status, detail ?? title, remedy ?? "");
+  } catch {
+    return new Problem(response.status, `The server answered with status ${response.status}.`, "Reload this page.");
+  }
+}
+
+function pause(milliseconds, signal) {
+  return new Promise((resolve, reject) => {
+    const timer = setTimeout(resolve, milliseconds);
+    signal?.addEventListener("abort", () => {
+      clearTimeout(timer);
+      reject(new DOMException("Aborted", "AbortError"));
+    });
+  });
+}

@@ -1,0 +1,56 @@
+// Starts the page: one module for each topic, and the switch between the views.
+
+import { takeToken } from "./api.js";
+import { startDocument } from "./document.js";
+import { byId } from "./dom.js";
+import { startHealth } from "./health.js";
+import { returnToHit, startKeyboard } from "./keyboard.js";
+import { startMap } from "./map.js";
+import { setEditor, wantsEditor } from "./place.js";
+import { clearProblem } from "./problem.js";
+import { href, inPage, onChange, state } from "./route.js";
+import { searchAgain, startSearch } from "./search.js";
+
+const TITLES = { search: "Search", document: "Document", map: "Map of the corpus", index: "Index" };
+let listTop = 0; // where the hits were scrolled to when they were left
+
+function showView(next, before) {
+  if (before?.view === "search" && next.view !== "search") listTop = scrollY;
+  for (const view of Object.keys(TITLES)) byId(`view-${view}`).hidden = view !== next.view;
+  byId("search-form").hidden = next.view === "index";
+  byId("summary").hidden = next.view !== "search";
+  byId("title").textContent = TITLES[next.view];
+  for (const link of document.querySelectorAll("nav [data-view]")) {
+    const isCurrent = link.dataset.view === (next.view === "document" ? "search" : next.view);
+    link.toggleAttribute("data-current", isCurrent);
+    if (isCurrent) link.setAttribute("aria-current", "page");
+    else link.removeAttribute("aria-current");
+    link.setAttribute("href", href({ view: link.dataset.view }));
+  }
+  if (!before || before.view === next.view) return;
+  clearProblem();
+  if (next.view !== "search") scrollTo(0, 0);
+  else if (before.view === "document") {
+    scrollTo(0, listTop);
+    returnToHit();
+  }
+}
+
+takeToken();
+history.scrollRestoration = "manual";
+for (const link of document.querySelectorAll("nav [data-view]")) {
+  link.addEventListener("click", (event) => inPage({ view: link.dataset.view })(event));
+}
+byId("editor-links").checked = wantsEditor();
+byId("editor-links").addEventListener("change", (event) => {
+  setEditor(event.target.checked);
+  searchAgain();
+});
+onChange(showView);
+showView(state, null);
+startSearch();
+startDocument();
+startMap();
+startHealth();
+startKeyboard();
+if (state.view === "search" && matchMedia("(pointer: fine)").matches) byId("query").focus();

@@ -1,0 +1,129 @@
+// A document around a passage: the passage marked, its neighbours, and more of them on demand.
+
+import { get } from "./api.js";
+import { corpusOf } from "./corpus.js";
+import { announce, byId, counted, el, number } from "./dom.js";
+import { copyButton, editorLink, extentOf, isCode, locationOf, pathOf } from "./place.js";
+import { showProblem } from "./problem.js";
+import { href, inPage, onChange, state } from "./route.js";
+import { indented, marked, wordsOf } from "./words.js";
+
+const AROUND = 3;
+const STEP = 10;
+const MAX_AROUND = 50;
+
+let sequence = 0;
+let open = ""; // the document, passage and index that are shown
+let before = AROUND;
+let after = AROUND;
+
+export function startDocument() {
+  onChange(update);
+  update();
+}
+
+function update() {
+  if (state.view !== "document") {
+    open = "";
+    return;
+  }
+  const key = JSON.stringify([state.document, state.chunk, state.index]);
+  if (key === open) return;
+  open = key;
+  before = after = AROUND;
+  byId("view-document").replaceChildren();
+  show({ isFirst: true });
+}
+
+async function show({ isFirst = false, keep = null } = {}) {
+  sequence += 1;
+  const own = sequence;
+  const { document: name, chunk, index } = state;
+  const path = name.split("/").map(encodeURIComponent).join("/");
+  try {
+    const [part, corpus] = await Promise.all([
+      get(`documents/${path}`, { index, chunk, around: Math.min(MAX_AROUND, Math.max(before, after)) }),
+      corpusOf(index),
+    ]);
+    if (own !== sequence) return;
+    const anchor = keep && byId(keep)?.getBoundingClientRect().top;
+    byId("view-document").replaceChildren(...page(part, corpus.root));
+    if (isFirst) arrive(part);
+    else if (anchor !== null && byId(keep)) scrollBy(0, byId(keep).getBoundingClientRect().top - anchor);
+  } catch (error) {
+    if (own === sequence) showProblem(error);
+  }
+}
+
+function page(part, root) {
+  const at = Math.max(0, part.chunks.findIndex((chunk) => chunk.is_hit));
+  const hit = part.chunks[at];
+  const chunks = part.chunks.slice(Math.max(0, at - before), at + after + 1);
+  const first = part.first + Math.max(0, at - before);
+  const left = part.n_chunks - first - chunks.length;
+  const location = locationOf(part.path, hit);
+  return [
+    el("div", { class: "doc-head" },
+      el("a", { class: "back", href: href({ view: "search" }), onclick: inPage({ view: "search" }) }, "← Hits"),
+      el("h2", { id: "document-title", tabindex: "-1" }, pathOf(part.path)),
+      part.title && part.title !== part.path.split("/").pop() ? el("p", { class: "trail" }, part.title) : null,
+      el("div", { class: "actions" }, copyButton(location), editorLink(root, part.path, hit),
+        el("span", { class: "note" }, `Passages ${number(first + 1)}–${number(first + chunks.length)} of ${number(part.n_chunks)}`))),
+    more("Show earlier passages", first, first > 0 && before < MAX_AROUND, () => {
+      before = Math.min(MAX_AROUND, before + STEP);
+      show({ keep: `chunk-${chunks[0].chunk}` });
+    }),
+    el("div", { class: "chunks" }, chunks.map((chunk, i) => section(chunk, part, trailOf(chunks[i - 1])))),
+    more("Show later passages", left, left > 0 && after < MAX_AROUND, () => {
+      after = Math.min(MAX_AROUND, after + STEP);
+      show({ keep: `chunk-${chunks.at(-1).chunk}` });
+    }),
+  ];
+}
+
+function more(text, count, isShown, onclick) {
+  if (!isShown) return "";
+  return el("button", { type: "button", class: "more", onclick }, `${text} (${number(count)} left)`);
+}
+
+const trailOf = (chunk) => (chunk ? chunk.trail.join(" › ") : "");
+
+function section(chunk, part, trailBefore) {
+  const words = wordsOf(state.q);
+  const trail = trailOf(chunk);
+  const extent = extentOf(chunk);
+  return el("section", {
+    class: chunk.is_hit ? "chunk is-hit" : "chunk", id: `chunk-${chunk.chunk}`,
+    "aria-label": chunk.is_hit ? `The passage that was found${extent && `, ${extent}`}` : extent || "Passage",
+    tabindex: chunk.is_hit ? "-1" : null,
+  },
+  trail && trail !== trailBefore ? el("h3", {}, trail) : null,
+  chunk.is_hit ? el("p", { class: "tag" }, `Found${extent && ` · ${extent}`}`) : null,
+  body(chunk, isCode(part.path), words));
+}
+
+function body(chunk, code, words) {
+  const text = (code ? indented(chunk.text) : chunk.text).replace(/\n+$/, "");
+  const lines = text.split("\n");
+  const isNumbered = chunk.line_start !== null && lines.length <= chunk.line_end - chunk.line_start + 1;
+  if (!isNumbered) return el("div", { class: code ? "text code" : "text" }, marked(text, words));
+  const rows = lines.map((line, i) => {
+    const row = el("div", { class: "line" }, marked(line || " ", words));
+    row.dataset.line = chunk.line_start + i;
+    return row;
+  });
+  return el("div", { class: code ? "text code numbered" : "text numbered" }, rows);
+}
+
+function arrive(part) {
+  const hit = document.querySelector("#view-document .is-hit");
+  if (!hit) {
+    byId("document-title")?.focus({ preventScroll: true });
+    scrollTo(0, 0);
+    return;
+  }
+  hit.focus({ preventScroll: true });
+  const top = hit.getBoundingClientRect().top + scrollY;
+  scrollTo(0, Math.max(0, top - Math.max(120, innerHeight / 4)));
+  announce(`${part.path}, ${counted(part.n_chunks, "passage")}. The passage that was found is marked.`);
+}

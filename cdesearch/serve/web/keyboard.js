@@ -1,0 +1,82 @@
+// `/` to the query, arrows over the hits, Enter opens (a hit is a link), Esc leads back.
+
+import { byId } from "./dom.js";
+import { go, state } from "./route.js";
+
+let opened = ""; // the hit that was opened last, to return to
+
+export function startKeyboard() {
+  document.addEventListener("keydown", (event) => {
+    if (event.ctrlKey || event.metaKey || event.altKey || event.isComposing) return;
+    const handled = {
+      "/": slash, Escape: escape, ArrowDown: () => move(1, event), ArrowUp: () => move(-1, event), Enter: () => enter(event),
+    }[event.key]?.(event);
+    if (handled) event.preventDefault();
+  });
+  byId("hits").addEventListener("click", (event) => {
+    const link = event.target.closest("a.open");
+    if (link) opened = link.getAttribute("href");
+  });
+}
+
+/** Puts the focus on the hit that was opened last. */
+export function returnToHit() {
+  const link = links().find((one) => one.getAttribute("href") === opened);
+  link?.focus({ preventScroll: true });
+}
+
+const links = () => [...document.querySelectorAll("#hits a.open")];
+const isTyping = (target) => target.closest("input:not([type=radio]):not([type=checkbox]), textarea, select") !== null;
+
+function slash(event) {
+  if (isTyping(event.target)) return false;
+  byId("query").focus();
+  byId("query").select();
+  return true;
+}
+
+function escape(event) {
+  if (state.view === "document") {
+    go({ view: "search" });
+    return true;
+  }
+  if (event.target === byId("query")) {
+    if (!byId("query").value) return false;
+    byId("query").value = "";
+    go({ q: "" }, { replace: state.view === "search" });
+    return true;
+  }
+  if (event.target.closest("#hits, #more")) {
+    byId("query").focus();
+    return true;
+  }
+  return false;
+}
+
+function move(step, event) {
+  if (state.view !== "search") return false;
+  const all = links();
+  const fromQuery = event.target === byId("query");
+  if (!all.length || (isTyping(event.target) && !fromQuery) || event.target.closest("fieldset, .why")) return false;
+  const item = event.target.closest(".hit");
+  const at = item ? [...byId("hits").children].indexOf(item) : -1;
+  if (at < 0 && step < 0) return false;
+  if (at === 0 && step < 0) {
+    byId("query").focus();
+    return true;
+  }
+  const next = all[at + step];
+  if (!next && !byId("more").hidden) byId("more").focus();
+  if (!next) return true;
+  next.focus({ preventScroll: true });
+  next.closest(".hit").scrollIntoView({ block: "nearest" });
+  return true;
+}
+
+/** Enter in the query opens the first hit if its hits are shown already. */
+function enter(event) {
+  if (event.target !== byId("query") || state.view !== "search" || byId("query").value !== state.q) return false;
+  if (byId("hits").ariaBusy === "true" || !links().length) return false;
+  links()[0].click();
+  return true;
+}

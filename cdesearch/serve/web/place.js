@@ -1,0 +1,75 @@
+// Where a hit is: its path, lines or page, and the links that lead there.
+
+import { announce, el } from "./dom.js";
+
+const EDITOR_KEY = "cdesearch.editor";
+const CODE = new Set(("py pyi js mjs ts tsx jsx c h cc cpp hpp cs java kt go rs rb php swift scala sh bash ps1 sql lua r"
+  + " jl toml yaml yml json jsonl ini cfg css xml csv tsv").split(" "));
+
+export const isCode = (path) => CODE.has(path.split(".").pop().toLowerCase());
+
+/** The folder of a path, muted, and the name of the file. */
+export function pathOf(path) {
+  const end = path.lastIndexOf("/") + 1;
+  return [el("span", { class: "folder" }, path.slice(0, end)), el("span", { class: "name" }, path.slice(end))];
+}
+
+/** "lines 3–9" or "page 2", and the record; empty if the format has neither. */
+export function extentOf(chunk) {
+  const parts = [];
+  if (chunk.page !== null) parts.push(`page ${chunk.page}`);
+  else if (chunk.line_start !== null) {
+    const isOne = chunk.line_end === null || chunk.line_end === chunk.line_start;
+    parts.push(isOne ? `line ${chunk.line_start}` : `lines ${chunk.line_start}–${chunk.line_end}`);
+  }
+  if (chunk.record !== null && chunk.record !== undefined) parts.push(`record ${chunk.record}`);
+  return parts.join(", ");
+}
+
+export const locationOf = (path, chunk) => {
+  if (chunk.page !== null) return `${path}#page=${chunk.page}`;
+  return chunk.line_start === null ? path : `${path}:${chunk.line_start}`;
+};
+
+export function copyButton(location) {
+  const button = el("button", { type: "button", class: "small", "aria-label": `Copy ${location}` }, "Copy path");
+  button.addEventListener("click", async () => {
+    const isCopied = await copied(location);
+    button.textContent = isCopied ? "Copied" : "Not allowed";
+    announce(isCopied ? `${location} is copied.` : "The browser does not allow copying.");
+    setTimeout(() => { button.textContent = "Copy path"; }, 1500);
+  });
+  return button;
+}
+
+async function copied(text) {
+  try {
+    await navigator.clipboard.writeText(text);
+    return true;
+  } catch {
+    return false;
+  }
+}
+
+export function wantsEditor() {
+  try {
+    return localStorage.getItem(EDITOR_KEY) === "vscode";
+  } catch {
+    return false;
+  }
+}
+
+export function setEditor(isWanted) {
+  try {
+    localStorage.setItem(EDITOR_KEY, isWanted ? "vscode" : "");
+  } catch { /* storage is switched off: the choice lasts until the page is left */ }
+}
+
+/** A link that opens the file in VS Code at the line; null if it is not wanted. */
+export function editorLink(root, path, chunk) {
+  if (!wantsEditor() || !root) return null;
+  const folder = root.replaceAll("\\", "/").replace(/\/$/, "");
+  const file = `${folder}/${path}`.split("/").map(encodeURIComponent).join("/").replace(/^\/?/, "/");
+  const line = chunk.line_start === null ? "" : `:${chunk.line_start}`;
+  return el("a", { class: "small button", href: `vscode://file${file}${line}` }, "VS Code");
+}

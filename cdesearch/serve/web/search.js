@@ -1,0 +1,195 @@
+// Search as you type: the form, and the list of hits.
+
+import { get } from "./api.js";
+import { corpusOf } from "./corpus.js";
+import { byId, counted, el, fixed, number } from "./dom.js";
+import { copyButton, editorLink, extentOf, isCode, pathOf } from "./place.js";
+import { clearProblem, showProblem } from "./problem.js";
+import { go, href, inPage, onChange, searched, state } from "./route.js";
+import { whyButton } from "./why.js";
+import { indented, marked, passage, wordsOf } from "./words.js";
+
+const DELAY = 140; // milliseconds without a key, after which a search begins
+const SHOW_PROGRESS = 250; // milliseconds that a search may take before the page shows that it runs
+const PAGE = 10;
+
+let timer = 0;
+let sequence = 0; // of the latest search: answers of earlier ones are dropped
+let controller = null;
+let answered = ""; // the search whose hits are shown, or that runs
+let shown = 0; // hits
+const keyOf = () => JSON.stringify(searched());
+
+export function startSearch() {
+  byId("query").addEventListener("input", () => {
+    clearTimeout(timer);
+    timer = setTimeout(submit, DELAY);
+  });
+  byId("search-form").addEventListener("submit", (event) => {
+    event.preventDefault();
+    clearTimeout(timer);
+    submit();
+  });
+  for (const radio of document.querySelectorAll("[name=mode]")) {
+    radio.addEventListener("change", () => changed({ mode: radio.value }));
+  }
+  byId("folder").addEventListener("change", (event) => changed({ path: event.target.value }));
+  byId("type").addEventListener("change", (event) => changed({ type: event.target.value }));
+  byId("index").addEventListener("change", (event) => changed({ index: event.target.value, path: "", type: "" }));
+  byId("more").addEventListener("click", () => search(shown));
+  onChange(update);
+  update();
+}
+
+/** Repeats the search that is shown, after an update. */
+export function searchAgain() {
+  answered = "";
+  update();
+}
+
+function submit() {
+  const q = byId("query").value;
+  if (q === state.q && state.view !== "document") return;
+  // Typing changes the address in place. From a document it leads back to the hits.
+  go({ q, view: state.view === "map" ? "map" : "search" }, { replace: state.view === "search" });
+}
+
+function changed(changes) {
+  const q = byId("query").value;
+  go({ ...changes, q, view: state.view === "map" ? "map" : "search" });
+}
+
+function update() {
+  if (document.activeElement !== byId("query")) byId("query").value = state.q;
+  for (const radio of document.querySelectorAll("[name=mode]")) radio.checked = radio.value === state.mode;
+  fillFilters();
+  document.title = state.q.trim() ? `${state.q.trim().slice(0, 60)} – cdesearch` : "cdesearch";
+  if (answered === keyOf()) return;
+  answered = keyOf();
+  search(0);
+}
+
+async function search(offset) {
+  const asked = searched();
+  controller?.abort();
+  sequence += 1;
+  const own = sequence;
+  clearProblem();
+  if (!asked.q.trim()) {
+    setBusy(false);
+    showHits([], false, 0);
+    byId("summary").textContent = "";
+    await showWelcome(asked.index);
+    return;
+  }
+  controller = new AbortController();
+  byId("welcome").hidden = true;
+  setBusy(true, own);
+  try {
+    const answer = await get("search", { ...asked, k: PAGE, offset }, controller.signal);
+    const corpus = await corpusOf(asked.index);
+    if (own !== sequence) return;
+    showHits(answer.hits.map((hit) => hitItem(hit, asked, offset + PAGE, corpus.root)), answer.more, offset);
+    summarise(answer);
+  } catch (error) {
+    if (own !== sequence || error.name === "AbortError") return;
+    showHits([], false, 0);
+    byId("summary").textContent = "";
+    answered = "";
+    showProblem(error);
+  } finally {
+    if (own === sequence) setBusy(false);
+  }
+}
+
+function setBusy(isBusy, own) {
+  byId("hits").setAttribute("aria-busy", String(isBusy));
+  if (!isBusy) byId("progress").hidden = true;
+  else setTimeout(() => { if (own === sequence && byId("hits").ariaBusy === "true") byId("progress").hidden = false; }, SHOW_PROGRESS);
+}
+
+function showHits(items, more, offset) {
+  if (offset) {
+    byId("hits").append(...items);
+    items[0]?.querySelector("a")?.focus();
+  } else {
+    byId("hits").replaceChildren(...items);
+  }
+  shown = offset + items.length;
+  byId("more").hidden = !more;
+}
+
+function summarise(answer) {
+  const filters = [state.path && `in ${state.path}`, state.type && `of type ${state.type}`].filter(Boolean).join(" ");
+  let text = `${answer.more ? "Best " : ""}${counted(shown, "hit")}${filters && ` ${filters}`} · ${Math.round(answer.milliseconds)} ms`;
+  if (!shown) {
+    text = `No hits${filters && ` ${filters}`}. `;
+    if (filters) text += "Choose all folders and types, or use other words.";
+    else if (state.mode === "text") text += "No passage has these words. Ranking by meaning needs no word in common.";
+    else text += "Use other words.";
+  }
+  if (answer.truncated_to !== null) text += ` · The model reads only the first ${answer.truncated_to} tokens.`;
+  byId("summary").textContent = text;
+}
+
+function hitItem(hit, asked, k, root) {
+  const words = wordsOf(asked.q);
+  const target = { view: "document", document: hit.document, chunk: hit.chunk };
+  const extent = extentOf(hit);
+  const trail = [hit.title, ...hit.trail].filter((part) => part && part !== hit.path.split("/").pop());
+  const why = whyButton(hit, asked, k);
+  return el("li", { class: "hit" },
+    el("div", { class: "head" },
+      el("h2", {},
+        el("a", { href: href(target), onclick: inPage(target), class: "open" }, pathOf(hit.path),
+          extent && el("span", { class: "extent" }, `, ${extent}`))),
+      el("span", { class: "score", title: "Score: a higher one is better" },
+        el("span", { class: "unseen" }, "score "), fixed(hit.score))),
+    trail.length ? el("p", { class: "trail" }, trail.join(" › ")) : null,
+    el("p", { class: isCode(hit.path) ? "passage code" : "passage" }, marked(passage(isCode(hit.path) ? indented(hit.text) : hit.text, words), words)),
+    el("div", { class: "actions" }, why.button, copyButton(hit.location), editorLink(root, hit.path, hit)),
+    why.panel);
+}
+
+async function showWelcome(index) {
+  const own = sequence;
+  try {
+    const corpus = await corpusOf(index);
+    if (own !== sequence) return;
+    byId("welcome").replaceChildren(
+      el("p", { class: "lead" }, "Ask in your own words. Nothing leaves this computer."),
+      el("p", {}, el("strong", {}, corpus.index), ` holds ${counted(corpus.documents, "document")} in `
+        + `${counted(corpus.chunks, "passage")}, from `, el("code", {}, corpus.root), "."),
+      el("ul", {},
+        el("li", {}, el("strong", {}, "Both"), " adds up the evidence of meaning and words."),
+        el("li", {}, el("strong", {}, "Meaning"), " finds passages that say it differently."),
+        el("li", {}, el("strong", {}, "Words"), " finds names and error messages as they are written.")));
+    byId("welcome").hidden = false;
+  } catch (error) {
+    if (own === sequence) showProblem(error);
+  }
+}
+
+async function fillFilters() {
+  const { index } = state;
+  let corpus;
+  try {
+    corpus = await corpusOf(index);
+  } catch {
+    return; // the search reports it
+  }
+  if (index !== state.index) return;
+  const name = (path) => `${"  ".repeat(path.split("/").length - 1)}${path}`;
+  fill("folder", corpus.folders.map(({ path, files }) => [path, `${name(path)} (${number(files)})`]), state.path);
+  fill("type", corpus.types.map(({ type, files }) => [type, `${type} (${number(files)})`]), state.type);
+  byId("index-choice").hidden = corpus.indexes.length < 2;
+  byId("index").replaceChildren(...corpus.indexes.map((one) => el("option", { value: one }, one)));
+  byId("index").value = index || corpus.index;
+}
+
+function fill(id, options, chosen) {
+  const known = options.some(([value]) => value === chosen) || !chosen ? options : [[chosen, chosen], ...options];
+  byId(id).replaceChildren(el("option", { value: "" }, "All"),
+    ...known.map(([value, text]) => el("option", { value }, text)));
+  byId(id).value = chosen;
+}

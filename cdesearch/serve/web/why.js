@@ -1,0 +1,120 @@
+// Why a passage is a hit: the evidence of its meaning and of its words side by side.
+
+import { get } from "./api.js";
+import { el, fixed, number, svg } from "./dom.js";
+
+let panels = 0;
+
+/** A button and the panel that it opens. `k` is the number of hits that the search asked for. */
+export function whyButton(hit, asked, k) {
+  panels += 1;
+  const panel = el("div", { class: "why", id: `why-${panels}`, hidden: true });
+  const button = el("button", { type: "button", class: "small", "aria-expanded": "false", "aria-controls": panel.id },
+    "Why this hit?");
+  button.addEventListener("click", async () => {
+    panel.hidden = !panel.hidden;
+    button.setAttribute("aria-expanded", String(!panel.hidden));
+    if (panel.hidden || panel.childElementCount) return;
+    try {
+      const explained = await get("explain", { ...asked, chunk: hit.chunk, k });
+      panel.replaceChildren(...explanation(explained));
+    } catch (error) {
+      panel.replaceChildren(el("p", {}, `${error.message} ${error.remedy ?? ""}`));
+    }
+  });
+  return { button, panel };
+}
+
+function explanation(found) {
+  return [
+    el("div", { class: "sides" }, meaning(found), words(found)),
+    total(found),
+  ];
+}
+
+function meaning({ dense, mode }) {
+  const offset = dense.own_cosine === null ? null : dense.cosine - dense.own_cosine;
+  return el("section", {},
+    el("h3", {}, "Meaning"),
+    el("p", {}, "Cosine with the query ", el("b", {}, fixed(dense.cosine, 3)), ". Passages of the context, sampled"
+      + ` without any query, have ${fixed(dense.null_mean, 3)} ± ${fixed(dense.null_spread, 3)}: this one is `,
+      el("b", {}, `${fixed(Math.abs(dense.z), 1)} standard deviations ${dense.z < 0 ? "below" : "above"}`),
+      " their mean."),
+    strip(dense),
+    offset === null || Math.abs(offset) < 0.0005 ? null
+      : el("p", { class: "note" }, `Its document ${offset > 0 ? "adds" : "takes"} ${fixed(Math.abs(offset), 3)}`
+        + ` ${offset > 0 ? "to" : "from"} the cosine: alone, the passage has ${fixed(dense.own_cosine, 3)}.`),
+    mode === "text" ? el("p", { class: "note" }, "It does not count in this ranking.") : null);
+}
+
+/** The cosine on an axis with the null distribution. */
+function strip({ cosine, null_mean: mean, null_spread: spread }) {
+  const low = Math.min(cosine, mean - 3 * spread);
+  const high = Math.max(cosine, mean + 3 * spread);
+  const at = (value) => 6 + 288 * (value - low) / Math.max(high - low, 1e-9);
+  const band = (width) => svg("rect", {
+    x: at(mean - width * spread), y: 14, height: 12, width: Math.max(0, at(mean + width * spread) - at(mean - width * spread)),
+    class: "band",
+  });
+  return svg("svg", { viewBox: "0 0 300 44", class: "strip", "aria-hidden": "true" },
+    svg("line", { x1: 0, x2: 300, y1: 20, y2: 20, class: "axis" }), band(2), band(1),
+    svg("line", { x1: at(mean), x2: at(mean), y1: 11, y2: 29, class: "axis" }),
+    svg("circle", { cx: at(cosine), cy: 20, r: 6, class: "dot" }),
+    svg("text", { x: clamp(at(mean)), y: 41, "text-anchor": "middle" }, "chance"),
+    svg("text", { x: clamp(at(cosine)), y: 8, "text-anchor": "middle" }, "this passage"));
+}
+
+const clamp = (x) => Math.min(264, Math.max(36, x));
+
+function words({ words: list, text, n_chunks: chunks, mode }) {
+  const most = Math.max(...list.map((word) => word.idf), 0.01);
+  const known = list.filter((word) => word.chunks);
+  const unknown = list.filter((word) => !word.chunks).map((word) => word.word);
+  const rows = known.map((word) => el("tr", { class: word.bm25 ? "" : "off" },
+    el("th", { scope: "row" }, word.word),
+    el("td", {}, number(word.chunks)),
+    el("td", {}, bar(word.idf / most), fixed(word.idf)),
+    el("td", {}, word.count || "–"),
+    el("td", {}, word.bm25 ? fixed(word.bm25) : "–")));
+  return el("section", {},
+    el("h3", {}, "Words"),
+    known.length > 0 && el("div", { class: "scroll", tabindex: "0", role: "group", "aria-label": "Words of the query" },
+      el("table", {},
+        el("caption", { class: "unseen" }, `Words of the query among ${number(chunks)} passages`),
+        el("thead", {}, el("tr", {}, ["Word", "Passages", "Rarity (idf)", "Here", "BM25"].map((name) => el("th", { scope: "col" }, name)))),
+        el("tbody", {}, rows))),
+    unknown.length > 0 && el("p", { class: "note" }, `Too common to count, or in no passage: ${unknown.join(", ")}.`),
+    textNote(text, mode));
+}
+
+function bar(share) {
+  const filled = el("span", { class: "filled" });
+  filled.style.width = `${Math.round(100 * share)}%`;
+  return el("span", { class: "meter", "aria-hidden": "true" }, filled);
+}
+
+function textNote(text, mode) {
+  if (text.bm25 === null) return el("p", { class: "note" }, "No word of the query brought this passage up.");
+  if (mode !== "hybrid") return el("p", { class: "note" }, mode === "dense" ? "Words do not count in this ranking." : "");
+  const own = `BM25 ${fixed(text.bm25)} against a noise of ${fixed(text.noise)} gives evidence of ${fixed(text.own)}`;
+  const document = text.of_document === null ? ""
+    : `; the best of its document is ${fixed(text.of_document)}, which makes ${Math.round(100 * text.document_share)}%`
+      + ` of the ${fixed(text.evidence)} that count`;
+  return el("p", { class: "note" }, `${own}${document}. Words weigh ${fixed(text.weight)} in this query.`);
+}
+
+function total({ mode, score, dense, text }) {
+  if (mode === "dense") return el("p", { class: "total" }, `Score = cosine = ${fixed(score, 3)}`);
+  if (mode === "text") return el("p", { class: "total" }, `Score = sum of BM25 = ${fixed(score)}`);
+  const sum = Math.max(dense.z, 0) + text.contribution;
+  const share = sum > 0 ? Math.round(100 * Math.max(dense.z, 0) / sum) : 50;
+  const left = el("span", { class: "left" });
+  const right = el("span", { class: "right" });
+  left.style.width = `${share}%`;
+  right.style.width = `${100 - share}%`;
+  return el("div", { class: "total" },
+    el("span", { class: "split", "aria-hidden": "true" }, left, right),
+    el("p", {}, el("span", { class: "key left", "aria-hidden": "true" }), `meaning ${fixed(dense.z)} + `,
+      el("span", { class: "key right", "aria-hidden": "true" }), `words ${fixed(text.contribution)} = score `,
+      el("b", {}, fixed(score))));
+}

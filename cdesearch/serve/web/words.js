@@ -1,0 +1,86 @@
+// The words of a query in a text: which are marked, and which lines of a passage are shown.
+
+const WORD = /[\p{L}\p{N}]+/gu;
+const STEM = 4; // letters that two forms of a word must share; the explanation of a hit counts by the same rule
+const PASSAGE_LINES = 5;
+const MAX_LINE = 260;
+const IGNORED = new Set( // too common to be marked; full text ignores nearly all of them
+  ("a about after again all am an and any are as at be because been before being between both but by can could did do"
+    + " does doing for from had has have having he her here him his how i if in into is it its just me more most my no"
+    + " nor not of on once only or other our out over own same she should so some such than that the their them then"
+    + " there these they this those through to too under until up very was we were what when where which while who whom"
+    + " why will with would you your").split(" "),
+);
+
+const folded = (word) => word.normalize("NFD").replace(/\p{M}/gu, "").toLowerCase();
+
+/** The query's words in the form in which they are compared. */
+export function wordsOf(query) {
+  const words = (query.match(WORD) ?? []).map(folded).filter((word) => !IGNORED.has(word));
+  return [...new Set(words)];
+}
+
+function isFormOf(token, word) {
+  if (word.length < STEM) return token === word || (word.length === STEM - 1 && token === `${word}s`);
+  return token.startsWith(word.slice(0, Math.max(STEM, word.length - 3)));
+}
+
+/** `text` as nodes, with a `mark` around every form of a word. */
+export function marked(text, words) {
+  if (!words.length) return [text];
+  const nodes = [];
+  let end = 0;
+  for (const match of text.matchAll(WORD)) {
+    const token = folded(match[0]);
+    if (!words.some((word) => isFormOf(token, word))) continue;
+    const mark = document.createElement("mark");
+    mark.textContent = match[0];
+    nodes.push(text.slice(end, match.index), mark);
+    end = match.index + match[0].length;
+  }
+  nodes.push(text.slice(end));
+  return nodes;
+}
+
+function countIn(text, words) {
+  const found = new Set();
+  for (const [token] of text.matchAll(WORD)) {
+    for (const word of words) if (isFormOf(folded(token), word)) found.add(word);
+  }
+  return found.size;
+}
+
+/** The text of a chunk of code, whose first line has lost its indentation, with the one that it probably had. */
+export function indented(text) {
+  const [first, ...others] = text.split("\n");
+  const depths = others.filter((line) => line.trim()).map((line) => line.length - line.trimStart().length);
+  if (!depths.length || first !== first.trimStart()) return text;
+  const depth = depths.reduce((least, one) => Math.min(least, one)) - (/[:{([]\s*$/.test(first) && depths[0] === Math.min(...depths) ? 4 : 0);
+  return `${" ".repeat(Math.max(0, depth))}${text}`;
+}
+
+/** The consecutive lines of a chunk that hold most of the words. */
+export function passage(text, words) {
+  const lines = text.split("\n").map((line) => line.trimEnd()).filter((line) => line.trim());
+  let start = 0;
+  if (lines.length > PASSAGE_LINES) {
+    const found = lines.map((line) => countIn(line, words));
+    let best = -1;
+    for (let first = 0; first + PASSAGE_LINES <= lines.length; first += 1) {
+      const sum = found.slice(first, first + PASSAGE_LINES).reduce((total, count) => total + count, 0);
+      if (sum > best) [best, start] = [sum, first];
+    }
+  }
+  const shown = lines.slice(start, start + PASSAGE_LINES);
+  const indent = Math.min(...shown.map((line) => line.length - line.trimStart().length));
+  return shown.map((line) => cropped(line.slice(indent), words)).join("\n");
+}
+
+/** A long line from shortly before its first word of the query. */
+function cropped(line, words) {
+  if (line.length <= MAX_LINE) return line;
+  const match = [...line.matchAll(WORD)].find(([token]) => words.some((word) => isFormOf(folded(token), word)));
+  const first = Math.max(0, Math.min((match?.index ?? 0) - 80, line.length - MAX_LINE));
+  const start = first && line.indexOf(" ", first) + 1 || first;
+  return `${first ? "… " : ""}${line.slice(start, start + MAX_LINE)}${start + MAX_LINE < line.length ? " …" : ""}`;
+}

@@ -1,0 +1,75 @@
+import json
+import subprocess
+import sys
+
+import pytest
+
+from cdesearch.search.searcher import Searcher
+from cdesearch.store.index import Index
+
+
+@pytest.fixture(scope="module")
+def searcher(pages):
+    with Searcher(Index.open(pages)) as searcher:
+        yield searcher
+
+
+def command_line(pages, *arguments):
+    command = [sys.executable, "-m", "cdesearch", "query", "--json", "--index", str(pages), *arguments]
+    return json.loads(subprocess.run(command, capture_output=True, check=True).stdout)
+
+
+@pytest.mark.slow
+def test_hits_are_those_of_the_command_line(server, pages):
+    answer = server.json("search", q="the river stone", k=4)
+    expected = command_line(pages, "the river stone", "-k", "4")
+    for hit in answer["hits"]:
+        assert hit.pop("chunk")
+        assert hit.pop("location").startswith(hit["path"])
+    assert answer["hits"] == expected["hits"]
+
+
+@pytest.mark.parametrize("mode", ["hybrid", "dense", "text"])
+def test_hits_are_those_of_a_searcher(server, searcher, mode):
+    answer = server.json("search", q="the river stone", mode=mode, k=4)
+    assert (answer["query"], answer["mode"], answer["index"]) == ("the river stone", mode, "pages")
+    assert answer["milliseconds"] > 0
+    assert answer["truncated_to"] is None
+    hits = searcher.search("the river stone", mode=mode, k=4)
+    assert [(hit["chunk"], hit["score"], hit["location"]) for hit in answer["hits"]] == [
+        (hit.chunk.id, hit.score, hit.chunk.location) for hit in hits
+    ]
+
+
+def test_pages_of_hits_continue_one_another(server):
+    whole = server.json("search", q="river", k=6)
+    second = server.json("search", q="river", k=3, offset=3)
+    assert second["hits"] == whole["hits"][3:]
+    assert second["offset"] == 3
+    assert second["more"]
+    assert [hit["rank"] for hit in second["hits"]] == [4, 5, 6]
+
+
+def test_the_last_page_says_that_there_is_no_more(server, searcher):
+    answer = server.json("search", q="river", k=100)
+    assert not answer["more"]
+    assert len(answer["hits"]) == searcher.index.manifest.n_chunks
+    assert server.json("search", q="river", k=5, offset=1_000)["hits"] == []
+
+
+def paths(answer):
+    return {hit["path"] for hit in answer["hits"]}
+
+
+def test_paths_are_alternatives_and_a_type_limits_them(server):
+    assert paths(server.json("search", q="water", path="pets")) == {"pets/cats.md", "pets/dogs.md"}
+    assert paths(server.json("search", q="water", path=["pets/cats.md", "space"])) == {"pets/cats.md", "space/moon.txt"}
+    assert paths(server.json("search", q="water", type="py")) == {"kitchen/<b>soup.py"}
+    assert paths(server.json("search", q="water", type="md", path="kitchen")) == {"kitchen/bread.md"}
+    both = {"kitchen/bread.md", "pets/cats.md"}
+    assert paths(server.json("search", q="water", type="md", path=["kitchen", "pets/cats.md"])) == both
+    assert paths(server.json("search", q="water", type="md", path=["kitchen/*", "pets/c*", "space/*"])) == both
+
+
+def test_a_long_query_says_how_much_of_it_the_model_read(server):
+    assert server.json("search", q="water moon " * 100)["truncated_to"] == 64

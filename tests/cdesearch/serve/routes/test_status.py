@@ -1,0 +1,37 @@
+from running_server import running_server
+from served_pages import damage, update
+
+from cdesearch import __version__
+from cdesearch.cli.status import read_status
+
+
+def test_status_has_the_facts_of_the_command(server):
+    answer = server.json("status")
+    assert answer["version"] == __version__
+    (facts,) = answer["indexes"]
+    index = server.indexes[None].index
+    assert facts.pop("name") == "pages"
+    assert facts.pop("generation") == index.generation.name
+    assert facts.pop("problem") is None
+    expected = read_status(index)
+    assert facts | {"updated_hours_ago": 0} == expected | {"updated_hours_ago": 0}
+
+
+def test_one_index_can_be_named(pages, own_pages):
+    with running_server([pages, own_pages]) as server:
+        assert [facts["name"] for facts in server.json("status")["indexes"]] == ["pages", "own"]
+        assert [facts["name"] for facts in server.json("status", index="own")["indexes"]] == ["own"]
+
+
+def test_a_generation_that_cannot_be_used_is_reported(own_pages, tiny_checkpoint, monkeypatch):
+    monkeypatch.setattr("cdesearch.serve.indexes.REFRESH_SECONDS", 3600)  # it must not see the sound generation
+    with running_server([own_pages]) as server:
+        old = server.json("status")["indexes"][0]
+        update(own_pages, tiny_checkpoint, 1)
+        damage(own_pages)
+        server.indexes[None].refresh()
+        facts = server.json("status")["indexes"][0]
+        assert facts["generation"] == old["generation"]
+        assert "damaged" in facts["problem"]["detail"]
+        assert "doctor --repair" in facts["problem"]["remedy"]
+        assert server.json("search", q="cat")["hits"]

@@ -1,0 +1,91 @@
+import asyncio
+import threading
+from concurrent.futures import ThreadPoolExecutor
+
+import pytest
+from running_server import running_server, wait_until
+
+from cdesearch.errors import BusyError
+from cdesearch.serve.admission import Admission
+from cdesearch.serve.indexes import ServedIndex, ServedIndexes
+from cdesearch.serve.settings import ServeSettings
+
+
+class Held(ServedIndex):
+    """An index whose searches wait for an event."""
+
+    def __init__(self, served):
+        super().__init__(served.name, served._searcher)
+        self.event, self.n_running = threading.Event(), 0
+
+    def search(self, *arguments, **options):
+        self.n_running += 1
+        assert self.event.wait(60)
+        return super().search(*arguments, **options)
+
+
+@pytest.fixture
+def held(pages):
+    with ServedIndexes.open([pages]) as opened:
+        yield Held(opened[None])
+
+
+def test_searches_beyond_the_queue_are_refused_and_the_others_answered(held):
+    settings = ServeSettings(running=2, waiting=3)
+    with running_server(ServedIndexes([held]), settings) as server, ThreadPoolExecutor(8) as pool:
+        asked = [pool.submit(server.get, "search?q=cat") for _ in range(5)]
+
+        def gauges():
+            lines = server.get("metrics").text.splitlines()
+            return [line.rpartition(" ")[2] for line in lines if line.startswith("cdesearch_searches_")]
+
+        wait_until(lambda: gauges() == ["2.0", "3.0"])
+        assert held.n_running == 2
+        refused = server.get("search?q=cat")
+        assert refused.status_code == 429
+        assert refused.headers["retry-after"] == "1"
+        assert "more searches to do" in refused.json()["detail"]
+        held.event.set()
+        assert [one.result().status_code for one in asked] == [200] * 5
+        wait_until(lambda: gauges() == ["0.0", "0.0"])
+        assert server.get("search?q=cat").status_code == 200
+
+
+def test_a_search_that_takes_too_long_is_given_up_and_its_place_is_free_when_it_ends(held):
+    settings = ServeSettings(running=1, waiting=0, search_seconds=0.2)
+    with running_server(ServedIndexes([held]), settings) as server:
+        late = server.get("search?q=cat")
+        assert late.status_code == 429
+        assert "given up after 0.2 seconds" in late.json()["detail"]
+        assert "more searches to do" in server.get("search?q=cat").json()["detail"]  # its thread still works
+        held.event.set()
+        wait_until(lambda: server.get("search?q=cat").status_code == 200)
+
+
+def test_the_error_of_a_search_is_raised_and_its_place_is_free():
+    async def run():
+        admission = Admission(1, 0, 10)
+        for _ in range(3):
+            with pytest.raises(ZeroDivisionError):
+                await admission.run(lambda: 1 // 0)
+            await asyncio.sleep(0.01)
+        assert admission.running == admission.waiting == 0
+        admission.close()
+
+    asyncio.run(run())
+
+
+def test_a_waiting_search_that_is_given_up_never_runs():
+    async def run():
+        admission, event, ran = Admission(1, 1, 0.1), threading.Event(), []
+        first = asyncio.create_task(admission.run(lambda: event.wait(60)))
+        await asyncio.sleep(0)
+        with pytest.raises(BusyError):
+            await admission.run(lambda: ran.append(1))
+        with pytest.raises(BusyError):
+            await first
+        event.set()
+        admission.close()
+        assert not ran
+
+    asyncio.run(run())

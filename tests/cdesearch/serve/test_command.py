@@ -1,0 +1,113 @@
+import json
+import os
+import re
+import signal
+import socket
+import subprocess
+import sys
+from contextlib import contextmanager
+
+import httpx
+import pytest
+from hidden_libraries import run_code_without, run_module_without
+from running_server import wait_until
+
+from cdesearch.errors import InputError
+from cdesearch.serve.command import serve
+from cdesearch.serve.listening import Listeners
+
+
+@contextmanager
+def serving(pages, runtime, *options):
+    """The process of `cdesearch serve`, and its address."""
+    command = [sys.executable, "-m", "cdesearch", "serve", str(pages), "--port", "0", *map(str, options)]
+    environment = os.environ | {"XDG_RUNTIME_DIR": str(runtime)}
+    with subprocess.Popen(command, env=environment, stderr=subprocess.PIPE, text=True) as process:
+        try:
+            line = process.stderr.readline()
+            yield process, re.search(r"http://\S+/", line)[0]
+        finally:
+            process.kill()
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("number", [signal.SIGTERM, signal.SIGINT])
+def test_a_server_answers_and_ends_with_its_running_answers_and_code_0(pages, tmp_path, number):
+    with serving(pages, tmp_path) as (process, url):
+        assert httpx.get(f"{url}api/v1/search?q=moon").json()["index"] == "pages"
+        (path,) = (tmp_path / "cdesearch").glob("*.sock")
+        with httpx.Client(transport=httpx.HTTPTransport(uds=str(path))) as client:
+            assert client.get("http://localhost/api/v1/healthz").json() == {"status": "ok"}
+        with socket.create_connection(("127.0.0.1", httpx.URL(url).port), timeout=60) as late:
+            lines = ("PUT /api/v1/search HTTP/1.1", "Host: localhost", "Content-Length: 2", "", "a")
+            late.sendall("\r\n".join(lines).encode())
+            httpx.get(f"{url}api/v1/healthz")  # the other request is being read by now
+            process.send_signal(number)
+            wait_until(lambda: not answers(url))
+            late.sendall(b"b")
+            assert late.recv(65_536).startswith(b"HTTP/1.1 405")
+        assert process.wait(60) == 0
+        assert process.stderr.read() == ""
+        assert not path.exists()
+
+
+def answers(url):
+    try:
+        httpx.get(f"{url}api/v1/healthz")
+    except httpx.HTTPError:
+        return False
+    return True
+
+
+def test_a_port_in_use_is_one_clear_error(pages):
+    with socket.create_server(("127.0.0.1", 0)) as other:
+        port = other.getsockname()[1]
+        with pytest.raises(InputError, match=rf"cannot listen on port {port} of 127\.0\.0\.1 .*in use.*--port"):
+            serve([pages], port=port)
+
+
+def test_a_socket_in_use_is_an_error_and_a_dead_one_is_replaced(tmp_path):
+    path = tmp_path / "s"
+    with Listeners("127.0.0.1", 0, [path]):
+        with pytest.raises(InputError, match=r"cannot listen on the socket .*in use"):
+            Listeners("127.0.0.1", 0, [path])
+        assert path.exists()
+    assert not path.exists()
+    with socket.socket(socket.AF_UNIX) as dead:
+        dead.bind(str(path))
+    with Listeners("127.0.0.1", 0, [path]) as listeners:
+        assert len(listeners.sockets) == 2
+
+
+def test_a_file_in_the_place_of_the_socket_is_kept(tmp_path):
+    path = tmp_path / "notes.txt"
+    path.write_text("mine")
+    with pytest.raises(InputError, match="cannot listen on the socket"):
+        Listeners("127.0.0.1", 0, [path])
+    assert path.read_text() == "mine"
+
+
+@pytest.mark.parametrize("host", ["0.0.0.0", "::", "192.168.1.7", "search.example"])
+def test_other_computers_need_a_token(host, pages):
+    with pytest.raises(InputError, match=r"no token protects the index\. Choose a secret with --token"):
+        serve([pages], host=host)
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("library", ["fastapi", "uvicorn", "prometheus_client", "mcp"])
+def test_without_the_extra_the_command_names_it(library, tmp_path):
+    run = run_module_without(library, "cdesearch", "serve", cwd=tmp_path)
+    assert run.returncode == 2
+    assert run.stderr == f"error: {library} is not installed. Run `pip install 'cdesearch[serve]'`.\n"
+
+
+def test_help_imports_no_web_library(tmp_path):
+    code = (
+        "import contextlib, io, sys\nfrom cdesearch.__main__ import main\n"
+        "with contextlib.redirect_stdout(io.StringIO()) as out, contextlib.suppress(SystemExit): main()\n"
+        "import json; print(json.dumps([out.getvalue(), sorted(sys.modules)]))"
+    )
+    run = run_code_without("", code, "--help", cwd=tmp_path)
+    text, modules = json.loads(run.stdout)
+    assert "serve" in text
+    assert not {"fastapi", "starlette", "uvicorn", "mcp", "prometheus_client", "lancedb"}.intersection(modules)

@@ -1,0 +1,163 @@
+import shutil
+import threading
+from concurrent.futures import ThreadPoolExecutor
+
+import pytest
+from running_server import running_server, wait_until
+from served_pages import damage, update
+
+import cdesearch
+from cdesearch.errors import IndexNotFoundError, InputError
+from cdesearch.search.searcher import Searcher
+from cdesearch.serve.indexes import ServedIndex, ServedIndexes
+from cdesearch.store.index import Index
+from cdesearch.store.trust import TrustRequest, confirm, request_of
+
+
+@pytest.fixture
+def served(own_pages):
+    """Its index, which refreshes only when a test says so."""
+    with Searcher(Index.open(own_pages)) as searcher:
+        searcher.warm()
+        yield ServedIndex("own", searcher)
+
+
+def n_hits(served):
+    return len(served.search("the engine", k=100))
+
+
+def test_indexes_of_one_model_share_it(pages, own_pages):
+    with ServedIndexes.open([pages, own_pages]) as indexes:
+        first, second = indexes
+        assert first.encoder is second.encoder
+        assert indexes.names == ("pages", "own")
+        assert indexes[None] is first
+        assert indexes["own"] is second
+
+
+def test_an_unknown_name_is_an_error_that_lists_the_known_ones(server):
+    with pytest.raises(InputError, match=r"no index moon here\. Name one of these: pages\."):
+        server.indexes["moon"]
+
+
+def test_one_index_is_opened_once_and_two_of_one_name_get_a_number(pages, own_pages, tmp_path):
+    other = shutil.copytree(own_pages, tmp_path / "other" / "own")
+    with ServedIndexes.open([own_pages, own_pages / ".cdesearch", other]) as indexes:
+        assert indexes.names == ("own", "own-2")
+
+
+def test_a_folder_without_an_index_is_an_error(pages, tmp_path):
+    with pytest.raises(IndexNotFoundError):
+        ServedIndexes.open([pages, tmp_path])
+
+
+def test_a_new_generation_answers_after_a_refresh(served, own_pages, tiny_checkpoint):
+    before, index = n_hits(served), served.index
+    assert not served.refresh()
+    assert served.index is index
+    update(own_pages, tiny_checkpoint, 1)
+    assert n_hits(served) == before
+    assert served.refresh()
+    assert n_hits(served) == before + 1
+    assert not served.refresh()
+
+
+def test_a_damaged_generation_is_reported_and_tried_once_and_the_old_one_answers(served, own_pages, tiny_checkpoint):
+    before, index = n_hits(served), served.index
+    update(own_pages, tiny_checkpoint, 1)
+    damage(own_pages)
+    assert not served.refresh()
+    assert "damaged" in served.problem.cause
+    assert served.index is index
+    assert n_hits(served) == before
+    problem = served.problem
+    assert not served.refresh()
+    assert served.problem is problem  # the generation was not opened a second time
+
+
+def test_the_generation_after_a_damaged_one_is_opened(served, own_pages, tiny_checkpoint):
+    update(own_pages, tiny_checkpoint, 1)
+    damage(own_pages)
+    served.refresh()
+    cdesearch.build(own_pages, model=tiny_checkpoint, rebuild=True).close()
+    assert served.refresh()
+    assert served.problem is None
+
+
+def test_an_unreadable_current_is_reported_until_it_is_mended(served, own_pages):
+    current = own_pages / ".cdesearch" / "CURRENT"
+    text = current.read_text()
+    current.write_text("nonsense")
+    assert not served.refresh()
+    assert "CURRENT does not hold the name of a generation" in served.problem.cause
+    assert n_hits(served)
+    current.write_text(text)
+    assert not served.refresh()
+    assert served.problem is None
+
+
+def test_a_rebuild_with_another_model_changes_the_model(served, own_pages, closed_checkpoint):
+    before = served.encoder.fingerprint
+    cdesearch.build(own_pages, model=closed_checkpoint, rebuild=True).close()
+    assert n_hits(served)  # the old generation and the old model
+    assert served.refresh()
+    assert served.encoder.fingerprint == served.index.manifest.model_fingerprint != before
+    with Searcher(Index.open(own_pages)) as fresh:
+        assert served.search("moon river").hits == fresh.search("moon river").hits
+
+
+def test_a_search_whose_generation_was_removed_is_answered_by_the_newest(served, own_pages, tiny_checkpoint):
+    for number in range(3):  # the one before the newest is kept
+        update(own_pages, tiny_checkpoint, number)
+    assert not served.index.generation.exists()
+    assert n_hits(served) > 3
+
+
+def test_documents_of_a_removed_generation_are_read_from_the_newest(own_pages, tiny_checkpoint, monkeypatch):
+    monkeypatch.setattr("cdesearch.serve.indexes.REFRESH_SECONDS", 3600)
+    with running_server([own_pages]) as server:
+        for number in range(3):
+            update(own_pages, tiny_checkpoint, number)
+        assert server.json("documents/new2.md")["n_chunks"] == 1
+
+
+@pytest.mark.slow
+def test_no_request_fails_while_generations_come_and_go(own_pages, tiny_checkpoint, closed_checkpoint):
+    stop, failures, answered = threading.Event(), [], [0]
+
+    def ask(server):
+        while not stop.is_set():
+            response = server.get("search", params={"q": "the engine", "k": 50})
+            answered[0] += 1
+            if response.status_code != 200 or not response.json()["hits"]:
+                failures.append(response.text)
+
+    with running_server([own_pages]) as server, ThreadPoolExecutor() as pool:
+        asking = [pool.submit(ask, server) for _ in range(3)]
+        try:
+            for number, checkpoint in enumerate([tiny_checkpoint, tiny_checkpoint, closed_checkpoint]):
+                before = answered[0]
+                (own_pages / f"new{number}.md").write_text("the engine")
+                cdesearch.build(own_pages, model=checkpoint, rebuild=checkpoint == closed_checkpoint).close()
+                newest = Index.open(own_pages).generation
+                wait_until(lambda newest=newest: server.indexes[None].index.generation == newest)
+                wait_until(lambda before=before: answered[0] > before + 10)
+        finally:
+            stop.set()
+        for one in asking:
+            one.result()
+    assert not failures
+
+
+def test_a_generation_is_opened_when_the_user_confirms_its_model(served, own_pages, closed_checkpoint, monkeypatch):
+    monkeypatch.setattr("cdesearch.search.searcher.CONFIRMING_SECONDS", 0)
+    cdesearch.build(own_pages, model=closed_checkpoint, rebuild=True).close()
+    newest = Index.open(own_pages)
+    request = request_of(newest)
+    confirm(newest.folder, TrustRequest())
+    assert not served.refresh()
+    assert "which nobody has confirmed" in served.problem.cause
+    assert not served.refresh()
+    confirm(newest.folder, request)
+    assert served.refresh()
+    assert served.problem is None

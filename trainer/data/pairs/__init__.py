@@ -1,0 +1,8 @@
+"""Which pairs of query and document are there to train on?
+
+domains   pair files as domains on disk, without duplicates and leaks
+store     pairs in memory-mapped files
+writing   writes pair files
+prefixes  text before queries and documents
+beir      BEIR folders, to evaluate and to exclude from training
+"""
