@@ -7,7 +7,7 @@ from pathlib import Path
 from benchmarks.datasets.dataset import Dataset
 from cdesearch.errors import SourceError
 from cdesearch.store.schema import Chunk
-from trainer.data.beir import Judgements
+from trainer.data.pairs.beir import Judgements
 
 Lines = frozenset[int]  # numbers of lines, from 1
 

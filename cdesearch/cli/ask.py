@@ -38,7 +38,7 @@ def ask(
         str | None, typer.Option(metavar="NAME", help="The model of this server. Default: CDESEARCH_LLM_MODEL.")
     ] = None,
 ) -> None:
-    """Answer a question with citations: in sentences of the index, or through a language model."""
+    """Answer a question with citations."""
     from cdesearch.answer.endpoint import chosen_endpoint
     from cdesearch.store.index import Index
 
