@@ -44,12 +44,15 @@ class Meetings:
         return Dataset("meetings", Path(), tuple(chunk.id for chunk in chunks), texts, queries, judged, ())
 
 
-def read_meetings(file: Path) -> Meetings:
-    """Read a Parquet file with the columns doc_id, chunks and questions (text, chunk); raises SourceError."""
+def read_meetings(file: Path, first: int | None = None) -> Meetings:
+    """Read a Parquet file with the columns doc_id, chunks and questions (text, chunk), or its `first` rows.
+
+    Raises SourceError.
+    """
     import pyarrow.parquet as pq
 
     try:
-        rows = pq.read_table(file, columns=["doc_id", "chunks", "questions"]).to_pylist()
+        rows = pq.read_table(file, columns=["doc_id", "chunks", "questions"]).to_pylist()[:first]
     except (OSError, ValueError, KeyError) as error:
         raise SourceError(f"{file} holds no meetings ({error!s:.100}).", "Name a file of QMSum in Parquet.") from None
     texts, questions = {}, []

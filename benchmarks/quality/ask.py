@@ -1,9 +1,7 @@
 """The command that measures passages in a budget of tokens, and answers without a language model, on meetings."""
 
 from collections.abc import Callable, Sequence
-from dataclasses import replace
 from pathlib import Path
-from random import Random
 from typing import Annotated, Any
 
 import numpy as np
@@ -32,31 +30,28 @@ Ranking = Callable[[Question], Sequence[Hit]]
 def ask(
     data: Annotated[Path, typer.Argument(help="Meetings with questions in Parquet: QMSum.")],
     tokens: Annotated[str, typer.Option(help="Budgets of tokens.")] = "500,1000,2000",
-    questions: Annotated[int | None, typer.Option(help="Use so many questions, drawn by chance; default: all.")] = None,
+    meetings: Annotated[int | None, typer.Option(help="Use only the first meetings; default: all.")] = None,
     work: Annotated[Path, typer.Option(help="Folder for the index, which later runs use again.")] = Path("runs/ask"),
     out: Annotated[Path, typer.Option(help="Folder for the JSON.")] = RESULTS,
 ) -> None:
     """Measure how often passages in a budget hold the labelled span, and which sentences an answer quotes."""
-    meetings = read_meetings(data)
-    if questions is not None:
-        drawn = sorted(Random(0).sample(meetings.questions, min(questions, len(meetings.questions))), key=str)
-        meetings = replace(meetings, questions=tuple(drawn))
-    folder = work / data.stem
-    meetings.write(folder)
+    read = read_meetings(data, meetings)
+    folder = work / f"{data.stem}-{len(read.texts)}"
+    read.write(folder)
     budgets = [int(budget) for budget in tokens.split(",")]
     settings: dict[str, Any] = {
         "data": data.name,
-        "meetings": len(meetings.texts),
-        "questions": len(meetings.questions),
+        "meetings": len(read.texts),
+        "questions": len(read.questions),
         "hits": HITS,
         "tokens of an answer": ANSWER_TOKENS,
     }
     build(folder).close()
     with Searcher(Index.open(folder)) as searcher:
-        rankings = _rankings(searcher, meetings, work)
+        rankings = _rankings(searcher, read, work)
         suites = {
-            "passages": lambda: _passages(searcher, meetings, rankings, budgets),
-            "sentences": lambda: _sentences(searcher, meetings, rankings["cdesearch"]),
+            "passages": lambda: _passages(searcher, read, rankings, budgets),
+            "sentences": lambda: _sentences(searcher, read, rankings["cdesearch"]),
         }
         measure("ask", suites, settings, out)
 
