@@ -9,6 +9,7 @@ from cdesearch.answer.endpoint import ChatStream, Endpoint
 from cdesearch.answer.evidence import is_answered
 from cdesearch.answer.extract import CorpusView, extract
 from cdesearch.answer.prompt import NOT_ANSWERED, messages_for
+from cdesearch.errors import LanguageModelError
 from cdesearch.search.passages import Passage
 from cdesearch.store.schema import Hit
 
@@ -68,11 +69,17 @@ class WrittenAnswer:
 
     def __iter__(self) -> Iterator[str]:
         """The pieces of the answer with checked citations; raises LanguageModelError, also if there are no words."""
-        for piece in self._stream:
-            if shown := self._shown(self._filter.feed(piece)):
-                yield shown
+        failure = None
+        try:
+            for piece in self._stream:
+                if shown := self._shown(self._filter.feed(piece)):
+                    yield shown
+        except LanguageModelError as error:
+            failure = error
         if shown := self._shown(self._filter.finish()).rstrip():
             yield shown
+        if failure:
+            raise failure
         if not self._text.strip():
             raise self._endpoint.failure("answers nothing", "Ask again, or choose another model.")
 

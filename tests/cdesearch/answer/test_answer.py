@@ -107,9 +107,12 @@ def test_what_a_failing_model_wrote_is_kept(searcher):
     _, passages = found(searcher, "tides")
     with speaking("The moon pulls the sea [1]. And", done=False) as model:
         answer = WrittenAnswer("tides?", passages, Endpoint.parse(model.url, "tiny"))
+        shown = iter(answer)
+        assert next(shown) == "The moon pulls the sea [1]."
+        assert next(shown) == " And [no source]"
         with pytest.raises(LanguageModelError, match="in the middle"):
-            list(answer)
-    assert answer.answer.text == "The moon pulls the sea [1]."
+            next(shown)
+    assert answer.answer.text == "The moon pulls the sea [1]. And [no source]"
 
 
 def test_close_before_the_request_sends_nothing(searcher):
