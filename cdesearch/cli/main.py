@@ -1,4 +1,4 @@
-"""The command line: `query`, `status`, `models`, `trust`, and the commands that other packages register."""
+"""The command line: `query`, `ask`, `status`, `models`, `trust`, and the commands that other packages register."""
 
 import sys
 from pathlib import Path
@@ -7,6 +7,7 @@ from typing import Annotated, Any, Literal
 import typer
 
 from cdesearch import __version__
+from cdesearch.cli.ask import ask
 from cdesearch.cli.command_names import command_names, meant_command, registered_commands, with_command
 from cdesearch.cli.named_index import FolderArgument, IndexOption, named_index
 from cdesearch.cli.trust import trust
@@ -122,6 +123,7 @@ def models() -> None:
     )
 
 
+app.command("ask")(ask)
 app.command("trust")(trust)
 
 
