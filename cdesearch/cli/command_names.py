@@ -3,7 +3,7 @@
 from collections.abc import Collection, Sequence
 from importlib.metadata import EntryPoint, entry_points
 
-OWN = ("query", "status", "models", "trust")
+OWN = ("query", "ask", "status", "models", "trust")
 SYNONYMS = {"search": "query"}  # names that other programs use
 
 

@@ -5,7 +5,7 @@ import re
 import sys
 from collections.abc import Iterator, Sequence
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, Protocol
 
 from cdesearch.search.result import SearchResult
 from cdesearch.store.schema import Hit
@@ -79,14 +79,30 @@ def result_as_json(query: str, mode: str, result: SearchResult) -> dict[str, Any
     }
 
 
+class _Place(Protocol):
+    """What a hit and a passage have in common."""
+
+    @property
+    def path(self) -> str: ...
+    @property
+    def document_id(self) -> str: ...
+    @property
+    def record(self) -> str | None: ...
+
+
+def shown_place(place: _Place, location: str, root: Path) -> str:
+    """A location such as `path:line` relative to the working directory, with the name of the record if there is one."""
+    shown = printable(os.path.relpath(root / place.path) + location.removeprefix(place.path))
+    if place.record is not None:
+        document = place.document_id.removeprefix(f"{place.path}#")
+        names = [place.record] if place.record.startswith(document) else [document, place.record]
+        shown += "".join(f" #{printable(name)}" for name in names)
+    return shown
+
+
 def _heading(hit: Hit, root: Path) -> tuple[str, str, str]:
     """The rank, the location and the score."""
-    location = printable(os.path.relpath(root / hit.chunk.path) + hit.chunk.location.removeprefix(hit.chunk.path))
-    if hit.chunk.record is not None:
-        document = hit.chunk.document_id.removeprefix(f"{hit.chunk.path}#")
-        names = [hit.chunk.record] if hit.chunk.record.startswith(document) else [document, hit.chunk.record]
-        location += "".join(f" #{printable(name)}" for name in names)
-    return f"{hit.rank:>2} ", location, f"  {hit.score:.3f}"
+    return f"{hit.rank:>2} ", shown_place(hit.chunk, hit.chunk.location, root), f"  {hit.score:.3f}"
 
 
 def _trail(hit: Hit) -> Iterator[str]:

@@ -14,6 +14,7 @@ OMISSION = " …"
 # To some tokenizers a word of many letters, such as an encoded picture, is one token: a token counts for at most so
 # many characters.
 CHARACTERS_PER_TOKEN = 8
+MAX_BLANK_LINES = 5  # between two chunks that become one passage
 SHINGLE = 5  # words in a row
 REPEATED = 0.8  # a text is left out if so much of it (its shingles) stands in better hits
 
@@ -45,7 +46,8 @@ class Passage:
     @property
     def heading(self) -> str:
         """One line above the text: the location, the title and the trail."""
-        return "  ".join(part for part in (self.location, " > ".join([self.title, *self.trail]).strip(" >")) if part)
+        above = " > ".join(part for part in (self.title, *self.trail) if part)
+        return " ".join(f"{self.location} {above}".split())
 
 
 def count_tokens(text: str, tokenizer: Tokenizer) -> int:
@@ -72,13 +74,16 @@ def fit_passages(hits: Iterable[Hit], max_tokens: int, tokenizer: Tokenizer) -> 
     return selection.passages()
 
 
+_Run = tuple[list[Hit], int]  # hits of neighbouring chunks in the order of the text, and their tokens together
+
+
 class _Selection:
     """The hits that are chosen so far, as runs of neighbours in the order of their text."""
 
     def __init__(self, max_tokens: int, tokenizer: Tokenizer) -> None:
         self._tokenizer = tokenizer
         self._left = max_tokens
-        self._runs: list[tuple[list[Hit], int]] = []  # with the tokens of each
+        self._runs: list[_Run] = []
         self._seen: set[tuple[str, ...]] = set()
 
     def add(self, hit: Hit) -> bool:
@@ -124,20 +129,28 @@ class _Selection:
         near, _ = self._split_runs(hit)
         return tokens_of(_passage(_in_order(near, hit)), self._tokenizer) - sum(tokens for _, tokens in near)
 
-    def _split_runs(self, hit: Hit) -> tuple[list[tuple[list[Hit], int]], list[tuple[list[Hit], int]]]:
+    def _split_runs(self, hit: Hit) -> tuple[list[_Run], list[_Run]]:
         """The runs that `hit` continues, and the others."""
-        near = [run for run in self._runs if _touches(run[0], hit.chunk)]
-        return near, [run for run in self._runs if run not in near]
+        near: list[_Run] = []
+        far: list[_Run] = []
+        for run in self._runs:
+            hits, _ = run
+            joins = _continues(hits[-1].chunk, hit.chunk) or _continues(hit.chunk, hits[0].chunk)
+            (near if joins else far).append(run)
+        return near, far
 
 
-def _touches(run: Sequence[Hit], chunk: Chunk) -> bool:
-    first, last = run[0].chunk, run[-1].chunk
-    return (first.document_id, first.record) == (chunk.document_id, chunk.record) and (
-        chunk.ordinal in (first.ordinal - 1, last.ordinal + 1)
+def _continues(chunk: Chunk, following: Chunk) -> bool:
+    """Whether the second chunk follows the first one in its document, so close that blanks can join them."""
+    return (
+        (chunk.document_id, chunk.record, chunk.ordinal + 1)
+        == (following.document_id, following.record, following.ordinal)
+        and (_lines_between(chunk, following) or 0) in range(MAX_BLANK_LINES + 2)
+        and not chunk.text.endswith(OMISSION)
     )
 
 
-def _in_order(runs: Sequence[tuple[list[Hit], int]], hit: Hit) -> list[Hit]:
+def _in_order(runs: Sequence[_Run], hit: Hit) -> list[Hit]:
     return sorted([*(one for run, _ in runs for one in run), hit], key=lambda one: one.chunk.ordinal)
 
 
@@ -173,10 +186,16 @@ def _passage(run: Sequence[Hit]) -> Passage:
 
 
 def _gap(chunk: Chunk, following: Chunk) -> str:
-    """The blanks between two chunks: their bodies do not contain them."""
+    """The blanks between two chunks, which their bodies do not contain."""
+    n_lines = _lines_between(chunk, following)
+    return "\n" if n_lines is None else "\n" * n_lines or " "
+
+
+def _lines_between(chunk: Chunk, following: Chunk) -> int | None:
+    """How many lines the second chunk starts below the end of the first; None for formats without lines."""
     if chunk.line_end is None or following.line_start is None:
-        return "\n"
-    return "\n" * min(2, following.line_start - chunk.line_end) or " "
+        return None
+    return following.line_start - chunk.line_end
 
 
 def _shingles(text: str) -> set[tuple[str, ...]]:

@@ -9,7 +9,7 @@ from fastapi.exceptions import RequestValidationError
 from starlette.exceptions import HTTPException
 from starlette.responses import JSONResponse
 
-from cdesearch.errors import BusyError, CdesearchError, IndexStateError, InputError, NotIndexedError
+from cdesearch.errors import BusyError, CdesearchError, IndexStateError, InputError, LanguageModelError, NotIndexedError
 
 MEDIA_TYPE = "application/problem+json"
 RETRY_SECONDS = 1
@@ -39,6 +39,7 @@ _STATUS: tuple[tuple[type[CdesearchError], HTTPStatus], ...] = (
     (InputError, HTTPStatus.BAD_REQUEST),
     (BusyError, HTTPStatus.TOO_MANY_REQUESTS),
     (IndexStateError, HTTPStatus.SERVICE_UNAVAILABLE),
+    (LanguageModelError, HTTPStatus.BAD_GATEWAY),
 )
 
 
