@@ -14,7 +14,8 @@ from cdesearch.errors import BusyError, CdesearchError, IndexStateError, InputEr
 MEDIA_TYPE = "application/problem+json"
 RETRY_SECONDS = 1
 _TEXT = {"type": "string"}
-DESCRIBED: dict[int | str, dict[str, Any]] = {  # in OpenAPI, for every route; FastAPI would describe its own form of errors
+# In OpenAPI, for every route; FastAPI would describe its own form of errors.
+DESCRIBED: dict[int | str, dict[str, Any]] = {
     "default": {
         "description": "An error, with its cause and what helps.",
         "content": {
