@@ -112,7 +112,7 @@ def test_a_document_opens_at_the_passage_with_its_neighbours(browser):
     browser.every(".more")[0].send_keys(Keys.ENTER)
     browser.wait(lambda: len(browser.every(".chunk")) > shown)
     browser.one(".actions button").click()
-    browser.wait(lambda: browser.text(".actions button") == "Copied")
+    browser.wait(lambda: "copied" in browser.script("return document.getElementById('announcer').textContent"))
     copied = browser.driver.execute_async_script("navigator.clipboard.readText().then(arguments[0])")
     assert copied == f"code/engine.py:{marked_line(browser)}"
 
