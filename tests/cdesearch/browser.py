@@ -59,7 +59,9 @@ class Browser:
         self.url = url
         self.driver = webdriver.Chrome(options=options, service=Service(driver))
         self.command("Page.addScriptToEvaluateOnNewDocument", source=RECORDER)
-        self.command("Browser.grantPermissions", origin=url, permissions=["clipboardReadWrite"])
+        permissions = ["clipboardReadWrite", "clipboardSanitizedWrite"]
+        self.command("Browser.grantPermissions", origin=url, permissions=permissions)
+        self.command("Emulation.setFocusEmulationEnabled", enabled=True)
         self.appear()
 
     def close(self):

@@ -3,6 +3,7 @@
 import asyncio
 import json
 import sys
+from contextlib import asynccontextmanager
 
 import httpx2
 from mcp import Client, MCPError
@@ -38,10 +39,14 @@ def command_with(*arguments, cwd):
     return StdioServerParameters(command=sys.executable, args=["-m", "cdesearch", "mcp", *map(str, arguments)], cwd=cwd)
 
 
-def with_token(url, token):
+@asynccontextmanager
+async def with_token(url, token):
     """The transport that shows a token."""
-    client = httpx2.AsyncClient(headers={"Authorization": f"Bearer {token}"}, timeout=PATIENCE)
-    return streamable_http_client(url, http_client=client)
+    async with (
+        httpx2.AsyncClient(headers={"Authorization": f"Bearer {token}"}, timeout=PATIENCE) as client,
+        streamable_http_client(url, http_client=client) as streams,
+    ):
+        yield streams
 
 
 def text_of(result):

@@ -47,8 +47,20 @@ async function copied(text) {
     await navigator.clipboard.writeText(text);
     return true;
   } catch {
-    return false;
+    return copiedFromField(text); // browsers have no clipboard for pages that come by http from another computer
   }
+}
+
+function copiedFromField(text) {
+  const focused = document.activeElement;
+  const field = el("textarea", { class: "unseen", "aria-hidden": "true" });
+  field.value = text;
+  document.body.append(field);
+  field.select();
+  const isCopied = document.execCommand("copy");
+  field.remove();
+  focused?.focus();
+  return isCopied;
 }
 
 export function wantsEditor() {

@@ -112,13 +112,12 @@ def test_a_document_opens_at_the_passage_with_its_neighbours(browser):
     browser.every(".more")[0].send_keys(Keys.ENTER)
     browser.wait(lambda: len(browser.every(".chunk")) > shown)
     browser.one(".actions button").click()
-    browser.wait(lambda: browser.text(".actions button") == "Copied")
-    copied = browser.driver.execute_async_script("navigator.clipboard.readText().then(arguments[0])")
-    assert copied == f"code/engine.py:{marked_line(browser)}"
-
-
-def marked_line(browser):
-    return browser.one(".chunk.is-hit .line").get_attribute("data-line")
+    expected = f"code/engine.py:{browser.one('.chunk.is-hit .line').get_attribute('data-line')}"
+    spoken = "return document.getElementById('announcer').textContent"
+    browser.wait(lambda: browser.script(spoken) == f"{expected} is copied.", "the copied path")
+    browser.one("#query").clear()
+    browser.one("#query").send_keys(Keys.CONTROL, "v")
+    browser.wait(lambda: browser.one("#query").get_attribute("value") == expected, "the pasted path")
 
 
 def test_links_for_an_editor_are_an_option_that_is_kept(browser, notes):
