@@ -5,9 +5,9 @@ from torch import nn
 from cdesearch.errors import InputError
 from cdesearch.models.config import NO_STATISTICS, ModelConfig
 from cdesearch.models.contextual.model import ContextualModel, load_checkpoint
+from trainer.loss.whitening_head import WhiteningHead
 from trainer.recipe import ModelChoice
 from trainer.start import is_published, start_model
-from trainer.step.whitening_head import WhiteningHead
 
 FIRST_WEIGHT = 0.01  # the initial weight of a context in the softmax that it shares with the text
 

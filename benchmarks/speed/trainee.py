@@ -9,14 +9,14 @@ import torch
 from cdesearch.encode.load import load_tokenizer
 from trainer.data.pairs.domains import prepare
 from trainer.data.training_batch import Batch, tokenize
+from trainer.loss.batch_loss import BatchLoss
+from trainer.loss.token_weights import context_frequencies
+from trainer.loss.whitening_head import WhiteningHead
 from trainer.recipe import ModelChoice
 from trainer.run.watch import embed, embed_context
 from trainer.schema import parse
 from trainer.starting import starting_model
-from trainer.step.batch_loss import BatchLoss
 from trainer.step.gradcache import GradCache, LossFn
-from trainer.step.token_weights import context_frequencies
-from trainer.step.whitening_head import WhiteningHead
 
 MAX_TOKENS = 64
 MICRO_BATCH = 32

@@ -7,9 +7,9 @@ import torch
 from conftest import TINY, make_model, make_tokenizer
 
 from trainer.data.training_batch import Batch, tokenize
-from trainer.step.loss import contrastive
-from trainer.step.token_weights import TokenWeights
-from trainer.step.whitening_head import WhiteningHead
+from trainer.loss.contrastive import contrastive
+from trainer.loss.token_weights import TokenWeights
+from trainer.loss.whitening_head import WhiteningHead
 
 WORDS = ["cat", "dog", "water", "moon", "engine", "bread", "river", "stone", "light"]
 

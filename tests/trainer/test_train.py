@@ -26,6 +26,9 @@ from trainer.command import train as train_command
 from trainer.data.material import prepare_material
 from trainer.data.pairs.beir import read_beir
 from trainer.export import export
+from trainer.loss.batch_loss import BatchLoss
+from trainer.loss.token_weights import TokenWeights
+from trainer.loss.whitening_head import WhiteningHead
 from trainer.recipe import ModelChoice, load_recipe
 from trainer.run.checkpoint import RunProgress, load_state, save_state
 from trainer.run.log import read_log
@@ -34,9 +37,6 @@ from trainer.run.stop import exit_code
 from trainer.run.watch import held_out_losses
 from trainer.schema import parse
 from trainer.starting import starting_model
-from trainer.step.batch_loss import BatchLoss
-from trainer.step.token_weights import TokenWeights
-from trainer.step.whitening_head import WhiteningHead
 from trainer.train import train
 
 TOPICS = ["cat", "dog", "water", "moon", "engine", "bread", "river", "stone"]

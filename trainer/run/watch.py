@@ -8,8 +8,8 @@ from torch import Tensor
 from cdesearch.models.contextual.model import ContextualModel, PreparedContext
 from trainer.data.training_batch import Batch, Tokens
 from trainer.execution.evaluation_mode import evaluation_mode
-from trainer.step.batch_loss import BatchLoss
-from trainer.step.token_weights import TokenWeights, context_frequencies, features_of
+from trainer.loss.batch_loss import BatchLoss
+from trainer.loss.token_weights import TokenWeights, context_frequencies, features_of
 
 
 @torch.no_grad()

@@ -21,13 +21,13 @@ from cdesearch.models.backbones.packed import Packing, has_kernel, pack_texts, p
 from cdesearch.models.contextual.model import ContextualModel
 from trainer.data.training_batch import Batch, Tokens, sent
 from trainer.execution.distributed import alone, gather, rows_of_process, total, world
+from trainer.loss.contrastive import LossOutput
+from trainer.loss.token_weights import context_frequencies, features_of
+from trainer.loss.whitening_head import WhiteningHead
 from trainer.step.cast_once import cast_once
-from trainer.step.loss import LossOutput
 from trainer.step.memory import release_freed_memory
 from trainer.step.prepared_context import PreparedContext
 from trainer.step.random_state import random_state, replayed, same_random_state
-from trainer.step.token_weights import context_frequencies, features_of
-from trainer.step.whitening_head import WhiteningHead
 
 TIDY_EVERY = 4  # micro-batches between two releases of freed memory
 

@@ -8,13 +8,13 @@ from torch import nn
 
 from cdesearch.models.contextual.model import ContextualModel
 from trainer.data.training_batch import Batch
+from trainer.loss.batch_loss import BatchLoss
+from trainer.loss.token_weights import TokenWeights
+from trainer.loss.whitening_head import WhiteningHead
 from trainer.recipe import Recipe
-from trainer.step.batch_loss import BatchLoss
 from trainer.step.gradcache import GradCache, LossFn
 from trainer.step.parameter_groups import clip_by_group, make_optimizer, parameter_groups
 from trainer.step.step_figures import StepFigures
-from trainer.step.token_weights import TokenWeights
-from trainer.step.whitening_head import WhiteningHead
 
 
 @dataclass(frozen=True, slots=True)

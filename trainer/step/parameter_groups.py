@@ -7,8 +7,8 @@ import torch
 from torch import Tensor, nn
 
 from cdesearch.models.contextual.model import ContextualModel
+from trainer.loss.whitening_head import WhiteningHead
 from trainer.recipe import Learning
-from trainer.step.whitening_head import WhiteningHead
 
 Groups = Mapping[str, Sequence[nn.Parameter]]
 

@@ -7,7 +7,7 @@ from typing import Any
 import torch
 from torch import Tensor
 
-from trainer.step.loss import LossOutput
+from trainer.loss.contrastive import LossOutput
 from trainer.step.parameter_groups import total_norm
 
 

@@ -15,10 +15,10 @@ from cdesearch.models.backbones import attention
 from cdesearch.models.backbones.bert import mean_pool
 from cdesearch.models.backbones.packed import pack_texts
 from cdesearch.models.contextual.second_stage import SecondStage
+from trainer.loss.contrastive import contrastive
+from trainer.loss.token_weights import context_frequencies, features_of
 from trainer.step import gradcache
 from trainer.step.gradcache import TIDY_EVERY, GradCache
-from trainer.step.loss import contrastive
-from trainer.step.token_weights import context_frequencies, features_of
 
 TESTS = Path(__file__).parents[2]
 SHARED = ["cached", "sink", "tokens", "siblings", "joint"]  # variants whose batch is divided among two processes

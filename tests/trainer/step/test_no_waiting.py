@@ -14,9 +14,10 @@ from torch.utils._pytree import tree_leaves
 
 from cdesearch.models.backbones import packed
 from trainer.data import training_batch
+from trainer.loss import batch_loss, token_weights
+from trainer.loss.batch_loss import BatchLoss
 from trainer.recipe import Learning
-from trainer.step import batch_loss, gradcache, token_weights
-from trainer.step.batch_loss import BatchLoss
+from trainer.step import gradcache
 from trainer.step.gradcache import GradCache
 from trainer.step.parameter_groups import clip_by_group, make_optimizer, parameter_groups
 from trainer.step.step_figures import StepFigures

@@ -6,11 +6,11 @@ from batches import loss_fn_of, make_batch, make_student, weights_of
 from conftest import TINY
 from random_biencoder import biencoder_folder
 
+from trainer.loss.whitening_head import WhiteningHead
 from trainer.recipe import Learning
 from trainer.start import start_model
 from trainer.step.gradcache import GradCache
 from trainer.step.parameter_groups import clip_by_group, make_optimizer, parameter_groups, total_norm
-from trainer.step.whitening_head import WhiteningHead
 
 
 def backward(model, head, batch):

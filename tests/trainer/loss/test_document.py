@@ -5,7 +5,7 @@ from hypothesis import strategies as st
 
 from cdesearch.context.document import add_document_context
 from cdesearch.context.vectors import to_unit
-from trainer.step.document import in_document
+from trainer.loss.document import in_document
 
 
 @given(st.integers(1, 12), st.floats(0, 1), st.integers(0, 1000))

@@ -6,9 +6,9 @@ from torch import Tensor
 from torch.nn import functional
 
 from trainer.data.training_batch import Batch, sent
-from trainer.step.document import in_document
-from trainer.step.loss import LossOutput, contrastive
-from trainer.step.whitening_head import WhiteningHead
+from trainer.loss.contrastive import LossOutput, contrastive
+from trainer.loss.document import in_document
+from trainer.loss.whitening_head import WhiteningHead
 
 
 @dataclass(frozen=True, slots=True)

@@ -4,7 +4,7 @@ import torch
 from cdesearch.context.token_weights import TokenFrequencies, idf_weights
 from cdesearch.context.whitening import soft_whitening
 from cdesearch.models.config import StatisticsConfig
-from trainer.step.whitening_head import WhiteningHead
+from trainer.loss.whitening_head import WhiteningHead
 
 
 def test_the_learning_head_is_the_head_of_inference():

@@ -7,7 +7,7 @@ from torch import Tensor
 
 from cdesearch.context.features import corpus_features
 from trainer.data.training_batch import Batch, Tokens, sent
-from trainer.step.whitening_head import WhiteningHead
+from trainer.loss.whitening_head import WhiteningHead
 
 
 def document_frequencies(documents: Tokens, vocabulary: int) -> Tensor:

@@ -4,8 +4,8 @@ import pytest
 import torch
 from torch.nn import functional
 
-from trainer.step import loss
-from trainer.step.loss import contrastive
+from trainer.loss import contrastive as module
+from trainer.loss.contrastive import contrastive
 
 B, D, WIDTH = 7, 9, 5
 
@@ -43,7 +43,7 @@ def by_the_formula(queries, documents, excluded, temperature, teacher=None, weig
 @pytest.mark.parametrize(("taught", "weight"), [(False, 0.0), (True, 0.3), (True, 1.0)])
 @pytest.mark.parametrize("scale", [1.0, -2.5])
 def test_loss_gradient_and_accuracy_are_those_of_the_formula(rows, taught, weight, scale, monkeypatch):
-    monkeypatch.setattr(loss, "ROWS", rows)
+    monkeypatch.setattr(module, "ROWS", rows)
     excluded, teacher = excluded_and_teacher()
     given = {"teacher": teacher, "teacher_weight": weight} if taught else {}
     found = [unit_vectors(n, seed).requires_grad_() for n, seed in ((B, 0), (D, 1))]
@@ -60,7 +60,7 @@ def test_loss_gradient_and_accuracy_are_those_of_the_formula(rows, taught, weigh
 
 
 def test_more_queries_than_a_block_holds_all_count():
-    n = loss.ROWS + 3
+    n = module.ROWS + 3
     queries, documents = unit_vectors(n, 0), unit_vectors(n, 1)
     excluded = torch.zeros(n, n, dtype=torch.bool)
     output = contrastive(queries, documents, excluded, 0.5)

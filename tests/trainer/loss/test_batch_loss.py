@@ -5,9 +5,9 @@ import torch
 from batches import make_batch, make_student
 from torch.nn.functional import normalize
 
-from trainer.step.batch_loss import BatchLoss
-from trainer.step.document import in_document
-from trainer.step.loss import contrastive
+from trainer.loss.batch_loss import BatchLoss
+from trainer.loss.contrastive import contrastive
+from trainer.loss.document import in_document
 
 N, D = 12, 16
 
