@@ -15,7 +15,7 @@ MAX_DIGITS = 9  # of k
 def read_plain(arguments: Sequence[str]) -> QueryOptions | None:
     """The options in the arguments of `cdesearch query`, exactly as typer reads them; None if only typer should.
 
-    Typer reads everything that is rare or wrong: other options, joined ones such as `-k5`, and values that are empty.
+    Everything rare or wrong is left to typer: other options, joined ones such as `-k5`, and values that are empty.
     """
     words: list[str] = []
     given: dict[str, str] = {}

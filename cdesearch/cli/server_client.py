@@ -21,7 +21,7 @@ from cdesearch.store.schema import Chunk, Hit
 from cdesearch.store.server_address import ServerRecord, read_record
 
 PATIENCE = 3.0  # seconds for each step of the request; a direct search takes less than two
-# All that a server that is gone, or that is none, can cause.
+# The errors that an absent or a foreign server can cause.
 FAILURES = (OSError, HTTPException, ValueError, LookupError, TypeError, AttributeError, RecursionError)
 
 

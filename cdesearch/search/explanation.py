@@ -54,7 +54,7 @@ class TextEvidence:
     noise: float  # a BM25 score that many chunks reach with this query
     own: float  # the logarithm, 0 for a score below the noise
     of_document: float | None  # the best `own` in the chunk's document; None if documents are not made of records
-    document_share: float  # of the evidence that is the document's and not the chunk's: half of `of_document` by it
+    document_share: float  # of `evidence`: the share that comes from other chunks of the document
     evidence: float  # `own`, or the mean of `own` and `of_document`
     weight: float  # of this query
     contribution: float  # weight * evidence, the part of a hybrid score

@@ -16,7 +16,7 @@ OMISSION = " …"
 CHARACTERS_PER_TOKEN = 8
 MAX_BLANK_LINES = 5  # between two chunks that become one passage
 SHINGLE = 5  # words in a row
-REPEATED = 0.8  # a text is left out if so much of it (its shingles) stands in better hits
+REPEATED = 0.8  # a text is left out if so much of it (its shingles) is in better hits
 
 
 @dataclass(frozen=True, slots=True)

@@ -36,7 +36,7 @@ class Admission:
         Raises BusyError if too many others wait, or if it takes too long; then its thread is busy until it ends.
         """
         if self._admitted >= self._limit:
-            raise BusyError("The server has more searches to do than it lets wait.", "Ask again in a second.")
+            raise BusyError("Too many searches are waiting.", "Ask again in a second.")
         loop = asyncio.get_running_loop()
         self._admitted += 1
         future = self._executor.submit(search)

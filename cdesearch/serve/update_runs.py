@@ -34,7 +34,7 @@ class UpdateRun:
 
     @property
     def state(self) -> UpdateState:
-        """What it does now."""
+        """Whether it is running, done or failed."""
         if self.ended is None:
             return "running"
         return "done" if self.process.returncode == 0 else "failed"

@@ -44,7 +44,7 @@ def test_searches_beyond_the_queue_are_refused_and_the_others_answered(held):
         refused = server.get("search?q=cat")
         assert refused.status_code == 429
         assert refused.headers["retry-after"] == "1"
-        assert "more searches to do" in refused.json()["detail"]
+        assert "Too many searches are waiting" in refused.json()["detail"]
         held.event.set()
         assert [one.result().status_code for one in asked] == [200] * 5
         wait_until(lambda: gauges() == ["0.0", "0.0"])
@@ -57,7 +57,7 @@ def test_a_search_that_takes_too_long_is_given_up_and_its_place_is_free_when_it_
         late = server.get("search?q=cat")
         assert late.status_code == 429
         assert "given up after 0.2 seconds" in late.json()["detail"]
-        assert "more searches to do" in server.get("search?q=cat").json()["detail"]  # its thread still works
+        assert "Too many searches are waiting" in server.get("search?q=cat").json()["detail"]  # its thread still works
         held.event.set()
         wait_until(lambda: server.get("search?q=cat").status_code == 200)
 
