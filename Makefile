@@ -7,6 +7,7 @@ INSTALL := $(BIN)/pip install --quiet --disable-pip-version-check --constraint c
 demo: .venv/run ## set up, index this repository, answer a query
 	$(BIN)/cdesearch index .
 	$(BIN)/cdesearch query "how is the context sampled" -k 3
+	@echo "For the web page, run: $(BIN)/cdesearch serve"
 
 test: check ## set up, run all checks, and all tests except the slow ones
 	$(BIN)/pytest --numprocesses auto --dist worksteal -m "not slow"
@@ -47,7 +48,7 @@ train-tiny: .venv/dev ## train for a few minutes, on this Python's own standard 
 
 .venv/run: pyproject.toml constraints.txt
 	$(PYTHON) -m venv .venv
-	$(INSTALL) --editable .
+	$(INSTALL) --editable '.[serve]'
 	touch $@
 
 .venv/dev: .venv/run
