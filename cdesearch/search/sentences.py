@@ -3,6 +3,7 @@
 import re
 from collections.abc import Iterator
 from dataclasses import dataclass
+from itertools import pairwise
 from typing import Literal
 
 Kind = Literal["prose", "heading", "row", "code"]
@@ -12,6 +13,7 @@ _FENCE = re.compile(r"\s*(```|~~~)")
 _HEADING = re.compile(r"#{1,6} |[=\-~^*]{3,}\s*$")  # also the line of marks below a title
 # The start of a list item, or of what a speaker says: "Mary Smith: ".
 _ITEM = re.compile(r"\s*(?:[-*+•]|\d{1,3}[.)])\s+|[A-Z][\w .'()-]{0,40}: ")
+_CLOSING = re.compile(r"[*_`)\]\"'\u201d\u2019\u00bb]+(?=\s)")
 _ROW = re.compile(r"\s*\|.*\|\s*$")
 # Lines that prose rarely has. A paragraph is code if at least half of its lines are like that.
 _CODE = re.compile(
@@ -46,9 +48,10 @@ def _prose_sentences(text: str, start: int, end: int) -> list[tuple[int, int]]:
 
     item = _ITEM.match(text, start, end)
     words = item.end() if item else start  # "1. " is no sentence
-    bounds = get_sentence_boundaries("en", text[words:end])
-    spans = [(words + bound["start_index"], words + bound["end_index"]) for bound in bounds]
-    return [(start, spans[0][1]), *spans[1:]] if spans else [(start, end)]
+    starts = [words + bound["start_index"] for bound in get_sentence_boundaries("en", text[words:end])]
+    # Marks such as the second ** of "**Note.** It" end the sentence before them.
+    starts = [start, *((mark.end() if (mark := _CLOSING.match(text, one, end)) else one) for one in starts[1:])]
+    return list(pairwise([*starts, end]))
 
 
 def _stripped(text: str, start: int, end: int) -> tuple[int, int] | None:

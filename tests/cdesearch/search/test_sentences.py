@@ -65,6 +65,11 @@ def test_a_fence_that_is_not_closed_is_code_to_the_end():
     assert texts("Look:\n\n```\na. B. c.\n\nD. e.") == [("prose", "Look:"), ("code", "```\na. B. c.\n\nD. e.")]
 
 
+def test_closing_marks_stay_with_their_sentence():
+    text = '**Note.** It is so. He said: "Go." She went.'
+    assert [part for _, part in texts(text)][:2] == ["**Note.**", "It is so."]
+
+
 @pytest.mark.parametrize("text", ["", " \n\t\n", "\n\n"])
 def test_blank_text_has_no_sentences(text):
     assert split_sentences(text) == []
