@@ -5,6 +5,7 @@ import typer
 from benchmarks.ablations.ablation import ablation
 from benchmarks.ablations.curves import curves
 from benchmarks.figures.command import analyse
+from benchmarks.quality.ask import ask
 from benchmarks.quality.beir import beir
 from benchmarks.speed.command import speed
 from benchmarks.speed.joint import joint_speed
@@ -14,6 +15,7 @@ from benchmarks.speed.training import train_speed
 app = typer.Typer(add_completion=False, no_args_is_help=True, pretty_exceptions_enable=False, rich_markup_mode=None)
 app.command()(ablation)
 app.command()(analyse)
+app.command()(ask)
 app.command()(beir)
 app.command()(curves)
 app.command()(joint_speed)

@@ -11,11 +11,11 @@ def main() -> None:
     if signal.getsignal(signal.SIGINT) is signal.default_int_handler:  # else the caller ignores Ctrl-C
         signal.signal(signal.SIGINT, lambda *_: os._exit(INTERRUPTED))
         from cdesearch.cli.exits import raise_on_ctrl_c
-        from cdesearch.cli.main import main as run
+        from cdesearch.cli.start import main as run
 
         raise_on_ctrl_c()
     else:
-        from cdesearch.cli.main import main as run
+        from cdesearch.cli.start import main as run
     run()
 
 

@@ -12,6 +12,7 @@ CdesearchError                exit code 2 on the command line
 │   ├── IndexUntrustedError   the index needs what its user has not confirmed, or is not made of plain files
 │   └── IndexBusyError        another build holds the lock
 ├── ModelError                a checkpoint folder cannot be loaded
+├── LanguageModelError        the language model that writes answers fails
 ├── BusyError                 a server has too many searches to do, or one took too long
 ├── TrainingError             training failed; its last good state is kept
 └── StorageError              the disk is full, or a folder is read-only
@@ -73,6 +74,10 @@ class ModelError(CdesearchError):
     """A checkpoint folder cannot be loaded."""
 
 
+class LanguageModelError(CdesearchError):
+    """The language model that writes answers cannot be reached, refuses, or stops in the middle."""
+
+
 class BusyError(CdesearchError):
     """A server has too many searches to do, or one took too long."""
 
@@ -83,3 +88,8 @@ class TrainingError(CdesearchError):
 
 class StorageError(CdesearchError):
     """The disk is full, or the folder to write to is read-only."""
+
+
+def is_panic(error: BaseException) -> bool:
+    """Whether Rust code of a library panicked. The error classes cannot be imported, and one is not an Exception."""
+    return type(error).__name__ in ("RustPanic", "PanicException")

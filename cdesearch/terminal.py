@@ -1,10 +1,11 @@
 """Printing: text from files made safe for a terminal, tables, paragraphs and JSON."""
 
 import json
+import os
 import sys
 import unicodedata
 from collections.abc import Sequence
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, TextIO
 
 if TYPE_CHECKING:
     from rich.console import Console
@@ -35,6 +36,13 @@ def open_console(*, stderr: bool = False, soft_wrap: bool = False) -> "Console":
 
     stream = sys.stderr if stderr else sys.stdout
     return Console(file=stream, highlight=False, markup=False, emoji=False, soft_wrap=soft_wrap)
+
+
+def is_styled(stream: TextIO) -> bool:
+    """Whether rich writes colours and links to `stream`, found out without importing it."""
+    if "FORCE_COLOR" in os.environ or "TTY_COMPATIBLE" in os.environ:
+        return open_console(stderr=stream is sys.stderr).is_terminal
+    return stream.isatty()
 
 
 def print_rows(rows: Sequence[Sequence[str]]) -> None:

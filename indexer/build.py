@@ -48,7 +48,7 @@ def build(paths: Sequence[Path], options: Options, progress: Display) -> Report:
 
     After Ctrl-C or a kill, finished embeddings and the old index are kept, and the next run continues.
     """
-    started = time.time()
+    started, begun = time.time(), time.monotonic()
     paths = [_existing(absolute(path)) for path in paths]
     folder = index_folder(paths, options)
     if not paths and not os.path.lexists(folder / CURRENT):
@@ -61,7 +61,7 @@ def build(paths: Sequence[Path], options: Options, progress: Display) -> Report:
         settings = complete_settings(paths, options, stored, folder)
         base = None if options.rebuild else stored
         plan, embedded = _update(folder, base, settings, options, started, progress)
-        return _report(folder, plan, embedded, started, _confirmed(folder, settings.trust_request))
+        return _report(folder, plan, embedded, begun, _confirmed(folder, settings.trust_request))
 
 
 def _update(
@@ -94,7 +94,7 @@ def _check_context_source(encoder: Encoder) -> None:
         )
 
 
-def _report(folder: Path, plan: Plan, embedded: int | None, started: float, note: str | None) -> Report:
+def _report(folder: Path, plan: Plan, embedded: int | None, begun: float, note: str | None) -> Report:
     index = Index(folder)
     return Report(
         folder=folder,
@@ -106,7 +106,7 @@ def _report(folder: Path, plan: Plan, embedded: int | None, started: float, note
         in_part=plan.in_part,
         dropped=plan.dropped,
         n_files=plan.counts,
-        seconds=time.time() - started,
+        seconds=time.monotonic() - begun,
         size_bytes=index.size_bytes(),
         changed=embedded is not None,
         note=note,

@@ -26,7 +26,7 @@ UNITS = {"": 1, "k": 1e3, "m": 1e6, "g": 1e9}
 
 def index(
     paths: Annotated[
-        list[Path] | None, typer.Argument(help="Folders and files; none: update the nearest index.")
+        list[Path] | None, typer.Argument(help="Folders and files. Without any, the nearest index upward is updated.")
     ] = None,
     folder: Annotated[
         Path | None, typer.Option("--index", help="Index folder; default: .cdesearch in the folder.")

@@ -67,7 +67,9 @@ class BuildJob:
         records = self.plan.kept + fresh
         if not any(record["n_chunks"] for record in records):
             discard(self.folder, building)
-            raise SourceError(f"Nothing readable in {', '.join(map(str, self.settings.sources))}.", _why(self.plan))
+            raise SourceError(
+                f"There is nothing readable in {', '.join(map(str, self.settings.sources))}.", _why(self.plan)
+            )
         tables = Tables(building, self.encoder.dimension)
         embedded = self._fill(building, tables, spool)
         if tables.chunks.count_rows() != sum(record["n_chunks"] for record in records):

@@ -4,7 +4,7 @@ mutmut changes one expression at a time in the modules that `[tool.mutmut]` in p
 listed there that reach the changed function. A run that was stopped can be continued. If one of the tests has changed,
 all mutants are tried again.
 
-    python tests/mutants.py [--max-children N] [MUTANT ...]     # a mutant, or a pattern such as 'trainer.data.pack*'
+    python tests/mutants.py [--max-children N] [MUTANT ...]     # a mutant, or a pattern such as '*.pack.*'
 
 It prints the changes of the surviving mutants, and a table. The exit code is 1 if fewer than LEAST percent of a
 module's mutants were killed.

@@ -28,7 +28,7 @@ def _parser() -> argparse.ArgumentParser:
     parser.add_argument("recipe", type=Path, help="TOML file; see trainer/recipes")
     parser.add_argument("--resume", action="store_true", help="continue from the state in run.out, if there is one")
     parser.add_argument("--minutes", type=_minutes, help="save the state and end after so many minutes")
-    parser.add_argument("--set", action="append", default=[], metavar="KEY=VALUE", help="replace section.key")
+    parser.add_argument("--set", action="append", default=[], metavar="KEY=VALUE", help="set section.key of the recipe")
     return parser
 
 

@@ -1,9 +1,10 @@
-"""The pairs of a recipe as files for another machine: without leaks and duplicates, and as many as `data.cap` allows.
+"""Write the pairs of a recipe, at most `data.cap` of each domain and without leaks, as files for another machine.
 
     python -m trainer.bundle RECIPE OUT [--set section.key=value]...
 
-Writes one .jsonl.gz file a domain into OUT, each of at most 60 MiB, which can be copied one by one and need no pyarrow.
-Training on them makes the same batches, and needs neither the original pairs nor the sets of `data.keep_out`.
+The command writes one .jsonl.gz file for each domain into OUT. The files have at most 60 MiB, can be copied one by one,
+and need no pyarrow. Training on them makes the same batches as training on the original pairs, and needs neither these
+nor the sets of `data.keep_out`.
 """
 
 import argparse
@@ -15,12 +16,13 @@ from pathlib import Path
 from trainer.torch_needed import exit_without_torch
 
 if __name__ == "__main__":
-    exit_without_torch()  # before the imports below fail
+    exit_without_torch(__doc__)  # before the imports below, which need torch
 
 from cdesearch.cli.exits import exit_when_stopped
 from cdesearch.progress import Display, shown_on_stderr
-from trainer.data.pair_file import new_pair_files
-from trainer.data.pairs import domain_files, prepare
+from trainer.data.pairs.domains import prepare
+from trainer.data.pairs.reading import domain_files
+from trainer.data.pairs.writing import new_pair_files
 from trainer.recipe import Recipe, load_recipe, parse_override
 from trainer.reporting import Parser, reported
 from trainer.run.folder import claim_data_folder
@@ -53,7 +55,7 @@ def _bundle(arguments: Sequence[str] | None) -> int:
     )
     parser.add_argument("recipe", type=Path, help="TOML file; see trainer/recipes")
     parser.add_argument("out", type=Path, help="new folder for the files")
-    parser.add_argument("--set", action="append", default=[], metavar="KEY=VALUE", help="replace section.key")
+    parser.add_argument("--set", action="append", default=[], metavar="KEY=VALUE", help="set section.key of the recipe")
     options = parser.parse_args(arguments)
     recipe = load_recipe(options.recipe, dict(map(parse_override, options.set)))
     with exit_when_stopped("The same command continues."), shown_on_stderr() as display:

@@ -13,7 +13,7 @@ def train(
         list[str] | None, typer.Option("--set", help="section.key=value, which replaces the value in the recipe.")
     ] = None,
     resume: Annotated[bool, typer.Option(help="Continue from the last state in run.out.")] = False,
-    plot: Annotated[bool, typer.Option(help="Draw the run into run.svg at the end.")] = False,
+    plot: Annotated[bool, typer.Option(help="Draw a chart of the run, run.svg, at the end.")] = False,
 ) -> None:
     """Train a contextual model from pairs of query and document."""
     from trainer.recipe import load_recipe, parse_override

@@ -87,9 +87,9 @@ def check_entries(folder: Path) -> None:
     """Raise InputError if `folder` contains anything that `export` does not write, because it would be deleted."""
     if folder.exists() and not folder.is_dir():
         raise InputError(f"{folder} is not a folder.", ANOTHER)
-    for place, folders, files in os.walk(folder):
+    for parent, folders, files in os.walk(folder):
         for name in (*folders, *files):
-            entry = Path(place, name)
+            entry = Path(parent, name)
             inside = entry.relative_to(folder).as_posix()
             is_own = inside in (*FILES, *GRAPHS) if name in files else inside == "onnx" and not entry.is_symlink()
             if not is_own:

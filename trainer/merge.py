@@ -16,7 +16,7 @@ from pathlib import Path
 from trainer.torch_needed import exit_without_torch
 
 if __name__ == "__main__":
-    exit_without_torch()  # before the imports below fail
+    exit_without_torch(__doc__)  # before the imports below, which need torch
 
 import torch
 
@@ -69,9 +69,11 @@ def _write_merged(arguments: Sequence[str] | None) -> int:
     parser = Parser(
         prog="python -m trainer.merge", description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
     )
-    parser.add_argument("out", type=Path)
-    parser.add_argument("shares", type=_share, nargs="+", metavar="FOLDER=SHARE")
-    parser.add_argument("--precision", choices=["int8", "fp32"], default="fp32")
+    parser.add_argument("out", type=Path, help="folder of the merged checkpoint")
+    parser.add_argument("shares", type=_share, nargs="+", metavar="FOLDER=SHARE", help="a checkpoint and its share")
+    parser.add_argument(
+        "--precision", choices=["int8", "fp32"], default="fp32", help="precision of the ONNX export; default: fp32"
+    )
     parser.add_argument("--half", action="store_true", help="store model.safetensors in fp16")
     options = parser.parse_args(arguments)
     shares = dict(options.shares)

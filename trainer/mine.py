@@ -1,10 +1,10 @@
-"""Hard negatives: documents of its domain that a model ranks high for a query, though another document answers it.
+"""Mine hard negatives: documents that a model ranks high for a query, although another document answers it.
 
     python -m trainer.mine RECIPE OUT [--negatives N] [--eps E] [--set section.key=value]...
 
-Writes one .jsonl.gz file a domain into OUT, which a recipe can name as `data.pairs`, with `batches.hard_negatives`.
-What `data.cap`, `data.groups` and `data.keep_out` leave out is not written. The model is `run.surrogate`, or else the
-start.
+The command writes one .jsonl.gz file for each domain into OUT, which a recipe can name as `data.pairs`, together with
+`batches.hard_negatives`. Pairs that `data.cap`, `data.groups` or `data.keep_out` leaves out are not written. The model
+is `run.surrogate`, or else the start. The negatives of a query are documents of its own domain.
 """
 
 import argparse
@@ -16,7 +16,7 @@ from pathlib import Path
 from trainer.torch_needed import exit_without_torch
 
 if __name__ == "__main__":
-    exit_without_torch()  # before the imports below fail
+    exit_without_torch(__doc__)  # before the imports below, which need torch
 
 import numpy as np
 import torch
@@ -25,11 +25,12 @@ from cdesearch.cli.exits import exit_when_stopped
 from cdesearch.context.vectors import Floats
 from cdesearch.errors import InputError
 from cdesearch.progress import Display, shown_on_stderr
-from trainer.data.false_negatives import false_negatives
-from trainer.data.pair_file import new_pair_files
-from trainer.data.pairs import Domain, Pair, domain_files, prepare
-from trainer.data.surrogate import surrogate_vectors
-from trainer.data.surrogate_model import open_surrogate
+from trainer.data.batches.false_negatives import false_negatives
+from trainer.data.pairs.domains import Domain, prepare
+from trainer.data.pairs.reading import Pair, domain_files
+from trainer.data.pairs.writing import new_pair_files
+from trainer.data.surrogate.model import open_surrogate
+from trainer.data.surrogate.scores import surrogate_vectors
 from trainer.recipe import Recipe, load_recipe, parse_override
 from trainer.reporting import Parser, reported
 from trainer.run.folder import claim_data_folder
@@ -95,9 +96,9 @@ def _mine(arguments: Sequence[str] | None) -> int:
     )
     parser.add_argument("recipe", type=Path, help="TOML file; see trainer/recipes")
     parser.add_argument("out", type=Path, help="folder for the pairs with negatives")
-    parser.add_argument("--negatives", type=int, default=7, help="of each pair, at most")
+    parser.add_argument("--negatives", type=int, default=7, help="hard negatives of each pair, at most")
     parser.add_argument("--eps", type=float, default=0.1, help="margin of the filter of false negatives")
-    parser.add_argument("--set", action="append", default=[], metavar="KEY=VALUE", help="replace section.key")
+    parser.add_argument("--set", action="append", default=[], metavar="KEY=VALUE", help="set section.key of the recipe")
     options = parser.parse_args(arguments)
     if options.negatives < 1:
         raise InputError(f"--negatives is {options.negatives}.", "Name a number above 0.")

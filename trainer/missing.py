@@ -5,8 +5,8 @@ from importlib.util import find_spec
 import torch
 
 from cdesearch.errors import InputError
-from trainer.data.pairs import domain_files
-from trainer.data.word_scores import has_bm25s
+from trainer.data.pairs.reading import domain_files
+from trainer.data.surrogate.word_scores import has_bm25s
 from trainer.recipe import Recipe
 
 
@@ -30,7 +30,7 @@ def missing_libraries(recipe: Recipe, device: torch.device) -> list[str]:
     if recipe.model.context_attention != "joint" and not _has("onnx"):
         lines.append(
             "onnx is not installed: the checkpoint gets no ONNX graphs."
-            " `python -m trainer.merge OUT CHECKPOINT=1` adds them on a machine that has it."
+            " `python -m trainer.merge OUT CHECKPOINT=1` adds them on a machine with onnx."
         )
     return lines
 

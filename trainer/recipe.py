@@ -164,7 +164,7 @@ def load_recipe(file: Path, overrides: dict[str, str] | None = None) -> Recipe:
     except FileNotFoundError:
         raise InputError(f"There is no file {file}.", "See trainer/recipes for some recipes.") from None
     except (OSError, ValueError, RecursionError) as error:  # ValueError: also for bad UTF-8, numbers and file names
-        raise InputError(f"{file} is not a recipe ({error}).", "See trainer/recipes for some.") from None
+        raise InputError(f"{file} is not a recipe ({error}).", "See trainer/recipes for some recipes.") from None
     for name, text in (overrides or {}).items():
         section, _, key = name.partition(".")
         if not isinstance(keys := values.setdefault(section, {}), dict):

@@ -15,7 +15,7 @@ from typing import Literal
 from trainer.torch_needed import exit_without_torch
 
 if __name__ == "__main__":
-    exit_without_torch()  # before the imports below fail
+    exit_without_torch(__doc__)  # before the imports below, which need torch
 
 import torch
 from torch import nn
@@ -126,8 +126,10 @@ def _write_start(arguments: Sequence[str] | None) -> int:
         prog="python -m trainer.start", description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
     )
     parser.add_argument("source", type=Path, help="sentence-transformers folder of a BERT biencoder")
-    parser.add_argument("out", type=Path)
-    parser.add_argument("--precision", choices=["int8", "fp32"], default="int8")
+    parser.add_argument("out", type=Path, help="folder of the start checkpoint")
+    parser.add_argument(
+        "--precision", choices=["int8", "fp32"], default="int8", help="precision of the ONNX export; default: int8"
+    )
     parser.add_argument("--half", action="store_true", help="store model.safetensors in fp16")
     options = parser.parse_args(arguments)
     check_out(options.out, [options.source])

@@ -12,10 +12,16 @@ def check_torch() -> None:
         raise InputError("torch is not installed, and training needs it.", "Run `pip install 'cdesearch[train]'`.")
 
 
-def exit_without_torch() -> None:
-    """End the process with one line and exit code 2 if torch is not installed."""
+def exit_without_torch(usage: str | None) -> None:
+    """End the process if torch is not installed: with one line and exit code 2, or with `usage` if --help is given.
+
+    The options themselves cannot be listed, because the program that defines them imports torch.
+    """
     try:
         check_torch()
     except InputError as error:
-        print(f"error: {error}", file=sys.stderr)
-        sys.exit(error.exit_code)
+        if not {"-h", "--help"} & set(sys.argv[1:]):
+            print(f"error: {error}", file=sys.stderr)
+            sys.exit(error.exit_code)
+        print(f"{usage}\n{error}")
+        sys.exit()

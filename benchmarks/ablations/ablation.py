@@ -76,9 +76,9 @@ def read_plan(plan: Path) -> dict[str, Any]:
     try:
         planned = tomllib.loads(plan.read_text(encoding="utf-8"))
     except (OSError, tomllib.TOMLDecodeError) as error:
-        raise InputError(f"{plan} is not a plan ({error}).", "See benchmarks/ablations for one.") from None
+        raise InputError(f"{plan} is not a plan ({error}).", "See benchmarks/ablations for some plans.") from None
     if missing := {"evaluate", "max_tokens", "recipe", "arms"} - planned.keys():
-        raise InputError(f"{plan} has no {', '.join(sorted(missing))}.", "See benchmarks/ablations for a whole one.")
+        raise InputError(f"{plan} has no {', '.join(sorted(missing))}.", "See benchmarks/ablations for complete plans.")
     return planned
 
 

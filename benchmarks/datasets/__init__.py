@@ -2,5 +2,7 @@
 
 dataset    reads a BEIR folder, or half of its queries
 download   finds or downloads a data set
-published  published sizes and results
+meetings   reads meetings with questions and labelled spans
+published  meetings   reads meetings with questions and labelled spans
+published sizes and results
 """

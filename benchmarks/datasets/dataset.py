@@ -7,7 +7,7 @@ from typing import Literal
 
 from benchmarks.datasets.published import COUNTS
 from indexer.formats.records import PART
-from trainer.data.beir import Judgements, read_beir
+from trainer.data.pairs.beir import Judgements, read_beir
 
 Half = Literal["all", "choose", "report"]
 HALVES = ("choose", "report")

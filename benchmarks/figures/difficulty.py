@@ -8,10 +8,11 @@ from benchmarks.figures.figure import Drawing
 from benchmarks.systems.contextual import embed_in
 from cdesearch.context.vectors import Floats
 from cdesearch.encode.encoder import Encoder
-from trainer.data.cluster import Clusters, cluster_pairs
-from trainer.data.pack import pack
-from trainer.data.pairs import domain_files, prepare
-from trainer.data.stream import unclustered
+from trainer.data.batches.cluster import Clusters, cluster_pairs
+from trainer.data.batches.pack import pack
+from trainer.data.batches.stream import unclustered
+from trainer.data.pairs.domains import prepare
+from trainer.data.pairs.reading import domain_files
 
 PAIRS = 4096
 BATCH = 128

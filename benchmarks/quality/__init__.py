@@ -1,5 +1,6 @@
 """Is it better?
 
+ask       measures passages and answers
 beir      compares systems
 measures  nDCG and the significance of differences
 report    tables and charts

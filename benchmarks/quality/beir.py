@@ -42,7 +42,7 @@ def beir(
     systems: Annotated[
         str,
         typer.Option(
-            help="Of: bm25, lance, minilm, minilm+bm25, late, true, random, null, document, text, dense, hybrid."
+            help="Any of bm25, lance, minilm, minilm+bm25, late, true, random, null, document, text, dense, hybrid."
         ),
     ] = DEFAULT,
     model: Annotated[Path | None, typer.Option(help="cdesearch checkpoint; default: the model that ships.")] = None,

@@ -7,7 +7,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from benchmarks.systems.ranking import Run
-from trainer.data.beir import Judgements
+from trainer.data.pairs.beir import Judgements
 
 MEASURES = ("nDCG@10", "R@100", "RR@10", "AP")
 FLIPS = 10_000

@@ -18,12 +18,19 @@ def speed(
     rounds: Annotated[int, typer.Option(help="Alternating rounds; the result is their median.")] = 3,
     sizes: Annotated[str, typer.Option(help="Chunks of the search indexes.")] = "10000,100000",
     memory_chunks: Annotated[int, typer.Option(help="Chunks of the memory and disk run.")] = 200_000,
-    only: Annotated[str, typer.Option(help="Of: index, context, search, memory.")] = "index,context,search,memory",
+    served_chunks: Annotated[int, typer.Option(help="Chunks of the index of the server.")] = 100_000,
+    seconds: Annotated[float, typer.Option(help="How long clients ask the server.")] = 600,
+    rate: Annotated[float, typer.Option(help="How many searches a second they ask for.")] = 50,
+    only: Annotated[
+        str, typer.Option(help="Any of index, context, search, memory, serving, cold.")
+    ] = "index,context,search,memory,serving,cold",
     out: Annotated[Path, typer.Option(help="Folder for the JSON.")] = RESULTS,
 ) -> None:
-    """Measure indexing, context, search, memory and disk against their targets."""
+    """Measure indexing, context, search, memory, disk and a server against their targets."""
+    from benchmarks.speed.cold import cold_measurements
     from benchmarks.speed.indexing import index_measurements, memory_measurements
     from benchmarks.speed.searching import context_measurements, search_measurements
+    from benchmarks.speed.serving import Load, serving_measurements
 
     with tempfile.TemporaryDirectory() as name:
         work = Path(name)
@@ -32,6 +39,9 @@ def speed(
             "context": lambda: context_measurements(corpus, biencoder or installed_minilm(), work, rounds),
             "search": lambda: search_measurements(corpus, work, [int(size) for size in sizes.split(",")]),
             "memory": lambda: memory_measurements(corpus, work, memory_chunks),
+            "serving": lambda: serving_measurements(corpus, work, served_chunks, Load(rate, seconds)),
+            "cold": lambda: cold_measurements(corpus, work, served_chunks),
         }
         settings = {"corpus": corpus.name, "documents": documents, "rounds": rounds, "memory_chunks": memory_chunks}
+        settings |= {"served_chunks": served_chunks, "seconds": seconds, "rate": rate}
         measure("speed", chosen(suites, only), settings, out)

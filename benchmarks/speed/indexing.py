@@ -19,7 +19,7 @@ from cdesearch.store.index import Index
 from indexer.build import build
 from indexer.embedding.embedding_cache import EmbeddingCache
 from indexer.settings import Options
-from trainer.data.beir import read_texts
+from trainer.data.pairs.beir import read_texts
 
 MODEL_STAGES = ("Embedding the context", "Embedding")
 

@@ -20,7 +20,7 @@ from benchmarks.speed.peer_process import PEERS
 from benchmarks.speed.synthetic import SOURCE_INDEX, source_index, write_drawn
 from cdesearch.errors import InputError
 from cdesearch.store.index import Index
-from trainer.data.beir import read_queries, read_texts
+from trainer.data.pairs.beir import read_queries, read_texts
 
 COLUMNS = ("index_s", "index_gb", "disk_mb", "p50_ms", "p95_ms", "search_gb", "cold_s")
 DRAWN = {

@@ -20,7 +20,7 @@ from cdesearch.encode.load import load_encoder
 from cdesearch.search.reader import Mode
 from cdesearch.search.searcher import Searcher
 from cdesearch.store.index import Index
-from trainer.data.beir import read_queries, read_texts
+from trainer.data.pairs.beir import read_queries, read_texts
 
 GATE = 0.5
 CONTEXT_SIZE = 512
@@ -31,7 +31,7 @@ QUERIES = 210
 def search_measurements(corpus: Path, work: Path, sizes: Sequence[int]) -> list[Measurement]:
     """Warm hybrid queries at each size, p50 and p95 with query encoding, and a cold query on the largest index."""
     source = source_index(corpus, work / "search")
-    queries = _queries(corpus)
+    queries = search_queries(corpus)
     measurements = []
     for size in sizes:
         index = grow(source, work / f"grown-{size}", draw(source, size))
@@ -74,15 +74,15 @@ def _cold(command: list[str]) -> float:
     return median(seconds)
 
 
-def _queries(corpus: Path) -> list[str]:
-    """The queries of the folder; for a corpus without queries, the first words of its texts."""
+def search_queries(corpus: Path) -> list[str]:
+    """The first queries of the folder; for a corpus without queries, the first words of its texts."""
     if (corpus / "queries.jsonl").is_file():
         return list(read_queries(corpus).values())[:QUERIES]
     return [" ".join(text.split()[:8]) for text in read_texts(corpus_file(corpus)).values()][:QUERIES]
 
 
 def context_measurements(corpus: Path, biencoder: Path, work: Path, rounds: int) -> list[Measurement]:
-    """The same texts with 512 context chunks (gates not zero) and without; joint attention on torch for comparison."""
+    """Measure encoding with 512 context chunks (gates not zero), without context, and in joint attention on torch."""
     texts = [text[:700] for text in read_texts(corpus_file(corpus)).values()][:CONTEXT_SIZE]
     plain, gated, joint = (_variant(biencoder, work / name, name) for name in ("plain", "gated", "joint"))
     contexts = {name: _context(encoder, texts) for name, encoder in (("plain", plain), ("gated", gated))}

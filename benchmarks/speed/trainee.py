@@ -7,7 +7,7 @@ from pathlib import Path
 import torch
 
 from cdesearch.encode.load import load_tokenizer
-from trainer.data.pairs import prepare
+from trainer.data.pairs.domains import prepare
 from trainer.data.training_batch import Batch, tokenize
 from trainer.recipe import ModelChoice
 from trainer.run.watch import embed, embed_context

@@ -36,8 +36,8 @@ _CLUSTERING = (
     "import sys, time\n"
     "from benchmarks.machine import peak_memory\n"
     "from benchmarks.speed.training import scattered\n"
-    "from trainer.data.cluster import cluster_pairs\n"
-    "from trainer.data.pack import pack\n"
+    "from trainer.data.batches.cluster import cluster_pairs\n"
+    "from trainer.data.batches.pack import pack\n"
     "domains, pairs, size = map(int, sys.argv[1:])\n"
     "started, clusters = time.perf_counter(), {}\n"
     "for number in range(domains):\n"
@@ -56,7 +56,7 @@ def train_speed(
     context_size: Annotated[int, typer.Option(help="Documents of context in a step.")] = 64,
     rounds: Annotated[int, typer.Option(help="Steps of each kind, in turns; the result is their median.")] = 3,
     micro_batch: Annotated[int, typer.Option(help="Texts in a micro-batch of `rate`; a GPU can take more.")] = 32,
-    only: Annotated[str, typer.Option(help="Of: steps, memory, clustering, rate.")] = "steps,memory,clustering",
+    only: Annotated[str, typer.Option(help="Any of steps, memory, clustering, rate.")] = "steps,memory,clustering",
     out: Annotated[Path, typer.Option(help="Folder for the JSON.")] = RESULTS,
 ) -> None:
     """Measure training steps, their memory and the clustering against their targets, and the rate in bf16."""

@@ -55,7 +55,7 @@ def exit_when_stopped(remedy: str) -> Iterator[None]:
         yield
     except KeyboardInterrupt as error:
         with suppress(OSError):
-            print(f"Stopped. {remedy}", file=sys.stderr, flush=True)  # noqa: T201 (for a person)
+            print(f"Stopped. {remedy}", file=sys.stderr, flush=True)  # noqa: T201 (a message for the user)
         raise SystemExit(TERMINATED if isinstance(error, Terminated) else INTERRUPTED) from None
     finally:
         signal.signal(signal.SIGTERM, before)

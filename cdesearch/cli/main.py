@@ -1,17 +1,14 @@
-"""The command line: `query`, `status`, `models`, `trust`, and the commands that other packages register."""
+"""The command line: `query`, `ask`, `status`, `models`, `trust`, and the commands that other packages register."""
 
-import os
 import sys
-from difflib import get_close_matches
-from importlib.metadata import entry_points
-from io import TextIOWrapper
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Any, Literal
+from typing import Annotated, Any, Literal
 
 import typer
 
 from cdesearch import __version__
-from cdesearch.cli.exits import NO_HITS, run_and_exit
+from cdesearch.cli.ask import ask
+from cdesearch.cli.command_names import command_names, meant_command, registered_commands, with_command
 from cdesearch.cli.named_index import FolderArgument, IndexOption, named_index
 from cdesearch.cli.trust import trust
 from cdesearch.cli.usage import usage_error
@@ -19,10 +16,6 @@ from cdesearch.errors import IndexNotFoundError, InputError
 from cdesearch.slim_imports import shorten_cold_start
 from cdesearch.terminal import print_json, print_rows, print_text, printable
 
-if TYPE_CHECKING:
-    from cdesearch.store.index import Index
-
-SYNONYMS = {"search": "query"}  # names that other programs use
 # Typer contains its own copy of click; this is the public way to reach its error for invalid options.
 _UsageError: Any = typer.BadParameter.__mro__[1]
 
@@ -62,44 +55,20 @@ def query(
     ] = None,
     full: Annotated[bool, typer.Option("--full", help="Show whole chunks.")] = False,
     as_json: Annotated[bool, typer.Option("--json", help="Print one JSON object.")] = False,
+    format: Annotated[
+        Literal["text", "json", "llm"],
+        typer.Option(help="json: the same as --json. llm: compact passages for a language model."),
+    ] = "text",
 ) -> None:
     """Search the index."""
-    from cdesearch.store.index import Index
+    from cdesearch.cli.query import QueryOptions, run_query
 
-    text = " ".join(words)
-    opened = Index.open(index)
-    if context.obj:  # a command with a name like the first word, see `_meant`
-        typer.echo(f"Searching for these words. If you meant the command, run `cdesearch {context.obj}`.", err=True)
-    shorten_cold_start(opened.manifest.model)
-    from cdesearch.search.searcher import Searcher
-
-    searcher = Searcher(opened, model=model)
-    paths = _globs(path, opened)
-    result = searcher.search(text, k, mode, paths)
-    if result.truncated_to is not None:
-        typer.echo(f"The query is longer than {result.truncated_to} tokens: the model reads only its start.", err=True)
-    matches_no_file = not result.hits and paths is not None and not searcher.has_file(*paths)
-    if matches_no_file:
-        line = f"No indexed file matches --path {path}. Patterns are relative to {opened.root}"
-        typer.echo(printable(f"{line}, or to the working directory."), err=True)
-    if as_json:
-        from cdesearch.cli.render import result_as_json
-
-        print_json(result_as_json(text, mode, result))
-    elif not matches_no_file:
-        from cdesearch.cli.render import show_hits
-
-        show_hits(text, result.hits, searcher.index.root, full=full)
-    if not result.hits:
-        raise typer.Exit(NO_HITS)
-
-
-def _globs(path: str | None, index: "Index") -> tuple[str, ...] | None:
-    if path is None:
-        return None
-    from cdesearch.cli.typed_path import globs_of
-
-    return globs_of(path, index)
+    if as_json and format == "llm":
+        raise InputError("Both --json and --format llm are given.", "Choose one of them.")
+    options = QueryOptions(" ".join(words), k, mode, path, index, model, full, "json" if as_json else format)
+    code = run_query(options, context.obj)  # the object is a command with a name like the first word
+    if code:
+        raise typer.Exit(code)
 
 
 @app.command()
@@ -116,16 +85,16 @@ def status(
 ) -> None:
     """Show what is indexed and what has changed. Also shows the model and the context."""
     from cdesearch.store.folder import rebuild_command
-    from cdesearch.store.index import Index
+    from cdesearch.store.index import Index, read_newest
 
     opened = Index.open(named_index(folder, index))
     shorten_cold_start(opened.manifest.model)
     from cdesearch.cli.status import read_status, show_files
 
     if files or skipped:
-        show_files(opened, only_skipped=skipped, as_json=as_json)
+        read_newest(opened, lambda newest: show_files(newest, only_skipped=skipped, as_json=as_json))
         return
-    report = read_status(opened)
+    report = read_newest(opened, read_status)
     if as_json:
         print_json(report)
         return
@@ -154,26 +123,17 @@ def models() -> None:
     )
 
 
+app.command("ask")(ask)
 app.command("trust")(trust)
 
 
-def main() -> None:
-    """Run the command line and end the process."""
-    for name, mode in (("stdin", "r"), ("stdout", "w"), ("stderr", "w")):
-        if getattr(sys, name) is None:  # closed by the caller: the next file to be opened would get its descriptor
-            setattr(sys, name, open(os.devnull, mode, encoding="utf-8"))  # noqa: PTH123, SIM115 (open to the end)
-    # A character that stdout's encoding lacks is shown as an escape instead of ending the process.
-    if isinstance(sys.stdout, TextIOWrapper):
-        sys.stdout.reconfigure(errors="backslashreplace")
-    run_and_exit(_run)
-
-
-def _run() -> int | None:
+def run() -> int | None:
+    """Run the command that the arguments of the process name; returns its exit code. Raises CdesearchError."""
     commands = _add_commands()
-    arguments = _with_query(sys.argv[1:], commands)
+    arguments = with_command(sys.argv[1:], commands)
     if arguments[:1] == ["index"] and "" in arguments:  # as a path it would mean the working directory
         raise InputError("An argument is empty.", "Name a folder or file; the working directory is `.`.")
-    meant = _meant(sys.argv[1:], commands)
+    meant = meant_command(sys.argv[1:], commands)
     try:
         code: int | None = app(arguments or ["--help"], prog_name="cdesearch", standalone_mode=False, obj=meant)
     except _UsageError as error:
@@ -196,30 +156,9 @@ def _not_a_command(meant: str, remedy: str = "") -> InputError:
 
 def _add_commands() -> set[str]:
     """Register the commands of other packages and return all names. A module is imported only when it may be needed."""
-    names = {"query", "status", "models", "trust"}
     typed = next((word for word in sys.argv[1:] if not word.startswith("-") and word != "help"), None)
-    for entry in entry_points(group="cdesearch.commands"):
-        names.add(entry.name)
+    for entry in registered_commands():
         if typed is None or typed == entry.name:
             function: Any = entry.load()
             app.command(entry.name)(function)
-    return names
-
-
-def _with_query(arguments: list[str], commands: set[str]) -> list[str]:
-    """`cdesearch words ...` means `cdesearch query words ...`, also if options come first."""
-    if arguments[:1] == ["help"] and (len(arguments) == 1 or (len(arguments) == 2 and arguments[1] in commands)):
-        return [*arguments[1:], "--help"]
-    if not arguments or arguments[0] in {"--help", "--version"} or arguments[0] in commands:
-        return arguments
-    if arguments[0].startswith("-"):
-        return arguments if commands.intersection(arguments) else ["query", *arguments]
-    return ["query", *arguments]
-
-
-def _meant(arguments: list[str], commands: set[str]) -> str | None:
-    """The command whose name resembles the first word, if that is not a command itself."""
-    word = next(iter(arguments), "-")
-    if word.startswith("-") or word in commands or word == "help":
-        return None
-    return SYNONYMS.get(word) or next(iter(get_close_matches(word, commands, n=1, cutoff=0.7)), None)
+    return command_names()

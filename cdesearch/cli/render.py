@@ -2,17 +2,17 @@
 
 import os
 import re
-from collections.abc import Sequence
+import sys
+from collections.abc import Iterator, Sequence
 from pathlib import Path
-from typing import Any
-
-from rich.console import Console
-from rich.padding import Padding
-from rich.text import Text
+from typing import TYPE_CHECKING, Any, Protocol
 
 from cdesearch.search.result import SearchResult
 from cdesearch.store.schema import Hit
-from cdesearch.terminal import open_console, printable
+from cdesearch.terminal import is_styled, open_console, printable
+
+if TYPE_CHECKING:
+    from rich.text import Text
 
 PASSAGE_LINES = 4
 INDENT = 3
@@ -22,19 +22,34 @@ STEM = 4  # letters that two forms of a word must share to be highlighted alike
 
 def show_hits(query: str, hits: Sequence[Hit], root: Path, *, full: bool) -> None:
     """Print hits; colours and links only on a terminal."""
-    console = open_console(soft_wrap=True)
     if not hits:
-        open_console(stderr=True).print("No hits.")
+        sys.stderr.write("No hits.\n")
         return
     words = _words(query)
+    show = _show_styled if is_styled(sys.stdout) else _show_plain
     for hit in hits:
-        console.print(_heading(hit, root, linked=console.is_terminal))
-        trail = " > ".join(part for part in (hit.chunk.title, *hit.chunk.trail) if part)
-        if trail:
-            _indented(console, Text(printable(trail), style="dim"))
-        for line in _passage(hit.chunk.body, words, full=full):
-            _indented(console, _marked(printable(line.expandtabs(TAB)), words))
-        console.print()
+        passage = [printable(line.expandtabs(TAB)) for line in _passage(hit.chunk.body, words, full=full)]
+        show(hit, root, passage, words)
+
+
+def _show_plain(hit: Hit, root: Path, passage: Sequence[str], _words: Sequence[str]) -> None:
+    """Print one hit as `_show_styled` does without styles. Importing rich would take longer than the search."""
+    rank, location, score = _heading(hit, root)
+    lines = [f"{rank}{location}{score}", *(f"{' ' * INDENT}{line}" for line in (*_trail(hit), *passage)), ""]
+    sys.stdout.write("".join(f"{line}\n" for line in lines))
+
+
+def _show_styled(hit: Hit, root: Path, passage: Sequence[str], words: Sequence[str]) -> None:
+    from rich.padding import Padding
+    from rich.text import Text
+
+    console = open_console(soft_wrap=True)
+    rank, location, score = _heading(hit, root)
+    link = (root / hit.chunk.path).as_uri()
+    console.print(Text.assemble((rank, "bold"), (location, f"cyan link {link}"), (score, "dim")))
+    for text in (*(Text(trail, style="dim") for trail in _trail(hit)), *(_marked(line, words) for line in passage)):
+        console.print(Padding(text, (0, 0, 0, INDENT)), soft_wrap=False)
+    console.print()
 
 
 def result_as_json(query: str, mode: str, result: SearchResult) -> dict[str, Any]:
@@ -64,23 +79,37 @@ def result_as_json(query: str, mode: str, result: SearchResult) -> dict[str, Any
     }
 
 
-def _heading(hit: Hit, root: Path, *, linked: bool) -> Text:
-    file = root / hit.chunk.path
-    location = printable(os.path.relpath(file) + hit.chunk.location.removeprefix(hit.chunk.path))
-    if hit.chunk.record is not None:
-        document = hit.chunk.document_id.removeprefix(f"{hit.chunk.path}#")
-        names = [hit.chunk.record] if hit.chunk.record.startswith(document) else [document, hit.chunk.record]
-        location += "".join(f" #{printable(name)}" for name in names)
-    link = f"link {file.as_uri()}" if linked else ""
-    return Text.assemble((f"{hit.rank:>2} ", "bold"), (location, f"cyan {link}"), (f"  {hit.score:.3f}", "dim"))
+class _Place(Protocol):
+    """What a hit and a passage have in common."""
+
+    @property
+    def path(self) -> str: ...
+    @property
+    def document_id(self) -> str: ...
+    @property
+    def record(self) -> str | None: ...
 
 
-def _indented(console: Console, text: Text) -> None:
-    """Print `text` indented below its heading; wrapped on a terminal, in one line elsewhere."""
-    if console.is_terminal:
-        console.print(Padding(text, (0, 0, 0, INDENT)), soft_wrap=False)
-    else:
-        console.print(Text(" " * INDENT) + text)
+def shown_place(place: _Place, location: str, root: Path) -> str:
+    """A location such as `path:line` relative to the working directory, with the name of the record if there is one."""
+    shown = printable(os.path.relpath(root / place.path) + location.removeprefix(place.path))
+    if place.record is not None:
+        document = place.document_id.removeprefix(f"{place.path}#")
+        names = [place.record] if place.record.startswith(document) else [document, place.record]
+        shown += "".join(f" #{printable(name)}" for name in names)
+    return shown
+
+
+def _heading(hit: Hit, root: Path) -> tuple[str, str, str]:
+    """The rank, the location and the score."""
+    return f"{hit.rank:>2} ", shown_place(hit.chunk, hit.chunk.location, root), f"  {hit.score:.3f}"
+
+
+def _trail(hit: Hit) -> Iterator[str]:
+    """The title and the headings above the chunk in one line; nothing if there are none."""
+    trail = " > ".join(part for part in (hit.chunk.title, *hit.chunk.trail) if part)
+    if trail:
+        yield printable(trail)
 
 
 def _passage(body: str, words: Sequence[str], *, full: bool) -> list[str]:
@@ -100,7 +129,9 @@ def _words(query: str) -> list[str]:
     return [word[: max(STEM, len(word) - 3)] for word in words]
 
 
-def _marked(line: str, words: Sequence[str]) -> Text:
+def _marked(line: str, words: Sequence[str]) -> "Text":
+    from rich.text import Text
+
     text = Text(line)
     for word in words:
         text.highlight_regex(rf"(?i)\b{re.escape(word)}\w*", "bold yellow")

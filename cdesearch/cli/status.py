@@ -32,7 +32,7 @@ def _facts(index: Index) -> dict[str, Any]:
         "chunks": manifest.n_chunks,
         **{f"{outcome}_files": manifest.files[outcome] for outcome in OUTCOMES},
         "size_mb": round(index.size_bytes() / 1e6, 1),
-        "updated_hours_ago": round((time.time() - manifest.updated) / 3600, 1),
+        "updated_hours_ago": round(max(0.0, time.time() - manifest.updated) / 3600, 1),
         "model": manifest.model or "default",
         "model_fingerprint": manifest.model_fingerprint,
         "context": f"{manifest.context_size} chunks, seed {manifest.seed}",

@@ -213,7 +213,7 @@ def _check_shapes(file: Any, size: int, further: tuple[str, ...]) -> None:
 def _check_values(arrays: dict[str, Any]) -> None:
     """Raise ValueError for values that would make every vector meaningless."""
     if not all(np.isfinite(array).all() for array in arrays.values()) or (arrays["token_weights"] < 0).any():
-        raise ValueError("its arrays hold values that are not possible")
+        raise ValueError("its arrays hold impossible values")
 
 
 def _checked_texts(texts: Any, count: int) -> tuple[str, ...]:

@@ -13,7 +13,7 @@ from cdesearch.models.registry import family_of
 
 @dataclass(frozen=True, slots=True)
 class ListedModel:
-    """One line of the list."""
+    """A model in the list that `cdesearch models` prints."""
 
     state: str  # ships, cached or to fetch
     name: str

@@ -34,7 +34,7 @@ RANGES: Mapping[str, tuple[float, float]] = {  # of every number: minimum and ma
     "span_tokens": (1, 10_000_000),
     "format": (FORMAT, FORMAT),
 }
-# Fields that config.json leaves out at their default: files without them have the same meaning and fingerprint as ever.
+# Fields that config.json omits at their default, so that files without them keep their meaning and their fingerprint.
 OPTIONAL = frozenset(
     {"context_norm_eps", "log_gates", "context_sink", "context_source", "context_tokens", "first_stage_layers"}
 )

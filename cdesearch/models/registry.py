@@ -28,7 +28,7 @@ def family_of(folder: Path) -> ModelFamily:
         if family.detect(fields):
             return family
     raise ModelError(
-        f"{file} is not of a checkpoint that cdesearch can read: it has no format (a checkpoint of cdesearch),"
+        f"{file} does not belong to a checkpoint that cdesearch can read: it has no format (a checkpoint of cdesearch),"
         " embedder (a released CDE model) or model_type (a biencoder).",
         "Name the folder of such a model.",
     )

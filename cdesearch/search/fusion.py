@@ -17,7 +17,7 @@ TEXT_WEIGHT = 18.0
 PART_WEIGHT = 9.0  # if chunks are parts of a document: vectors include document context, words do not
 NOISE_RANK = 100  # the BM25 score at this rank is noise: a word or two that many chunks share
 MIN_NULL_SIZE = 16  # context chunks; with fewer, the candidates themselves are the null distribution
-MIN_DENSE_Z = 1.0  # a lower best dense evidence counts as this: distant chunks do not make words more reliable
+MIN_DENSE_Z = 1.0  # replaces a lower best dense evidence: distant chunks do not make words more reliable
 MIN_RATIO = 3.0  # of the best BM25 score to the noise; it matters if full text finds few candidates
 OVERSAMPLE = 3  # the graph index ranks by rounded vectors: the exact cosines choose among so many times k
 
@@ -70,12 +70,12 @@ class Fusion(Protocol):
 
 
 class EvidenceFusion:
-    """The default: the evidence of both sides that a candidate is better than chance, added.
+    """The default: the sum of the evidence by vectors and by words that a candidate matches better than chance.
 
     The dense evidence is the cosine in standard deviations from the mean of `null`, the query's cosines with the
     context chunks. These chunks were sampled without regard to any query. The lexical evidence is the logarithm of
     the ratio of the BM25 score to the noise. It is multiplied by the query's text weight, the ratio of the best
-    lexical evidence to the best dense evidence: if no chunk's words are distinctive, the vectors are right more often.
+    lexical evidence to the best dense evidence: if no chunk's words are distinctive, the vectors decide the ranking.
 
     With `documents`, half of a chunk's lexical evidence is the best of its document, and text counts for less.
     """

@@ -96,7 +96,8 @@ class Searcher:
 
         def answer(reader: GenerationReader) -> SearchResult:
             most = max(1, reader.index.manifest.n_chunks)  # LanceDB reserves memory for k rows
-            return reader.search(Query(query, min(k, most), mode, paths))
+            result = reader.search(Query(query, min(k, most), mode, paths))
+            return replace(result, generation=reader.index.generation.name)
 
         return replace(self._ask(answer), seconds=time.perf_counter() - started)
 
@@ -155,13 +156,14 @@ class Searcher:
 
     def _ask(self, answer: Callable[[GenerationReader], Answer]) -> Answer:
         reader = self._newest
-        try:
-            return answer(reader)
-        except IndexDamagedError:
-            newest = self._opened_after(reader)
-            if newest is None:
-                raise
-        return answer(newest)
+        while True:  # each time with a newer generation
+            try:
+                return answer(reader)
+            except IndexDamagedError:
+                newest = self._opened_after(reader)
+                if newest is None:
+                    raise
+                reader = newest
 
     def _opened_after(self, reader: GenerationReader) -> GenerationReader | None:
         """The newest generation, opened in place of `reader`; None if there is no newer one."""

@@ -8,20 +8,25 @@ from pathlib import Path
 from fastapi import FastAPI, Request
 from fastapi.responses import Response
 from fastapi.staticfiles import StaticFiles
+from mcp.server.streamable_http_manager import StreamableHTTPASGIApp
+from starlette.routing import Route
 
 from cdesearch import __version__
 from cdesearch.serve.admission import Admission
 from cdesearch.serve.indexes import ServedIndexes
+from cdesearch.serve.mcp.server import create_server, session_manager
 from cdesearch.serve.metrics import Metered, ServerMetrics
-from cdesearch.serve.problems import add_handlers
-from cdesearch.serve.routes import context_map, documents, explain, files, health, search, status, updates
+from cdesearch.serve.problems import DESCRIBED, add_handlers
+from cdesearch.serve.routes import ask, context_map, documents, explain, files, health, search, status, updates
 from cdesearch.serve.security import Guard
 from cdesearch.serve.settings import API, ServeSettings
 from cdesearch.serve.state import ServerState
 from cdesearch.serve.update_runs import UpdateRuns
+from cdesearch.serve.watch import Watcher
 
 WEB = Path(__file__).parent / "web"
-ROUTERS = tuple(module.router for module in (search, documents, explain, context_map, files, updates, status, health))
+MODULES = (search, ask, documents, explain, context_map, files, updates, status, health)
+ROUTERS = tuple(module.router for module in MODULES)
 
 
 def create_app(indexes: ServedIndexes, settings: ServeSettings) -> FastAPI:
@@ -29,11 +34,16 @@ def create_app(indexes: ServedIndexes, settings: ServeSettings) -> FastAPI:
     runs = UpdateRuns()
     admission = Admission(settings.running, settings.waiting, settings.search_seconds)
     metrics = ServerMetrics(indexes, admission)
+    agents = session_manager(create_server(indexes, admission))
 
     @asynccontextmanager
     async def lifespan(_: FastAPI) -> AsyncIterator[None]:
-        yield
+        watcher = Watcher(indexes, runs) if settings.watch else None
+        async with agents.run():
+            yield
         admission.close()
+        if watcher is not None:
+            watcher.close()
         runs.close()
 
     app = FastAPI(
@@ -43,6 +53,7 @@ def create_app(indexes: ServedIndexes, settings: ServeSettings) -> FastAPI:
         docs_url=None,  # FastAPI's own pages load their scripts from another server
         redoc_url=None,
         lifespan=lifespan,
+        responses=DESCRIBED,
     )
     app.state.server = ServerState(indexes, settings, admission, metrics, runs)
     app.add_middleware(Guard, settings=settings)
@@ -50,6 +61,7 @@ def create_app(indexes: ServedIndexes, settings: ServeSettings) -> FastAPI:
     add_handlers(app)
     for router in ROUTERS:
         app.include_router(router, prefix=API)
+    app.router.routes.append(Route("/mcp", StreamableHTTPASGIApp(agents), methods=["POST"]))
     _add_page(app)
     return app
 

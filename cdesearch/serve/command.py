@@ -1,7 +1,8 @@
 """The command `serve`."""
 
-import importlib.util
+import re
 import sys
+from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
 
@@ -9,57 +10,78 @@ import typer
 
 from cdesearch.cli.named_index import named_index
 from cdesearch.errors import InputError
-from cdesearch.serve.settings import DEFAULT_PORT, ServeSettings
+from cdesearch.serve.libraries import require_libraries
+from cdesearch.serve.lifecycle import announced, start_in_background, stop_server
+from cdesearch.serve.settings import DEFAULT_PORT, ServeSettings, seconds_of
 from cdesearch.slim_imports import leave_out_rest_client
+from cdesearch.store.folder import absolute, opened_folder
+from cdesearch.store.index import Index
 from cdesearch.store.server_address import make_runtime_folder, socket_of
 from cdesearch.terminal import printable
 
 if TYPE_CHECKING:
     from cdesearch.serve.indexes import ServedIndexes
 
-LIBRARIES = ("fastapi", "uvicorn", "prometheus_client", "mcp")
+_TOKEN = re.compile(r"[A-Za-z0-9._~+/=-]{16,}")  # the characters that RFC 6750 allows
 
 
 def serve(
     indexes: Annotated[
         list[Path] | None,
-        typer.Argument(metavar="[INDEX]...", help="Folders of indexes; default: the nearest index upward."),
+        typer.Argument(metavar="INDEX", help="Folders of indexes; default: the nearest index upward."),
     ] = None,
     host: Annotated[str, typer.Option(help="Address to listen on.")] = "127.0.0.1",
     port: Annotated[int, typer.Option(min=0, max=65_535, help="Port to listen on; 0 takes a free one.")] = DEFAULT_PORT,
     token: Annotated[
         str | None,
-        typer.Option(envvar="CDESEARCH_TOKEN", help="Secret that requests must show. Other computers need one."),
+        typer.Option(envvar="CDESEARCH_TOKEN", help="Secret that requests must show; required with another --host."),
     ] = None,
     socket: Annotated[Path | None, typer.Option(help="Unix socket to listen on; default: where commands look.")] = None,
     model: Annotated[
         Path | None, typer.Option(help="The model that built the indexes, if it is not the one that ships.")
     ] = None,
+    watch: Annotated[bool, typer.Option("--watch", help="Update an index whenever its files change.")] = False,
+    background: Annotated[bool, typer.Option("--background", help="Start the server and leave it running.")] = False,
+    idle_exit: Annotated[
+        str | None, typer.Option(metavar="TIME", help="End after this time without a request, such as 30m.")
+    ] = None,
+    stop: Annotated[bool, typer.Option("--stop", help="End the server of the index.")] = False,
 ) -> None:
     """Answer searches over HTTP until Ctrl-C, with a web page. Models stay loaded, and updates are picked up."""
     require_libraries()
-    settings = ServeSettings(host=host, port=port, token=token or None)
+    folders = [named_index(folder, None) for folder in indexes] if indexes else [None]
+    if stop:
+        for folder in folders:
+            typer.echo(stop_server(absolute(opened_folder(folder))))
+        return
+    limit = None if idle_exit is None else seconds_of(idle_exit)
+    settings = ServeSettings(host=host, port=port, token=token or None, watch=watch, idle_seconds=limit)
     _check(settings)
+    if background:
+        options = {"--socket": socket, "--model": model, "--idle-exit": idle_exit}
+        typer.echo(_start(folders, settings, {name: str(value) for name, value in options.items() if value}))
+        return
     leave_out_rest_client()
     from cdesearch.serve.app import create_app
     from cdesearch.serve.indexes import ServedIndexes
     from cdesearch.serve.listening import Listeners, run
 
-    folders = [named_index(folder, None) for folder in indexes] if indexes else [None]
     with (
         ServedIndexes.open(folders, model=model) as opened,
         Listeners(host, port, _socket_paths(socket, opened)) as listeners,
     ):
-        names = printable(", ".join(opened.names))
-        typer.echo(f"Serving {names} at {_address(host, listeners.port)}. Ctrl-C stops the server.", err=True)
-        run(create_app(opened, settings), settings, listeners)
+        names, address = printable(", ".join(opened.names)), _address(host, listeners.port)
+        typer.echo(f"Serving {names} at {address}. Ctrl-C stops the server.", err=True)
+        with announced(opened, address, socket, settings.token):
+            run(create_app(opened, settings), settings, listeners)
 
 
-def require_libraries() -> None:
-    """Raise InputError if the extra `serve` is not installed."""
-    missing = [name for name in LIBRARIES if importlib.util.find_spec(name) is None]
-    if missing:
-        raise InputError(f"{missing[0]} is not installed.", "Run `pip install 'cdesearch[serve]'`.")
+def _start(folders: Sequence[Path | None], settings: ServeSettings, options: Mapping[str, str]) -> str:
+    """Start this command in the background; returns a line with its address."""
+    found = [Index.open(folder).folder for folder in folders]
+    options = {"--host": settings.host, "--port": str(settings.port), **options}
+    arguments = [f"{name}={value}" for name, value in options.items()] + ["--watch"] * settings.watch
+    return start_in_background(found, [*arguments, "--", *map(str, found)], settings.token)
 
 
 def _check(settings: ServeSettings) -> None:
@@ -67,6 +89,10 @@ def _check(settings: ServeSettings) -> None:
         raise InputError(
             f"Other computers can connect to {settings.host}, and no token protects the index.",
             "Choose a secret with --token, or leave out --host.",
+        )
+    if settings.token is not None and not _TOKEN.fullmatch(settings.token):
+        raise InputError(
+            "The token can be guessed or cannot be sent.", "Choose 16 or more letters and digits, without blanks."
         )
 
 

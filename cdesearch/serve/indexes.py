@@ -79,6 +79,10 @@ class ServedIndex:
         """
         return self._searcher.refresh()
 
+    def warm(self) -> None:
+        """Load the model and the tables, so that the first search is as fast as later ones; raises CdesearchError."""
+        self._searcher.warm()
+
     def close(self) -> None:
         """End the threads, after the searches that are running."""
         self._searcher.close()
@@ -97,8 +101,13 @@ class ServedIndexes:
         self._watcher.start()
 
     @classmethod
-    def open(cls, folders: Sequence[Path | None], device: Device = "auto", model: Path | None = None) -> Self:
-        """Open the index of each folder, as `Index.open` finds it, and load the models; raises CdesearchError."""
+    def open(
+        cls, folders: Sequence[Path | None], device: Device = "auto", model: Path | None = None, *, warm: bool = True
+    ) -> Self:
+        """Open the index of each folder, as `Index.open` finds it; raises CdesearchError.
+
+        With `warm` the models are loaded first, else when a search needs them.
+        """
         models = ModelLoader(device, model)
         opened: dict[Path, ServedIndex] = {}
         try:
@@ -106,9 +115,9 @@ class ServedIndexes:
                 index = Index.open(folder)
                 if real(index.folder) not in opened:
                     name = _free_name(index, {served.name for served in opened.values()})
-                    searcher = Searcher(index, models)
-                    opened[real(index.folder)] = ServedIndex(name, searcher)
-                    searcher.warm()
+                    served = opened[real(index.folder)] = ServedIndex(name, Searcher(index, models))
+                    if warm:
+                        served.warm()
         except BaseException:
             for served in opened.values():
                 served.close()

@@ -13,8 +13,10 @@ from typing import Self
 
 import uvicorn
 from fastapi import FastAPI
+from starlette.types import ASGIApp
 
 from cdesearch.errors import InputError
+from cdesearch.serve.idle import IdleClock
 from cdesearch.serve.settings import ServeSettings
 from cdesearch.serve.slow_clients import protocol_with_limit
 
@@ -60,11 +62,20 @@ class Listeners:
 
 
 def run(app: FastAPI, settings: ServeSettings, listeners: Listeners) -> None:
-    """Answer requests until Ctrl-C or SIGTERM; then the running answers finish."""
-    asyncio.run(make_server(app, settings).serve(listeners.sockets))
+    """Answer requests until Ctrl-C, SIGTERM or too long a time without any; then the running answers finish."""
+    asyncio.run(_run(IdleClock(app), settings, listeners))
 
 
-def make_server(app: FastAPI, settings: ServeSettings) -> uvicorn.Server:
+async def _run(app: IdleClock, settings: ServeSettings, listeners: Listeners) -> None:
+    server = make_server(app, settings)
+    limit = settings.idle_seconds
+    watch = None if limit is None else asyncio.create_task(app.end_when_idle(server, limit))
+    await server.serve(listeners.sockets)
+    if watch is not None:
+        watch.cancel()
+
+
+def make_server(app: ASGIApp, settings: ServeSettings) -> uvicorn.Server:
     """The server for `app`, not started yet."""
     config = uvicorn.Config(
         app,
@@ -121,7 +132,7 @@ def _bind_path(path: Path) -> socket.socket:
     """A socket at `path`, which replaces one that nobody listens on; only this user can connect."""
     bound = socket.socket(socket.AF_UNIX, socket.SOCK_STREAM)
     try:
-        if path.is_socket() and not _is_alive(path):
+        if path.is_socket() and not is_listening(path):
             path.unlink()
         bound.bind(str(path))
         path.chmod(0o600)
@@ -135,7 +146,8 @@ def _bind_path(path: Path) -> socket.socket:
     return bound
 
 
-def _is_alive(path: Path) -> bool:
+def is_listening(path: Path) -> bool:
+    """Whether a program accepts connections to the socket at `path`."""
     with socket.socket(socket.AF_UNIX, socket.SOCK_STREAM) as client, suppress(OSError):
         client.connect(str(path))
         return True

@@ -1,10 +1,15 @@
 """The settings of a server, chosen when it starts."""
 
+import re
 from dataclasses import dataclass, field
 from ipaddress import ip_address
 
+from cdesearch.errors import InputError
+
 API = "/api/v1"  # the path of every resource
 DEFAULT_PORT = 7878
+_DURATION = re.compile(r"(\d{1,6})([smh])")
+_SECONDS = {"s": 1, "m": 60, "h": 3600}
 LOOPBACK_NAMES = frozenset({"localhost", "127.0.0.1", "::1"})
 
 
@@ -23,6 +28,8 @@ class ServeSettings:
     max_body: int = 1_000_000  # bytes
     max_url: int = 8_000  # bytes of path and query
     max_connections: int = 256
+    watch: bool = False  # whether an index is updated when its files change
+    idle_seconds: float | None = None  # without a request, after which the server ends; None: never
 
     @property
     def is_loopback(self) -> bool:
@@ -33,3 +40,11 @@ class ServeSettings:
             return ip_address(self.host).is_loopback
         except ValueError:
             return False
+
+
+def seconds_of(duration: str) -> float:
+    """The seconds in a text such as "90s", "30m" or "2h"; raises InputError."""
+    found = _DURATION.fullmatch(duration)
+    if found is None or int(found[1]) == 0:
+        raise InputError(f"{duration:.40} is not a duration.", "Write for example 90s, 30m or 2h.")
+    return float(int(found[1]) * _SECONDS[found[2]])

@@ -11,9 +11,7 @@ from functools import cached_property
 from pathlib import Path
 from threading import RLock
 
-import pyarrow as pa
-
-from cdesearch.errors import CdesearchError, IndexDamagedError
+from cdesearch.errors import CdesearchError, IndexDamagedError, is_panic
 from cdesearch.store.checksums import MANIFEST, Checksums, ChecksumsError, Entry, read_checksums, sha256_of
 from cdesearch.store.folder import CHECKSUMS, rebuild_remedy, unreadable
 
@@ -76,13 +74,13 @@ class Checks:
                 return
             small = _smallest(self.expected)
             manifest = self.expected.get(MANIFEST)
-            is_copied = manifest is None or (self._generation / MANIFEST).stat().st_mtime_ns != manifest.mtime_ns
+            is_copied = manifest is None or _mtime_ns(self._generation / MANIFEST) != manifest.mtime_ns
             small -= self._sound
             self._require(self.expected, lambda n, e, s: n in small or (s.st_mtime_ns != e.mtime_ns and not is_copied))
             self._are_tables_sound = True
 
     def require_all_changed(self) -> None:
-        """Like `require_tables`, but also in a copied index every file whose time of change differs is hashed.
+        """Check as `require_tables` does, and hash every file whose time of change differs also in a copied index.
 
         An update links the files that have not changed into the next generation, so it must know them to be sound.
         """
@@ -135,12 +133,17 @@ def damaged(folder: Path, what: str) -> IndexDamagedError:
 
 
 def find_damage(
-    generation: Path, checksums: Checksums, needs_hash: NeedsHash, *, is_complete: bool = False
+    generation: Path,
+    checksums: Checksums,
+    needs_hash: NeedsHash,
+    *,
+    is_complete: bool = False,
+    advance: Callable[[int], None] = lambda _: None,
 ) -> Iterator[Damage]:
     """The files that differ from `checksums`. `needs_hash` selects the files whose content is compared too.
 
-    Unless `is_complete`, no file is hashed once a missing file or another size shows the damage. Raises IndexStateError
-    if a permission to read is missing.
+    Unless `is_complete`, no file is hashed once a missing file or another size shows the damage. `advance` is called
+    with 1 after each file that was hashed. Raises IndexStateError if a permission to read is missing.
     """
     to_hash: list[str] = []
     has_damage = False
@@ -169,10 +172,13 @@ def find_damage(
             raise unreadable(generation / name, error) from None
         except OSError as error:
             yield Damage(name, _unreadable(error))
+        advance(1)
 
 
 def is_read_error(error: BaseException) -> bool:
     """Whether LanceDB and Arrow raise such an error for data that they cannot read."""
+    import pyarrow as pa
+
     return isinstance(error, OSError | RuntimeError | ValueError | pa.ArrowException) or is_panic(error)
 
 
@@ -181,9 +187,12 @@ def reason_of(error: BaseException) -> str:
     return _LOCATION_IN_RUST.sub("", str(error).partition("\n")[0])[:200]
 
 
-def is_panic(error: BaseException) -> bool:
-    """Whether LanceDB's Rust code panicked. Its error classes cannot be imported, and one is not an Exception."""
-    return type(error).__name__ in ("RustPanic", "PanicException")
+def _mtime_ns(file: Path) -> int | None:
+    """The time of change; None for a file that cannot be examined, which is then reported as damage."""
+    try:
+        return file.stat().st_mtime_ns
+    except OSError:
+        return None
 
 
 def _wrong_kind_or_size(status: os.stat_result, entry: Entry) -> str:

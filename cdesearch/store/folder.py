@@ -89,6 +89,16 @@ def chosen_folder(path: Path) -> Path:
     return path / FOLDER if path.is_dir() and not _is_empty(path) else path
 
 
+def opened_folder(path: Path | None) -> Path:
+    """The index folder that a command opens; None finds the nearest index upward, or raises IndexNotFoundError.
+
+    The path of an indexed file names the index beside that file.
+    """
+    if path is None:
+        return find_index(Path.cwd())
+    return path.parent / FOLDER if path.is_file() else chosen_folder(path)
+
+
 def _is_empty(folder: Path) -> bool:
     try:
         return next(folder.iterdir(), None) is None

@@ -4,15 +4,13 @@ import os
 from collections.abc import Callable, Collection, Coroutine
 from functools import cached_property
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, TypeVar
 
-from cdesearch.context.context import Context
 from cdesearch.errors import IndexDamagedError, IndexMismatchError, IndexNotFoundError
 from cdesearch.store.checksums import MANIFEST
 from cdesearch.store.damage import Checks
 from cdesearch.store.folder import (
     CURRENT,
-    FOLDER,
     GENERATIONS,
     absolute,
     check_marker,
@@ -20,22 +18,23 @@ from cdesearch.store.folder import (
     check_nothing_lost,
     check_path,
     check_tree,
-    chosen_folder,
     current_name,
-    find_index,
+    opened_folder,
     rebuild_command,
     rebuild_remedy,
     unreadable,
 )
 from cdesearch.store.lance_manifest import MAX_FIELDS_UNFINISHED, NAMES, TABLES, check_tables
 from cdesearch.store.manifest import Manifest
-from cdesearch.store.schema import DOCUMENT_SCHEMA, chunk_schema
+from cdesearch.store.schema import chunk_schema, document_schema
 
 if TYPE_CHECKING:
+    from cdesearch.context.context import Context
     from cdesearch.encode.encoder import Encoder
 
 
 CONTEXT = "context.safetensors"
+Read = TypeVar("Read")
 
 
 def current_generation(folder: Path) -> Path:
@@ -96,6 +95,18 @@ def _lancedb() -> Any:
     return lancedb
 
 
+def read_newest(index: "Index", read: Callable[["Index"], Read]) -> Read:
+    """What `read` returns for an open generation, or for the newest one if updates have removed it meanwhile."""
+    while True:  # each time with a newer generation
+        try:
+            return read(index)
+        except IndexDamagedError:
+            newest = Index(index.folder)
+            if newest.generation == index.generation:
+                raise
+            index = newest
+
+
 class Index:
     """One generation, open for reading. A running update never changes it."""
 
@@ -109,13 +120,8 @@ class Index:
 
     @classmethod
     def open(cls, folder: Path | None = None) -> "Index":
-        """Open the index that `folder` names, see `chosen_folder`; None finds the nearest index upward.
-
-        The path of an indexed file opens the index beside that file. Raises IndexStateError.
-        """
-        if folder is None:
-            return cls(find_index(Path.cwd()))
-        return cls(folder.parent / FOLDER if folder.is_file() else chosen_folder(folder))
+        """Open the index that `folder` names, see `opened_folder`; raises IndexStateError."""
+        return cls(opened_folder(folder))
 
     @property
     def root(self) -> Path:
@@ -128,8 +134,10 @@ class Index:
         return tuple(absolute(self.root / source) for source in self.manifest.sources)
 
     @cached_property
-    def context(self) -> Context:
+    def context(self) -> "Context":
         """The stored context; raises IndexDamagedError, or IndexMismatchError if the manifest names another context."""
+        from cdesearch.context.context import Context  # imports NumPy
+
         self.checks.require(CONTEXT)
         try:
             context = Context.load(self.generation / CONTEXT)
@@ -150,7 +158,7 @@ class Index:
             )
         return context
 
-    def context_for(self, encoder: "Encoder") -> Context:
+    def context_for(self, encoder: "Encoder") -> "Context":
         """The stored context, checked to fit `encoder`; raises IndexDamagedError if another model made it."""
         if not encoder.fits(self.context):
             raise IndexDamagedError(
@@ -172,7 +180,7 @@ class Index:
     @cached_property
     def documents(self) -> Any:
         """The LanceDB table of documents."""
-        return self._table("documents", DOCUMENT_SCHEMA)
+        return self._table("documents", document_schema())
 
     def check_encoder(self, encoder: "Encoder") -> None:
         """Raise IndexMismatchError if another model built this index."""

@@ -5,9 +5,10 @@ import re
 from collections.abc import Mapping
 from dataclasses import dataclass
 from hashlib import blake2b
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
-import pyarrow as pa
+if TYPE_CHECKING:
+    import pyarrow as pa
 
 
 @dataclass(frozen=True, slots=True)
@@ -73,11 +74,13 @@ _MAX_NUMBER = 1 << 53  # of lines, pages and chunks
 CHUNK_COLUMNS = ["id", "document_id", "path", "text", "place"]
 
 
-def chunk_schema(dimension: int | None) -> pa.Schema:
+def chunk_schema(dimension: int | None) -> "pa.Schema":
     """Columns of the `chunks` table. `vector` has `dimension` float32 numbers; None leaves this column out.
 
     A vector is the chunk's own plus its document's offset (`cdesearch.context.document`), so its length is not 1.
     """
+    import pyarrow as pa
+
     columns = [
         pa.field("id", pa.string(), nullable=False),
         pa.field("document_id", pa.string(), nullable=False),
@@ -89,6 +92,24 @@ def chunk_schema(dimension: int | None) -> pa.Schema:
     if dimension is not None:
         columns.append(pa.field("vector", pa.list_(pa.float32(), dimension), nullable=False))
     return pa.schema(columns)
+
+
+def document_schema() -> "pa.Schema":
+    """Columns of the `documents` table, with which an update finds out whether a file has changed."""
+    import pyarrow as pa
+
+    return pa.schema(
+        [
+            pa.field("id", pa.string(), nullable=False),
+            pa.field("path", pa.string(), nullable=False),
+            pa.field("title", pa.string(), nullable=False),
+            pa.field("size", pa.int64(), nullable=False),
+            pa.field("mtime_ns", pa.int64(), nullable=False),
+            pa.field("file_hash", pa.string(), nullable=False),
+            pa.field("n_chunks", pa.int32(), nullable=False),
+            pa.field("n_records", pa.int32(), nullable=False),  # records in the document; 1 for a file
+        ]
+    )
 
 
 def chunk_to_row(chunk: Chunk) -> dict[str, str]:
@@ -135,18 +156,3 @@ def _are_texts(values: list[Any]) -> bool:
 
 def _is_number(value: object, maximum: int) -> bool:
     return type(value) is int and 0 <= value <= maximum
-
-
-# Columns of the `documents` table, with which an update finds out whether a file has changed.
-DOCUMENT_SCHEMA = pa.schema(
-    [
-        pa.field("id", pa.string(), nullable=False),
-        pa.field("path", pa.string(), nullable=False),
-        pa.field("title", pa.string(), nullable=False),
-        pa.field("size", pa.int64(), nullable=False),
-        pa.field("mtime_ns", pa.int64(), nullable=False),
-        pa.field("file_hash", pa.string(), nullable=False),
-        pa.field("n_chunks", pa.int32(), nullable=False),
-        pa.field("n_records", pa.int32(), nullable=False),  # records in the document; 1 for a file
-    ]
-)

@@ -5,7 +5,7 @@ the index folder. Beside the socket is a small JSON file about the server. The f
 nobody else may enter it. So another user can neither pose as the server nor ask it.
 
 Windows has no such sockets in Python. There the server listens on a port of the loopback interface, and the JSON file
-contains the port and a token that every request must show.
+contains the address and a token that every request must show.
 """
 
 import json
@@ -21,7 +21,6 @@ from cdesearch.errors import StorageError
 from cdesearch.store.folder import read_small, replace_file
 
 MAX_SOCKET_PATH = 103  # bytes; 107 on Linux
-_MAX_PORT = 65_535
 
 
 @dataclass(frozen=True, slots=True)
@@ -31,8 +30,9 @@ class ServerRecord:
     pid: int
     version: str  # of cdesearch
     name: str  # of the index, as the server calls it
-    port: int | None = None  # of the HTTP interface; None if the server listens on its socket only
-    token: str | None = None  # that requests to the port must show; None if there is none
+    address: str  # of the HTTP interface, such as "http://127.0.0.1:7878/"
+    socket: str | None = None  # its absolute path; None on Windows
+    token: str | None = None  # that requests to the address must show; stored only on Windows
 
 
 def socket_of(index_folder: Path) -> Path:
@@ -131,8 +131,9 @@ def _is_possible(record: ServerRecord) -> bool:
         and record.pid > 0
         and isinstance(record.version, str)
         and isinstance(record.name, str)
-        and (record.port is None or (type(record.port) is int and 0 < record.port <= _MAX_PORT))
-        and (record.token is None or isinstance(record.token, str))
+        and isinstance(record.address, str)
+        and isinstance(record.socket, str | None)
+        and isinstance(record.token, str | None)
     )
 
 

@@ -17,6 +17,7 @@ from indexer.formats.without_text import WITHOUT_TEXT
 
 INDEX_FOLDER = ".cdesearch"
 UNKNOWN_FORMAT = "unknown format"
+LATEST = 2**63 - 1  # the largest time in ns that a table holds: the year 2262. File systems allow later ones.
 SNIFFED = 4096  # bytes of a file without suffix, enough to distinguish text from binary
 
 
@@ -96,7 +97,7 @@ def _file(file: Path, path: str, found: os.stat_result, max_bytes: int, top: Pat
         return Skipped(path, NOT_REGULAR)
     if found.st_size > max_bytes and not format_of(file.name).streams:
         return Skipped(path, f"larger than {_size(max_bytes)} (--max-file-size)")
-    return Source(file, path, found.st_size, found.st_mtime_ns, top)
+    return Source(file, path, found.st_size, max(-LATEST, min(found.st_mtime_ns, LATEST)), top)
 
 
 def _reason(error: OSError) -> str:

@@ -6,6 +6,7 @@ from io import BufferedIOBase
 from pathlib import PurePath, PurePosixPath
 from typing import ClassVar, Literal, Protocol
 
+SHOWN_LINES = 3  # of the lines of a file that cannot be read
 MAX_TITLE = 500  # characters of a title or heading; every chunk stores its titles
 
 Layout = Literal["markdown", "text", "code"]
@@ -52,20 +53,27 @@ class Columns:
 
 @dataclass(slots=True)
 class LeftOut:
-    """Counts the lines that cannot be read in a file whose other lines can."""
+    """Counts the lines that cannot be read in a file, and keeps what is wrong with the first SHOWN_LINES of them."""
 
     n_lines: int = 0
-    first: str = ""  # the number of the first such line, and what is wrong with it
+    first: list[str] = field(default_factory=list)  # numbers of lines, and what is wrong with each
 
     def add(self, number: int, problem: str) -> None:
         """Count line `number`, which starts from 1; `problem` completes a sentence that begins with "line 7"."""
-        self.first = self.first or f"line {number} {problem}"
+        if self.n_lines < SHOWN_LINES:
+            self.first.append(f"line {number} {problem}")
         self.n_lines += 1
+
+    @property
+    def problems(self) -> str:
+        """The first problems, and how many more there are."""
+        more = self.n_lines - len(self.first)
+        return "; ".join([*self.first, *([f"and {more:,} more"] if more else [])])
 
     def __str__(self) -> str:
         if not self.n_lines:
             return ""
-        return f"{self.n_lines:,} line{'s' if self.n_lines > 1 else ''} left out; {self.first}"
+        return f"{self.n_lines:,} line{'s' if self.n_lines > 1 else ''} left out: {self.problems}"
 
 
 @dataclass(frozen=True, slots=True)

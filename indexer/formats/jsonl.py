@@ -26,7 +26,8 @@ class JsonLines(Format):
     streams = True
 
     def read(self, file: OpenFile) -> Iterator[Document]:
-        problem: UnreadableError | None = None  # of the first line that is left out
+        lacking: UnreadableError | None = None  # the error of the first line that lacks a column
+        n_lacking = 0
         n_rows = 0  # including those that are left out, so that correcting one changes no id
         for number, line in enumerate(_lines(file.stream, file.path), start=1):
             if len(line) > MAX_LINE:
@@ -38,15 +39,17 @@ class JsonLines(Format):
                 row = _parsed(line)
                 found = find_columns(row, file)
             except _LineError as error:
-                problem = problem or UnreadableError(f"line {number} {error}")
                 file.left_out.add(number, str(error))
             except UnreadableError as error:
-                problem = problem or error
+                lacking, n_lacking = lacking or error, n_lacking + 1
                 file.left_out.add(number, f"has {error}")
             else:
                 yield record_document(file.path, row, found, n_rows)
-        if problem is not None and file.left_out.n_lines == n_rows:
-            raise problem
+        if n_rows and file.left_out.n_lines == n_rows:
+            if lacking is not None and n_lacking == n_rows:
+                raise lacking  # the file is of another kind, and its first line says so
+            none = f"none of its {n_rows:,} lines can be read: " if n_rows > 1 else ""
+            raise UnreadableError(none + file.left_out.problems)
 
 
 def _lines(stream: BufferedIOBase, path: str) -> Iterator[bytes]:

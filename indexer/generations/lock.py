@@ -106,7 +106,7 @@ def _prepare(folder: Path, made: list[Path]) -> None:
             raise
         raise InputError(
             f"{folder} is not empty and is not an index, so nothing is written there.",
-            "Name another place with --index DIR.",
+            "Name another folder with --index DIR.",
         ) from None
     _check_entries(folder)
     (folder / GENERATIONS).mkdir(exist_ok=True)
@@ -131,7 +131,7 @@ def _check_entries(folder: Path) -> None:
         if not file.is_file():
             raise IndexUntrustedError(f"{file} is not a plain file, as all of an index must be.", "Remove it.")
         if file.lstat().st_nlink > 1 and file.name == "lock":  # opened for writing, not replaced
-            raise IndexUntrustedError(f"{file} is a second name of another file.", "Remove it.")
+            raise IndexUntrustedError(f"{file} is a hard link to another file.", "Remove it.")
     generations = folder / GENERATIONS
     check_not_linked(generations)
     with suppress(IndexStateError):  # a damaged CURRENT is reported when it is read
@@ -215,5 +215,5 @@ def _storage_error(folder: Path, error: BaseException) -> StorageError | None:
     if code in (errno.EACCES, errno.EPERM, errno.EROFS) or "read-only file system" in text:
         file = Path(getattr(error, "filename", None) or folder)
         if file.is_relative_to(folder) or folder.is_relative_to(file):  # not if a document cannot be read
-            return StorageError(f"{folder} cannot be written.", "Name another place with --index DIR.")
+            return StorageError(f"{folder} cannot be written.", "Name another folder with --index DIR.")
     return None

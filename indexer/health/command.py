@@ -31,20 +31,16 @@ def doctor(
 
     found = locate(named_index(folder, index))
     steps: list[str] = []
-    if repair:
-        remedy = "The index is as it was, or better. Run the same command again."
-        with exit_when_stopped(remedy), shown_on_stderr() as progress:
+    remedy = f"The index is as it was{', or better' if repair else ''}. Run the same command again."
+    with exit_when_stopped(remedy), shown_on_stderr() as progress:
 
-            def report_step(step: str) -> None:
-                steps.append(step)
-                progress.note(step)
+        def report_step(step: str) -> None:
+            steps.append(step)
+            progress.note(step)
 
-            progress.stage("Checking every file", None)
+        if repair:
             repair_index(found, wait, progress, report_step)
-            progress.stage("Checking every file again", None)
-            diagnosis = diagnose(found)
-    else:
-        diagnosis = diagnose(found)
+        diagnosis = diagnose(found, progress)
     if as_json:
         print_json(_as_json(diagnosis, steps))
     else:

@@ -15,9 +15,11 @@ from cdesearch.errors import (
     IndexNotFoundError,
     IndexStateError,
     IndexUntrustedError,
+    is_panic,
 )
+from cdesearch.progress import Progress, Silent
 from cdesearch.store.checksums import MANIFEST, ChecksumsError, read_checksums
-from cdesearch.store.damage import Damage, find_damage, is_panic, reason_of
+from cdesearch.store.damage import Damage, find_damage, reason_of
 from cdesearch.store.file_account import FILES, read_files
 from cdesearch.store.folder import (
     CHECKSUMS,
@@ -29,6 +31,7 @@ from cdesearch.store.folder import (
     current_name,
     finished_generations,
     rebuild_remedy,
+    unreadable,
 )
 from cdesearch.store.index import CONTEXT, Index, connect, current_generation
 from cdesearch.store.lance_manifest import TABLES, check_tables
@@ -93,11 +96,11 @@ def locate(path: Path | None) -> Path:
     raise IndexNotFoundError(f"There is no index in {where}.", "Make one with `cdesearch index FOLDER`.")
 
 
-def diagnose(folder: Path) -> Diagnosis:
+def diagnose(folder: Path, progress: Progress | None = None) -> Diagnosis:
     """Read every file of every finished generation and try the live one; raises IndexStateError if there is none.
 
     Raises IndexUntrustedError if a generation contains links or names data elsewhere: it is then not damaged but
-    forged, and neither read nor repaired.
+    forged, and neither read nor repaired. The files and chunks that were read are counted in stages of `progress`.
     """
     problem = ""
     check_not_linked(folder)
@@ -108,12 +111,16 @@ def diagnose(folder: Path) -> Diagnosis:
         raise
     except IndexStateError as error:
         problem = error.cause
-    live = _named_by_current(folder)
-    if problem and live is None and not finished_generations(folder):
+    live, finished = _named_by_current(folder), finished_generations(folder)
+    if problem and live is None and not finished:
         current_generation(folder)  # raises the error that was found
-    others = [_examine(generation) for generation in finished_generations(folder) if generation != live]
+    progress = progress or Silent()
+    others = [_examine(generation, progress) for generation in finished if generation != live]
+    examined = _examine(live, progress) if live else None
+    if examined and not examined.is_sound and _named_by_current(folder) not in (None, live):
+        return diagnose(folder, progress)  # updates have replaced it meanwhile, and removed it
+    others = [one for one in others if one.generation.exists()]  # updates may have removed some
     others.sort(key=lambda one: one.manifest.updated if one.manifest else 0, reverse=True)
-    examined = _examine(live) if live else None
     if examined and not examined.is_sound:
         problem = ""  # the list of damaged files is more specific
     elif examined and not problem:
@@ -131,31 +138,40 @@ def _named_by_current(folder: Path) -> Path | None:
     return generation if generation and generation.is_dir() and not generation.is_symlink() else None
 
 
-def _examine(generation: Path) -> Examined:
-    check_tree(generation)
-    unreadable: list[Damage] = []
+def _examine(generation: Path, progress: Progress) -> Examined:
+    try:
+        check_tree(generation)
+    except FileNotFoundError:  # an update has removed it
+        return Examined(generation, (Damage(CHECKSUMS, "is missing"),))
+    except OSError as error:
+        raise unreadable(generation, error) from None
+    unsearchable: list[Damage] = []
     try:
         check_tables(generation)
     except IndexDamagedError as error:
-        unreadable = [Damage(TABLES, f"cannot be searched ({error.cause})")]
+        unsearchable = [Damage(TABLES, f"cannot be searched ({error.cause})")]
     try:
         checksums = read_checksums(generation)
     except ChecksumsError as error:
         return Examined(generation, (Damage(CHECKSUMS, str(error)),))
-    damages = list(find_damage(generation, checksums, lambda *_: True, is_complete=True))
-    return Examined(generation, tuple(damages or unreadable or _unreadable_rows(generation)))
+    advance = progress.stage(f"Checking files of generation {generation.name}", len(checksums))
+    damages = list(find_damage(generation, checksums, lambda *_: True, is_complete=True, advance=advance))
+    if not damages and not unsearchable:
+        advance = progress.stage(f"Reading chunks of generation {generation.name}", None)
+        damages = list(_unreadable_rows(generation, advance))
+    return Examined(generation, tuple(damages or unsearchable))
 
 
-def _unreadable_rows(generation: Path) -> Iterator[Damage]:
+def _unreadable_rows(generation: Path, advance: Callable[[int], None]) -> Iterator[Damage]:
     """The tables and the list of files that cannot be read, although every file is as it was written."""
-    readings: dict[str, Callable[[Path], object]] = {
-        f"{TABLES}/chunks.lance": _read_chunks,
-        f"{TABLES}/documents.lance": lambda generation: _exhaust(_batches(generation, "documents")),
-        FILES: lambda generation: _exhaust(read_files(generation)),
+    readings: dict[str, Callable[[], object]] = {
+        f"{TABLES}/chunks.lance": lambda: _read_chunks(generation, advance),
+        f"{TABLES}/documents.lance": lambda: _exhaust(_batches(generation, "documents")),
+        FILES: lambda: _exhaust(read_files(generation)),
     }
     for file, read in readings.items():
         try:
-            read(generation)
+            read()
         except BaseException as error:
             if not isinstance(error, Exception) and not is_panic(error):
                 raise
@@ -163,11 +179,12 @@ def _unreadable_rows(generation: Path) -> Iterator[Damage]:
             yield Damage(file, cause.removeprefix(f"{generation / file} ").removesuffix("."))
 
 
-def _read_chunks(generation: Path) -> None:
+def _read_chunks(generation: Path, advance: Callable[[int], None]) -> None:
     """Read every column of every chunk; raises IndexDamagedError if a vector is not finite."""
     for batch in _batches(generation, "chunks"):
         if not np.isfinite(batch["vector"].flatten().to_numpy(zero_copy_only=False)).all():
             raise IndexDamagedError("holds vectors that are not numbers.", rebuild_remedy(generation.parent.parent))
+        advance(batch.num_rows)
 
 
 def _exhaust(rows: Iterable[object]) -> None:

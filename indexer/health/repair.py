@@ -43,7 +43,7 @@ def repair(folder: Path, wait: bool, progress: Display, report_step: Callable[[s
     """
     options = Options(index=folder, wait=wait)
     with locked(folder, wait):
-        found = diagnose(folder)
+        found = diagnose(folder, progress)
         if found.is_sound:
             return
         whole = next((one for one in found.others if one.is_sound), None)

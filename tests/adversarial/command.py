@@ -13,10 +13,9 @@ from pathlib import Path
 import pytest
 
 from cdesearch.cli import main as cli
+from cdesearch.cli import start
 
-STAGE = re.compile(
-    r"(Checking every file|Looking for files|Reading|Counting words|Embedding|Writing|Indexing words).{0,20}"
-)
+STAGE = re.compile(r"(Checking files|Looking for files|Reading|Counting words|Embedding|Writing|Indexing words).{0,50}")
 
 SEVERAL = """
 import json, sys
@@ -90,7 +89,7 @@ def run_here(arguments, cwd):
         for name in ("leave_out_rest_client", "leave_out_pandas"):  # later tests may need these modules
             patched.setattr(f"cdesearch.slim_imports.{name}", lambda: None)
         with pytest.raises(SystemExit) as ended:
-            cli.main()
+            start.main()
     written = {name: stream.buffer.getvalue().decode("utf-8") for name, stream in streams.items()}
     return subprocess.CompletedProcess(command, ended.value.code or 0, **written)
 

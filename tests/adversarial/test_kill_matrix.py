@@ -105,7 +105,7 @@ def test_the_matrix_names_every_stage(undisturbed):
 
 
 @pytest.mark.parametrize("stage", [*FIRST, LAST])
-def test_a_first_run_killed_at(stage, docs, undisturbed, tiny_checkpoint):
+def test_a_first_run_that_was_killed_is_completed_by_the_next_one(stage, docs, undisturbed, tiny_checkpoint):
     kill_at(stage, docs, tiny_checkpoint)
     with pytest.raises(IndexNotFoundError):
         Index.open(docs)
@@ -115,7 +115,9 @@ def test_a_first_run_killed_at(stage, docs, undisturbed, tiny_checkpoint):
 
 
 @pytest.mark.parametrize("stage", [*LATER, LAST])
-def test_an_update_killed_at(stage, indexed, undisturbed, tiny_checkpoint):
+def test_an_update_that_was_killed_keeps_the_old_index_and_is_completed_by_the_next_one(
+    stage, indexed, undisturbed, tiny_checkpoint
+):
     kill_at(stage, indexed, tiny_checkpoint)
     assert_same(undisturbed.first, contents(indexed))
     assert Searcher(Index.open(indexed), model=tiny_checkpoint).search("moon")
@@ -137,7 +139,7 @@ def kill_in(call, number, *arguments):
         capture_output=True,
         check=False,
         timeout=300,
-        env=os.environ | {"PYTHONDONTWRITEBYTECODE": "1"},  # whose files are renamed too
+        env=os.environ | {"PYTHONDONTWRITEBYTECODE": "1"},  # bytecode files are renamed as well
     )
     assert run.returncode in (-9, 137, 0), run.stderr
 
@@ -145,7 +147,9 @@ def kill_in(call, number, *arguments):
 @needs_strace
 @pytest.mark.parametrize("call", ["rename", "mkdir"])
 @pytest.mark.parametrize("number", [1, 2, 3])
-def test_an_update_killed_in_a_system_call(call, number, indexed, undisturbed, tiny_checkpoint):
+def test_an_update_that_was_killed_in_a_system_call_is_completed_by_the_next_one(
+    call, number, indexed, undisturbed, tiny_checkpoint
+):
     kill_in(call, number, *command(indexed, tiny_checkpoint))
     assert Searcher(Index.open(indexed), model=tiny_checkpoint).search("moon")
     update(indexed, tiny_checkpoint)

@@ -189,7 +189,7 @@ def test_ctrl_c_or_sigterm_while_files_are_read_is_one_line_and_ends_the_workers
     program = (
         "import sys\nfrom indexer.workers import process\n"
         "process.COMMAND = (sys.executable, '-P', sys.argv.pop(1))\n"
-        "from cdesearch.cli.main import main\nmain()"
+        "from cdesearch.cli.start import main\nmain()"
     )
     command = [
         sys.executable,

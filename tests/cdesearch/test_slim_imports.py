@@ -43,7 +43,7 @@ def test_a_query_imports_no_pandas_and_shows_no_warnings_of_lancedb(tmp_path):
     (tmp_path / "a.md").write_text("# Cats\n\nA cat purrs.\n")
     cdesearch.build(tmp_path)
     program = (
-        "import os, sys\nfrom cdesearch.cli.main import main\n"
+        "import os, sys\nfrom cdesearch.cli.start import main\n"
         "try:\n    main()\nfinally:\n    print('pandas' in sys.modules, os.environ['LANCEDB_LOG'])"
     )
     command = [sys.executable, "-c", program, "query", "cat", "--index", str(tmp_path)]

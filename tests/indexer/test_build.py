@@ -1,5 +1,7 @@
+import itertools
 import json
 import os
+import time
 from dataclasses import replace
 
 import numpy as np
@@ -7,6 +9,7 @@ import pytest
 from built import WORDS, assert_same, contents
 from conftest import TINY, make_checkpoint
 
+from cdesearch.cli.status import read_status
 from cdesearch.context.document import add_document_context
 from cdesearch.context.vectors import to_unit
 from cdesearch.context.whitening import Whitening, soft_whitening
@@ -19,6 +22,7 @@ from indexer.build import build
 from indexer.embedding import spool
 from indexer.formats.format import Columns
 from indexer.generations import tables as write
+from indexer.plan import count_changes
 from indexer.settings import Options
 
 
@@ -183,7 +187,7 @@ def test_unreadable_files_are_named_and_the_others_are_indexed(docs, run):
 @pytest.mark.parametrize("make", [lambda folder: None, lambda folder: (folder / "bad.md").write_bytes(b"\xff")])
 def test_nothing_to_index_is_an_error(tmp_path, tiny_checkpoint, make):
     make(tmp_path)
-    with pytest.raises(SourceError, match="Nothing readable"):
+    with pytest.raises(SourceError, match="nothing readable"):
         build([tmp_path], Options(model=tiny_checkpoint), Silent())
 
 
@@ -235,3 +239,34 @@ def test_nothing_is_written_to_the_temporary_folder_of_the_system(docs, run, mon
     index = Index.open(docs)
     assert "vector_idx" in {one.name for one in index.chunks.list_indices()}
     assert not (index.generation / "tmp").exists()
+
+
+@pytest.mark.parametrize("years", [4, -30])
+def test_changes_are_found_and_no_duration_is_negative_if_the_clock_jumps(docs, run, monkeypatch, years):
+    wrong, real = years * 365 * 86_400, time.time
+    file, looks = docs / "00.md", itertools.count()
+    monkeypatch.setattr(time, "time", lambda: real() + wrong * (next(looks) % 2))  # it jumps again and again
+    assert 0 <= run().seconds < 600
+    monkeypatch.setattr(time, "time", lambda: real() + wrong)  # it is wrong while the index is updated
+    file.write_text(file.read_text().swapcase())  # of the same size
+    assert run().changed and not run().changed
+    monkeypatch.setattr(time, "time", real)  # it is right again
+    assert read_status(Index.open(docs))["updated_hours_ago"] >= 0
+    file.write_text(file.read_text().swapcase())
+    assert count_changes(Index.open(docs)) == {"new": 0, "modified": 1, "deleted": 0}
+    assert run().changed and not run().changed
+
+
+@pytest.mark.parametrize("seconds", [2**33, 2**34 + 1, -(2**31)], ids=["year 2242", "year 2514", "year 1901"])
+def test_files_from_the_far_future_or_past_are_indexed_and_updated(docs, run, tiny_encoder, seconds):
+    file = docs / "old.md"
+
+    def write(text):
+        file.write_text(text)
+        os.utime(file, (seconds, seconds))
+
+    write("a lantern")
+    assert run().n_documents == 13 and not run().changed
+    write("the old baker")
+    assert run().changed
+    assert Searcher(Index.open(docs), tiny_encoder).search("baker", 1, "text")[0].chunk.path == "old.md"

@@ -8,7 +8,7 @@ import torch
 from random_biencoder import biencoder_folder
 
 from cdesearch.progress import Silent
-from trainer.data.surrogate_model import open_surrogate
+from trainer.data.surrogate.model import open_surrogate
 from trainer.mine import main, nearest
 from trainer.recipe import load_recipe
 from trainer.replacing import UNFINISHED

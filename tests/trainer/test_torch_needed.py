@@ -7,7 +7,7 @@ from hidden_libraries import run_module_without
     [
         ["cdesearch", "train", "recipe.toml"],
         ["trainer.start"],
-        ["trainer.merge", "--help"],
+        ["trainer.merge", "x", "y=1"],
         ["trainer.mine", "x", "y"],
         ["trainer.bundle", "x", "y"],
     ],
@@ -19,6 +19,16 @@ def test_without_torch_a_command_names_the_extra_in_one_line(command, tmp_path):
     run = run_module_without("torch", *command, cwd=tmp_path)
     expected = "error: torch is not installed, and training needs it. Run `pip install 'cdesearch[train]'`.\n"
     assert (run.returncode, run.stdout, run.stderr) == (2, "", expected)
+
+
+@pytest.mark.parametrize("program", ["mine", "merge", "start", "bundle"])
+@pytest.mark.parametrize("absent", ["torch", "torch numpy tokenizers safetensors onnxruntime lancedb pyarrow"])
+def test_without_torch_help_shows_how_a_program_is_called_and_what_it_needs(program, absent, tmp_path):
+    run = run_module_without(absent, f"trainer.{program}", "--help", cwd=tmp_path)
+    assert (run.returncode, run.stderr) == (0, "")
+    assert f"\n    python -m trainer.{program} " in run.stdout
+    last = run.stdout.splitlines()[-1]
+    assert last == "torch is not installed, and training needs it. Run `pip install 'cdesearch[train]'`."
 
 
 def test_a_recipe_that_does_not_exist_is_reported_before_a_missing_torch(tmp_path):

@@ -23,8 +23,8 @@ from cdesearch.models.config import NO_STATISTICS
 from cdesearch.models.contextual.model import load_checkpoint
 from cdesearch.progress import Silent
 from trainer.command import train as train_command
-from trainer.data.beir import read_beir
 from trainer.data.material import prepare_material
+from trainer.data.pairs.beir import read_beir
 from trainer.export import export
 from trainer.recipe import ModelChoice, load_recipe
 from trainer.run.checkpoint import RunProgress, load_state, save_state
@@ -360,7 +360,7 @@ def test_prepared_data_can_be_moved_to_another_machine(recipe_file, tmp_path, mo
     os.utime(there / "pairs.jsonl", (1, 1))
     for file in (there / "work" / "surrogate").glob("*.npy"):
         np.save(file, np.load(file) * np.float32(1 + 1e-6))
-    monkeypatch.setattr("trainer.data.pairs.read_pairs", lambda *_: pytest.fail("read again"))
+    monkeypatch.setattr("trainer.data.pairs.domains.read_pairs", lambda *_: pytest.fail("read again"))
     monkeypatch.setattr("trainer.data.material.cluster_pairs", lambda *_: pytest.fail("clustered again"))
     assert batches_of(there) == expected
     (there / "beir" / "queries.jsonl").write_text('{"_id": "q", "text": "another"}')

@@ -13,16 +13,17 @@ from cdesearch.encode.encoder import Encoder, Role
 from cdesearch.errors import InputError
 from cdesearch.models.contextual.model import ContextualModel
 from cdesearch.progress import Display
-from trainer.data.cluster import Clusters, cluster_documents, cluster_pairs, kept_clusters, sparse_vectors
-from trainer.data.context_documents import ContextDocuments
-from trainer.data.pairs import Domain, domain_files, domain_name, prepare
-from trainer.data.prefixes import Prefixes
-from trainer.data.stream import BatchStream, Part, PartContext, split, unclustered
-from trainer.data.surrogate import Surrogate, surrogate_vectors
-from trainer.data.surrogate_model import open_surrogate
-from trainer.data.token_store import DomainTokens, store_tokens
+from trainer.data.batches.cluster import Clusters, cluster_documents, cluster_pairs, kept_clusters, sparse_vectors
+from trainer.data.batches.context_documents import ContextDocuments
+from trainer.data.batches.stream import BatchStream, Part, PartContext, split, unclustered
+from trainer.data.batches.token_store import DomainTokens, store_tokens
+from trainer.data.pairs.domains import Domain, prepare
+from trainer.data.pairs.prefixes import Prefixes
+from trainer.data.pairs.reading import domain_files, domain_name
+from trainer.data.surrogate.model import open_surrogate
+from trainer.data.surrogate.scores import Surrogate, surrogate_vectors
+from trainer.data.surrogate.word_scores import WordScores, fit_word_scores
 from trainer.data.training_batch import Batch
-from trainer.data.word_scores import WordScores, fit_word_scores
 from trainer.execution.evaluation_mode import evaluation_mode
 from trainer.recipe import Recipe
 from trainer.start import is_published, start_model

@@ -24,7 +24,7 @@ def damaged(file: Path) -> StorageError:
 
 
 def digest_of(texts: Iterable[str], first: str = "") -> str:
-    """A name for data that is made from `first` and `texts`; other texts have another one."""
+    """A digest that names data made from `first` and `texts`; other texts have another digest."""
     digest = blake2b(first.encode(), digest_size=8)
     for text in texts:
         encoded = text.encode("utf-8", "replace")

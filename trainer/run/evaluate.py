@@ -9,7 +9,7 @@ import numpy as np
 from cdesearch.context.context import Context
 from cdesearch.encode.corpus_context import context_of_texts
 from cdesearch.encode.encoder import Encoder
-from trainer.data.beir import BeirFolder, read_beir
+from trainer.data.pairs.beir import BeirFolder, read_beir
 
 
 def ndcg_at_10(ranking: Sequence[str], relevant: Mapping[str, int]) -> float:

@@ -48,12 +48,12 @@ def claim_data_folder(run: RunSettings) -> Path:
 
 
 def _check_written(folder: Path) -> None:
-    """Raise InputError if an entry that a run writes is or contains a link, or if a checkpoint has a file of others."""
+    """Raise InputError for a link at or in an entry that a run writes, and for foreign files in a checkpoint."""
     for entry in (folder / f"{name}{suffix}" for name in WRITTEN for suffix in ("", UNFINISHED)):
         refuse_link(entry)
-        for place, folders, files in os.walk(entry):
+        for parent, folders, files in os.walk(entry):
             for name in (*folders, *files):
-                refuse_link(Path(place, name))
+                refuse_link(Path(parent, name))
     for name in CHECKPOINTS:
         check_entries(folder / name)
 

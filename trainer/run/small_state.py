@@ -1,4 +1,4 @@
-"""Convert tensors of a stored state to 16 bits, where training then continues nearly as with 32 bits.
+"""Convert those tensors of a stored state to 16 bits with which training continues almost as it would with 32 bits.
 
 The moments of the optimizer are stored in bf16, which has the range of fp32, so that no small second moment becomes
 zero. The weights from which training continues stay in fp32, because 16 bits cannot represent the change of a few

@@ -50,8 +50,8 @@ class TrainingRun:
             self._progress = load_state(recipe.run.out, recipe, trainee.modules, self._steps.optimizer)
         self._log = Log(recipe.run.out, anew=not self._progress.step) if is_first() else None
         # (r, n): of every n batches this process takes number r.
-        self._share = (rank(), world()) if recipe.batches.processes == "own" else (0, 1)
-        of_epoch, steps = material.stream.steps_per_epoch // self._share[1], recipe.learning.steps
+        self._turn = (rank(), world()) if recipe.batches.processes == "own" else (0, 1)
+        of_epoch, steps = material.stream.steps_per_epoch // self._turn[1], recipe.learning.steps
         self.n_steps = recipe.learning.epochs * of_epoch if steps is None else steps
         self._unread: list[StepFigures] = []
         self._started = time.monotonic()  # of the first step in _unread
@@ -67,7 +67,7 @@ class TrainingRun:
         advance = self._display.stage("Training", self.n_steps)
         advance(progress.step)
         saved = time.monotonic()
-        upcoming = self._material.stream.upcoming(progress.step, self.n_steps, self._share)
+        upcoming = self._material.stream.upcoming(progress.step, self.n_steps, self._turn)
         with StopSignals(self._trainee.device) as signals, closing(upcoming) as batches:
             try:
                 for batch in batches:

@@ -83,10 +83,10 @@ CachedRows = tuple[Tensor, Tensor, Tensor | None]  # a context's keys and values
 class ContextAttention(nn.Module):
     """One layer's gated cross-attention to the cached context, with one gate for each head.
 
-    The gates start at 0, and the layer then computes what a plain biencoder's does. Context rows carry no position,
-    so their order has no effect. With a `sink`, the softmax has one more slot, with a learned key and the value zero:
-    a text that nothing in the context resembles need not read anything in it. Without `own_projections`, the
-    projections of the text's self-attention make the keys and values of the context.
+    The gates start at 0, and the layer then computes the same as a layer of a plain biencoder. Context rows carry no
+    position, so their order has no effect. With a `sink`, the softmax has one more slot, with a learned key and the
+    value zero: a text that nothing in the context resembles need not read anything in it. Without `own_projections`,
+    the projections of the text's self-attention make the keys and values of the context.
     """
 
     def __init__(self, dimension: int, n_heads: int, *, sink: bool = False, own_projections: bool = True) -> None:

@@ -15,7 +15,7 @@ class JointSoftmaxAttention(ContextAttention):
 
     At equal scores, the weight is the ratio of the whole context to the whole text, for any T and J. The weight is
     LEAST * exp(gate), or in older checkpoints tanh(gate), whose gradient is zero at and below 0. With gate 0 it is
-    LEAST, and the layer computes what a plain biencoder's does, within rounding.
+    LEAST, and the layer computes the same as a layer of a plain biencoder, within rounding.
     """
 
     def __init__(self, dimension: int, n_heads: int, *, log_gates: bool) -> None:

@@ -72,5 +72,7 @@ def _read_config(folder: Path) -> dict[str, Any]:
         raise ModelError(f"{folder} is not a checkpoint: it has no config.json.", _REMEDY)
     config = read_fields(folder / "config.json")
     if "embedder" not in config:
-        raise ModelError(f"{folder / 'config.json'} is not of a released checkpoint: it names no embedder.", _REMEDY)
+        raise ModelError(
+            f"{folder / 'config.json'} does not belong to a released checkpoint: it names no embedder.", _REMEDY
+        )
     return config

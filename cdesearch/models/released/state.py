@@ -1,4 +1,4 @@
-"""What the published weights of a released checkpoint tell: its soft prompts, and the widths of its backbone."""
+"""Derive the soft prompts and the widths of the backbone from the published weights of a released checkpoint."""
 
 from collections.abc import Mapping
 

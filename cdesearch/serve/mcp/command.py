@@ -1,16 +1,65 @@
-"""The command `mcp`."""
+"""The command `mcp`: the MCP server on stdin and stdout."""
 
+import os
+import signal
+import threading
+from contextlib import suppress
 from pathlib import Path
-from typing import Annotated
+from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from cdesearch.errors import InputError
+from cdesearch.cli.exits import INTERRUPTED
+from cdesearch.cli.named_index import named_index
+from cdesearch.errors import CdesearchError
+from cdesearch.serve.libraries import require_libraries
+from cdesearch.slim_imports import leave_out_pandas, leave_out_rest_client
+
+if TYPE_CHECKING:
+    from cdesearch.serve.indexes import ServedIndexes
 
 
 def mcp(
-    indexes: Annotated[list[Path] | None, typer.Argument(metavar="[INDEX]...", help="Folders of indexes.")] = None,
+    indexes: Annotated[
+        list[Path] | None,
+        typer.Argument(metavar="INDEX", help="Folders of indexes; default: the nearest index upward."),
+    ] = None,
 ) -> None:
-    """Answer agents over the Model Context Protocol."""
-    del indexes
-    raise InputError("The command mcp is not part of this version.", "Use `cdesearch query`.")
+    """Let an agent search: a server of the Model Context Protocol on stdin and stdout, which its client starts."""
+    require_libraries()
+    leave_out_rest_client()
+    import anyio
+
+    from cdesearch.serve.indexes import ServedIndexes
+
+    named: list[Path | None] = [named_index(folder, None) for folder in indexes or ()]
+    with ServedIndexes.open(named or [None], warm=False) as opened:
+        if all(served.index.manifest.model is None for served in opened):
+            leave_out_pandas()
+        # The thread that waits for a line of stdin cannot be stopped in another way.
+        signal.signal(signal.SIGINT, lambda *_: os._exit(INTERRUPTED))
+        anyio.run(_serve, opened)
+
+
+async def _serve(opened: "ServedIndexes") -> None:
+    """Answer until the client closes stdin. stdout carries the protocol; whatever else is printed goes to stderr."""
+    from mcp.server.stdio import stdio_server
+
+    from cdesearch.serve.admission import Admission
+    from cdesearch.serve.mcp.server import create_server
+    from cdesearch.serve.settings import ServeSettings
+
+    settings = ServeSettings()
+    admission = Admission(settings.running, settings.waiting, settings.search_seconds)
+    server = create_server(opened, admission)
+    threading.Thread(target=_warm, args=(opened,), name="cdesearch-warm", daemon=True).start()
+    async with stdio_server() as (reading, writing):
+        await server.run(reading, writing, server.create_initialization_options())
+    admission.close()
+
+
+def _warm(opened: "ServedIndexes") -> None:
+    """Load the models while the client asks what the server can do."""
+    for served in opened:
+        with suppress(CdesearchError):  # the first search reports it
+            served.warm()

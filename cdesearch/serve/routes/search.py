@@ -67,6 +67,7 @@ def _answer(served: ServedIndex, query: str, mode: str, offset: int, k: int, res
         "query": query,
         "mode": mode,
         "index": served.name,
+        "generation": result.generation,
         "milliseconds": values["milliseconds"],
         "truncated_to": result.truncated_to,
         "offset": offset,

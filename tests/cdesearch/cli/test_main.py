@@ -79,7 +79,9 @@ def test_status(indexed):
     ],
 )
 def test_bad_input_is_one_line(indexed, arguments, message):
-    environment = {"HF_ENDPOINT": "http://127.0.0.1:9"} if "me/model" in arguments else {}  # where no server runs
+    environment = (
+        {"HF_ENDPOINT": "http://127.0.0.1:9"} if "me/model" in arguments else {}
+    )  # no server runs at this address
     error = cdesearch(*arguments, cwd=indexed, code=2, **environment).stderr
     assert message in error and len(error.splitlines()) == 1
 

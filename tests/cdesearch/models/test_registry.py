@@ -74,7 +74,7 @@ def test_a_family_that_is_added_to_the_registry_is_loaded_and_encodes(bag, monke
 
 
 def test_a_folder_of_no_family_is_refused(bag):
-    with pytest.raises(ModelError, match="not of a checkpoint that cdesearch can read"):
+    with pytest.raises(ModelError, match="does not belong to a checkpoint that cdesearch can read"):
         load_encoder(bag)
 
 

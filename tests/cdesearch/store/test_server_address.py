@@ -22,7 +22,8 @@ from cdesearch.store.server_address import (
 )
 
 pytestmark = pytest.mark.skipif(sys.platform == "win32", reason="Windows has neither owners nor modes of files")
-RECORD = ServerRecord(pid=os.getpid(), version="1.2", name="notes", port=7878)
+SECOND = ServerRecord(pid=7, version="2", name="x", address="http://x/", socket="/run/x.sock", token="secret")
+RECORD = ServerRecord(pid=os.getpid(), version="1.2", name="notes", address="http://127.0.0.1:7878/")
 
 
 @pytest.fixture
@@ -106,8 +107,8 @@ def test_a_record_is_read_as_it_was_written_until_it_is_removed(runtime, tmp_pat
     assert read_record(tmp_path) is None
     write_record(tmp_path, RECORD)
     assert read_record(tmp_path) == RECORD
-    write_record(tmp_path, ServerRecord(pid=7, version="2", name="x", token="secret"))
-    assert read_record(tmp_path) == ServerRecord(pid=7, version="2", name="x", token="secret")
+    write_record(tmp_path, SECOND)
+    assert read_record(tmp_path) == SECOND
     remove_record(tmp_path)
     remove_record(tmp_path)
     assert read_record(tmp_path) is None
@@ -121,12 +122,12 @@ def test_a_record_is_read_as_it_was_written_until_it_is_removed(runtime, tmp_pat
         "7",
         "[" * 100_000,
         '{"pid": 1}',
-        '{"pid": "1", "version": "1", "name": "x"}',
-        '{"pid": -1, "version": "1", "name": "x"}',
-        '{"pid": 1, "version": "1", "name": "x", "port": 70000}',
-        '{"pid": 1, "version": "1", "name": "x", "port": true}',
-        '{"pid": 1, "version": "1", "name": "x", "more": 1}',
-        '{"pid": 1, "version": "1", "name": null}',
+        '{"pid": "1", "version": "1", "name": "x", "address": "x"}',
+        '{"pid": -1, "version": "1", "name": "x", "address": "x"}',
+        '{"pid": 1, "version": "1", "name": "x", "address": 7}',
+        '{"pid": 1, "version": "1", "name": "x", "address": null}',
+        '{"pid": 1, "version": "1", "name": "x", "address": "x", "more": 1}',
+        '{"pid": 1, "version": "1", "name": null, "address": "x"}',
     ],
 )
 def test_a_record_that_is_no_record_is_that_of_no_server(runtime, tmp_path, text):

@@ -106,7 +106,7 @@ def test_parquet_and_csv():
         ("a.pdf", b"%PDF-1.4 broken", "broken PDF"),
         ("a.docx", b"PK", "broken DOCX"),
         ("a.ipynb", b"{}", "notebook"),
-        ("a.jsonl", b"\n{oops\n[1]\n", "line 2 is not JSON"),
+        ("a.jsonl", b"\n{oops\n[1]\n", "none of its 2 lines can be read: line 2 is not JSON"),
         ("a.jsonl", b'{"words": "x"}\n', "no text column among: words"),
         ("a.parquet", b"PAR1", "broken Parquet"),
         ("a.jsonl.gz", b"\x1f\x8bxx", "broken gzip"),

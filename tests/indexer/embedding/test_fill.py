@@ -9,7 +9,7 @@ rows = st.lists(st.tuples(st.integers(0, 9).map(str), st.sampled_from("abc")), u
 
 
 @given(rows, rows, st.randoms())
-def test_a_document_is_unchanged_where_exactly_its_wanted_chunks_are_present(present, wanted, order):
+def test_a_document_is_unchanged_if_exactly_its_wanted_chunks_are_present(present, wanted, order):
     def chunks_by_document(found):
         return {document: Counter(chunk for chunk, other in found if other == document) for _, document in found}
 

@@ -82,11 +82,14 @@ def test_records_that_break_off_leave_nothing_behind(docs, run):
 
 
 def test_only_the_lines_that_cannot_be_read_are_left_out_and_they_are_counted(docs, tiny_checkpoint):
-    lines = ['{"text": "the moon"}', "not JSON", '{"text": "the river"}', '{"words": "no text"}']
+    lines = ['{"text": "the moon"}', "not JSON", '{"text": "the river"}', '{"words": "no text"}', "[]", "x", "y"]
     (docs / "some.jsonl").write_text("\n".join(lines))
     done = cdesearch("index", docs, "--model", tiny_checkpoint, "--strict")
     assert done.returncode == 3, "a line that was left out counts under --strict"
-    reason = "2 lines left out; line 2 is not JSON (Expecting value at column 1)"
+    reason = (
+        "5 lines left out: line 2 is not JSON (Expecting value at column 1);"
+        " line 4 has no text column among: words (--text-column); line 5 is not a JSON object; and 2 more"
+    )
     assert f"some.jsonl: {reason}" in done.stderr and "Read in part: 1." in done.stderr
     listed = json.loads(cdesearch("status", "--index", docs, "--files", "--skipped", "--json").stdout)["files"]
     assert listed == [{"path": "some.jsonl", "outcome": "indexed", "reason": reason}]
@@ -94,12 +97,18 @@ def test_only_the_lines_that_cannot_be_read_are_left_out_and_they_are_counted(do
     assert sorted(ids) == ["some.jsonl#1", "some.jsonl#3"], "a row keeps its number when a line before it is mended"
 
 
-def test_a_file_without_one_readable_line_is_skipped_with_the_first_reason(docs, run):
-    (docs / "a.jsonl").write_text("[1,\n2]\n")
+def test_a_file_without_one_readable_line_is_skipped_with_the_number_of_lines_and_the_first_reasons(docs, run):
+    no_value = "is not JSON (Expecting value at column 1)"
+    (docs / "a.jsonl").write_text("[1,\n")
     (docs / "b.jsonl").write_text('{"words": 1}\n{"words": 2}\n')
+    (docs / "c.jsonl").write_text('{"words": 1}\n2\n\nx\nx\n')
+    (docs / "d.jsonl").write_text("x\n2\n")
     assert {item.path: item.reason for item in run().skipped} == {
         "a.jsonl": "line 1 is not JSON (Expecting value at column 4)",
         "b.jsonl": "no text column among: words (--text-column)",
+        "c.jsonl": "none of its 4 lines can be read: line 1 has no text column among: words (--text-column);"
+        f" line 2 is not a JSON object; line 4 {no_value}; and 1 more",
+        "d.jsonl": f"none of its 2 lines can be read: line 1 {no_value}; line 2 is not a JSON object",
     }
 
 

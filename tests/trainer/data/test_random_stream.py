@@ -4,11 +4,11 @@ import numpy as np
 from hypothesis import given
 from hypothesis import strategies as st
 
-from trainer.data.cluster import Clusters
-from trainer.data.pack import pack
-from trainer.data.pairs import prepare
+from trainer.data.batches.cluster import Clusters
+from trainer.data.batches.pack import pack
+from trainer.data.batches.stream import split
+from trainer.data.pairs.domains import prepare
 from trainer.data.random_stream import random_stream
-from trainer.data.stream import split
 
 purposes = st.tuples(st.integers(0, 3), st.sampled_from(["a", "b", "a 1"]), st.lists(st.integers(0, 12), max_size=3))
 

@@ -122,7 +122,7 @@ def read(keys, values, bias=None):
 
 @pytest.mark.parametrize(("n_different", "copies"), [(20, 1), (20, 4), (13, 9), (1, 30)])
 @torch.no_grad()
-def test_merging_is_exact_where_no_different_rows_have_to_be_merged(n_different, copies):
+def test_merging_is_exact_if_no_different_rows_have_to_be_merged(n_different, copies):
     torch.manual_seed(4)
     keys, values = torch.randn(2, 3, n_different, D)
     order = torch.randperm(n_different * copies)
@@ -134,7 +134,7 @@ def test_merging_is_exact_where_no_different_rows_have_to_be_merged(n_different,
 
 
 @torch.no_grad()
-def test_more_merged_rows_stand_better_for_the_whole_context():
+def test_more_merged_rows_represent_the_whole_context_better():
     torch.manual_seed(4)
     keys, values = torch.randn(2, 3, 300, D)
     exact = read(keys, values)
@@ -143,7 +143,7 @@ def test_more_merged_rows_stand_better_for_the_whole_context():
 
 
 @torch.no_grad()
-def test_a_large_context_is_merged_where_it_is_prepared(monkeypatch):
+def test_a_large_context_is_merged_when_it_is_prepared(monkeypatch):
     model, (ids, mask) = make_model(DEEP), texts(4, seed=2)
     context = states_of(model).repeat(2, 1, 1, 1)  # 30 rows, 15 of them different
     cached = model.cache(context, full(10))

@@ -1,0 +1,155 @@
+"""Measure a running server: searches by many clients at a constant rate, and one search inside and outside of it."""
+
+import http.client
+import json
+import re
+import subprocess
+import sys
+import threading
+import time
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
+from dataclasses import dataclass, field
+from itertools import count, cycle
+from pathlib import Path
+from statistics import median, quantiles
+from tempfile import TemporaryDirectory
+from urllib.parse import quote
+
+from benchmarks.measurement import Measurement
+from benchmarks.speed.searching import search_queries
+from benchmarks.speed.synthetic import draw, grow, source_index
+from cdesearch.search.searcher import Searcher
+from cdesearch.store.index import Index
+
+CLIENTS = 16
+PATIENCE = 60  # seconds for one answer
+WARM_SECONDS = 60.0  # after which memory must not grow; at most a quarter of the time
+ALONE = 100  # searches of the comparison with a searcher in this process
+MEMORY = re.compile(rb"^process_resident_memory_bytes (\S+)$", re.MULTILINE)
+
+
+@dataclass(frozen=True, slots=True)
+class Load:
+    """How many searches a second, for how many seconds."""
+
+    rate: float
+    seconds: float
+
+
+@dataclass(frozen=True, slots=True)
+class _Answered:
+    """What the clients saw. Several threads append to the lists."""
+
+    seconds: list[float] = field(default_factory=list)  # from the moment at which a search was due
+    errors: list[str] = field(default_factory=list)
+    memory: list[tuple[float, float]] = field(default_factory=list)  # seconds since the start, bytes
+
+
+def serving_measurements(corpus: Path, work: Path, size: int, load: Load) -> list[Measurement]:
+    """Latencies, errors and memory of a server under load, and its search times compared with those of a searcher."""
+    source = source_index(corpus, work / "serving")
+    index = grow(source, work / "served", draw(source, size))
+    queries = search_queries(corpus)
+    with _serving(index) as port:
+        inside, outside = _alone(index, port, queries)
+        answered = _ask_at_a_rate(port, queries, load)
+    p50, p95, p99 = (1000 * quantiles(answered.seconds, n=100)[percent - 1] for percent in (50, 95, 99))
+    detail = {"chunks": size, "clients": CLIENTS, "answers": len(answered.seconds), "errors": answered.errors[:10]}
+    large = size >= 100_000
+    return [
+        Measurement("search inside the server p50", inside, "ms", at_most=20.0 if large else None, detail=detail),
+        Measurement("the same search in process p50", outside, "ms"),
+        Measurement(f"served at {load.rate:g}/s p50", p50, "ms"),
+        Measurement(f"served at {load.rate:g}/s p95", p95, "ms"),
+        Measurement(f"served at {load.rate:g}/s p99", p99, "ms", at_most=500.0),
+        Measurement("errors", len(answered.errors), "answers", at_most=0),
+        Measurement(
+            "memory after the warm-up",
+            _growth(answered.memory, load.seconds),
+            "times",
+            at_most=1.05,
+            detail={"seconds_and_bytes": answered.memory},
+        ),
+    ]
+
+
+@contextmanager
+def _serving(index: Index) -> Iterator[int]:
+    """The port of a server in a process of its own."""
+    with TemporaryDirectory() as folder:
+        command = [sys.executable, "-m", "cdesearch", "serve", str(index.folder), "--port", "0"]
+        command += ["--socket", str(Path(folder) / "socket")]
+        with subprocess.Popen(command, stderr=subprocess.PIPE, text=True) as process:
+            try:
+                assert process.stderr is not None
+                line = process.stderr.readline()
+                found = re.search(r":(\d+)/", line)
+                if found is None:
+                    raise RuntimeError(f"The server did not start: {line}")
+                yield int(found[1])
+            finally:
+                process.terminate()
+
+
+def _alone(index: Index, port: int, queries: Sequence[str]) -> tuple[float, float]:
+    """The median milliseconds of a search in the server and of one in this process, which take turns."""
+    inside, outside = [], []
+    connection = http.client.HTTPConnection("127.0.0.1", port, timeout=PATIENCE)
+    with Searcher(index) as searcher:
+        searcher.warm()
+        for query in queries[:ALONE]:
+            inside.append(json.loads(_get(connection, query))["milliseconds"])
+            outside.append(1000 * searcher.search(query).seconds)
+    connection.close()
+    return median(inside), median(outside)
+
+
+def _ask_at_a_rate(port: int, queries: Sequence[str], load: Load) -> _Answered:
+    """Ask with `CLIENTS` threads. A search is due at a fixed time; if its answer is late, so are those that wait."""
+    answered, numbers, asked = _Answered(), count(), cycle(queries)
+    started = time.perf_counter()
+
+    def ask() -> None:
+        connection = http.client.HTTPConnection("127.0.0.1", port, timeout=PATIENCE)
+        while (due := next(numbers) / load.rate) < load.seconds:
+            time.sleep(max(0.0, started + due - time.perf_counter()))
+            try:
+                _get(connection, next(asked))
+                answered.seconds.append(time.perf_counter() - started - due)
+            except (OSError, http.client.HTTPException, RuntimeError) as error:
+                answered.errors.append(str(error) or type(error).__name__)
+                connection.close()
+        connection.close()
+
+    clients = [threading.Thread(target=ask) for _ in range(CLIENTS)]
+    for client in clients:
+        client.start()
+    while any(client.is_alive() for client in clients):
+        answered.memory.append((round(time.perf_counter() - started, 1), _memory(port)))
+        time.sleep(min(1.0, load.seconds / 20))
+    return answered
+
+
+def _get(connection: http.client.HTTPConnection, query: str) -> bytes:
+    connection.request("GET", f"/api/v1/search?q={quote(query)}")
+    response = connection.getresponse()
+    body = response.read()
+    if response.status != 200:
+        raise RuntimeError(f"{response.status} {body[:200]!r}")
+    return body
+
+
+def _memory(port: int) -> float:
+    """The resident bytes of the server."""
+    connection = http.client.HTTPConnection("127.0.0.1", port, timeout=PATIENCE)
+    connection.request("GET", "/api/v1/metrics")
+    found = MEMORY.search(connection.getresponse().read())
+    connection.close()
+    return float(found[1]) if found else float("nan")
+
+
+def _growth(memory: Sequence[tuple[float, float]], seconds: float) -> float:
+    """The most bytes after the warm-up, divided by those at its end."""
+    later = [used for at, used in memory if at >= min(WARM_SECONDS, seconds / 4)]
+    return max(later) / later[0]

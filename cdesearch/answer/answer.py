@@ -1,0 +1,104 @@
+"""Answers: quoted from passages, or written by a language model while the caller reads."""
+
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+
+from cdesearch.answer.candidates import Candidate
+from cdesearch.answer.citations import CitationFilter
+from cdesearch.answer.endpoint import ChatStream, Endpoint
+from cdesearch.answer.evidence import is_answered
+from cdesearch.answer.extract import CorpusView, extract
+from cdesearch.answer.prompt import NOT_ANSWERED, messages_for
+from cdesearch.errors import LanguageModelError
+from cdesearch.search.passages import Passage
+from cdesearch.store.schema import Hit
+
+NOTHING = "Nothing in the index answers this."
+
+
+@dataclass(frozen=True, slots=True)
+class Answer:
+    """An answer whose citations are numbers of `passages`, from 1."""
+
+    text: str  # with citations; empty if nothing answers the question
+    passages: tuple[Passage, ...]
+    cited: tuple[int, ...]  # in the order of the text
+    quotes: tuple[Candidate, ...] = ()  # without a language model: what is quoted
+    model: str | None = None
+    n_removed: int = 0  # citations of a model that named no passage
+    n_unsourced: int = 0  # sentences of a model without a citation; they are marked
+
+    @property
+    def is_answered(self) -> bool:
+        """Whether the passages answer the question."""
+        return bool(self.text)
+
+    def location(self, number: int) -> str:
+        """Where a cited passage is, `path:line` with the line of the first quote if there is one."""
+        passage = self.passages[number - 1]
+        lines = [quote.line for quote in self.quotes if quote.passage == number - 1 and quote.line is not None]
+        return f"{passage.path}:{lines[0]}" if lines else passage.location
+
+
+def quoted_answer(question: str, hits: Sequence[Hit], passages: Sequence[Passage], corpus: CorpusView) -> Answer:
+    """The sentences that answer best, of the passages of `hits`, or an empty answer if the evidence is weak."""
+    passages = tuple(passages)
+    quotes = extract(question, passages, corpus) if is_answered(question, hits, passages, corpus) else []
+    cited = tuple(dict.fromkeys(quote.passage + 1 for quote in quotes))
+    return Answer("\n".join(map(_cited, quotes)), passages, cited, tuple(quotes))
+
+
+def _cited(quote: Candidate) -> str:
+    citation = f"[{quote.passage + 1}]"
+    return f"```\n{quote.text}\n```\n{citation}" if quote.kind == "code" else f"{quote.text} {citation}"
+
+
+class WrittenAnswer:
+    """An answer that a language model is writing: iterate over its text, then read `answer`."""
+
+    def __init__(self, question: str, passages: Sequence[Passage], endpoint: Endpoint) -> None:
+        self._passages = tuple(passages)
+        self._endpoint = endpoint
+        self._filter = CitationFilter(len(self._passages), unmarked=NOT_ANSWERED)
+        self._text = ""
+        self._stream = ChatStream(endpoint, messages_for(question, self._passages))
+
+    def close(self) -> None:
+        """End the request at the server; any thread may call it."""
+        self._stream.close()
+
+    def __iter__(self) -> Iterator[str]:
+        """The pieces of the answer with checked citations; raises LanguageModelError, also if there are no words."""
+        failure = None
+        try:
+            for piece in self._stream:
+                if shown := self._shown(self._filter.feed(piece)):
+                    yield shown
+        except LanguageModelError as error:
+            failure = error
+        if shown := self._shown(self._filter.finish()).rstrip():
+            yield shown
+        if failure:
+            raise failure
+        if not self._text.strip():
+            raise self._endpoint.failure("answers nothing", "Ask again, or choose another model.")
+
+    @property
+    def answer(self) -> Answer:
+        """What has been written so far."""
+        text = self._text.strip()
+        found = self._filter
+        return Answer(
+            text="" if text == NOT_ANSWERED else text,
+            passages=self._passages,
+            cited=tuple(found.cited),
+            model=self._endpoint.model,
+            n_removed=found.n_removed,
+            n_unsourced=found.n_unsourced,
+        )
+
+    def _shown(self, text: str) -> str:
+        """`text`, without blanks at the start of the answer."""
+        text = text if self._text else text.lstrip()
+        self._text += text
+        return text

@@ -1,0 +1,246 @@
+"""A language model behind an OpenAI-compatible HTTP interface: Ollama, llama.cpp, vLLM and many others."""
+
+import http.client
+import ipaddress
+import json
+import os
+import re
+import socket
+import ssl
+from collections.abc import Iterator, Mapping, Sequence
+from contextlib import suppress
+from dataclasses import dataclass, field
+from typing import Any, Self
+from urllib.parse import urlsplit
+
+from cdesearch.errors import InputError, LanguageModelError
+
+URL, MODEL, KEY = "CDESEARCH_LLM_URL", "CDESEARCH_LLM_MODEL", "CDESEARCH_LLM_KEY"  # environment variables
+CONNECT_SECONDS = 10.0
+SILENCE_SECONDS = 180.0  # a model on a CPU may read a prompt for minutes before it writes the first word
+MAX_CHARACTERS = 50_000  # a model that writes more does not stop by itself
+MAX_LINE_BYTES = 1_000_000
+MAX_REASON = 200  # characters of a server's own explanation that are shown
+
+Message = Mapping[str, str]  # role and content
+
+
+@dataclass(frozen=True, slots=True)
+class Endpoint:
+    """Where a language model answers. `key` is never shown and never stored."""
+
+    host: str
+    port: int
+    path: str
+    is_https: bool
+    model: str
+    key: str = field(default="", repr=False)
+    silence_seconds: float = SILENCE_SECONDS
+
+    @classmethod
+    def parse(cls, url: str, model: str, key: str = "") -> Self:
+        """The endpoint at a base URL such as `http://127.0.0.1:11434/v1`; raises InputError.
+
+        Without a path, `/v1` is meant.
+        """
+        try:
+            parts = urlsplit(url if "://" in url else f"http://{url}")
+            host, port = parts.hostname, parts.port
+        except ValueError:
+            host = None
+        if not host or parts.scheme not in ("http", "https") or re.search(r"[\s\x00-\x20\x7f]", url):
+            raise InputError(
+                "The URL of the language model cannot be used.", "Name it like http://127.0.0.1:11434/v1 (--llm)."
+            )
+        if parts.username is not None or parts.query or parts.fragment:  # perhaps a key, so the URL is not repeated
+            raise InputError(
+                "The URL of the language model contains more than host, port and path.", f"Put a key into {KEY}."
+            )
+        if not model:
+            raise InputError("No language model is named.", f"Name one with --llm-model, or in {MODEL}.")
+        if not re.fullmatch(r"[\x21-\x7e]*", key):
+            raise InputError(f"{KEY} holds characters that a key cannot have.", "Copy the key again.")
+        path = parts.path.rstrip("/") or "/v1"
+        path += "" if path.endswith("/chat/completions") else "/chat/completions"
+        is_https = parts.scheme == "https"
+        return cls(host, port or (443 if is_https else 80), path, is_https, model, key)
+
+    @property
+    def is_local(self) -> bool:
+        """Whether the texts that are sent stay on this machine."""
+        if self.host == "localhost":
+            return True
+        try:
+            return ipaddress.ip_address(self.host).is_loopback
+        except ValueError:
+            return False
+
+    @property
+    def server(self) -> str:
+        """Scheme, host and port, as messages name the endpoint."""
+        host = f"[{self.host}]" if ":" in self.host else self.host
+        return f"{'https' if self.is_https else 'http'}://{host}:{self.port}"
+
+    def connect(self) -> http.client.HTTPConnection:
+        """A connection that is open; raises LanguageModelError. Proxies of the environment are not used."""
+        connection = (
+            http.client.HTTPSConnection(self.host, self.port, timeout=CONNECT_SECONDS)
+            if self.is_https
+            else http.client.HTTPConnection(self.host, self.port, timeout=CONNECT_SECONDS)
+        )
+        try:
+            connection.connect()
+        except TimeoutError:
+            raise self.failure("does not accept a connection", "Check --llm and the network.") from None
+        except ssl.SSLError as error:
+            reason = getattr(error, "verify_message", "") or error.reason
+            raise self.failure(f"has no secure connection ({reason})", "Check the scheme of --llm.") from None
+        except (OSError, UnicodeError) as error:
+            reason = getattr(error, "strerror", None) or str(error)
+            raise self.failure(f"cannot be reached ({reason})", "Start it, or name another with --llm.") from None
+        return connection
+
+    def failure(self, what: str, remedy: str) -> LanguageModelError:
+        """An error about this endpoint, without the key, even if the server repeats it."""
+        cause = f"The language model at {self.server} {what}."
+        return LanguageModelError(cause.replace(self.key, "***") if self.key else cause, remedy)
+
+
+def chosen_endpoint(url: str | None, model: str | None) -> Endpoint | None:
+    """The endpoint that options or else the environment name; None if neither names a URL. Raises InputError.
+
+    The key is that of the environment. If the URL is an option, the model of the environment is used with it.
+    """
+    url = url or os.environ.get(URL)
+    if not url:
+        if model:
+            raise InputError("--llm-model needs the URL of a server.", f"Name it with --llm, or in {URL}.")
+        return None
+    return Endpoint.parse(url, model or os.environ.get(MODEL, ""), os.environ.get(KEY, ""))
+
+
+class ChatStream:
+    """The answer of a model: iterate over its pieces. `close`, which any thread may call, ends the request."""
+
+    def __init__(self, endpoint: Endpoint, messages: Sequence[Message]) -> None:
+        self._endpoint = endpoint
+        self._request = {"model": endpoint.model, "messages": list(messages), "stream": True, "temperature": 0}
+        self._socket: socket.socket | None = None
+        self._is_closed = False
+        self._length = 0
+
+    def close(self) -> None:
+        """End the request. A thread that waits for the model stops waiting, and its iteration ends."""
+        self._is_closed = True
+        if self._socket is not None:
+            with suppress(OSError):
+                socket.socket.shutdown(self._socket, socket.SHUT_RDWR)  # below TLS, whose state the reader uses
+
+    def __iter__(self) -> Iterator[str]:
+        """Send the request and pass on the pieces of the answer.
+
+        Raises LanguageModelError if the model cannot be reached, fails, or stops in the middle.
+        """
+        connection = self._endpoint.connect()
+        try:
+            self._socket = connection.sock
+            self._socket.settimeout(self._endpoint.silence_seconds)
+            if not self._is_closed:
+                yield from self._pieces(connection)
+        except LanguageModelError:
+            if not self._is_closed:
+                raise
+        except TimeoutError:
+            seconds = f"{self._endpoint.silence_seconds:g}"
+            raise self._failure(f"was silent for {seconds} seconds", "Try again, or a smaller --tokens.") from None
+        except (OSError, http.client.HTTPException) as error:
+            if not self._is_closed:
+                name = type(error).__name__
+                raise self._failure(f"ended the connection ({name})", "Look at the log of the server.") from None
+        finally:
+            connection.close()
+
+    def _pieces(self, connection: http.client.HTTPConnection) -> Iterator[str]:
+        headers = {"Content-Type": "application/json", "Accept": "text/event-stream"}
+        if self._endpoint.key:
+            headers["Authorization"] = f"Bearer {self._endpoint.key}"
+        connection.request("POST", self._endpoint.path, json.dumps(self._request).encode(), headers)
+        with connection.getresponse() as response:
+            if response.status != http.HTTPStatus.OK:
+                raise self._refusal(response)
+            kind = response.headers.get_content_type()
+            if kind == "text/event-stream":
+                yield from self._events(response)
+            elif kind == "application/json":  # a server that does not stream
+                yield self._piece(self._parsed(response.read(MAX_LINE_BYTES)))[0]
+            else:
+                what = f"answers with {kind:.40}, not with a stream of events"
+                raise self._failure(what, "Check the path of --llm.")
+
+    def _events(self, response: http.client.HTTPResponse) -> Iterator[str]:
+        is_finished = False
+        while line := response.readline(MAX_LINE_BYTES):
+            name, _, data = line.partition(b":")
+            data = data.strip()
+            if name != b"data" or not data:
+                continue
+            if data == b"[DONE]":
+                return
+            piece, is_last = self._piece(self._parsed(data))
+            is_finished |= is_last
+            if piece:
+                yield piece
+        if not is_finished and not self._is_closed:
+            raise self._failure("stopped in the middle of its answer", "Look at the log of the server.")
+
+    def _parsed(self, data: bytes) -> Any:
+        try:
+            return json.loads(data)
+        except (ValueError, RecursionError):
+            raise self._failure("sent something that is not JSON", "Check that it is OpenAI-compatible.") from None
+
+    def _piece(self, event: Any) -> tuple[str, bool]:
+        """The text of an event, and whether the model says that it is the last."""
+        if isinstance(event, dict) and event.get("error"):
+            raise self._failure(f"reports an error: {_reason(event)}", "Look at the log of the server.")
+        try:
+            choice: dict[str, Any] = next(iter(event["choices"]), {})
+            message = choice.get("delta") or choice.get("message") or {}
+            text = message.get("content") or ""
+            is_last = bool(choice.get("finish_reason"))
+            if not isinstance(text, str):
+                raise TypeError
+        except (KeyError, TypeError, AttributeError):
+            raise self._failure("sent no chat completion", "Check that it is OpenAI-compatible.") from None
+        self._length += len(text)
+        if self._length > MAX_CHARACTERS:
+            raise self._failure(f"does not stop after {MAX_CHARACTERS:,} characters", "Choose another model.")
+        return text.encode("utf-8", "replace").decode(), is_last  # JSON can hold half of a character
+
+    def _refusal(self, response: http.client.HTTPResponse) -> LanguageModelError:
+        status = f"HTTP {response.status}"
+        if response.status in (401, 403):  # some servers repeat the key here
+            return self._failure(f"refuses the key ({status})", f"Set {KEY} in the environment.")
+        if 300 <= response.status < 400:
+            return self._failure(f"redirects to another address ({status})", "Name that address with --llm.")
+        try:
+            reason = _reason(json.loads(response.read(MAX_LINE_BYTES)))
+        except (ValueError, RecursionError):
+            reason = response.reason
+        what = f"refuses the request ({status}: {reason})"
+        if response.status == http.HTTPStatus.NOT_FOUND:
+            return self._failure(what, f"Check --llm and --llm-model, now {self._endpoint.model:.80}.")
+        if response.status == http.HTTPStatus.TOO_MANY_REQUESTS:
+            return self._failure(what, "Wait a little and ask again.")
+        return self._failure(what, "Look at the log of the server.")
+
+    def _failure(self, what: str, remedy: str) -> LanguageModelError:
+        return self._endpoint.failure(what, remedy)
+
+
+def _reason(event: Any) -> str:
+    """What a server says about an error, in one line."""
+    found = event.get("error", event) if isinstance(event, dict) else event
+    if isinstance(found, dict):
+        found = found.get("message") or found.get("detail") or ""
+    return " ".join(str(found).split())[:MAX_REASON].rstrip(".") or "no reason given"

@@ -1,0 +1,128 @@
+"""Print answers as text for a terminal or as JSON."""
+
+import re
+import sys
+from pathlib import Path
+from typing import Any
+
+from rich.padding import Padding
+from rich.text import Text
+
+from cdesearch.answer.answer import NOTHING, Answer
+from cdesearch.cli.render import shown_place
+from cdesearch.errors import LanguageModelError
+from cdesearch.search.passages import Passage
+from cdesearch.terminal import counted, open_console, printable
+
+INDENT = 4
+SHOWN_CHARACTERS = 600  # of each passage that is shown instead of an answer
+TAB = 4
+
+_CITATION = re.compile(r"\[\d+(?:, \d+)*\]")
+
+
+class AnswerPrinter:
+    """Prints an answer and its sources; colours and links only on a terminal."""
+
+    def __init__(self, root: Path) -> None:
+        self._root = root
+        self._console = open_console(soft_wrap=True)
+        self._has_text = False
+
+    def write(self, piece: str) -> None:
+        """Print a piece of an answer that is being written."""
+        self._has_text = True
+        self._console.print(self._styled(piece), end="")
+        sys.stdout.flush()
+
+    def quote(self, answer: Answer) -> None:
+        """Print a whole answer, wrapped between words on a terminal."""
+        if answer.is_answered:
+            self._has_text = True
+            self._console.print(self._styled(answer.text), soft_wrap=not self._console.is_terminal, end="")
+
+    def end(self, answer: Answer, *, has_failed: bool) -> None:
+        """Print what follows an answer: its sources, or the passages if a model has failed."""
+        if self._has_text:
+            self._console.print()
+        if has_failed:
+            self._passages(answer)
+            return
+        if not answer.is_answered:
+            if not self._has_text:  # a model has said it in its own words
+                self._console.print(NOTHING)
+            return
+        if answer.cited:
+            self._console.print()
+        for number in sorted(answer.cited):
+            self._console.print(self._source(answer, number))
+        if answer.n_removed:
+            self._note(f"{counted(answer.n_removed, 'citation')} removed: no passage has that number.")
+        if answer.n_unsourced:
+            self._note(f"{counted(answer.n_unsourced, 'sentence')} without a source.")
+
+    def _passages(self, answer: Answer) -> None:
+        for number, passage in enumerate(answer.passages, 1):
+            self._console.print()
+            self._console.print(self._source(answer, number))
+            shown = passage.text[:SHOWN_CHARACTERS] + (" …" if len(passage.text) > SHOWN_CHARACTERS else "")
+            for line in filter(str.strip, shown.splitlines()):
+                text = Text(printable(line.expandtabs(TAB)))
+                if self._console.is_terminal:
+                    self._console.print(Padding(text, (0, 0, 0, INDENT)), soft_wrap=False)
+                else:
+                    self._console.print(Text(" " * INDENT) + text)
+
+    def _source(self, answer: Answer, number: int) -> Text:
+        passage = answer.passages[number - 1]
+        link = f"link {(self._root / passage.path).as_uri()}" if self._console.is_terminal else ""
+        place = shown_place(passage, answer.location(number), self._root)
+        above = printable(" > ".join(part for part in (passage.title, *passage.trail) if part))
+        return Text.assemble((f"[{number}] ", "bold"), (place, f"cyan {link}"), (f"  {above}" if above else "", "dim"))
+
+    def _styled(self, text: str) -> Text:
+        """Text that is safe for a terminal, line by line, with its citations in bold."""
+        lines = (printable(line.expandtabs(TAB)) for line in text.split("\n"))
+        styled = Text("\n".join(lines))
+        styled.highlight_regex(_CITATION, "bold cyan")
+        return styled
+
+    def _note(self, text: str) -> None:
+        open_console(stderr=True, soft_wrap=True).print(text)
+
+
+def answer_as_json(question: str, answer: Answer, failure: LanguageModelError | None, seconds: float) -> dict[str, Any]:
+    """One JSON object with the question, the answer, its citations and all passages."""
+    return {
+        "question": question,
+        "answered": answer.is_answered and failure is None,
+        "answer": answer.text,
+        "model": answer.model,
+        "citations": [{"number": number, "location": answer.location(number)} for number in answer.cited],
+        "quotes": [{"text": one.text, "number": one.passage + 1, "line": one.line} for one in answer.quotes],
+        "removed_citations": answer.n_removed,
+        "unsourced_sentences": answer.n_unsourced,
+        "error": None if failure is None else str(failure),
+        "milliseconds": round(1000 * seconds, 2),
+        "passages": [passage_as_json(number, passage) for number, passage in enumerate(answer.passages, 1)],
+    }
+
+
+def passage_as_json(number: int, passage: Passage) -> dict[str, Any]:
+    """A passage with the number that citations name."""
+    return {
+        "number": number,
+        "location": passage.location,
+        "path": passage.path,
+        "document": passage.document_id,
+        "record": passage.record,
+        "chunks": list(passage.chunk_ids),
+        "line_start": passage.line_start,
+        "line_end": passage.line_end,
+        "page": passage.page,
+        "page_end": passage.page_end,
+        "title": passage.title,
+        "trail": list(passage.trail),
+        "score": passage.score,
+        "text": passage.text,
+    }

@@ -1,0 +1,95 @@
+"""The command `ask`: an answer with citations, quoted from the index or written by a language model."""
+
+import time
+from collections.abc import Callable, Sequence
+from typing import TYPE_CHECKING, Annotated
+
+import typer
+
+from cdesearch.cli.named_index import IndexOption
+from cdesearch.errors import LanguageModelError
+from cdesearch.slim_imports import shorten_cold_start
+from cdesearch.terminal import counted, print_json
+
+if TYPE_CHECKING:
+    from cdesearch.answer.answer import Answer
+    from cdesearch.answer.endpoint import Endpoint
+    from cdesearch.search.passages import Passage
+
+NO_ANSWER = 1
+
+
+def ask(
+    question: Annotated[list[str], typer.Argument(help="The question.")],
+    k: Annotated[int, typer.Option("-k", min=1, help="The passages are made of at most so many hits.")] = 20,
+    tokens: Annotated[int, typer.Option(min=50, help="The passages have at most so many tokens together.")] = 1500,
+    index: IndexOption = None,
+    path: Annotated[str | None, typer.Option(help="Use only files that match this glob, as in `query`.")] = None,
+    as_json: Annotated[bool, typer.Option("--json", help="Print one JSON object.")] = False,
+    llm: Annotated[
+        str | None,
+        typer.Option(
+            metavar="URL",
+            help="Let a language model write the answer: the URL of an OpenAI-compatible server, such as"
+            " http://127.0.0.1:11434/v1. Default: CDESEARCH_LLM_URL. If it needs a key: CDESEARCH_LLM_KEY.",
+        ),
+    ] = None,
+    llm_model: Annotated[
+        str | None, typer.Option(metavar="NAME", help="The model of this server. Default: CDESEARCH_LLM_MODEL.")
+    ] = None,
+) -> None:
+    """Answer a question with citations."""
+    from cdesearch.answer.endpoint import chosen_endpoint
+    from cdesearch.store.index import Index
+
+    started = time.perf_counter()
+    text = " ".join(question)
+    endpoint = chosen_endpoint(llm, llm_model)
+    opened = Index.open(index)
+    shorten_cold_start(opened.manifest.model)
+    from cdesearch.answer.answer import quoted_answer
+    from cdesearch.answer.extract import CorpusView
+    from cdesearch.cli.answers import AnswerPrinter, answer_as_json
+    from cdesearch.cli.typed_path import globs_of
+    from cdesearch.search.passages import fit_passages
+    from cdesearch.search.searcher import Searcher
+
+    searcher = Searcher(opened)
+    result = searcher.search(text, k, path=None if path is None else globs_of(path, opened))
+    encoder = searcher.encoder
+    passages = fit_passages(result, tokens, encoder.tokenizer)
+    printer = None if as_json else AnswerPrinter(searcher.index.root)
+    failure: LanguageModelError | None = None
+    if endpoint is None or not passages:
+        answer = quoted_answer(text, result, passages, CorpusView(encoder, searcher.index.context_for(encoder)))
+        if printer:
+            printer.quote(answer)
+    else:
+        answer, failure = _written(text, passages, endpoint, printer.write if printer else None)
+    if printer:
+        printer.end(answer, has_failed=failure is not None)
+    else:
+        print_json(answer_as_json(text, answer, failure, time.perf_counter() - started))
+    if failure:
+        raise failure
+    if not answer.is_answered:
+        raise typer.Exit(NO_ANSWER)
+
+
+def _written(
+    question: str, passages: "Sequence[Passage]", endpoint: "Endpoint", write: Callable[[str], None] | None
+) -> "tuple[Answer, LanguageModelError | None]":
+    """The answer of a language model, as much as there is, and why there is no more; `write` shows it as it arrives."""
+    from cdesearch.answer.answer import WrittenAnswer
+
+    if not endpoint.is_local:
+        sent = f"The question and {counted(len(passages), 'passage')} of your documents are sent to {endpoint.server}"
+        typer.echo(sent + ("." if endpoint.is_https else ", not encrypted."), err=True)
+    written = WrittenAnswer(question, passages, endpoint)
+    try:
+        for piece in written:
+            if write:
+                write(piece)
+    except LanguageModelError as error:
+        return written.answer, error
+    return written.answer, None

@@ -1,0 +1,113 @@
+"""Ask the server of an index that runs on this computer, with the standard library only.
+
+A cold process answers by itself if anything is unusual: no server, a server of another version, one that serves
+another generation or is too slow, or one that another user started. The caller sees None and searches directly.
+"""
+
+import json
+import os
+import socket
+import stat
+import struct
+from http.client import HTTPConnection, HTTPException
+from pathlib import Path
+from typing import Any
+from urllib.parse import urlencode, urlsplit
+
+from cdesearch import __version__
+from cdesearch.search.result import SearchResult
+from cdesearch.store.index import Index
+from cdesearch.store.schema import Chunk, Hit
+from cdesearch.store.server_address import ServerRecord, read_record
+
+PATIENCE = 3.0  # seconds for each step of the request; a direct search takes less than two
+# All that a server that is gone, or that is none, can cause.
+FAILURES = (OSError, HTTPException, ValueError, LookupError, TypeError, AttributeError, RecursionError)
+
+
+def ask_server(index: Index, text: str, k: int, mode: str, globs: tuple[str, ...] | None) -> SearchResult | None:
+    """The result of the running server of `index`, exactly that of a direct search; None if there is none."""
+    if globs == ():  # the interface of the server cannot express it
+        return None
+    record = read_record(index.folder)
+    if record is None or record.version != __version__:
+        return None
+    query = [("q", text), ("k", str(k)), ("mode", mode), ("index", record.name)]
+    query += [("path", glob) for glob in globs or ()]
+    try:
+        answer = _get(record, f"search?{urlencode(query)}")
+        return _result(answer) if answer["generation"] == index.generation.name else None
+    except FAILURES:
+        return None
+
+
+def running_server(folder: Path) -> ServerRecord | None:
+    """The server that runs for the index in `folder`; None if there is none, or if it does not answer."""
+    record = read_record(folder)
+    try:
+        return record if record is not None and _get(record, "healthz")["status"] == "ok" else None
+    except FAILURES:
+        return None
+
+
+class _SocketConnection(HTTPConnection):
+    """A connection to the socket of a server that this user runs."""
+
+    def __init__(self, path: str, pid: int) -> None:
+        super().__init__("localhost", timeout=PATIENCE)
+        self._path = path
+        self._pid = pid  # of the server
+
+    def connect(self) -> None:
+        found = os.lstat(self._path)
+        if not stat.S_ISSOCK(found.st_mode) or found.st_uid != os.geteuid() or found.st_mode & 0o077:
+            raise PermissionError(f"{self._path} is not a private socket")
+        self.sock = socket.socket(socket.AF_UNIX, socket.SOCK_STREAM)
+        self.sock.settimeout(PATIENCE)
+        self.sock.connect(self._path)
+        if hasattr(socket, "SO_PEERCRED"):  # Linux
+            credentials = self.sock.getsockopt(socket.SOL_SOCKET, socket.SO_PEERCRED, struct.calcsize("3i"))
+            if struct.unpack("3i", credentials)[:2] != (self._pid, os.geteuid()):
+                raise PermissionError("another program listens there")
+
+
+def _get(record: ServerRecord, address: str) -> dict[str, Any]:
+    """The JSON object at this address; raises one of FAILURES."""
+    headers = {} if record.token is None else {"Authorization": f"Bearer {record.token}"}
+    connection = (
+        HTTPConnection(urlsplit(record.address).netloc, timeout=PATIENCE)
+        if record.socket is None
+        else _SocketConnection(record.socket, record.pid)
+    )
+    try:
+        connection.request("GET", f"/api/v1/{address}", headers=headers)
+        response = connection.getresponse()
+        if response.status != 200:
+            raise ConnectionError(f"the server answered with status {response.status}")
+        return dict(json.loads(response.read()))
+    finally:
+        connection.close()
+
+
+def _result(answer: dict[str, Any]) -> SearchResult:
+    """The result in an answer, with the fields that are printed; raises one of FAILURES."""
+    hits = tuple(map(_hit, answer["hits"]))
+    return SearchResult(hits, answer["truncated_to"], answer["milliseconds"] / 1000)
+
+
+def _hit(values: dict[str, Any]) -> Hit:
+    chunk = Chunk(
+        id=values["chunk"],
+        document_id=values["document"],
+        record=values["record"],
+        ordinal=0,
+        path=values["path"],
+        title=values["title"],
+        trail=tuple(values["trail"]),
+        text=values["text"],
+        body_start=0,
+        line_start=values["line_start"],
+        line_end=values["line_end"],
+        page=values["page"],
+    )
+    return Hit(values["rank"], values["score"], chunk, values["dense_score"], values["text_score"])

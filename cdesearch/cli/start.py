@@ -1,0 +1,43 @@
+"""The start of every command: prepare the output, and run a common query without importing typer."""
+
+import os
+import sys
+from io import TextIOWrapper
+
+from cdesearch.cli.exits import run_and_exit
+
+
+def main() -> None:
+    """Run the command line and end the process."""
+    for name, mode in (("stdin", "r"), ("stdout", "w"), ("stderr", "w")):
+        if getattr(sys, name) is None:  # closed by the caller: the next file to be opened would get its descriptor
+            setattr(sys, name, open(os.devnull, mode, encoding="utf-8"))  # noqa: PTH123, SIM115 (open to the end)
+    # A character that stdout's encoding lacks is shown as an escape instead of ending the process.
+    if isinstance(sys.stdout, TextIOWrapper):
+        sys.stdout.reconfigure(errors="backslashreplace")
+    run_and_exit(_run)
+
+
+def _run() -> int | None:
+    arguments = _query_arguments(sys.argv[1:])
+    if arguments is not None:
+        from cdesearch.cli.plain_query import read_plain
+        from cdesearch.cli.query import run_query
+
+        options = read_plain(arguments)
+        if options is not None:
+            return run_query(options)
+    from cdesearch.cli.main import run
+
+    return run()
+
+
+def _query_arguments(arguments: list[str]) -> list[str] | None:
+    """The arguments after `query`, which may be left out; None for another command, and for a word like one."""
+    if arguments[:1] == ["query"]:
+        return arguments[1:]
+    from cdesearch.cli.command_names import command_names, meant_command, with_command
+
+    commands = command_names()
+    name, *rest = with_command(arguments, commands) or [""]
+    return rest if name == "query" and meant_command(arguments, commands) is None else None

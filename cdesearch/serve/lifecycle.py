@@ -1,0 +1,205 @@
+"""How a server is announced to commands, started in the background, and stopped."""
+
+import os
+import signal
+import subprocess
+import sys
+import threading
+import time
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager, suppress
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from cdesearch import __version__
+from cdesearch.cli.exits import print_error
+from cdesearch.cli.server_client import running_server
+from cdesearch.errors import CdesearchError
+from cdesearch.store.server_address import (
+    ServerRecord,
+    log_of,
+    make_runtime_folder,
+    read_record,
+    remove_record,
+    runtime_folder,
+    socket_of,
+    write_record,
+)
+from cdesearch.terminal import printable
+
+if TYPE_CHECKING:
+    from cdesearch.serve.indexes import ServedIndexes
+
+TOKEN = "CDESEARCH_TOKEN"  # the environment variable of the option --token
+START_SECONDS = 120.0  # a large model on a slow disk needs tens of seconds
+STOP_SECONDS = 40.0  # more than the grace that running answers have
+POLL_SECONDS = 0.05
+STALE_SECONDS = 60.0  # a younger socket on which nobody listens may belong to a server that is starting
+MAX_LOG = 1_000_000  # bytes
+LOG_CHECK_SECONDS = 5.0
+ERROR = "error: "  # with which the last line of a command that failed begins
+
+
+@contextmanager
+def announced(indexes: "ServedIndexes", address: str, named: Path | None, token: str | None) -> Iterator[None]:
+    """Let commands find this server, which listens at `address` already, while the block runs.
+
+    `named` is the Unix socket if it is not the one at which commands look. An index that another server has announced
+    stays with that server. Raises StorageError.
+    """
+    remove_stale_files()
+    folders = [served.index.folder for served in indexes if running_server(served.index.folder) is None]
+    ended = threading.Event()
+    try:
+        for served in indexes:
+            if served.index.folder in folders:
+                write_record(served.index.folder, _record(served.index.folder, served.name, address, named, token))
+        threading.Thread(target=_keep_log_small, args=(ended,), name="cdesearch-log", daemon=True).start()
+        yield
+    finally:
+        ended.set()
+        for folder in folders:
+            found = read_record(folder)
+            if found is not None and found.pid == os.getpid():
+                remove_record(folder)
+
+
+def start_in_background(folders: Sequence[Path], arguments: Sequence[str], token: str | None) -> str:
+    """Start `cdesearch serve` with `arguments` as a process of its own, and return a line with its address.
+
+    Returns when the server answers, or immediately if one runs for every index in `folders` already. If the start
+    fails, the error is printed as the server printed it, and SystemExit is raised. Raises CdesearchError.
+    """
+    running = [running_server(folder) for folder in folders]
+    if all(running) and running[0] is not None:
+        return f"A server of {_names(folders)} runs already at {running[0].address} (process {running[0].pid})."
+    make_runtime_folder()
+    log = log_of(folders[0])
+    process = _spawn(arguments, log, token)
+    try:
+        record = _wait_until_it_answers(process, folders[0])
+    except BaseException:
+        process.kill()
+        process.wait()
+        raise
+    if record is None:
+        raise _failed_start(process.returncode, log)
+    return f"Serving {_names(folders)} at {record.address} in the background (process {record.pid})."
+
+
+def stop_server(folder: Path) -> str:
+    """End the server of the index in `folder` after its running answers, and return a line about it.
+
+    Raises CdesearchError if it does not end.
+    """
+    record = running_server(folder)
+    if record is None:
+        remove_stale_files()
+        return f"No server runs for {_names([folder])}."
+    with suppress(ProcessLookupError):
+        os.kill(record.pid, signal.SIGTERM)  # on Windows it ends at once, and removes no files
+    deadline = time.monotonic() + STOP_SECONDS
+    while sys.platform != "win32" and _is_announced(folder, record):
+        if time.monotonic() > deadline:
+            raise CdesearchError(
+                f"The server (process {record.pid}) still answers requests.", "Wait, or end the process by force."
+            )
+        time.sleep(POLL_SECONDS)
+    if sys.platform == "win32":
+        remove_record(folder)
+    return f"Stopped the server of {_names([folder])} (process {record.pid})."
+
+
+def remove_stale_files() -> None:
+    """Remove the files of servers that were killed: sockets on which nobody listens, with their records and logs."""
+    if sys.platform == "win32":
+        return
+    from cdesearch.serve.listening import is_listening
+
+    for file in runtime_folder().glob("*.sock"):
+        with suppress(OSError):
+            if time.time() - file.lstat().st_mtime > STALE_SECONDS and not is_listening(file):
+                for suffix in (".json", ".log", ".sock"):
+                    file.with_suffix(suffix).unlink(missing_ok=True)
+
+
+def _record(folder: Path, name: str, address: str, named: Path | None, token: str | None) -> ServerRecord:
+    is_windows = sys.platform == "win32"
+    return ServerRecord(
+        pid=os.getpid(),
+        version=__version__,
+        name=name,
+        address=address,
+        socket=None if is_windows else str(socket_of(folder) if named is None else named.absolute()),
+        token=token if is_windows else None,
+    )
+
+
+def _spawn(arguments: Sequence[str], log: Path, token: str | None) -> "subprocess.Popen[bytes]":
+    """The server as a process without a terminal, whose output goes to `log`."""
+    flags = os.O_WRONLY | os.O_CREAT | os.O_APPEND | os.O_TRUNC | getattr(os, "O_NOFOLLOW", 0)
+    environment = os.environ | {"PYTHONPATH": os.pathsep.join(part for part in sys.path if part)}
+    if token is not None:  # an argument would be visible to every user
+        environment[TOKEN] = token
+    with os.fdopen(os.open(log, flags, 0o600), "ab") as stream:
+        return subprocess.Popen(
+            [sys.executable, "-P", "-m", "cdesearch", "serve", *arguments],  # -P: no modules of the working directory
+            stdin=subprocess.DEVNULL,
+            stdout=stream,
+            stderr=stream,
+            env=environment,
+            start_new_session=True,
+            creationflags=_detached(),
+        )
+
+
+def _detached() -> int:
+    """The flags that Windows needs for a process that outlives its terminal."""
+    if sys.platform == "win32":
+        return subprocess.DETACHED_PROCESS | subprocess.CREATE_NEW_PROCESS_GROUP
+    return 0
+
+
+def _wait_until_it_answers(process: "subprocess.Popen[bytes]", folder: Path) -> ServerRecord | None:
+    """The record of the server; None if its process has ended. Raises CdesearchError if it takes too long."""
+    deadline = time.monotonic() + START_SECONDS
+    while process.poll() is None:
+        record = running_server(folder)
+        if record is not None:
+            return record
+        if time.monotonic() > deadline:
+            raise CdesearchError(f"The server did not start in {START_SECONDS:g} seconds.", "Start it in a terminal.")
+        time.sleep(POLL_SECONDS)
+    return None
+
+
+def _failed_start(code: int, log: Path) -> BaseException:
+    """What to raise for a server that ended while it started, after its own error has been printed."""
+    lines = log.read_text(encoding="utf-8", errors="replace").splitlines()
+    error = next((line.removeprefix(ERROR) for line in reversed(lines) if line.startswith(ERROR)), None)
+    if error is None:
+        return CdesearchError(f"The server ended while it started (exit code {code}).", f"Its output is in {log}.")
+    return SystemExit(print_error(error, code))
+
+
+def _is_announced(folder: Path, record: ServerRecord) -> bool:
+    return read_record(folder) == record or (record.socket is not None and os.path.lexists(record.socket))
+
+
+def _names(folders: Sequence[Path]) -> str:
+    return ", ".join(printable(str(folder)) for folder in folders)
+
+
+def _keep_log_small(ended: threading.Event) -> None:
+    """Empty the log whenever it is too large, if the output of this process goes to a log of this user's servers."""
+    while not ended.wait(LOG_CHECK_SECONDS):
+        if _is_log(2) and os.fstat(2).st_size > MAX_LOG:
+            os.ftruncate(2, 0)  # the log is open for appending
+
+
+def _is_log(descriptor: int) -> bool:
+    try:
+        output = os.fstat(descriptor)
+        return any(os.path.samestat(output, file.lstat()) for file in runtime_folder().glob("*.log"))
+    except OSError:
+        return False

@@ -1,0 +1,38 @@
+"""Cursors: where the next part of an answer starts, valid for one call and one state of the index."""
+
+import re
+from hashlib import blake2b
+
+from cdesearch.errors import InputError
+from cdesearch.serve.indexes import ServedIndex
+
+_FORM = re.compile(r"(\d{1,9})(?:\.(\d{1,9}))?-([0-9a-f]{8})")
+
+
+def make_cursor(served: ServedIndex, call: tuple[object, ...], start: int, offset: int = 0) -> str:
+    """A cursor that continues `call` at the item `start`, at the character `offset` of it."""
+    place = f"{start}.{offset}" if offset else f"{start}"
+    return f"{place}-{_check(served, call)}"
+
+
+def start_of(served: ServedIndex, call: tuple[object, ...], cursor: str | None) -> tuple[int, int]:
+    """The item, and the character in it, at which `cursor` continues `call`; zeros without a cursor.
+
+    Raises InputError for a cursor of another call, or of an older state of the index.
+    """
+    if cursor is None:
+        return 0, 0
+    match = _FORM.fullmatch(cursor)
+    if match is None:
+        raise InputError(f"{cursor!r:.60} is not a cursor.", "Copy the cursor of the answer that you continue.")
+    if match[3] != _check(served, call):
+        raise InputError(
+            "The cursor belongs to a call with other arguments, or the index has been updated since.",
+            "Repeat the call without a cursor.",
+        )
+    return int(match[1]), int(match[2] or 0)
+
+
+def _check(served: ServedIndex, call: tuple[object, ...]) -> str:
+    state = (served.name, served.index.generation.name, *call)
+    return blake2b(repr(state).encode(), digest_size=4).hexdigest()

@@ -1,0 +1,81 @@
+"""The document that a caller names: by its path, by the location of a hit, or by an absolute path."""
+
+import re
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from pathlib import Path
+
+from cdesearch.errors import InputError, NotIndexedError
+from cdesearch.search.documents import DocumentEntry, DocumentReader
+from cdesearch.serve.indexes import ServedIndex, ServedIndexes
+from cdesearch.serve.mcp.document_lines import Unit
+from cdesearch.store.schema import Chunk
+
+_NUMBERS = r"\d{1,9}(?:-\d{1,9})?"
+_LOCATION = re.compile(rf"(?P<path>.+?)(?P<unit>:|#page=|#part=)(?P<numbers>{_NUMBERS})", re.DOTALL)
+_UNITS: dict[str, Unit] = {":": "lines", "#page=": "page", "#part=": "part"}
+
+
+@dataclass(frozen=True, slots=True)
+class NamedDocument:
+    """An indexed document with its chunks, and the range that its name contains."""
+
+    path: str  # of the file, or the id of one document of a file of records
+    chunks: tuple[Chunk, ...]
+    ranges: Mapping[Unit, str] = field(default_factory=dict)
+
+
+def find_document(indexes: ServedIndexes, served: ServedIndex, typed: str) -> NamedDocument:
+    """The document that `typed` names, such as "a.md" or "a.md:10-20"; raises InputError, also for one without text."""
+    path = relative_path(served, typed)
+    chunks = _chunks(served, path)
+    if chunks:
+        return NamedDocument(path, chunks)
+    location = _LOCATION.fullmatch(path)
+    chunks = _chunks(served, location["path"]) if location else ()
+    if location and chunks:
+        return NamedDocument(location["path"], chunks, {_UNITS[location["unit"]]: location["numbers"]})
+    raise _not_found(indexes, served, path)
+
+
+def relative_path(served: ServedIndex, typed: str) -> str:
+    """`typed` as the index names it: relative to the indexed folder, which is "" itself."""
+    path = Path(typed)
+    if path.is_absolute() and path.is_relative_to(served.index.root):
+        typed = path.relative_to(served.index.root).as_posix()
+    return "" if typed in (".", "/") else typed.removeprefix("./").rstrip("/")
+
+
+def entries_of(served: ServedIndex, path: str) -> list[DocumentEntry]:
+    """The documents of a file, or of the files below a folder; none if the index has no such file or folder."""
+    return served.read(lambda index: DocumentReader(index).entries(path))
+
+
+def _chunks(served: ServedIndex, path: str) -> tuple[Chunk, ...]:
+    """The chunks of a file, or of one document of a file of records; none if there is no such document."""
+
+    def found(documents: DocumentReader) -> tuple[Chunk, ...]:
+        for read in (documents.file, documents.document):
+            try:
+                return read(path)
+            except NotIndexedError:
+                continue
+        return ()
+
+    return served.read(lambda index: found(DocumentReader(index)))
+
+
+def _not_found(indexes: ServedIndexes, served: ServedIndex, path: str) -> InputError:
+    shown = f"{path:.200}"
+    entries = entries_of(served, path)
+    if any(entry.path == path for entry in entries):
+        return InputError(f"{shown} is indexed and has no text.", "Open the file itself.")
+    if entries:
+        return InputError(f"{shown} is a folder.", "Pass the path of a document in it; `outline` lists them.")
+    for other in indexes:
+        if other is not served and _chunks(other, path):
+            return InputError(f"{shown} is not in the index {served.name}.", f'Pass index="{other.name}".')
+    return InputError(
+        f"{shown} is not an indexed document.",
+        "Pass a path as `search` and `outline` show it. Other files cannot be read here.",
+    )

@@ -1,0 +1,101 @@
+"""The tool `outline`: the headings of a document, or the folders and documents in a folder, within a budget."""
+
+from collections import Counter
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Any
+
+from cdesearch.cli.passage_text import readable
+from cdesearch.search.documents import DocumentEntry
+from cdesearch.serve.indexes import ServedIndex, ServedIndexes
+from cdesearch.serve.mcp.budget import Answer, Budget, too_small
+from cdesearch.serve.mcp.cursor import make_cursor, start_of
+from cdesearch.serve.mcp.document_lines import DocumentLines
+from cdesearch.serve.mcp.headings import headings_of
+from cdesearch.serve.mcp.named_document import entries_of, find_document, relative_path
+from cdesearch.terminal import counted
+
+INDENT = 2
+
+
+@dataclass(frozen=True, slots=True)
+class Item:
+    """One line of an outline, in both forms."""
+
+    text: str
+    data: dict[str, Any]
+
+
+def outline(indexes: ServedIndexes, values: dict[str, Any]) -> Answer:
+    """The outline of a document or folder, as much of it as fits; raises CdesearchError."""
+    served = indexes[values["index"]]
+    path = relative_path(served, values["path"] or "")
+    entries = entries_of(served, path)
+    if not path or any(entry.path != path for entry in entries):
+        about, items = f"{path or served.name}  {counted(len(entries), 'document')}", _children(path, entries)
+    elif len(entries) > 1:  # a file of records
+        about, items = f"{path}  {counted(len(entries), 'document')}", [_document(entry) for entry in entries]
+    else:
+        about, items = _sections(indexes, served, path)
+    call = "outline", path
+    start, _ = start_of(served, call, values["cursor"])
+    budget = Budget(values["max_tokens"], served.encoder.tokenizer)
+
+    def answer(n_items: int) -> Answer:
+        shown, end = items[start : start + n_items], start + n_items
+        cursor = make_cursor(served, call, end) if end < len(items) else None
+        more = f'{len(items) - end:,} more: the same call with cursor="{cursor}".' if cursor else ""
+        lines = "\n".join(item.text for item in shown)
+        text = "\n\n".join(part for part in (readable(about), lines, more) if part)
+        data = {"index": served.name, "path": path, "items": [item.data for item in shown], "total": len(items)}
+        return Answer(text, data | ({"cursor": cursor} if cursor else {}))
+
+    n_items, fitted = budget.largest(answer, min(len(items) - start, budget.max_tokens))
+    if not n_items and start < len(items):
+        raise too_small(budget.max_tokens)
+    return fitted
+
+
+def _children(folder: str, entries: Sequence[DocumentEntry]) -> list[Item]:
+    """The folders in a folder, each with the number of its documents, and then its files."""
+    start = len(folder) + 1 if folder else 0
+    below = Counter(entry.path[start:].partition("/")[0] for entry in entries if "/" in entry.path[start:])
+    inside: dict[str, list[DocumentEntry]] = {}
+    for entry in entries:
+        if "/" not in entry.path[start:]:
+            inside.setdefault(entry.path, []).append(entry)
+    prefix = f"{folder}/" if folder else ""
+    folders = [_group("folder", f"{prefix}{name}", number) for name, number in sorted(below.items())]
+    files = [_document(own[0]) if len(own) == 1 else _group("path", path, len(own)) for path, own in inside.items()]
+    return folders + files
+
+
+def _document(entry: DocumentEntry) -> Item:
+    size = counted(entry.n_chunks, "part") if entry.n_chunks else "no text"
+    title = entry.title if entry.title != entry.path.rpartition("/")[2] else ""
+    text = readable(f"{entry.id}  {size}  {title}".rstrip())
+    return Item(text, {"path": entry.id, "parts": entry.n_chunks} | ({"title": readable(title)} if title else {}))
+
+
+def _group(kind: str, name: str, number: int) -> Item:
+    """A folder, or a file of records, with the number of its documents."""
+    end = "/" if kind == "folder" else ""
+    return Item(readable(f"{name}{end}  {counted(number, 'document')}"), {kind: name, "documents": number})
+
+
+def _sections(indexes: ServedIndexes, served: ServedIndex, path: str) -> tuple[str, list[Item]]:
+    """What a document is, and its headings with the lines, pages or parts that they start at."""
+    named = find_document(indexes, served, path)
+    document = DocumentLines.of(named.chunks)
+    headings = headings_of(named.chunks)
+    top = min((heading.level for heading in headings), default=1)
+    title = named.chunks[0].title
+    width = len(str(document.total))
+    items = [
+        Item(
+            readable(f"{heading.number:>{width}} {' ' * INDENT * (heading.level - top)}{heading.text}"),
+            {document.unit: heading.number, "level": heading.level - top + 1, "heading": readable(heading.text)},
+        )
+        for heading in headings
+    ]
+    return f"{named.path}  {document.total:,} {document.unit.rstrip('s')}{'s' * (document.total > 1)}  {title}", items

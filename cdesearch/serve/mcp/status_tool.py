@@ -1,0 +1,43 @@
+"""The tool `status`: what is indexed, and whether files have changed since."""
+
+from typing import Any
+
+from cdesearch.cli.passage_text import readable
+from cdesearch.cli.status import read_status
+from cdesearch.errors import CdesearchError
+from cdesearch.serve.indexes import ServedIndex, ServedIndexes
+from cdesearch.serve.mcp.budget import Answer
+
+MAX_DETAILED = 5  # of more indexes only the names and sizes are shown
+
+
+def status(indexes: ServedIndexes, values: dict[str, Any]) -> Answer:
+    """Facts about the index that is named, or about all indexes."""
+    chosen = list(indexes) if values["index"] is None else [indexes[values["index"]]]
+    facts = [_facts(served) if len(chosen) <= MAX_DETAILED else _size(served) for served in chosen]
+    text = "\n\n".join("\n".join(f"{name}: {_shown(value)}" for name, value in one.items()) for one in facts)
+    return Answer(text, {"indexes": facts})
+
+
+def _size(served: ServedIndex) -> dict[str, Any]:
+    manifest = served.index.manifest
+    return {
+        "index": served.name,
+        "root": str(served.index.root),
+        "documents": manifest.n_documents,
+        "chunks": manifest.n_chunks,
+    }
+
+
+def _facts(served: ServedIndex) -> dict[str, Any]:
+    facts = _size(served)
+    problem = served.problem
+    try:
+        facts |= served.read(read_status)
+    except CdesearchError as error:  # what is wrong is what the caller wants to know
+        problem = problem or error
+    return facts | ({"problem": str(problem)} if problem else {})
+
+
+def _shown(value: Any) -> str:
+    return readable(", ".join(value) or "none" if isinstance(value, list) else str(value))

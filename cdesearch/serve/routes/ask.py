@@ -1,0 +1,155 @@
+"""`GET /api/v1/ask`: an answer with citations, as server-sent events.
+
+passages  the passages that the answer may cite, numbered from 1
+text      a piece of the answer
+answer    the end: the whole answer and its citations
+error     the end: problem details, if the language model fails
+"""
+
+import asyncio
+import json
+import time
+from collections.abc import AsyncIterator
+from contextlib import suppress
+from dataclasses import dataclass
+from threading import BoundedSemaphore, Thread
+from typing import Annotated, Any
+
+from fastapi import APIRouter, Query, Request
+from fastapi.responses import StreamingResponse
+
+from cdesearch.answer.answer import Answer, WrittenAnswer, quoted_answer
+from cdesearch.answer.endpoint import Endpoint, chosen_endpoint
+from cdesearch.answer.extract import CorpusView
+from cdesearch.cli.answers import answer_as_json, passage_as_json
+from cdesearch.errors import BusyError, CdesearchError, LanguageModelError
+from cdesearch.search.passages import Passage, fit_passages
+from cdesearch.serve.indexes import ServedIndex
+from cdesearch.serve.problems import problem_of
+from cdesearch.serve.routes.search import IndexName
+from cdesearch.serve.state import state_of
+
+HITS = 20  # that passages are made of
+MAX_TOKENS = 8_000
+MAX_WRITING = 4  # answers that language models write at the same time
+LOOK_SECONDS = 0.25  # between two looks whether the client is still there
+
+router = APIRouter(tags=["ask"])
+_writers = BoundedSemaphore(MAX_WRITING)  # of this process
+
+
+@dataclass(frozen=True, slots=True)
+class _Asked:
+    """A question, its passages, and the answer if no language model writes it."""
+
+    question: str
+    index: str
+    passages: tuple[Passage, ...]
+    answer: Answer | None
+    started: float  # time.perf_counter
+
+
+@router.get("/ask", response_class=StreamingResponse)
+async def ask(
+    request: Request,
+    q: Annotated[str, Query(description="The question.", max_length=4_000)],
+    tokens: Annotated[
+        int, Query(ge=50, le=MAX_TOKENS, description="How many tokens the passages have together, at most.")
+    ] = 1_500,
+    path: Annotated[
+        list[str] | None, Query(description="Only files that match this glob, or one of several.", max_length=100)
+    ] = None,
+    index: IndexName = None,
+) -> StreamingResponse:
+    """Events: `passages`, then pieces of `text`, then `answer` or `error`."""
+    state = state_of(request)
+    served = state.indexes[index]
+    endpoint = chosen_endpoint(None, None)
+    paths = None if path is None else tuple(path)
+    asked = await state.admission.run(lambda: _gather(served, q, tokens, paths, endpoint))
+    headers = {"Cache-Control": "no-store", "X-Accel-Buffering": "no"}
+    return StreamingResponse(_events(request, asked, endpoint), media_type="text/event-stream", headers=headers)
+
+
+def _gather(
+    served: ServedIndex, question: str, tokens: int, paths: tuple[str, ...] | None, endpoint: Endpoint | None
+) -> _Asked:
+    started = time.perf_counter()
+    result = served.search(question, HITS, "hybrid", paths)
+    encoder, index = served.encoder, served.index
+    passages = fit_passages(result, tokens, encoder.tokenizer)
+    answer = None
+    if endpoint is None or not passages:
+        answer = quoted_answer(question, result, passages, CorpusView(encoder, index.context_for(encoder)))
+    return _Asked(question, served.name, passages, answer, started)
+
+
+async def _events(request: Request, asked: _Asked, endpoint: Endpoint | None) -> AsyncIterator[str]:
+    shown = [passage_as_json(number, passage) for number, passage in enumerate(asked.passages, 1)]
+    yield _event("passages", {"question": asked.question, "index": asked.index, "passages": shown})
+    if asked.answer is not None:
+        if asked.answer.text:
+            yield _event("text", {"text": asked.answer.text})
+        yield _end(asked, asked.answer)
+    elif endpoint is not None:
+        async for event in _written(request, asked, endpoint):
+            yield event
+
+
+async def _written(request: Request, asked: _Asked, endpoint: Endpoint) -> AsyncIterator[str]:
+    """The events of an answer that a language model writes; its request ends when the client has gone away."""
+    if not _writers.acquire(blocking=False):
+        yield _problem(BusyError("The language model is writing other answers.", "Ask again in a few seconds."))
+        return
+    written = WrittenAnswer(asked.question, asked.passages, endpoint)
+    loop = asyncio.get_running_loop()
+    pieces: asyncio.Queue[str | LanguageModelError | None] = asyncio.Queue()
+    thread = Thread(target=_write, args=(written, loop, pieces), name="cdesearch-answer", daemon=True)
+    thread.start()
+    try:
+        while not await request.is_disconnected():
+            try:
+                piece = await asyncio.wait_for(pieces.get(), LOOK_SECONDS)
+            except TimeoutError:
+                continue
+            if isinstance(piece, str):
+                yield _event("text", {"text": piece})
+                continue
+            yield _end(asked, written.answer) if piece is None else _problem(piece)
+            return
+    finally:
+        written.close()
+
+
+def _write(
+    written: WrittenAnswer,
+    loop: asyncio.AbstractEventLoop,
+    pieces: "asyncio.Queue[str | LanguageModelError | None]",
+) -> None:
+    """Pass on the pieces of an answer to the event loop, and at last an error or None; runs in a thread."""
+    last: LanguageModelError | None = None
+    try:
+        for piece in written:
+            loop.call_soon_threadsafe(pieces.put_nowait, piece)
+    except LanguageModelError as error:
+        last = error
+    except RuntimeError:  # the event loop is closed, and so is the server
+        return
+    finally:
+        _writers.release()
+    with suppress(RuntimeError):
+        loop.call_soon_threadsafe(pieces.put_nowait, last)
+
+
+def _end(asked: _Asked, answer: Answer) -> str:
+    values = answer_as_json(asked.question, answer, None, time.perf_counter() - asked.started)
+    del values["passages"]  # they were sent first
+    return _event("answer", values)
+
+
+def _problem(error: CdesearchError) -> str:
+    return _event("error", json.loads(bytes(problem_of(error).body)))
+
+
+def _event(name: str, value: Any) -> str:
+    return f"event: {name}\ndata: {json.dumps(value)}\n\n"

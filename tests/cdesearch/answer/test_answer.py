@@ -1,0 +1,125 @@
+import pytest
+from scripted_model import scripted, speaking
+
+import cdesearch
+from cdesearch.answer.answer import WrittenAnswer, quoted_answer
+from cdesearch.answer.endpoint import Endpoint
+from cdesearch.answer.evidence import evidence
+from cdesearch.answer.extract import MARGIN, MAX_COSINE, MAX_SENTENCES, CorpusView, extract
+from cdesearch.answer.prompt import NOT_ANSWERED
+from cdesearch.errors import LanguageModelError
+from cdesearch.search.passages import fit_passages
+from cdesearch.search.searcher import Searcher
+from cdesearch.store.index import Index
+
+DOCUMENTS = {
+    "moon.md": "# The moon\n\nThe moon is grey. Its gravity pulls the tides of the sea. Nobody lives there.",
+    "bread.md": "# Bread\n\nKnead the dough.\n\n- Let it rise for two hours.\n- Bake it at 220 degrees.",
+    "copy.txt": "Its gravity pulls the tides of the sea. Sailors read the tables of a harbour before they leave it.",
+    "cats.md": "# Cats\n\nA cat purrs when it is content. Kittens sleep for most of the day.",
+    "heat.py": "def boil(water):\n    heat(water, degrees=100)\n    return water\n",
+}
+
+
+@pytest.fixture(scope="module")
+def searcher(tmp_path_factory):
+    """The model that ships, because the test is whether sentences answer questions."""
+    root = tmp_path_factory.mktemp("corpus")
+    for name, text in DOCUMENTS.items():
+        (root / name).write_text(text)
+    cdesearch.build(root).close()
+    with Searcher(Index.open(root)) as searcher:
+        yield searcher
+
+
+@pytest.fixture(scope="module")
+def corpus(searcher):
+    return CorpusView(searcher.encoder, searcher.index.context)
+
+
+def found(searcher, question):
+    hits = searcher.search(question, 20)
+    return hits, fit_passages(hits, 1000, searcher.encoder.tokenizer)
+
+
+def test_the_sentence_that_answers_is_quoted_with_its_line(searcher, corpus):
+    hits, passages = found(searcher, "how hot must the oven be to bake bread?")
+    answer = quoted_answer("how hot must the oven be to bake bread?", hits, passages, corpus)
+    number = 1 + [passage.path for passage in passages].index("bread.md")
+    assert f"Bake it at 220 degrees. [{number}]" in answer.text.split("\n")
+    assert number in answer.cited and answer.is_answered and answer.model is None
+    lines = {quote.text: quote.line for quote in answer.quotes if quote.passage == number - 1}
+    assert lines["Bake it at 220 degrees."] == 6
+    assert answer.location(number) == f"bread.md:{next(iter(lines.values()))}"
+
+
+def test_sentences_that_say_the_same_are_quoted_once(searcher, corpus):
+    _, passages = found(searcher, "what pulls the tides of the sea?")
+    quotes = extract("what pulls the tides of the sea?", passages, corpus)
+    assert 1 <= len(quotes) <= MAX_SENTENCES
+    assert [("tides" in quote.text) for quote in quotes].count(True) == 1
+    vectors = corpus.encoder.encode([quote.text for quote in quotes], "document", corpus.context)
+    assert all(vectors[i] @ vectors[j] <= MAX_COSINE + 1e-4 for i in range(len(quotes)) for j in range(i))
+    assert MARGIN > 0
+
+
+def test_without_evidence_nothing_is_answered(searcher, corpus):
+    question = "which visa is required for a journey to Japan?"
+    hits, passages = found(searcher, question)
+    assert passages and not quoted_answer(question, hits, passages, corpus).is_answered
+    asked = "when does a cat purr?"
+    assert evidence(asked, *found(searcher, asked), corpus) > evidence(question, hits, passages, corpus)
+    assert not quoted_answer(question, (), (), corpus).is_answered
+
+
+def test_rare_words_of_a_question_count_more_and_question_words_do_not(corpus):
+    question = "what is the gravity of the kneaded moon?"
+    moon, gravity, none = corpus.coverage(question, ["the moon", "gravity and the moon", "what is the of"])
+    assert 0 == none < moon < gravity < 1
+    assert corpus.coverage("what is it?", ["what is it?"])[0] == 1
+
+
+def written(searcher, *pieces, **options):
+    _, passages = found(searcher, "tides")
+    with speaking(*pieces, **options) as model:
+        answer = WrittenAnswer("tides?", passages, Endpoint.parse(model.url, "tiny"))
+        return "".join(answer), answer.answer
+
+
+def test_a_written_answer_holds_what_was_shown(searcher):
+    shown, answer = written(searcher, "\n\nThe moon pulls", " the sea [1]. So", " there [44].\n")
+    assert shown == answer.text == "The moon pulls the sea [1]. So there. [no source]"
+    assert (answer.cited, answer.n_removed, answer.n_unsourced, answer.model) == ((1,), 1, 1, "tiny")
+
+
+def test_a_model_that_finds_no_answer_says_so_without_a_mark(searcher):
+    shown, answer = written(searcher, NOT_ANSWERED)
+    assert shown == NOT_ANSWERED and not answer.is_answered and answer.n_unsourced == 0
+
+
+@pytest.mark.parametrize("pieces", [(), (" ",), ("\n", "\n")])
+def test_a_model_that_writes_nothing_has_failed(searcher, pieces):
+    with pytest.raises(LanguageModelError, match="answers nothing"):
+        written(searcher, *pieces)
+
+
+def test_what_a_failing_model_wrote_is_kept(searcher):
+    _, passages = found(searcher, "tides")
+    with speaking("The moon pulls the sea [1]. And", done=False) as model:
+        answer = WrittenAnswer("tides?", passages, Endpoint.parse(model.url, "tiny"))
+        shown = iter(answer)
+        assert next(shown) == "The moon pulls the sea [1]."
+        assert next(shown) == " And [no source]"
+        with pytest.raises(LanguageModelError, match="in the middle"):
+            next(shown)
+    assert answer.answer.text == "The moon pulls the sea [1]. And [no source]"
+
+
+def test_close_before_the_request_sends_nothing(searcher):
+    _, passages = found(searcher, "tides")
+    with scripted(lambda handler: handler.stream("late")) as model:
+        answer = WrittenAnswer("tides?", passages, Endpoint.parse(model.url, "tiny"))
+        answer.close()
+        with pytest.raises(LanguageModelError):
+            list(answer)
+        assert model.requests == []

@@ -1,0 +1,33 @@
+from cdesearch.answer.candidates import MAX_CHARACTERS, candidates_of
+from cdesearch.search.passages import OMISSION, Passage
+
+
+def passage(text, line=10):
+    return Passage("a.md", "a.md", None, "A", (), text, line, None, None, None, 1.0, ("1",))
+
+
+def test_sentences_know_their_passage_and_line():
+    first = passage(
+        "# Title\n\nThe cat sat there.\nIt ran away then.\n\n- an item of the list\n\nIs it so really?\nYes."
+    )
+    second = passage("No lines in this format.", line=None)
+    found = candidates_of([first, second])
+    assert [(one.text, one.passage, one.line) for one in found] == [
+        ("The cat sat there.", 0, 12),
+        ("It ran away then.", 0, 13),
+        ("an item of the list", 0, 15),
+        ("No lines in this format.", 1, None),
+    ]
+
+
+def test_a_sentence_that_the_end_of_a_chunk_cuts_is_left_out():
+    found = candidates_of([passage("The cat sat there. The dog ran to the"), passage("Bread and a knife" + OMISSION)])
+    assert [one.text for one in found] == ["The cat sat there.", "Bread and a knife"]
+
+
+def test_code_is_one_unit_without_its_fence_and_long_code_is_cut_after_a_line():
+    (short,) = candidates_of([passage("```python\nheat(water)\nstir(soup)\n```")])
+    assert (short.text, short.kind) == ("heat(water)\nstir(soup)", "code")
+    (long,) = candidates_of([passage("```\n" + "stir(soup, 1)\n" * 100 + "```")])
+    lines = long.text.removesuffix(OMISSION).split("\n")
+    assert set(lines) == {"stir(soup, 1)"} and len(long.text) <= MAX_CHARACTERS + len(OMISSION)

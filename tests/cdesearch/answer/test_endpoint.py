@@ -1,0 +1,225 @@
+import json
+import socket
+import threading
+import time
+
+import pytest
+from scripted_model import delta, scripted, speaking
+
+from cdesearch.answer.endpoint import KEY, MAX_CHARACTERS, ChatStream, Endpoint, chosen_endpoint
+from cdesearch.errors import InputError, LanguageModelError
+
+SECRET = "sk-very-secret"
+ASKED = [{"role": "user", "content": "why?"}]
+
+
+def answered(server, *, seconds=5.0, key=SECRET):
+    parsed = Endpoint.parse(server.url, "tiny", key)
+    endpoint = Endpoint(parsed.host, parsed.port, parsed.path, parsed.is_https, parsed.model, parsed.key, seconds)
+    return list(ChatStream(endpoint, ASKED))
+
+
+def failure_of(play, **options):
+    with scripted(play) as server, pytest.raises(LanguageModelError) as error:
+        answered(server, **options)
+    assert SECRET not in str(error.value) and "\n" not in str(error.value)
+    return str(error.value)
+
+
+def test_the_pieces_of_a_stream_arrive_in_order():
+    with speaking("The ", "cät", "", " sat.") as server:
+        assert answered(server) == ["The ", "cät", " sat."]
+        path, headers, body = server.requests[0]
+    assert path == "/v1/chat/completions" and headers["Authorization"] == f"Bearer {SECRET}"
+    assert body == {"model": "tiny", "messages": ASKED, "stream": True, "temperature": 0}
+
+
+def test_without_a_key_no_key_is_sent():
+    with speaking("yes") as server:
+        answered(server, key="")
+        assert "Authorization" not in server.requests[0][1]
+
+
+def test_pieces_are_passed_on_before_the_answer_is_complete():
+    read = threading.Event()
+
+    def play(handler):
+        handler.begin_stream()
+        handler.event(delta("first"))
+        assert read.wait(5)
+        handler.event(delta("second"))
+        handler.event("[DONE]")
+        handler.close_connection = True
+
+    with scripted(play) as server:
+        pieces = iter(ChatStream(Endpoint.parse(server.url, "tiny"), ASKED))
+        assert next(pieces) == "first"
+        read.set()
+        assert list(pieces) == ["second"]
+
+
+def test_a_server_that_does_not_stream_answers_as_well():
+    reply = {"choices": [{"message": {"role": "assistant", "content": "At once."}, "finish_reason": "stop"}]}
+    with scripted(lambda handler: handler.reply(200, reply)) as server:
+        assert answered(server) == ["At once."]
+
+
+def test_an_unpaired_surrogate_in_the_answer_can_be_printed():
+    with scripted(lambda handler: handler.stream("a\ud800b")) as server:
+        assert "".join(answered(server)) == "a?b"
+
+
+@pytest.mark.parametrize(
+    ("status", "content", "part"),
+    [
+        (401, {"error": {"message": f"Incorrect key {SECRET}"}}, "refuses the key (HTTP 401). Set CDESEARCH_LLM_KEY"),
+        (404, {"error": {"message": "model 'tiny' not found"}}, "(HTTP 404: model 'tiny' not found). Check --llm"),
+        (429, {"error": "slow\ndown"}, "(HTTP 429: slow down). Wait a little"),
+        (500, b"<html>", "(HTTP 500: Internal Server Error). Look at the log"),
+        (400, {"error": {"message": f"bad {SECRET}"}}, "(HTTP 400: bad ***)"),
+        (400, {"detail": [{"loc": 1}]}, "(HTTP 400: "),
+        (307, b"", "redirects to another address (HTTP 307)"),
+        (200, {"choices": "none"}, "sent no chat completion"),
+        (200, [], "sent no chat completion"),
+        (200, b"{", "sent something that is not JSON"),
+        (200, b"[" * 100_000, "sent something that is not JSON"),
+        (200, {"error": {"message": "out of memory"}}, "reports an error: out of memory."),
+    ],
+)
+def test_each_refusal_is_one_line(status, content, part):
+    assert part in failure_of(lambda handler: handler.reply(status, content))
+
+
+def test_a_page_instead_of_a_stream_is_a_failure():
+    assert "answers with text/html" in failure_of(lambda handler: handler.reply(200, b"<html>", "text/html"))
+
+
+def test_a_stream_that_is_cut_in_the_middle_is_a_failure_after_its_pieces():
+    with speaking("The cat", done=False) as server:
+        pieces = iter(ChatStream(Endpoint.parse(server.url, "tiny"), ASKED))
+        assert next(pieces) == "The cat"
+        with pytest.raises(LanguageModelError, match="stopped in the middle"):
+            next(pieces)
+
+
+def test_a_stream_that_is_shorter_than_announced_is_a_failure():
+    def play(handler):
+        handler.reply(
+            200, b"data: " + json.dumps(delta("x")).encode(), "text/event-stream", **{"Content-Length": "500"}
+        )
+        handler.close_connection = True
+
+    assert "stopped in the middle" in failure_of(play) or "ended the connection" in failure_of(play)
+
+
+def test_an_error_within_the_stream_is_reported():
+    def play(handler):
+        handler.begin_stream()
+        handler.event(delta("The"))
+        handler.event({"error": {"message": f"the context of 512 tokens is full {SECRET}"}})
+        handler.close_connection = True
+
+    assert "the context of 512 tokens is full ***" in failure_of(play)
+
+
+def test_a_connection_that_closes_without_an_answer_is_a_failure():
+    def play(handler):
+        handler.close_connection = True
+
+    assert "ended the connection" in failure_of(play)
+
+
+def test_silence_ends_with_a_time_out():
+    def play(handler):
+        handler.begin_stream()
+        time.sleep(1)
+
+    assert "was silent for 0.2 seconds" in failure_of(play, seconds=0.2)
+
+
+def test_a_model_that_does_not_stop_is_stopped():
+    endless = ["word " * 200] * (MAX_CHARACTERS // 1000 + 1)
+    assert "does not stop" in failure_of(lambda handler: handler.stream(*endless))
+
+
+def test_a_refused_connection_is_a_failure():
+    with socket.socket() as free:
+        free.bind(("127.0.0.1", 0))
+        port = free.getsockname()[1]
+    with pytest.raises(LanguageModelError, match="cannot be reached"):
+        list(ChatStream(Endpoint.parse(f"http://127.0.0.1:{port}", "tiny"), ASKED))
+
+
+def test_plain_http_at_an_https_address_is_a_failure():
+    with speaking("no") as server, pytest.raises(LanguageModelError, match="has no secure connection"):
+        list(ChatStream(Endpoint.parse(server.url.replace("http:", "https:"), "tiny"), ASKED))
+
+
+def test_close_ends_a_wait_for_the_model_and_the_server_sees_it():
+    gone = threading.Event()
+
+    def play(handler):
+        handler.begin_stream()
+        handler.event(delta("first"))
+        if handler.connection.recv(1) == b"":
+            gone.set()
+
+    with scripted(play) as server:
+        stream = ChatStream(Endpoint.parse(server.url, "tiny"), ASKED)
+        pieces = iter(stream)
+        assert next(pieces) == "first"
+        threading.Timer(0.1, stream.close).start()
+        started = time.perf_counter()
+        assert list(pieces) == []
+        assert gone.wait(5) and time.perf_counter() - started < 4
+
+
+@pytest.mark.parametrize(
+    ("url", "server", "path"),
+    [
+        ("http://127.0.0.1:11434/v1", "http://127.0.0.1:11434", "/v1/chat/completions"),
+        ("localhost:8080", "http://localhost:8080", "/v1/chat/completions"),
+        ("https://api.example.org/openai/v1/", "https://api.example.org:443", "/openai/v1/chat/completions"),
+        ("http://[::1]:1/v1/chat/completions", "http://[::1]:1", "/v1/chat/completions"),
+    ],
+)
+def test_the_parts_of_a_url(url, server, path):
+    endpoint = Endpoint.parse(url, "tiny")
+    assert (endpoint.server, endpoint.path) == (server, path)
+    assert endpoint.is_local == ("example" not in url)
+
+
+@pytest.mark.parametrize(
+    "url",
+    [
+        "",
+        "ftp://x",
+        "http://",
+        "http://a b",
+        "http://h:99999",
+        "http://me:sk-very-secret@h/v1",
+        "http://h/?k=sk-very-secret",
+    ],
+)
+def test_a_url_that_cannot_be_used_is_not_repeated(url):
+    with pytest.raises(InputError) as error:
+        Endpoint.parse(url, "tiny")
+    assert SECRET not in str(error.value)
+
+
+def test_options_come_before_the_environment(monkeypatch):
+    monkeypatch.delenv("CDESEARCH_LLM_URL", raising=False)
+    assert chosen_endpoint(None, None) is None
+    with pytest.raises(InputError, match="--llm-model needs"):
+        chosen_endpoint(None, "tiny")
+    monkeypatch.setenv("CDESEARCH_LLM_URL", "http://one:1")
+    monkeypatch.setenv("CDESEARCH_LLM_MODEL", "first")
+    monkeypatch.setenv(KEY, SECRET)
+    endpoint = chosen_endpoint(None, None)
+    assert (endpoint.host, endpoint.model, endpoint.key) == ("one", "first", SECRET)
+    assert SECRET not in repr(endpoint)
+    endpoint = chosen_endpoint("http://two:2", "second")
+    assert (endpoint.host, endpoint.model) == ("two", "second")
+    monkeypatch.setenv(KEY, "line\nbreak")
+    with pytest.raises(InputError, match=KEY):
+        chosen_endpoint(None, None)

@@ -1,0 +1,82 @@
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from cdesearch.search.sentences import split_sentences
+
+PAGE = """# A title
+
+Dr. Smith went to Rome. He saw it, e.g. the
+forum. Then he left.
+
+- an item. With two.
+- another item
+  continued here
+1. one
+2. two
+
+| a | b |
+|---|---|
+
+```python
+def f(x):
+    return x
+
+y = 1
+```
+Call `f(x)` to start. It returns x.
+
+def g(a, b):
+    return a + b
+
+John Doe: Well I think so
+Mary: yes. Indeed it is.
+"""
+
+
+def texts(text):
+    return [(sentence.kind, text[sentence.start : sentence.end]) for sentence in split_sentences(text)]
+
+
+def test_structure_and_abbreviations_are_respected():
+    assert texts(PAGE) == [
+        ("heading", "# A title"),
+        ("prose", "Dr. Smith went to Rome."),
+        ("prose", "He saw it, e.g. the\nforum."),
+        ("prose", "Then he left."),
+        ("prose", "- an item."),
+        ("prose", "With two."),
+        ("prose", "- another item\n  continued here"),
+        ("prose", "1. one"),
+        ("prose", "2. two"),
+        ("row", "| a | b |"),
+        ("row", "|---|---|"),
+        ("code", "```python\ndef f(x):\n    return x\n\ny = 1\n```"),
+        ("prose", "Call `f(x)` to start."),
+        ("prose", "It returns x."),
+        ("code", "def g(a, b):\n    return a + b"),
+        ("prose", "John Doe: Well I think so"),
+        ("prose", "Mary: yes."),
+        ("prose", "Indeed it is."),
+    ]
+
+
+def test_a_fence_that_is_not_closed_is_code_to_the_end():
+    assert texts("Look:\n\n```\na. B. c.\n\nD. e.") == [("prose", "Look:"), ("code", "```\na. B. c.\n\nD. e.")]
+
+
+@pytest.mark.parametrize("text", ["", " \n\t\n", "\n\n"])
+def test_blank_text_has_no_sentences(text):
+    assert split_sentences(text) == []
+
+
+@given(st.text(st.sampled_from("aB1 \n.|-#`~*:;(){}ü。!?\r\t…"), max_size=80))
+def test_sentences_are_in_order_and_leave_out_blanks_alone(text):
+    end, kept = 0, ""
+    for sentence in split_sentences(text):
+        assert end <= sentence.start < sentence.end
+        assert not text[end : sentence.start].strip()
+        part = text[sentence.start : sentence.end]
+        assert part == part.strip()
+        end, kept = sentence.end, kept + part
+    assert not text[end:].strip()

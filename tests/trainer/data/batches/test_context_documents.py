@@ -1,0 +1,138 @@
+import json
+from collections import Counter
+from pathlib import Path
+from tempfile import TemporaryDirectory
+
+import numpy as np
+import pytest
+import torch
+from conftest import make_tokenizer
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from trainer.data.batches.cluster import Clusters
+from trainer.data.batches.context_documents import ContextDocuments
+from trainer.data.batches.stream import BatchStream, Part, PartContext
+from trainer.data.batches.token_store import DomainTokens, store_tokens
+from trainer.data.pairs.domains import prepare
+from trainer.data.surrogate.scores import Surrogate
+from trainer.recipe import check_recipe
+
+
+@pytest.fixture(scope="module")
+def make_domain(tmp_path_factory):
+    def domain_of(documents, n_negatives=0):
+        folder = tmp_path_factory.mktemp("domain")
+        others = [documents[(n + 1) % len(documents)] for n in range(len(documents))]
+        rows = [
+            {"query": str(n), "document": document, "negatives": [f" {others[n]} "] * n_negatives}
+            for n, document in enumerate(documents)
+        ]
+        (folder / "d.jsonl").write_text("\n".join(map(json.dumps, rows)))
+        return prepare([folder / "d.jsonl"], folder / "work")[0]
+
+    return domain_of
+
+
+def stream_of(domain, clusters, size, n_negatives=0, **batches):
+    values = {
+        "data": {"pairs": ["p"]},
+        "model": {"start": "m"},
+        "batches": {"size": size, "filter": "none", "hard_negatives": n_negatives, "context": "cluster", **batches},
+        "run": {"out": "o"},
+    }
+    n = len(domain)
+    random = np.random.default_rng(0)
+    queries, documents = random.standard_normal((2, n, 4)).astype(np.float32)
+    negatives = random.standard_normal((n * n_negatives, 4)).astype(np.float32)
+    surrogate = Surrogate(queries, documents, negatives, np.arange(n) * n_negatives)
+    recipe = check_recipe(values, "r.toml")
+    texts = domain.column("document")
+    negatives = [text for row in domain.negatives() for text in row]
+    with TemporaryDirectory() as folder:
+        columns = (domain.column("query"), ""), (texts, "the "), (negatives, "the ")
+        tokens = DomainTokens(
+            *(
+                store_tokens(Path(folder) / str(number), column, make_tokenizer(), prefix, 128)
+                for number, (column, prefix) in enumerate(columns)
+            )
+        )
+    part = Part(domain, tokens, surrogate, clusters)
+    context = PartContext(ContextDocuments(texts, documents, clusters), tokens.documents)
+    return BatchStream(recipe, {"d": part}, {"d": context})
+
+
+def texts_of(tokens):
+    return {tuple(row[mask.bool()].tolist()) for row, mask in zip(tokens.ids, tokens.mask, strict=True)}
+
+
+@settings(deadline=None, max_examples=25)
+@given(st.integers(8, 40), st.integers(1, 6), st.integers(0, 1), st.integers(1, 40), st.integers(0, 1000))
+def test_no_document_of_a_batch_is_in_its_context(make_domain, n, k, n_negatives, size, seed):
+    random = np.random.default_rng(seed)
+    documents = [f"cat {number}" for number in random.integers(0, n, n)]  # some twice
+    domain = make_domain(documents, n_negatives)
+    clusters = Clusters(random.integers(0, k, n), np.zeros((k, 8), np.float32))
+    stream = stream_of(domain, clusters, 2, n_negatives, context_size=size, slot_dropout=0.0)
+    distinct = len(set(documents))
+    for step in range(stream.steps_per_epoch * 2):
+        batch = stream.batch(step)
+        left = distinct - len(texts_of(batch.documents))
+        if not left:
+            assert not batch.is_contextual
+            continue
+        context = texts_of(batch.context_texts)
+        assert not context & texts_of(batch.documents)
+        assert len(context) == len(batch.context_texts) == len(batch.is_null)
+        assert len(context) == min(size, left)
+
+
+def test_the_context_depends_only_on_seed_and_step(make_domain):
+    domain = make_domain([f"cat {n}" for n in range(40)])
+    clusters = Clusters(np.arange(40) % 4, np.zeros((4, 8), np.float32))
+    one, resumed = (stream_of(domain, clusters, 4, context_size=6, slot_dropout=0.5) for _ in range(2))
+    batches = [one.batch(step) for step in range(12)]
+    for step in (11, 3):
+        again = resumed.batch(step)
+        torch.testing.assert_close(again.context_texts.ids, batches[step].context_texts.ids)
+        torch.testing.assert_close(again.is_null, batches[step].is_null)
+    assert len({str(batch.context_texts.ids.tolist()) for batch in batches}) == 12
+
+
+def test_processes_with_their_own_batches_take_each_batch_once(make_domain):
+    domain = make_domain([f"cat {n}" for n in range(40)])
+    stream = stream_of(domain, Clusters(np.zeros(40, np.int64), np.zeros((1, 4), np.float32)), 8)
+    whole = [batch.queries.ids.tolist() for batch in stream.upcoming(2, 8)]
+    shares = [[batch.queries.ids.tolist() for batch in stream.upcoming(1, 4, (number, 2))] for number in range(2)]
+    assert [shares[number % 2][number // 2] for number in range(6)] == whole
+
+
+def test_another_context_changes_nothing_else_of_a_batch(make_domain):
+    domain = make_domain([f"cat {n}" for n in range(40)])
+    clusters = Clusters(np.arange(40) % 4, np.zeros((4, 8), np.float32))
+    disjoint = stream_of(domain, clusters, 8, null_share=0.5)
+    own = BatchStream(disjoint._recipe, disjoint._parts)
+    for step in range(10):
+        one, other = own.batch(step), disjoint.batch(step)
+        for name in ("queries", "documents"):
+            torch.testing.assert_close(getattr(one, name).ids, getattr(other, name).ids)
+        assert one.context.tolist() == other.context.tolist() and one.is_contextual == other.is_contextual
+        assert one.context_texts.ids.tolist() == one.documents.take(one.context).ids.tolist()
+        assert other.with_own_context().context_texts.ids.tolist() == one.context_texts.ids.tolist()
+
+
+def test_context_comes_from_the_clusters_of_the_batch_then_from_the_nearest(make_domain):
+    domain = make_domain([f"cat {n}" for n in range(40)])
+    cluster = np.repeat(np.arange(4), 10)
+    angles = np.array([0.0, 0.4, 1.0, 2.0])[cluster]
+    documents = np.stack([np.cos(angles), np.sin(angles)], 1).astype(np.float32)
+    context = ContextDocuments(domain.column("document"), documents, Clusters(cluster, np.zeros((4, 4), np.float32)))
+    batch = [f"cat {n}" for n in (0, 1, 2)]
+    seen = Counter()
+    for seed in range(50):
+        numbers = context.choose(batch, ["cat 3"], documents[0], 10, np.random.default_rng(seed)).tolist()
+        assert {4, 5, 6, 7, 8, 9} <= set(numbers) and all(number < 20 for number in numbers)
+        seen.update(number for number in numbers if number >= 10)
+    assert set(seen) == set(range(10, 20))
+    whole = context.choose(batch, ["cat 3"], documents[0], 100, np.random.default_rng(0))
+    assert whole.tolist() == list(range(4, 40))

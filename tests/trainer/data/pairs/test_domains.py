@@ -1,0 +1,68 @@
+import json
+
+import numpy as np
+
+from trainer.data.pairs.domains import prepare
+from trainer.data.pairs.reading import Pair
+
+
+def write(file, rows):
+    file.write_text("\n".join(json.dumps(row) for row in rows))
+    return file
+
+
+def test_a_part_of_a_domain_contains_whole_documents(tmp_path):
+    rows = [{"query": f"{n}", "document": f"{n}", "document_id": f"book {n % 10}"} for n in range(50)]
+    (domain,) = prepare([write(tmp_path / "a.jsonl", rows)], tmp_path / "work")
+    for seed in range(5):
+        order = domain.shuffled(np.random.default_rng(seed))
+        assert sorted(order) == list(range(50)) and len({row % 10 for row in order[:20]}) == 4
+    (plain,) = prepare([write(tmp_path / "b.jsonl", [row | {"document_id": None} for row in rows])], tmp_path / "work")
+    assert plain.shuffled(np.random.default_rng(0)) == np.random.default_rng(0).permutation(50).tolist()
+
+
+def test_duplicates_empty_texts_and_leaks_are_dropped_and_counted(tmp_path):
+    beir = tmp_path / "beir"
+    beir.mkdir()
+    secret = " ".join(f"word{number}" for number in range(40))
+    write(beir / "corpus.jsonl", [{"_id": "1", "title": "", "text": secret}])
+    write(beir / "queries.jsonl", [{"_id": "1", "text": "What is it?"}])
+    file = write(
+        tmp_path / "d.jsonl",
+        [
+            {"query": "q", "document": "fine"},
+            {"query": "q", "document": "fine"},
+            {"query": " ", "document": "x"},
+            {"query": "what is it", "document": "an answer"},
+            {"query": "other", "document": "prefix " + secret},
+        ],
+    )
+    for _ in range(2):  # the second time from the stored pairs
+        (domain,) = prepare([file], tmp_path / "work", [beir])
+        assert domain.take([0]) == [Pair("q", "fine")] and len(domain) == 1
+        assert domain.dropped == {"duplicates": 1, "without text": 1, "leaks": 2}
+
+
+def test_short_texts_of_evaluation_sets_and_leaks_among_hard_negatives_are_dropped(tmp_path):
+    beir = tmp_path / "beir"
+    beir.mkdir()
+    long = " ".join(f"word{number}" for number in range(40))
+    texts = [("", "Glossary of Computer Engineering and Programming Terminology, 1961!"), ("Title", "Nine of clubs")]
+    rows = [
+        {"_id": str(n), "title": title, "text": text} for n, (title, text) in enumerate([*texts, ("", long), ("", "")])
+    ]
+    write(beir / "corpus.jsonl", rows)
+    write(beir / "queries.jsonl", [{"_id": "1", "text": "What is it?"}])
+    short = "glossary of computer engineering and programming terminology 1961"
+    pairs = [
+        {"query": "a", "document": short},
+        {"query": "b", "document": "title: nine of clubs"},
+        {"query": "c", "document": "Nine of Clubs."},
+        {"query": "d", "document": "nine of clubs and more", "negatives": ["fine", short, long + " end", "nine"]},
+        {"query": "e", "document": "..."},
+    ]
+    (domain,) = prepare([write(tmp_path / "d.jsonl", pairs)], tmp_path / "work", [beir])
+    assert domain.take([0, 1]) == [Pair("d", "nine of clubs and more", ("fine", "nine")), Pair("e", "...")]
+    assert len(domain) == 2 and domain.dropped == {"leaks": 3, "leaks among hard negatives": 2}
+    (whole,) = prepare([tmp_path / "d.jsonl"], tmp_path / "work")
+    assert len(whole) == 5 and whole.dropped == {}

@@ -1,0 +1,87 @@
+import math
+import re
+from collections import Counter
+
+import numpy as np
+import pytest
+from file_size_limit import files_of_at_most
+from hypothesis import given
+from hypothesis import strategies as st
+
+from cdesearch.encode.load import load_encoder
+from cdesearch.errors import StorageError
+from trainer.data.pairs.reading import Pair
+from trainer.data.surrogate.plain_bm25 import PlainWordScores
+from trainer.data.surrogate.scores import SHARD, Surrogate, surrogate_vectors
+from trainer.data.surrogate.sparse_bm25 import LexicalScores
+
+texts = st.lists(st.sampled_from(["the", "The", "cat", "dog's", "x1", "a_b", "moon", "...", "Ärger"]), max_size=12).map(
+    " ".join
+)
+
+
+def words(text):
+    return re.findall(r"\w+", text.lower())
+
+
+def bm25(query, text, domain):
+    """BM25 word by word: Lucene's idf, k1 = 0.9, b = 0.4, each word of the query once."""
+    mean_length = sum(len(words(other)) for other in domain) / len(domain)
+    total = 0.0
+    for word in set(words(query)):
+        n_with = sum(word in words(other) for other in domain)
+        idf = math.log(1 + (len(domain) - n_with + 0.5) / (n_with + 0.5))
+        count = Counter(words(text))[word]
+        if count:
+            total += idf * count * 1.9 / (count + 0.9 * (0.6 + 0.4 * len(words(text)) / mean_length))
+    return total
+
+
+@pytest.mark.parametrize("kind", [LexicalScores, PlainWordScores])
+@given(st.lists(texts, min_size=1, max_size=8), st.lists(texts, min_size=1, max_size=5), st.data())
+def test_lexical_scores_are_those_of_the_formula(kind, domain, queries, data):
+    rows = data.draw(st.lists(st.integers(0, len(domain) - 1), max_size=10))
+    found = kind.fit(domain).take(np.array(rows, np.int64)).scores(queries)
+    expected = [[bm25(query, domain[row], domain) for row in rows] for query in queries]
+    assert found.shape == (len(queries), len(rows)) and found.dtype == np.float32
+    np.testing.assert_allclose(found, np.reshape(expected, found.shape), rtol=1e-5, atol=1e-6)
+
+
+def test_rare_words_score_higher():
+    lexical = LexicalScores.fit(["the cat", "the dog", "the moon"])
+    (scores,) = lexical.take(np.array([0, 2])).scores(["the moon"])
+    assert scores[1] > scores[0] > 0
+
+
+def test_hard_negatives_have_surrogate_scores_of_their_own():
+    random = np.random.default_rng(0)
+    queries, documents, negatives = (random.normal(size=(n, 4)).astype(np.float32) for n in (5, 5, 6))
+    counts = [2, 0, 1, 0, 3]
+    domain = [f"word{n} the" for n in range(11)]  # five documents, six hard negatives
+    lexical = LexicalScores.fit(domain)
+    known = Surrogate(queries, documents, negatives, np.cumsum([0, *counts])[:-1], lexical)
+    rows = np.array([4, 0, 1])
+    pairs = [Pair("word4", "d", ("n",) * 2), Pair("word8 word5", "d", ("n",) * 2), Pair("the", "d")]
+    used = [4, 0, 1, 8, 9, 5, 6]  # of the fifth pair's three hard negatives, two are used
+    wanted = queries[rows] @ np.concatenate([documents[rows], negatives[[3, 4, 0, 1]]]).T
+    view = known.view(rows, pairs)
+    np.testing.assert_allclose(view.scores("dense", slice(None)), wanted, rtol=1e-5)
+    by_words = [[bm25(pair.query, domain[row], domain) for row in used] for pair in pairs]
+    np.testing.assert_allclose(view.scores("text", slice(None)), by_words, rtol=1e-5)
+    np.testing.assert_array_equal(view.scores("fused", slice(1, 3)), view.scores("fused", slice(None))[1:])
+    part = known.take([0, 4]).view(np.array([1]), [Pair("word7", "d", ("n",))])
+    np.testing.assert_allclose(part.scores("dense", slice(None)), wanted[:1, [0, 3]], rtol=1e-5)
+    assert part.scores("text", slice(None))[0] == pytest.approx([0, bm25("word7", domain[8], domain)])
+
+
+@pytest.mark.parametrize("n_bytes", [100, 4 * 16 * (SHARD + 10)])
+def test_vectors_that_a_full_disk_stops_are_completed_later(tmp_path, tiny_checkpoint, n_bytes):
+    encoder = load_encoder(tiny_checkpoint)
+    texts = [f"the cat {number}" for number in range(SHARD + 40)]
+    with (
+        files_of_at_most(n_bytes),
+        pytest.raises(StorageError, match=r"npy cannot be written \("),
+    ):
+        surrogate_vectors("pairs", texts, "document", encoder, tmp_path, lambda _: None)
+    vectors = surrogate_vectors("pairs", texts, "document", encoder, tmp_path, lambda _: None)
+    np.testing.assert_allclose(vectors, encoder.encode(texts, "document", None), atol=1e-6)

@@ -1,0 +1,52 @@
+import pytest
+
+from cdesearch.errors import InputError
+from trainer.recipe import differences, load_recipe
+
+RECIPE = '[data]\npairs = ["p"]\n[model]\nstart = "m"\n[run]\nout = "o"\n'
+
+
+def test_a_recipe_finds_its_data_under_the_data_folder(tmp_path, monkeypatch):
+    (tmp_path / "p").mkdir()
+    (tmp_path / "recipe.toml").write_text(RECIPE)
+    monkeypatch.setenv("CDESEARCH_DATA", str(tmp_path))
+    assert load_recipe(tmp_path / "recipe.toml").data.pairs == [tmp_path / "p"]
+
+
+@pytest.mark.parametrize(
+    ("text", "named"),
+    [
+        (RECIPE + "[batches]\nsise = 3\n", "did you mean size"),
+        (RECIPE.replace("[run]", "[rum]"), "did you mean run"),
+        (RECIPE + "[batches]\nsize = 'many'\n", "batches.size"),
+        ("[data", "is not a recipe"),
+    ],
+)
+def test_a_typo_in_a_recipe_is_named(tmp_path, text, named):
+    (tmp_path / "r.toml").write_text(text)
+    with pytest.raises(InputError, match=named):
+        load_recipe(tmp_path / "r.toml")
+
+
+MASKED = RECIPE + '[batches]\nfilter = "dense"\neps = 0.0\n'
+
+
+@pytest.mark.parametrize("surrogate", ["", 'surrogate = "m"'])
+def test_a_filter_that_masks_every_error_of_the_start_is_refused(tmp_path, surrogate):
+    (tmp_path / "r.toml").write_text(MASKED.replace('out = "o"\n', f'out = "o"\n{surrogate}\n'))
+    with pytest.raises(InputError, match="every document that the start ranks above the right one is masked"):
+        load_recipe(tmp_path / "r.toml")
+    for change in ({"run.surrogate": "s"}, {"batches.eps": "0.1"}, {"batches.filter": "fused"}):
+        load_recipe(tmp_path / "r.toml", change)
+
+
+def test_recipes_in_the_repository_parse_and_can_be_overridden(tmp_path):
+    from pathlib import Path
+
+    import trainer
+
+    for file in sorted((Path(trainer.__file__).parent / "recipes").glob("*.toml")):
+        recipe = load_recipe(file, {"batches.size": "7", "run.out": "here"})
+        assert recipe.batches.size == 7 and str(recipe.run.out) == "here"
+        other = load_recipe(file, {"batches.size": "8", "run.out": "here"})
+        assert differences(recipe, other) == ["batches.size: 7 -> 8"]

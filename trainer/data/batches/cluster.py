@@ -1,0 +1,119 @@
+"""Clusters of similar pairs by k-means: the pseudo-domains of batches (CDE section 4.1, equation 3)."""
+
+from collections.abc import Callable, Iterable, Sequence
+from dataclasses import dataclass
+from importlib.util import find_spec
+from pathlib import Path
+
+import numpy as np
+from numpy.typing import NDArray
+
+from cdesearch.context.vectors import Floats
+from trainer.data.batches.torch_kmeans import spherical_kmeans
+from trainer.data.stored import damaged, digest_of, load_arrays
+from trainer.replacing import make_folder, replacing, writing
+
+ITERATIONS = 100
+TRIES = 3
+
+
+@dataclass(frozen=True, slots=True)
+class Clusters:
+    """The cluster of each pair of a domain."""
+
+    assignment: NDArray[np.int64]  # (N,) in 0..k-1
+    centroids: Floats  # (k, p)
+
+
+def cluster_pairs(
+    queries: Floats, documents: Floats, cluster_size: int, seed: int, components: int | None = None
+) -> Clusters:
+    """Spherical k-means over pairs, from unit vectors (N, d) of their queries and documents.
+
+    Each pair gives two points, query + document and document + query concatenated, so that queries are compared with
+    the documents of other pairs, too. k is N / cluster_size, rounded up. With `components`, an SVD reduces the points
+    to so many dimensions first.
+    """
+    n = len(queries)
+    k = max(1, -(-n // cluster_size))
+    if components is not None and components < queries.shape[1]:
+        queries, documents = _reduced(queries, documents, components)
+    points = np.concatenate([np.hstack([queries, documents]), np.hstack([documents, queries])]).astype(np.float32)
+    if k == 1:
+        return Clusters(np.zeros(n, np.int64), points.mean(axis=0, keepdims=True))
+    max_points = max(256, 4 * cluster_size)
+    if find_spec("faiss") is None:
+        found = spherical_kmeans(points, k, seed, iterations=ITERATIONS, tries=TRIES, max_points=max_points)
+        return Clusters(found.assign(points[:n]), found.centroids)
+    import faiss
+
+    means = faiss.Kmeans(
+        points.shape[1],
+        k,
+        niter=ITERATIONS,
+        nredo=TRIES,
+        spherical=True,
+        seed=seed,
+        gpu=faiss.get_num_gpus() > 0 if hasattr(faiss, "get_num_gpus") else False,
+        # These limits have no effect when they are set on the object afterwards.
+        min_points_per_centroid=1,
+        max_points_per_centroid=max_points,
+    )
+    means.train(points)
+    centroids = np.asarray(means.centroids, np.float32)
+    assignment = means.assign(points[:n])[1].astype(np.int64)
+    return Clusters(assignment, centroids)
+
+
+def kept_clusters(folder: Path, made_from: Iterable[str], make: Callable[[], Clusters]) -> Clusters:
+    """The clusters that `make` returns, stored in `folder`, so that other runs need neither the time nor faiss.
+
+    `made_from` is everything that the clusters depend on: texts, settings and the surrogate's fingerprint. Vectors are
+    not among it, because their last bits differ between machines. Raises StorageError if the stored ones are damaged.
+    """
+    file = folder / f"{digest_of(made_from)}.npz"
+    make_folder(folder)
+    if file.exists():
+        kept = load_arrays(file)
+        if kept.keys() != {"assignment", "centroids"}:
+            raise damaged(file)
+        return Clusters(**kept)
+    found = make()
+    with writing(file), replacing(file) as stream:
+        np.savez(stream, assignment=found.assignment, centroids=found.centroids)
+    return found
+
+
+def cluster_documents(document_ids: Sequence[str], queries: Floats, documents: Floats) -> Clusters:
+    """One cluster for each long document, with the pairs of its chunks; N pairs, unit vectors (N, d).
+
+    The hardest negatives of a chunk are the other chunks of its document (in-sequence negatives: Conti et al. 2025,
+    ConTEB).
+    """
+    names, assignment = np.unique(np.asarray(document_ids), return_inverse=True)
+    sums = np.zeros((len(names), 2 * queries.shape[1]), np.float32)
+    np.add.at(sums, assignment, np.hstack([queries, documents]))
+    return Clusters(assignment.astype(np.int64), _unit(sums))
+
+
+def sparse_vectors(queries: list[str], documents: list[str], components: int, seed: int) -> tuple[Floats, Floats]:
+    """(N, components) unit TF-IDF vectors of queries and documents, by SVD: clustering without a surrogate model."""
+    from sklearn.decomposition import TruncatedSVD
+    from sklearn.feature_extraction.text import TfidfVectorizer
+
+    counted = TfidfVectorizer(sublinear_tf=True, max_features=200_000).fit_transform(queries + documents)
+    svd = TruncatedSVD(min(components, min(counted.shape) - 1), random_state=seed)
+    vectors = _unit(svd.fit_transform(counted).astype(np.float32))
+    return vectors[: len(queries)], vectors[len(queries) :]
+
+
+def _reduced(queries: Floats, documents: Floats, components: int) -> tuple[Floats, Floats]:
+    both = np.concatenate([queries, documents])
+    values, axes = np.linalg.eigh(both.T @ both)
+    axes = axes[:, np.argsort(-values)[:components]]
+    return _unit(queries @ axes), _unit(documents @ axes)
+
+
+def _unit(vectors: Floats) -> Floats:
+    unit: Floats = vectors / np.maximum(np.linalg.norm(vectors, axis=1, keepdims=True), 1e-9)
+    return unit

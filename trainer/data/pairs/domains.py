@@ -1,0 +1,142 @@
+"""The pairs of each domain: cleaned of duplicates and leaks, and stored for memory-mapping.
+
+prepare(files, folder, keep_out)  ->  Domain, Domain, ...
+"""
+
+import hashlib
+import json
+from collections import Counter
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import asdict, dataclass, field, replace
+from hashlib import blake2b
+from pathlib import Path
+
+import numpy as np
+
+from cdesearch.errors import SourceError
+from trainer.data.pairs.leaks import Leaks
+from trainer.data.pairs.reading import Pair, domain_name, read_pairs
+from trainer.data.pairs.store import COLUMNS, PairTable, PairWriter, open_pairs
+from trainer.data.random_stream import random_stream
+from trainer.data.stored import damaged, load_json
+from trainer.plain_file import open_plain
+from trainer.replacing import replace_text, writing
+
+RULES = 2  # the version of the rules for leaving out pairs; a new one prepares stored pairs again
+
+
+@dataclass(frozen=True, slots=True)
+class Domain:
+    """The pairs of one source, memory-mapped."""
+
+    name: str
+    pairs: PairTable
+    dropped: dict[str, int] = field(default_factory=dict)  # reason to count
+
+    def __len__(self) -> int:
+        return len(self.pairs)
+
+    def take(self, rows: Sequence[int]) -> list[Pair]:
+        """The pairs at `rows`."""
+        found = self.pairs.take(rows)
+        columns = (found.column(name) for name in ("query", "document", "negatives", "document_id"))
+        return [
+            Pair(query, document, tuple(texts), name) for query, document, texts, name in zip(*columns, strict=True)
+        ]
+
+    def shuffled(self, random: np.random.Generator) -> list[int]:
+        """All rows in random order. Chunks of a long document stay together, so that a part has whole documents."""
+        rows: list[int] = random.permutation(len(self)).tolist()
+        ids = self.column("document_id")
+        ranks: dict[str | int, int] = {}
+        return sorted(rows, key=lambda row: ranks.setdefault(ids[row] or row, len(ranks)))
+
+    def at_most(self, cap: int | None, seed: int) -> "Domain":
+        """The domain, or `cap` of its pairs drawn at random."""
+        if cap is None or len(self) <= cap:
+            return self
+        drawn = self.shuffled(random_stream(seed, "cap"))[:cap]
+        return replace(self, pairs=self.pairs.take(sorted(drawn)))
+
+    def column(self, name: str) -> list[str]:
+        """The column `name`: all queries, documents or document ids."""
+        return self.pairs.column(name)
+
+    def negatives(self) -> list[list[str]]:
+        """The hard negatives of every pair."""
+        return self.pairs.column("negatives")
+
+
+def prepare(
+    files: Sequence[Path], folder: Path, keep_out: Sequence[Path] = (), groups: Mapping[str, str] | None = None
+) -> list[Domain]:
+    """The usable pairs of each file, stored in `folder` by contents: a file that has not changed is not parsed again.
+
+    `folder` can be copied to another machine together with the files, to any path.
+
+    `groups` maps a domain to a pattern; only pairs whose `group` begins with it are used.
+
+    These are left out and counted: empty texts, exact duplicates, queries of the BEIR folders in `keep_out`, documents
+    of which a quarter of the 13-word shingles occur in the texts of those folders, and shorter documents that have the
+    words of a whole text. If only hard negatives of a pair are such documents, the pair stays without these negatives.
+    """
+    with writing(folder):
+        folder.mkdir(parents=True, exist_ok=True)
+    leaks: Leaks | None = None
+    domains = []
+    kept_out = [_file_digest(path / name) for path in keep_out for name in ("queries.jsonl", "corpus.jsonl")]
+    for file in files:
+        group = (groups or {}).get(domain_name(file), "")
+        stamp = [RULES, _file_digest(file), kept_out, group, COLUMNS]
+        key = blake2b(json.dumps(stamp).encode(), digest_size=8).hexdigest()
+        made = folder / f"{domain_name(file)}-{key}"
+        counts = folder / f"{made.name}.json"
+        if not (counts.exists() and made.exists()):
+            leaks = leaks or Leaks(keep_out)
+            with writing(made):
+                dropped = _write(read_pairs(file, group), made, leaks)
+            replace_text(counts, json.dumps(dropped))  # written last: without it the other files may be incomplete
+        domains.append(Domain(domain_name(file), open_pairs(made), _read_counts(counts)))
+    return domains
+
+
+def _read_counts(file: Path) -> dict[str, int]:
+    """How many pairs were left out, by reason; raises StorageError."""
+    counts = load_json(file)
+    if not isinstance(counts, dict) or not all(isinstance(count, int) for count in counts.values()):
+        raise damaged(file)
+    return counts
+
+
+def _file_digest(file: Path) -> str:
+    try:
+        with open_plain(file) as opened:
+            return hashlib.file_digest(opened, "blake2b").hexdigest()
+    except OSError as error:
+        raise SourceError(f"{file} cannot be read ({error.strerror}).", "Check the recipe's paths.") from None
+
+
+def _write(pairs: Iterable[Pair], out: Path, leaks: Leaks) -> dict[str, int]:
+    dropped: Counter[str] = Counter()
+    seen: set[bytes] = set()
+    with PairWriter(out) as writer:
+        for pair in pairs:
+            reason = _unusable(pair, seen, leaks)
+            if reason:
+                dropped[reason] += 1
+                continue
+            negatives = tuple(text for text in pair.negatives if not leaks.in_texts(text))
+            if n_leaks := len(pair.negatives) - len(negatives):
+                dropped["leaks among hard negatives"] += n_leaks
+            writer.write(asdict(replace(pair, negatives=negatives)))
+    return dict(dropped)
+
+
+def _unusable(pair: Pair, seen: set[bytes], leaks: Leaks) -> str | None:
+    if not pair.query or not pair.document:
+        return "without text"
+    digest = blake2b(f"{pair.query}\0{pair.document}".encode("utf-8", "replace"), digest_size=12).digest()
+    if digest in seen:
+        return "duplicates"
+    seen.add(digest)
+    return "leaks" if leaks.holds(pair) else None

@@ -1,0 +1,136 @@
+"""Scores of the pairs by a frozen model and by BM25. Clustering, the filter and the teacher use them."""
+
+import json
+import os
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, replace
+from pathlib import Path
+
+import numpy as np
+from numpy.typing import NDArray
+
+from cdesearch.context.vectors import Floats
+from cdesearch.encode.encoder import Encoder, Role
+from cdesearch.search.fusion import Candidates, ZScoreFusion
+from trainer.data.pairs.reading import Pair
+from trainer.data.stored import damaged, digest_of, load_array, load_json
+from trainer.data.surrogate.word_scores import WordScores
+from trainer.recipe import Filter
+from trainer.replacing import make_folder, open_new, replace_text, writing
+
+SHARD = 2048  # texts embedded between two writes
+NO_NULL = np.empty(0)  # z-scores need no null distribution
+
+
+def surrogate_vectors(
+    name: str, texts: Sequence[str], role: Role, encoder: Encoder, folder: Path, advance: Callable[[int], None]
+) -> Floats:
+    """(n, d) unit vectors of `texts` in the null context, memory-mapped.
+
+    They are stored by contents and model. After an interruption the next run continues after the last write.
+    Raises StorageError if the stored ones are damaged or cannot be written.
+    """
+    if not texts:
+        return np.empty((0, encoder.dimension), np.float32)
+    make_folder(folder)
+    file = folder / f"{name}-{role}-{digest_of(texts, encoder.fingerprint)}.npy"
+    state = file.with_suffix(".json")
+    shape = (len(texts), encoder.dimension)
+    done = _count(state, len(texts)) if state.exists() and file.exists() else 0
+    if not done:
+        with writing(file), open_new(file) as stream:
+            np.lib.format.write_array_header_1_0(stream, {"descr": "<f4", "fortran_order": False, "shape": shape})
+            stream.truncate(stream.tell() + 4 * shape[0] * shape[1])
+    vectors = load_array(file, mapped=True)
+    if vectors.shape != shape or vectors.dtype != np.float32 or not isinstance(vectors, np.memmap):
+        raise damaged(file)
+    advance(done)
+    for start in range(done, len(texts), SHARD):
+        shard = texts[start : start + SHARD]
+        computed = encoder.encode(shard, role, None).astype("<f4").tobytes()
+        # On a full disk, writing through the map would kill the process.
+        with writing(file), file.open("r+b") as stream:
+            stream.seek(vectors.offset + 4 * start * shape[1])
+            stream.write(computed)
+            stream.flush()
+            os.fsync(stream.fileno())
+        replace_text(state, json.dumps(start + len(shard)))
+        advance(len(shard))
+    return vectors
+
+
+def _count(file: Path, most: int) -> int:
+    """How many vectors are stored; raises StorageError."""
+    count = load_json(file)
+    if isinstance(count, bool) or not isinstance(count, int) or not 0 <= count <= most:
+        raise damaged(file)
+    return count
+
+
+@dataclass(frozen=True, slots=True)
+class Surrogate:
+    """The vectors and BM25 scores of N pairs of a domain."""
+
+    queries: Floats  # (N, d) unit vectors
+    documents: Floats  # (N, d)
+    negatives: Floats  # (M, d), the hard negatives of all pairs of the domain that the recipe uses, in order
+    first_negative: NDArray[np.int64]  # (N,) the start of each pair's hard negatives
+    lexical: WordScores | None = None  # of all documents of the domain, then its hard negatives; None if not needed
+    rows: NDArray[np.int64] | None = None  # (N,) of the pairs in the domain; None if these are all
+    fingerprint: str = ""  # of the model
+
+    def take(self, rows: Sequence[int]) -> "Surrogate":
+        """The vectors and scores of the pairs at `rows`."""
+        return replace(
+            self,
+            queries=self.queries[rows],
+            documents=self.documents[rows],
+            first_negative=self.first_negative[rows],
+            rows=np.asarray(rows, np.int64) if self.rows is None else self.rows[rows],
+        )
+
+    def negative_rows(self, rows: NDArray[np.int64], pairs: Sequence[Pair]) -> list[int]:
+        """Where the hard negatives of the `pairs` at `rows` are among those of the domain."""
+        return [
+            first + number
+            for first, pair in zip(self.first_negative[rows].tolist(), pairs, strict=True)
+            for number in range(len(pair.negatives))
+        ]
+
+    def view(self, rows: NDArray[np.int64], pairs: Sequence[Pair]) -> "BatchView":
+        """The scores of one batch: the `pairs` at `rows`, whose documents are followed by all hard negatives."""
+        indices = self.negative_rows(rows, pairs)
+        own = self.documents[rows]
+        vectors = np.concatenate([own, self.negatives[indices]]) if indices else own
+        lexical = None
+        if self.lexical is not None:
+            n_documents = len(self.lexical) - len(self.negatives)
+            in_domain = rows if self.rows is None else self.rows[rows]
+            lexical = self.lexical.take(np.concatenate([in_domain, n_documents + np.array(indices, np.int64)]))
+        return BatchView(self.queries[rows], vectors, [pair.query for pair in pairs], lexical)
+
+
+class BatchView:
+    """The surrogate's scores of one batch, by vectors and by BM25."""
+
+    def __init__(self, queries: Floats, documents: Floats, texts: Sequence[str], lexical: WordScores | None) -> None:
+        self._queries = queries  # (B, d)
+        self._documents = documents  # (D, d)
+        self._texts = texts  # B, of the queries
+        self._lexical = lexical  # of the D documents
+
+    def scores(self, kind: Filter, rows: slice) -> Floats:
+        """(R, D) scores of the queries in `rows`: cosines, BM25, both fused, or zeros, by `kind`."""
+        if kind == "none":
+            return np.zeros((len(self._texts[rows]), len(self._documents)), np.float32)
+        if kind == "text":
+            return self._bm25(rows)
+        dense: Floats = self._queries[rows] @ self._documents.T
+        if kind == "dense":
+            return dense
+        candidates = Candidates(dense, self._bm25(rows), NO_NULL)
+        return ZScoreFusion().scores(candidates).astype(np.float32, copy=False)
+
+    def _bm25(self, rows: slice) -> Floats:
+        assert self._lexical is not None
+        return self._lexical.scores(self._texts[rows])
