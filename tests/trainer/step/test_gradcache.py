@@ -521,6 +521,32 @@ def test_everything_stays_on_the_device_of_the_model(variant, is_null, monkeypat
         assert all((parameter.grad is None) == is_null for parameter in model.own_first_stage.parameters())
 
 
+def test_a_process_gives_the_network_the_rows_of_its_texts_in_the_whole_batch(monkeypatch):
+    """The process has the last 8 of 12 texts."""
+    monkeypatch.setattr(gradcache, "rows_of_process", lambda n: slice(4, n))
+    monkeypatch.setattr(gradcache, "gather", lambda vectors: vectors)
+    cache = GradCache(*make_student(), 3)
+    learned, rows = torch.ones(TINY.backbone.dimension, requires_grad=True), []
+
+    def network(text, places):
+        rows.append(places)
+        return learned * torch.ones(len(places), 1)
+
+    _, pieces = cache._run(make_batch().queries, network, 0, packs=False)
+    cache._replay(pieces, torch.ones(12, TINY.backbone.dimension), network)
+    for part in rows[:3], rows[3:]:
+        assert sorted(torch.cat(part).tolist()) == list(range(4, 12))
+    assert learned.grad.tolist() == [8.0] * TINY.backbone.dimension
+
+
+def test_the_texts_of_which_only_statistics_are_read_keep_no_graph():
+    model, head = make_student(VARIANTS["statistics"])
+    real, has_graph = model.context_states, []
+    model.context_states = lambda *given: has_graph.append(torch.is_grad_enabled()) or real(*given)
+    cached(model, head, make_batch(), 4, kept_graphs=2)
+    assert has_graph == [False] * 3
+
+
 def test_micro_batches_contain_every_text_once_without_excess_padding():
     tokens = make_batch().documents
     parts = tokens.micro_batches(slice(2, 11), 4)
