@@ -52,7 +52,7 @@ def test_arguments_that_are_read_without_typer_mean_what_typer_reads(arguments):
         (["cat"], QueryOptions("cat")),
         (["the", "cat"], QueryOptions("the cat")),
         (["-k", "3", "cat"], QueryOptions("cat", k=3)),
-        (["cat", "--json", "--mode", "text"], QueryOptions("cat", mode="text", as_json=True)),
+        (["cat", "--json", "--mode", "text"], QueryOptions("cat", mode="text", format="json")),
         (["cat", "--mode=dense", "--full"], QueryOptions("cat", mode="dense", full=True)),
         (["cat", "--path", "*.py", "--index", "x"], QueryOptions("cat", path="*.py", index=Path("x"))),
     ],
