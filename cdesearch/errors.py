@@ -88,3 +88,8 @@ class TrainingError(CdesearchError):
 
 class StorageError(CdesearchError):
     """The disk is full, or the folder to write to is read-only."""
+
+
+def is_panic(error: BaseException) -> bool:
+    """Whether Rust code of a library panicked. The error classes cannot be imported, and one is not an Exception."""
+    return type(error).__name__ in ("RustPanic", "PanicException")

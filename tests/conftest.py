@@ -76,6 +76,18 @@ def make_checkpoint(folder: Path, config: ModelConfig = TINY, *, gate: float = 0
     return folder
 
 
+def pytest_terminal_summary(terminalreporter: pytest.TerminalReporter) -> None:
+    """Say loudly which tests were left out because a program is not installed."""
+    for missing in ("no browser", "no axe-core"):
+        reports = [one for one in terminalreporter.stats.get("skipped", []) if missing in str(one.longrepr)]
+        if reports:
+            names = ", ".join(dict.fromkeys(one.nodeid.partition("::")[2].partition("[")[0] for one in reports))
+            reason = str(reports[0].longrepr[2]).removeprefix("Skipped: ")
+            terminalreporter.write_line(
+                f"LEFT OUT {len(reports)} tests: {reason}. They are {names}.", red=True, bold=True
+            )
+
+
 @pytest.fixture(scope="session", autouse=True)
 def _own_configuration(tmp_path_factory: pytest.TempPathFactory) -> None:
     """Tests store confirmations in a configuration folder of their own, which their processes inherit."""

@@ -20,7 +20,8 @@ if __name__ == "__main__":
 
 from cdesearch.cli.exits import exit_when_stopped
 from cdesearch.progress import Display, shown_on_stderr
-from trainer.data.pairs.domains import domain_files, prepare
+from trainer.data.pairs.domains import prepare
+from trainer.data.pairs.reading import domain_files
 from trainer.data.pairs.writing import new_pair_files
 from trainer.recipe import Recipe, load_recipe, parse_override
 from trainer.reporting import Parser, reported

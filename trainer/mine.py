@@ -26,7 +26,8 @@ from cdesearch.context.vectors import Floats
 from cdesearch.errors import InputError
 from cdesearch.progress import Display, shown_on_stderr
 from trainer.data.batches.false_negatives import false_negatives
-from trainer.data.pairs.domains import Domain, Pair, domain_files, prepare
+from trainer.data.pairs.domains import Domain, prepare
+from trainer.data.pairs.reading import Pair, domain_files
 from trainer.data.pairs.writing import new_pair_files
 from trainer.data.surrogate.model import open_surrogate
 from trainer.data.surrogate.scores import surrogate_vectors

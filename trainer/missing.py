@@ -5,7 +5,7 @@ from importlib.util import find_spec
 import torch
 
 from cdesearch.errors import InputError
-from trainer.data.pairs.domains import domain_files
+from trainer.data.pairs.reading import domain_files
 from trainer.data.surrogate.word_scores import has_bm25s
 from trainer.recipe import Recipe
 

@@ -11,7 +11,8 @@ from cdesearch.encode.encoder import Encoder
 from trainer.data.batches.cluster import Clusters, cluster_pairs
 from trainer.data.batches.pack import pack
 from trainer.data.batches.stream import unclustered
-from trainer.data.pairs.domains import domain_files, prepare
+from trainer.data.pairs.domains import prepare
+from trainer.data.pairs.reading import domain_files
 
 PAIRS = 4096
 BATCH = 128

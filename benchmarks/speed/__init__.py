@@ -4,6 +4,7 @@ command       runs the measurements of `speed`
 indexing      indexing compared with sentence-transformers
 searching     warm and cold queries
 serving       many clients of a running server
+cold          a query as a whole process, through a server and without one
 joint         a text in joint attention
 training      training steps and their memory
 train_rate    training steps compared with matrix products

@@ -22,11 +22,12 @@ def speed(
     seconds: Annotated[float, typer.Option(help="How long clients ask the server.")] = 600,
     rate: Annotated[float, typer.Option(help="How many searches a second they ask for.")] = 50,
     only: Annotated[
-        str, typer.Option(help="Any of index, context, search, memory, serving.")
-    ] = "index,context,search,memory,serving",
+        str, typer.Option(help="Any of index, context, search, memory, serving, cold.")
+    ] = "index,context,search,memory,serving,cold",
     out: Annotated[Path, typer.Option(help="Folder for the JSON.")] = RESULTS,
 ) -> None:
     """Measure indexing, context, search, memory, disk and a server against their targets."""
+    from benchmarks.speed.cold import cold_measurements
     from benchmarks.speed.indexing import index_measurements, memory_measurements
     from benchmarks.speed.searching import context_measurements, search_measurements
     from benchmarks.speed.serving import Load, serving_measurements
@@ -39,6 +40,7 @@ def speed(
             "search": lambda: search_measurements(corpus, work, [int(size) for size in sizes.split(",")]),
             "memory": lambda: memory_measurements(corpus, work, memory_chunks),
             "serving": lambda: serving_measurements(corpus, work, served_chunks, Load(rate, seconds)),
+            "cold": lambda: cold_measurements(corpus, work, served_chunks),
         }
         settings = {"corpus": corpus.name, "documents": documents, "rounds": rounds, "memory_chunks": memory_chunks}
         settings |= {"served_chunks": served_chunks, "seconds": seconds, "rate": rate}

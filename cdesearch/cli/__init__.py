@@ -7,6 +7,7 @@ query          the `query` command
 plain_query    the arguments of a common query, read without typer
 server_client  asks a running server, which has loaded the model already
 ask            the `ask` command
+passage_text   passages for a language model
 render         hits as text and as JSON
 answers        answers as text and as JSON
 status         what is indexed, and what has changed since

@@ -55,11 +55,17 @@ def query(
     ] = None,
     full: Annotated[bool, typer.Option("--full", help="Show whole chunks.")] = False,
     as_json: Annotated[bool, typer.Option("--json", help="Print one JSON object.")] = False,
+    format: Annotated[
+        Literal["text", "json", "llm"],
+        typer.Option(help="json: the same as --json. llm: compact passages for a language model."),
+    ] = "text",
 ) -> None:
     """Search the index."""
     from cdesearch.cli.query import QueryOptions, run_query
 
-    options = QueryOptions(" ".join(words), k, mode, path, index, model, full, as_json)
+    if as_json and format == "llm":
+        raise InputError("Both --json and --format llm are given.", "Choose one of them.")
+    options = QueryOptions(" ".join(words), k, mode, path, index, model, full, "json" if as_json else format)
     code = run_query(options, context.obj)  # the object is a command with a name like the first word
     if code:
         raise typer.Exit(code)
@@ -79,16 +85,16 @@ def status(
 ) -> None:
     """Show what is indexed and what has changed. Also shows the model and the context."""
     from cdesearch.store.folder import rebuild_command
-    from cdesearch.store.index import Index
+    from cdesearch.store.index import Index, read_newest
 
     opened = Index.open(named_index(folder, index))
     shorten_cold_start(opened.manifest.model)
     from cdesearch.cli.status import read_status, show_files
 
     if files or skipped:
-        show_files(opened, only_skipped=skipped, as_json=as_json)
+        read_newest(opened, lambda newest: show_files(newest, only_skipped=skipped, as_json=as_json))
         return
-    report = read_status(opened)
+    report = read_newest(opened, read_status)
     if as_json:
         print_json(report)
         return

@@ -15,7 +15,7 @@ MAX_DIGITS = 9  # of k
 def read_plain(arguments: Sequence[str]) -> QueryOptions | None:
     """The options in the arguments of `cdesearch query`, exactly as typer reads them; None if only typer should.
 
-    Typer reads everything that is rare or wrong: other options, joined ones such as `-k5`, and repeated ones.
+    Typer reads everything that is rare or wrong: other options, joined ones such as `-k5`, and values that are empty.
     """
     words: list[str] = []
     given: dict[str, str] = {}
@@ -26,8 +26,6 @@ def read_plain(arguments: Sequence[str]) -> QueryOptions | None:
             words.append(argument)
             continue
         name, has_value, value = argument.partition("=") if argument.startswith("--") else (argument, "", "")
-        if name in given:
-            return None
         if name in VALUED:
             given[name] = value if has_value else rest.pop(0) if rest else ""
         elif argument in FLAGS:
@@ -45,7 +43,7 @@ def _is_unicode(text: str) -> bool:
 def _are_usable(given: dict[str, str]) -> bool:
     k = given.get("-k", "1")
     return (
-        all(value and not value.startswith("-") for value in given.values())
+        all(given.values())
         and given.get("--mode", "hybrid") in MODES
         and k.isascii()
         and k.isdigit()
@@ -62,6 +60,6 @@ def _options(text: str, given: dict[str, str]) -> QueryOptions:
         path=given.get("--path"),
         index=Path(given["--index"]) if "--index" in given else None,
         full="--full" in given,
-        as_json="--json" in given,
+        format="json" if "--json" in given else "text",
     )
     return replace(options, k=int(given["-k"])) if "-k" in given else options

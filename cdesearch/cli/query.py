@@ -3,7 +3,7 @@
 import sys
 from dataclasses import dataclass
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Literal
 
 from cdesearch.cli.exits import DONE, NO_HITS
 from cdesearch.cli.render import result_as_json, show_hits
@@ -16,7 +16,12 @@ from cdesearch.store.trust import TrustRequest, unconfirmed
 from cdesearch.terminal import print_json, printable
 
 if TYPE_CHECKING:
+    from tokenizers import Tokenizer
+
     from cdesearch.search.reader import Mode
+
+Format = Literal["text", "json", "llm"]
+LLM_TOKENS = 4_000  # of all passages that are printed for a language model
 
 
 @dataclass(frozen=True, slots=True)
@@ -30,7 +35,7 @@ class QueryOptions:
     index: Path | None = None
     model: Path | None = None
     full: bool = False
-    as_json: bool = False
+    format: "Format" = "text"
 
 
 @dataclass(frozen=True, slots=True)
@@ -38,6 +43,7 @@ class _Answer:
     result: SearchResult
     root: Path  # of the paths of the hits
     matches_no_file: bool  # whether no indexed file matches the pattern for paths
+    tokenizer: "Tokenizer | None" = None  # for passages
 
 
 def run_query(options: QueryOptions, meant: str | None = None) -> int:
@@ -56,8 +62,10 @@ def run_query(options: QueryOptions, meant: str | None = None) -> int:
     if answer.matches_no_file:
         line = f"No indexed file matches --path {options.path}. Patterns are relative to {index.root}"
         _note(printable(f"{line}, or to the working directory."))
-    if options.as_json:
+    if options.format == "json":
         print_json(result_as_json(options.text, options.mode, result))
+    elif answer.tokenizer is not None:
+        _show_passages(result, answer.tokenizer)
     elif not answer.matches_no_file:
         show_hits(options.text, result.hits, answer.root, full=options.full)
     return DONE if result.hits else NO_HITS
@@ -67,9 +75,9 @@ def _from_server(index: Index, options: QueryOptions, globs: tuple[str, ...] | N
     """The answer of a running server; None if it might differ from a direct answer, or if there is no server.
 
     The server has loaded the model already, so the user's confirmation is checked here. No hits below a path may have
-    two reasons, which the server does not tell apart.
+    two reasons, which the server does not tell apart. Passages for a language model need the tokenizer of the model.
     """
-    if options.model is not None or not _is_model_confirmed(index):
+    if options.model is not None or options.format == "llm" or not _is_model_confirmed(index):
         return None
     result = ask_server(index, options.text, options.k, options.mode, globs)
     if result is None or (globs is not None and not result.hits):
@@ -93,7 +101,16 @@ def _direct(index: Index, options: QueryOptions, globs: tuple[str, ...] | None) 
     searcher = Searcher(index, model=options.model)
     result = searcher.search(options.text, options.k, options.mode, globs)
     matches_no_file = globs is not None and not result.hits and not searcher.has_file(*globs)
-    return _Answer(result, searcher.index.root, matches_no_file)
+    has_passages = options.format == "llm" and result.hits
+    return _Answer(result, searcher.index.root, matches_no_file, searcher.encoder.tokenizer if has_passages else None)
+
+
+def _show_passages(result: SearchResult, tokenizer: "Tokenizer") -> None:
+    from cdesearch.cli.passage_text import located, passages_as_text
+    from cdesearch.search.passages import fit_passages
+
+    passages = fit_passages(result.hits, LLM_TOKENS, tokenizer)
+    sys.stdout.write(passages_as_text(located(passages, result.hits)) + "\n")
 
 
 def _note(line: str) -> None:

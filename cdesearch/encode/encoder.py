@@ -25,6 +25,7 @@ from cdesearch.context.vectors import Floats
 from cdesearch.context.whitening import Whitening, soft_whitening
 from cdesearch.encode.length_batches import BatchLimits, Integers, TextBatch, make_batches
 from cdesearch.encode.runtime import Runtime
+from cdesearch.encode.tokenizer_limits import reporting_failure
 from cdesearch.errors import ModelError
 from cdesearch.models.checkpoint_files import AGAIN
 from cdesearch.models.config import ModelConfig
@@ -244,10 +245,8 @@ class Encoder:
 
     def _ids(self, texts: list[str]) -> list[list[int]]:
         """Token ids of every text; raises ModelError for an id outside the model's vocabulary."""
-        try:
+        with reporting_failure("The model's tokenizer fails"):
             found = [encoding.ids for encoding in self.tokenizer.encode_batch_fast(texts)]
-        except Exception as error:  # the tokenizers library raises bare Exception
-            raise ModelError(f"The model's tokenizer fails ({error!s:.200}).", AGAIN) from None
         highest = max((max(ids, default=0) for ids in found), default=0)
         if highest >= self.config.backbone.vocabulary:
             raise ModelError(

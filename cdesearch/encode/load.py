@@ -8,7 +8,7 @@ from tokenizers import Tokenizer
 
 from cdesearch.encode.encoder import Encoder
 from cdesearch.encode.runtime import Runtime
-from cdesearch.encode.tokenizer_limits import check_growth
+from cdesearch.encode.tokenizer_limits import check_growth, reporting_failure
 from cdesearch.errors import InputError, ModelError
 from cdesearch.models.checkpoint_files import DEFAULT_MODEL, MAX_TOKENIZER_BYTES, check_plain
 from cdesearch.models.family import LoadedModel
@@ -65,13 +65,13 @@ def _check_vocabulary(folder: Path, loaded: LoadedModel, tokenizer: Tokenizer) -
 def load_tokenizer(file: Path) -> Tokenizer:
     """A tokenizer that neither truncates nor pads; raises ModelError, also if it could enlarge a text many times."""
     check_plain(file, MAX_TOKENIZER_BYTES)
-    try:
+    with reporting_failure(f"{file} cannot be read"):
         tokenizer = Tokenizer.from_file(str(file))
-    except Exception as error:  # the tokenizers library raises bare Exception
-        raise ModelError(f"{file} cannot be read ({error}).", "Copy the checkpoint again.") from None
     check_growth(tokenizer, file)
     tokenizer.no_truncation()
     tokenizer.no_padding()
+    with reporting_failure(f"The tokenizer {file} fails"):
+        tokenizer.encode("It reads 1 text.")
     return tokenizer
 
 

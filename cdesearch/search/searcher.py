@@ -156,13 +156,14 @@ class Searcher:
 
     def _ask(self, answer: Callable[[GenerationReader], Answer]) -> Answer:
         reader = self._newest
-        try:
-            return answer(reader)
-        except IndexDamagedError:
-            newest = self._opened_after(reader)
-            if newest is None:
-                raise
-        return answer(newest)
+        while True:  # each time with a newer generation
+            try:
+                return answer(reader)
+            except IndexDamagedError:
+                newest = self._opened_after(reader)
+                if newest is None:
+                    raise
+                reader = newest
 
     def _opened_after(self, reader: GenerationReader) -> GenerationReader | None:
         """The newest generation, opened in place of `reader`; None if there is no newer one."""

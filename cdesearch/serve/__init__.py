@@ -13,6 +13,7 @@ metrics       measurements for Prometheus
 app           the web application
 listening     the port and the sockets, and how a server stops
 lifecycle     how a server is announced, started in the background, and stopped
+watch         updates that start when files change
 idle          the end of a server that nobody uses
 slow_clients  connections whose client sends too slowly
 """

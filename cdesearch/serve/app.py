@@ -16,12 +16,13 @@ from cdesearch.serve.admission import Admission
 from cdesearch.serve.indexes import ServedIndexes
 from cdesearch.serve.mcp.server import create_server, session_manager
 from cdesearch.serve.metrics import Metered, ServerMetrics
-from cdesearch.serve.problems import add_handlers
+from cdesearch.serve.problems import DESCRIBED, add_handlers
 from cdesearch.serve.routes import ask, context_map, documents, explain, files, health, search, status, updates
 from cdesearch.serve.security import Guard
 from cdesearch.serve.settings import API, ServeSettings
 from cdesearch.serve.state import ServerState
 from cdesearch.serve.update_runs import UpdateRuns
+from cdesearch.serve.watch import Watcher
 
 WEB = Path(__file__).parent / "web"
 MODULES = (search, ask, documents, explain, context_map, files, updates, status, health)
@@ -37,9 +38,12 @@ def create_app(indexes: ServedIndexes, settings: ServeSettings) -> FastAPI:
 
     @asynccontextmanager
     async def lifespan(_: FastAPI) -> AsyncIterator[None]:
+        watcher = Watcher(indexes, runs) if settings.watch else None
         async with agents.run():
             yield
         admission.close()
+        if watcher is not None:
+            watcher.close()
         runs.close()
 
     app = FastAPI(
@@ -49,6 +53,7 @@ def create_app(indexes: ServedIndexes, settings: ServeSettings) -> FastAPI:
         docs_url=None,  # FastAPI's own pages load their scripts from another server
         redoc_url=None,
         lifespan=lifespan,
+        responses=DESCRIBED,
     )
     app.state.server = ServerState(indexes, settings, admission, metrics, runs)
     app.add_middleware(Guard, settings=settings)

@@ -1,5 +1,6 @@
 """The command `serve`."""
 
+import re
 import sys
 from collections.abc import Mapping, Sequence
 from pathlib import Path
@@ -21,22 +22,25 @@ from cdesearch.terminal import printable
 if TYPE_CHECKING:
     from cdesearch.serve.indexes import ServedIndexes
 
+_TOKEN = re.compile(r"[A-Za-z0-9._~+/=-]{16,}")  # the characters that RFC 6750 allows
+
 
 def serve(
     indexes: Annotated[
         list[Path] | None,
-        typer.Argument(metavar="[INDEX]...", help="Folders of indexes; default: the nearest index upward."),
+        typer.Argument(metavar="INDEX", help="Folders of indexes; default: the nearest index upward."),
     ] = None,
     host: Annotated[str, typer.Option(help="Address to listen on.")] = "127.0.0.1",
     port: Annotated[int, typer.Option(min=0, max=65_535, help="Port to listen on; 0 takes a free one.")] = DEFAULT_PORT,
     token: Annotated[
         str | None,
-        typer.Option(envvar="CDESEARCH_TOKEN", help="Secret that requests must show. Other computers need one."),
+        typer.Option(envvar="CDESEARCH_TOKEN", help="Secret that requests must show; required with another --host."),
     ] = None,
     socket: Annotated[Path | None, typer.Option(help="Unix socket to listen on; default: where commands look.")] = None,
     model: Annotated[
         Path | None, typer.Option(help="The model that built the indexes, if it is not the one that ships.")
     ] = None,
+    watch: Annotated[bool, typer.Option("--watch", help="Update an index whenever its files change.")] = False,
     background: Annotated[bool, typer.Option("--background", help="Start the server and leave it running.")] = False,
     idle_exit: Annotated[
         str | None, typer.Option(metavar="TIME", help="End after this time without a request, such as 30m.")
@@ -51,7 +55,7 @@ def serve(
             typer.echo(stop_server(absolute(opened_folder(folder))))
         return
     limit = None if idle_exit is None else seconds_of(idle_exit)
-    settings = ServeSettings(host=host, port=port, token=token or None, idle_seconds=limit)
+    settings = ServeSettings(host=host, port=port, token=token or None, watch=watch, idle_seconds=limit)
     _check(settings)
     if background:
         options = {"--socket": socket, "--model": model, "--idle-exit": idle_exit}
@@ -76,7 +80,7 @@ def _start(folders: Sequence[Path | None], settings: ServeSettings, options: Map
     """Start this command in the background; returns a line with its address."""
     found = [Index.open(folder).folder for folder in folders]
     options = {"--host": settings.host, "--port": str(settings.port), **options}
-    arguments = [f"{name}={value}" for name, value in options.items()]
+    arguments = [f"{name}={value}" for name, value in options.items()] + ["--watch"] * settings.watch
     return start_in_background(found, [*arguments, "--", *map(str, found)], settings.token)
 
 
@@ -85,6 +89,10 @@ def _check(settings: ServeSettings) -> None:
         raise InputError(
             f"Other computers can connect to {settings.host}, and no token protects the index.",
             "Choose a secret with --token, or leave out --host.",
+        )
+    if settings.token is not None and not _TOKEN.fullmatch(settings.token):
+        raise InputError(
+            "The token can be guessed or cannot be sent.", "Choose 16 or more letters and digits, without blanks."
         )
 
 

@@ -13,6 +13,27 @@ from cdesearch.errors import BusyError, CdesearchError, IndexStateError, InputEr
 
 MEDIA_TYPE = "application/problem+json"
 RETRY_SECONDS = 1
+_TEXT = {"type": "string"}
+# In OpenAPI, for every route; FastAPI would describe its own form of errors.
+DESCRIBED: dict[int | str, dict[str, Any]] = {
+    "default": {
+        "description": "An error, with its cause and what helps.",
+        "content": {
+            MEDIA_TYPE: {
+                "schema": {
+                    "type": "object",
+                    "properties": {
+                        "type": _TEXT,
+                        "title": _TEXT,
+                        "status": {"type": "integer"},
+                        "detail": _TEXT,
+                        "remedy": _TEXT,
+                    },
+                }
+            }
+        },
+    }
+}
 # The first class that fits; a subclass stands before its parent.
 _STATUS: tuple[tuple[type[CdesearchError], HTTPStatus], ...] = (
     (NotIndexedError, HTTPStatus.NOT_FOUND),

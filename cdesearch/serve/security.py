@@ -154,7 +154,7 @@ def _is_own_name(host: str, settings: ServeSettings) -> bool:
 def _is_same_site(scope: Scope, headers: Headers, host: str) -> bool:
     """Whether a request comes from this server's own page, or from a program that is not a browser."""
     origin = headers.get("origin")
-    if origin is not None and urlsplit(origin).netloc.lower() != host.lower():
+    if origin is not None and origin.lower() not in (f"http://{host.lower()}", f"https://{host.lower()}"):
         return False
     if headers.get("sec-fetch-site", "none") in ("same-origin", "none"):
         return True

@@ -28,6 +28,7 @@ class ServeSettings:
     max_body: int = 1_000_000  # bytes
     max_url: int = 8_000  # bytes of path and query
     max_connections: int = 256
+    watch: bool = False  # whether an index is updated when its files change
     idle_seconds: float | None = None  # without a request, after which the server ends; None: never
 
     @property

@@ -11,7 +11,7 @@ from functools import cached_property
 from pathlib import Path
 from threading import RLock
 
-from cdesearch.errors import CdesearchError, IndexDamagedError
+from cdesearch.errors import CdesearchError, IndexDamagedError, is_panic
 from cdesearch.store.checksums import MANIFEST, Checksums, ChecksumsError, Entry, read_checksums, sha256_of
 from cdesearch.store.folder import CHECKSUMS, rebuild_remedy, unreadable
 
@@ -74,7 +74,7 @@ class Checks:
                 return
             small = _smallest(self.expected)
             manifest = self.expected.get(MANIFEST)
-            is_copied = manifest is None or (self._generation / MANIFEST).stat().st_mtime_ns != manifest.mtime_ns
+            is_copied = manifest is None or _mtime_ns(self._generation / MANIFEST) != manifest.mtime_ns
             small -= self._sound
             self._require(self.expected, lambda n, e, s: n in small or (s.st_mtime_ns != e.mtime_ns and not is_copied))
             self._are_tables_sound = True
@@ -187,9 +187,12 @@ def reason_of(error: BaseException) -> str:
     return _LOCATION_IN_RUST.sub("", str(error).partition("\n")[0])[:200]
 
 
-def is_panic(error: BaseException) -> bool:
-    """Whether LanceDB's Rust code panicked. Its error classes cannot be imported, and one is not an Exception."""
-    return type(error).__name__ in ("RustPanic", "PanicException")
+def _mtime_ns(file: Path) -> int | None:
+    """The time of change; None for a file that cannot be examined, which is then reported as damage."""
+    try:
+        return file.stat().st_mtime_ns
+    except OSError:
+        return None
 
 
 def _wrong_kind_or_size(status: os.stat_result, entry: Entry) -> str:

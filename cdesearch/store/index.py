@@ -4,7 +4,7 @@ import os
 from collections.abc import Callable, Collection, Coroutine
 from functools import cached_property
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, TypeVar
 
 from cdesearch.errors import IndexDamagedError, IndexMismatchError, IndexNotFoundError
 from cdesearch.store.checksums import MANIFEST
@@ -34,6 +34,7 @@ if TYPE_CHECKING:
 
 
 CONTEXT = "context.safetensors"
+Read = TypeVar("Read")
 
 
 def current_generation(folder: Path) -> Path:
@@ -92,6 +93,18 @@ def _lancedb() -> Any:
     import lancedb
 
     return lancedb
+
+
+def read_newest(index: "Index", read: Callable[["Index"], Read]) -> Read:
+    """What `read` returns for an open generation, or for the newest one if updates have removed it meanwhile."""
+    while True:  # each time with a newer generation
+        try:
+            return read(index)
+        except IndexDamagedError:
+            newest = Index(index.folder)
+            if newest.generation == index.generation:
+                raise
+            index = newest
 
 
 class Index:

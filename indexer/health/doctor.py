@@ -15,10 +15,11 @@ from cdesearch.errors import (
     IndexNotFoundError,
     IndexStateError,
     IndexUntrustedError,
+    is_panic,
 )
 from cdesearch.progress import Progress, Silent
 from cdesearch.store.checksums import MANIFEST, ChecksumsError, read_checksums
-from cdesearch.store.damage import Damage, find_damage, is_panic, reason_of
+from cdesearch.store.damage import Damage, find_damage, reason_of
 from cdesearch.store.file_account import FILES, read_files
 from cdesearch.store.folder import (
     CHECKSUMS,
@@ -30,6 +31,7 @@ from cdesearch.store.folder import (
     current_name,
     finished_generations,
     rebuild_remedy,
+    unreadable,
 )
 from cdesearch.store.index import CONTEXT, Index, connect, current_generation
 from cdesearch.store.lance_manifest import TABLES, check_tables
@@ -109,13 +111,16 @@ def diagnose(folder: Path, progress: Progress | None = None) -> Diagnosis:
         raise
     except IndexStateError as error:
         problem = error.cause
-    live = _named_by_current(folder)
-    if problem and live is None and not finished_generations(folder):
+    live, finished = _named_by_current(folder), finished_generations(folder)
+    if problem and live is None and not finished:
         current_generation(folder)  # raises the error that was found
     progress = progress or Silent()
-    others = [_examine(generation, progress) for generation in finished_generations(folder) if generation != live]
-    others.sort(key=lambda one: one.manifest.updated if one.manifest else 0, reverse=True)
+    others = [_examine(generation, progress) for generation in finished if generation != live]
     examined = _examine(live, progress) if live else None
+    if examined and not examined.is_sound and _named_by_current(folder) not in (None, live):
+        return diagnose(folder, progress)  # updates have replaced it meanwhile, and removed it
+    others = [one for one in others if one.generation.exists()]  # updates may have removed some
+    others.sort(key=lambda one: one.manifest.updated if one.manifest else 0, reverse=True)
     if examined and not examined.is_sound:
         problem = ""  # the list of damaged files is more specific
     elif examined and not problem:
@@ -134,22 +139,27 @@ def _named_by_current(folder: Path) -> Path | None:
 
 
 def _examine(generation: Path, progress: Progress) -> Examined:
-    check_tree(generation)
-    unreadable: list[Damage] = []
+    try:
+        check_tree(generation)
+    except FileNotFoundError:  # an update has removed it
+        return Examined(generation, (Damage(CHECKSUMS, "is missing"),))
+    except OSError as error:
+        raise unreadable(generation, error) from None
+    unsearchable: list[Damage] = []
     try:
         check_tables(generation)
     except IndexDamagedError as error:
-        unreadable = [Damage(TABLES, f"cannot be searched ({error.cause})")]
+        unsearchable = [Damage(TABLES, f"cannot be searched ({error.cause})")]
     try:
         checksums = read_checksums(generation)
     except ChecksumsError as error:
         return Examined(generation, (Damage(CHECKSUMS, str(error)),))
     advance = progress.stage(f"Checking files of generation {generation.name}", len(checksums))
     damages = list(find_damage(generation, checksums, lambda *_: True, is_complete=True, advance=advance))
-    if not damages and not unreadable:
+    if not damages and not unsearchable:
         advance = progress.stage(f"Reading chunks of generation {generation.name}", None)
         damages = list(_unreadable_rows(generation, advance))
-    return Examined(generation, tuple(damages or unreadable))
+    return Examined(generation, tuple(damages or unsearchable))
 
 
 def _unreadable_rows(generation: Path, advance: Callable[[int], None]) -> Iterator[Damage]:

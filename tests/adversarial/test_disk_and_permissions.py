@@ -1,5 +1,6 @@
 """A full disk and folders without permission: one line, nothing lost, nothing left behind. For root too."""
 
+import json
 import os
 import shutil
 import subprocess
@@ -122,16 +123,43 @@ def test_a_missing_permission_to_read_an_index_is_not_reported_as_damage(docs, a
     )
 
 
-@pytest.mark.skipif(sys.platform != "linux", reason="mounts are made read-only on Linux alone")
-def test_a_read_only_file_system(docs, tiny_checkpoint):
-    """It is reported in one line, for root as well."""
-    script = 'mount --bind "$1" "$1" && mount -o remount,ro,bind "$1" && exec "$2" -m cdesearch index "$1"'
-    command = ["unshare", "--map-root-user", "--mount", "sh", "-c", script, "sh", str(docs), sys.executable]
+def on_read_only(folder, *arguments):
+    """Run `cdesearch` while `folder` is a file system that nobody may write to, root included."""
+    script = 'mount --bind "$1" "$1" && mount -o remount,ro,bind "$1" && cd "$1" && shift && exec "$@"'
+    program = [sys.executable, "-m", "cdesearch", *arguments]
+    command = ["unshare", "--map-root-user", "--mount", "sh", "-c", script, "sh", str(folder), *program]
     made = subprocess.run(command, capture_output=True, text=True, check=False, timeout=120)
     if "unshare" in made.stderr or "mount:" in made.stderr:
         pytest.skip(f"a file system cannot be made read-only here: {made.stderr.strip()}")
-    assert made.returncode == 2 and "cannot be written" in made.stderr
-    assert "Traceback" not in made.stderr and not (docs / ".cdesearch").exists()
+    assert "Traceback" not in made.stderr
+    return made
+
+
+@pytest.mark.skipif(sys.platform != "linux", reason="mounts are made read-only on Linux alone")
+def test_a_read_only_file_system_is_reported_in_one_line(docs):
+    made = on_read_only(docs, "index", ".")
+    assert made.returncode == 2 and "cannot be written" in made.stderr and made.stderr.count("\n") == 1
+    assert not (docs / ".cdesearch").exists()
+
+
+@pytest.mark.skipif(sys.platform != "linux", reason="mounts are made read-only on Linux alone")
+def test_an_index_on_a_read_only_file_system_answers_and_is_checked(docs, tiny_checkpoint):
+    build([docs], Options(model=tiny_checkpoint), Silent())
+    (docs / "new.md").write_text("the moon")
+    before = picture(docs)
+    for mode in ("hybrid", "dense", "text"):
+        found = on_read_only(docs, "query", "cat", "--model", str(tiny_checkpoint), "--mode", mode, "--json")
+        assert found.returncode == 0 and found.stderr == "", found.stderr
+        there = [(hit["path"], hit["score"]) for hit in json.loads(found.stdout)["hits"]]
+        here = Searcher(Index.open(docs)).search("cat", mode=mode)
+        assert there == [(hit.chunk.path, pytest.approx(hit.score)) for hit in here]
+    status = on_read_only(docs, "status", "--json")
+    assert json.loads(status.stdout)["new_files"] == 1
+    assert on_read_only(docs, "doctor").returncode == 0
+    for arguments in (["index", "."], ["index", ".", "--rebuild"], ["doctor", "--repair"]):
+        refused = on_read_only(docs, *arguments)
+        assert refused.returncode == 2 and "cannot be written" in refused.stderr.splitlines()[-1]
+    assert picture(docs) == before
 
 
 def test_a_configuration_that_cannot_be_written_is_reported_and_the_run_continues(docs, tmp_path, tiny_checkpoint):

@@ -14,6 +14,7 @@ from random_biencoder import biencoder_folder
 from safetensors.numpy import load_file, save_file
 
 from cdesearch.encode.load import load_encoder
+from cdesearch.encode.tokenizer_limits import reporting_failure
 from cdesearch.errors import ModelError
 
 only_posix = pytest.mark.skipif(os.name == "nt", reason="Windows has no such files")
@@ -169,7 +170,33 @@ def _charsmap(text):
     return base64.b64encode((4).to_bytes(4, "little") + bytes(4) + text + b"\0").decode()
 
 
+def _template(n_tokens):
+    return {
+        "type": "TemplateProcessing",
+        "single": [{"SpecialToken": {"id": "x", "type_id": 0}}] * n_tokens + [{"Sequence": {"id": "A", "type_id": 0}}],
+        "pair": [{"Sequence": {"id": "A", "type_id": 0}}, {"Sequence": {"id": "B", "type_id": 1}}],
+        "special_tokens": {"x": {"id": "x", "ids": [1], "tokens": ["x"]}},
+    }
+
+
+BERT = {"type": "BertNormalizer", "clean_text": True, "handle_chinese_chars": True, "strip_accents": None}
+SPACES = {"type": "Metaspace", "prepend_scheme": "always", "split": True}
+BYTES = {"type": "ByteLevel", "add_prefix_space": False, "trim_offsets": False, "use_regex": False}
+
 GREEDY = {
+    "bytes": ("normalizer", {"type": "Sequence", "normalizers": [{"type": "ByteLevel"}] * 30}),
+    "bytes of words": ("pre_tokenizer", {"type": "Sequence", "pretokenizers": [BYTES] * 30}),
+    "blanks": ("normalizer", {"type": "Sequence", "normalizers": [BERT | {"lowercase": True}] * 90}),
+    "marks": (
+        "pre_tokenizer",
+        {"type": "Sequence", "pretokenizers": [SPACES | {"replacement": mark} for mark in "_-" * 40]},
+    ),
+    "steps": ("normalizer", {"type": "Sequence", "normalizers": [{"type": "Lowercase"}] * 101}),
+    "templates": ("post_processor", {"type": "Sequence", "processors": [_template(1)] * 2}),
+    "special pairs": (
+        "post_processor",
+        {"type": "Sequence", "processors": [{"type": "BertProcessing", "sep": ["[SEP]", 3], "cls": ["[CLS]", 2]}] * 33},
+    ),
     "replace": ("normalizer", _replacement("b" * 5000)),
     "chain": ("normalizer", {"type": "Sequence", "normalizers": [_replacement("aa")] * 30}),
     "regex": ("normalizer", {"type": "Sequence", "normalizers": [_replacement("a", {"Regex": ""})] * 30}),
@@ -210,6 +237,26 @@ def test_a_tokenizer_that_looks_up_endless_words_is_refused(checkpoint):
         load_encoder(checkpoint)
 
 
+def test_a_tokenizer_with_an_endless_mark_of_continuations_is_refused(checkpoint):
+    change_json(checkpoint / "tokenizer.json", "model", "continuing_subword_prefix", "#" * 101)
+    with pytest.raises(ModelError, match="continuations by more than 100 characters"):
+        load_encoder(checkpoint)
+
+
+def test_a_tokenizer_that_fails_on_some_texts_is_named_when_it_reads_one(checkpoint):
+    change_json(checkpoint / "tokenizer.json", "model", "unk_token", "[NONE]")
+    encoder = load_encoder(checkpoint)
+    with pytest.raises(ModelError, match="The model's tokenizer fails"):
+        encoder.encode(["a word in 中"], "query", None)
+
+
+def test_a_panic_of_a_tokenizer_is_an_error_of_the_model():
+    with pytest.raises(ModelError, match=r"fails \(not yet implemented\)"), reporting_failure("The tokenizer fails"):
+        raise type("PanicException", (BaseException,), {})("not yet implemented")
+    with pytest.raises(KeyboardInterrupt), reporting_failure("The tokenizer fails"):
+        raise KeyboardInterrupt
+
+
 def test_tokenizers_of_the_usual_kinds_are_accepted(checkpoint):
     usual = [
         _replacement('"', {"String": "``"}),
@@ -225,7 +272,7 @@ def test_tokenizers_of_the_usual_kinds_are_accepted(checkpoint):
 
 def test_a_tokenizer_that_fails_on_every_text_is_refused(checkpoint):
     change_json(checkpoint / "tokenizer.json", "model", "vocab", {})
-    with pytest.raises(ModelError, match="tokenizer fails"):
+    with pytest.raises(ModelError, match=r"The tokenizer .* fails \(WordPiece error"):
         use(checkpoint)
 
 

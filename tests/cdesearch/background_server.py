@@ -31,5 +31,6 @@ def serve(*arguments, runtime, cwd, code=0, **environment):
     if started := re.fullmatch(r"Serving .* in the background \(process (\d+)\)\.\n", run.stdout):
         _started.append(int(started[1]))
     elif stopped := re.fullmatch(r"Stopped .* \(process (\d+)\)\.\n", run.stdout):
-        _started.remove(int(stopped[1]))
+        with suppress(ValueError):
+            _started.remove(int(stopped[1]))
     return run

@@ -17,8 +17,9 @@ from trainer.data.batches.cluster import Clusters, cluster_documents, cluster_pa
 from trainer.data.batches.context_documents import ContextDocuments
 from trainer.data.batches.stream import BatchStream, Part, PartContext, split, unclustered
 from trainer.data.batches.token_store import DomainTokens, store_tokens
-from trainer.data.pairs.domains import Domain, domain_files, domain_name, prepare
+from trainer.data.pairs.domains import Domain, prepare
 from trainer.data.pairs.prefixes import Prefixes
+from trainer.data.pairs.reading import domain_files, domain_name
 from trainer.data.surrogate.model import open_surrogate
 from trainer.data.surrogate.scores import Surrogate, surrogate_vectors
 from trainer.data.surrogate.word_scores import WordScores, fit_word_scores

@@ -10,7 +10,7 @@ from numpy.typing import NDArray
 from tokenizers import Tokenizer
 from torch import Tensor
 
-from trainer.data.pairs.domains import Pair
+from trainer.data.pairs.reading import Pair
 
 TOKENIZED_AT_ONCE = 64  # texts; until it is truncated, an encoding holds a whole text at a hundred bytes per token
 

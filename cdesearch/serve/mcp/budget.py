@@ -37,9 +37,9 @@ class Budget:
         """A longer text never fits."""
         return CHARACTERS_PER_TOKEN * self.max_tokens
 
-    def excess(self, answer: Answer) -> int:
-        """How many tokens the longer form has too many; zero or negative if both fit."""
-        return max(map(self._cost, (answer.text, as_json(answer.data)))) - self.max_tokens
+    def cost(self, answer: Answer) -> int:
+        """The tokens of the longer form."""
+        return max(map(self._tokens, (answer.text, as_json(answer.data))))
 
     def largest(self, build: Callable[[int], Answer], size: int) -> tuple[int, Answer]:
         """The largest number up to `size` for which `build` returns an answer that fits, and this answer.
@@ -47,18 +47,18 @@ class Budget:
         The length of an answer grows with the number. Raises InputError if not even the answer for zero fits.
         """
         low, high, best = 0, size, build(0)
-        if self.excess(best) > 0:
+        if self.cost(best) > self.max_tokens:
             raise too_small(self.max_tokens)
         while low < high:
             middle = (low + high + 1) // 2
             answer = build(middle)
-            if self.excess(answer) > 0:
+            if self.cost(answer) > self.max_tokens:
                 high = middle - 1
             else:
                 low, best = middle, answer
         return low, best
 
-    def _cost(self, text: str) -> int:
+    def _tokens(self, text: str) -> int:
         return max(count_tokens(text, self.tokenizer), -(-len(text) // CHARACTERS_PER_TOKEN))
 
 

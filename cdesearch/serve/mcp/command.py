@@ -22,7 +22,7 @@ if TYPE_CHECKING:
 def mcp(
     indexes: Annotated[
         list[Path] | None,
-        typer.Argument(metavar="[INDEX]...", help="Folders of indexes; default: the nearest index upward."),
+        typer.Argument(metavar="INDEX", help="Folders of indexes; default: the nearest index upward."),
     ] = None,
 ) -> None:
     """Let an agent search: a server of the Model Context Protocol on stdin and stdout, which its client starts."""

@@ -4,6 +4,7 @@ import re
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
 from functools import partial
+from itertools import accumulate
 from typing import Any
 
 from cdesearch.cli.passage_text import LocatedPassage, located, passages_as_text, readable
@@ -49,17 +50,17 @@ def _fitted(page: "_Page", query: str, detail: str, budget: Budget) -> Answer:
     hits, room = page.hits, budget.max_tokens
     if detail == "full":
         hits = tuple(_with_neighbours(page.served, hits))
+    snippets = _snippets(hits, query, budget) if detail == "low" else []
     while True:
-        passages: Sequence[Passage] = (
-            _snippets(hits, query, room, budget) if detail == "low" else fit_passages(hits, room, budget.tokenizer)
-        )
+        passages = _first(snippets, room) if detail == "low" else fit_passages(hits, room, budget.tokenizer)
         answer = page.answer(located(passages, hits))
-        excess = budget.excess(answer)
-        if excess <= 0 and (passages or not hits):
+        cost = budget.cost(answer)
+        if cost <= budget.max_tokens and (passages or not hits):
             return answer
         if not passages:
             raise too_small(budget.max_tokens)
-        room -= max(1, excess)
+        used = sum(tokens_of(passage, budget.tokenizer) for passage in passages)
+        room = min(room - 1, used * budget.max_tokens // cost)  # places and names take a share
 
 
 @dataclass(frozen=True, slots=True)
@@ -135,18 +136,21 @@ def _is_neighbour(chunk: Chunk, hit: Chunk) -> bool:
     return chunk.record == hit.record and abs(chunk.ordinal - hit.ordinal) == 1
 
 
-def _snippets(hits: Sequence[Hit], query: str, room: int, budget: Budget) -> list[Passage]:
-    """The places of the hits with the sentence of each that has most words of the query, as many as fit."""
+def _snippets(hits: Sequence[Hit], query: str, budget: Budget) -> list[tuple[Passage, int]]:
+    """The places of the hits with the sentence of each that has most words of the query, and the tokens of each."""
     words = {word[: max(STEM, len(word) - 3)] for word in re.findall(r"\w+", query.lower()) if len(word) > 2}
-    snippets: list[Passage] = []
+    snippets = []
     for hit in hits:
-        passages = fit_passages([hit], budget.characters, budget.tokenizer)
-        snippet = replace(passages[0], text=_snippet(hit.chunk.body, words))
-        room -= tokens_of(snippet, budget.tokenizer)
-        if room < 0:
-            break
-        snippets.append(snippet)
+        (passage,) = fit_passages([hit], budget.characters, budget.tokenizer)
+        snippet = replace(passage, text=_snippet(hit.chunk.body, words))
+        snippets.append((snippet, tokens_of(snippet, budget.tokenizer)))
     return snippets
+
+
+def _first(snippets: Sequence[tuple[Passage, int]], room: int) -> tuple[Passage, ...]:
+    """As many snippets as have at most `room` tokens together."""
+    ends = accumulate(tokens for _, tokens in snippets)
+    return tuple(snippet for (snippet, _), end in zip(snippets, ends, strict=True) if end <= room)
 
 
 def _snippet(body: str, words: set[str]) -> str:

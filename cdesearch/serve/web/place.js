@@ -32,7 +32,7 @@ export const locationOf = (path, chunk) => {
 };
 
 export function copyButton(location) {
-  const button = el("button", { type: "button", class: "small", "aria-label": `Copy ${location}` }, "Copy path");
+  const button = el("button", { type: "button", class: "small", "aria-label": `Copy path ${location}` }, "Copy path");
   button.addEventListener("click", async () => {
     const isCopied = await copied(location);
     button.textContent = isCopied ? "Copied" : "Not allowed";

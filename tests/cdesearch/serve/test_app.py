@@ -25,5 +25,9 @@ def test_scripts_and_styles_have_the_types_that_browsers_require(server, tmp_pat
 def test_the_interface_describes_itself(server):
     described = server.json("openapi.json")
     assert {"/api/v1/search", "/api/v1/status", "/api/v1/documents/{document_id}"} <= set(described["paths"])
+    for methods in described["paths"].values():
+        for method in methods.values():
+            assert "application/problem+json" in method["responses"]["default"]["content"]
+            assert "422" not in method["responses"]  # the form that FastAPI would describe and this server never sends
     for page in ("/docs", "/redoc"):  # they would load scripts from another server
         assert server.get(page).status_code == 404

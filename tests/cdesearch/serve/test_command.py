@@ -93,6 +93,12 @@ def test_other_computers_need_a_token(host, pages):
         serve([pages], host=host)
 
 
+@pytest.mark.parametrize("token", ["short", "sixteen letters and blanks", "sechzehn-und-mehr-\u00fcber"])
+def test_a_token_that_is_weak_or_cannot_be_sent_is_refused(token, pages):
+    with pytest.raises(InputError, match="16 or more letters and digits"):
+        serve([pages], token=token)
+
+
 @pytest.mark.slow
 @pytest.mark.parametrize("library", ["fastapi", "uvicorn", "prometheus_client", "mcp"])
 def test_without_the_extra_the_command_names_it(library, tmp_path):

@@ -1,6 +1,6 @@
 import numpy as np
 
-from trainer.data.pairs.domains import Pair
+from trainer.data.pairs.reading import Pair
 from trainer.data.training_batch import choose_context, siblings_of
 
 

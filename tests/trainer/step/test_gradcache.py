@@ -35,13 +35,16 @@ def full_graph(model, head, batch, micro_batch, precision=torch.float32):
 
     stage, make_weights = model.second_stage, weights_of(head, batch)
     context, is_null = batch.context_texts, batch.is_null
+    reads_nothing = bool(is_null.all()) and (stage.reads_siblings or stage.film is not None)  # no null vector either
     if stage.reads_siblings:
         context, is_null = batch.documents, torch.zeros(len(batch.documents), dtype=torch.bool)
     with torch.autocast("cpu", precision, enabled=half):
         frequencies = context_frequencies(batch, TINY.backbone.vocabulary)
         vectors = embed(context, lambda part, _: model.context_states(part.ids, part.mask, frequencies).float())
         prepared, norms = None, None
-        if stage.film is not None:
+        if reads_nothing:
+            pass
+        elif stage.film is not None:
             norms = stage.folded_norms(features_of(vectors[~batch.is_null], frequencies))
         elif not stage.joint:
             prepared = stage.cache(vectors, is_null)
@@ -59,7 +62,8 @@ def full_graph(model, head, batch, micro_batch, precision=torch.float32):
         return second_stage(part, prepared=None) if stage.reads_siblings else second_stage(part)
 
     def document(part, rows):
-        return second_stage(part, stage.sibling_bias(batch.sibling_mask[rows]) if stage.reads_siblings else None)
+        reads_siblings = stage.reads_siblings and not reads_nothing
+        return second_stage(part, stage.sibling_bias(batch.sibling_mask[rows]) if reads_siblings else None)
 
     pooled = [embed(batch.queries, query), embed(batch.documents, document)]
     output = loss_fn_of(head, batch)(pooled[0], pooled[1], pooled[1][batch.context])
@@ -140,10 +144,13 @@ def test_with_every_gate_zero_the_gradient_is_the_plain_biencoders_and_the_white
     assert results[0][1]["1.shift"] != 0 and not any("doors" in name for name in results[0][1])
 
 
-def test_a_frozen_first_stage_gets_no_gradient():
+def test_a_frozen_first_stage_gets_no_gradient_and_keeps_no_graph():
     model, head = make_student()
+    has_graph = []
+    model.own_first_stage.register_forward_hook(lambda _m, _in, out: has_graph.append(out.requires_grad))
     _, found = cached(model, head, make_batch(), 4, freeze_first_stage=True)
     assert not any(name.startswith("0.own_first_stage") for name in found)
+    assert has_graph == [False] * 3, "10 texts in micro-batches of 4, each run once"
 
 
 @pytest.fixture(scope="module")
@@ -240,7 +247,8 @@ def test_packed_texts_give_the_gradient_of_padded_ones(variant, first_stage, mon
         result = cached(model, head, make_batch(), 5)
         assert [(tensor.dtype, tensor.device.type) for tensor in tensors] == [(torch.float32, "cpu")]
         assert any(places is not None for places in positions) == kernel
-        assert sum(packed) >= 24 * kernel, "12 queries and 12 documents"
+        n_context = 0 if model.second_stage.reads_tokens else 10  # the states of tokens come from padded texts
+        assert sum(packed) == (12 + 12 + n_context) * kernel, "queries, documents and context"
         return result
 
     assert_same(run(kernel=False), run(kernel=True))
@@ -274,7 +282,7 @@ def test_weights_are_cast_once_a_step(precision):
     assert len({id(weight) for weight in seen}) == 1
 
 
-@pytest.mark.parametrize("own_batches", [False, True])
+@pytest.mark.parametrize("own_batches", [None, False, True])
 def test_a_process_computes_alone_only_with_a_batch_of_its_own(own_batches, monkeypatch):
     entered = []
 
@@ -284,8 +292,8 @@ def test_a_process_computes_alone_only_with_a_batch_of_its_own(own_batches, monk
         yield
 
     monkeypatch.setattr(gradcache, "alone", alone)
-    cached(*make_student(), make_batch(), 5, own_batches=own_batches)
-    assert entered == [True] * own_batches
+    cached(*make_student(), make_batch(), 5, **({} if own_batches is None else {"own_batches": own_batches}))
+    assert entered == [True] * (own_batches or 0), "by default a batch is shared"
 
 
 def double(tensor):
@@ -334,7 +342,7 @@ def test_each_process_adds_its_share_of_the_gradient_that_all_compute(monkeypatc
         torch.testing.assert_close(shared[name], gradient * share, atol=1e-5, rtol=1e-4, msg=name)
 
 
-@pytest.mark.parametrize("kept", [0, 1, 2, 64])
+@pytest.mark.parametrize("kept", [None, 0, 1, 2, 64])
 @pytest.mark.parametrize("micro_batch", [1, 5, 64])
 def test_the_longest_micro_batches_are_not_repeated(micro_batch, kept):
     batch = make_batch()
@@ -344,7 +352,8 @@ def test_the_longest_micro_batches_are_not_repeated(micro_batch, kept):
     model.second_stage.states = lambda ids, *rest, real=model.second_stage.states, **more: (
         calls.append(("second", ids.shape)) or real(ids, *rest, **more)
     )
-    cached(model, head, batch, micro_batch, kept_graphs=kept)
+    cached(model, head, batch, micro_batch, **({} if kept is None else {"kept_graphs": kept}))
+    kept = 1 if kept is None else kept  # by default the longest of each kind
 
     def shapes(tokens):
         return [part.ids.shape for _, part in tokens.micro_batches(slice(0, len(tokens)), micro_batch)]
@@ -454,12 +463,13 @@ def test_the_first_stage_does_not_run_if_nothing_reads_it(why):
     assert calls == []
 
 
-def test_a_batch_without_context_has_the_full_graphs_gradient():
+@pytest.mark.parametrize("variant", VARIANTS)
+def test_a_batch_without_context_has_the_full_graphs_gradient(variant):
     batch = make_batch()
     batch = replace(batch, is_null=torch.ones_like(batch.is_null))
     results = []
     for run in (full_graph, cached):
-        model, head = make_student()
+        model, head = make_student(VARIANTS[variant])
         loss, found = run(model, head, batch, 5)
         results.append((loss, {name: part for name, part in found.items() if "own_first_stage" not in name}))
     assert_same(*results)
@@ -485,15 +495,15 @@ def test_summed_gradients_are_zero_for_parameters_that_the_batch_does_not_use():
         torch.testing.assert_close(after[name], before.get(name, torch.zeros_like(parameter)))
 
 
-@pytest.mark.parametrize("attention", ["cached", "joint"])
+@pytest.mark.parametrize("variant", ["cached", "joint", "tokens", "siblings"])
 @pytest.mark.parametrize("is_null", [False, True])
-def test_everything_stays_on_the_device_of_the_model(attention, is_null, monkeypatch):
+def test_everything_stays_on_the_device_of_the_model(variant, is_null, monkeypatch):
     """The meta device stores no numbers, and like a GPU it does not accept tensors of another device."""
     tensors = []
     monkeypatch.setattr(SecondStage, "gates_are_zero", False)  # this asks for numbers
     monkeypatch.setattr(gradcache, "has_kernel", lambda tensor: tensors.append(tensor.device.type) or False)
     monkeypatch.setattr(gradcache, "release_freed_memory", lambda: pytest.fail("released memory"))
-    model, head = (module.to("meta") for module in make_student(replace(TINY, context_attention=attention)))
+    model, head = (module.to("meta") for module in make_student(VARIANTS[variant]))
     batch = make_batch()
     batch = replace(batch, is_null=batch.is_null | is_null)
     excluded = batch.excluded.to("meta")
@@ -503,9 +513,12 @@ def test_everything_stays_on_the_device_of_the_model(attention, is_null, monkeyp
         return contrastive(queries, documents, excluded, 0.05)
 
     GradCache(model, head, 5).step(batch, lambda: torch.ones(TINY.backbone.vocabulary, device="meta"), loss_fn)
-    assert tensors == ["meta"] * (attention == "cached")
-    assert all(parameter.grad.device.type == "meta" for parameter in model.second_stage.parameters())
-    assert all((parameter.grad is None) == is_null for parameter in model.own_first_stage.parameters())
+    assert tensors == ["meta"] * (variant != "joint")
+    found = [parameter.grad for parameter in model.second_stage.parameters()]
+    assert {gradient.device.type for gradient in found if gradient is not None} == {"meta"}
+    if model.own_first_stage is not None:
+        assert not any(gradient is None for gradient in found)
+        assert all((parameter.grad is None) == is_null for parameter in model.own_first_stage.parameters())
 
 
 def test_micro_batches_contain_every_text_once_without_excess_padding():

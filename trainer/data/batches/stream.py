@@ -14,7 +14,8 @@ from trainer.data.batches.false_negatives import Mask, false_negatives
 from trainer.data.batches.pack import Packed, pack
 from trainer.data.batches.token_store import DomainTokens, TokenStore
 from trainer.data.batches.upcoming import upcoming
-from trainer.data.pairs.domains import Domain, Pair
+from trainer.data.pairs.domains import Domain
+from trainer.data.pairs.reading import Pair
 from trainer.data.random_stream import random_stream
 from trainer.data.surrogate.scores import Surrogate
 from trainer.data.training_batch import Batch, choose_context, documents_of, padded, siblings_of

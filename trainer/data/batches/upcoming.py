@@ -68,7 +68,12 @@ def _by_processes(make: Make, steps: Sequence[int], n_workers: int) -> Generator
             generator=torch.Generator(),  # so that the loader does not change the random numbers of the steps
         )
         batches = iter(loader)
-    yield from batches
+    try:
+        yield from batches
+    finally:
+        # The traceback of an error keeps the iterator and thereby the workers. As these ignore SIGTERM, the interpreter
+        # would wait for them forever when it ends.
+        batches._shutdown_workers()  # type: ignore[attr-defined] # of the iterator for several processes
 
 
 def _prepare_worker(_number: int) -> None:

@@ -1,6 +1,8 @@
 """Which pairs of query and document are there to train on?
 
-domains   pair files as domains on disk, without duplicates and leaks
+reading   pair files, and the pairs in each
+leaks     pairs that resemble evaluation sets
+domains   the pairs of each domain on disk, without duplicates and leaks
 store     pairs in memory-mapped files
 writing   writes pair files
 prefixes  text before queries and documents

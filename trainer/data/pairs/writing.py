@@ -7,7 +7,7 @@ from contextlib import contextmanager
 from pathlib import Path
 
 from cdesearch.errors import InputError
-from trainer.data.pairs.domains import Pair, domain_name
+from trainer.data.pairs.reading import Pair, domain_name
 from trainer.replacing import UNFINISHED, open_new, writing
 
 ANOTHER = "Name a new or empty folder."

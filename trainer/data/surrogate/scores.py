@@ -12,7 +12,7 @@ from numpy.typing import NDArray
 from cdesearch.context.vectors import Floats
 from cdesearch.encode.encoder import Encoder, Role
 from cdesearch.search.fusion import Candidates, ZScoreFusion
-from trainer.data.pairs.domains import Pair
+from trainer.data.pairs.reading import Pair
 from trainer.data.stored import damaged, digest_of, load_array, load_json
 from trainer.data.surrogate.word_scores import WordScores
 from trainer.recipe import Filter

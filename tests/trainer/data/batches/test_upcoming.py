@@ -5,7 +5,7 @@ import subprocess
 import sys
 import time
 from dataclasses import fields
-from multiprocessing import get_all_start_methods
+from multiprocessing import active_children, get_all_start_methods
 from pathlib import Path
 
 import pytest
@@ -16,7 +16,7 @@ from trainer.data.batches.upcoming import upcoming
 from trainer.data.training_batch import Tokens
 from trainer.run.log import read_log
 
-ROOT = Path(__file__).resolve().parents[3]
+ROOT = Path(__file__).resolve().parents[4]
 FORKS = "fork" in get_all_start_methods()
 
 
@@ -44,8 +44,9 @@ def test_an_error_in_a_batch_reaches_the_run(n_workers):
     def fail(step):
         raise ValueError(f"the pairs of step {step}")
 
-    with pytest.raises(ValueError, match="the pairs of step 4"):
+    with pytest.raises(ValueError, match="the pairs of step 4") as caught:
         next(upcoming(fail, range(4, 6), n_workers))
+    assert caught.traceback and not active_children(), "the workers end although the traceback is kept"
 
 
 @pytest.mark.parametrize("n_workers", [0, 2])

@@ -10,7 +10,7 @@ from hypothesis import strategies as st
 
 from cdesearch.encode.load import load_encoder
 from cdesearch.errors import StorageError
-from trainer.data.pairs.domains import Pair
+from trainer.data.pairs.reading import Pair
 from trainer.data.surrogate.plain_bm25 import PlainWordScores
 from trainer.data.surrogate.scores import SHARD, Surrogate, surrogate_vectors
 from trainer.data.surrogate.sparse_bm25 import LexicalScores

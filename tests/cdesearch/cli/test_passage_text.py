@@ -1,0 +1,64 @@
+import json
+
+import pytest
+from command import cdesearch
+
+from cdesearch.cli.passage_text import readable, span
+
+PETS = "# Pets\n\n" + "\n\n".join(
+    f"## {name}\n\n" + " ".join(f"The {name} of house {number} is asleep." for number in range(40))
+    for name in ("cat", "dog", "owl")
+)
+
+
+@pytest.fixture(scope="module")
+def indexed(tmp_path_factory):
+    folder = tmp_path_factory.mktemp("docs")
+    (folder / "pets.md").write_text(PETS)
+    (folder / "page.html").write_text("<h1>Whales</h1><p>A whale sings.</p>")
+    (folder / "evil\x1b[31m.txt").write_text("A cobra hisses \x1b[2J loudly.")
+    (folder / "diary.jsonl").write_text(json.dumps({"_id": "7", "text": "The lion roars."}))
+    cdesearch("index", ".", cwd=folder)
+    return folder
+
+
+@pytest.mark.parametrize(
+    ("query", "line"),
+    [
+        ("whale", "[1] page.html#part=1  Whales"),
+        ("lion", "[1] diary.jsonl#7"),
+        ("cobra", "[1] evil\\x1b[31m.txt:1  evil\\x1b[31m.txt"),
+    ],
+)
+def test_a_passage_for_a_model_has_its_location_above_it(indexed, query, line):
+    shown = cdesearch("query", query, "--mode", "text", "--format", "llm", cwd=indexed).stdout
+    assert shown.startswith(f"{line}\n") and "\x1b" not in shown
+
+
+def test_neighbouring_chunks_are_one_passage(indexed):
+    shown = cdesearch("query", "owl house asleep", "--path", "pets.md", "--format", "llm", cwd=indexed).stdout
+    assert shown.startswith("[1] pets.md:") and "\n\n[2]" not in shown
+    assert all(f"owl of house {number} " in shown for number in range(40))
+
+
+def test_json_has_two_names(indexed):
+    short, long = (
+        json.loads(cdesearch("query", "whale", *option, cwd=indexed).stdout)
+        for option in (["--json"], ["--format", "json"])
+    )
+    assert short["hits"] == long["hits"]
+    error = cdesearch("query", "whale", "--json", "--format", "llm", cwd=indexed, code=2).stderr
+    assert "Choose one of them." in error
+
+
+def test_without_hits_nothing_is_printed_for_a_model(indexed):
+    run = cdesearch("query", "zebra", "--mode", "text", "--format", "llm", cwd=indexed, code=1)
+    assert run.stdout == "" and "No hits." in run.stderr
+
+
+def test_readable_text_keeps_lines_and_tabs_and_nothing_else_that_is_unsafe():
+    assert readable("a\r\n\tb\x00\u2028c\u202e\ud800") == "a\n\tb\\x00\\u2028c\\u202e\\ud800"
+
+
+def test_a_range_of_one_is_a_number():
+    assert (span(3, 3), span(3, None), span(3, 5)) == ("3", "3", "3-5")

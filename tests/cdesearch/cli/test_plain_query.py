@@ -1,0 +1,69 @@
+"""The short way of reading a query's arguments agrees with typer, which reads all others."""
+
+from pathlib import Path
+
+import pytest
+from hypothesis import example, given, settings
+from hypothesis import strategies as st
+from typer.main import get_command
+
+from cdesearch.cli import main as cli
+from cdesearch.cli import query
+from cdesearch.cli.plain_query import read_plain
+from cdesearch.cli.query import QueryOptions
+
+WORDS = ["cat", "a b", "", " ", "query", "=", "x=y", "漢字", "\udcff", "~", "--", "-", "-x", "--help", "*"]
+NAMES = ["-k", "--mode", "--path", "--index", "--full", "--json", "--model", "--ful", "-kk"]
+VALUES = ["1", "10", "0", "01", "-1", "+1", "1_0", " 1", "1.0", "٣", "9" * 12, "text", "dense", "Hybrid", "docs", ""]
+JOINED = [f"{name}={value}" for name in NAMES for value in ("1", "text", "docs", "", "a=b")] + ["-k1", "-k=1"]
+ARGUMENTS = st.lists(st.sampled_from([*WORDS, *NAMES, *VALUES, *JOINED]), max_size=6)
+
+COMMAND = get_command(cli.app)
+
+
+def read_by_typer(arguments):
+    """The options that the command receives; None if typer reports an error or shows the help."""
+    received = []
+    with pytest.MonkeyPatch.context() as patched:
+        patched.setattr(query, "run_query", lambda options, meant: received.append(options) or 0)
+        try:
+            COMMAND.main(["query", *arguments], prog_name="cdesearch", standalone_mode=False)
+        except Exception:
+            return None
+    return received[0] if received else None
+
+
+@settings(deadline=None)
+@given(ARGUMENTS)
+@example(["cat", "-k", "3", "--mode", "text", "--path", "docs", "--index", ".", "--full", "--json"])
+@example(["--path=docs", "cat", "--index=x", "--mode=dense"])
+@example(["cat", "--path", "--json"])
+@example(["cat", "--full=1"])
+@example(["cat", "-k", "3", "-k", "4"])
+@example(["cat", "--", "-k"])
+def test_arguments_that_are_read_without_typer_mean_what_typer_reads(arguments):
+    plain = read_plain(arguments)
+    assert plain is None or plain == read_by_typer(arguments)
+
+
+@pytest.mark.parametrize(
+    ("arguments", "options"),
+    [
+        (["cat"], QueryOptions("cat")),
+        (["the", "cat"], QueryOptions("the cat")),
+        (["-k", "3", "cat"], QueryOptions("cat", k=3)),
+        (["cat", "--json", "--mode", "text"], QueryOptions("cat", mode="text", as_json=True)),
+        (["cat", "--mode=dense", "--full"], QueryOptions("cat", mode="dense", full=True)),
+        (["cat", "--path", "*.py", "--index", "x"], QueryOptions("cat", path="*.py", index=Path("x"))),
+    ],
+)
+def test_common_arguments_are_read_without_typer(arguments, options):
+    assert read_plain(arguments) == options == read_by_typer(arguments)
+
+
+@pytest.mark.parametrize(
+    "arguments",
+    [[], ["-k3", "cat"], ["cat", "--model", "x"], ["cat", "-k", "0"], ["cat", "--", "x"], ["cat", "-k"], ["\udcff"]],
+)
+def test_rare_and_wrong_arguments_are_left_to_typer(arguments):
+    assert read_plain(arguments) is None

@@ -1,0 +1,77 @@
+"""Without a terminal, hits are printed without rich, and exactly as rich prints them there."""
+
+import io
+import sys
+from pathlib import Path
+
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+from rich.console import Console
+
+from cdesearch.cli import render
+from cdesearch.store.schema import Chunk, Hit
+from cdesearch.terminal import is_styled
+
+TEXT = st.text(st.sampled_from("ab \t\n\r\x07\x1b[]:é漢字🐈\u202e\u200d\x0b\x0c\u2028"), max_size=200)
+
+
+@st.composite
+def hits(draw):
+    record = draw(st.none() | TEXT)
+    number = draw(st.none() | st.integers(1, 10**6))
+    trail = tuple(draw(st.lists(TEXT, max_size=2)))
+    chunk = Chunk("0", "a.md#1", record, 0, "a.md", draw(TEXT), trail, draw(TEXT), 0, number, number, draw(st.none()))
+    return Hit(draw(st.integers(1, 1000)), draw(st.floats(-1e6, 1e6)), chunk, None, None)
+
+
+def printed(shown, **environment):
+    """What is printed on a stream that is no terminal."""
+    stream = io.StringIO()
+    with pytest.MonkeyPatch.context() as patched:
+        patched.setattr(sys, "stdout", stream)
+        for name, value in environment.items():
+            patched.setenv(name, value)
+        render.show_hits("ab é", [shown], Path.cwd(), full=True)
+    return stream.getvalue()
+
+
+@settings(deadline=None)
+@given(hits())
+def test_a_hit_without_a_terminal_is_what_rich_prints_without_styles(hit):
+    stream = io.StringIO()
+    with pytest.MonkeyPatch.context() as patched:
+        console = Console(file=stream, highlight=False, markup=False, emoji=False, soft_wrap=True)
+        patched.setattr(console, "print", _indented_by_blanks(console))
+        patched.setattr(render, "open_console", lambda **_: console)
+        patched.setattr(render, "is_styled", lambda _: True)
+        render.show_hits("ab é", [hit], Path.cwd(), full=True)
+    assert printed(hit) == stream.getvalue()
+
+
+def _indented_by_blanks(console):
+    """The method `print` of a console, which without a terminal indents by blanks and does not wrap."""
+    from rich.padding import Padding
+    from rich.text import Text
+
+    original = console.print
+
+    def print_unwrapped(*values, soft_wrap=True):
+        flat = [Text(" " * v.left) + v.renderable if isinstance(v, Padding) else v for v in values]
+        original(*flat)
+
+    return print_unwrapped
+
+
+@pytest.mark.parametrize(
+    ("environment", "is_expected"),
+    [({}, False), ({"FORCE_COLOR": "1"}, True), ({"FORCE_COLOR": ""}, False), ({"TTY_COMPATIBLE": "1"}, True)],
+)
+def test_styles_can_be_forced_as_for_other_programs(monkeypatch, environment, is_expected):
+    for name in ("FORCE_COLOR", "TTY_COMPATIBLE"):
+        monkeypatch.delenv(name, raising=False)
+    for name, value in environment.items():
+        monkeypatch.setenv(name, value)
+    stream = io.StringIO()
+    monkeypatch.setattr(sys, "stdout", stream)
+    assert is_styled(stream) is is_expected

@@ -1,0 +1,102 @@
+import pytest
+from mcp_calls import call, structured_text, text_of
+
+from cdesearch.serve.mcp.budget import MIN_TOKENS
+
+
+def read(agent, path, **arguments):
+    return call(agent, "read", {"path": path, **arguments})
+
+
+def test_a_range_of_lines_is_that_of_the_file(agent, corpus):
+    lines = (corpus / "guide" / "river.md").read_text().split("\n")
+    for first, last in ((1, 1), (1, 5), (7, 30), (20, 20)):
+        data = read(agent, "guide/river.md", lines=f"{first}-{last}").structured_content
+        shown = [line.rstrip() for line in data["text"].split("\n")]
+        assert shown == [line.rstrip() for line in lines[first - 1 : last]]
+        assert data["total"] == len("\n".join(lines).rstrip().split("\n")) and "cursor" not in data
+
+
+@pytest.mark.parametrize("path", ["guide/river.md", "moon.html", "one-line.txt", "chinese.txt", "bread.rst"])
+@pytest.mark.parametrize("max_tokens", [MIN_TOKENS, 700])
+def test_a_document_is_read_completely_by_cursors_within_the_budget(agent, indexes, path, max_tokens):
+    tokenizer = indexes["corpus"].encoder.tokenizer
+    text, cursor = "", None
+    for _ in range(200):
+        result = read(agent, path, max_tokens=max_tokens, **({"cursor": cursor} if cursor else {}))
+        for form in (text_of(result), structured_text(result)):
+            assert len(tokenizer.encode(form, add_special_tokens=False).ids) <= max_tokens
+            assert len(form) <= 4 * max_tokens
+        text += result.structured_content["text"]
+        cursor = result.structured_content.get("cursor")
+        if cursor is None:
+            break
+        assert f'cursor="{cursor}"' in text_of(result)
+    stored = "".join(chunk.body for chunk in indexes["corpus"].documents.file(path))
+    assert "".join(text.split()) == "".join(stored.split())
+
+
+def test_what_is_left_can_be_asked_for(agent, corpus):
+    whole = (corpus / "guide" / "river.md").read_text()
+    first = read(agent, "guide/river.md", max_tokens=700).structured_content
+    rest = read(agent, "guide/river.md", lines=first["left"], max_tokens=12000).structured_content
+    assert "".join((first["text"] + rest["text"]).split()) == "".join(whole.split())
+
+
+def test_pages_of_a_pdf(agent):
+    data = read(agent, "engine.pdf", page="2-3").structured_content
+    assert (data["page"], data["total"]) == ("2-3", 3) and data["text"].split("\n\n") == [
+        "The engine is hot.",
+        "The engine stops.",
+    ]
+    assert read(agent, "engine.pdf", page=1).structured_content["text"].strip() == "The engine starts."
+
+
+def test_a_record_is_read_by_its_name(agent):
+    assert "Entry a of" in text_of(read(agent, "diary.jsonl#a")) and "Entry z" not in text_of(
+        read(agent, "diary.jsonl#a")
+    )
+    assert "Entry z" in text_of(read(agent, "diary.jsonl"))
+
+
+@pytest.mark.parametrize("path", ["./bread.py", "bread.py:1-9", "ABSOLUTE/bread.py"])
+def test_other_names_of_a_document_are_understood(agent, corpus, path):
+    assert "def bake" in text_of(read(agent, path.replace("ABSOLUTE", str(corpus))))
+
+
+@pytest.mark.parametrize(
+    ("arguments", "message"),
+    [
+        ({"path": "../notes/todo.md"}, "is not an indexed document"),
+        ({"path": "guide/../../notes/todo.md"}, "is not an indexed document"),
+        ({"path": "/etc/passwd"}, "is not an indexed document"),
+        ({"path": "bread.py/"}, ""),
+        ({"path": "x' OR 'a'='a"}, "is not an indexed document"),
+        ({"path": "\0"}, "not valid Unicode"),
+        ({"path": ".cdesearch/CURRENT"}, "is not an indexed document"),
+        ({"path": "todo.md"}, 'Pass index="notes".'),
+        ({"path": "guide"}, "guide is a folder."),
+        ({"path": "empty.txt"}, "has no text"),
+        ({"path": "bread.py", "page": "1"}, 'has lines, not pages. Ask for lines="1-9"'),
+        ({"path": "engine.pdf", "lines": "1"}, "has pages, not lines"),
+        ({"path": "moon.html", "lines": "1"}, "has parts, not lines"),
+        ({"path": "bread.py", "lines": "1", "part": "1"}, "Both lines and part are given."),
+        ({"path": "bread.py", "lines": "10-"}, "has 9 lines"),
+        ({"path": "bread.py", "lines": "-3"}, "lines cannot be '-3'"),
+        ({"path": "bread.py", "lines": "9-3"}, "the smaller one comes first"),
+        ({"path": "bread.py", "lines": "0"}, "Numbers start at 1"),
+        ({"path": "bread.py", "lines": "9" * 30}, "lines cannot be"),
+        ({"path": "bread.py", "lines": "1e3"}, "lines cannot be"),
+        ({"path": "bread.py", "cursor": "3-00000000"}, "Repeat the call without a cursor."),
+        ({"path": "bread.py", "cursor": "../x"}, "is not a cursor"),
+        ({"path": "bread.py", "max_tokens": 10**30}, "max_tokens cannot be"),
+        ({"path": "p" * 5_000}, "path has 5,000 characters."),
+    ],
+)
+def test_what_cannot_be_read_is_an_error_with_a_remedy(agent, arguments, message):
+    result = call(agent, "read", arguments)
+    if message:
+        assert result.is_error and message in text_of(result)
+        assert len(text_of(result)) < 500
+    else:
+        assert not result.is_error

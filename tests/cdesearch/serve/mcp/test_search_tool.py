@@ -1,0 +1,145 @@
+import pytest
+from mcp_calls import call, structured_text, text_of
+
+from cdesearch.serve.mcp.budget import DEFAULT_TOKENS, MAX_TOKENS, MIN_TOKENS
+
+QUERIES = ("town with a mill", "moon tides", "engine", "月亮", "bake bread", "x" * 300, "def knead(dough)", "red alert")
+
+
+def search(agent, query="town with a mill", **arguments):
+    return call(agent, "search", {"query": query, **arguments})
+
+
+def passages(result):
+    assert not result.is_error, text_of(result)
+    return result.structured_content["passages"]
+
+
+def test_a_passage_names_its_place_and_can_be_read_there(agent):
+    best = passages(search(agent, "a guide to the river", path="guide"))[0]
+    assert best["path"] == "guide/river.md" and best["rank"] == 1 and best["heading"].startswith("Rivers")
+    lines = call(agent, "read", {"path": best["path"], "lines": best["lines"]}).structured_content["text"]
+    assert "".join(lines.split()) == "".join(best["text"].split())
+
+
+@pytest.mark.parametrize(
+    ("query", "path", "location"),
+    [
+        ("engine is hot", "engine.pdf", "engine.pdf#page="),
+        ("tides", "moon.html", "moon.html#part=1"),
+        ("diary walk", "diary.jsonl", "diary.jsonl#"),
+        ("spring water", "guide/deep", "guide/deep/er/spring.md:1-3"),
+    ],
+)
+def test_the_text_shows_a_location_that_read_understands(agent, query, path, location):
+    result = search(agent, query, path=path, k=1)
+    shown = text_of(result).partition("\n")[0].removeprefix("[1] ").partition("  ")[0]
+    assert shown.startswith(location)
+    read = call(agent, "read", {"path": shown})
+    assert "".join(passages(result)[0]["text"].split()) in "".join(text_of(read).split())
+
+
+def test_both_forms_have_the_same_passages(agent):
+    result = search(agent, k=5)
+    blocks = text_of(result).split("\n\n[")
+    assert len(blocks) == len(passages(result))
+    for passage, block in zip(passages(result), blocks, strict=True):
+        assert passage["text"] in block
+
+
+@pytest.mark.parametrize("detail", ["low", "normal", "full"])
+@pytest.mark.parametrize("query", QUERIES)
+def test_no_answer_exceeds_its_budget(agent, indexes, query, detail):
+    tokenizer = indexes["corpus"].encoder.tokenizer
+    for max_tokens in (MIN_TOKENS, 333, 900, DEFAULT_TOKENS, MAX_TOKENS):
+        result = search(agent, query, detail=detail, k=50, max_tokens=max_tokens)
+        assert not result.is_error, text_of(result)
+        for form in (text_of(result), structured_text(result)):
+            assert len(tokenizer.encode(form, add_special_tokens=False).ids) <= max_tokens
+            assert len(form) <= 4 * max_tokens
+
+
+def test_a_larger_budget_is_used(agent):
+    sizes = [len(text_of(search(agent, k=50, max_tokens=n))) for n in (300, 1000, 4000)]
+    assert sizes[0] * 2 < sizes[1] and sizes[1] * 2 < sizes[2]
+
+
+@pytest.mark.parametrize("max_tokens", [400, 4000])
+def test_pages_follow_one_another_and_lead_to_the_end(agent, indexes, max_tokens):
+    ranks, cursor = [], None
+    expected = len({hit.chunk.body for hit in indexes["corpus"].search("river", 500, "text", ("guide",))})
+    texts = set()
+    for _ in range(100):
+        more = {"cursor": cursor} if cursor else {}
+        result = search(agent, "river", mode="text", path="guide", k=4, max_tokens=max_tokens, **more)
+        ranks += [passage["rank"] for passage in passages(result)]
+        texts |= {passage["text"] for passage in passages(result)}
+        cursor = result.structured_content.get("cursor")
+        if cursor is None:
+            break
+    else:
+        pytest.fail("the pages do not end")
+    assert ranks[0] == 1 and len(ranks) == len(set(ranks)) and expected >= 9
+    for number in range(1, 10):
+        assert any(f"town {number} " in text for text in texts)
+
+
+def test_a_cursor_of_another_query_is_refused(agent):
+    cursor = search(agent, k=1).structured_content["cursor"]
+    for arguments in ({"query": "moon"}, {"mode": "text"}, {"path": "guide"}, {"index": "notes"}):
+        error = search(agent, k=1, cursor=cursor, **arguments)
+        assert error.is_error and "Repeat the call without a cursor." in text_of(error)
+
+
+def test_details_are_of_three_sizes(agent):
+    details = ("low", "normal", "full")
+    low, normal, full = (text_of(search(agent, "town 7", mode="text", detail=detail, k=1)) for detail in details)
+    assert len(low) < len(normal) < len(full)
+    snippet = passages(search(agent, "town 7", mode="text", detail="low", k=1))[0]
+    assert "town 7" in snippet["text"] and len(snippet["text"]) < 260
+
+
+def test_the_text_around_a_hit_is_joined_to_it(agent):
+    (normal,) = passages(search(agent, "town 5", mode="text", k=1))
+    (full,) = passages(search(agent, "town 5", mode="text", k=1, detail="full"))
+    first, last = map(int, full["lines"].split("-"))
+    start, end = map(int, normal["lines"].split("-"))
+    assert first < start and end < last and normal["text"] in full["text"]
+
+
+def test_mode_and_path_narrow_the_search(agent):
+    assert {one["path"] for one in passages(search(agent, path="guide/**"))} <= {
+        "guide/river.md",
+        "guide/deep/er/spring.md",
+    }
+    assert "dense_score" not in passages(search(agent, "mill", mode="text"))[0]
+    result = search(agent, "zebra", mode="text")
+    assert passages(result) == [] and text_of(result) == "Nothing was found."
+
+
+def test_an_absolute_path_below_the_indexed_folder_is_understood(agent, corpus):
+    assert {one["path"] for one in passages(search(agent, "bread", path=str(corpus / "bread.py")))} == {"bread.py"}
+
+
+def test_a_path_that_matches_nothing_is_an_error(agent, corpus):
+    for path in ("nowhere", "../notes/todo.md", "/etc/passwd", "guide/*.pdf"):
+        result = search(agent, path=path)
+        assert result.is_error and "No indexed file matches" in text_of(result) and str(corpus) in text_of(result)
+
+
+def test_another_index_is_named(agent):
+    assert passages(search(agent, "bread", index="notes"))[0]["path"] == "todo.md"
+    result = search(agent, index="other")
+    assert result.is_error and "corpus, notes" in text_of(result)
+
+
+def test_a_long_query_is_reported(agent):
+    result = search(agent, "town " * 700)
+    assert "longer than 512 tokens" in text_of(result) and result.structured_content["notes"]
+
+
+def test_control_and_hidden_characters_are_shown_as_escapes(agent):
+    result = search(agent, "red alert", mode="text", k=1)
+    for form in (text_of(result), passages(result)[0]["text"]):
+        assert "\x1b" not in form and "\u202e" not in form and "\U000e0041" not in form
+        assert "\\x1b[31malert\\u202e" in form and "\n\tA tab stays." in form

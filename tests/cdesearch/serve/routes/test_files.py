@@ -1,0 +1,51 @@
+import pytest
+from running_server import running_server
+
+import cdesearch
+
+
+@pytest.fixture(scope="module")
+def files(tmp_path_factory, tiny_checkpoint):
+    root = tmp_path_factory.mktemp("files")
+    (root / "deep" / "er" / "still").mkdir(parents=True)
+    (root / "deep" / "er" / "still" / "moon.md").write_text("the moon")
+    (root / "bread.txt").write_text("bread")
+    (root / "broken.pdf").write_text("no PDF")
+    (root / "data.bin").write_bytes(b"\0\1")
+    (root / ".hidden").write_text("the cat")
+    cdesearch.build(root, model=tiny_checkpoint).close()
+    with running_server([root]) as server:
+        yield server
+
+
+def paths(answer):
+    return sorted(file["path"] for file in answer["files"])
+
+
+def test_files_are_listed_by_outcome_with_reasons(files):
+    assert paths(files.json("files", outcome="indexed")) == ["bread.txt", "deep/er/still/moon.md"]
+    skipped = files.json("files", outcome="skipped")
+    assert paths(skipped) == ["broken.pdf", "data.bin"] and all(file["reason"] for file in skipped["files"])
+    assert files.json("files")["total"] >= 4
+
+
+def test_files_come_in_parts_and_by_name(files):
+    every = files.json("files", outcome="indexed")
+    parts = [files.json("files", outcome="indexed", offset=offset, limit=1) for offset in (0, 1)]
+    assert [file for part in parts for file in part["files"]] == every["files"]
+    assert all(part["total"] == 2 for part in parts)
+    assert paths(files.json("files", contains="MOON")) == ["deep/er/still/moon.md"]
+
+
+def test_facets_name_what_a_search_can_be_limited_to(files):
+    facets = files.json("facets")
+    assert facets["folders"] == [{"path": "deep", "files": 1}, {"path": "deep/er", "files": 1}]
+    assert facets["types"] == [{"type": "txt", "files": 1}, {"type": "md", "files": 1}] or facets["types"] == [
+        {"type": "md", "files": 1},
+        {"type": "txt", "files": 1},
+    ]
+    assert (facets["documents"], facets["chunks"], facets["indexes"]) == (2, 2, [facets["index"]])
+    for folder in facets["folders"]:
+        assert len(files.json("search", q="moon", path=folder["path"])["hits"]) == folder["files"]
+    for kind in facets["types"]:
+        assert len(files.json("search", q="moon", type=kind["type"])["hits"]) == kind["files"]

@@ -1,0 +1,180 @@
+"""Servers in the background: started once, found, stopped, and cleaned up after."""
+
+import os
+import re
+import signal
+import socket
+import stat
+import subprocess
+import sys
+import time
+from pathlib import Path
+
+import pytest
+from background_server import runtime_folder, serve
+from command import cdesearch
+
+from cdesearch.cli.server_client import running_server
+from cdesearch.serve import lifecycle
+from cdesearch.serve.lifecycle import remove_stale_files
+from cdesearch.store.server_address import ServerRecord, log_of, record_of, socket_of, write_record
+
+pytestmark = [
+    pytest.mark.slow,
+    pytest.mark.skipif(sys.platform == "win32", reason="the sockets are Unix sockets, and signals are graceful"),
+]
+
+
+@pytest.fixture(scope="module")
+def docs(tmp_path_factory):
+    folder = tmp_path_factory.mktemp("docs")
+    (folder / "pets.md").write_text("# Cats\n\nA cat purrs at night.\n")
+    cdesearch("index", ".", cwd=folder)
+    return folder
+
+
+@pytest.fixture
+def runtime(monkeypatch):
+    with runtime_folder() as folder:
+        monkeypatch.setenv("XDG_RUNTIME_DIR", str(folder))
+        yield folder
+
+
+@pytest.fixture
+def start(docs, runtime):
+    """Start a server in the background with these options; returns the line that it prints."""
+    return lambda *options: serve("--background", "--port", "0", *options, runtime=runtime, cwd=docs).stdout
+
+
+def wait_until(condition, seconds=30):
+    deadline = time.monotonic() + seconds
+    while not condition():
+        assert time.monotonic() < deadline
+        time.sleep(0.05)
+
+
+def test_a_server_starts_once_and_stops(docs, runtime, start):
+    line = start()
+    address, pid = re.search(r" at (http://127\.0\.0\.1:\d+/) in the background \(process (\d+)\)\.\n", line).groups()
+    index = docs / ".cdesearch"
+    assert running_server(index) == ServerRecord(
+        int(pid), running_server(index).version, docs.name, address, str(socket_of(index))
+    )
+    assert start() == f"A server of {index} runs already at {address} (process {pid}).\n"
+    for file, mode in ((socket_of(index), 0o600), (log_of(index), 0o600), (socket_of(index).parent, 0o700)):
+        assert stat.S_IMODE(file.stat().st_mode) == mode
+    stopped = serve("--stop", runtime=runtime, cwd=docs).stdout
+    assert stopped == f"Stopped the server of {index} (process {pid}).\n"
+    assert [file.suffix for file in socket_of(index).parent.iterdir()] == [".log"]
+    assert serve("--stop", str(docs), runtime=runtime, cwd="/").stdout == f"No server runs for {index}.\n"
+    assert "Serving" in log_of(index).read_text()
+    assert start() != line
+    serve("--stop", runtime=runtime, cwd=docs)
+
+
+def test_an_error_of_the_start_is_shown_in_one_line(docs, runtime, tmp_path):
+    def error(*options, cwd=docs):
+        return serve("--background", *options, runtime=runtime, cwd=cwd, code=2).stderr
+
+    assert "--port must be at most 65,535" in error("--port", "70000")
+    assert "There is no index" in error(cwd=tmp_path)
+    assert "no token protects the index" in error("--host", "0.0.0.0")
+    assert "nowhere is not a checkpoint" in error("--port", "0", "--model", "nowhere")
+    assert "never is not a duration" in error("--port", "0", "--idle-exit", "never")
+    with socket.socket() as taken:
+        taken.bind(("127.0.0.1", 0))
+        taken.listen()
+        line = error("--port", str(taken.getsockname()[1]))
+    assert "cannot listen on port" in line and "Name another port" in line
+
+
+def test_a_server_without_requests_ends(docs, runtime, start):
+    start("--idle-exit", "2s")
+    time.sleep(1.5)
+    assert cdesearch("query", "cat", cwd=docs).stdout.startswith(" 1 pets.md:1")
+    asked = time.monotonic()
+    wait_until(lambda: not record_of(docs / ".cdesearch").exists())
+    assert time.monotonic() - asked > 1.5
+    assert not socket_of(docs / ".cdesearch").exists()
+
+
+def test_a_second_server_for_the_same_index_is_refused_and_the_first_stays(docs, runtime, start):
+    start()
+    first = running_server(docs / ".cdesearch")
+    refused = serve("--port", "0", runtime=runtime, cwd=docs, code=2)
+    assert "cannot listen on the socket" in refused.stderr.splitlines()[-1]
+    assert running_server(docs / ".cdesearch") == first
+
+
+def test_a_killed_server_leaves_files_that_the_next_one_replaces(docs, runtime, start):
+    start()
+    record = running_server(docs / ".cdesearch")
+    os.kill(record.pid, signal.SIGKILL)
+    wait_until(lambda: running_server(docs / ".cdesearch") is None)
+    assert socket_of(docs / ".cdesearch").exists() and record_of(docs / ".cdesearch").exists()
+    assert start().startswith("Serving")
+    assert running_server(docs / ".cdesearch").pid != record.pid
+
+
+def test_a_server_with_a_named_socket_is_found_by_commands(docs, runtime, start):
+    start("--socket", str(runtime / "mine.sock"))
+    assert running_server(docs / ".cdesearch").socket == str(runtime / "mine.sock")
+    assert not socket_of(docs / ".cdesearch").exists()
+    assert serve("--stop", runtime=runtime, cwd=docs).stdout.startswith("Stopped")
+    assert not (runtime / "mine.sock").exists()
+
+
+def test_one_server_of_two_indexes_is_found_for_both(docs, runtime, tmp_path):
+    (tmp_path / "birds.md").write_text("An owl hoots.")
+    cdesearch("index", ".", cwd=tmp_path)
+    serve("--background", "--port", "0", str(docs), str(tmp_path), runtime=runtime, cwd="/")
+    one, two = (running_server(folder / ".cdesearch") for folder in (docs, tmp_path))
+    assert one.pid == two.pid and (one.name, two.name) == (docs.name, tmp_path.name)
+    for folder, found in ((docs, "pets.md"), (tmp_path, "birds.md")):
+        assert cdesearch("query", "owl", "-k", "1", cwd=folder).stdout.startswith(f" 1 {found}:1")
+
+
+def test_no_module_of_the_working_directory_is_imported(docs, runtime):
+    command = [sys.executable, "-P", "-m", "cdesearch", "serve", "--background", "--port", "0"]
+    (docs / "uvicorn.py").write_text("raise SystemExit('imported')")
+    try:
+        run = subprocess.run(command, cwd=docs, capture_output=True, text=True, check=False)
+    finally:
+        (docs / "uvicorn.py").unlink()
+    assert run.stdout.startswith("Serving") and run.stderr == ""
+    serve("--stop", runtime=runtime, cwd=docs)
+
+
+def test_the_token_of_a_server_is_not_visible_in_the_list_of_processes(docs, runtime, start):
+    start("--token", "a-secret")
+    pid = running_server(docs / ".cdesearch").pid
+    assert b"a-secret" not in Path(f"/proc/{pid}/cmdline").read_bytes()
+    assert cdesearch("query", "cat", cwd=docs).stdout.startswith(" 1 pets.md:1")
+
+
+def test_files_of_killed_servers_are_removed_unless_they_are_young(runtime, tmp_path):
+    write_record(tmp_path, ServerRecord(2**22, "1", "x", "http://x/"))
+    log_of(tmp_path).write_text("")
+    with socket.socket(socket.AF_UNIX) as dead:
+        dead.bind(str(socket_of(tmp_path)))
+    remove_stale_files()
+    assert socket_of(tmp_path).exists()
+    long_ago = time.time() - lifecycle.STALE_SECONDS - 1
+    os.utime(socket_of(tmp_path), (long_ago, long_ago))
+    remove_stale_files()
+    assert list(socket_of(tmp_path).parent.iterdir()) == []
+
+
+def test_a_log_has_a_bounded_size(runtime, tmp_path):
+    program = (
+        "import os, threading, time\nfrom cdesearch.serve import lifecycle\n"
+        "lifecycle.LOG_CHECK_SECONDS, lifecycle.MAX_LOG = 0.05, 1000\n"
+        "ended = threading.Event()\n"
+        "threading.Thread(target=lifecycle._keep_log_small, args=(ended,)).start()\n"
+        "os.write(2, b'x' * 2000)\ntime.sleep(1)\nos.write(2, b'last')\nended.set()"
+    )
+    write_record(tmp_path, ServerRecord(2**22, "1", "x", "http://x/"))
+    for file, expected in ((log_of(tmp_path), "last"), (tmp_path / "other.log", "x" * 2000 + "last")):
+        with file.open("ab") as stream:
+            subprocess.run([sys.executable, "-c", program], stderr=stream, check=True)
+        assert file.read_text() == expected

@@ -1,0 +1,309 @@
+import re
+import time
+
+import pytest
+from browser import DESK, PHONE
+from selenium.webdriver.common.keys import Keys
+
+VIEWS = ["/", "/?q=pruning+roses", "/?view=map&q=pruning+roses", "/?view=index", "/api"]
+READY = {"/": "#welcome", "/api": ".request", "/?view=index": "#files table", "/?view=map&q=pruning+roses": "#map"}
+# Answers to some queries come late, whatever the page does about them.
+LATE = """
+const real = window.fetch;
+window.fetch = async (address, options) => {
+  if (!new URL(address, location).searchParams.get("q")?.endsWith(arguments_late)) return real(address, options);
+  await new Promise((resolve) => { setTimeout(resolve, 900); });
+  window.late = true;
+  return real(address, { ...options, signal: undefined });
+};
+"""
+BUSY = """
+const real = window.fetch;
+window.refusals = 0;
+window.fetch = async (address, options) => {
+  if (!address.includes("/search") || window.refusals >= 2) return real(address, options);
+  window.refusals += 1;
+  return new Response('{"detail": "busy"}', { status: 429, headers: { "Retry-After": "0.01" } });
+};
+"""
+
+
+def names(hits):
+    return [hit.text.partition(",")[0] for hit in hits]
+
+
+def open_view(browser, address):
+    browser.open(address)
+    browser.one(READY.get(address, ".hit"))
+
+
+def test_typing_shows_hits(browser):
+    browser.open()
+    assert "5 documents" in browser.text("#welcome")
+    hits = browser.search("when to prune roses")
+    assert names(hits)[0] == "garden/roses.md"
+    assert "line" in hits[0].text
+    assert {mark.text for mark in browser.every(".hit:first-child mark")} >= {"Prune", "roses"}
+    assert "hits" in browser.text("#summary")
+    browser.picture("hits-light")
+
+
+def test_typing_on_drops_the_answers_to_what_was_typed_before(browser):
+    browser.open()
+    browser.script(LATE.replace("arguments_late", "'bread'"))
+    browser.type("bread")
+    browser.wait(lambda: "q=bread" in browser.driver.current_url)
+    browser.type(" or apples")
+    browser.wait(lambda: browser.has_answered("bread or apples"))
+    before = names(browser.every("#hits a.open"))
+    browser.wait(lambda: browser.script("return window.late"))
+    time.sleep(0.3)  # in which the late answer would be shown
+    assert names(browser.every("#hits a.open")) == before and before[0] != "kitchen/bread.md"
+    assert browser.one("#query").get_attribute("value") == "bread or apples"
+
+
+def test_a_busy_server_is_asked_again(browser):
+    browser.open()
+    browser.script(BUSY)
+    assert names(browser.search("bread"))[0] == "kitchen/bread.md"
+    assert browser.script("return window.refusals") == 2
+
+
+def test_the_keyboard_is_enough(browser):
+    browser.open("/?q=roses")
+    browser.one(".hit")
+    browser.script("document.activeElement.blur()")
+    browser.press("/")
+    assert browser.focused().get_attribute("id") == "query"
+    browser.search("prune roses at the root")
+    browser.press(Keys.ARROW_DOWN, Keys.ARROW_DOWN)
+    hits = browser.every("#hits a.open")
+    browser.press(Keys.ARROW_DOWN)
+    browser.press(Keys.ARROW_UP)
+    second = browser.focused()
+    assert second == hits[1]
+    path = names([second])[0]
+    browser.press(Keys.ENTER)
+    marked = browser.one(".chunk.is-hit")
+    assert browser.text("#document-title") == path
+    browser.wait(lambda: browser.focused() == marked)
+    browser.press(Keys.ESCAPE)
+    browser.wait(lambda: browser.focused() == browser.every("#hits a.open")[1])
+    browser.driver.back()
+    browser.one(".chunk.is-hit")
+    browser.driver.back()
+    browser.one("#hits")
+    browser.press(Keys.ARROW_UP)
+
+
+def test_a_document_opens_at_the_passage_with_its_neighbours(browser):
+    browser.open()
+    browser.search("start_engine_60")[0].click()
+    marked = browser.one(".chunk.is-hit")
+    assert any(mark.text == "60" for mark in browser.every(".chunk.is-hit mark"))
+    top = marked.rect["y"] - browser.script("return scrollY")
+    assert 0 < top < DESK[1]
+    first = int(browser.every(".chunk .line")[0].get_attribute("data-line"))
+    lines = [line.get_attribute("data-line") for line in browser.every(".chunk .line")]
+    assert lines == [str(first + n) for n in range(len(lines))] or len(set(lines)) == len(lines)
+    shown = len(browser.every(".chunk"))
+    assert 3 <= shown <= 7
+    browser.picture("document-light")
+    browser.every(".more")[0].send_keys(Keys.ENTER)
+    browser.wait(lambda: len(browser.every(".chunk")) > shown)
+    browser.one(".actions button").click()
+    browser.wait(lambda: browser.text(".actions button") == "Copied")
+    copied = browser.driver.execute_async_script("navigator.clipboard.readText().then(arguments[0])")
+    assert copied == f"code/engine.py:{marked_line(browser)}"
+
+
+def marked_line(browser):
+    return browser.one(".chunk.is-hit .line").get_attribute("data-line")
+
+
+def test_links_for_an_editor_are_an_option_that_is_kept(browser, notes):
+    browser.open("/?q=start+engine&type=py")
+    browser.one(".hit")
+    assert not browser.every("a[href^=vscode]")
+    browser.one("#editor-links").click()
+    link = browser.one("a[href^=vscode]").get_attribute("href")
+    assert link.startswith(f"vscode://file{notes}/code/engine.py:")
+    browser.driver.refresh()
+    browser.one("a[href^=vscode]")
+
+
+def test_filters_are_in_the_address(browser):
+    browser.open()
+    assert len(set(names(browser.search("roses and bread")))) > 2
+    browser.script("document.querySelector('#folder').value = 'kitchen'")
+    browser.script("document.querySelector('#folder').dispatchEvent(new Event('change'))")
+    browser.wait(
+        lambda: (
+            browser.every("#hits a.open")
+            and {n.split("/")[0] for n in names(browser.every("#hits a.open"))} == {"kitchen"}
+        )
+    )
+    browser.script("document.querySelector('[name=mode][value=text]').click()")
+    browser.wait(
+        lambda: (
+            "mode=text" in browser.driver.current_url and names(browser.every("#hits a.open")) == ["kitchen/bread.md"]
+        )
+    )
+    browser.driver.refresh()
+    browser.wait(lambda: names(browser.every("#hits a.open")) == ["kitchen/bread.md"])
+    assert browser.one("#folder").get_attribute("value") == "kitchen"
+    browser.driver.back()
+    browser.wait(lambda: "mode" not in browser.driver.current_url and len(browser.every("#hits a.open")) == 2)
+    assert browser.script("return document.querySelector('[name=mode]:checked').value") == "hybrid"
+
+
+def test_no_hit_is_explained_and_a_problem_shows_its_remedy(browser):
+    browser.open("/?q=zeppelin&mode=text")
+    browser.wait(lambda: browser.text("#summary").startswith("No hits"))
+    browser.open("/?q=roses&index=unknown")
+    assert "There is no index unknown here. Name one of these: notes." in browser.text("#problem")
+
+
+def test_the_evidence_of_a_hit_adds_up(browser):
+    browser.open("/?q=prune+the+roses")
+    browser.one(".hit .actions button").click()
+    total = browser.text(".why .total")
+    meaning, words, score = (float(part.split()[-1]) for part in (total.split("+")[0], total.split("=")[0], total))
+    assert meaning + words == pytest.approx(score, abs=0.011)
+    assert browser.text(".hit .score").split()[-1] == f"{score:.2f}"
+    rows = [row.text.split() for row in browser.every(".why tbody tr")]
+    assert [row[0] for row in rows] == ["prune", "roses"]
+    bm25 = float(re.search(r"BM25 ([\d.]+) against", browser.text(".why"))[1])
+    assert sum(float(row[-1]) for row in rows) == pytest.approx(bm25, abs=0.011)
+    browser.picture("why-light")
+
+
+def test_what_files_hold_is_text(browser):
+    browser.open()
+    hit = browser.search("hostile soup")[0]
+    assert hit.text.startswith("kitchen/<img src=x onerror=alert(5)>.txt")
+    assert "<script>alert(2)</script>" in browser.text(".hit:first-child .passage")
+    browser.one(".hit .actions button").click()
+    browser.one(".why .total")
+    hit.click()
+    assert "<img src=x onerror=alert(1)>" in browser.text(".chunk.is-hit")
+    browser.picture("hostile")
+    browser.open("/?view=map&q=hostile+soup")
+    browser.one("#map")
+    open_view(browser, "/?view=index")
+    browser.script("document.querySelector('[name=outcome][value=indexed]').click()")
+    browser.wait(lambda: "onerror=alert(5)" in browser.text("#files"))
+    for address in ("/?q=<img src=x onerror=alert(6)>", "/?view=document&document=<script>alert(7)</script>"):
+        browser.open(address)
+        browser.wait(lambda: browser.text("#summary, #problem .problem"))
+    assert not browser.script("return document.querySelectorAll('img, iframe, object, main script').length")
+    assert browser.recorded() == []
+
+
+@pytest.mark.parametrize("address", [*VIEWS, "document"])
+def test_a_phone_does_not_scroll_sideways(browser, address):
+    browser.appear(PHONE)
+    if address == "document":
+        browser.open("/?q=start+engine+fuel")
+        browser.one("#hits a.open").click()
+        browser.one(".is-hit")
+    else:
+        open_view(browser, address)
+        if "pruning" in address and "map" not in address:
+            browser.one(".hit .actions button").click()
+            browser.one(".why .total")
+    width = browser.script("return document.documentElement.scrollWidth")
+    assert width == PHONE[0]
+    browser.picture(f"phone-{''.join(c for c in address if c.isalpha()) or 'start'}")
+
+
+def test_the_theme_is_the_systems_or_the_chosen_one(browser):
+    background = "return getComputedStyle(document.body).backgroundColor"
+    browser.open()
+    light = browser.script(background)
+    browser.appear(theme="dark")
+    dark = browser.script(background)
+    assert dark != light
+    browser.one("#theme").click()
+    assert browser.script(background) == light
+    browser.driver.refresh()
+    assert browser.text("#theme").endswith("light") and browser.script(background) == light
+    browser.one("#theme").click()
+    browser.appear(theme="light")
+    assert browser.text("#theme").endswith("dark") and browser.script(background) == dark
+
+
+def test_the_map_shows_folders_context_and_hits(browser):
+    open_view(browser, "/?view=map&q=pruning+roses")
+    browser.wait(lambda: browser.text("#map-hits").startswith("10 hits"))
+    colours = """
+      const { width, height } = document.getElementById("map");
+      const pixels = document.getElementById("map").getContext("2d").getImageData(0, 0, width, height).data;
+      return new Set(new Uint32Array(pixels.buffer)).size;
+    """
+    assert browser.script(colours) > 20
+    assert [button.text.split()[0] for button in browser.every(".groups button")][:2] == ["code", "garden"]
+    browser.one("#map").send_keys(Keys.ARROW_RIGHT)
+    assert browser.text("#map-label").startswith("Hit 1")
+    browser.one("#map").send_keys(Keys.ARROW_RIGHT)
+    browser.one("#map-table summary").click()
+    assert browser.text("#map-table li").startswith("garden/roses.md")
+    browser.picture("map-light")
+    label = browser.text("#map-label b")
+    browser.one("#map").send_keys(Keys.ENTER)
+    browser.one(".chunk.is-hit")
+    assert label.startswith("Hit")
+
+
+def test_the_index_shows_what_was_skipped_and_is_updated(browser, notes):
+    open_view(browser, "/?view=index")
+    assert "up to date" in browser.text(".verdict")
+    assert "broken.pdf" in browser.text("#files") and "broken PDF" in browser.text("#files")
+    (notes / "lava.md").write_text("Volcanoes spit lava.")
+    open_view(browser, "/?view=index")
+    assert "1 new" in browser.text(".verdict")
+    browser.picture("index-light")
+    browser.one("#update").click()
+    browser.one(".run.running")
+    browser.one(".run.done")
+    browser.wait(lambda: "up to date" in browser.text(".verdict"))
+    browser.open()
+    assert names(browser.search("lava"))[0] == "lava.md"
+
+
+@pytest.mark.parametrize(("theme", "rules"), [("light", None), ("dark", ["color-contrast"])])
+def test_axe_finds_nothing_serious(browser, axe, theme, rules):
+    browser.appear(theme=theme)
+    findings = []
+    for address in VIEWS:
+        open_view(browser, address)
+        if "=pruning" in address and "map" not in address:
+            browser.one(".hit .actions button").click()
+            browser.one(".why .total")
+        findings += serious(browser, axe, rules, address)
+    browser.open("/?q=start+engine+fuel")
+    browser.one("#hits a.open").click()
+    browser.one(".is-hit")
+    findings += serious(browser, axe, rules, "document")
+    browser.picture(f"document-{theme}")
+    assert findings == []
+
+
+def serious(browser, axe, rules, view):
+    """What axe-core finds that keeps somebody from using this view; `rules` None: by all rules."""
+    browser.script(f"{axe}; window.axe = axe")
+    options = {"resultTypes": ["violations"]} | ({"runOnly": rules} if rules else {})
+    found = browser.driver.execute_async_script(
+        "axe.run(document, arguments[0]).then((r) => arguments[1](r.violations))", options
+    )
+    return [
+        (view, one["id"], one["nodes"][0]["html"][:200]) for one in found if one["impact"] in ("serious", "critical")
+    ]
+
+
+def test_no_request_leaves_the_server(browser):
+    """Also those of the tests before this one."""
+    open_view(browser, "/?q=pruning+roses")
+    requests = browser.requests()
+    assert any("/static/search.js" in url for url in requests)
+    assert [url for url in requests if not url.startswith((f"{browser.url}/", "data:"))] == []

@@ -1,0 +1,116 @@
+import gzip
+import json
+import os
+
+import pyarrow as pa
+import pyarrow.parquet as pq
+import pytest
+
+from cdesearch.errors import SourceError
+from trainer.data.pairs.beir import _read_judgements as read_judgements
+from trainer.data.pairs.beir import read_queries
+from trainer.data.pairs.domains import prepare
+from trainer.data.pairs.reading import Pair, domain_files, read_pairs
+
+
+def write(file, rows):
+    file.write_text("\n".join(json.dumps(row) for row in rows))
+    return file
+
+
+def test_pairs_of_every_format(tmp_path):
+    rows = [{"query": "q", "document": "d", "negatives": ["n"]}, {"query": "r", "document": "e"}]
+    write(tmp_path / "a.jsonl", rows)
+    (tmp_path / "b.jsonl.gz").write_bytes(gzip.compress((tmp_path / "a.jsonl").read_bytes()))
+    pq.write_table(pa.Table.from_pylist(rows), tmp_path / "c.parquet")
+    (tmp_path / "notes.txt").write_text("no pairs")
+    files = domain_files([tmp_path])
+    assert [file.name for file in files] == ["a.jsonl", "b.jsonl.gz", "c.parquet"]
+    for file in files:
+        assert list(read_pairs(file)) == [Pair("q", "d", ("n",)), Pair("r", "e")]
+
+
+def test_two_files_of_one_domain_name_are_refused(tmp_path):
+    files = [write(tmp_path / name, [{"query": "q", "document": "d"}]) for name in ("a.jsonl", "a.short.jsonl")]
+    with pytest.raises(SourceError, match=r"a\.jsonl and .*a\.short\.jsonl would be one domain, a\."):
+        domain_files(files)
+
+
+def test_a_long_document_has_one_pair_per_question(tmp_path):
+    book = {"doc_id": "book", "chunks": ["one", "two"], "questions": [{"text": "second?", "chunk": 1}]}
+    file = write(tmp_path / "a.jsonl", [book, {"query": "q", "document": "d", "document_id": "x"}])
+    pairs = list(read_pairs(file))
+    assert pairs == [Pair("second?", "two", document_id="book"), Pair("q", "d", document_id="x")]
+    (domain,) = prepare([file], tmp_path / "work")
+    assert domain.take([0, 1]) == pairs
+    for wrong in (
+        {"questions": [{"text": "none?", "chunk": -1}]},
+        {"chunks": ["one"]},
+        {"chunks": None},
+        {"questions": 3},
+    ):
+        with pytest.raises(SourceError, match="1 is not a long document"):
+            list(read_pairs(write(file, [book | wrong])))
+
+
+@pytest.mark.parametrize(
+    ("line", "named"), [("{oops", "not JSON"), ('{"query": 1}', "no text"), ("[]", "not a JSON object")]
+)
+def test_a_bad_line_is_named(tmp_path, line, named):
+    file = tmp_path / "d.jsonl"
+    file.write_text('{"query": "q", "document": "d"}\n' + line)
+    with pytest.raises(SourceError, match=rf"d.jsonl:2 .*{named}"):
+        list(read_pairs(file))
+
+
+GOOD = b'{"query": "q", "document": "d"}\n' * 3
+
+DAMAGED = {
+    "cut.jsonl.gz": (gzip.compress(os.urandom(9000))[:2000], r"cut\.jsonl\.gz(:1 is not JSON| cannot be read)"),
+    "late.jsonl.gz": (gzip.compress(GOOD)[:-12], r"late\.jsonl\.gz cannot be read"),
+    "tail.jsonl.gz": (gzip.compress(GOOD) + b"tail", r"tail\.jsonl\.gz cannot be read after line 3 .*Copy the file"),
+    "plain.jsonl.gz": (GOOD, r"plain\.jsonl\.gz cannot be read \(Not a gzipped file"),
+    "bits.jsonl.gz": (gzip.compress(b"")[:10] + b"\xff" * 99, r"bits\.jsonl\.gz cannot be read \(Error -3"),
+    "deep.jsonl": (GOOD + b"[" * 100_000, r"deep\.jsonl:4 is not JSON"),
+    "latin.jsonl": (GOOD + b'{"query": "caf\xe9"}', r"latin\.jsonl:4 is not JSON"),
+    "long.jsonl": (GOOD + b'{"query": ' + b"9" * 5000 + b"}", r"long\.jsonl:4 is not JSON"),
+    "cut.parquet": (b"PAR1" + b"\0" * 99, r"cut\.parquet is not a readable Parquet file"),
+    "empty.parquet": (b"", r"empty\.parquet is not a readable Parquet file"),
+}
+
+
+@pytest.mark.parametrize("name", DAMAGED)
+def test_a_damaged_pair_file_is_named(tmp_path, name):
+    content, message = DAMAGED[name]
+    (tmp_path / name).write_bytes(content)
+    with pytest.raises(SourceError, match=message):
+        list(read_pairs(tmp_path / name))
+
+
+@pytest.mark.skipif(not hasattr(os, "mkfifo"), reason="needs named pipes")
+def test_pipes_and_folders_with_the_name_of_a_pair_file_are_refused_and_not_waited_for(tmp_path):
+    os.mkfifo(tmp_path / "pipe.jsonl")
+    os.mkfifo(tmp_path / "queries.jsonl")
+    (tmp_path / "qrels").mkdir()
+    os.mkfifo(tmp_path / "qrels" / "test.tsv")
+    (tmp_path / "folder.jsonl").mkdir()
+    for read in (
+        lambda: prepare([tmp_path / "pipe.jsonl"], tmp_path / "work"),
+        lambda: list(read_pairs(tmp_path / "pipe.jsonl")),
+        lambda: read_queries(tmp_path),
+        lambda: read_judgements(tmp_path / "qrels" / "test.tsv", {}, {}),
+    ):
+        with pytest.raises(SourceError, match="is not a plain file"):
+            read()
+    with pytest.raises(SourceError, match=r"folder\.jsonl is a folder"):
+        prepare([tmp_path / "folder.jsonl"], tmp_path / "work")
+
+
+def test_only_pairs_of_the_chosen_groups_are_used(tmp_path):
+    file = tmp_path / "code.jsonl"
+    groups = ["scipy+scipy:a.py", "ansible+ansible:b.py", None]
+    rows = [{"query": f"q{n}", "document": "d", "group": group} for n, group in enumerate(groups)]
+    file.write_text("\n".join(map(json.dumps, rows)))
+    assert [pair.query for pair in read_pairs(file, r"(scipy|sympy)\+")] == ["q0"]
+    whole, part = (prepare([file], tmp_path / "made", groups=groups)[0] for groups in ({}, {"code": "scipy"}))
+    assert len(whole) == 3 and len(part) == 1

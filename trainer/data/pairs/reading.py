@@ -1,0 +1,138 @@
+"""Pair files: which there are, and the pairs in each.
+
+read_pairs(file)  ->  Pair, Pair, ...
+"""
+
+import gzip
+import json
+import re
+import zlib
+from collections.abc import Collection, Iterable, Iterator, Mapping
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any, BinaryIO
+
+from cdesearch.errors import SourceError
+from trainer.plain_file import open_plain
+
+ROWS = 4096  # of a .parquet file, read at once
+
+
+@dataclass(frozen=True, slots=True)
+class Pair:
+    """A query, its document, and hard negatives: documents that resemble the right one."""
+
+    query: str
+    document: str
+    negatives: tuple[str, ...] = ()
+    document_id: str = ""  # of the long document that `document` is a chunk of, or empty
+
+
+def domain_files(sources: Iterable[Path], leave_out: Collection[str] = ()) -> list[Path]:
+    """The pair files among `sources`, files and folders, without the domains in `leave_out`; raises SourceError."""
+    files: list[Path] = []
+    for source in sources:
+        if not source.exists():
+            raise SourceError(f"There is no pair file or folder {source}.", "Check the recipe's `pairs`.")
+        inside = sorted(file for file in source.iterdir() if _format(file)) if source.is_dir() else [source]
+        files += inside
+    for file in files:
+        if _format(file) is None:
+            raise SourceError(f"{file} is not a .jsonl, .jsonl.gz or .parquet file.", "Convert it to one.")
+    if not files:
+        raise SourceError("The recipe's `pairs` name no pair file.", "Name .jsonl, .jsonl.gz or .parquet files.")
+    domains: dict[str, Path] = {}
+    for file in files:
+        other = domains.setdefault(domain_name(file), file)
+        if other is not file:
+            raise SourceError(
+                f"{other} and {file} would be one domain, {domain_name(file)}.", "Name each once, or rename one."
+            )
+    return [file for file in files if domain_name(file) not in leave_out]
+
+
+def domain_name(file: Path) -> str:
+    """The domain of a pair file: its name up to the first dot."""
+    return file.name.split(".")[0]
+
+
+def read_pairs(file: Path, group: str = "") -> Iterator[Pair]:
+    """The pairs of one file whose `group` begins with a pattern; raises a SourceError that names file and line.
+
+    A row is a pair, or a long document with `chunks` and `questions`. A question has a `text`, and `chunk` is the index
+    of the chunk that answers it.
+    """
+    wanted = re.compile(group)
+    for number, row in enumerate(_rows(file), start=1):
+        if group and not wanted.match(str(row.get("group"))):
+            continue
+        if "questions" in row:
+            yield from _questions(row, f"{file}:{number}")
+        else:
+            yield _pair(row, f"{file}:{number}")
+
+
+def _pair(row: Mapping[str, Any], location: str) -> Pair:
+    query, document = row.get("query"), row.get("document")
+    if not isinstance(query, str) or not isinstance(document, str):
+        raise SourceError(f"{location} has no text in `query` and `document`.", "Correct or remove the line.")
+    negatives = row.get("negatives") or []
+    if not isinstance(negatives, list) or not all(isinstance(text, str) for text in negatives):
+        raise SourceError(f"{location} has `negatives` that are not a list of texts.", "Correct the line.")
+    return Pair(query.strip(), document.strip(), tuple(negatives), str(row.get("document_id") or ""))
+
+
+def _questions(row: Mapping[str, Any], location: str) -> Iterator[Pair]:
+    try:
+        chunks = dict(enumerate(row["chunks"]))  # in contrast to a list, it has no index -1
+        for question in row["questions"]:
+            chunk = chunks[question["chunk"]]
+            yield Pair(question["text"].strip(), chunk.strip(), document_id=str(row["doc_id"]))
+    except (KeyError, TypeError, AttributeError) as error:
+        needs = "doc_id, chunks, and questions with `text` and `chunk`, an index in chunks"
+        raise SourceError(f"{location} is not a long document ({error}).", f"It needs {needs}.") from None
+
+
+def _rows(file: Path) -> Iterator[dict[str, Any]]:
+    """The rows of a pair file; raises a SourceError that names the file, and in a .jsonl file the line."""
+    number = 0
+    packed = file.name.lower().endswith(".gz")
+    try:
+        with open_plain(file) as stream, gzip.open(stream) if packed else stream as lines:
+            if _format(file) == "parquet":
+                yield from _table_rows(stream, file)
+                return
+            for number, line in enumerate(lines, start=1):
+                if line.strip():
+                    yield _parsed(line, f"{file}:{number}")
+    except (OSError, EOFError, zlib.error) as error:
+        after = f" after line {number}" if number else ""
+        raise SourceError(f"{file} cannot be read{after} ({error}).", "Copy the file again.") from None
+
+
+def _table_rows(stream: BinaryIO, file: Path) -> Iterator[dict[str, Any]]:
+    import pyarrow as pa
+    import pyarrow.parquet as pq
+
+    try:
+        for batch in pq.ParquetFile(stream).iter_batches(ROWS):
+            yield from batch.to_pylist()
+    except (pa.ArrowException, ValueError) as error:
+        raise SourceError(f"{file} is not a readable Parquet file ({error}).", "Copy the file again.") from None
+
+
+def _parsed(line: bytes, location: str) -> dict[str, Any]:
+    try:
+        row = json.loads(line)
+    except (ValueError, RecursionError) as error:
+        raise SourceError(f"{location} is not JSON ({error}).", "Correct or remove the line.") from None
+    if not isinstance(row, dict):
+        raise SourceError(f"{location} is not a JSON object.", "Correct or remove the line.")
+    return row
+
+
+def _format(file: Path) -> str | None:
+    name = file.name.lower()
+    if name.endswith((".jsonl", ".jsonl.gz")):
+        return "jsonl"
+    return "parquet" if name.endswith(".parquet") else None
