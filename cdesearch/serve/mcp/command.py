@@ -25,7 +25,7 @@ def mcp(
         typer.Argument(metavar="INDEX", help="Folders of indexes; default: the nearest index upward."),
     ] = None,
 ) -> None:
-    """Let an agent search: a server of the Model Context Protocol on stdin and stdout, which its client starts."""
+    """Answer agents over MCP on stdin and stdout. The client of the agent starts this server."""
     require_libraries()
     leave_out_rest_client()
     import anyio
