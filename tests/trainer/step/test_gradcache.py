@@ -532,7 +532,8 @@ def test_a_process_gives_the_network_the_rows_of_its_texts_in_the_whole_batch(mo
         rows.append(places)
         return learned * torch.ones(len(places), 1)
 
-    _, pieces = cache._run(make_batch().queries, network, 0, packs=False)
+    vectors, pieces = cache._run(make_batch().queries, network, 0, packs=False)
+    assert vectors.shape == (8, TINY.backbone.dimension)
     cache._replay(pieces, torch.ones(12, TINY.backbone.dimension), network)
     for part in rows[:3], rows[3:]:
         assert sorted(torch.cat(part).tolist()) == list(range(4, 12))
