@@ -12,6 +12,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from cdesearch import __version__
+from cdesearch.child_process import python_module, same_modules
 from cdesearch.cli.exits import print_error
 from cdesearch.cli.server_client import running_server
 from cdesearch.errors import CdesearchError
@@ -138,12 +139,12 @@ def _record(folder: Path, name: str, address: str, named: Path | None, token: st
 def _spawn(arguments: Sequence[str], log: Path, token: str | None) -> "subprocess.Popen[bytes]":
     """The server as a process without a terminal, whose output goes to `log`."""
     flags = os.O_WRONLY | os.O_CREAT | os.O_APPEND | os.O_TRUNC | getattr(os, "O_NOFOLLOW", 0)
-    environment = os.environ | {"PYTHONPATH": os.pathsep.join(part for part in sys.path if part)}
+    environment = same_modules()
     if token is not None:  # an argument would be visible to every user
         environment[TOKEN] = token
     with os.fdopen(os.open(log, flags, 0o600), "ab") as stream:
         return subprocess.Popen(
-            [sys.executable, "-P", "-m", "cdesearch", "serve", *arguments],  # -P: no modules of the working directory
+            python_module("cdesearch", "serve", *arguments),
             stdin=subprocess.DEVNULL,
             stdout=stream,
             stderr=stream,
