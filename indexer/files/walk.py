@@ -1,6 +1,7 @@
 """Walk through folders and decide which files are read, ignored or skipped."""
 
 import os
+import re
 import stat
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
@@ -18,6 +19,7 @@ from indexer.formats.without_text import WITHOUT_TEXT
 INDEX_FOLDER = ".cdesearch"
 UNKNOWN_FORMAT = "unknown format"
 LATEST = 2**63 - 1  # the largest time in ns that a table holds: the year 2262. File systems allow later ones.
+LITERAL_ESCAPE = re.compile(r"\\(?=x[0-9a-f]{2})")  # in a file name; it looks like the escape of a byte
 SNIFFED = 4096  # bytes of a file without suffix, enough to distinguish text from binary
 
 
@@ -70,11 +72,12 @@ def find_sources(paths: Sequence[Path], root: Path, max_bytes: int) -> Iterator[
 
 
 def portable(file: Path, root: Path) -> str:
-    """`file` relative to `root` as valid UTF-8; other bytes become backslash escapes."""
+    """`file` relative to `root` as valid UTF-8; other bytes become escapes such as `\\xff`. Names stay distinct."""
     return _as_utf8(os.path.relpath(file, root).replace(os.sep, "/"))
 
 
 def _as_utf8(name: str) -> str:
+    name = LITERAL_ESCAPE.sub(r"\\x5c", name)
     return name if name.isascii() else os.fsencode(name).decode("utf-8", "backslashreplace")
 
 

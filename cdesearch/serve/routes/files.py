@@ -14,6 +14,7 @@ from cdesearch.store.file_account import FileRecord, Outcome, read_files
 from cdesearch.store.index import Index
 
 MAX_FILES = 1_000  # in one answer
+MAX_OFFSET = 2**53  # the largest whole number that every JSON reader keeps
 MAX_FACETS = 200  # folders, and types
 FOLDER_DEPTH = 2
 
@@ -25,7 +26,7 @@ async def files(
     request: Request,
     outcome: Annotated[Outcome | None, Query(description="Only files with this outcome.")] = None,
     contains: Annotated[str, Query(description="Only paths that contain this text.", max_length=200)] = "",
-    offset: Annotated[int, Query(ge=0, description="How many files to leave out.")] = 0,
+    offset: Annotated[int, Query(ge=0, le=MAX_OFFSET, description="How many files to leave out.")] = 0,
     limit: Annotated[int, Query(ge=1, le=MAX_FILES, description="How many files at most.")] = 100,
     index: IndexName = None,
 ) -> JSONResponse:

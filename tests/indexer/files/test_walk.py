@@ -352,6 +352,14 @@ def test_a_name_that_is_not_utf8_is_escaped(tmp_path):
     assert found(tmp_path) == ["caf\\xe9.md"]
 
 
+def test_names_that_differ_in_invalid_bytes_alone_stay_different(tmp_path):
+    names = [b"\xff.md", b"\\xff.md", b"\\x5cxff.md", b"\\\xff.md", b"\\\\xff.md", "é\\xff.md".encode(), b"\xe9\xff.md"]
+    for name in names:
+        with open(os.fsencode(tmp_path) + b"/" + name, "w") as stream:  # noqa: PTH123 (bytes)
+            stream.write("x")
+    assert len(set(found(tmp_path))) == len(names)
+
+
 def test_large_files_are_skipped_by_name(tmp_path):
     put(tmp_path, "a.md", "x" * 100)
     (item,) = items(tmp_path, limit=10)
