@@ -14,6 +14,7 @@ from cdesearch.search.model_loader import ModelLoader
 from cdesearch.search.reader import Mode
 from cdesearch.search.result import SearchResult
 from cdesearch.search.searcher import Searcher
+from cdesearch.store.folder import shown_path
 from cdesearch.store.index import Index
 from cdesearch.store.trust import real
 
@@ -165,6 +166,6 @@ class ServedIndexes:
 
 def _free_name(index: Index, taken: set[str]) -> str:
     """The name of the indexed folder, with a number if another index has that name."""
-    base = index.root.name or "index"
+    base = shown_path(Path(index.root.name)) if index.root.name else "index"
     names = (base if number == 1 else f"{base}-{number}" for number in range(1, len(taken) + 2))
     return next(name for name in names if name not in taken)

@@ -11,6 +11,7 @@ from fastapi.responses import JSONResponse
 from cdesearch.serve.routes.search import IndexName
 from cdesearch.serve.state import state_of
 from cdesearch.store.file_account import FileRecord, Outcome, read_files
+from cdesearch.store.folder import shown_path
 from cdesearch.store.index import Index
 
 MAX_FILES = 1_000  # in one answer
@@ -64,7 +65,7 @@ def _facets(index: Index) -> dict[str, Any]:
             types[path.suffix.removeprefix(".")] += 1
     types.pop("", None)
     return {
-        "root": str(index.root),
+        "root": shown_path(index.root),
         "documents": index.manifest.n_documents,
         "chunks": index.manifest.n_chunks,
         "folders": [{"path": path, "files": files} for path, files in sorted(folders.items())[:MAX_FACETS]],
