@@ -1,5 +1,6 @@
 """The indexes that a server has open, each with its newest generation and all with shared models."""
 
+import logging
 import threading
 from collections.abc import Callable, Iterator, Sequence
 from pathlib import Path
@@ -21,6 +22,7 @@ from cdesearch.store.trust import real
 REFRESH_SECONDS = 0.5  # between two looks at the file that names the newest generation
 
 Answer = TypeVar("Answer")
+_log = logging.getLogger(__name__)
 
 
 class ServedIndex:
@@ -161,7 +163,10 @@ class ServedIndexes:
     def _refresh(self) -> None:
         while not self._closing.wait(REFRESH_SECONDS):
             for served in self:
-                served.refresh()
+                try:
+                    served.refresh()
+                except Exception:  # such as too many open files; the next look may succeed
+                    _log.exception("The newest generation of %s cannot be opened.", served.name)
 
 
 def _free_name(index: Index, taken: set[str]) -> str:
