@@ -79,7 +79,7 @@ def _part(archive: zipfile.ZipFile, entry: zipfile.ZipInfo) -> bytes:
 
 
 def _is_xml(part: bytes) -> bool:
-    from lxml import etree  # type: ignore[import-untyped]
+    from lxml import etree
 
     try:
         etree.fromstring(part, etree.XMLParser(resolve_entities=False))

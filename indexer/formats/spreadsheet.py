@@ -1,0 +1,97 @@
+"""The document of a sheet: its rows are lines, so that the line of a hit is the row of the sheet."""
+
+from collections.abc import Iterable
+from dataclasses import dataclass
+
+from indexer.formats.format import MAX_TITLE, Document, Heading, OpenFile
+from indexer.formats.unreadable import UnreadableError
+
+MAX_ROW = 1_048_576  # in all usual programs
+MAX_CHARACTERS = 100_000_000  # of a sheet; a text that is stored once may be repeated in every cell
+MAX_GAP = 8  # empty cells that are written between two others
+BEFORE_TEXT = -1  # the offset of a heading that stands above all of the text
+
+
+@dataclass(frozen=True, slots=True)
+class Cell:
+    """A cell that is not empty."""
+
+    column: int  # from 0
+    text: str
+    is_text: bool  # in contrast to a number, a date or a truth value
+
+
+Row = tuple[int, list[Cell]]  # the number of the row, from 1, and its cells from left to right
+
+
+class Names:
+    """Gives each sheet a name of its own, even if a broken file uses one twice."""
+
+    def __init__(self) -> None:
+        self._used: set[str] = set()
+
+    def unique(self, name: str) -> str:
+        """The name, or the name and a number if it was used before."""
+        name = " ".join(name.split())[:MAX_TITLE] or "Sheet"
+        chosen, number = name, 1
+        while chosen in self._used:
+            number += 1
+            chosen = f"{name} ({number})"
+        self._used.add(chosen)
+        return chosen
+
+
+def sheet_document(file: OpenFile, title: str, sheet: str, rows: Iterable[Row]) -> Document:
+    """The document of one sheet. The name of the sheet and the row of column names are the headings of every chunk.
+
+    Raises UnreadableError if the sheet has too much text.
+    """
+    lines: list[str] = []
+    header: Heading | None = None
+    size = line = 0
+    for number, cells in rows:
+        # A row without a usable number follows the row before.
+        number = number if line < number <= MAX_ROW else line + 1  # noqa: PLW2901
+        texts = [cell.text for cell in cells]
+        if not any(texts):
+            continue
+        lines.append("\n" * (number - line - 1) + _joined(cells))
+        if header is None and _are_names(cells):
+            header = Heading(size + number - line - 1, 2, " | ".join(texts)[:MAX_TITLE])
+        size += len(lines[-1]) + 1
+        line = number
+        if size > MAX_CHARACTERS:
+            raise UnreadableError(f"sheet of more than {MAX_CHARACTERS:,} characters")
+    headings = (Heading(BEFORE_TEXT, 1, sheet), *([header] if header else []))
+    text = "\n".join(lines)
+    return Document(
+        f"{file.path}#{sheet}",
+        file.path,
+        title or file.name,
+        text,
+        "text",
+        headings=headings,
+        has_lines=True,
+        record=sheet,
+    )
+
+
+def cell_text(text: str) -> str:
+    """The text of a cell in one line."""
+    return " ".join(text.split())
+
+
+def _joined(cells: list[Cell]) -> str:
+    parts: list[str] = []
+    column = 0
+    for cell in cells:
+        parts.append(" | " * min(max(cell.column - column, 0), MAX_GAP) if parts else "")
+        parts.append(cell.text)
+        column = cell.column
+    return "".join(parts)
+
+
+def _are_names(cells: list[Cell]) -> bool:
+    """Whether a row is likely to contain the names of columns: several different texts."""
+    names = {cell.text for cell in cells}
+    return len(cells) > 1 and len(names) == len(cells) and all(cell.is_text for cell in cells)
