@@ -33,7 +33,8 @@ class Document:
     language: str | None = None  # of code: the name of its tree-sitter grammar
     headings: tuple[Heading, ...] = ()
     pages: tuple[int, ...] = ()  # offsets where pages start, for formats that have pages
-    has_lines: bool = False  # whether lines of `text` are lines of the file
+    has_lines: bool = False  # whether lines of `text` are lines of the file, or rows of a sheet
+    line_numbers: tuple[int, ...] = ()  # of the lines of `text`, unless they are 1, 2, 3 and so on
     record: str | None = None  # the id of a record, which may be one of several chunks of its document
 
 

@@ -19,7 +19,7 @@ class Ods(Format):
     def read(self, file: OpenFile) -> Iterator[Document]:
         package, title = open_package(file.stream.read(), KIND)
         names, found = Names(), False
-        for sheet, rows in _sheets(package.read(CONTENT)):
+        for sheet, rows in _sheets(package.read(CONTENT, is_streamed=True)):
             found = True
             document = sheet_document(file, title, names.unique(sheet), rows)
             if document.text:

@@ -3,6 +3,7 @@
 from collections.abc import Iterator
 from typing import Any
 
+from indexer.formats.markdown import without_headings
 from indexer.formats.package import Package, attribute, local_name, title_of
 from indexer.formats.unreadable import UnreadableError
 
@@ -52,9 +53,9 @@ def blocks(parent: Any, depth: int = 0) -> Iterator[str]:
         if name == "h":
             level = attribute(child, "outline-level", "1")
             text = " ".join(paragraph_text(child).split())
-            yield f"{'#' * (int(level) if level in set('123456') else 6)} {text}" if text else ""
+            yield f"{'#' * max(1, min(int(level), 6))} {text}" if text and level.isdecimal() else text
         elif name == "p":
-            yield paragraph_text(child)
+            yield without_headings(paragraph_text(child))
         elif name == "list":
             yield "\n".join(_items(child, depth))
         elif name == "table":

@@ -12,7 +12,8 @@ from indexer.formats.unreadable import UnreadableError
 
 MAX_PART = 64_000_000  # bytes of one unpacked part: some 2,000 pages
 MAX_PARTS = 100_000_000  # bytes of all of them
-MAX_TAGS = 3_000_000  # of all parts that are read; each takes some 150 bytes in memory
+MAX_TAGS = 3_000_000  # of all parts that are read whole; each takes some 150 bytes in memory
+STREAMED = 3  # tags of a part that is read element by element and count as one
 MAX_ENTRIES = 20_000  # in an archive; and reads of its parts, because one part may be referred to many times
 BLOCK = 1 << 20
 OLE = b"\xd0\xcf\x11\xe0\xa1\xb1\x1a\xe1"  # the container of encrypted Office files, and of those before 2007
@@ -49,8 +50,8 @@ class Package:
         """The error for a package that does not contain what its kind requires."""
         return UnreadableError(f"broken {self.kind}")
 
-    def read(self, name: str) -> bytes:
-        """The bytes of a part, after counting what it really unpacks to."""
+    def read(self, name: str, *, is_streamed: bool = False) -> bytes:
+        """The bytes of a part, after counting what it really unpacks to; `is_streamed` if `iterate_xml` reads them."""
         entry = self._entries.get(name)
         if entry is None:
             raise self.broken()
@@ -63,7 +64,7 @@ class Package:
             data = self._unpack(entry)
         except _BROKEN:
             raise self.broken() from None
-        self._tags += data.count(b"<")
+        self._tags += data.count(b"<") // (STREAMED if is_streamed else 1)
         if self._size > MAX_PARTS or self._tags > MAX_TAGS:
             limits = f"{MAX_PARTS / 1e6:g} MB or {MAX_TAGS:,} tags"
             raise UnreadableError(f"{self.kind} that unpacks to more than {limits}")

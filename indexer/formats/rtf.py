@@ -5,7 +5,7 @@ from collections.abc import Iterator
 from dataclasses import dataclass, replace
 
 from indexer.formats.format import Document, Format, OpenFile
-from indexer.formats.markdown import converted_document
+from indexer.formats.markdown import converted_document, without_headings
 from indexer.formats.unreadable import UnreadableError
 
 MAX_TOKENS = 5_000_000  # a control word, a bracket or a run of text; the largest books have a million
@@ -152,7 +152,7 @@ class _Reader:
             text = text.removesuffix("|").rstrip()
         if text:
             level = self._state.level
-            self._done += [f"{'#' * level} {' '.join(text.split())}" if level else text, blank]
+            self._done += [f"{'#' * level} {' '.join(text.split())}" if level else without_headings(text), blank]
 
     def _control(self, name: str, number: int | None) -> None:
         is_marked, self._is_marked = self._is_marked, name == "*"

@@ -1,4 +1,4 @@
-"""The document of a sheet: its rows are lines, so that the line of a hit is the row of the sheet."""
+"""The document of a sheet: its rows that are not empty are lines, whose numbers are those of the rows."""
 
 from collections.abc import Iterable
 from dataclasses import dataclass
@@ -21,7 +21,7 @@ class Cell:
     is_text: bool  # in contrast to a number, a date or a truth value
 
 
-Row = tuple[int, list[Cell]]  # the number of the row, from 1, and its cells from left to right
+Row = tuple[int, list[Cell]]  # the number of the row, from 1, and its cells, at least one, from left to right
 
 
 class Names:
@@ -47,31 +47,33 @@ def sheet_document(file: OpenFile, title: str, sheet: str, rows: Iterable[Row]) 
     Raises UnreadableError if the sheet has too much text.
     """
     lines: list[str] = []
+    numbers: list[int] = []
     header: Heading | None = None
-    size = line = 0
+    size = last = 0
     for number, cells in rows:
         # A row without a usable number follows the row before.
-        number = number if line < number <= MAX_ROW else line + 1  # noqa: PLW2901
-        texts = [cell.text for cell in cells]
-        if not any(texts):
-            continue
-        lines.append("\n" * (number - line - 1) + _joined(cells))
+        number = number if last < number <= MAX_ROW else last + 1  # noqa: PLW2901
+        if lines and number > last + 1:  # empty rows separate tables; one of them is enough to show it
+            lines.append("")
+            numbers.append(last + 1)
+            size += 1
         if header is None and _are_names(cells):
-            header = Heading(size + number - line - 1, 2, " | ".join(texts)[:MAX_TITLE])
+            header = Heading(size, 2, " | ".join(cell.text for cell in cells)[:MAX_TITLE])
+        lines.append(_joined(cells))
+        numbers.append(number)
         size += len(lines[-1]) + 1
-        line = number
+        last = number
         if size > MAX_CHARACTERS:
             raise UnreadableError(f"sheet of more than {MAX_CHARACTERS:,} characters")
-    headings = (Heading(BEFORE_TEXT, 1, sheet), *([header] if header else []))
-    text = "\n".join(lines)
     return Document(
         f"{file.path}#{sheet}",
         file.path,
         title or file.name,
-        text,
+        "\n".join(lines),
         "text",
-        headings=headings,
+        headings=(Heading(BEFORE_TEXT, 1, sheet), *([header] if header else [])),
         has_lines=True,
+        line_numbers=tuple(numbers),
         record=sheet,
     )
 

@@ -38,7 +38,7 @@ class Xlsx(Format):
                 raise UnreadableError(f"{KIND} of more than {MAX_SHEETS:,} sheets")
             kind, target = targets.get(_relation_id(sheet), ("", ""))
             if kind == "worksheet":
-                rows = _rows(package.read(target), values)
+                rows = _rows(package.read(target, is_streamed=True), values)
                 document = sheet_document(file, title, names.unique(attribute(sheet, "name")), rows)
                 found = True
                 if document.text:
@@ -57,7 +57,7 @@ def _shared_texts(package: Package, targets: dict[str, tuple[str, str]]) -> list
     part = next((target for kind, target in targets.values() if kind == "sharedStrings"), None)
     if part is None or part not in package.names:
         return []
-    return [_rich_text(item) for event, item in iterate_xml(package.read(part), KIND, "si") if event == "end"]
+    return [_rich_text(item) for event, item in iterate_xml(package.read(part, is_streamed=True), KIND, "si") if event == "end"]
 
 
 def _rich_text(item: Any) -> str:
@@ -101,18 +101,17 @@ class _Values:
 
     def cell(self, element: Any, column: int) -> Cell:
         """The cell of an element `c`."""
-        kind = attribute(element, "t", "n")
+        kind = element.get("t", "n")
         if kind == "inlineStr":
             return Cell(column, _rich_text(element), True)
-        stored = element.find("{*}v")
-        value = (stored.text or "").strip() if stored is not None else ""
+        value = next((child.text or "" for child in element if child.tag.endswith("}v")), "").strip()
         if kind == "s":
             number = int(value) if value.isdecimal() and len(value) < 10 else len(self._texts)
             return Cell(column, self._texts[number] if number < len(self._texts) else "", True)
         if kind == "b":
             return Cell(column, {"1": "TRUE", "0": "FALSE"}.get(value, ""), False)
         if kind == "n":
-            return Cell(column, self._number(value, attribute(element, "s", "0")), False)
+            return Cell(column, self._number(value, element.get("s", "0")), False)
         return Cell(column, cell_text(value[:MAX_CELL]), kind == "str")
 
     def _number(self, value: str, style: str) -> str:
@@ -135,14 +134,17 @@ def _rows(data: bytes, values: _Values) -> Iterator[Row]:
     """The rows of a sheet that have cells. The size that the sheet declares is not used."""
     for event, row in iterate_xml(data, KIND, "row"):
         if event == "end":
-            given = attribute(row, "r")
-            yield int(given) if given.isdecimal() and len(given) < 10 else 0, list(_cells(row, values))
+            given = row.get("r", "")
+            number = int(given) if given.isdecimal() and len(given) < 10 else 0
+            cells = list(_cells(row, values))
+            if cells:
+                yield number, cells
 
 
 def _cells(row: Any, values: _Values) -> Iterator[Cell]:
     column = -1
-    for element in row.iterchildren("{*}c"):
-        letters = _LETTERS.match(attribute(element, "r"))
+    for element in row:
+        letters = _LETTERS.match(element.get("r", ""))
         given = _column(letters[0]) if letters else column + 1
         column = given if column < given < MAX_COLUMNS else column + 1
         cell = values.cell(element, column)
