@@ -90,4 +90,17 @@ class _Zstandard(io.RawIOBase):
     def _opened(self) -> Any:
         import pyarrow as pa
 
-        return pa.CompressedInputStream(pa.PythonFile(self._stream, "r"), "zstd")
+        return pa.CompressedInputStream(pa.PythonFile(_Borrowed(self._stream), "r"), "zstd")
+
+
+class _Borrowed(io.RawIOBase):
+    """A stream that stays open when pyarrow, which takes it for its own, closes it."""
+
+    def __init__(self, stream: BufferedIOBase) -> None:
+        self._stream = stream
+
+    def readinto(self, buffer: Any) -> int:
+        return self._stream.readinto(buffer)
+
+    def readable(self) -> bool:
+        return True

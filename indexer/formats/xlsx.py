@@ -57,7 +57,11 @@ def _shared_texts(package: Package, targets: dict[str, tuple[str, str]]) -> list
     part = next((target for kind, target in targets.values() if kind == "sharedStrings"), None)
     if part is None or part not in package.names:
         return []
-    return [_rich_text(item) for event, item in iterate_xml(package.read(part, is_streamed=True), KIND, "si") if event == "end"]
+    return [
+        _rich_text(item)
+        for event, item in iterate_xml(package.read(part, is_streamed=True), KIND, "si")
+        if event == "end"
+    ]
 
 
 def _rich_text(item: Any) -> str:

@@ -113,6 +113,16 @@ def parquet(table: object, **options: object) -> bytes:
     return stream.getvalue()
 
 
+def zstandard(data: bytes) -> bytes:
+    """`data` compressed with Zstandard."""
+    import pyarrow as pa
+
+    buffer = pa.BufferOutputStream()
+    with pa.CompressedOutputStream(buffer, "zstd") as packed:
+        packed.write(data)
+    return buffer.getvalue().to_pybytes()
+
+
 def odd_parquet() -> bytes:
     """A table with values, beside the text, for which Python has no type."""
     import pyarrow as pa
