@@ -44,8 +44,14 @@ class Epub(Format):
                 raise UnreadableError(f"{KIND} of more than {MAX_CHARACTERS:,} characters")
             chapters.append(text)
         if not chapters:
-            raise UnreadableError(f"encrypted {KIND}" if book.is_encrypted else f"broken {KIND}")
+            raise _nothing_read(package, file, is_encrypted=book.is_encrypted)
         yield converted_document(file.path, book.title, "\n\n".join(text for text in chapters if text))
+
+
+def _nothing_read(package: Package, file: OpenFile, *, is_encrypted: bool) -> UnreadableError:
+    if file.left_out.n_lines:
+        return UnreadableError(f"none of its chapters can be read: {file.left_out.problems}")
+    return UnreadableError(f"encrypted {KIND}") if is_encrypted else package.broken()
 
 
 class _Book:

@@ -25,7 +25,11 @@ MAX_NAME = 200  # characters of the name of an attachment
 BLOCK = 1 << 20
 SHOWN = ("From", "To", "Cc", "Date")
 
-_NESTED = re.compile(rb"^content-type:\s{0,99}(?:multipart|message)/", re.IGNORECASE | re.MULTILINE)
+_NESTED = re.compile(rb"(?:\A|[\r\n])content-type:\s{0,99}(?:multipart|message)/", re.IGNORECASE)
+# Headers with parameters, for which the library takes a time that grows with the square of their length
+_PARAMETERS = re.compile(
+    rb"(?:\A|[\r\n])content-(?:type|disposition):[^\r\n]*(?:(?:\r\n|\r|\n)[ \t][^\r\n]*)*", re.IGNORECASE
+)
 _HEADER = re.compile(rb"[!-9;-~]{1,99}:")
 _ENCODED_WORD = re.compile(
     r"=\?([^?\s]{1,99})\?([bBqQ])\?([^?]{0,2000})\?=(?: (?==\?))?"
@@ -103,6 +107,8 @@ def _documents(file: OpenFile, data: bytes, record: str, attached: Sequence[Form
     """
     if len(_NESTED.findall(data)) > MAX_NESTED:
         raise UnreadableError(f"mail of more than {MAX_NESTED} nested parts")
+    if any(len(match[0]) > MAX_HEADER for match in _PARAMETERS.finditer(data)):
+        raise UnreadableError(f"mail with the type of a part in more than {MAX_HEADER:,} characters")
     message = message_from_bytes(data)
     leaves = list(islice(_leaves(message), MAX_PARTS + 1))
     if len(leaves) > MAX_PARTS:
@@ -201,7 +207,8 @@ def _name(part: Message, used: Collection[str]) -> str:
         given = part.get_filename() or ""
     except (ValueError, LookupError, TypeError):
         return ""
-    name = PurePosixPath(PureWindowsPath(_decoded(given[:MAX_HEADER])).name).name
+    shown = "".join(letter for letter in _decoded(given[:MAX_HEADER]) if letter.isprintable())
+    name = PurePosixPath(PureWindowsPath(shown).name).name
     stem, suffix = PurePosixPath(name).stem[:MAX_NAME], PurePosixPath(name).suffix[:MAX_NAME]
     chosen, number = f"{stem}{suffix}", 1
     while chosen in used:

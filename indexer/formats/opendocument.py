@@ -14,6 +14,7 @@ LEFT_OUT = {
     "table-index", "object-index", "user-index", "bibliography", "note-citation", "title", "desc", "forms",
 }  # fmt: skip
 BLANKS = {"s": " ", "tab": "\t", "line-break": "\n"}
+ROW_GROUPS = {"table-header-rows", "table-rows", "table-row-group"}
 BLOCKS = {"p", "h", "list", "table", "text-box", "section", "list-item", "note-body"}
 
 
@@ -75,8 +76,12 @@ def _items(element: Any, depth: int) -> Iterator[str]:
 
 def table_rows(table: Any) -> Iterator[list[str]]:
     """The texts of the cells of each row; what spans or repeats several cells is written once."""
-    for row in table.iter("{*}table-row"):
-        cells = [child for child in row if local_name(child) == "table-cell"]
-        texts = [" ".join(" ".join(blocks(cell)).split()) for cell in cells]
-        if any(texts):
-            yield texts
+    for child in table:
+        name = local_name(child)
+        if name in ROW_GROUPS:
+            yield from table_rows(child)
+        elif name == "table-row":
+            cells = [cell for cell in child if local_name(cell) == "table-cell"]
+            texts = [" ".join(" ".join(blocks(cell)).split()) for cell in cells]
+            if any(texts):
+                yield texts

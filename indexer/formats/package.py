@@ -13,7 +13,7 @@ from indexer.formats.unreadable import UnreadableError
 MAX_PART = 64_000_000  # bytes of one unpacked part: some 2,000 pages
 MAX_PARTS = 100_000_000  # bytes of all of them
 MAX_TAGS = 3_000_000  # of all parts that are read whole; each takes some 150 bytes in memory
-STREAMED = 3  # tags of a part that is read element by element and count as one
+STREAMED = 2  # tags of a part that is read element by element and count as one
 MAX_ENTRIES = 20_000  # in an archive; and reads of its parts, because one part may be referred to many times
 BLOCK = 1 << 20
 OLE = b"\xd0\xcf\x11\xe0\xa1\xb1\x1a\xe1"  # the container of encrypted Office files, and of those before 2007
@@ -60,15 +60,19 @@ class Package:
         self._reads += 1
         if self._reads > MAX_ENTRIES:
             raise UnreadableError(f"{self.kind} of more than {MAX_ENTRIES:,} parts")
+        self._check_limits()  # before unpacking, because a reader may go on with the other parts
         try:
             data = self._unpack(entry)
         except _BROKEN:
             raise self.broken() from None
         self._tags += data.count(b"<") // (STREAMED if is_streamed else 1)
+        self._check_limits()
+        return data
+
+    def _check_limits(self) -> None:
         if self._size > MAX_PARTS or self._tags > MAX_TAGS:
             limits = f"{MAX_PARTS / 1e6:g} MB or {MAX_TAGS:,} tags"
             raise UnreadableError(f"{self.kind} that unpacks to more than {limits}")
-        return data
 
     def xml(self, name: str) -> Any:
         """The root element of a part."""

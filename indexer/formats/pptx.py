@@ -23,17 +23,22 @@ class Pptx(Format):
         package = Package(file.stream.read(), KIND)
         part = main_part(package)
         targets = relations(package, part)
-        slides = []
+        slides: list[Slide] = []
+        seen: set[str] = set()
         for number, element in enumerate(package.xml(part).iterfind("{*}sldIdLst/{*}sldId"), start=1):
             reference = next((value for key, value in element.attrib.items() if key.endswith("}id")), "")
+            target = targets.get(reference, ("", ""))[1]
+            if target in seen:  # only a forged file shows a slide twice
+                continue
+            seen.add(target)
             try:
-                slides.append(_slide(package, targets.get(reference, ("", ""))[1]))
+                slides.append(_slide(package, target))
             except UnreadableError as error:
                 file.left_out.unit = "slide"
                 file.left_out.add(number, f"cannot be read: {error}")
                 slides.append(Slide("", []))
-        if len(slides) == file.left_out.n_lines:
-            raise package.broken()
+        if slides and len(slides) == file.left_out.n_lines:
+            raise UnreadableError(f"none of its slides can be read: {file.left_out.problems}")
         yield slides_document(file, title_of(package, "docProps/core.xml"), slides)
 
 

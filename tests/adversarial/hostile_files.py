@@ -15,6 +15,7 @@ from collections.abc import Callable
 from datetime import date
 from pathlib import Path
 
+import hostile_packages
 from parquet_footer import (
     DATA_OFFSET,
     DATA_PAGE,
@@ -155,6 +156,7 @@ def _corpus() -> dict[str, Callable[[], bytes]]:
         **_forged_parquet(),
         **_markup(),
         **_office(),
+        **hostile_packages.makers(),
         **_code(),
         "endless_heading.md": lambda: b"# " + b"x " * 60_000,
         "signs_at_the_end.md": lambda: b"# " + b"a #" * 40_000 + b"b",
