@@ -166,6 +166,7 @@ def _mails() -> dict[str, Callable[[], bytes]]:
     )
     bomb = base64.encodebytes(zipped(workbook({"S": "<row/>" * 12_000_000})))
     attached = b'--b\nContent-Transfer-Encoding: base64\nContent-Disposition: attachment; filename="%s"\n\n'
+    charsets = (b"punycode", b"zip", b"unicode_escape", b"idna", b"undefined", b"x'y'%ff", b"")
     names = (
         b"../../../tmp/evil.txt",
         b"..\\..\\evil.txt",
