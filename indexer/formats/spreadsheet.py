@@ -8,6 +8,7 @@ from indexer.formats.unreadable import UnreadableError
 
 MAX_ROW = 1_048_576  # in all usual programs
 MAX_CHARACTERS = 100_000_000  # of a sheet; a text that is stored once may be repeated in every cell
+MAX_EMPTY = 20  # rows that are kept between two others, where they separate tables
 MAX_GAP = 8  # empty cells that are written between two others
 BEFORE_TEXT = -1  # the offset of a heading that stands above all of the text
 
@@ -53,9 +54,9 @@ def sheet_document(file: OpenFile, title: str, sheet: str, rows: Iterable[Row]) 
     for number, cells in rows:
         # A row without a usable number follows the row before.
         number = number if last < number <= MAX_ROW else last + 1  # noqa: PLW2901
-        if lines and number > last + 1:  # empty rows separate tables; one of them is enough to show it
+        for empty in range(last + 1, min(number, last + 1 + MAX_EMPTY) if lines else 0):
             lines.append("")
-            numbers.append(last + 1)
+            numbers.append(empty)
             size += 1
         if header is None and _are_names(cells):
             header = Heading(size, 2, " | ".join(cell.text for cell in cells)[:MAX_TITLE])

@@ -99,6 +99,13 @@ def test_every_row_is_found_at_its_number():
         assert chunk.line_end == 3 * int(words[-1].removeprefix("word"))
 
 
+def test_only_a_few_of_many_empty_rows_are_kept():
+    rows = '<row r="7"><c t="str"><v>a</v></c></row><row r="1048576"><c t="str"><v>b</v></c></row>'
+    (document,) = documents("a.xlsx", zipped(workbook({"S": rows})))
+    assert document.text == "a" + "\n" * 21 + "b"
+    assert document.line_numbers == (7, *range(8, 28), 1_048_576)
+
+
 def test_values_are_written_as_they_are_shown():
     assert documents("a.xlsx", FILES["a.xlsx"])[0].text.endswith(
         "Name | Price | Date\nblue paint | 3.5 | 2024-01-01\nTRUE |  | 2024-01-01 06:00 | 7"
@@ -126,8 +133,8 @@ def test_the_guide_to_the_pronunciation_of_a_text_is_not_read():
 
 def test_what_is_repeated_in_a_sheet_is_written_once_and_counts_as_often():
     (document,) = documents("a.ods", FILES["a.ods"])
-    assert document.text == "Name | Price\n\nblue paint | 3.5\nx"
-    assert document.line_numbers == (1, 2, 4, 5)
+    assert document.text == "Name | Price\n\n\nblue paint | 3.5\nx"
+    assert document.line_numbers == (1, 2, 3, 4, 5)
 
 
 def test_two_sheets_of_the_same_name_are_two_documents():
