@@ -28,7 +28,7 @@ class Chunk:
     trail: tuple[str, ...]  # headings above the chunk, outermost first
     text: str
     body_start: int
-    line_start: int | None  # 1-based, inclusive; None if the format has no lines (PDF, DOCX, HTML)
+    line_start: int | None  # 1-based, inclusive; rows of a sheet; None if the format has no lines (PDF)
     line_end: int | None
     page: int | None  # 1-based; None if the format has no pages
 

@@ -45,7 +45,7 @@ class Chunker:
     def _chunks(self, document: Document) -> Iterator[Chunk]:
         if not document.text.strip():
             return
-        lines = _Lines(document.text) if document.has_lines else None
+        lines = _Lines(document) if document.has_lines else None
         trails = _Trails(document)
         ordinal = 0
         for pieces in self._pieces(document, trails):
@@ -172,15 +172,16 @@ class _Trails:
 class _Lines:
     """Line numbers of offsets in ascending order, without a list of all line starts, which could take a gigabyte."""
 
-    def __init__(self, text: str) -> None:
-        self._text = text
+    def __init__(self, document: Document) -> None:
+        self._text = document.text
+        self._numbers = document.line_numbers
         self._offset, self._line = 0, 1
 
     def at(self, offset: int) -> int:
         """The number of the line, from 1, that contains the character at `offset`."""
         self._line += self._text.count("\n", self._offset, offset)
         self._offset = offset
-        return self._line
+        return self._numbers[self._line - 1] if self._numbers else self._line
 
 
 def _chunk(

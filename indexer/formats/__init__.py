@@ -3,10 +3,13 @@
 To add a format, write a module here with one class that implements `format.Format`: its suffixes, and how a file is
 read. Then add an instance of the class to `registry.FORMATS`, which the walk, the workers and the reader consult.
 
-Formats: `markdown`, `restructured_text`, `plain_text`, `html`, `pdf`, `docx`, `notebook`, `code`, and the records
-`jsonl`, `delimited` (CSV) and `parquet`.
+Formats of text: `markdown`, `restructured_text`, `plain_text`, `html`, `notebook`, `code`. Formats of documents: `pdf`,
+`docx`, `odt`, `rtf`, `epub`; presentations: `pptx`, `odp`; spreadsheets: `xlsx`, `ods`; messages: `mail`. Formats of
+records: `jsonl`, `delimited` (CSV) and `parquet`. `compressed` is a file of any other format in gzip, bzip2, xz or
+Zstandard.
 
 The other modules are not formats. `format` is the interface, `registry` lists the formats, and `without_text` lists
 kinds of files that contain no text. `encoding`, `json_values` and `records` are functions that several formats use;
-`unreadable` is their error.
+`package` reads ZIP archives of XML within limits, `opendocument` is what OpenDocument formats share, and `slides` and
+`spreadsheet` make the documents of presentations and sheets. `unreadable` is their error.
 """

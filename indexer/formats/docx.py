@@ -2,19 +2,14 @@
 
 import io
 import zipfile
-import zlib
 from collections.abc import Iterator
 from typing import Any
 
 from indexer.formats.format import Document, Format, OpenFile
 from indexer.formats.markdown import converted_document
+from indexer.formats.package import Package, parse_xml
 from indexer.formats.unreadable import UnreadableError
 
-MAX_PART = 64_000_000  # bytes of one unpacked part: some 2,000 pages
-MAX_PARTS = 100_000_000  # bytes of all of them
-MAX_TAGS = 3_000_000  # of all parts; each takes some 150 bytes in memory
-MAX_ENTRIES = 20_000
-BLOCK = 1 << 20
 CORE = "docProps/core.xml"
 EMPTY_CORE = b'<cp:coreProperties xmlns:cp="http://schemas.openxmlformats.org/package/2006/metadata/core-properties"/>'
 
@@ -48,42 +43,19 @@ def _checked(data: bytes) -> bytes:
 
     python-docx unpacks every part whole, whatever size the archive declares.
     """
+    package = Package(data, "DOCX")
     unpacked = io.BytesIO()
-    total = tags = 0
-    try:
-        with zipfile.ZipFile(io.BytesIO(data)) as archive, zipfile.ZipFile(unpacked, "w") as checked:
-            entries = {entry.filename: entry for entry in archive.infolist()}
-            if len(entries) > MAX_ENTRIES:
-                raise UnreadableError(f"DOCX of more than {MAX_ENTRIES:,} parts")
-            for name, entry in entries.items():
-                part = _part(archive, entry) if name.lower().endswith((".xml", ".rels")) else b""
-                total += len(part)
-                tags += part.count(b"<")
-                if total > MAX_PARTS or tags > MAX_TAGS:
-                    raise UnreadableError(f"DOCX that unpacks to more than {MAX_PARTS / 1e6:g} MB or {MAX_TAGS:,} tags")
-                checked.writestr(name, EMPTY_CORE if name == CORE and not _is_xml(part) else part)
-    except (zipfile.BadZipFile, zlib.error, EOFError, NotImplementedError, RuntimeError, ValueError, OSError):
-        raise UnreadableError("broken DOCX") from None
+    with zipfile.ZipFile(unpacked, "w") as checked:
+        for name in package.names:
+            part = package.read(name) if name.lower().endswith((".xml", ".rels")) else b""
+            checked.writestr(name, EMPTY_CORE if name == CORE and not _is_xml(part) else part)
     return unpacked.getvalue()
 
 
-def _part(archive: zipfile.ZipFile, entry: zipfile.ZipInfo) -> bytes:
-    blocks, size = [], 0
-    with archive.open(entry) as part:
-        while block := part.read(BLOCK):
-            blocks.append(block)
-            size += len(block)
-            if size > MAX_PART:
-                raise UnreadableError(f"DOCX with a part that unpacks to more than {MAX_PART / 1e6:g} MB")
-    return b"".join(blocks)
-
-
 def _is_xml(part: bytes) -> bool:
-    from lxml import etree  # type: ignore[import-untyped]
-
     try:
-        etree.fromstring(part, etree.XMLParser(resolve_entities=False))
-    except (etree.XMLSyntaxError, ValueError):
+        parse_xml(part, "DOCX")
+    except UnreadableError:
         return False
     return True
 

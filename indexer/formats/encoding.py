@@ -70,9 +70,14 @@ class Encoding:
 UTF_8 = Encoding("utf-8-sig")
 
 
-def decode(data: bytes, *, is_markup: bool = False) -> str:
-    """The text of a file with "\\n" as line ends; raises UnreadableError if it is binary or of unknown encoding."""
-    encoding = _quick(data) or _find(data, data, _declared(data, is_markup=is_markup))
+def decode(data: bytes, *, is_markup: bool = False, charset: str | None = None) -> str:
+    """The text of a file with "\\n" as line ends; raises UnreadableError if it is binary or of unknown encoding.
+
+    `charset` is the name of the encoding that a mail declares for a part.
+    """
+    stated = _known(charset.encode("ascii", "replace")) if charset else None
+    quick = None if stated and STATEFUL.fullmatch(stated) else _quick(data)
+    encoding = quick or _find(data, data, stated or _declared(data, is_markup=is_markup))
     try:
         text = data.decode(encoding.name, encoding.errors)
     except UnicodeDecodeError:

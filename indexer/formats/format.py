@@ -1,6 +1,6 @@
 """The protocol of file formats: the names of their files, and how an open file becomes documents."""
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from dataclasses import asdict, dataclass, field
 from io import BufferedIOBase
 from pathlib import PurePath, PurePosixPath
@@ -33,7 +33,8 @@ class Document:
     language: str | None = None  # of code: the name of its tree-sitter grammar
     headings: tuple[Heading, ...] = ()
     pages: tuple[int, ...] = ()  # offsets where pages start, for formats that have pages
-    has_lines: bool = False  # whether lines of `text` are lines of the file
+    has_lines: bool = False  # whether lines of `text` are lines of the file, or rows of a sheet
+    line_numbers: tuple[int, ...] = ()  # of the lines of `text`, unless they are 1, 2, 3 and so on
     record: str | None = None  # the id of a record, which may be one of several chunks of its document
 
 
@@ -53,15 +54,22 @@ class Columns:
 
 @dataclass(slots=True)
 class LeftOut:
-    """Counts the lines that cannot be read in a file, and keeps what is wrong with the first SHOWN_LINES of them."""
+    """Counts the lines that cannot be read in a file, and keeps what is wrong with the first SHOWN_LINES of them.
+
+    A format whose files have other parts, such as slides or messages, sets `unit` to their name.
+    """
 
     n_lines: int = 0
     first: list[str] = field(default_factory=list)  # numbers of lines, and what is wrong with each
+    unit: str = "line"
 
-    def add(self, number: int, problem: str) -> None:
-        """Count line `number`, which starts from 1; `problem` completes a sentence that begins with "line 7"."""
+    def add(self, number: int | str, problem: str) -> None:
+        """Count line `number`, which starts from 1; `problem` completes a sentence that begins with "line 7".
+
+        A part of another kind may have a name instead of a number.
+        """
         if self.n_lines < SHOWN_LINES:
-            self.first.append(f"line {number} {problem}")
+            self.first.append(f"{self.unit} {number} {problem}")
         self.n_lines += 1
 
     @property
@@ -73,7 +81,7 @@ class LeftOut:
     def __str__(self) -> str:
         if not self.n_lines:
             return ""
-        return f"{self.n_lines:,} line{'s' if self.n_lines > 1 else ''} left out: {self.problems}"
+        return f"{self.n_lines:,} {self.unit}{'s' if self.n_lines > 1 else ''} left out: {self.problems}"
 
 
 @dataclass(frozen=True, slots=True)
@@ -97,7 +105,7 @@ class Format(Protocol):
 
     suffixes: ClassVar[frozenset[str]]  # in lower case, with the dot; of two parts, such as ".jsonl.gz", at most
     names: ClassVar[frozenset[str]] = frozenset()  # whole file names in lower case; they are looked up before suffixes
-    streams: ClassVar[bool] = False  # whether files are read piece by piece, so that --max-file-size does not apply
+    streams: bool = False  # whether files are read piece by piece, so that --max-file-size does not apply
 
     def read(self, file: OpenFile) -> Iterator[Document]:
         """Yield the documents in `file`.
@@ -111,3 +119,13 @@ def suffix_of(name: str) -> str:
     """The suffix in lower case, "" for none; a number does not count as one, as in `Apache-2.0` or `man.1`."""
     suffix = PurePath(name).suffix.lower()
     return "" if suffix[1:].isdigit() else suffix
+
+
+def find_format(name: str, formats: Sequence[Format]) -> Format | None:
+    """The format that lists the name of a file, or else its suffix; None if there is none."""
+    lower = name.lower()
+    parts = lower.rsplit(".", 2)
+    endings = {suffix_of(lower), f".{parts[1]}.{parts[2]}" if len(parts) == 3 else ""} - {""}
+    by_name = (one for one in formats if lower in one.names)
+    by_suffix = (one for one in formats if not endings.isdisjoint(one.suffixes))
+    return next(by_name, None) or next(by_suffix, None)

@@ -33,6 +33,11 @@ def converted_document(path: str, title: str, markdown: str) -> Document:
     return Document(path, path, title, markdown, "markdown", headings=headings)
 
 
+def without_headings(text: str) -> str:
+    """Plain text for Markdown: a line such as a comment of a shell script, which begins with `#`, is no heading."""
+    return _ATX.sub(r" \g<0>", text)
+
+
 def _headings(text: str) -> tuple[Heading, ...]:
     fences = [match.start() for match in _FENCE.finditer(text)]
     headings, inside = [], 0

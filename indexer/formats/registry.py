@@ -1,20 +1,30 @@
 """The registry of formats, and the choice of the format that reads a file."""
 
 from indexer.formats.code import Code
+from indexer.formats.compressed import NAMES as COMPRESSIONS
+from indexer.formats.compressed import Compressed
 from indexer.formats.delimited import Delimited
 from indexer.formats.docx import Docx
-from indexer.formats.format import Format, suffix_of
+from indexer.formats.epub import Epub
+from indexer.formats.format import Format, find_format, suffix_of
 from indexer.formats.html import Html
 from indexer.formats.jsonl import JsonLines
+from indexer.formats.mail import Mail, Mailbox
 from indexer.formats.markdown import Markdown
 from indexer.formats.notebook import Notebook
+from indexer.formats.odp import Odp
+from indexer.formats.ods import Ods
+from indexer.formats.odt import Odt
 from indexer.formats.parquet import Parquet
 from indexer.formats.pdf import Pdf
 from indexer.formats.plain_text import PlainText
+from indexer.formats.pptx import Pptx
 from indexer.formats.restructured_text import RestructuredText
+from indexer.formats.rtf import Rtf
+from indexer.formats.xlsx import Xlsx
 
 PLAIN_TEXT = PlainText()
-FORMATS: tuple[Format, ...] = (
+ATTACHED: tuple[Format, ...] = (  # what a message may have attached, so that attachments have no attachments
     Markdown(),
     RestructuredText(),
     PLAIN_TEXT,
@@ -22,11 +32,19 @@ FORMATS: tuple[Format, ...] = (
     Html(),
     Pdf(),
     Docx(),
+    Odt(),
+    Rtf(),
+    Pptx(),
+    Odp(),
+    Xlsx(),
+    Ods(),
+    Epub(),
     Notebook(),
     JsonLines(),
     Delimited(),
     Parquet(),
 )
+FORMATS: tuple[Format, ...] = (*ATTACHED, Mail(ATTACHED), Mailbox(ATTACHED))
 
 
 def format_of(name: str) -> Format:
@@ -35,14 +53,17 @@ def format_of(name: str) -> Format:
 
 
 def is_known(name: str) -> bool:
-    """Whether a format lists this name or its suffix."""
+    """Whether a format lists this name or its suffix, or its name without the suffix of a compression."""
     return _find(name) is not None
 
 
 def _find(name: str) -> Format | None:
-    lower = name.lower()
-    parts = lower.rsplit(".", 2)
-    endings = {suffix_of(lower), f".{parts[1]}.{parts[2]}" if len(parts) == 3 else ""} - {""}
-    by_name = (one for one in FORMATS if lower in one.names)
-    by_suffix = (one for one in FORMATS if not endings.isdisjoint(one.suffixes))
-    return next(by_name, None) or next(by_suffix, None)
+    found = find_format(name, FORMATS)
+    stem, _, suffix = name.rpartition(".")
+    if found is not None or f".{suffix.lower()}" not in COMPRESSIONS:
+        return found
+    # A table in Parquet is compressed by itself, and cannot be read from its start to its end.
+    inner = find_format(stem, [one for one in FORMATS if not isinstance(one, Parquet)])
+    if inner is None and suffix_of(stem) == "" and "." in stem.strip("."):
+        inner = PLAIN_TEXT  # a page of the manual such as `cat.1.gz`, or an old log such as `cat.log.2.gz`
+    return Compressed(inner) if inner is not None else None

@@ -15,6 +15,7 @@ from collections.abc import Callable
 from datetime import date
 from pathlib import Path
 
+import hostile_packages
 from parquet_footer import (
     DATA_OFFSET,
     DATA_PAGE,
@@ -113,6 +114,16 @@ def parquet(table: object, **options: object) -> bytes:
     return stream.getvalue()
 
 
+def zstandard(data: bytes) -> bytes:
+    """`data` compressed with Zstandard."""
+    import pyarrow as pa
+
+    buffer = pa.BufferOutputStream()
+    with pa.CompressedOutputStream(buffer, "zstd") as packed:
+        packed.write(data)
+    return buffer.getvalue().to_pybytes()
+
+
 def odd_parquet() -> bytes:
     """A table with values, beside the text, for which Python has no type."""
     import pyarrow as pa
@@ -145,6 +156,7 @@ def _corpus() -> dict[str, Callable[[], bytes]]:
         **_forged_parquet(),
         **_markup(),
         **_office(),
+        **hostile_packages.makers(),
         **_code(),
         "endless_heading.md": lambda: b"# " + b"x " * 60_000,
         "signs_at_the_end.md": lambda: b"# " + b"a #" * 40_000 + b"b",

@@ -1,12 +1,15 @@
 """The files that fuzzing gives to the parsers, and the properties that must hold for every file."""
 
+import bz2
 import gzip
 import io
 import json
+import lzma
 import time
 from pathlib import Path
 
 import hostile_files
+import sample_files
 from conftest import make_tokenizer
 from hypothesis import strategies as st
 
@@ -53,6 +56,11 @@ SEEDS = {
     "a.parquet": hostile_files.odd_parquet(),
     "a.pdf": hostile_files.pdf(["first page", "second page"]),
     "a.docx": hostile_files.docx(f"{PARAGRAPH}<w:tbl><w:tr>{CELLS}</w:tr><w:tr>{CELLS}</w:tr></w:tbl>"),
+    "a.md.gz": gzip.compress(b"# One\n\ntext\n", mtime=0),
+    "a.csv.bz2": bz2.compress(b"id,text\n1,the cat\n"),
+    "a.txt.xz": lzma.compress(b"the cat\n"),
+    "a.csv.zst": hostile_files.zstandard(b"id,text\n1,the cat\n"),
+    **sample_files.FILES,
 }
 PIECES = [b"<", b">", b"\0", b"\xff", b"\xed\xa0\x80", b'"', b"\\ud800", b"[", b"{", b"\r", b"\n", b" ", b"#",
           b"```", b"<table>", b"</p>", b"&#", b"::", b"9999999999", b"-1", b"\x1b]0;", b"\xef\xbb\xbf",
@@ -87,6 +95,19 @@ def mutated(draw: st.DrawFn, data: bytes) -> bytes:
     return data
 
 
+@st.composite
+def mutated_packages(draw: st.DrawFn) -> tuple[str, bytes]:
+    """A package that is sound as an archive, in one part of which there are a few changes."""
+    name = draw(st.sampled_from(sorted(sample_files.PACKAGES)))
+    return name, mutated_package(draw, sample_files.PACKAGES[name])
+
+
+def mutated_package(draw: st.DrawFn, parts: sample_files.Parts) -> bytes:
+    """A package of `parts`, one of which is mutated."""
+    part = draw(st.sampled_from(sorted(parts)))
+    return sample_files.zipped({**parts, part: mutated(draw, parts[part])})
+
+
 raw_files = st.tuples(st.sampled_from(sorted(SEEDS)), st.binary(max_size=400))
 json_values = st.recursive(
     st.none() | st.booleans() | st.integers() | st.floats() | st.text(max_size=20),
@@ -106,7 +127,7 @@ TAGS = ["div", "p", "li", "ul", "table", "tr", "td", "pre", "h1", "b", "article"
 pages = st.lists(
     st.sampled_from([f"<{tag}>" for tag in TAGS] + [f"</{tag}>" for tag in TAGS]) | st.text(max_size=5), max_size=60
 ).map(lambda parts: ("a.html", "".join(parts).encode("utf-8", "replace")))
-files = st.one_of(mutated_files(), mutated_files(), raw_files, odd_json, pages)
+files = st.one_of(mutated_files(), mutated_files(), mutated_packages(), raw_files, odd_json, pages)
 
 
 def check(name: str, data: bytes) -> bool:

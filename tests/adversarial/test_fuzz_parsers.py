@@ -3,7 +3,8 @@
 import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
-from parser_fuzzing import SEEDS, check, files, mutated
+from parser_fuzzing import SEEDS, check, files, mutated, mutated_package
+from sample_files import PACKAGES
 
 quick = settings(
     max_examples=25, deadline=None, derandomize=True, database=None, suppress_health_check=[HealthCheck.too_slow]
@@ -21,6 +22,16 @@ def test_a_mutated_file_is_read_or_refused_with_a_reason(name):
     @given(st.data())
     def check_one(data):
         check(name, mutated(data.draw, SEEDS[name]))
+
+    check_one()
+
+
+@pytest.mark.parametrize("name", sorted(PACKAGES))
+def test_a_package_with_a_mutated_part_is_read_or_refused_with_a_reason(name):
+    @quick
+    @given(st.data())
+    def check_one(data):
+        check(name, mutated_package(data.draw, PACKAGES[name]))
 
     check_one()
 

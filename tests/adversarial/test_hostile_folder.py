@@ -239,7 +239,7 @@ def test_each_entry_without_permission_is_one_skipped_entry(locked, tiny_checkpo
     assert json.loads(command("index", folder, "--json", prefix=prefix).stdout)["documents"] == 3
 
 
-NAMES = [b"new\nline.md", b"esc\x1b]0;title\x07.md", b"inv\xffalid.md", b"bell\x07.epub", b"rtl\xe2\x80\xae.md"]
+NAMES = [b"new\nline.md", b"esc\x1b]0;title\x07.md", b"inv\xffalid.md", b"bell\x07.djvu", b"rtl\xe2\x80\xae.md"]
 
 
 @pytest.fixture
@@ -261,7 +261,7 @@ def test_odd_names_are_printed_safely_everywhere(odd, tiny_checkpoint):
     status = command("status", "--index", odd / ".cdesearch", "--files", prefix=["env"])
     listed = status.stdout.splitlines()
     assert r"indexed  new\x0aline.md" in listed and r"indexed  inv\xffalid.md" in listed
-    assert r"skipped  bell\x07.epub  (unknown format .epub)" in listed
+    assert r"skipped  bell\x07.djvu  (unknown format .djvu)" in listed
 
 
 @pytest.mark.parametrize("name", [b"new\nline and \x1b[31m", b"inv\xffalid"])

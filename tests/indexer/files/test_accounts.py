@@ -23,19 +23,19 @@ def outcomes(docs):
 
 
 def test_strict_counts_what_was_skipped_and_status_lists_it(docs, tiny_checkpoint):
-    for name in ("a.epub", "b.pptx", "c.png"):
+    for name in ("a.djvu", "b.ppt", "c.png"):
         (docs / name).write_text("x")
     done = cdesearch("index", docs, "--model", tiny_checkpoint, "--strict", "--json")
     assert done.returncode == 3, done.stderr
     report = json.loads(done.stdout)
     assert report["files"] == {"indexed": 12, "ignored": 1, "skipped": 2}
-    assert report["skipped_by_reason"] == {"unknown format .epub": 1, "unknown format .pptx": 1}
+    assert report["skipped_by_reason"] == {"unknown format .djvu": 1, "unknown format .ppt": 1}
     listed = json.loads(cdesearch("status", "--index", docs, "--files", "--skipped", "--json").stdout)["files"]
     assert listed == [
-        {"path": "a.epub", "outcome": "skipped", "reason": "unknown format .epub"},
-        {"path": "b.pptx", "outcome": "skipped", "reason": "unknown format .pptx"},
+        {"path": "a.djvu", "outcome": "skipped", "reason": "unknown format .djvu"},
+        {"path": "b.ppt", "outcome": "skipped", "reason": "unknown format .ppt"},
     ]
-    for name in ("a.epub", "b.pptx"):
+    for name in ("a.djvu", "b.ppt"):
         (docs / name).unlink()
     assert cdesearch("index", docs, "--strict").returncode == 0, "an image is ignored, not skipped"
 
@@ -43,13 +43,13 @@ def test_strict_counts_what_was_skipped_and_status_lists_it(docs, tiny_checkpoin
 def test_a_skipped_file_is_recorded_although_no_document_has_changed(docs, run):
     run()
     before, generation = contents(docs), Index.open(docs).generation
-    (docs / "a.epub").write_text("x")
+    (docs / "a.djvu").write_text("x")
     (docs / "none.jsonl").write_text("")
     report = run()
     assert not report.changed and report.embedded == 0
     assert report.n_files == {"indexed": 13, "ignored": 0, "skipped": 1}
     assert Index.open(docs).generation != generation
-    assert outcomes(docs)["a.epub"] == "skipped" and outcomes(docs)["none.jsonl"] == "indexed"
+    assert outcomes(docs)["a.djvu"] == "skipped" and outcomes(docs)["none.jsonl"] == "indexed"
     assert {file.path for file in read_files(generation)} == {f"{n:02}.md" for n in range(12)}
     rows, vectors = contents(docs)
     assert rows.equals(before[0])
@@ -146,10 +146,10 @@ def reasons(*skipped):
 
 
 def test_reasons_are_grouped_in_at_most_ten_lines_and_printed_safely():
-    unknown = [(f"{number}.epub", "unknown format .epub") for number in range(180)] + [("a.odt", "unknown format .odt")]
+    unknown = [(f"{number}.djvu", "unknown format .djvu") for number in range(180)] + [("a.doc", "unknown format .doc")]
     large = [(f"{number}.md", "larger than 20 MB") for number in range(5)]
     assert reasons(*unknown, *large) == [
-        "180 .epub, 1 .odt: unknown format",
+        "180 .djvu, 1 .doc: unknown format",
         "0.md, 1.md, 2.md, and 2 more: larger than 20 MB",
     ]
     many = reasons(*((f"{number}.md", f"reason {number}") for number in range(30)))

@@ -385,7 +385,7 @@ def test_a_sparse_file_of_records_is_skipped(tmp_path):
     assert [type(item) for item in items(tmp_path, limit=10)] == [Source, Skipped]
 
 
-UNKNOWN = ["epub", "pptx", "xlsx", "odt", "rtf", "eml", "gz", "zip", "foo"]
+UNKNOWN = ["djvu", "ppt", "xls", "pages", "key", "msg", "gz", "zip", "foo"]
 
 
 @pytest.mark.parametrize("suffix", UNKNOWN)

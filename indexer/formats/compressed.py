@@ -1,0 +1,106 @@
+"""Read compressed files of any other format."""
+
+import bz2
+import gzip
+import io
+import lzma
+import zlib
+from collections.abc import Iterator
+from dataclasses import replace
+from io import BufferedIOBase
+from typing import Any, BinaryIO, cast
+
+from indexer.formats.format import Document, Format, OpenFile
+from indexer.formats.unreadable import UnreadableError
+
+MAX_UNPACKED = 100_000_000  # bytes of a file that its format reads whole
+NAMES = {".gz": "gzip", ".bz2": "bzip2", ".xz": "xz", ".zst": "Zstandard"}
+
+
+class Compressed(Format):
+    """A compressed file of one other format."""
+
+    suffixes = frozenset()  # the registry looks at the name without the suffix of the compression
+
+    def __init__(self, inner: Format) -> None:
+        self._inner = inner
+        self.streams = inner.streams
+
+    def read(self, file: OpenFile) -> Iterator[Document]:
+        path, _, suffix = file.path.rpartition(".")
+        name = NAMES[f".{suffix.lower()}"]
+        try:
+            with _unpacked(file.stream, name) as stream:
+                contents = stream if self.streams else io.BytesIO(_whole(stream))
+                for document in self._inner.read(replace(file, path=path, stream=contents)):
+                    yield replace(document, id=file.path + document.id.removeprefix(path), path=file.path)
+        except (OSError, EOFError, zlib.error, lzma.LZMAError):
+            raise UnreadableError(f"broken {name} file") from None
+
+
+def _whole(stream: BufferedIOBase) -> bytes:
+    data = stream.read(MAX_UNPACKED + 1)
+    if len(data) > MAX_UNPACKED:
+        raise UnreadableError(f"unpacks to more than {MAX_UNPACKED / 1e6:g} MB")
+    return data
+
+
+def _unpacked(stream: BufferedIOBase, name: str) -> BufferedIOBase:
+    """The unpacked contents; seeking backwards unpacks again."""
+    if name == "gzip":
+        return gzip.GzipFile(fileobj=stream)
+    if name == "bzip2":
+        return bz2.BZ2File(stream)
+    if name == "xz":
+        return lzma.LZMAFile(cast(BinaryIO, stream))
+    return io.BufferedReader(_Zstandard(stream))
+
+
+class _Zstandard(io.RawIOBase):
+    """The contents of a file in Zstandard, which Python itself reads from version 3.14 on."""
+
+    def __init__(self, stream: BufferedIOBase) -> None:
+        self._stream = stream
+        self._unpacked = self._opened()
+        self._position = 0
+
+    def readinto(self, buffer: Any) -> int:
+        data = self._unpacked.read(len(buffer))
+        buffer[: len(data)] = data
+        self._position += len(data)
+        return len(data)
+
+    def seek(self, offset: int, whence: int = io.SEEK_SET) -> int:
+        if (offset, whence) != (0, io.SEEK_SET):
+            raise io.UnsupportedOperation
+        self._stream.seek(0)
+        self._unpacked = self._opened()
+        self._position = 0
+        return 0
+
+    def tell(self) -> int:
+        return self._position
+
+    def readable(self) -> bool:
+        return True
+
+    def seekable(self) -> bool:
+        return True
+
+    def _opened(self) -> Any:
+        import pyarrow as pa
+
+        return pa.CompressedInputStream(pa.PythonFile(_Borrowed(self._stream), "r"), "zstd")
+
+
+class _Borrowed(io.RawIOBase):
+    """A stream that stays open when pyarrow, which takes it for its own, closes it."""
+
+    def __init__(self, stream: BufferedIOBase) -> None:
+        self._stream = stream
+
+    def readinto(self, buffer: Any) -> int:
+        return self._stream.readinto(buffer)
+
+    def readable(self) -> bool:
+        return True

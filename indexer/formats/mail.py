@@ -1,0 +1,248 @@
+"""Read mail: a message is a document with its headers, and so is each attachment of a format that can be read."""
+
+import binascii
+import re
+from base64 import b64decode
+from collections.abc import Collection, Iterator, Sequence
+from dataclasses import replace
+from email import message_from_bytes
+from email.message import Message
+from io import BufferedIOBase, BytesIO
+from itertools import islice
+from pathlib import PurePosixPath, PureWindowsPath
+from quopri import decodestring
+
+from indexer.formats.encoding import decode
+from indexer.formats.format import MAX_TITLE, Document, Format, LeftOut, OpenFile, find_format
+from indexer.formats.html import to_markdown
+from indexer.formats.unreadable import UnreadableError
+
+MAX_MESSAGE = 64_000_000  # bytes of a message in a mailbox
+MAX_PARTS = 1000  # of a message
+MAX_NESTED = 100  # parts that contain parts
+MAX_HEADER = 20_000  # characters of a header, such as a list of recipients
+MAX_NAME = 200  # characters of the name of an attachment
+BLOCK = 1 << 20
+SHOWN = ("From", "To", "Cc", "Date")
+
+_NESTED = re.compile(rb"(?:\A|[\r\n])content-type:\s{0,99}(?:multipart|message)/", re.IGNORECASE)
+# Headers with parameters, for which the library takes a time that grows with the square of their length
+_PARAMETERS = re.compile(
+    rb"(?:\A|[\r\n])content-(?:type|disposition):[^\r\n]*(?:(?:\r\n|\r|\n)[ \t][^\r\n]*)*", re.IGNORECASE
+)
+_HEADER = re.compile(rb"[!-9;-~]{1,99}:")
+_ENCODED_WORD = re.compile(
+    r"=\?([^?\s]{1,99})\?([bBqQ])\?([^?]{0,2000})\?=(?: (?==\?))?"
+)  # blanks between two do not count
+_QUOTED_FROM = re.compile(rb"^>(>*From )", re.MULTILINE)
+
+
+class Mail(Format):
+    """One message."""
+
+    suffixes = frozenset({".eml"})
+
+    def __init__(self, attached: Sequence[Format]) -> None:
+        self._attached = attached
+
+    def read(self, file: OpenFile) -> Iterator[Document]:
+        data = file.stream.read().lstrip()
+        if not _HEADER.match(data):
+            raise UnreadableError("not a mail message")
+        yield from _documents(file, data, "", self._attached)
+
+
+class Mailbox(Format):
+    """Messages one after the other, each after a line that begins with "From ". A message is named by its number."""
+
+    suffixes = frozenset({".mbox"})
+    streams = True
+
+    def __init__(self, attached: Sequence[Format]) -> None:
+        self._attached = attached
+
+    def read(self, file: OpenFile) -> Iterator[Document]:
+        is_read = False
+        for number, data in enumerate(_messages(file.stream), start=1):
+            try:
+                if len(data) > MAX_MESSAGE:
+                    raise UnreadableError(f"larger than {MAX_MESSAGE / 1e6:g} MB")
+                for document in _documents(file, data, str(number), self._attached):
+                    is_read = True
+                    yield document
+            except UnreadableError as error:
+                _leave_out(file, str(number), error)
+        if file.left_out.n_lines and not is_read:
+            raise UnreadableError(f"none of its messages can be read: {file.left_out.problems}")
+
+
+def _messages(stream: BufferedIOBase) -> Iterator[bytes]:
+    """The bytes of each message, of which at most MAX_MESSAGE and a line are kept; raises UnreadableError."""
+    lines: list[bytes] = []
+    size, is_blank, has_begun = 0, True, False
+    while line := stream.readline(BLOCK):
+        if is_blank and line.startswith(b"From "):
+            if has_begun:
+                yield _QUOTED_FROM.sub(rb"\1", b"".join(lines))
+            lines, size, has_begun = [], 0, True
+        elif has_begun and size <= MAX_MESSAGE:
+            lines.append(line)
+            size += len(line)
+        elif not has_begun and line.strip():
+            raise UnreadableError("not a mailbox: its first line does not begin with `From `")
+        is_blank = not line.strip()
+    if has_begun:
+        yield _QUOTED_FROM.sub(rb"\1", b"".join(lines))
+
+
+def _leave_out(file: OpenFile, name: str, error: UnreadableError) -> None:
+    file.left_out.unit = "part"
+    file.left_out.add(name, f"cannot be read: {error}")
+
+
+def _documents(file: OpenFile, data: bytes, record: str, attached: Sequence[Format]) -> Iterator[Document]:
+    """A message and its attachments; `record` names it in a mailbox, and is "" in a file of its own.
+
+    Raises UnreadableError if the message cannot be read.
+    """
+    if len(_NESTED.findall(data)) > MAX_NESTED:
+        raise UnreadableError(f"mail of more than {MAX_NESTED} nested parts")
+    if any(len(match[0]) > MAX_HEADER for match in _PARAMETERS.finditer(data)):
+        raise UnreadableError(f"mail with the type of a part in more than {MAX_HEADER:,} characters")
+    message = message_from_bytes(data)
+    leaves = list(islice(_leaves(message), MAX_PARTS + 1))
+    if len(leaves) > MAX_PARTS:
+        raise UnreadableError(f"mail of more than {MAX_PARTS:,} parts")
+    texts, files = [_headers(message)], dict[str, Message]()
+    for leaf in leaves:
+        if isinstance(leaf, str):
+            texts.append(leaf)
+            continue
+        name, is_text = _name(leaf, files.keys()), leaf.get_content_maintype() == "text"
+        if name and not (is_text and find_format(name, attached) is None):
+            files[name] = leaf
+        elif is_text:
+            try:
+                texts.append(_text(leaf))
+            except UnreadableError as error:
+                _leave_out(file, record or "text", error)
+    if files:
+        texts.append(f"Attachments: {', '.join(files)}")
+    title = _header(message, "Subject")[:MAX_TITLE] or file.name
+    text = "\n\n".join(text for text in texts if text.strip())
+    yield Document(
+        f"{file.path}#{record}" if record else file.path, file.path, title, text, "text", record=record or None
+    )
+    for name, part in files.items():
+        yield from _attachment(file, f"{record}/{name}" if record else name, (title, name, part), attached)
+
+
+def _attachment(
+    file: OpenFile, record: str, attachment: tuple[str, str, Message], attached: Sequence[Format]
+) -> Iterator[Document]:
+    """The documents of an attachment, if one of the formats reads it. One that is broken is left out and counted.
+
+    `attachment` is the subject of the message, the name of the attachment and the part of the message.
+    """
+    subject, name, part = attachment
+    found = find_format(name, attached)
+    if found is None:
+        return
+    try:
+        for document in found.read(OpenFile(name, BytesIO(_bytes(part)), file.columns, LeftOut())):
+            below = document.id.removeprefix(name)  # of a record in the attachment
+            yield replace(
+                document,
+                id=f"{file.path}#{record}{below}",
+                path=file.path,
+                title=f"{subject}: {document.title}"[:MAX_TITLE],
+                record=record if document.record is None else f"{record}#{document.record}",
+            )
+    except UnreadableError as error:
+        _leave_out(file, record, error)
+
+
+def _leaves(message: Message) -> Iterator[Message | str]:
+    """The parts that contain no other parts, and the headers of a message inside the message.
+
+    Of alternatives only one is read: the plain text, or else the last, which is the richest.
+    """
+    if not message.is_multipart():
+        yield message
+        return
+    parts = [part for part in message.get_payload() if isinstance(part, Message)]
+    kind = message.get_content_type()
+    if kind == "multipart/alternative":
+        plain = [part for part in parts if part.get_content_type() == "text/plain" and _bytes(part).strip()]
+        parts = plain[:1] or parts[-1:]
+    for part in parts:
+        if kind == "message/rfc822":
+            yield "\n".join(filter(None, [_header(part, "Subject"), _headers(part)]))
+        yield from _leaves(part)
+
+
+def _bytes(part: Message) -> bytes:
+    """The decoded contents of a part; b"" if it has none."""
+    payload = part.get_payload(decode=True)
+    return payload if isinstance(payload, bytes) else b""
+
+
+def _text(part: Message) -> str:
+    """The text of a part, as Markdown if it is HTML; raises UnreadableError."""
+    is_html = part.get_content_subtype() == "html"
+    text = decode(_bytes(part), is_markup=is_html, charset=_charset(part))
+    return to_markdown(text)[1] if is_html else text
+
+
+def _charset(part: Message) -> str | None:
+    try:
+        return part.get_content_charset()
+    except (ValueError, LookupError, TypeError):  # a parameter that is encoded, and broken
+        return None
+
+
+def _name(part: Message, used: Collection[str]) -> str:
+    """The name of an attachment without folders, and with a number if it is used already; "" if it has none."""
+    try:
+        given = part.get_filename() or ""
+    except (ValueError, LookupError, TypeError):
+        return ""
+    shown = "".join(letter for letter in _decoded(given[:MAX_HEADER]) if letter.isprintable())
+    name = PurePosixPath(PureWindowsPath(shown).name).name
+    stem, suffix = PurePosixPath(name).stem[:MAX_NAME], PurePosixPath(name).suffix[:MAX_NAME]
+    chosen, number = f"{stem}{suffix}", 1
+    while chosen in used:
+        number += 1
+        chosen = f"{stem} ({number}){suffix}"
+    return chosen
+
+
+def _headers(message: Message) -> str:
+    """A line for each of the headers that are shown."""
+    return "\n".join(f"{name}: {value}" for name in SHOWN if (value := _header(message, name)))
+
+
+def _header(message: Message, name: str) -> str:
+    """The first header of this name in one line, decoded; "" if there is none."""
+    values = (value for key, value in message.raw_items() if key.lower() == name.lower())
+    return _decoded(str(next(values, ""))[:MAX_HEADER])
+
+
+def _decoded(text: str) -> str:
+    """A header in one line: words in the encoding of mail, or bytes in UTF-8 or Latin-1, become text."""
+    raw = text.encode("utf-8", "surrogateescape")
+    try:
+        text = raw.decode()
+    except UnicodeDecodeError:
+        text = raw.decode("latin-1")
+    return " ".join(_ENCODED_WORD.sub(_word, " ".join(text.split())).split())
+
+
+def _word(match: re.Match[str]) -> str:
+    charset, encoding, coded = match.groups()
+    raw = coded.encode("utf-8", "replace")
+    try:
+        data = b64decode(raw + b"===") if encoding in "bB" else decodestring(raw, header=True)
+        return decode(data, charset=charset.partition("*")[0])
+    except (binascii.Error, UnreadableError):
+        return match[0]

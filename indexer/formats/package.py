@@ -1,0 +1,179 @@
+"""Read the parts of formats that are ZIP archives of XML, within limits, whatever sizes an archive declares."""
+
+import io
+import posixpath
+import re
+import zipfile
+import zlib
+from collections.abc import Iterator, KeysView
+from typing import Any
+
+from indexer.formats.unreadable import UnreadableError
+
+MAX_PART = 64_000_000  # bytes of one unpacked part: some 2,000 pages
+MAX_PARTS = 100_000_000  # bytes of all of them
+MAX_TAGS = 3_000_000  # of all parts that are read whole; each takes some 150 bytes in memory
+STREAMED = 2  # tags of a part that is read element by element and count as one
+MAX_ENTRIES = 20_000  # in an archive; and reads of its parts, because one part may be referred to many times
+BLOCK = 1 << 20
+OLE = b"\xd0\xcf\x11\xe0\xa1\xb1\x1a\xe1"  # the container of encrypted Office files, and of those before 2007
+
+_BROKEN = (zipfile.BadZipFile, zlib.error, EOFError, NotImplementedError, RuntimeError, ValueError, OSError)
+_ENTITY = re.compile(rb"<\0?!\0?E\0?N\0?T\0?I\0?T\0?Y")  # also in UTF-16
+
+
+class Package:
+    """An archive in memory. Methods raise UnreadableError, whose message names the `kind` of file, such as "DOCX".
+
+    The limits hold for all parts together, and count a part again each time it is read.
+    """
+
+    def __init__(self, data: bytes, kind: str) -> None:
+        self.kind = kind
+        self._size = self._tags = self._reads = 0
+        if data.startswith(OLE):
+            raise UnreadableError(f"encrypted {kind}, or a file of an old version of Office")
+        try:
+            self._archive = zipfile.ZipFile(io.BytesIO(data))
+            self._entries = {entry.filename: entry for entry in self._archive.infolist()}
+        except _BROKEN:
+            raise self.broken() from None
+        if len(self._entries) > MAX_ENTRIES:
+            raise UnreadableError(f"{kind} of more than {MAX_ENTRIES:,} parts")
+
+    @property
+    def names(self) -> KeysView[str]:
+        """The names of all parts."""
+        return self._entries.keys()
+
+    def broken(self) -> UnreadableError:
+        """The error for a package that does not contain what its kind requires."""
+        return UnreadableError(f"broken {self.kind}")
+
+    def read(self, name: str, *, is_streamed: bool = False) -> bytes:
+        """The bytes of a part, after counting what it really unpacks to; `is_streamed` if `iterate_xml` reads them."""
+        entry = self._entries.get(name)
+        if entry is None:
+            raise self.broken()
+        if entry.flag_bits & 1:
+            raise UnreadableError(f"encrypted {self.kind}")
+        self._reads += 1
+        if self._reads > MAX_ENTRIES:
+            raise UnreadableError(f"{self.kind} of more than {MAX_ENTRIES:,} parts")
+        self._check_limits()  # before unpacking, because a reader may go on with the other parts
+        try:
+            data = self._unpack(entry)
+        except _BROKEN:
+            raise self.broken() from None
+        self._tags += data.count(b"<") // (STREAMED if is_streamed else 1)
+        self._check_limits()
+        return data
+
+    def _check_limits(self) -> None:
+        if self._size > MAX_PARTS or self._tags > MAX_TAGS:
+            limits = f"{MAX_PARTS / 1e6:g} MB or {MAX_TAGS:,} tags"
+            raise UnreadableError(f"{self.kind} that unpacks to more than {limits}")
+
+    def xml(self, name: str) -> Any:
+        """The root element of a part."""
+        return parse_xml(self.read(name), self.kind)
+
+    def _unpack(self, entry: zipfile.ZipInfo) -> bytes:
+        blocks, size = [], 0
+        with self._archive.open(entry) as part:
+            while block := part.read(BLOCK):
+                blocks.append(block)
+                size += len(block)
+                self._size += len(block)
+                if size > MAX_PART:
+                    raise UnreadableError(f"{self.kind} with a part that unpacks to more than {MAX_PART / 1e6:g} MB")
+        return b"".join(blocks)
+
+
+def parse_xml(data: bytes, kind: str) -> Any:
+    """The root element; raises UnreadableError if `data` is no XML or declares entities. Nothing else is loaded."""
+    from lxml import etree
+
+    _refuse_entities(data, kind)
+    try:
+        return etree.fromstring(data, _parser())
+    except (etree.XMLSyntaxError, ValueError):
+        raise UnreadableError(f"broken {kind}") from None
+
+
+def iterate_xml(data: bytes, kind: str, *tags: str) -> Iterator[tuple[str, Any]]:
+    """ "start" or "end" and the element, for each element of these local names; memory does not grow with `data`.
+
+    The last of the `tags` is forgotten after its end. Raises UnreadableError as `parse_xml` does.
+    """
+    from lxml import etree
+
+    _refuse_entities(data, kind)
+    options = {"resolve_entities": False, "no_network": True, "remove_comments": True, "remove_pis": True}
+    try:
+        events = etree.iterparse(io.BytesIO(data), ("start", "end"), tag=[f"{{*}}{tag}" for tag in tags], **options)
+        for event, element in events:
+            yield event, element
+            if event == "end" and local_name(element) == tags[-1]:
+                element.clear()
+                while element.getprevious() is not None:
+                    del element.getparent()[0]
+    except (etree.XMLSyntaxError, ValueError):
+        raise UnreadableError(f"broken {kind}") from None
+
+
+def local_name(element: Any) -> str:
+    """The name of an element without its namespace, which differs between versions of a format."""
+    tag = element.tag
+    return tag.rpartition("}")[2] if isinstance(tag, str) else ""
+
+
+def attribute(element: Any, name: str, default: str = "") -> str:
+    """An attribute by its name without the namespace."""
+    value = element.get(name)
+    if value is None:
+        value = next((value for key, value in element.attrib.items() if key.rpartition("}")[2] == name), default)
+    return str(value)
+
+
+def relations(package: Package, part: str) -> dict[str, tuple[str, str]]:
+    """For each id, the kind and the part of what a part of an Office Open XML package refers to in the package."""
+    folder, name = posixpath.split(part)
+    file = posixpath.join(folder, "_rels", f"{name}.rels")
+    if file not in package.names:
+        return {}
+    found = {}
+    for element in package.xml(file).iter("{*}Relationship"):
+        if attribute(element, "TargetMode") != "External":
+            target = posixpath.normpath(posixpath.join("/", folder, attribute(element, "Target"))).lstrip("/")
+            found[attribute(element, "Id")] = (attribute(element, "Type").rpartition("/")[2], target)
+    return found
+
+
+def main_part(package: Package) -> str:
+    """The name of the part of an Office Open XML package that contains the document."""
+    parts = [target for kind, target in relations(package, "").values() if kind == "officeDocument"]
+    if not parts:
+        raise package.broken()
+    return parts[0]
+
+
+def title_of(package: Package, part: str) -> str:
+    """The title in a part with metadata, or ""; a title that cannot be read is no reason to lose the text."""
+    try:
+        found = package.xml(part).find(".//{*}title") if part in package.names else None
+    except UnreadableError:
+        return ""
+    return " ".join("".join(found.itertext()).split()) if found is not None else ""
+
+
+def _refuse_entities(data: bytes, kind: str) -> None:
+    """Raise UnreadableError for a declaration of entities: no writer needs one, and it may unpack without bounds."""
+    if _ENTITY.search(data):
+        raise UnreadableError(f"{kind} that declares XML entities")
+
+
+def _parser() -> Any:
+    from lxml import etree
+
+    return etree.XMLParser(resolve_entities=False, no_network=True, remove_comments=True, remove_pis=True)

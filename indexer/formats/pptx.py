@@ -1,0 +1,111 @@
+"""Read PowerPoint presentations: a slide is a page, with its title, texts, tables and notes."""
+
+from collections.abc import Iterator
+from typing import Any
+
+from indexer.formats.format import Document, Format, OpenFile
+from indexer.formats.package import Package, attribute, local_name, main_part, relations, title_of
+from indexer.formats.slides import Slide, slides_document
+from indexer.formats.unreadable import UnreadableError
+
+KIND = "PPTX"
+TITLES = ("title", "ctrTitle")
+# Placeholders that repeat what the layout of all slides contains
+LAYOUT = ("dt", "ftr", "hdr", "sldNum", "sldImg")
+
+
+class Pptx(Format):
+    """PowerPoint presentations in Office Open XML, hidden slides included."""
+
+    suffixes = frozenset({".pptx", ".ppsx", ".pptm"})
+
+    def read(self, file: OpenFile) -> Iterator[Document]:
+        package = Package(file.stream.read(), KIND)
+        part = main_part(package)
+        targets = relations(package, part)
+        slides: list[Slide] = []
+        seen: set[str] = set()
+        for number, element in enumerate(package.xml(part).iterfind("{*}sldIdLst/{*}sldId"), start=1):
+            reference = next((value for key, value in element.attrib.items() if key.endswith("}id")), "")
+            target = targets.get(reference, ("", ""))[1]
+            if target in seen:  # only a forged file shows a slide twice
+                continue
+            seen.add(target)
+            try:
+                slides.append(_slide(package, target))
+            except UnreadableError as error:
+                file.left_out.unit = "slide"
+                file.left_out.add(number, f"cannot be read: {error}")
+                slides.append(Slide("", []))
+        if slides and len(slides) == file.left_out.n_lines:
+            raise UnreadableError(f"none of its slides can be read: {file.left_out.problems}")
+        yield slides_document(file, title_of(package, "docProps/core.xml"), slides)
+
+
+def _slide(package: Package, part: str) -> Slide:
+    title, blocks = "", []
+    for shape in _shapes(package.xml(part)):
+        role = _role(shape)
+        if role in LAYOUT:
+            continue
+        text = _text(shape)
+        if role in TITLES and not title:
+            title = " ".join(text.split())
+        else:
+            blocks.append(text)
+    notes = []
+    for kind, target in relations(package, part).values():
+        if kind == "notesSlide":
+            notes += [_text(shape) for shape in _shapes(package.xml(target)) if _role(shape) == "body"]
+        elif kind == "diagramData":
+            blocks.append("\n".join(_paragraphs(package.xml(target))))
+    return Slide(title, blocks, "\n".join(notes))
+
+
+def _shapes(slide: Any) -> Iterator[Any]:
+    """Shapes with text, and frames with tables, also inside groups; of alternatives the first one."""
+    waiting = [slide.find("{*}cSld/{*}spTree")]
+    while waiting:
+        element = waiting.pop()
+        if element is None:
+            continue
+        name = local_name(element)
+        if name in ("sp", "graphicFrame"):
+            yield element
+        elif name == "AlternateContent":
+            waiting.append(element.find("{*}Choice"))
+        elif name in ("spTree", "grpSp", "Choice"):
+            waiting += reversed(list(element))
+
+
+def _role(shape: Any) -> str:
+    """What a placeholder is for, such as "title"; "body" if it does not say, and "" for any other shape."""
+    found = shape.find("{*}nvSpPr/{*}nvPr/{*}ph")
+    return attribute(found, "type", "body") if found is not None else ""
+
+
+def _text(shape: Any) -> str:
+    tables = list(shape.iter("{*}tbl"))
+    if tables:
+        return "\n\n".join("\n".join(_rows(table)) for table in tables)
+    return "\n".join(_paragraphs(shape))
+
+
+def _rows(table: Any) -> Iterator[str]:
+    """The rows of a table; a cell that continues another one is empty."""
+    for row in table.iterchildren("{*}tr"):
+        cells = [cell for cell in row.iterchildren("{*}tc") if not {"hMerge", "vMerge"} & set(cell.attrib)]
+        texts = [" ".join(" ".join(_paragraphs(cell)).split()) for cell in cells]
+        if any(texts):
+            yield " | ".join(texts)
+
+
+def _paragraphs(parent: Any) -> Iterator[str]:
+    """The text of each paragraph; items of lists are indented by their level."""
+    for paragraph in parent.iter("{*}p"):
+        pieces = paragraph.iter("{*}t", "{*}br")
+        text = "".join("\n" if local_name(piece) == "br" else piece.text or "" for piece in pieces).strip()
+        if text:
+            properties = paragraph.find("{*}pPr")
+            level = attribute(properties, "lvl", "0") if properties is not None else "0"
+            yield "  " * (int(level) if level in set("12345678") else 0) + text

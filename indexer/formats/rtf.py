@@ -1,0 +1,209 @@
+"""Convert Rich Text Format to Markdown."""
+
+import re
+from collections.abc import Iterator
+from dataclasses import dataclass, replace
+
+from indexer.formats.format import Document, Format, OpenFile
+from indexer.formats.markdown import converted_document, without_headings
+from indexer.formats.unreadable import UnreadableError
+
+MAX_TOKENS = 5_000_000  # a control word, a bracket or a run of text; the largest books have a million
+START = b"{\\rtf"
+# Groups without text of the document. Any other group that is marked with `\*` is left out as well.
+LEFT_OUT = {
+    "fonttbl", "colortbl", "stylesheet", "listtable", "listoverridetable", "rsidtbl", "generator", "pict", "object",
+    "themedata", "fldinst", "header", "headerl", "headerr", "headerf", "footer", "footerl", "footerr", "footerf",
+    "info", "pntext", "pntxta", "pntxtb", "annotation", "atnid", "atnauthor", "nonshppict", "filetbl", "sp", "tc", "xe",
+    "private", "ftnsep", "ftnsepc", "aftnsep", "aftnsepc", "nonesttables", "falt", "bkmkstart", "bkmkend",
+}  # fmt: skip
+READ_THOUGH_MARKED = {"shpinst"}
+SIGNS = {
+    "line": "\n", "tab": "\t", "emdash": "\u2014", "endash": "\u2013", "emspace": " ", "enspace": " ", "qmspace": " ",
+    "bullet": "\u2022", "lquote": "\u2018", "rquote": "\u2019", "ldblquote": "\u201c", "rdblquote": "\u201d",
+    "cell": " | ", "nestcell": " | ", "footnote": " ", "~": " ", "_": "-", "{": "{", "}": "}", "\\": "\\",
+}  # fmt: skip
+PARAGRAPH_ENDS = {"par", "sect", "page", "\n", "\r"}
+ROW_ENDS = {"row", "nestrow"}
+# Encodings of the character sets of fonts, by their numbers
+CHARSETS = {
+    0: "cp1252", 77: "mac_roman", 128: "cp932", 129: "cp949", 130: "johab", 134: "gb18030", 136: "big5", 161: "cp1253",
+    162: "cp1254", 163: "cp1258", 177: "cp1255", 178: "cp1256", 186: "cp1257", 204: "cp1251", 222: "cp874",
+    238: "cp1250", 254: "cp437", 255: "cp850",
+}  # fmt: skip
+CODE_PAGES = {f"cp{number}" for number in (437, 850, 852, 855, 866, 874, 932, 936, 949, 950, *range(1250, 1259))}
+WESTERN = "cp1252"
+
+_TOKEN = re.compile(
+    rb"\\([a-zA-Z]{1,32})(-?\d{1,9})?[ ]?|\\'([0-9a-fA-F]{2})|\\([^a-zA-Z])|([{}])|([^\\{}]+)", re.DOTALL
+)
+_LINE_ENDS = bytes.maketrans(b"", b""), b"\r\n\0"  # for `translate`; they are no text
+
+
+class Rtf(Format):
+    """Rich Text Format. Paragraphs with an outline level are headings."""
+
+    suffixes = frozenset({".rtf"})
+
+    def read(self, file: OpenFile) -> Iterator[Document]:
+        data = file.stream.read()
+        if not data.startswith(START):
+            raise UnreadableError("not an RTF file")
+        reader = _Reader()
+        reader.read(data)
+        yield converted_document(file.path, reader.title, reader.text())
+
+
+@dataclass(frozen=True, slots=True)
+class _State:
+    """What holds inside a group, until it ends."""
+
+    target: str = "text"  # where text goes: "text", "title", "fonts" or "" for nowhere
+    encoding: str = ""  # of the font; "" for the encoding of the file
+    n_fallback: int = 1  # bytes after a Unicode character, for readers that do not know it
+    level: int = 0  # of the heading that the paragraph is; 0 for none
+    in_table: bool = False
+
+
+class _Reader:
+    """Reads tokens one after the other. Groups are not read recursively, because they may be nested very deep."""
+
+    def __init__(self) -> None:
+        self._state = _State()
+        self._above: list[_State] = []
+        self._encoding = WESTERN
+        self._fonts: dict[int, str] = {}
+        self._font = 0  # that the table of fonts defines at the moment
+        self._is_marked = False  # whether the token before was `\*`
+        self._to_skip = 0  # bytes of the fallback of a Unicode character
+        self._bytes = bytearray()  # of the paragraph, not decoded yet
+        self._paragraph: list[str] = []
+        self._done: list[str] = []
+        self._title: list[str] = []
+
+    @property
+    def title(self) -> str:
+        """The title in the properties of the document, or ""."""
+        return " ".join("".join(self._title).split())
+
+    def text(self) -> str:
+        """The Markdown of all paragraphs."""
+        return "".join(self._done).strip()
+
+    def read(self, data: bytes) -> None:
+        """Read until the outermost group ends; raises UnreadableError if there are absurdly many tokens."""
+        position = n_tokens = 0
+        while position < len(data):
+            n_tokens += 1
+            if n_tokens > MAX_TOKENS:
+                raise UnreadableError(f"RTF of more than {MAX_TOKENS:,} tokens")
+            match = _TOKEN.match(data, position)
+            if match is None:  # a backslash at the end
+                break
+            position = match.end()
+            word, argument, code, sign, bracket, text = match.groups()
+            if word == b"bin":
+                position += max(0, int(argument or 0))
+            elif text is not None:
+                self._add(text.translate(*_LINE_ENDS))
+            elif code is not None:
+                self._add(bytes.fromhex(code.decode()))
+            elif bracket is not None:
+                self._flush()
+                self._to_skip = 0
+                if bracket == b"{":
+                    self._above.append(self._state)
+                elif self._above:
+                    self._state = self._above.pop()
+                if not self._above:
+                    break
+            elif self._to_skip:
+                self._to_skip -= 1
+            else:
+                name = (word if word is not None else sign).decode("latin-1")
+                self._control(name, int(argument) if argument else None)
+        self._flush()
+        self._end("\n\n")
+
+    def _add(self, data: bytes) -> None:
+        skipped = min(self._to_skip, len(data))
+        self._to_skip -= skipped
+        self._is_marked = False
+        if self._state.target in ("text", "title"):
+            self._bytes += data[skipped:]
+
+    def _flush(self) -> None:
+        """Decode the bytes before a token that may change the encoding."""
+        if self._bytes:
+            self._put(self._bytes.decode(self._state.encoding or self._encoding, "replace"))
+            self._bytes.clear()
+
+    def _put(self, text: str) -> None:
+        if self._state.target == "text":
+            self._paragraph.append(text)
+        elif self._state.target == "title":
+            self._title.append(text)
+
+    def _end(self, blank: str) -> None:
+        """End a paragraph, or a row of a table, with `blank` after it."""
+        text = "".join(self._paragraph).strip()
+        self._paragraph.clear()
+        if blank == "\n":
+            text = text.removesuffix("|").rstrip()
+        if text:
+            level = self._state.level
+            self._done += [f"{'#' * level} {' '.join(text.split())}" if level else without_headings(text), blank]
+
+    def _control(self, name: str, number: int | None) -> None:
+        is_marked, self._is_marked = self._is_marked, name == "*"
+        if name == "u" and number is not None:
+            self._flush()
+            self._put(chr(number % 0x10000))
+            self._to_skip = self._state.n_fallback
+        elif name == "title" and self._state.target == "":
+            self._state = replace(self._state, target="title")
+        elif name in LEFT_OUT or (is_marked and name not in READ_THOUGH_MARKED):
+            self._flush()
+            is_fonts = name == "fonttbl" and self._state.target == "text"
+            self._state = replace(self._state, target="fonts" if is_fonts else "")
+        elif name in SIGNS:
+            self._flush()
+            self._put(SIGNS[name])
+        elif name in PARAGRAPH_ENDS or name in ROW_ENDS:
+            self._flush()
+            self._end_of(name)
+        else:
+            self._set(name, number)
+
+    def _end_of(self, name: str) -> None:
+        if self._state.target != "text":
+            return
+        if name in ROW_ENDS:
+            self._end("\n")
+        elif self._state.in_table:
+            self._put(" ")
+        else:
+            if self._done and self._done[-1] == "\n":  # the first paragraph after a table
+                self._done.append("\n")
+            self._end("\n\n")
+
+    def _set(self, name: str, number: int | None) -> None:
+        """Change the state of the group by a control word without text of its own."""
+        value = number or 0
+        if name == "f" and self._state.target == "fonts":
+            self._font = value
+        elif name == "fcharset":
+            self._fonts[self._font] = CHARSETS.get(value, "")
+        elif name == "ansicpg":
+            self._encoding = f"cp{value}" if f"cp{value}" in CODE_PAGES else WESTERN
+        elif name in ("f", "plain"):
+            self._flush()
+            self._state = replace(self._state, encoding=self._fonts.get(value, "") if name == "f" else "")
+        elif name == "uc":
+            self._state = replace(self._state, n_fallback=max(0, min(value, 10)))
+        elif name == "pard":
+            self._state = replace(self._state, level=0, in_table=False)
+        elif name == "outlinelevel":
+            self._state = replace(self._state, level=min(value + 1, 6) if 0 <= value < 9 else 0)
+        elif name == "intbl":
+            self._state = replace(self._state, in_table=True)

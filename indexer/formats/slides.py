@@ -1,0 +1,46 @@
+"""The document of a presentation: a slide is a page."""
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+from indexer.formats.format import MAX_TITLE, Document, Heading, OpenFile
+from indexer.formats.unreadable import UnreadableError
+
+MAX_CHARACTERS = 100_000_000  # of all slides
+
+
+@dataclass(frozen=True, slots=True)
+class Slide:
+    """The text of one slide."""
+
+    title: str  # in one line
+    blocks: list[str]  # paragraphs, lists and tables
+    notes: str = ""
+
+
+def slides_document(file: OpenFile, title: str, slides: Sequence[Slide]) -> Document:
+    """The document of all slides; the title of a slide is the heading of its chunks.
+
+    Raises UnreadableError if there is too much text.
+    """
+    pages, headings, texts = [], [], []
+    offset = 0
+    for number, slide in enumerate(slides, start=1):
+        notes = f"Notes: {slide.notes}" if slide.notes.strip() else ""
+        text = "\n\n".join(part for part in (slide.title, *slide.blocks, notes) if part.strip())
+        pages.append(offset)
+        headings.append(Heading(offset, 1, slide.title[:MAX_TITLE] or f"Slide {number}"))
+        texts.append(text)
+        offset += len(text) + 2
+        if offset > MAX_CHARACTERS:
+            raise UnreadableError(f"presentation of more than {MAX_CHARACTERS:,} characters")
+    first = next((slide.title for slide in slides if slide.title), "")
+    return Document(
+        file.path,
+        file.path,
+        title or first or file.name,
+        "\n\n".join(texts),
+        "text",
+        headings=tuple(headings),
+        pages=tuple(pages),
+    )

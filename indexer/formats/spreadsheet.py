@@ -1,0 +1,100 @@
+"""The document of a sheet: its rows that are not empty are lines, whose numbers are those of the rows."""
+
+from collections.abc import Iterable
+from dataclasses import dataclass
+
+from indexer.formats.format import MAX_TITLE, Document, Heading, OpenFile
+from indexer.formats.unreadable import UnreadableError
+
+MAX_ROW = 1_048_576  # in all usual programs
+MAX_CHARACTERS = 100_000_000  # of a sheet; a text that is stored once may be repeated in every cell
+MAX_EMPTY = 20  # rows that are kept between two others, where they separate tables
+MAX_GAP = 8  # empty cells that are written between two others
+BEFORE_TEXT = -1  # the offset of a heading that stands above all of the text
+
+
+@dataclass(frozen=True, slots=True)
+class Cell:
+    """A cell that is not empty."""
+
+    column: int  # from 0
+    text: str
+    is_text: bool  # in contrast to a number, a date or a truth value
+
+
+Row = tuple[int, list[Cell]]  # the number of the row, from 1, and its cells, at least one, from left to right
+
+
+class Names:
+    """Gives each sheet a name of its own, even if a broken file uses one twice."""
+
+    def __init__(self) -> None:
+        self._used: set[str] = set()
+
+    def unique(self, name: str) -> str:
+        """The name, or the name and a number if it was used before."""
+        name = " ".join(name.split())[:MAX_TITLE] or "Sheet"
+        chosen, number = name, 1
+        while chosen in self._used:
+            number += 1
+            chosen = f"{name} ({number})"
+        self._used.add(chosen)
+        return chosen
+
+
+def sheet_document(file: OpenFile, title: str, sheet: str, rows: Iterable[Row]) -> Document:
+    """The document of one sheet. The name of the sheet and the row of column names are the headings of every chunk.
+
+    Raises UnreadableError if the sheet has too much text.
+    """
+    lines: list[str] = []
+    numbers: list[int] = []
+    header: Heading | None = None
+    size = last = 0
+    for number, cells in rows:
+        # A row without a usable number follows the row before.
+        number = number if last < number <= MAX_ROW else last + 1  # noqa: PLW2901
+        for empty in range(last + 1, min(number, last + 1 + MAX_EMPTY) if lines else 0):
+            lines.append("")
+            numbers.append(empty)
+            size += 1
+        if header is None and _are_names(cells):
+            header = Heading(size, 2, " | ".join(cell.text for cell in cells)[:MAX_TITLE])
+        lines.append(_joined(cells))
+        numbers.append(number)
+        size += len(lines[-1]) + 1
+        last = number
+        if size > MAX_CHARACTERS:
+            raise UnreadableError(f"sheet of more than {MAX_CHARACTERS:,} characters")
+    return Document(
+        f"{file.path}#{sheet}",
+        file.path,
+        title or file.name,
+        "\n".join(lines),
+        "text",
+        headings=(Heading(BEFORE_TEXT, 1, sheet), *([header] if header else [])),
+        has_lines=True,
+        line_numbers=tuple(numbers),
+        record=sheet,
+    )
+
+
+def cell_text(text: str) -> str:
+    """The text of a cell in one line."""
+    return " ".join(text.split())
+
+
+def _joined(cells: list[Cell]) -> str:
+    parts: list[str] = []
+    column = 0
+    for cell in cells:
+        parts.append(" | " * min(max(cell.column - column, 0), MAX_GAP) if parts else "")
+        parts.append(cell.text)
+        column = cell.column
+    return "".join(parts)
+
+
+def _are_names(cells: list[Cell]) -> bool:
+    """Whether a row is likely to contain the names of columns: several different texts."""
+    names = {cell.text for cell in cells}
+    return len(cells) > 1 and len(names) == len(cells) and all(cell.is_text for cell in cells)

@@ -1,0 +1,163 @@
+"""Read Excel workbooks: a sheet is a document whose lines are its rows."""
+
+import re
+from collections.abc import Iterator
+from datetime import datetime, timedelta
+from typing import Any
+
+from indexer.formats.format import Document, Format, OpenFile
+from indexer.formats.package import Package, attribute, iterate_xml, local_name, main_part, relations, title_of
+from indexer.formats.spreadsheet import Cell, Names, Row, cell_text, sheet_document
+from indexer.formats.unreadable import UnreadableError
+
+KIND = "XLSX"
+MAX_SHEETS = 1000
+MAX_COLUMNS = 16_384
+MAX_CELL = 32_767  # characters that a cell may have in Excel
+BUILT_IN_DATES = {*range(14, 23), *range(45, 48)}  # numbers of formats that a workbook does not define itself
+# Parts of a format that are not codes of it: texts in quotes, escaped characters, and colours or conditions.
+_LITERALS = re.compile(r'"[^"]*"?|\\.|\[(?![hms]+\])[^\]]*\]?', re.IGNORECASE)
+_LETTERS = re.compile(r"[A-Z]{1,3}(?=\d)")
+
+
+class Xlsx(Format):
+    """Excel workbooks in Office Open XML, hidden sheets included. Formulas are read as the values stored for them."""
+
+    suffixes = frozenset({".xlsx", ".xlsm"})
+
+    def read(self, file: OpenFile) -> Iterator[Document]:
+        package = Package(file.stream.read(), KIND)
+        part = main_part(package)
+        workbook = package.xml(part)
+        targets = relations(package, part)
+        texts = _shared_texts(package, targets)
+        values = _Values(texts, _date_styles(package, targets), _epoch(workbook))
+        title, names, found = title_of(package, "docProps/core.xml"), Names(), False
+        for number, sheet in enumerate(workbook.iter("{*}sheet"), start=1):
+            if number > MAX_SHEETS:
+                raise UnreadableError(f"{KIND} of more than {MAX_SHEETS:,} sheets")
+            kind, target = targets.get(_relation_id(sheet), ("", ""))
+            if kind == "worksheet":
+                rows = _rows(package.read(target, is_streamed=True), values)
+                document = sheet_document(file, title, names.unique(attribute(sheet, "name")), rows)
+                found = True
+                if document.text:
+                    yield document
+        if not found:
+            raise package.broken()
+
+
+def _relation_id(sheet: Any) -> str:
+    """The attribute `r:id`; `sheetId` and others have no namespace."""
+    return next((str(value) for key, value in sheet.attrib.items() if key.endswith("}id")), "")
+
+
+def _shared_texts(package: Package, targets: dict[str, tuple[str, str]]) -> list[str]:
+    """The texts that cells refer to by number."""
+    part = next((target for kind, target in targets.values() if kind == "sharedStrings"), None)
+    if part is None or part not in package.names:
+        return []
+    return [
+        _rich_text(item)
+        for event, item in iterate_xml(package.read(part, is_streamed=True), KIND, "si")
+        if event == "end"
+    ]
+
+
+def _rich_text(item: Any) -> str:
+    """The text of all runs, without the phonetic guides of East Asian text."""
+    parts = []
+    for element in item.iter("{*}t"):
+        above = element.getparent()
+        if above is None or local_name(above) != "rPh":
+            parts.append(element.text or "")
+    return cell_text("".join(parts)[:MAX_CELL])
+
+
+def _date_styles(package: Package, targets: dict[str, tuple[str, str]]) -> set[int]:
+    """The numbers of the styles that show a number as a date or a time."""
+    part = next((target for kind, target in targets.values() if kind == "styles"), None)
+    if part is None or part not in package.names:
+        return set()
+    styles = package.xml(part)
+    codes = {attribute(one, "numFmtId"): attribute(one, "formatCode") for one in styles.iter("{*}numFmt")}
+    dates = {number for number, code in codes.items() if re.search(r"[dmyhs]", _LITERALS.sub("", code), re.IGNORECASE)}
+    dates |= {str(number) for number in BUILT_IN_DATES} - codes.keys()
+    used = styles.find("{*}cellXfs")
+    styled = used.iterchildren("{*}xf") if used is not None else ()
+    return {number for number, one in enumerate(styled) if attribute(one, "numFmtId") in dates}
+
+
+def _epoch(workbook: Any) -> datetime:
+    """The day from which dates are counted. Day 60 of the older system, 29 February 1900, never existed."""
+    settings = workbook.find("{*}workbookPr")
+    starts_1904 = settings is not None and attribute(settings, "date1904") in ("1", "true")
+    return datetime(1904, 1, 1) if starts_1904 else datetime(1899, 12, 30)
+
+
+class _Values:
+    """Converts stored values to the text of cells."""
+
+    def __init__(self, texts: list[str], date_styles: set[int], epoch: datetime) -> None:
+        self._texts = texts
+        self._date_styles = date_styles
+        self._epoch = epoch
+
+    def cell(self, element: Any, column: int) -> Cell:
+        """The cell of an element `c`."""
+        kind = element.get("t", "n")
+        if kind == "inlineStr":
+            return Cell(column, _rich_text(element), True)
+        value = next((child.text or "" for child in element if child.tag.endswith("}v")), "").strip()
+        if kind == "s":
+            number = int(value) if value.isdecimal() and len(value) < 10 else len(self._texts)
+            return Cell(column, self._texts[number] if number < len(self._texts) else "", True)
+        if kind == "b":
+            return Cell(column, {"1": "TRUE", "0": "FALSE"}.get(value, ""), False)
+        if kind == "n":
+            return Cell(column, self._number(value, element.get("s", "0")), False)
+        return Cell(column, cell_text(value[:MAX_CELL]), kind == "str")
+
+    def _number(self, value: str, style: str) -> str:
+        try:
+            number = float(value)
+        except ValueError:
+            return cell_text(value[:MAX_CELL])
+        if style.isdecimal() and len(style) < 10 and int(style) in self._date_styles:
+            try:
+                date = self._epoch + timedelta(seconds=round(number * 86_400))
+            except (OverflowError, ValueError):
+                return value[:MAX_CELL]
+            if 0 <= number < 1:
+                return date.time().isoformat("minutes")
+            return date.isoformat(" ", "minutes") if number % 1 else date.date().isoformat()
+        return f"{number:.15g}"
+
+
+def _rows(data: bytes, values: _Values) -> Iterator[Row]:
+    """The rows of a sheet that have cells. The size that the sheet declares is not used."""
+    for event, row in iterate_xml(data, KIND, "row"):
+        if event == "end":
+            given = row.get("r", "")
+            number = int(given) if given.isdecimal() and len(given) < 10 else 0
+            cells = list(_cells(row, values))
+            if cells:
+                yield number, cells
+
+
+def _cells(row: Any, values: _Values) -> Iterator[Cell]:
+    column = -1
+    for element in row:
+        letters = _LETTERS.match(element.get("r", ""))
+        given = _column(letters[0]) if letters else column + 1
+        column = given if column < given < MAX_COLUMNS else column + 1
+        cell = values.cell(element, column)
+        if cell.text:
+            yield cell
+
+
+def _column(letters: str) -> int:
+    number = 0
+    for letter in letters:
+        number = number * 26 + ord(letter) - ord("A") + 1
+    return number - 1

@@ -1,0 +1,87 @@
+"""Compressed files of other formats."""
+
+import bz2
+import gzip
+import io
+import lzma
+
+import pytest
+from hostile_files import pdf, zstandard
+from sample_files import FILES
+
+from indexer.documents.read import read
+from indexer.files.walk import Source
+from indexer.formats import compressed
+from indexer.formats.format import Columns, LeftOut
+from indexer.formats.registry import format_of, is_known
+from indexer.formats.unreadable import UnreadableError
+
+PACK = {".gz": gzip.compress, ".bz2": bz2.compress, ".xz": lzma.compress, ".zst": zstandard}
+
+
+def documents(name, data, left_out=None):
+    return list(read(Source(None, name, len(data), 0), io.BytesIO(data), Columns(), left_out))
+
+
+@pytest.mark.parametrize("suffix", PACK)
+@pytest.mark.parametrize(
+    ("name", "data"),
+    [
+        ("b/a.md", b"# One\n\ntext\n"),
+        ("b/a.pdf", pdf(["first", "second"])),
+        ("b/a.csv", "id;text\n1;Der Bär läuft\n".encode("cp1252")),
+        ("b/a.jsonl", b'{"_id": 7, "text": "purr"}\n'),
+        ("b/a.xlsx", FILES["a.xlsx"]),
+        ("b/a.mbox", FILES["a.mbox"]),
+        ("b/README", b"hello"),
+        ("b/cat.1", b".TH CAT 1\n"),
+        ("b/empty.csv", b""),
+    ],
+)
+def test_a_compressed_file_is_read_like_the_file_itself(name, data, suffix):
+    whole = f"{name}{suffix.upper()}"
+    plain, packed = documents(name, data), documents(whole, PACK[suffix](data))
+    assert [one.text for one in packed] == [one.text for one in plain]
+    assert [one.id for one in packed] == [one.id.replace(name, whole) for one in plain]
+    assert {one.path for one in packed} <= {whole}
+    assert [(one.headings, one.pages, one.record) for one in packed] == [
+        (one.headings, one.pages, one.record) for one in plain
+    ]
+
+
+@pytest.mark.parametrize("suffix", PACK)
+def test_several_compressed_files_one_after_the_other_are_one(suffix):
+    assert documents(f"a.txt{suffix}", PACK[suffix](b"one ") + PACK[suffix](b"two"))[0].text == "one two"
+
+
+@pytest.mark.parametrize("suffix", PACK)
+@pytest.mark.parametrize("name", ["a.txt", "a.csv"])
+def test_a_damaged_file_is_refused(name, suffix):
+    packed = PACK[suffix](b"text\n" + b"".join(b"the cat %d\n" % number for number in range(999)))
+    for data in (packed[:-20], b"not compressed at all"):
+        with pytest.raises(UnreadableError, match=r"^broken "):
+            documents(f"{name}{suffix}", data)
+
+
+@pytest.mark.parametrize("suffix", PACK)
+def test_a_file_that_unpacks_to_too_much_is_refused(suffix, monkeypatch):
+    monkeypatch.setattr(compressed, "MAX_UNPACKED", 1000)
+    assert documents(f"a.txt{suffix}", PACK[suffix](b"x" * 1000))
+    with pytest.raises(UnreadableError, match="unpacks to more than"):
+        documents(f"a.txt{suffix}", PACK[suffix](b"x" * 1001))
+
+
+def test_records_are_read_piece_by_piece_and_other_files_whole():
+    assert format_of("a.csv.zst").streams and format_of("a.mbox.gz").streams
+    assert not format_of("a.pdf.gz").streams
+
+
+@pytest.mark.parametrize("name", ["a.png.gz", "a.gz", ".gz", "a.md.gz.gz", "a.parquet.gz", "a.tar.gz", "gz"])
+def test_a_compressed_file_of_no_known_format_is_not_read(name):
+    assert not is_known(name)
+
+
+def test_lines_that_are_left_out_are_counted():
+    left_out = LeftOut()
+    documents("a.jsonl.bz2", bz2.compress(b'{"text": "a"}\noops\n'), left_out)
+    assert str(left_out).startswith("1 line left out: line 2 is not JSON")

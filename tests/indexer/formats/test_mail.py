@@ -1,0 +1,124 @@
+"""Messages and mailboxes: headers, the text that is chosen, and attachments."""
+
+import gzip
+import io
+
+import pytest
+from sample_files import FILES, MAILBOX, MESSAGE
+
+from indexer.documents.read import read
+from indexer.files.walk import Source
+from indexer.formats import mail
+from indexer.formats.format import Columns, LeftOut
+from indexer.formats.unreadable import UnreadableError
+
+
+def documents(name, data, left_out=None):
+    return list(read(Source(None, name, len(data), 0), io.BytesIO(data), Columns(), left_out))
+
+
+def message(*parts, subject="Bears"):
+    """A message of raw parts with their headers."""
+    head = f'Subject: {subject}\nContent-Type: multipart/mixed; boundary="b"\n\n'.encode()
+    return head + b"".join(b"--b\n" + part + b"\n" for part in parts) + b"--b--\n"
+
+
+def attachment(name, data):
+    return f'Content-Disposition: attachment; filename="{name}"\n\n'.encode() + data
+
+
+def test_a_message_has_its_subject_as_title_and_its_headers_as_text():
+    document, _ = documents("a.eml", MESSAGE)
+    assert (document.id, document.title, document.record) == ("a.eml", "Grüße aus", None)
+    assert document.text.startswith("From: Bär <bear@example.org>\nTo: you@example.org\nDate: Mon, 1 Jan")
+
+
+def test_of_alternatives_the_plain_text_is_read():
+    document, _ = documents("a.eml", MESSAGE)
+    assert "Der Bär schläft." in document.text and "rich" not in document.text
+
+
+def test_html_is_read_if_there_is_no_plain_text():
+    data = (
+        b"Subject: x\nContent-Type: multipart/alternative; boundary=b\n\n--b\nContent-Type: text/plain\n\n \n"
+        b"--b\nContent-Type: text/html\n\n<style>p {}</style><p>They <b>sleep</b>.\n--b--\n"
+    )
+    assert documents("a.eml", data)[0].text == "They sleep."
+
+
+def test_an_attachment_is_a_document_named_without_its_folders():
+    first, attached = documents("b/a.eml", MESSAGE)
+    assert (attached.id, attached.path, attached.record) == ("b/a.eml#food.md", "b/a.eml", "food.md")
+    assert (attached.title, attached.text) == ("Grüße aus: Food", "# Food\n\nHoney.\n")
+    assert "Attachments: food.md, bear.png" in first.text
+
+
+def test_attachments_of_the_same_name_are_told_apart():
+    data = message(attachment("a.txt", b"one"), attachment("a.txt", b"two"), attachment("c\\a.txt", b"three"))
+    assert [one.record for one in documents("a.eml", data)] == [None, "a.txt", "a (2).txt", "a (3).txt"]
+
+
+def test_the_pages_of_an_attachment_are_kept():
+    _, talk = documents("a.eml", message(attachment("talk.pptx", FILES["a.pptx"])))
+    assert len(talk.pages) == 2
+
+
+def test_the_records_of_an_attachment_have_ids_of_their_own():
+    data = message(attachment("a.csv", b"id,text\n1,one\n2,two\n"), attachment("a.xlsx", FILES["a.xlsx"]))
+    _, one, two, prices, _ = documents("a.eml", data)
+    assert [one.id, two.id, prices.id] == ["a.eml#a.csv#1", "a.eml#a.csv#2", "a.eml#a.xlsx#Prices"]
+    assert [one.record, two.record, prices.record] == ["a.csv#1", "a.csv#2", "a.xlsx#Prices"]
+
+
+def test_a_broken_attachment_is_left_out_and_counted():
+    left_out = LeftOut()
+    (document,) = documents("a.eml", message(b"\n\nhello", attachment("a.docx", b"x")), left_out)
+    assert "hello" in document.text
+    assert str(left_out) == "1 part left out: part a.docx cannot be read: broken DOCX"
+
+
+def test_a_message_attached_to_a_message_is_text_and_its_attachments_are_read():
+    inner = b"Content-Type: message/rfc822\n\n" + MESSAGE.replace(b"b1", b"c1").replace(b"b2", b"c2")
+    document, attached = documents("a.eml", message(b"\n\nsee below", inner))
+    for part in ["see below", "Grüße aus", "From: Bär", "Der Bär schläft."]:
+        assert part in document.text
+    assert attached.record == "food.md"
+
+
+def test_a_mailbox_is_read_message_by_message():
+    first, attached, second = documents("a.mbox", MAILBOX)
+    assert [one.id for one in (first, attached, second)] == ["a.mbox#1", "a.mbox#1/food.md", "a.mbox#2"]
+    assert [one.record for one in (first, attached, second)] == ["1", "1/food.md", "2"]
+    assert second.text.endswith("Yes.\nFrom my tree.\n")
+
+
+def test_a_message_of_a_mailbox_that_is_too_large_is_left_out_and_counted(monkeypatch):
+    monkeypatch.setattr(mail, "MAX_MESSAGE", 2000)
+    left_out = LeftOut()
+    data = MAILBOX + b"\nFrom x\nSubject: large\n\n" + b"word\n" * 1000 + b"\nFrom y\nSubject: last\n\nend\n"
+    assert [one.record for one in documents("a.mbox", data, left_out)] == ["1", "1/food.md", "2", "4"]
+    assert str(left_out).startswith("1 part left out: part 3 cannot be read: larger than")
+
+
+def test_headers_in_any_encoding_are_read():
+    for value in (
+        b"=?utf-8?b?QsOkcg==?=",
+        b"=?ISO-8859-1?Q?B=E4r?=",
+        b"=?utf-8*de?q?B=C3=A4?=\n =?utf-8?q?r?=",
+        "Bär".encode(),
+        "Bär".encode("latin-1"),
+    ):
+        assert documents("a.eml", b"Subject: " + value + b"\n\ntext\n")[0].title == "Bär"
+    assert documents("a.eml", b"Subject: =?nonsense?b?Qg?= =?utf-8?b?!?=\n\ntext\n")[0].title.startswith("B")
+
+
+@pytest.mark.parametrize(("name", "data"), [("a.eml", b"<html>"), ("a.eml", b""), ("a.mbox", b"Subject: x\n\nhello\n")])
+def test_a_file_of_another_kind_is_refused(name, data):
+    with pytest.raises(UnreadableError, match=r"not a mail"):
+        documents(name, data)
+
+
+def test_a_compressed_mailbox_is_read_piece_by_piece():
+    documents_of_it = documents("a.mbox.gz", gzip.compress(MAILBOX))
+    assert [one.id for one in documents_of_it] == ["a.mbox.gz#1", "a.mbox.gz#1/food.md", "a.mbox.gz#2"]
+    assert {one.path for one in documents_of_it} == {"a.mbox.gz"}

@@ -1,0 +1,57 @@
+"""Rich Text Format: characters, headings, tables, and what is not text."""
+
+import io
+
+import pytest
+from sample_files import RICH_TEXT
+
+from indexer.documents.read import read
+from indexer.files.walk import Source
+from indexer.formats.format import Columns
+from indexer.formats.unreadable import UnreadableError
+
+
+def read_rtf(data):
+    (document,) = read(Source(None, "a.rtf", len(data), 0), io.BytesIO(data), Columns())
+    return document
+
+
+def test_the_sample():
+    document = read_rtf(RICH_TEXT)
+    assert (document.title, [heading.title for heading in document.headings]) == ("On bärs", ["Bears"])
+    assert document.text == (
+        "# Bears\n\nThey sleep in the wörld for €5. Да\n\n # no heading\n\nCountry | Bears\nRomania | 6000\n\na link"
+    )
+
+
+@pytest.mark.parametrize(
+    ("coded", "text"),
+    [
+        (rb"\u8364?x", "€x"),
+        (rb"\u8364\'80x", "€x"),
+        (rb"{\uc2\u8364ab}x", "€x"),
+        (rb"{\uc0\u8364}x", "€x"),
+        (rb"{\u8364}x", "€x"),
+        (rb"\u-3844?", "\uf0fc"),
+        (rb"\u-10179?\u-8704?", "😀"),
+        (rb"a\{b\}\\c\~d\_e\-f", r"a{b}\c d-ef"),
+        (rb"\ldblquote a\rdblquote\emdash b", "“a”—b"),
+        (rb"a\line b\tab c", "a\nb\tc"),
+        (b"a\r\nb\\\r\nc", "ab\n\nc"),
+        (rb"a{\footnote note}b", "a noteb"),
+        (rb"a{\*\unknown hidden}b{\shp{\*\shpinst{\sp{\sn x}{\sv 1}}{\shptxt in a shape}}}", "abin a shape"),
+        (rb"a{\pict\bin5 }}{{\x}b", "ab"),
+        (rb"{\f1 \'82\'a0}", "あ"),
+    ],
+)
+def test_characters(coded, text):
+    assert read_rtf(rb"{\rtf1\ansi{\fonttbl{\f1\fcharset128 x;}}" + coded + b"}").text == text
+
+
+def test_what_follows_the_outermost_group_is_not_read():
+    assert read_rtf(rb"{\rtf1 a}b{c}").text == "a"
+
+
+def test_a_file_of_another_kind_is_refused():
+    with pytest.raises(UnreadableError, match="not an RTF file"):
+        read_rtf(b"{\\html")
