@@ -59,13 +59,14 @@ def build(paths: Sequence[Path], options: Options, progress: Display) -> Report:
         if stored is not None and options.index is None and folder.parent not in (paths or [Path.cwd()]):
             progress.note(f"Updating {folder}")
         settings = complete_settings(paths, options, stored, folder)
-        base = None if options.rebuild else stored
+        # A stage of an unfinished build is no base: its vectors are those of a context that does not stay.
+        base = None if options.rebuild or (stored and not stored.manifest.is_complete) else stored
         plan, embedded = _update(folder, base, settings, options, started, progress)
         return _report(folder, plan, embedded, begun, _confirmed(folder, settings.trust_request))
 
 
 def _update(
-    folder: Path, base: Index | None, settings: Settings, options: Options, started: float, progress: Progress
+    folder: Path, base: Index | None, settings: Settings, options: Options, started: float, progress: Display
 ) -> tuple[Plan, int | None]:
     """Plan and run one build; also returns how many texts were embedded, None if no document has changed."""
     check_model(settings.model)

@@ -92,7 +92,7 @@ def _get(record: ServerRecord, address: str) -> dict[str, Any]:
 def _result(answer: dict[str, Any]) -> SearchResult:
     """The result in an answer, with the fields that are printed; raises one of FAILURES."""
     hits = tuple(map(_hit, answer["hits"]))
-    return SearchResult(hits, answer["truncated_to"], answer["milliseconds"] / 1000)
+    return SearchResult(hits, answer["truncated_to"], answer["milliseconds"] / 1000, stage=answer["stage"])
 
 
 def _hit(values: dict[str, Any]) -> Hit:
