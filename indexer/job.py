@@ -27,7 +27,7 @@ from indexer.formats.format import Columns
 from indexer.generations.generation import SAMPLE, discard, open_building, swap_in
 from indexer.generations.tables import Tables
 from indexer.plan import Plan, Record
-from indexer.settings import Settings
+from indexer.settings import Settings, record_confirmation
 from indexer.workers.limits import Limits
 from indexer.workers.pool import Begun, Pool, ReadChunks, Reading
 
@@ -195,7 +195,12 @@ class BuildJob:
             return None
         files = list(self.plan.files.values())
         describe = partial(self._manifest, records)
-        return Stages(self.folder, building, spool, self.encoder, records, files, describe, self.progress.note)
+        return Stages(self.folder, building, spool, self.encoder, records, files, describe, self._tell)
+
+    def _tell(self, line: str) -> None:
+        """Show that a stage is live. What the user has typed is confirmed now, so that queries may load the model."""
+        for text in filter(None, (record_confirmation(self.folder, self.settings.trust_request), line)):
+            self.progress.note(text)
 
     def _draw_sample(self, spool: Spool) -> ContextSample:
         known = self.base.context if self.base else None

@@ -59,14 +59,9 @@ class Manifest:
         return self.n_vectors is None
 
     @property
-    def vector_share(self) -> float:
-        """The share of the chunks that have a vector, from 0 to 1."""
-        return 1.0 if self.n_vectors is None else self.n_vectors / self.n_chunks
-
-    @property
     def stage(self) -> str:
         """How much of the index can be searched, such as "vectors: 37%, words: all"; "complete" if all of it can."""
-        return "complete" if self.is_complete else f"vectors: {math.floor(100 * self.vector_share)}%, words: all"
+        return "complete" if self.n_vectors is None else f"vectors: {100 * self.n_vectors // self.n_chunks}%, words: all"
 
     def save(self, file: Path) -> None:
         """Write JSON, flushed to disk; a path that is not UTF-8 keeps its bytes as escapes."""
