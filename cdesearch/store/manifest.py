@@ -61,7 +61,9 @@ class Manifest:
     @property
     def stage(self) -> str:
         """How much of the index can be searched, such as "vectors: 37%, words: all"; "complete" if all of it can."""
-        return "complete" if self.n_vectors is None else f"vectors: {100 * self.n_vectors // self.n_chunks}%, words: all"
+        return (
+            "complete" if self.n_vectors is None else f"vectors: {100 * self.n_vectors // self.n_chunks}%, words: all"
+        )
 
     def save(self, file: Path) -> None:
         """Write JSON, flushed to disk; a path that is not UTF-8 keeps its bytes as escapes."""
