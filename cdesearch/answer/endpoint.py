@@ -7,6 +7,8 @@ import os
 import re
 import socket
 import ssl
+import threading
+import time
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import dataclass, field
@@ -41,14 +43,15 @@ class Endpoint:
     def parse(cls, url: str, model: str, key: str = "") -> Self:
         """The endpoint at a base URL such as `http://127.0.0.1:11434/v1`; raises InputError.
 
-        Without a path, `/v1` is meant.
+        Without a path, `/v1` is meant. Only an address of this machine may lack its scheme: a mistyped name must not
+        send documents to another host, and not without encryption.
         """
         try:
             parts = urlsplit(url if "://" in url else f"http://{url}")
             host, port = parts.hostname, parts.port
         except ValueError:
             host = None
-        if not host or parts.scheme not in ("http", "https") or re.search(r"[\s\x00-\x20\x7f]", url):
+        if not host or parts.scheme not in ("http", "https") or re.search(r"[^\x21-\x7e]", url):
             raise InputError(
                 "The URL of the language model cannot be used.", "Name it like http://127.0.0.1:11434/v1 (--llm)."
             )
@@ -63,7 +66,12 @@ class Endpoint:
         path = parts.path.rstrip("/") or "/v1"
         path += "" if path.endswith("/chat/completions") else "/chat/completions"
         is_https = parts.scheme == "https"
-        return cls(host, port or (443 if is_https else 80), path, is_https, model, key)
+        endpoint = cls(host, port or (443 if is_https else 80), path, is_https, model, key)
+        if "://" not in url and not endpoint.is_local:
+            raise InputError(
+                "The URL of the language model has no scheme.", "Begin it with https:// or http:// (--llm)."
+            )
+        return endpoint
 
     @property
     def is_local(self) -> bool:
@@ -102,8 +110,11 @@ class Endpoint:
 
     def failure(self, what: str, remedy: str) -> LanguageModelError:
         """An error about this endpoint, without the key, even if the server repeats it."""
-        cause = f"The language model at {self.server} {what}."
-        return LanguageModelError(cause.replace(self.key, "***") if self.key else cause, remedy)
+        return LanguageModelError(self.without_key(f"The language model at {self.server} {what}."), remedy)
+
+    def without_key(self, text: str) -> str:
+        """`text` with the key replaced wherever it occurs."""
+        return text.replace(self.key, "***") if self.key else text
 
 
 def chosen_endpoint(url: str | None, model: str | None) -> Endpoint | None:
@@ -127,11 +138,17 @@ class ChatStream:
         self._request = {"model": endpoint.model, "messages": list(messages), "stream": True, "temperature": 0}
         self._socket: socket.socket | None = None
         self._is_closed = False
+        self._is_silent = False
+        self._waiting_since: float | None = None  # for text, on the clock of time.monotonic
+        self._ended = threading.Event()
         self._length = 0
 
     def close(self) -> None:
         """End the request. A thread that waits for the model stops waiting, and its iteration ends."""
         self._is_closed = True
+        self._shut_down()
+
+    def _shut_down(self) -> None:
         if self._socket is not None:
             with suppress(OSError):
                 socket.socket.shutdown(self._socket, socket.SHUT_RDWR)  # below TLS, whose state the reader uses
@@ -145,20 +162,34 @@ class ChatStream:
         try:
             self._socket = connection.sock
             self._socket.settimeout(self._endpoint.silence_seconds)
+            self._waiting_since = time.monotonic()
+            threading.Thread(target=self._end_when_silent, name="cdesearch-silence", daemon=True).start()
             if not self._is_closed:
                 yield from self._pieces(connection)
-        except LanguageModelError:
+        except (LanguageModelError, OSError, http.client.HTTPException, ValueError) as error:
             if not self._is_closed:
-                raise
-        except TimeoutError:
-            seconds = f"{self._endpoint.silence_seconds:g}"
-            raise self._failure(f"was silent for {seconds} seconds", "Try again, or a smaller --tokens.") from None
-        except (OSError, http.client.HTTPException) as error:
-            if not self._is_closed:
-                name = type(error).__name__
-                raise self._failure(f"ended the connection ({name})", "Look at the log of the server.") from None
+                raise self._explained(error) from None
         finally:
+            self._ended.set()
             connection.close()
+
+    def _end_when_silent(self) -> None:
+        """End the request when no text has come for too long; a time limit of the socket would start at every byte."""
+        patience = self._endpoint.silence_seconds
+        while not self._ended.wait(patience / 10):
+            since = self._waiting_since
+            if since is not None and time.monotonic() >= since + patience:
+                self._is_silent = True
+                self._shut_down()
+                return
+
+    def _explained(self, error: Exception) -> LanguageModelError:
+        if self._is_silent or isinstance(error, TimeoutError):
+            seconds = f"{self._endpoint.silence_seconds:g}"
+            return self._failure(f"was silent for {seconds} seconds", "Try again, or a smaller --tokens.")
+        if isinstance(error, LanguageModelError):
+            return error
+        return self._failure(f"ended the connection ({type(error).__name__})", "Look at the log of the server.")
 
     def _pieces(self, connection: http.client.HTTPConnection) -> Iterator[str]:
         headers = {"Content-Type": "application/json", "Accept": "text/event-stream"}
@@ -189,7 +220,9 @@ class ChatStream:
             piece, is_last = self._piece(self._parsed(data))
             is_finished |= is_last
             if piece:
+                self._waiting_since = None  # the time that the reader of the answer takes does not count
                 yield piece
+                self._waiting_since = time.monotonic()
         if not is_finished and not self._is_closed:
             raise self._failure("stopped in the middle of its answer", "Look at the log of the server.")
 
@@ -202,7 +235,7 @@ class ChatStream:
     def _piece(self, event: Any) -> tuple[str, bool]:
         """The text of an event, and whether the model says that it is the last."""
         if isinstance(event, dict) and event.get("error"):
-            raise self._failure(f"reports an error: {_reason(event)}", "Look at the log of the server.")
+            raise self._failure(f"reports an error: {self._reason(event)}", "Look at the log of the server.")
         try:
             choice: dict[str, Any] = next(iter(event["choices"]), {})
             message = choice.get("delta") or choice.get("message") or {}
@@ -224,7 +257,7 @@ class ChatStream:
         if 300 <= response.status < 400:
             return self._failure(f"redirects to another address ({status})", "Name that address with --llm.")
         try:
-            reason = _reason(json.loads(response.read(MAX_LINE_BYTES)))
+            reason = self._reason(json.loads(response.read(MAX_LINE_BYTES)))
         except (ValueError, RecursionError):
             reason = response.reason
         what = f"refuses the request ({status}: {reason})"
@@ -234,13 +267,13 @@ class ChatStream:
             return self._failure(what, "Wait a little and ask again.")
         return self._failure(what, "Look at the log of the server.")
 
+    def _reason(self, event: Any) -> str:
+        """What a server says about an error, in one line; the key is removed before the line is cut."""
+        found = event.get("error", event) if isinstance(event, dict) else event
+        if isinstance(found, dict):
+            found = found.get("message") or found.get("detail") or ""
+        line = self._endpoint.without_key(" ".join(str(found).split()))
+        return line[:MAX_REASON].rstrip(".") or "no reason given"
+
     def _failure(self, what: str, remedy: str) -> LanguageModelError:
         return self._endpoint.failure(what, remedy)
-
-
-def _reason(event: Any) -> str:
-    """What a server says about an error, in one line."""
-    found = event.get("error", event) if isinstance(event, dict) else event
-    if isinstance(found, dict):
-        found = found.get("message") or found.get("detail") or ""
-    return " ".join(str(found).split())[:MAX_REASON].rstrip(".") or "no reason given"

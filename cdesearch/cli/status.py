@@ -7,6 +7,7 @@ from typing import Any
 
 from cdesearch.search.drift import measure_drift
 from cdesearch.store.file_account import OUTCOMES, FileRecord, read_files
+from cdesearch.store.folder import shown_path
 from cdesearch.store.index import Index
 from cdesearch.store.trust import require_trust
 from cdesearch.terminal import print_json, printable
@@ -26,7 +27,7 @@ def _facts(index: Index) -> dict[str, Any]:
     require_trust(index, model=False)
     changes = _changes(index)
     return {
-        "root": str(index.root),
+        "root": shown_path(index.root),
         "documents": manifest.n_documents,
         "chunks": manifest.n_chunks,
         "vectors": manifest.n_chunks if manifest.n_vectors is None else manifest.n_vectors,
@@ -41,7 +42,7 @@ def _facts(index: Index) -> dict[str, Any]:
         "new_files": changes["new"],
         "modified_files": changes["modified"],
         "deleted_files": changes["deleted"],
-        "missing_sources": [str(source) for source in index.sources if not source.exists()],
+        "missing_sources": [shown_path(source) for source in index.sources if not source.exists()],
         "drift": str(measure_drift(index)) if manifest.is_complete else "not measured: the index is not complete",
     }
 
@@ -51,7 +52,7 @@ def show_files(index: Index, *, only_skipped: bool, as_json: bool) -> None:
     records = (file for file in read_files(index.generation) if not only_skipped or _is_unread(file))
     if as_json:
         rows = [{"path": file.path, "outcome": file.outcome, "reason": file.reason} for file in records]
-        print_json({"root": str(index.root), "files": rows})
+        print_json({"root": shown_path(index.root), "files": rows})
         return
     is_empty = True
     for file in records:

@@ -73,11 +73,11 @@ def _add_page(app: FastAPI) -> None:
 
     files = StaticFiles(directory=WEB)  # it does not follow links out of its folder
 
-    @app.get("/", include_in_schema=False)
+    @app.api_route("/", methods=["GET", "HEAD"], include_in_schema=False)
     async def page(request: Request) -> Response:
         return await files.get_response("index.html", request.scope)
 
-    @app.get("/api", include_in_schema=False)
+    @app.api_route("/api", methods=["GET", "HEAD"], include_in_schema=False)
     async def api_page(request: Request) -> Response:
         return await files.get_response("api.html", request.scope)
 

@@ -1,5 +1,6 @@
 """The indexes that a server has open, each with its newest generation and all with shared models."""
 
+import logging
 import threading
 from collections.abc import Callable, Iterator, Sequence
 from pathlib import Path
@@ -14,12 +15,14 @@ from cdesearch.search.model_loader import ModelLoader
 from cdesearch.search.reader import Mode
 from cdesearch.search.result import SearchResult
 from cdesearch.search.searcher import Searcher
+from cdesearch.store.folder import shown_path
 from cdesearch.store.index import Index
 from cdesearch.store.trust import real
 
 REFRESH_SECONDS = 0.5  # between two looks at the file that names the newest generation
 
 Answer = TypeVar("Answer")
+_log = logging.getLogger(__name__)
 
 
 class ServedIndex:
@@ -160,11 +163,14 @@ class ServedIndexes:
     def _refresh(self) -> None:
         while not self._closing.wait(REFRESH_SECONDS):
             for served in self:
-                served.refresh()
+                try:
+                    served.refresh()
+                except Exception:  # such as too many open files; the next look may succeed
+                    _log.exception("The newest generation of %s cannot be opened.", served.name)
 
 
 def _free_name(index: Index, taken: set[str]) -> str:
     """The name of the indexed folder, with a number if another index has that name."""
-    base = index.root.name or "index"
+    base = shown_path(Path(index.root.name)) if index.root.name else "index"
     names = (base if number == 1 else f"{base}-{number}" for number in range(1, len(taken) + 2))
     return next(name for name in names if name not in taken)

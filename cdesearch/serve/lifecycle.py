@@ -12,9 +12,10 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from cdesearch import __version__
+from cdesearch.child_process import python_module, same_modules
 from cdesearch.cli.exits import print_error
 from cdesearch.cli.server_client import running_server
-from cdesearch.errors import CdesearchError
+from cdesearch.errors import CdesearchError, IndexNotFoundError
 from cdesearch.store.server_address import (
     ServerRecord,
     log_of,
@@ -77,7 +78,8 @@ def start_in_background(folders: Sequence[Path], arguments: Sequence[str], token
     log = log_of(folders[0])
     process = _spawn(arguments, log, token)
     try:
-        record = _wait_until_it_answers(process, folders[0])
+        free = next(folder for folder, record in zip(folders, running, strict=True) if record is None)
+        record = _wait_until_it_answers(process, free)
     except BaseException:
         process.kill()
         process.wait()
@@ -90,10 +92,12 @@ def start_in_background(folders: Sequence[Path], arguments: Sequence[str], token
 def stop_server(folder: Path) -> str:
     """End the server of the index in `folder` after its running answers, and return a line about it.
 
-    Raises CdesearchError if it does not end.
+    Raises CdesearchError if it does not end, and IndexNotFoundError if there is neither a server nor an index.
     """
     record = running_server(folder)
     if record is None:
+        if not folder.exists():
+            raise IndexNotFoundError(f"There is no index in {printable(str(folder))}.", "Check the spelling.")
         remove_stale_files()
         return f"No server runs for {_names([folder])}."
     with suppress(ProcessLookupError):
@@ -138,12 +142,12 @@ def _record(folder: Path, name: str, address: str, named: Path | None, token: st
 def _spawn(arguments: Sequence[str], log: Path, token: str | None) -> "subprocess.Popen[bytes]":
     """The server as a process without a terminal, whose output goes to `log`."""
     flags = os.O_WRONLY | os.O_CREAT | os.O_APPEND | os.O_TRUNC | getattr(os, "O_NOFOLLOW", 0)
-    environment = os.environ | {"PYTHONPATH": os.pathsep.join(part for part in sys.path if part)}
+    environment = same_modules()
     if token is not None:  # an argument would be visible to every user
         environment[TOKEN] = token
     with os.fdopen(os.open(log, flags, 0o600), "ab") as stream:
         return subprocess.Popen(
-            [sys.executable, "-P", "-m", "cdesearch", "serve", *arguments],  # -P: no modules of the working directory
+            python_module("cdesearch", "serve", *arguments),
             stdin=subprocess.DEVNULL,
             stdout=stream,
             stderr=stream,

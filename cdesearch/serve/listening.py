@@ -129,10 +129,10 @@ def _bind_port(host: str, port: int) -> socket.socket:
 
 
 def _bind_path(path: Path) -> socket.socket:
-    """A socket at `path`, which replaces one that nobody listens on; only this user can connect."""
+    """A socket at `path`, which replaces one of this user that no program uses; only this user can connect."""
     bound = socket.socket(socket.AF_UNIX, socket.SOCK_STREAM)
     try:
-        if path.is_socket() and not is_listening(path):
+        if path.is_socket() and path.lstat().st_uid == os.geteuid() and not is_listening(path):
             path.unlink()
         bound.bind(str(path))
         path.chmod(0o600)
@@ -147,8 +147,12 @@ def _bind_path(path: Path) -> socket.socket:
 
 
 def is_listening(path: Path) -> bool:
-    """Whether a program accepts connections to the socket at `path`."""
-    with socket.socket(socket.AF_UNIX, socket.SOCK_STREAM) as client, suppress(OSError):
-        client.connect(str(path))
-        return True
-    return False
+    """Whether a program uses the socket at `path`, also if it is of another kind or accepts no connection now."""
+    with socket.socket(socket.AF_UNIX, socket.SOCK_STREAM) as client:
+        try:
+            client.connect(str(path))
+        except (ConnectionRefusedError, FileNotFoundError):
+            return False
+        except OSError:
+            return True
+    return True

@@ -1,4 +1,4 @@
-"""Connections whose client sends nothing, or the head of a request too slowly. uvicorn alone would keep them."""
+"""Connections whose client sends or reads too slowly, or not at all. uvicorn alone would keep them."""
 
 import asyncio
 
@@ -7,17 +7,18 @@ from uvicorn.protocols.http.h11_impl import H11Protocol
 
 
 def protocol_with_limit(seconds: float) -> type[H11Protocol]:
-    """A protocol that closes a connection if the head of a request takes longer than `seconds`."""
-    return type("LimitedProtocol", (_LimitedProtocol,), {"head_seconds": seconds})
+    """A protocol that closes a connection if the head of a request or a pause in reading lasts over `seconds`."""
+    return type("LimitedProtocol", (_LimitedProtocol,), {"patience": seconds})
 
 
 class _LimitedProtocol(H11Protocol):
-    head_seconds: float
-    _deadline: asyncio.TimerHandle | None = None
+    patience: float  # seconds
+    _deadline: asyncio.TimerHandle | None = None  # of the head
+    _reading_deadline: asyncio.TimerHandle | None = None  # while the buffer of sent data is full
 
     def connection_made(self, transport: asyncio.Transport) -> None:  # type: ignore[override]
         super().connection_made(transport)
-        self._deadline = self.loop.call_later(self.head_seconds, transport.close)
+        self._deadline = self.loop.call_later(self.patience, transport.close)
 
     def data_received(self, data: bytes) -> None:
         super().data_received(data)
@@ -26,9 +27,21 @@ class _LimitedProtocol(H11Protocol):
             self._deadline.cancel()
             self._deadline = None
         elif is_waiting and self._deadline is None:
-            self._deadline = self.loop.call_later(self.head_seconds, self.transport.close)
+            self._deadline = self.loop.call_later(self.patience, self.transport.close)
+
+    def pause_writing(self) -> None:
+        super().pause_writing()
+        # `close` would wait until the client has read everything.
+        self._reading_deadline = self.loop.call_later(self.patience, self.transport.abort)
+
+    def resume_writing(self) -> None:
+        super().resume_writing()
+        if self._reading_deadline is not None:
+            self._reading_deadline.cancel()
+            self._reading_deadline = None
 
     def connection_lost(self, exc: Exception | None) -> None:
-        if self._deadline is not None:
-            self._deadline.cancel()
+        for deadline in (self._deadline, self._reading_deadline):
+            if deadline is not None:
+                deadline.cancel()
         super().connection_lost(exc)

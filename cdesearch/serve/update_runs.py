@@ -1,7 +1,6 @@
 """Updates of indexes that a client has asked for: one at a time, each in a process of its own."""
 
 import subprocess
-import sys
 import threading
 import time
 from collections import deque
@@ -9,6 +8,8 @@ from collections.abc import Callable
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Literal
+
+from cdesearch.child_process import python_module, same_modules
 
 MAX_LINES = 12  # of the output that are kept
 MAX_LINE = 400  # characters
@@ -20,7 +21,7 @@ Command = Callable[[Path], list[str]]
 
 def update_command(folder: Path) -> list[str]:
     """The command that brings the index in `folder` up to date."""
-    return [sys.executable, "-m", "cdesearch", "index", "--index", str(folder)]
+    return python_module("cdesearch", "index", "--index", str(folder))
 
 
 @dataclass(slots=True)
@@ -60,6 +61,7 @@ class UpdateRuns:
                 return False
             process = subprocess.Popen(
                 self._command(folder),
+                env=same_modules(),
                 stdin=subprocess.DEVNULL,
                 stdout=subprocess.PIPE,
                 stderr=subprocess.STDOUT,

@@ -77,6 +77,11 @@ def absolute(path: Path) -> Path:
     return Path(os.path.abspath(path))  # noqa: PTH100 (Path.resolve would follow links)
 
 
+def shown_path(path: Path) -> str:
+    """The path as valid Unicode: bytes that are not UTF-8 become escapes such as `\\xff`."""
+    return os.fsencode(path).decode("utf-8", "backslashreplace")
+
+
 def chosen_folder(path: Path) -> Path:
     """The index folder that `--index PATH` names, the same for every command.
 

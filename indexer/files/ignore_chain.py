@@ -111,14 +111,21 @@ def read_rules(file: Path, top: Path, shown: str, unusable: Callable[[str, str],
 
 def repository_parents(folder: Path) -> Sequence[Path]:
     """The folders above `folder` up to the root of its repository, outermost first; none outside of a repository."""
-    if (folder / ".git").exists():
+    if _is_repository(folder):
         return ()
     above: list[Path] = []
     for parent in folder.parents:
         above.append(parent)
-        if (parent / ".git").exists():
+        if _is_repository(parent):
             return above[::-1]
     return ()
+
+
+def _is_repository(folder: Path) -> bool:
+    try:
+        return (folder / ".git").exists()
+    except OSError:  # a link of another user to where this user may not look
+        return False
 
 
 def users_excludes(unusable: Callable[[str, str], None]) -> RuleSet | None:
@@ -126,12 +133,13 @@ def users_excludes(unusable: Callable[[str, str], None]) -> RuleSet | None:
     try:
         home = str(Path.home())
         file = next(_configured(), None) or _config_home() / "git" / "ignore"
-        exists = file.is_file()
-    except (OSError, RuntimeError):  # there is no home folder, or it may not be read
+        if not file.is_file():
+            return None
+        real = file.resolve()
+    except (OSError, RuntimeError, ValueError):  # there is no home folder, it may not be read, or a name holds a NUL
         return None
     shown = "~" + str(file).removeprefix(home) if str(file).startswith(home + os.sep) else str(file)
-    real = file.resolve()
-    return read_rules(real, real.parent, shown, unusable) if exists else None
+    return read_rules(real, real.parent, shown, unusable)
 
 
 def _configured() -> Iterator[Path]:

@@ -1,6 +1,7 @@
 """Walk through folders and decide which files are read, ignored or skipped."""
 
 import os
+import re
 import stat
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
@@ -18,6 +19,8 @@ from indexer.formats.without_text import WITHOUT_TEXT
 INDEX_FOLDER = ".cdesearch"
 UNKNOWN_FORMAT = "unknown format"
 LATEST = 2**63 - 1  # the largest time in ns that a table holds: the year 2262. File systems allow later ones.
+LITERAL_ESCAPE = re.compile(r"\\(?=x[0-9a-f]{2})")  # in a file name; it looks like the escape of a byte
+MOST_COMPRESSED = 1_000  # no file system compresses text as much
 SNIFFED = 4096  # bytes of a file without suffix, enough to distinguish text from binary
 
 
@@ -70,11 +73,12 @@ def find_sources(paths: Sequence[Path], root: Path, max_bytes: int) -> Iterator[
 
 
 def portable(file: Path, root: Path) -> str:
-    """`file` relative to `root` as valid UTF-8; other bytes become backslash escapes."""
+    """`file` relative to `root` as valid UTF-8; other bytes become escapes such as `\\xff`. Names stay distinct."""
     return _as_utf8(os.path.relpath(file, root).replace(os.sep, "/"))
 
 
 def _as_utf8(name: str) -> str:
+    name = LITERAL_ESCAPE.sub(r"\\x5c", name)
     return name if name.isascii() else os.fsencode(name).decode("utf-8", "backslashreplace")
 
 
@@ -92,11 +96,19 @@ def _look_at(path: Path, root: Path, max_bytes: int) -> Iterator[tuple[str, Foun
         yield str(path), _file(path, shown, found, max_bytes)
 
 
+def _is_sparse(found: os.stat_result) -> bool:
+    """Whether a file consists of holes, which take hours to read and contain no text."""
+    blocks: int | None = getattr(found, "st_blocks", None)  # of 512 bytes; Windows has none
+    return blocks is not None and blocks * 512 * MOST_COMPRESSED < found.st_size
+
+
 def _file(file: Path, path: str, found: os.stat_result, max_bytes: int, top: Path | None = None) -> Source | Skipped:
     if not stat.S_ISREG(found.st_mode):
         return Skipped(path, NOT_REGULAR)
     if found.st_size > max_bytes and not format_of(file.name).streams:
         return Skipped(path, f"larger than {_size(max_bytes)} (--max-file-size)")
+    if found.st_size > max_bytes and _is_sparse(found):
+        return Skipped(path, "a sparse file: almost nothing of it is on the disk")
     return Source(file, path, found.st_size, max(-LATEST, min(found.st_mtime_ns, LATEST)), top)
 
 

@@ -3,22 +3,17 @@
 import os
 import signal
 import subprocess
-import sys
 import threading
 import time
 from contextlib import suppress
 from io import BufferedReader
 from typing import BinaryIO, cast
 
+from cdesearch.child_process import python_module, same_modules
 from cdesearch.errors import CdesearchError
 from indexer.workers.messages import Message, receive, send
 
-COMMAND = (
-    sys.executable,
-    "-P",
-    "-m",
-    "indexer.workers.worker",
-)  # -P: no imports from the working directory
+COMMAND = python_module("indexer.workers.worker")
 START_SECONDS = 120
 KEPT_ERRORS = 10_000  # bytes
 OUT_OF_MEMORY = (b"memory allocation of", b"bad_alloc", b"MemoryError", b"out of memory", b"Cannot allocate memory")
@@ -112,9 +107,7 @@ def _crash(code: int) -> str:
 
 def _environment() -> dict[str, str]:
     """The environment of this process, with its module path and one thread for each worker."""
-    module_path = os.pathsep.join(folder for folder in sys.path if folder)
-    return os.environ | {
-        "PYTHONPATH": module_path,
+    return same_modules() | {
         "TOKENIZERS_PARALLELISM": "false",
         "ARROW_DEFAULT_MEMORY_POOL": "system",  # others reserve unused memory, which counts as used
     }

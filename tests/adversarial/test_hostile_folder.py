@@ -214,6 +214,7 @@ def locked(tmp_path):
     (folder / "a.md").write_text("the cat")
     (folder / "secret.md").write_text("the moon")
     (folder / "secret.md").chmod(0)
+    (folder.parent / ".git").symlink_to(folder / "shut" / "b.md")  # which cannot be examined
     (folder / "shut").chmod(0)
     yield folder, prefix
     (folder / "shut").chmod(0o755)

@@ -1,5 +1,6 @@
 """The parameters of a tool: the JSON schema that clients read, and the check of the values that they send."""
 
+import re
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
@@ -7,6 +8,7 @@ from typing import Any
 from cdesearch.errors import InputError
 
 MAX_TEXT = 4_000  # characters of a value
+NUMBER = re.compile(r"-?[0-9]{1,18}")
 SHOWN = 60  # characters of a wrong value that an error repeats
 
 
@@ -40,7 +42,7 @@ class Parameter:
 
     def _number(self, value: Any) -> int:
         wanted = f"a whole number from {self.minimum:,} to {self.maximum:,}"
-        if isinstance(value, str) and value.strip().lstrip("-").isdecimal() and len(value) < SHOWN:
+        if isinstance(value, str) and NUMBER.fullmatch(value.strip()):
             value = int(value)
         if isinstance(value, float) and value.is_integer():
             value = int(value)

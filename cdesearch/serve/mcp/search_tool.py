@@ -16,6 +16,7 @@ from cdesearch.search.sentences import split_sentences
 from cdesearch.serve.indexes import ServedIndex, ServedIndexes
 from cdesearch.serve.mcp.budget import Answer, Budget, too_small
 from cdesearch.serve.mcp.cursor import make_cursor, start_of
+from cdesearch.store.folder import shown_path
 from cdesearch.store.index import Index
 from cdesearch.store.schema import Chunk, Hit
 
@@ -36,7 +37,8 @@ def search(indexes: ServedIndexes, values: dict[str, Any]) -> Answer:
     if not hits and not offset and paths is not None and not served.has_file(*paths):
         raise InputError(
             f"No indexed file matches the path {values['path']:.200}.",
-            f"Paths and globs are relative to {served.index.root}; the tool `outline` lists folders and files.",
+            f"Paths and globs are relative to {shown_path(served.index.root)};"
+            " the tool `outline` lists folders and files.",
         )
     notes = []
     if result.truncated_to is not None:
@@ -79,7 +81,7 @@ class _Page:
     def answer(self, passages: Sequence[LocatedPassage]) -> Answer:
         """The answer that consists of `passages`."""
         cursor = self._cursor({name for one in passages for name in one.passage.chunk_ids})
-        root = str(self.served.index.root)
+        root = shown_path(self.served.index.root)
         notes = [*self.notes, *([] if passages else ["Nothing was found."])]
         end = [*notes]
         if passages:

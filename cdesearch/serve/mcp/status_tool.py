@@ -7,6 +7,7 @@ from cdesearch.cli.status import read_status
 from cdesearch.errors import CdesearchError
 from cdesearch.serve.indexes import ServedIndex, ServedIndexes
 from cdesearch.serve.mcp.budget import Answer
+from cdesearch.store.folder import shown_path
 
 MAX_DETAILED = 5  # of more indexes only the names and sizes are shown
 
@@ -23,7 +24,7 @@ def _size(served: ServedIndex) -> dict[str, Any]:
     manifest = served.index.manifest
     return {
         "index": served.name,
-        "root": str(served.index.root),
+        "root": shown_path(served.index.root),
         "documents": manifest.n_documents,
         "chunks": manifest.n_chunks,
     }

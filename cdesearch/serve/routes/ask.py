@@ -8,6 +8,7 @@ error     the end: problem details, if the language model fails
 
 import asyncio
 import json
+import logging
 import time
 from collections.abc import AsyncIterator
 from contextlib import suppress
@@ -35,6 +36,7 @@ MAX_WRITING = 4  # answers that language models write at the same time
 LOOK_SECONDS = 0.25  # between two looks whether the client is still there
 
 router = APIRouter(tags=["ask"])
+_log = logging.getLogger(__name__)
 _writers = BoundedSemaphore(MAX_WRITING)  # of this process
 
 
@@ -135,6 +137,11 @@ def _write(
         last = error
     except RuntimeError:  # the event loop is closed, and so is the server
         return
+    except Exception as error:  # without an event, the client would wait for ever
+        _log.exception("An answer could not be written.")
+        last = LanguageModelError(
+            f"This is a defect of cdesearch: {type(error).__name__}.", "See the log of the server."
+        )
     finally:
         _writers.release()
     with suppress(RuntimeError):

@@ -11,9 +11,11 @@ from fastapi.responses import JSONResponse
 from cdesearch.serve.routes.search import IndexName
 from cdesearch.serve.state import state_of
 from cdesearch.store.file_account import FileRecord, Outcome, read_files
+from cdesearch.store.folder import shown_path
 from cdesearch.store.index import Index
 
 MAX_FILES = 1_000  # in one answer
+MAX_OFFSET = 2**53  # the largest whole number that every JSON reader keeps
 MAX_FACETS = 200  # folders, and types
 FOLDER_DEPTH = 2
 
@@ -25,7 +27,7 @@ async def files(
     request: Request,
     outcome: Annotated[Outcome | None, Query(description="Only files with this outcome.")] = None,
     contains: Annotated[str, Query(description="Only paths that contain this text.", max_length=200)] = "",
-    offset: Annotated[int, Query(ge=0, description="How many files to leave out.")] = 0,
+    offset: Annotated[int, Query(ge=0, le=MAX_OFFSET, description="How many files to leave out.")] = 0,
     limit: Annotated[int, Query(ge=1, le=MAX_FILES, description="How many files at most.")] = 100,
     index: IndexName = None,
 ) -> JSONResponse:
@@ -63,7 +65,7 @@ def _facets(index: Index) -> dict[str, Any]:
             types[path.suffix.removeprefix(".")] += 1
     types.pop("", None)
     return {
-        "root": str(index.root),
+        "root": shown_path(index.root),
         "documents": index.manifest.n_documents,
         "chunks": index.manifest.n_chunks,
         "folders": [{"path": path, "files": files} for path, files in sorted(folders.items())[:MAX_FACETS]],

@@ -9,6 +9,7 @@ from cdesearch.serve.state import state_of
 router = APIRouter(tags=["status"])
 
 
+@router.head("/healthz", include_in_schema=False)
 @router.get("/healthz")
 async def healthz() -> dict[str, str]:
     """Answers as soon as the indexes are open; needs no token."""

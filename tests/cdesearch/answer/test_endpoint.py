@@ -2,6 +2,7 @@ import json
 import socket
 import threading
 import time
+from dataclasses import replace
 
 import pytest
 from scripted_model import delta, scripted, speaking
@@ -137,6 +138,43 @@ def test_silence_ends_with_a_time_out():
     assert "was silent for 0.2 seconds" in failure_of(play, seconds=0.2)
 
 
+@pytest.mark.parametrize("line", [": ping\n\n", f"data: {json.dumps(delta(''))}\n\n", "x"])
+def test_bytes_without_text_are_silence(line):
+    def play(handler):
+        handler.begin_stream()
+        end = time.monotonic() + 5
+        while time.monotonic() < end:
+            handler.wfile.write(line.encode())
+            handler.wfile.flush()
+            time.sleep(0.02)
+
+    assert "was silent for 0.3 seconds" in failure_of(play, seconds=0.3)
+
+
+def test_the_time_that_the_reader_takes_is_no_silence():
+    with speaking("a", "b") as server:
+        parsed = Endpoint.parse(server.url, "tiny")
+        pieces = iter(ChatStream(replace(parsed, silence_seconds=0.2), ASKED))
+        assert next(pieces) == "a"
+        time.sleep(0.5)
+        assert list(pieces) == ["b"]
+
+
+def test_no_part_of_a_key_is_shown_where_a_reason_is_cut():
+    for blanks in (187, 193, 198):
+        content = {"error": {"message": f"{'x' * blanks} {SECRET}"}}
+        assert "sk-" not in failure_of(lambda handler, content=content: handler.reply(400, content))
+
+
+def test_a_chunk_of_negative_length_is_a_failure():
+    def play(handler):
+        head = "HTTP/1.1 200 OK\r\nContent-Type: text/event-stream\r\nTransfer-Encoding: chunked\r\n\r\n"
+        handler.wfile.write(f"{head}-5\r\nxx".encode())
+        handler.close_connection = True
+
+    assert "ended the connection (ValueError)" in failure_of(play)
+
+
 def test_a_model_that_does_not_stop_is_stopped():
     endless = ["word " * 200] * (MAX_CHARACTERS // 1000 + 1)
     assert "does not stop" in failure_of(lambda handler: handler.stream(*endless))
@@ -197,6 +235,9 @@ def test_the_parts_of_a_url(url, server, path):
         "http://",
         "http://a b",
         "http://h:99999",
+        "foo",
+        "192.168.0.2:8080",
+        "http://h/v\u00e9",
         "http://me:sk-very-secret@h/v1",
         "http://h/?k=sk-very-secret",
     ],

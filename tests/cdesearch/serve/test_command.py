@@ -79,6 +79,16 @@ def test_a_socket_in_use_is_an_error_and_a_dead_one_is_replaced(tmp_path):
         assert len(listeners.sockets) == 2
 
 
+def test_a_socket_of_another_program_is_kept(tmp_path):
+    path = tmp_path / "s"
+    with socket.socket(socket.AF_UNIX, socket.SOCK_DGRAM) as other:
+        other.bind(str(path))
+        before = path.stat().st_ino
+        with pytest.raises(InputError, match=r"cannot listen on the socket .*in use"):
+            Listeners("127.0.0.1", 0, [path])
+        assert path.stat().st_ino == before
+
+
 def test_a_file_in_the_place_of_the_socket_is_kept(tmp_path):
     path = tmp_path / "notes.txt"
     path.write_text("mine")

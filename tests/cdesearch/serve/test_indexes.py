@@ -35,6 +35,26 @@ def test_indexes_of_one_model_share_it(pages, own_pages):
         assert indexes["own"] is second
 
 
+def test_an_unexpected_error_does_not_end_the_search_for_new_generations(
+    own_pages, tiny_checkpoint, monkeypatch, caplog
+):
+    refresh, errors = Searcher.refresh, [OSError("too many open files")]
+
+    def failing_once(searcher):
+        if errors:
+            raise errors.pop()
+        return refresh(searcher)
+
+    monkeypatch.setattr(Searcher, "refresh", failing_once)
+    monkeypatch.setattr("cdesearch.serve.indexes.REFRESH_SECONDS", 0.01)
+    with ServedIndexes.open([own_pages]) as indexes:
+        before = indexes[None].index.generation
+        update(own_pages, tiny_checkpoint, 1)
+        wait_until(lambda: indexes[None].index.generation != before)
+    assert not errors
+    assert "too many open files" in caplog.text
+
+
 def test_an_unknown_name_is_an_error_that_lists_the_known_ones(server):
     with pytest.raises(InputError, match=r"no index moon here\. Name one of these: pages\."):
         server.indexes["moon"]

@@ -67,6 +67,7 @@ def test_a_server_starts_once_and_stops(docs, runtime, start):
     assert stopped == f"Stopped the server of {index} (process {pid}).\n"
     assert [file.suffix for file in socket_of(index).parent.iterdir()] == [".log"]
     assert serve("--stop", str(docs), runtime=runtime, cwd="/").stdout == f"No server runs for {index}.\n"
+    assert "There is no index in" in serve("--stop", str(docs / "typo"), runtime=runtime, cwd="/", code=2).stderr
     assert "Serving" in log_of(index).read_text()
     assert start() != line
     serve("--stop", runtime=runtime, cwd=docs)
@@ -104,6 +105,15 @@ def test_a_second_server_for_the_same_index_is_refused_and_the_first_stays(docs,
     refused = serve("--port", "0", runtime=runtime, cwd=docs, code=2)
     assert "cannot listen on the socket" in refused.stderr.splitlines()[-1]
     assert running_server(docs / ".cdesearch") == first
+
+
+def test_a_server_of_several_indexes_says_that_another_serves_one_of_them(docs, runtime, start, tmp_path):
+    (tmp_path / "notes.md").write_text("A dog barks.")
+    cdesearch("index", ".", cwd=tmp_path)
+    start()
+    both = ("--background", "--port", "0", str(docs), str(tmp_path))
+    assert "cannot listen on the socket" in serve(*both, runtime=runtime, cwd=docs, code=2).stderr
+    assert running_server(tmp_path / ".cdesearch") is None
 
 
 def test_a_killed_server_leaves_files_that_the_next_one_replaces(docs, runtime, start):

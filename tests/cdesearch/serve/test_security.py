@@ -249,6 +249,20 @@ def test_a_second_head_that_comes_slowly_is_not_waited_for(strict):
     assert 0.4 < time.monotonic() - started < 4
 
 
+def test_a_client_that_does_not_read_its_answers_is_not_waited_for(strict):
+    with socket.socket() as connection:
+        connection.setsockopt(socket.SOL_SOCKET, socket.SO_RCVBUF, 2048)
+        connection.settimeout(20)
+        connection.connect(("127.0.0.1", strict.port))
+        with suppress(OSError):  # reset by the server in the middle
+            connection.sendall(b"GET /static/style.css HTTP/1.1\r\nHost: localhost\r\n\r\n" * 2000)
+        started = time.monotonic()
+        with pytest.raises(OSError, match=r"reset|Broken"):
+            while time.monotonic() < started + 10:
+                connection.sendall(b"\r\n")
+                time.sleep(0.05)
+
+
 def test_a_body_that_comes_slowly_is_refused(strict):
     lines = ("POST / HTTP/1.1", "Host: localhost", "Content-Length: 9", "", "a")
     answer, seconds = raw(strict, "\r\n".join(lines).encode())

@@ -46,4 +46,18 @@ def test_one_update_runs_at_a_time_and_is_stopped_with_the_server(run):
 
 
 def test_the_command_is_that_of_the_command_line():
-    assert update_command(FOLDER)[1:] == ["-m", "cdesearch", "index", "--index", str(FOLDER)]
+    assert update_command(FOLDER)[1:] == ["-P", "-m", "cdesearch", "index", "--index", str(FOLDER)]
+
+
+@pytest.mark.parametrize("imported", ["typer", "cdesearch"])
+def test_an_update_runs_no_code_of_the_working_directory(tmp_path, monkeypatch, imported):
+    docs = tmp_path / "docs"
+    (docs / imported).mkdir(parents=True)
+    (docs / imported / "__init__.py").write_text("open('executed', 'w')")
+    monkeypatch.chdir(docs)
+    runs = UpdateRuns()
+    assert runs.start(docs / ".cdesearch")
+    wait_until(lambda: runs.latest(docs / ".cdesearch").ended is not None)
+    runs.close()
+    assert not (docs / "executed").exists()
+    assert "error: There is no index in" in " ".join(runs.latest(docs / ".cdesearch").lines)

@@ -232,6 +232,18 @@ def test_the_excludes_of_the_user_apply(tmp_path, monkeypatch):
     assert left_out(tmp_path / "docs") == {"a.log": "~/mine:1 *.log"}
 
 
+@pytest.mark.parametrize("is_link", [True, False])
+def test_excludes_of_the_user_that_cannot_be_found_are_none(tmp_path, monkeypatch, is_link):
+    monkeypatch.setenv("HOME", str(tmp_path / "home"))
+    monkeypatch.delenv("XDG_CONFIG_HOME", raising=False)
+    if is_link:  # to itself
+        put(tmp_path, "home/.config/git/config").with_name("ignore").symlink_to("ignore")
+    else:
+        put(tmp_path, "home/.gitconfig", "[core]\n\texcludesFile = a\0b\n")
+    put(tmp_path, "docs/a.log")
+    assert left_out(tmp_path / "docs") == {}
+
+
 NAMES = st.sampled_from(["a", "b", "ab", "a.b", "c", "x y", "[a]", "a]", "a-b"])
 PIECES = [
     "*",
@@ -352,10 +364,25 @@ def test_a_name_that_is_not_utf8_is_escaped(tmp_path):
     assert found(tmp_path) == ["caf\\xe9.md"]
 
 
+def test_names_that_differ_in_invalid_bytes_alone_stay_different(tmp_path):
+    names = [b"\xff.md", b"\\xff.md", b"\\x5cxff.md", b"\\\xff.md", b"\\\\xff.md", "é\\xff.md".encode(), b"\xe9\xff.md"]
+    for name in names:
+        with open(os.fsencode(tmp_path) + b"/" + name, "w") as stream:  # noqa: PTH123 (bytes)
+            stream.write("x")
+    assert len(set(found(tmp_path))) == len(names)
+
+
 def test_large_files_are_skipped_by_name(tmp_path):
     put(tmp_path, "a.md", "x" * 100)
     (item,) = items(tmp_path, limit=10)
     assert isinstance(item, Skipped) and "--max-file-size" in item.reason
+
+
+@pytest.mark.skipif(not hasattr(os.stat_result, "st_blocks"), reason="no file shows its holes")
+def test_a_sparse_file_of_records_is_skipped(tmp_path):
+    put(tmp_path, "a.jsonl", '{"text": "x"}\n' * 100)
+    os.truncate(put(tmp_path, "b.jsonl"), 10**12)
+    assert [type(item) for item in items(tmp_path, limit=10)] == [Source, Skipped]
 
 
 UNKNOWN = ["epub", "pptx", "xlsx", "odt", "rtf", "eml", "gz", "zip", "foo"]

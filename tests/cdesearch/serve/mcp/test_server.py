@@ -32,6 +32,7 @@ def test_status_shows_every_index(agent):
         ({}, "The parameter query is missing."),
         ({"query": "a", "limit": 3}, "There is no parameter limit. The parameters are query, k, path, "),
         ({"query": "a", "k": 0}, "k cannot be 0. It is a whole number from 1 to 50."),
+        ({"query": "a", "k": "--5"}, "k cannot be '--5'. It is a whole number from 1 to 50."),
         ({"query": "a", "k": -1}, "k cannot be -1."),
         ({"query": "a", "k": 10**40}, "k cannot be 1000000"),
         ({"query": "a", "k": "many"}, "k cannot be 'many'."),

@@ -35,6 +35,8 @@ def test_files_come_in_parts_and_by_name(files):
     assert [file for part in parts for file in part["files"]] == every["files"]
     assert all(part["total"] == 2 for part in parts)
     assert paths(files.json("files", contains="MOON")) == ["deep/er/still/moon.md"]
+    assert files.json("files", offset=2**53)["files"] == []
+    assert files.get("files", params={"offset": 2**63 - 1}).status_code == 422
 
 
 def test_facets_name_what_a_search_can_be_limited_to(files):

@@ -1,6 +1,13 @@
+import os
+import sys
+from pathlib import Path
+
+import pytest
+from mcp_calls import call
 from running_server import running_server
 from served_pages import damage, update
 
+import cdesearch
 from cdesearch import __version__
 from cdesearch.cli.status import read_status
 
@@ -35,3 +42,19 @@ def test_a_generation_that_cannot_be_used_is_reported(own_pages, tiny_checkpoint
         assert "damaged" in facts["problem"]["detail"]
         assert "doctor --repair" in facts["problem"]["remedy"]
         assert server.json("search", q="cat")["hits"]
+
+
+@pytest.mark.skipif(sys.platform != "linux", reason="other file systems refuse such a name")
+def test_a_folder_whose_name_is_not_utf8_is_served(tmp_path, tiny_checkpoint):
+    docs = Path(os.fsdecode(os.fsencode(tmp_path) + b"/caf\xe9"))
+    docs.mkdir()
+    (docs / "a.md").write_text("The cat sleeps.")
+    index = tmp_path / "index"
+    cdesearch.build(docs, index=index, model=tiny_checkpoint).close()
+    with running_server([index]) as server:
+        assert [facts["name"] for facts in server.json("status")["indexes"]] == ["caf\\xe9"]
+        assert server.json("facets")["root"].endswith("caf\\xe9")
+        assert server.json("search", q="cat")["hits"]
+        for tool, arguments in (("status", {}), ("search", {"query": "cat"})):
+            assert not call(f"{server.url}/mcp", tool, arguments).is_error
+        assert b"cdesearch_" in server.get("metrics").content
