@@ -29,7 +29,7 @@ from indexer.generations.tables import Tables
 
 STAGED_FROM = 1000  # chunks; two cores embed fewer in less than 20 s, which is not worth a stage
 SECONDS = 180.0  # from one stage to the next
-COST_SHARE = 0.04  # of the time of a build, at most, that stages with vectors may take
+COST_SHARE = 0.04  # the time that a stage takes, at most, of the time until the next one
 
 
 @dataclass(slots=True)
@@ -50,10 +50,11 @@ class Stages:
         """Publish all chunks without vectors, unless the build will be complete soon."""
         if self.spool.count() < STAGED_FROM:
             return
+        started = time.monotonic()
         windows = (pa.Table.from_batches([window]) for window in self.spool.windows())
         dimension = self.encoder.dimension
         self._publish(((rows, np.zeros((rows.num_rows, dimension), np.float32)) for rows in windows), None, 0)
-        self._due = time.monotonic() + SECONDS
+        self._schedule(started)
 
     def publish_vectors(self, sample: ContextSample, cache: EmbeddingCache) -> None:
         """Publish the vectors so far if the last stage is old enough, unless there are none or all."""
@@ -68,6 +69,10 @@ class Stages:
         weight = self.encoder.config.document_weight
         documents = documents_so_far(self.spool, cache, fitted.whitening, weight)
         self._publish(documents, lambda tables: Context.of(fitted, sample_vectors(tables, sample)), sum(known))
+        self._schedule(started)
+
+    def _schedule(self, started: float) -> None:
+        """Set the time of the next stage, by the cost of the one that began at `started`."""
         ended = time.monotonic()
         self._due = ended + max(SECONDS, (ended - started) / COST_SHARE)
 
