@@ -10,17 +10,16 @@ from pathlib import Path
 
 from cdesearch.encode.encoder import Encoder
 from cdesearch.encode.load import check_model, load_encoder
-from cdesearch.errors import IndexNotFoundError, InputError, ModelError, SourceError
+from cdesearch.errors import IndexNotFoundError, ModelError, SourceError
 from cdesearch.progress import Display, Progress
 from cdesearch.store.folder import CURRENT, absolute, check_nothing_lost
 from cdesearch.store.index import Index
-from cdesearch.store.trust import TrustRequest, confirm, trust_file
 from indexer.files.walk import Skipped, find_sources
 from indexer.formats.format import Columns
 from indexer.generations.lock import locked
 from indexer.job import BuildJob
 from indexer.plan import Plan, make_plan
-from indexer.settings import Options, Settings, complete_settings, index_folder
+from indexer.settings import Options, Settings, complete_settings, index_folder, record_confirmation
 from indexer.workers.pool import Pool, worker_count
 
 
@@ -59,13 +58,14 @@ def build(paths: Sequence[Path], options: Options, progress: Display) -> Report:
         if stored is not None and options.index is None and folder.parent not in (paths or [Path.cwd()]):
             progress.note(f"Updating {folder}")
         settings = complete_settings(paths, options, stored, folder)
-        base = None if options.rebuild else stored
+        # A stage of an unfinished build is no base: its vectors are those of a context that does not stay.
+        base = None if options.rebuild or (stored and not stored.manifest.is_complete) else stored
         plan, embedded = _update(folder, base, settings, options, started, progress)
-        return _report(folder, plan, embedded, begun, _confirmed(folder, settings.trust_request))
+        return _report(folder, plan, embedded, begun, record_confirmation(folder, settings.trust_request))
 
 
 def _update(
-    folder: Path, base: Index | None, settings: Settings, options: Options, started: float, progress: Progress
+    folder: Path, base: Index | None, settings: Settings, options: Options, started: float, progress: Display
 ) -> tuple[Plan, int | None]:
     """Plan and run one build; also returns how many texts were embedded, None if no document has changed."""
     check_model(settings.model)
@@ -121,21 +121,6 @@ def _existing(path: Path) -> Path:
             raise SourceError(f"{path} cannot be read (permission denied).", "Ask its owner for access.") from None
         raise SourceError(f"There is no folder or file {path}.", "Check the spelling.") from None
     return path
-
-
-def _confirmed(folder: Path, request: TrustRequest) -> str | None:
-    """Record what the user typed in this run or confirmed before.
-
-    Returns a line for the user if the record has changed or cannot be written, and None otherwise.
-    """
-    if request.is_empty:
-        return None
-    try:
-        if confirm(folder, request):
-            return f"Recorded in {trust_file()} that this index {request.permission()}."
-    except (InputError, OSError) as error:
-        return f"Later commands will ask you to confirm the model or folders of this index again: {error}"
-    return None
 
 
 def _stored(folder: Path, paths: Sequence[Path], options: Options) -> Index | None:

@@ -3,32 +3,31 @@
 from collections.abc import Callable
 from contextlib import nullcontext
 from dataclasses import asdict, dataclass, replace
+from functools import partial
 from pathlib import Path
 from typing import Any, Protocol, Self, TypeVar
 
-import numpy as np
-
 from cdesearch import __version__
 from cdesearch.context.context import Context, ContextSample, FittedContext
-from cdesearch.context.vectors import Floats, to_unit
 from cdesearch.encode.encoder import Encoder
-from cdesearch.errors import IndexDamagedError, InputError, SourceError
-from cdesearch.progress import Progress
+from cdesearch.errors import IndexDamagedError, IndexStateError, InputError, SourceError
+from cdesearch.progress import Display
 from cdesearch.store.checksums import MANIFEST, write_checksums
 from cdesearch.store.file_account import FILES, FileRecord, Outcome, write_files
-from cdesearch.store.folder import rebuild_remedy
+from cdesearch.store.folder import CURRENT, rebuild_remedy
 from cdesearch.store.index import CONTEXT, Index
 from cdesearch.store.manifest import Manifest
 from cdesearch.store.schema import chunk_schema
-from indexer.embedding.context import draw_sample, fit_whitening
+from indexer.embedding.context import draw_sample, fit_whitening, sample_vectors
 from indexer.embedding.embedding_cache import TABLE, EmbeddingCache, cache_schema, holds_vectors
 from indexer.embedding.fill import Filling
 from indexer.embedding.spool import Spool
+from indexer.embedding.stages import Stages
 from indexer.formats.format import Columns
 from indexer.generations.generation import SAMPLE, discard, open_building, swap_in
 from indexer.generations.tables import Tables
 from indexer.plan import Plan, Record
-from indexer.settings import Settings
+from indexer.settings import Settings, record_confirmation
 from indexer.workers.limits import Limits
 from indexer.workers.pool import Begun, Pool, ReadChunks, Reading
 
@@ -48,7 +47,7 @@ class BuildJob:
     plan: Plan
     encoder: Encoder
     started: float  # seconds since the epoch
-    progress: Progress
+    progress: Display
 
     def run(self, pool: Pool) -> int | None:
         """Make the next generation and swap it in; returns how many texts went through the model.
@@ -71,7 +70,7 @@ class BuildJob:
                 f"There is nothing readable in {', '.join(map(str, self.settings.sources))}.", _why(self.plan)
             )
         tables = Tables(building, self.encoder.dimension)
-        embedded = self._fill(building, tables, spool)
+        embedded = self._fill(building, tables, spool, records)
         if tables.chunks.count_rows() != sum(record["n_chunks"] for record in records):
             discard(self.folder, building)
             raise IndexDamagedError(
@@ -79,7 +78,7 @@ class BuildJob:
             )
         self.progress.stage("Indexing words", None)
         tables.write_documents(records)
-        manifest = self._manifest(Context.load(building / CONTEXT), records)
+        manifest = self._manifest(records, Context.load(building / CONTEXT))
         records.clear()  # a million of them take a gigabyte, which the indexes need now
         with self._kept_base.checks.reading_tables() if self._kept_base else nullcontext():
             tables.finish()
@@ -91,6 +90,10 @@ class BuildJob:
         """The generation whose vectors are valid in the next one as well."""
         return None if self.new_context else self.base
 
+    @property
+    def _context_limit(self) -> int:
+        return self.settings.context_size or self.encoder.context_size
+
     def _open_building(self) -> Path:
         """The generation's folder: an unfinished one of the same key is continued."""
         key: dict[str, Any] = {
@@ -100,7 +103,7 @@ class BuildJob:
         if self._kept_base is None:  # everything that determines the context
             key |= {
                 "seed": self.settings.seed,
-                "context_size": self.settings.context_size,
+                "context_size": self._context_limit,
                 "sources": sorted(map(str, self.settings.sources)),
             }
         dimension = self.encoder.dimension
@@ -128,8 +131,8 @@ class BuildJob:
     def _read_all(self, spool: Spool, pool: Pool) -> tuple[list[Record], set[str]]:
         """Read and chunk the files of the plan into the spool.
 
-        Returns the records of their documents, and those of the columns named by options that some file has. The
-        outcome of each file is entered in the plan.
+        The newest files come first, and get their vectors first. Returns the records of their documents, and those of
+        the columns named by options that some file has. The outcome of each file is entered in the plan.
         """
         settings, plan = self.settings, self.plan
         encoder = self.encoder
@@ -140,7 +143,7 @@ class BuildJob:
         records: list[Record] = []
         columns: set[str] = set()
         first, file_hash = 0, None
-        for event in pool.read(plan.to_read, reading):
+        for event in pool.read(sorted(plan.to_read, key=lambda source: -source.mtime_ns), reading):
             source = event.source
             if isinstance(event, Begun):
                 file_hash = event.file_hash
@@ -163,7 +166,7 @@ class BuildJob:
         spool.close()
         return records, columns
 
-    def _fill(self, building: Path, tables: Tables, spool: Spool) -> int:
+    def _fill(self, building: Path, tables: Tables, spool: Spool, records: list[Record]) -> int:
         """Write chunks, vectors and the context; returns how many texts went through the model."""
         encoder, base = self.encoder, self._kept_base
         cache = EmbeddingCache(building, encoder.dimension, base, encoder.config.document_weight)
@@ -171,40 +174,50 @@ class BuildJob:
         if base is not None:
             filling.in_context_of(base, {record["path"] for record in self.plan.kept})
             return cache.embedded
+        stages = self._stages(building, spool, records)
+        if stages and not (self.folder / CURRENT).is_file():
+            stages.publish_words()
         sample = _load_or_make(building / SAMPLE, ContextSample, lambda: self._draw_sample(spool))
 
         def fit() -> FittedContext:
             return _load_or_make(building / FITTED, FittedContext, lambda: fit_whitening(sample, spool, cache, encoder))
 
-        fitted = filling.in_new_context(sample, fit)
-        _save(Context.of(fitted, self._sample_vectors(tables, sample)), building / CONTEXT)
+        def publish() -> None:
+            if stages:
+                stages.publish_vectors(sample, cache)
+
+        fitted = filling.in_new_context(sample, fit, publish)
+        _save(Context.of(fitted, sample_vectors(tables, sample)), building / CONTEXT)
         return cache.embedded
 
-    def _sample_vectors(self, tables: Tables, sample: ContextSample) -> Floats:
-        """The unit vectors (n, d) of the sampled chunks as the table stores them, with which queries are compared.
+    def _stages(self, building: Path, spool: Spool, records: list[Record]) -> Stages | None:
+        if _is_complete(self.folder):  # it answers queries meanwhile
+            return None
+        files = list(self.plan.files.values())
+        describe = partial(self._manifest, records)
+        return Stages(self.folder, building, spool, self.encoder, records, files, describe, self._tell)
 
-        A build that was stopped may have sampled chunks that no longer exist; they are left out.
-        """
-        found = tables.vectors_of(sample.sampled.chunk_ids)
-        vectors = [found[chunk] for chunk in sample.sampled.chunk_ids if chunk in found]
-        return to_unit(np.stack(vectors) if vectors else np.empty((0, self.encoder.dimension), np.float32))
+    def _tell(self, line: str) -> None:
+        """Show that a stage is live. What the user has typed is confirmed now, so that queries may load the model."""
+        for text in filter(None, (record_confirmation(self.folder, self.settings.trust_request), line)):
+            self.progress.note(text)
 
     def _draw_sample(self, spool: Spool) -> ContextSample:
-        size = self.settings.context_size or self.encoder.context_size
         known = self.base.context if self.base else None
-        return draw_sample(spool, self.encoder, size, self.settings.seed, known, self.progress)
+        return draw_sample(spool, self.encoder, self._context_limit, self.settings.seed, known, self.progress)
 
-    def _manifest(self, context: Context, records: list[Record]) -> Manifest:
+    def _manifest(self, records: list[Record], context: Context | None, n_vectors: int | None = None) -> Manifest:
+        """The manifest of the generation, or of a stage with `n_vectors`, the first of which has no context."""
         settings, encoder = self.settings, self.encoder
         root = settings.root
         return Manifest(
             cdesearch=__version__,
             model=settings.model_name,
             model_fingerprint=encoder.fingerprint,
-            context_fingerprint=context.fingerprint,
-            context_size=len(context.sampled.chunk_ids),
-            context_limit=settings.context_size or encoder.context_size,
-            seed=context.sampled.seed,
+            context_fingerprint=context.fingerprint if context else "",
+            context_size=len(context.sampled.chunk_ids) if context else 0,
+            context_limit=self._context_limit,
+            seed=context.sampled.seed if context else settings.seed,
             dimension=encoder.dimension,
             max_tokens=encoder.max_tokens,
             root=_stored_root(self.folder, root),
@@ -217,6 +230,7 @@ class BuildJob:
             created=self.base.manifest.created if self.base else self.started,
             updated=self.started,
             files=self.plan.counts,
+            n_vectors=n_vectors,
         )
 
     def _finish_unchanged(self, building: Path, base: Index) -> None:
@@ -246,6 +260,14 @@ class BuildJob:
         swap_in(self.folder, building)
 
 
+def _is_complete(folder: Path) -> bool:
+    """Whether the live generation has all vectors; false also if there is none that can be opened."""
+    try:
+        return Index(folder).manifest.is_complete
+    except IndexStateError:
+        return False
+
+
 def holds_embeddings(building: Path) -> bool:
     """Whether an unfinished generation contains embeddings that the next run can use."""
     return (building / SAMPLE).exists() or holds_vectors(building)
@@ -257,20 +279,20 @@ class _Storable(Protocol):
     def load(cls, path: Path) -> Self: ...
 
 
-Stage = TypeVar("Stage", bound=_Storable)
+Part = TypeVar("Part", bound=_Storable)
 
 
-def _load_or_make(file: Path, stage: type[Stage], make: Callable[[], Stage]) -> Stage:
-    """A stage of the context: that of a stopped build, whose chunks may depend on it, or a new one."""
+def _load_or_make(file: Path, part: type[Part], make: Callable[[], Part]) -> Part:
+    """A part of the context: that of a stopped build, whose chunks may depend on it, or a new one."""
     if not file.is_file():
         _save(make(), file)
-    return stage.load(file)
+    return part.load(file)
 
 
-def _save(stage: _Storable, file: Path) -> None:
+def _save(part: _Storable, file: Path) -> None:
     fresh = file.with_suffix(".new")
     fresh.unlink(missing_ok=True)
-    stage.save(fresh)
+    part.save(fresh)
     fresh.replace(file)
 
 

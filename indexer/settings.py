@@ -11,7 +11,7 @@ from cdesearch.models.hub import is_id, stored_model
 from cdesearch.store.folder import FOLDER, absolute, chosen_folder, find_index, rebuild_command
 from cdesearch.store.index import Index
 from cdesearch.store.manifest import MAXIMA
-from cdesearch.store.trust import TrustRequest, check_confirmed, outside
+from cdesearch.store.trust import TrustRequest, check_confirmed, confirm, outside, trust_file
 from indexer.formats.format import Columns
 
 MAX_FILE_BYTES = 20_000_000
@@ -115,6 +115,21 @@ def complete_settings(paths: Sequence[Path], options: Options, stored: Index | N
         context_size=manifest.context_limit if options.context_size is None else options.context_size,
         seed=manifest.seed if options.seed is None else options.seed,
     )
+
+
+def record_confirmation(folder: Path, request: TrustRequest) -> str | None:
+    """Record what the user typed in this run or confirmed before.
+
+    Returns a line for the user if the record has changed or cannot be written, and None otherwise.
+    """
+    if request.is_empty:
+        return None
+    try:
+        if confirm(folder, request):
+            return f"Recorded in {trust_file()} that this index {request.permission()}."
+    except (InputError, OSError) as error:
+        return f"Later commands will ask you to confirm the model or folders of this index again: {error}"
+    return None
 
 
 def _check_number(name: str, value: int | None, most: float) -> None:

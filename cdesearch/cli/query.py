@@ -59,6 +59,8 @@ def run_query(options: QueryOptions, meant: str | None = None) -> int:
     result = answer.result
     if result.truncated_to is not None:
         _note(f"The query is longer than {result.truncated_to} tokens: the model reads only its start.")
+    if result.stage != "complete" and options.mode != "text":
+        _note(f"{result.stage} (`cdesearch index` adds the others, if it is not doing so now)")
     if answer.matches_no_file:
         line = f"No indexed file matches --path {options.path}. Patterns are relative to {index.root}"
         _note(printable(f"{line}, or to the working directory."))

@@ -58,6 +58,7 @@ def result_as_json(query: str, mode: str, result: SearchResult) -> dict[str, Any
         "query": query,
         "mode": mode,
         "milliseconds": round(1000 * result.seconds, 2),
+        "stage": result.stage,
         "hits": [
             {
                 "rank": hit.rank,

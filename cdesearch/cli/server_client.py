@@ -9,6 +9,7 @@ import os
 import socket
 import stat
 import struct
+from dataclasses import replace
 from http.client import HTTPConnection, HTTPException
 from pathlib import Path
 from typing import Any
@@ -36,7 +37,8 @@ def ask_server(index: Index, text: str, k: int, mode: str, globs: tuple[str, ...
     query += [("path", glob) for glob in globs or ()]
     try:
         answer = _get(record, f"search?{urlencode(query)}")
-        return _result(answer) if answer["generation"] == index.generation.name else None
+        is_same = answer["generation"] == index.generation.name
+        return replace(_result(answer), stage=index.manifest.stage) if is_same else None
     except FAILURES:
         return None
 

@@ -26,11 +26,12 @@ def _facts(index: Index) -> dict[str, Any]:
     manifest = index.manifest
     require_trust(index, model=False)
     changes = _changes(index)
-    drift = measure_drift(index)
     return {
         "root": shown_path(index.root),
         "documents": manifest.n_documents,
         "chunks": manifest.n_chunks,
+        "vectors": manifest.n_chunks if manifest.n_vectors is None else manifest.n_vectors,
+        "stage": manifest.stage,
         **{f"{outcome}_files": manifest.files[outcome] for outcome in OUTCOMES},
         "size_mb": round(index.size_bytes() / 1e6, 1),
         "updated_hours_ago": round(max(0.0, time.time() - manifest.updated) / 3600, 1),
@@ -42,7 +43,7 @@ def _facts(index: Index) -> dict[str, Any]:
         "modified_files": changes["modified"],
         "deleted_files": changes["deleted"],
         "missing_sources": [shown_path(source) for source in index.sources if not source.exists()],
-        "drift": str(drift),
+        "drift": str(measure_drift(index)) if manifest.is_complete else "not measured: the index is not complete",
     }
 
 

@@ -43,7 +43,9 @@ class ContextMap:
 
     @classmethod
     def of(cls, index: Index) -> "ContextMap":
-        """The map of an index; raises IndexDamagedError."""
+        """The map of an index; raises IndexDamagedError, and IndexStateError for a stage of an unfinished build."""
+        if not index.manifest.is_complete:
+            raise index.unfinished()
         with index.checks.reporting_damage():
             chunks, vectors = _some_chunks(index)
             sampled = set(index.context.sampled.chunk_ids)

@@ -39,10 +39,12 @@ class Drift:
 
 
 def measure_drift(index: Index) -> Drift:
-    """The drift of an index; raises IndexDamagedError.
+    """The drift of an index; raises IndexDamagedError, and IndexStateError for a stage of an unfinished build.
 
     The mean of J vectors has a standard error of sqrt(trace of covariance / J).
     """
+    if not index.manifest.is_complete:
+        raise index.unfinished()
     sample = index.context.sample_vectors
     with index.checks.reading_tables():
         corpus_mean = _corpus_mean(index)

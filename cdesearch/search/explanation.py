@@ -39,11 +39,11 @@ class Word:
 class DenseEvidence:
     """The evidence of the vectors: the cosine, in standard deviations from the mean of a null distribution."""
 
-    cosine: float
+    cosine: float | None  # None if the chunk has no vector yet
     own_cosine: float | None  # of the vector without the offset of its document; None for a very long document
     null_mean: float  # of the query's cosines with the context chunks
     null_spread: float  # their standard deviation
-    z: float  # the part of a hybrid score
+    z: float  # the part of a hybrid score; without a vector, what the words let expect
 
 
 @dataclass(frozen=True, slots=True)
@@ -87,10 +87,10 @@ def explain(reader: GenerationReader, query: Query, chunk_id: str) -> Explanatio
             raise QueryError("This chunk is not a hit of the query.", "Name the k and the path of the search.")
         at = int(positions[0])
         bm25 = None if np.isnan(candidates.text[at]) else float(candidates.text[at])
-        cosine = float(candidates.dense[at])
+        cosine = None if np.isnan(candidates.dense[at]) else float(candidates.dense[at])
         text = _text_evidence(evidence, at, bm25)
-        own = _own_cosine(reader, encoder, found, vector)
-        scores = {"hybrid": float(evidence.scores[at]), "dense": cosine, "text": bm25 or 0.0}
+        own = None if cosine is None else _own_cosine(reader, encoder, found, vector)
+        scores = {"hybrid": float(evidence.scores[at]), "dense": cosine or 0.0, "text": bm25 or 0.0}
         return Explanation(
             chunk=chunk_id,
             mode=query.mode,
@@ -141,8 +141,9 @@ def _own_cosine(reader: GenerationReader, encoder: Encoder, found: _Found, vecto
     if table.num_rows > MAX_NEIGHBOURS:
         return None
     stored = np.stack(table["vector"].to_numpy())
-    own = to_unit(subtract_document_context(stored, encoder.config.document_weight))
-    at = table["_rowid"].to_pylist().index(found.row)
+    known = stored.any(axis=1)  # the offset was computed without chunks that have no vector yet
+    own = to_unit(subtract_document_context(stored[known], encoder.config.document_weight))
+    at = table["_rowid"].to_numpy()[known].tolist().index(found.row)
     return float(own[at] @ vector)
 
 

@@ -26,7 +26,7 @@ OVERSAMPLE = 3  # the graph index ranks by rounded vectors: the exact cosines ch
 class Candidates:
     """The dense and lexical scores of the candidates of one query."""
 
-    dense: Scores  # (n,) cosines
+    dense: Scores  # (n,) cosines; NaN if the candidate has no vector yet
     text: Scores  # (n,) BM25; NaN if full text did not find the candidate
     null: Scores  # (J,) the query's cosines with the context chunks
     documents: Sequence[str] | None = None  # (n,) if chunks are parts of documents and do not contain their title
@@ -36,7 +36,7 @@ class Candidates:
 class Evidence:
     """What `EvidenceFusion` adds to the score of each candidate."""
 
-    dense_z: Scores  # (n,)
+    dense_z: Scores  # (n,) for candidates without a vector, what their words let expect
     null_mean: float  # of the null distribution
     null_spread: float  # its standard deviation
     own: Scores  # (n,) the logarithm of the ratio of the BM25 score to the noise
@@ -78,6 +78,10 @@ class EvidenceFusion:
     lexical evidence to the best dense evidence: if no chunk's words are distinctive, the vectors decide the ranking.
 
     With `documents`, half of a chunk's lexical evidence is the best of its document, and text counts for less.
+
+    A candidate without a vector has the dense evidence that its words let expect: the same share of the best dense
+    evidence as its lexical evidence is of the best lexical evidence. Without lexical evidence it is that of chance, 0.
+    So such candidates are ranked by words, and the vectors of others neither raise nor lower them.
     """
 
     def dense_depth(self, k: int) -> int:
@@ -95,7 +99,8 @@ class EvidenceFusion:
     def evidence(self, candidates: Candidates) -> Evidence:
         """The parts of the scores."""
         dense, null = candidates.dense, candidates.null
-        null = null if len(null) >= MIN_NULL_SIZE else dense
+        known = ~np.isnan(dense)
+        null = null if len(null) >= MIN_NULL_SIZE else dense[known]
         spread = float(null.std()) if len(null) else 0.0
         dense_z = np.zeros_like(dense) if spread < 1e-9 else (dense - null.mean()) / spread
         own, noise = _log_over_noise(candidates.text)
@@ -103,7 +108,10 @@ class EvidenceFusion:
         if candidates.documents is not None:
             weight, best = PART_WEIGHT, _best_of_document(own, candidates.documents)
         best_text = own if best is None else (own + best) / 2
-        query_weight = best_text.max(initial=0.0) / max(MIN_DENSE_Z, dense_z.max(initial=0.0))
+        most_text = best_text.max(initial=0.0)
+        most_dense = max(MIN_DENSE_Z, dense_z[known].max(initial=0.0))
+        dense_z = np.where(known, dense_z, best_text * (most_dense / max(most_text, 1e-9)))
+        query_weight = most_text / most_dense
         mean = float(null.mean()) if len(null) else 0.0
         return Evidence(dense_z, mean, spread, own, best, noise, weight * query_weight)
 
@@ -111,7 +119,8 @@ class EvidenceFusion:
 class ZScoreFusion:
     """The sum of the z-scores of both sides. A candidate that full text did not find has a BM25 score of zero.
 
-    The arrays may be (Q, n) for Q queries with the same candidates, as the trainer has them.
+    One without a vector has the mean cosine of the others. The arrays may be (Q, n) for Q queries with the same
+    candidates, as the trainer has them.
     """
 
     def dense_depth(self, k: int) -> int:
@@ -124,7 +133,11 @@ class ZScoreFusion:
 
     def scores(self, candidates: Candidates) -> Scores:
         """(n,), or (Q, n) for arrays of this shape."""
-        return _z(candidates.dense) + _z(np.nan_to_num(candidates.text, nan=0.0))
+        dense, known = candidates.dense, ~np.isnan(candidates.dense)
+        if not known.all():
+            total = np.where(known, dense, 0).sum(axis=-1, keepdims=True)
+            dense = np.where(known, dense, total / np.maximum(known.sum(axis=-1, keepdims=True), 1))
+        return _z(dense) + _z(np.nan_to_num(candidates.text, nan=0.0))
 
 
 FUSIONS: dict[str, Fusion] = {"evidence": EvidenceFusion(), "z-score": ZScoreFusion()}

@@ -56,8 +56,9 @@ class _Found:
         return cls(table["_rowid"].to_numpy(), table[score].to_numpy().astype(np.float64), vectors, documents)
 
     def cosines(self, vector: Floats) -> Scores:
-        """(n,) exact cosines with a unit vector (d,)."""
+        """(n,) exact cosines with a unit vector (d,); NaN for zeros, which stand for a vector that is not there yet."""
         cosines: Scores = (to_unit(self.vectors) @ vector).astype(np.float64)
+        cosines[~self.vectors.any(axis=1)] = np.nan
         return cosines
 
 
@@ -67,7 +68,7 @@ class _Ranking:
 
     rows: RowIds
     scores: Scores
-    dense: Scores | None
+    dense: Scores | None  # NaN for rows without a vector
     text: Scores | None  # NaN for rows that full text did not find
 
     @classmethod
@@ -98,7 +99,8 @@ class GenerationReader:
         """The best chunks; raises IndexStateError, ModelError, and QueryError for an invalid glob."""
         with self.index.checks.reporting_damage():
             condition = None if query.paths is None else path_condition(*query.paths)
-            if query.mode == "text":
+            # The first stage of a build has no vectors.
+            if query.mode == "text" or (query.mode == "hybrid" and self.index.manifest.n_vectors == 0):
                 found = self._lexical_hits(query, condition, ["_score"])
                 return SearchResult(self._hits(_Ranking.best(query.k, found.rows, found.scores, text=found.scores)))
             return self._search_with_model(query, condition)

@@ -15,6 +15,7 @@ class SearchResult(Sequence[Hit]):
     truncated_to: int | None = None  # tokens that the model read if the query is longer; full text used all of it
     seconds: float = field(default=0.0, compare=False)
     generation: str = field(default="", compare=False)  # the name of the generation that answered
+    stage: str = field(default="complete", compare=False)  # how much of it can be searched, see `Manifest.stage`
 
     @overload
     def __getitem__(self, index: int) -> Hit: ...

@@ -97,7 +97,7 @@ class Searcher:
         def answer(reader: GenerationReader) -> SearchResult:
             most = max(1, reader.index.manifest.n_chunks)  # LanceDB reserves memory for k rows
             result = reader.search(Query(query, min(k, most), mode, paths))
-            return replace(result, generation=reader.index.generation.name)
+            return replace(result, generation=reader.index.generation.name, stage=reader.index.manifest.stage)
 
         return replace(self._ask(answer), seconds=time.perf_counter() - started)
 

@@ -6,7 +6,7 @@ from functools import cached_property
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, TypeVar
 
-from cdesearch.errors import IndexDamagedError, IndexMismatchError, IndexNotFoundError
+from cdesearch.errors import IndexDamagedError, IndexMismatchError, IndexNotFoundError, IndexStateError
 from cdesearch.store.checksums import MANIFEST
 from cdesearch.store.damage import Checks
 from cdesearch.store.folder import (
@@ -135,9 +135,14 @@ class Index:
 
     @cached_property
     def context(self) -> "Context":
-        """The stored context; raises IndexDamagedError, or IndexMismatchError if the manifest names another context."""
+        """The stored context; raises IndexDamagedError, or IndexMismatchError if the manifest names another context.
+
+        Raises IndexStateError for the first stage of a build, which has no vectors and therefore no context.
+        """
         from cdesearch.context.context import Context  # imports NumPy
 
+        if self.manifest.n_vectors == 0:
+            raise self.unfinished()
         self.checks.require(CONTEXT)
         try:
             context = Context.load(self.generation / CONTEXT)
@@ -181,6 +186,13 @@ class Index:
     def documents(self) -> Any:
         """The LanceDB table of documents."""
         return self._table("documents", document_schema())
+
+    def unfinished(self) -> IndexStateError:
+        """The error for what needs vectors that a stage of an unfinished build does not have yet."""
+        return IndexStateError(
+            f"The index in {self.folder} is not complete yet ({self.manifest.stage}).",
+            "Wait until `cdesearch index` has finished; if it was stopped, run it again. Search with --mode text.",
+        )
 
     def check_encoder(self, encoder: "Encoder") -> None:
         """Raise IndexMismatchError if another model built this index."""

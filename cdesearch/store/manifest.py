@@ -51,10 +51,26 @@ class Manifest:
     updated: float  # when the last run began to read folders
     files: dict[str, int]  # how many were indexed, ignored and skipped; `cdesearch.store.file_account` lists each file
     format: int = FORMAT
+    n_vectors: int | None = None  # chunks that have a vector, in a stage of an unfinished build; None: all have one
+
+    @property
+    def is_complete(self) -> bool:
+        """Whether every chunk has a vector."""
+        return self.n_vectors is None
+
+    @property
+    def stage(self) -> str:
+        """How much of the index can be searched, such as "vectors: 37%, words: all"; "complete" if all of it can."""
+        return (
+            "complete" if self.n_vectors is None else f"vectors: {100 * self.n_vectors // self.n_chunks}%, words: all"
+        )
 
     def save(self, file: Path) -> None:
         """Write JSON, flushed to disk; a path that is not UTF-8 keeps its bytes as escapes."""
-        write_new(file, json.dumps(asdict(self), indent=2))
+        values = asdict(self)
+        if self.n_vectors is None:  # versions that know no stages can read a complete index
+            del values["n_vectors"]
+        write_new(file, json.dumps(values, indent=2))
 
     @classmethod
     def load(cls, file: Path) -> "Manifest":
@@ -89,7 +105,7 @@ def _checked(values: dict[str, Any]) -> dict[str, Any]:
         raise TypeError(f"{_shown(name)} is not a field of a manifest")
     if not isinstance(values["sources"], list):
         raise TypeError(f"sources is {_shown(values['sources'])}")
-    values = values | {"sources": tuple(values["sources"])}
+    values = {"n_vectors": None} | values | {"sources": tuple(values["sources"])}
     for item in fields(Manifest):
         value = values[item.name]
         kind: Any = item.type if isinstance(item.type, UnionType) else get_origin(item.type) or item.type
@@ -98,6 +114,8 @@ def _checked(values: dict[str, Any]) -> dict[str, Any]:
             raise TypeError(f"{item.name} is {_shown(value)}")
         if item.name in MAXIMA and not (math.isfinite(value) and 0 <= value <= MAXIMA[item.name]):
             raise ValueError(f"{item.name} is {_shown(value)}")
+    if values["n_vectors"] is not None and not 0 <= values["n_vectors"] < values["n_chunks"]:
+        raise ValueError(f"n_vectors is {_shown(values['n_vectors'])}")
     _check_texts(values)
     _check_paths(values["root"], values["sources"])
     return values

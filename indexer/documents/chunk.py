@@ -19,6 +19,7 @@ HEADER_SHARE = 4  # title and trail may take a quarter of a chunk
 MAX_SPLIT_CHARACTERS = 1_000_000  # the splitter's cost grows faster than its input
 
 Piece = tuple[int, str]  # offset in the document, text
+SizedPiece = tuple[int, str, int]  # with the number of its tokens, without special tokens
 
 
 class Chunker:
@@ -64,22 +65,7 @@ class Chunker:
         for start, part in _parts(document):
             splitter = splitter_for(part, document.layout, document.language)
             cut = self._split_to_fit([(start, part)], splitter, budget, budget * CHARACTERS_PER_TOKEN)
-            yield self._merge_small(cut, document.text, budget)
-
-    def _merge_small(self, pieces: list[Piece], text: str, budget: int) -> list[Piece]:
-        """Join neighbouring pieces if one of the two is smaller than a third of a chunk, such as a heading alone."""
-        merged: list[Piece] = []
-        sizes: list[int] = []
-        for (offset, body), count in zip(pieces, self._count([body for _, body in pieces]), strict=True):
-            size = count - SPECIAL_TOKENS
-            if merged and sizes[-1] + size <= budget and min(sizes[-1], size) < budget // 3:
-                start = merged[-1][0]
-                merged[-1] = (start, text[start : offset + len(body)])
-                sizes[-1] += size
-            else:
-                merged.append((offset, body))
-                sizes.append(size)
-        return merged
+            yield _merge_small(cut, document.text, budget)
 
     def _fits_whole(self, document: Document, trails: "_Trails", whole: str) -> bool:
         if len(whole) > self._max_tokens * 16:
@@ -87,7 +73,9 @@ class Chunker:
         header = self._header(document, trails.at(0), whole)
         return self._count([header + whole])[0] <= self._max_tokens
 
-    def _split_to_fit(self, pieces: list[Piece], splitter_of: SplitterOf, budget: int, capacity: int) -> list[Piece]:
+    def _split_to_fit(
+        self, pieces: list[Piece], splitter_of: SplitterOf, budget: int, capacity: int
+    ) -> list[SizedPiece]:
         """Split each piece at `capacity` characters, and split it further if it has more than `budget` tokens."""
         splitter = splitter_of(capacity)
         cut = [
@@ -96,14 +84,13 @@ class Chunker:
             for start, body in splitter.chunk_indices(text)
             if body.strip()
         ]
-        counts = self._count([body for _, body in cut])
-        fitting = []
-        for piece, n_tokens in zip(cut, counts, strict=True):
-            if n_tokens - SPECIAL_TOKENS <= budget or len(piece[1]) == 1:
-                fitting.append(piece)
+        fitting: list[SizedPiece] = []
+        for (offset, body), count in zip(cut, self._count([body for _, body in cut]), strict=True):
+            if count - SPECIAL_TOKENS <= budget or len(body) == 1:
+                fitting.append((offset, body, count - SPECIAL_TOKENS))
             else:
-                finer = max(1, min(len(piece[1]) - 1, capacity * budget * 9 // (n_tokens * 10)))
-                fitting += self._split_to_fit([piece], splitter_of, budget, finer)
+                finer = max(1, min(len(body) - 1, capacity * budget * 9 // (count * 10)))
+                fitting += self._split_to_fit([(offset, body)], splitter_of, budget, finer)
         return fitting
 
     def _header(self, document: Document, trail: tuple[str, ...], body: str) -> str:
@@ -124,6 +111,21 @@ class Chunker:
 
     def _count(self, texts: Sequence[str]) -> list[int]:
         return [len(encoding.ids) for encoding in self._tokenizer.encode_batch_fast(list(texts))]
+
+
+def _merge_small(pieces: list[SizedPiece], text: str, budget: int) -> list[Piece]:
+    """Join neighbouring pieces if one of the two is smaller than a third of a chunk, such as a heading alone."""
+    merged: list[Piece] = []
+    sizes: list[int] = []
+    for offset, body, size in pieces:
+        if merged and sizes[-1] + size <= budget and min(sizes[-1], size) < budget // 3:
+            start = merged[-1][0]
+            merged[-1] = (start, text[start : offset + len(body)])
+            sizes[-1] += size
+        else:
+            merged.append((offset, body))
+            sizes.append(size)
+    return merged
 
 
 def _parts(document: Document) -> Iterator[Piece]:

@@ -5,5 +5,6 @@ spool             chunks on disk that wait for the model
 embed             encodes texts, window by window
 embedding_cache   vectors by content hash
 document_vectors  adds document context
+stages            publishes what can be searched before a build is complete
 fill              writes the chunks that the table lacks
 """

@@ -5,10 +5,12 @@ import numpy as np
 from cdesearch.context.context import Context, ContextSample, FittedContext
 from cdesearch.context.sample import COUNTED_TEXTS, FITTED_TEXTS, choose_chunks
 from cdesearch.context.token_weights import TokenFrequencies
+from cdesearch.context.vectors import Floats, to_unit
 from cdesearch.encode.encoder import Encoder
 from cdesearch.progress import Progress
 from indexer.embedding.embedding_cache import EmbeddingCache
 from indexer.embedding.spool import Spool
+from indexer.generations.tables import Tables
 
 
 def draw_sample(
@@ -34,11 +36,24 @@ def draw_sample(
 
 
 def fit_whitening(sample: ContextSample, spool: Spool, cache: EmbeddingCache, encoder: Encoder) -> FittedContext:
-    """Fit the whitening to the vectors in `cache`, encoded with `sample`, of all chunks or of a large part of them."""
-    triples = _triples(spool)
+    """Fit the whitening to the vectors in `cache`, encoded with `sample`, of all chunks or of a large part of them.
+
+    Texts that have no vector yet are left out.
+    """
+    triples = [row for row in _triples(spool) if cache.holds(row[2])]
     contents = {chunk: content for chunk, _, content in triples}
     hashes = [contents[chunk] for chunk in choose_chunks(triples, FITTED_TEXTS, sample.sampled.seed)]
     return encoder.fit(sample, hashes, cache.of(hashes))
+
+
+def sample_vectors(tables: Tables, sample: ContextSample) -> Floats:
+    """The unit vectors (n, d) of the sampled chunks as the table stores them, with which queries are compared.
+
+    Chunks that have no vector yet are left out, and those that no longer exist, which a stopped build may have sampled.
+    """
+    found = tables.vectors_of(sample.sampled.chunk_ids)
+    vectors = [found[chunk] for chunk in sample.sampled.chunk_ids if chunk in found and found[chunk].any()]
+    return to_unit(np.stack(vectors) if vectors else np.empty((0, sample.inputs.vectors.shape[1]), np.float32))
 
 
 def _triples(spool: Spool) -> list[tuple[str, str, str]]:

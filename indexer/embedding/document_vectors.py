@@ -27,9 +27,8 @@ def encoded_documents(
     """
     for rows in _whole_documents(spool):
         names = rows["document_id"].to_numpy()
-        edges = [0, *(np.flatnonzero(names[1:] != names[:-1]) + 1).tolist(), len(names)]
         documents = [
-            rows.slice(start, stop - start) for start, stop in pairwise(edges) if names[start] not in unchanged
+            rows.slice(start, stop - start) for start, stop in _documents(rows) if names[start] not in unchanged
         ]
         advance(rows.num_rows)
         if not documents:
@@ -41,6 +40,32 @@ def encoded_documents(
         for start, stop in pairwise([0, *accumulate(document.num_rows for document in documents)]):
             vectors[start:stop] = add_document_context(vectors[start:stop], document_weight)
         yield changed, vectors
+
+
+def documents_so_far(
+    spool: Spool, cache: EmbeddingCache, whitening: Whitening, document_weight: float
+) -> Iterator[tuple[pa.Table, Floats]]:
+    """Rows of whole documents and their vectors (n, d), which are zeros for texts that have no vector in `cache` yet.
+
+    The document context is that of the chunks that have one.
+    """
+    for rows in _whole_documents(spool):
+        hashes = rows["content_hash"].to_pylist()
+        known = np.array([cache.holds(content) for content in hashes])
+        vectors = np.zeros((len(hashes), len(whitening.shift)), np.float32)
+        if known.any():
+            vectors[known] = whitening.apply(cache.of([hashes[row] for row in np.flatnonzero(known)]))
+        for start, stop in _documents(rows):
+            present = start + np.flatnonzero(known[start:stop])
+            if len(present):
+                vectors[present] = add_document_context(vectors[present], document_weight)
+        yield rows, vectors
+
+
+def _documents(rows: pa.Table) -> Iterator[tuple[int, int]]:
+    """The first row of each document, and the row after its last one."""
+    names = rows["document_id"].to_numpy()
+    return pairwise([0, *(np.flatnonzero(names[1:] != names[:-1]) + 1).tolist(), len(names)])
 
 
 def _whole_documents(spool: Spool) -> Iterator[pa.Table]:

@@ -1,6 +1,6 @@
 """Embed each text once, one window at a time."""
 
-from collections.abc import Callable, Container
+from collections.abc import Callable, Container, Iterator
 
 from cdesearch.context.context import EncodingContext
 from cdesearch.context.vectors import Floats
@@ -16,8 +16,11 @@ def embed_spool(
     encoder: Encoder,
     context: EncodingContext,
     advance: Callable[[int], None],
-) -> None:
-    """Embed every text of documents that are not `unchanged`. On Ctrl-C the finished part of a window is kept."""
+) -> Iterator[None]:
+    """Embed every text of documents that are not `unchanged`; yields whenever the vectors of a window are stored.
+
+    On Ctrl-C the finished part of a window is kept.
+    """
     for window in spool.windows(["document_id", "content_hash", "text"]):
         rows = zip(*(window[name].to_pylist() for name in window.schema.names), strict=True)
         texts = {content: text for document, content, text in rows if document not in unchanged}
@@ -30,3 +33,4 @@ def embed_spool(
                 advance(len(indices))
         finally:
             cache.add(made)
+        yield

@@ -48,6 +48,10 @@ class EmbeddingCache:
         self._store(self._from_base([content for content in new if content in self._in_base]))
         return [content for content in new if content not in self._known]
 
+    def holds(self, content_hash: str) -> bool:
+        """Whether the table has the vector of the text with this hash."""
+        return content_hash in self._known
+
     def add(self, vectors: dict[str, Floats]) -> None:
         """Store vectors that the model has encoded, by content hash."""
         self._store(vectors)

@@ -39,20 +39,23 @@ class Filling:
             present = list(_rows(self.tables.chunks))
             kept = list(_rows(base.chunks, kept_paths))
         unchanged = self._unchanged(present, kept)
-        self._embed(unchanged, base.context_for(self.encoder))
+        self._embed(unchanged, base.context_for(self.encoder), lambda: None)
         with base.checks.reading_tables():  # the new table begins as a copy of the base's files
             self._delete_changed(present, unchanged)
             self.tables.copy(base.chunks, (chunk for chunk, document in kept if document not in unchanged))
         self._write(unchanged, None)
 
-    def in_new_context(self, sample: ContextSample, fit: Callable[[], FittedContext]) -> FittedContext:
+    def in_new_context(
+        self, sample: ContextSample, fit: Callable[[], FittedContext], publish: Callable[[], None]
+    ) -> FittedContext:
         """Fill in a new build: encode all chunks with `sample`, and whiten their vectors as they are written.
 
-        `fit` is called once all texts are encoded; its result is returned.
+        `publish` is called after each window of chunks. `fit` is called once all texts are encoded; its result is
+        returned.
         """
         present = list(_rows(self.tables.chunks))
         unchanged = self._unchanged(present, [])
-        self._embed(unchanged, sample)
+        self._embed(unchanged, sample, publish)
         self._delete_changed(present, unchanged)
         fitted = fit()
         self._write(unchanged, fitted.whitening)
@@ -61,9 +64,10 @@ class Filling:
     def _unchanged(self, present: list[Row], kept: list[Row]) -> set[str]:
         return unchanged_documents(present, chain(kept, _spooled(self.spool))) if present else set()
 
-    def _embed(self, unchanged: set[str], context: EncodingContext) -> None:
+    def _embed(self, unchanged: set[str], context: EncodingContext, publish: Callable[[], None]) -> None:
         advance = self.progress.stage("Embedding", self.spool.count())
-        embed_spool(self.spool, unchanged, self.cache, self.encoder, context, advance)
+        for _ in embed_spool(self.spool, unchanged, self.cache, self.encoder, context, advance):
+            publish()
 
     def _delete_changed(self, present: list[Row], unchanged: set[str]) -> None:
         self.tables.delete(chunk for chunk, document in present if document not in unchanged)

@@ -38,9 +38,7 @@ def open_building(
         if _is_made_here(generation, plan) and _fits(generation, columns or {}):
             return generation
     remove(folder, [one for one in others if (one / PLAN).exists() or not (one / MANIFEST).exists()])
-    building = folder / GENERATIONS / uuid4().hex[:12]
-    record(folder, building)
-    building.mkdir()
+    building = new_generation(folder)
     if base is not None:
         # Lance never changes a file, so a link can replace a copy.
         link_or_copy(base / CONTEXT, building / CONTEXT)
@@ -50,14 +48,23 @@ def open_building(
     return building
 
 
+def new_generation(folder: Path) -> Path:
+    """An empty folder for a generation, recorded in the ledger."""
+    generation = folder / GENERATIONS / uuid4().hex[:12]
+    record(folder, generation)
+    generation.mkdir()
+    return generation
+
+
 def discard(folder: Path, building: Path) -> None:
     """Remove a build that will not be continued."""
     remove(folder, [building])
 
 
-def swap_in(folder: Path, building: Path) -> None:
+def swap_in(folder: Path, building: Path, unfinished: Path | None = None) -> None:
     """Make a finished generation the live one in one step; the previous one stays for readers that have it open.
 
+    So does the generation `unfinished`, of which `building` is a stage. All others that the ledger names are removed.
     A kill at any moment leaves it finished: the plan of a build is removed after the swap, and none is written here.
     """
     before = _live(folder)
@@ -65,7 +72,7 @@ def swap_in(folder: Path, building: Path) -> None:
     replace_file(folder / CURRENT, building.name + "\n")
     _sync(folder)
     (building / PLAN).unlink(missing_ok=True)  # a repair makes a generation live that was live before
-    remove(folder, [old for old in own_generations(folder) if old not in (before, building)])
+    remove(folder, [old for old in own_generations(folder) if old not in (before, building, unfinished)])
 
 
 def _live(folder: Path) -> Path | None:

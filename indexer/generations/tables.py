@@ -67,12 +67,15 @@ class Tables:
         documents = pa.Table.from_pylist(rows, schema=document_schema())
         _compact(self._database.create_table("documents", data=documents, mode="overwrite"))
 
-    def finish(self) -> None:
-        """Bring both indexes up to date, merge small files and drop every old table version."""
-        with _temporary_files_in(self._generation / "tmp"):
-            self._update_indexes()
+    def finish(self, *, has_all_vectors: bool = True) -> None:
+        """Bring both indexes up to date, merge small files and drop every old table version.
 
-    def _update_indexes(self) -> None:
+        A table in which chunks lack a vector gets no graph index: it would be built again minutes later.
+        """
+        with _temporary_files_in(self._generation / "tmp"):
+            self._update_indexes(has_all_vectors=has_all_vectors)
+
+    def _update_indexes(self, *, has_all_vectors: bool) -> None:
         from lancedb.index import FTS, HnswSq
 
         _compact(self.chunks)
@@ -81,7 +84,7 @@ class Tables:
         # New indexes come last, because a compaction after them would build them a second time.
         if "text_idx" not in graphs:
             self.chunks.create_index("text", config=FTS(with_position=False), name="text_idx")
-        if n_chunks >= VECTOR_INDEX_FROM and not 0 < graphs.get("vector_idx", 0) <= MOST_GRAPHS:
+        if has_all_vectors and n_chunks >= VECTOR_INDEX_FROM and not 0 < graphs.get("vector_idx", 0) <= MOST_GRAPHS:
             parts = -(-n_chunks // CHUNKS_PER_GRAPH)
             graph = HnswSq(distance_type="cosine", num_partitions=parts, m=16, ef_construction=150)
             self.chunks.create_index("vector", config=graph, name="vector_idx")

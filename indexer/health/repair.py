@@ -91,9 +91,10 @@ def _rebuild_from_chunks(folder: Path, live: Examined, progress: Display, report
     documents = database.open_table("documents").to_arrow().to_pylist() if has_lists else _documents_of(chunks)
     tables.write_documents(documents)
     progress.stage("Indexing words", None)
-    tables.finish()
+    tables.finish(has_all_vectors=manifest.is_complete)
     (building / CONTEXT).unlink(missing_ok=True)  # left by a repair that was stopped
-    link_or_copy(live.generation / CONTEXT, building / CONTEXT)
+    if manifest.n_vectors != 0:  # the first stage of a build has no context
+        link_or_copy(live.generation / CONTEXT, building / CONTEXT)
     write_files(list(read_files(live.generation)) if has_lists else [], building / FILES)
     replace(manifest, n_documents=len(documents)).save(building / MANIFEST)
     write_checksums(building, None)

@@ -43,6 +43,8 @@ def search(indexes: ServedIndexes, values: dict[str, Any]) -> Answer:
     notes = []
     if result.truncated_to is not None:
         notes.append(f"The query is longer than {result.truncated_to} tokens: only its start was compared by meaning.")
+    if result.stage != "complete" and values["mode"] != "text":
+        notes.append(f"The index is not complete yet ({result.stage}): passages without a vector are found by words.")
     page = _Page(served, call, offset, hits, len(result.hits) > offset + len(hits), tuple(notes))
     return _fitted(page, values["query"], values["detail"], Budget(values["max_tokens"], served.encoder.tokenizer))
 

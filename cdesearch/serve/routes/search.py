@@ -68,6 +68,7 @@ def _answer(served: ServedIndex, query: str, mode: str, offset: int, k: int, res
         "mode": mode,
         "index": served.name,
         "generation": result.generation,
+        "stage": result.stage,
         "milliseconds": values["milliseconds"],
         "truncated_to": result.truncated_to,
         "offset": offset,

@@ -81,11 +81,12 @@ function page(facts) {
 
 function cards(facts) {
   const [drift, size] = facts.drift.split(" (");
+  const isComplete = facts.stage === "complete";
   const entries = [
-    ["Documents", number(facts.documents), `${counted(facts.chunks, "passage")}`],
+    ["Documents", number(facts.documents), `${counted(facts.chunks, "passage")}${isComplete ? "" : ` (${facts.stage})`}`],
     ["Files", number(facts.indexed_files), `${number(facts.skipped_files)} skipped, ${number(facts.ignored_files)} ignored`],
     ["Updated", age(facts.updated_hours_ago), `${facts.size_mb} MB on disk`],
-    ["Drift", drift.split(":")[0], size ? `${size.replace(")", "")} from the context` : "too few passages to measure"],
+    ["Drift", drift.split(":")[0], size ? `${size.replace(")", "")} from the context` : isComplete ? "too few passages to measure" : "the index is not complete yet"],
     ["Context", facts.context.split(",")[0].replace("chunk", "passage"), `fingerprint ${facts.context_fingerprint.slice(0, 8)}`],
     ["Model", facts.model.split("/").pop(), `fingerprint ${facts.model_fingerprint.slice(0, 8)}`],
   ];

@@ -129,6 +129,7 @@ function summarise(answer) {
     else text += "Use other words.";
   }
   if (answer.truncated_to !== null) text += ` · The model reads only the first ${answer.truncated_to} tokens.`;
+  if (answer.stage !== "complete") text += ` · The index is not complete yet (${answer.stage}).`;
   byId("summary").textContent = text;
 }
 

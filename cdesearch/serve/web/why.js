@@ -33,6 +33,12 @@ function explanation(found) {
 }
 
 function meaning({ dense, mode }) {
+  if (dense.cosine === null) {
+    return el("section", {},
+      el("h3", {}, "Meaning"),
+      el("p", {}, "This passage has no vector yet. Its words let expect ",
+        el("b", {}, `${fixed(dense.z, 1)} standard deviations`), " above the mean of the context."));
+  }
   const offset = dense.own_cosine === null ? null : dense.cosine - dense.own_cosine;
   return el("section", {},
     el("h3", {}, "Meaning"),

@@ -39,7 +39,8 @@ scores = st.integers(1, 130).flatmap(lambda n: st.tuples(column(n, -1, 1), colum
 
 def fused_by_the_definition(dense, text, null, documents):
     """The definition of the fused score, one candidate at a time."""
-    null = null if len(null) >= MIN_NULL_SIZE else dense
+    known = [cosine for cosine in dense if not math.isnan(cosine)]
+    null = null if len(null) >= MIN_NULL_SIZE else known
     constant = not null or max(null) == min(null)
     dense_z = [0.0 if constant else (cosine - fmean(null)) / pstdev(null) for cosine in dense]
     highest_first = sorted((score for score in text if score > 0), reverse=True)
@@ -54,13 +55,23 @@ def fused_by_the_definition(dense, text, null, documents):
         best = {name: max(e for e, d in zip(evidence, documents, strict=True) if d == name) for name in documents}
         evidence = [(own + best[name]) / 2 for own, name in zip(evidence, documents, strict=True)]
         weight = PART_WEIGHT
-    query_weight = max(evidence, default=0.0) / max([MIN_DENSE_Z, *dense_z])
+    best_dense = max([MIN_DENSE_Z, *(z for z in dense_z if not math.isnan(z))])
+    best_text = max(evidence, default=0.0)
+    shares = [words / best_text if best_text else 0.0 for words in evidence]
+    dense_z = [
+        best_dense * share if math.isnan(cosine) else z for cosine, z, share in zip(dense, dense_z, shares, strict=True)
+    ]
+    query_weight = best_text / best_dense
     return [vector + weight * query_weight * words for vector, words in zip(dense_z, evidence, strict=True)]
 
 
 cosines = st.integers(-100, 100).map(lambda hundredths: hundredths / 100)
 candidates = st.lists(
-    st.tuples(cosines, st.one_of(st.just(math.nan), st.just(0.0), st.floats(0.01, 50)), st.sampled_from("abcde")),
+    st.tuples(
+        st.one_of(st.just(math.nan), cosines),
+        st.one_of(st.just(math.nan), st.just(0.0), st.floats(0.01, 50)),
+        st.sampled_from("abcde"),
+    ),
     max_size=130,
 )
 
@@ -108,6 +119,21 @@ def test_better_on_both_sides_is_never_worse(pair):
     fused = fuse(dense, text, NULL)
     better = (dense[:, None] >= dense) & (text[:, None] >= text)
     assert (fused[:, None] - fused >= -1e-6)[better].all()
+
+
+@pytest.mark.parametrize("name", sorted(FUSIONS))
+def test_candidates_without_vectors_are_ranked_by_words(name):
+    text = np.array([3.0, 9.0, 1.0, 6.0])
+    found = FUSIONS[name].scores(Candidates(np.full(4, np.nan), text, NULL))
+    np.testing.assert_array_equal(np.argsort(-found), np.argsort(-text))
+
+
+def test_a_candidate_without_a_vector_keeps_its_place_among_those_whose_vectors_agree_with_their_words():
+    text = np.array([27.0, 9.0, 3.0, 1.0])
+    dense = np.array([0.4, 0.3, 0.2, 0.1])
+    for without in range(4):
+        part = np.where(np.arange(4) == without, np.nan, dense)
+        assert np.argsort(-fuse(part, text, NULL)).tolist() == [0, 1, 2, 3]
 
 
 def test_a_candidate_that_text_did_not_find_has_no_text_evidence():

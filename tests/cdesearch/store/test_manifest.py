@@ -1,4 +1,5 @@
 import json
+from dataclasses import replace
 
 import pytest
 
@@ -6,6 +7,27 @@ from cdesearch.errors import IndexDamagedError
 from cdesearch.store.folder import FORMAT
 from cdesearch.store.manifest import Manifest
 
+COMPLETE = Manifest(
+    cdesearch="1",
+    model=None,
+    model_fingerprint="m",
+    context_fingerprint="c",
+    context_size=1,
+    context_limit=512,
+    seed=0,
+    dimension=16,
+    max_tokens=64,
+    root="..",
+    sources=(".",),
+    columns={},
+    max_file_bytes=1,
+    n_documents=2,
+    n_chunks=300,
+    has_parts=False,
+    created=1.0,
+    updated=2.0,
+    files={"indexed": 2, "ignored": 0, "skipped": 0},
+)
 SOUND = {"format": FORMAT, "sources": []}
 
 
@@ -28,3 +50,25 @@ def test_a_damaged_manifest_is_reported_with_the_reason(tmp_path, written, reaso
         Manifest.load(file)
     assert raised.value.cause.startswith(f"{file} cannot be read ({reason}")
     assert "Error(" not in raised.value.cause
+
+
+def test_a_complete_manifest_is_written_as_by_versions_without_stages(tmp_path):
+    COMPLETE.save(tmp_path / "manifest.json")
+    assert "n_vectors" not in json.loads((tmp_path / "manifest.json").read_text())
+    assert Manifest.load(tmp_path / "manifest.json") == COMPLETE
+    assert COMPLETE.is_complete and COMPLETE.stage == "complete"
+
+
+@pytest.mark.parametrize(("n_vectors", "stage"), [(0, "0%"), (111, "37%"), (299, "99%")])
+def test_a_stage_is_described_by_the_share_of_vectors(tmp_path, n_vectors, stage):
+    replace(COMPLETE, n_vectors=n_vectors).save(tmp_path / "manifest.json")
+    manifest = Manifest.load(tmp_path / "manifest.json")
+    assert manifest.n_vectors == n_vectors and not manifest.is_complete
+    assert manifest.stage == f"vectors: {stage}, words: all"
+
+
+@pytest.mark.parametrize("n_vectors", [-1, 300, 301, 1.5, "1", True])
+def test_an_impossible_number_of_vectors_is_damage(tmp_path, n_vectors):
+    replace(COMPLETE, n_vectors=n_vectors).save(tmp_path / "manifest.json")
+    with pytest.raises(IndexDamagedError, match="n_vectors is"):
+        Manifest.load(tmp_path / "manifest.json")

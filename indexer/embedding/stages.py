@@ -1,0 +1,100 @@
+"""Publish stages of a new build: generations that answer queries until every chunk has its vector.
+
+The first stage has the words alone. Later ones have the vectors so far, whitened by statistics of these vectors. They
+are separate generations, so a stage never changes what the final generation is made of.
+"""
+
+import time
+from collections.abc import Callable, Iterable
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pyarrow as pa
+
+from cdesearch.context.context import Context, ContextSample
+from cdesearch.context.vectors import Floats
+from cdesearch.encode.encoder import Encoder
+from cdesearch.store.checksums import MANIFEST, write_checksums
+from cdesearch.store.file_account import FILES, FileRecord, write_files
+from cdesearch.store.index import CONTEXT
+from cdesearch.store.manifest import Manifest
+from indexer.embedding.context import fit_whitening, sample_vectors
+from indexer.embedding.document_vectors import documents_so_far
+from indexer.embedding.embedding_cache import EmbeddingCache
+from indexer.embedding.spool import Spool
+from indexer.generations.generation import new_generation, swap_in
+from indexer.generations.tables import Tables
+
+STAGED_FROM = 1000  # chunks; two cores embed fewer in less than 20 s, which is not worth a stage
+SECONDS = 180.0  # from one stage to the next
+COST_SHARE = 0.04  # the time that a stage takes, at most, of the time until the next one
+
+
+@dataclass(slots=True)
+class Stages:
+    """The stages of one build, which has read all files into the spool."""
+
+    folder: Path  # of the index
+    building: Path  # the unfinished generation
+    spool: Spool
+    encoder: Encoder
+    records: list[dict[str, Any]]  # of all documents
+    files: list[FileRecord]
+    describe: Callable[[Context | None, int], Manifest]  # from the context and the number of chunks with a vector
+    tell: Callable[[str], None]  # shows a line to the user
+    _due: float = field(default_factory=lambda: time.monotonic() + SECONDS)
+
+    def publish_words(self) -> None:
+        """Publish all chunks without vectors, unless the build will be complete soon."""
+        if self.spool.count() < STAGED_FROM:
+            return
+        started = time.monotonic()
+        windows = (pa.Table.from_batches([window]) for window in self.spool.windows())
+        dimension = self.encoder.dimension
+        self._publish(((rows, np.zeros((rows.num_rows, dimension), np.float32)) for rows in windows), None, 0)
+        self._schedule(started)
+
+    def publish_vectors(self, sample: ContextSample, cache: EmbeddingCache) -> None:
+        """Publish the vectors so far if the last stage is old enough, unless there are none or all."""
+        started = time.monotonic()
+        if started < self._due:
+            return
+        windows = self.spool.windows(["content_hash"])
+        known = [cache.holds(content) for window in windows for content in window["content_hash"].to_pylist()]
+        if all(known) or not any(known):
+            return
+        fitted = fit_whitening(sample, self.spool, cache, self.encoder)
+        weight = self.encoder.config.document_weight
+        documents = documents_so_far(self.spool, cache, fitted.whitening, weight)
+        self._publish(documents, lambda tables: Context.of(fitted, sample_vectors(tables, sample)), sum(known))
+        self._schedule(started)
+
+    def _schedule(self, started: float) -> None:
+        """Set the time of the next stage, by the cost of the one that began at `started`."""
+        ended = time.monotonic()
+        self._due = ended + max(SECONDS, (ended - started) / COST_SHARE)
+
+    def _publish(
+        self,
+        documents: Iterable[tuple[pa.Table, Floats]],
+        context_of: Callable[[Tables], Context] | None,
+        n_vectors: int,
+    ) -> None:
+        """Write a generation of chunks and their vectors (n, d), and make it the live one."""
+        generation = new_generation(self.folder)
+        tables = Tables(generation, self.encoder.dimension)
+        for rows, vectors in documents:
+            tables.add(rows, vectors)
+        context = context_of(tables) if context_of else None
+        if context is not None:
+            context.save(generation / CONTEXT)
+        tables.write_documents(self.records)
+        tables.finish(has_all_vectors=False)
+        write_files(self.files, generation / FILES)
+        manifest = self.describe(context, n_vectors)
+        manifest.save(generation / MANIFEST)
+        write_checksums(generation, None)
+        swap_in(self.folder, generation, self.building)
+        self.tell(f"Searchable now: {manifest.stage}.")

@@ -1,0 +1,295 @@
+import json
+import os
+import shutil
+import subprocess
+import sys
+
+import numpy as np
+import pytest
+from built import contents, write_documents
+from staged import EVERY_WINDOW, WINDOW, Told, publish_often, stop_at_stage
+
+from cdesearch.cli.status import read_status
+from cdesearch.context.document import add_document_context
+from cdesearch.context.vectors import to_unit
+from cdesearch.encode.backends.onnx import OnnxRuntime
+from cdesearch.encode.encoder import Encoder
+from cdesearch.errors import IndexStateError
+from cdesearch.progress import Silent
+from cdesearch.search.context_map import ContextMap
+from cdesearch.search.searcher import Searcher
+from cdesearch.store.index import Index
+from indexer.build import build
+from indexer.embedding import spool, stages
+from indexer.health.doctor import diagnose
+from indexer.health.repair import repair
+from indexer.settings import Options
+
+QUERIES = ["the moon", "About bread 5", "engine", "river stone house", "nothing of this"]
+
+
+@pytest.fixture
+def often(monkeypatch):
+    publish_often(monkeypatch)
+
+
+@pytest.fixture
+def dated(docs):
+    """Documents of which 05.md is the newest, then 04.md, and so on; 06.md is the oldest."""
+    for number in range(12):
+        when = 1_700_000_000 + (number - 6) % 12 * 100
+        os.utime(docs / f"{number:02}.md", (when, when))
+    return docs
+
+
+@pytest.fixture
+def undisturbed(dated, tmp_path, tiny_checkpoint, monkeypatch):
+    """The same documents, indexed without stages."""
+    copy = shutil.copytree(dated, tmp_path / "undisturbed" / "docs")
+    with monkeypatch.context() as patched:
+        patched.setattr(spool, "WINDOW", WINDOW)
+        build([copy], Options(model=tiny_checkpoint), Silent())
+    return copy
+
+
+def staged(docs, model, look):
+    """Build in stages; returns what `look` returns for each stage and for the complete index."""
+    seen = []
+    build([docs], Options(model=model), Told(lambda _: seen.append(look())))
+    return [*seen, look()]
+
+
+def hits(docs, encoder):
+    with Searcher(Index.open(docs), encoder) as searcher:
+        return [searcher.search(query, 50, mode).hits for query in QUERIES for mode in ("hybrid", "dense", "text")]
+
+
+def assert_equal(docs, other, encoder):
+    one, another = contents(docs), contents(other)
+    assert one[0].equals(another[0])
+    assert np.array_equal(one[1], another[1]), "every bit of every vector"
+    assert hits(docs, encoder) == hits(other, encoder)
+    assert Index.open(docs).manifest.context_fingerprint == Index.open(other).manifest.context_fingerprint
+
+
+def test_a_build_in_stages_ends_with_the_vectors_and_hits_of_one_without(
+    dated, undisturbed, often, tiny_checkpoint, tiny_encoder
+):
+    manifests = staged(dated, tiny_checkpoint, lambda: Index.open(dated).manifest)
+    n_chunks = manifests[0].n_chunks
+    assert n_chunks > 2 * WINDOW
+    assert [one.n_vectors for one in manifests] == [*range(0, n_chunks, WINDOW), None]
+    assert {one.n_chunks for one in manifests} == {n_chunks}
+    assert len({one.context_fingerprint for one in manifests}) == len(manifests), "each stage has its own context"
+    assert_equal(dated, undisturbed, tiny_encoder)
+
+
+def test_the_first_stage_answers_by_words_without_a_model(dated, often, tiny_checkpoint):
+    def look():
+        index = Index.open(dated)
+        if index.manifest.n_vectors != 0:
+            return None
+        searcher = Searcher(index, model=dated / "no model is here")
+        found = searcher.search("the bread 5")
+        with pytest.raises(IndexStateError, match=r"not complete yet \(vectors: 0%, words: all\).*--mode text"):
+            Searcher(index, model=tiny_checkpoint).search("the bread 5", mode="dense")
+        with pytest.raises(IndexStateError, match="not complete"):
+            ContextMap.of(index)
+        status = read_status(index)
+        assert (status["vectors"], status["stage"]) == (0, "vectors: 0%, words: all")
+        return found, searcher.search("the bread 5", mode="text")
+
+    by_default, by_words = staged(dated, tiny_checkpoint, look)[0]
+    assert by_default.hits == by_words.hits and by_default[0].chunk.path == "05.md"
+    assert by_default.stage == "vectors: 0%, words: all"
+
+
+def test_a_stage_has_the_newest_files_vectors_in_a_context_of_its_own(dated, often, tiny_checkpoint, tiny_encoder):
+    def look():
+        index = Index.open(dated)
+        return index, contents(dated), index.manifest.n_vectors and index.context
+
+    newest_first = [f"{(5 - number) % 12:02}.md" for number in range(12)]
+    for index, (rows, vectors), context in staged(dated, tiny_checkpoint, look)[1:-1]:
+        known = vectors.any(axis=1)
+        assert known.sum() == index.manifest.n_vectors
+        paths = np.array(rows["path"].to_pylist())
+        ranks = np.array([newest_first.index(path) for path in paths])
+        assert ranks[known].max() <= ranks[~known].min()
+        own = tiny_encoder.encode([rows["text"][row].as_py() for row in np.flatnonzero(known)], "document", context)
+        for path in set(paths[known]):
+            here = paths[known] == path
+            expected = add_document_context(own[here], tiny_encoder.config.document_weight)
+            np.testing.assert_allclose(vectors[known][here], expected, atol=1e-5)
+        sampled = dict(zip(rows["id"].to_pylist(), vectors, strict=True))
+        expected = [sampled[chunk] for chunk in context.sampled.chunk_ids if sampled[chunk].any()]
+        np.testing.assert_array_equal(context.sample_vectors, to_unit(np.stack(expected)))
+
+
+def test_a_stage_finds_chunks_with_and_without_vectors(dated, often, tiny_checkpoint, tiny_encoder):
+    def look():
+        index = Index.open(dated)
+        if not index.manifest.n_vectors:
+            return None
+        with Searcher(index, tiny_encoder) as searcher:
+            vector = tiny_encoder.encode(["the cat is in the house"], "query", index.context)[0]
+            stored = {row["id"]: np.array(row["vector"]) for row in index.chunks.to_arrow().to_pylist()}
+            found = searcher.search("the cat is in the house", 50)
+            for hit in found:
+                own = stored[hit.chunk.id]
+                assert (hit.dense_score is None) == (not own.any())
+                if hit.dense_score is not None:
+                    assert hit.dense_score == pytest.approx(own @ vector / np.linalg.norm(own), abs=1e-5)
+            explained = [searcher.explain(hit.chunk.id, "the cat is in the house", 50) for hit in found]
+            assert [one.score for one in explained] == pytest.approx([hit.score for hit in found])
+            assert [one.dense.cosine is None for one in explained] == [hit.dense_score is None for hit in found]
+            dense = searcher.search("the cat is in the house", 50, "dense")
+            assert {hit.chunk.id for hit in dense} == {chunk for chunk, own in stored.items() if own.any()}
+        return [hit.dense_score is None for hit in found]
+
+    for without in staged(dated, tiny_checkpoint, look)[1:-1]:
+        assert any(without) and not all(without)
+
+
+def test_doctor_finds_every_stage_sound_and_repairs_one_that_is_damaged(dated, often, tiny_checkpoint, tiny_encoder):
+    for stop_at in (1, 2):
+        stop_at_stage(dated, tiny_checkpoint, stop_at)
+        folder = dated / ".cdesearch"
+        assert diagnose(folder).is_sound
+        before = Index(folder)
+        shutil.rmtree(before.generation / "tables" / "chunks.lance" / "_indices")
+        assert not diagnose(folder).is_sound
+        repair(folder, False, Silent(), lambda _: None)
+        assert diagnose(folder).is_sound
+        assert Index(folder).manifest.n_vectors == before.manifest.n_vectors
+        with Searcher(Index(folder), tiny_encoder) as searcher:
+            assert searcher.search("bread")[0].chunk.path in ("05.md",)
+        shutil.rmtree(folder)
+
+
+def test_ctrl_c_keeps_a_stage_and_the_next_run_embeds_only_the_rest(
+    dated, undisturbed, often, tiny_checkpoint, tiny_encoder
+):
+    stop_at_stage(dated, tiny_checkpoint, 2)
+    assert Index.open(dated).manifest.n_vectors == WINDOW
+    with Searcher(Index.open(dated), tiny_encoder) as searcher:
+        assert searcher.search("bread")
+    report = build([dated], Options(model=tiny_checkpoint), Silent())
+    assert report.embedded == report.n_chunks - WINDOW, "nothing is embedded twice"
+    assert_equal(dated, undisturbed, tiny_encoder)
+
+
+KILLED = """
+import os, signal, sys
+from cdesearch.__main__ import main
+from cdesearch.progress import PlainLines
+from indexer.embedding import spool, stages
+
+spool.WINDOW = {window}
+for name, value in {constants}.items():
+    setattr(stages, name, value)
+note, seen = PlainLines.note, []
+
+def kill(self, text):
+    note(self, text)
+    seen.append(text.startswith("Searchable now: "))
+    if sum(seen) == {number}:
+        os.kill(os.getpid(), signal.SIGKILL)
+
+PlainLines.note = kill
+main()
+"""
+
+
+@pytest.mark.parametrize("number", [1, 2, 3])
+def test_sigkill_after_a_stage_keeps_it_and_the_next_run_completes_the_index(
+    number, dated, undisturbed, often, tiny_checkpoint, tiny_encoder
+):
+    constants = str(EVERY_WINDOW).replace("inf", "float('inf')")
+    program = KILLED.format(window=WINDOW, constants=constants, number=number)
+    run = subprocess.run(
+        [sys.executable, "-c", program, "index", str(dated), "--model", str(tiny_checkpoint)],
+        check=False,
+        capture_output=True,
+        text=True,
+        timeout=120,
+    )
+    assert run.returncode == -9, run.stderr
+    n_vectors = (number - 1) * WINDOW
+    assert Index.open(dated).manifest.n_vectors == n_vectors
+    assert diagnose(dated / ".cdesearch").is_sound
+    with Searcher(Index.open(dated), tiny_encoder) as searcher:
+        assert searcher.search("bread")
+    report = build([dated], Options(model=tiny_checkpoint), Silent())
+    assert report.embedded == report.n_chunks - n_vectors
+    assert_equal(dated, undisturbed, tiny_encoder)
+    generations = dated / ".cdesearch" / "generations"
+    assert len(list(generations.iterdir())) <= 2, "the live one and the one before"
+    assert not list(generations.rglob("plan.json")) and not list(generations.rglob("spool.arrow"))
+
+
+def test_a_continued_build_publishes_its_next_stage_with_the_vectors_of_the_stopped_one(
+    dated, often, tiny_checkpoint, monkeypatch
+):
+    monkeypatch.setattr(OnnxRuntime, "tokens_per_batch", 128)
+    stop_at_stage(dated, tiny_checkpoint, 2)
+    (dated / "new.md").write_text("# New\n\nthe lighthouse keeper")
+    seen = staged(dated, tiny_checkpoint, lambda: Index.open(dated))
+    counts = [index.manifest.n_vectors for index in seen]
+    assert counts[0] >= WINDOW and counts == [*sorted(counts[:-1]), None]
+    assert all(Searcher(index).search("lighthouse", mode="text") for index in seen)
+
+
+def test_a_small_build_has_no_stages_and_one_generation(dated, tiny_checkpoint):
+    assert len(staged(dated, tiny_checkpoint, lambda: None)) == 1
+    assert len(list((dated / ".cdesearch" / "generations").iterdir())) == 1
+    assert "n_vectors" not in json.loads((Index.open(dated).generation / "manifest.json").read_text())
+
+
+def test_a_large_build_publishes_words_once_and_vectors_only_after_a_while(dated, often, tiny_checkpoint, monkeypatch):
+    monkeypatch.setattr(stages, "SECONDS", 3600.0)
+    assert [one.n_vectors for one in staged(dated, tiny_checkpoint, lambda: Index.open(dated).manifest)] == [0, None]
+
+
+def test_stages_take_a_bounded_share_of_the_time(dated, often, tiny_checkpoint, monkeypatch):
+    monkeypatch.setattr(stages, "COST_SHARE", 1e-6)
+    manifests = staged(dated, tiny_checkpoint, lambda: Index.open(dated).manifest)
+    assert [one.n_vectors for one in manifests] == [0, None], "the next would be due after days"
+
+
+@pytest.mark.parametrize("options", [{}, {"rebuild": True}, {"refresh_context": True}])
+def test_a_complete_index_answers_until_the_next_one_is_complete(options, dated, often, tiny_checkpoint):
+    build([dated], Options(model=tiny_checkpoint), Silent())
+    published = []
+    (dated / "05.md").write_text("# Changed\n\nthe lighthouse keeper")
+    build([dated], Options(model=tiny_checkpoint, **options), Told(published.append))
+    assert not published and Index.open(dated).manifest.is_complete
+
+
+def test_a_text_that_occurs_in_many_files_is_embedded_once(dated, tiny_checkpoint, monkeypatch):
+    monkeypatch.setattr(spool, "WINDOW", WINDOW)
+    for number in range(40):
+        (dated / f"part-{number}").mkdir()
+        (dated / f"part-{number}" / "licence.txt").write_text("the terms of the engine and the moon")
+    real, texts = Encoder.stream, []
+
+    def counted(self, asked, *arguments):
+        texts.extend(asked)
+        return real(self, asked, *arguments)
+
+    monkeypatch.setattr(Encoder, "stream", counted)
+    build([dated], Options(model=tiny_checkpoint), Silent())
+    assert len(texts) == len(set(texts)) > WINDOW
+    assert sum("terms" in text for text in texts) == 1
+
+
+def test_a_stage_of_two_large_documents_has_the_vectors_of_parts_of_them(tmp_path, often, tiny_checkpoint):
+    docs = write_documents(tmp_path / "two")
+    texts = [file.read_text() for file in sorted(docs.iterdir())]
+    for file in docs.iterdir():
+        file.unlink()
+    for place in ("house", "garden"):
+        (docs / f"{place}.md").write_text("\n\n".join(texts).replace("house", place))
+    manifests = staged(docs, tiny_checkpoint, lambda: Index.open(docs).manifest)
+    assert manifests[0].n_documents == 2
+    assert all(0 < one.n_vectors < one.n_chunks for one in manifests[1:-1]) and len(manifests) > 2
