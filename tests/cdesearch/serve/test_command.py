@@ -89,7 +89,7 @@ def test_a_file_in_the_place_of_the_socket_is_kept(tmp_path):
 
 @pytest.mark.parametrize("host", ["0.0.0.0", "::", "192.168.1.7", "search.example"])
 def test_other_computers_need_a_token(host, pages):
-    with pytest.raises(InputError, match=r"no token protects the index\. Choose a secret with --token"):
+    with pytest.raises(InputError, match=r"no token protects the index\. Set a secret with --token"):
         serve([pages], host=host)
 
 

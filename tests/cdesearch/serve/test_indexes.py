@@ -36,7 +36,7 @@ def test_indexes_of_one_model_share_it(pages, own_pages):
 
 
 def test_an_unknown_name_is_an_error_that_lists_the_known_ones(server):
-    with pytest.raises(InputError, match=r"no index moon here\. Name one of these: pages\."):
+    with pytest.raises(InputError, match=r"no index moon here\. Use one of these names: pages\."):
         server.indexes["moon"]
 
 

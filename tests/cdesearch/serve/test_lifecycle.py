@@ -60,13 +60,13 @@ def test_a_server_starts_once_and_stops(docs, runtime, start):
     assert running_server(index) == ServerRecord(
         int(pid), running_server(index).version, docs.name, address, str(socket_of(index))
     )
-    assert start() == f"A server of {index} runs already at {address} (process {pid}).\n"
+    assert start() == f"A server of {index} is already running at {address} (process {pid}).\n"
     for file, mode in ((socket_of(index), 0o600), (log_of(index), 0o600), (socket_of(index).parent, 0o700)):
         assert stat.S_IMODE(file.stat().st_mode) == mode
     stopped = serve("--stop", runtime=runtime, cwd=docs).stdout
     assert stopped == f"Stopped the server of {index} (process {pid}).\n"
     assert [file.suffix for file in socket_of(index).parent.iterdir()] == [".log"]
-    assert serve("--stop", str(docs), runtime=runtime, cwd="/").stdout == f"No server runs for {index}.\n"
+    assert serve("--stop", str(docs), runtime=runtime, cwd="/").stdout == f"No server is running for {index}.\n"
     assert "Serving" in log_of(index).read_text()
     assert start() != line
     serve("--stop", runtime=runtime, cwd=docs)
@@ -85,7 +85,7 @@ def test_an_error_of_the_start_is_shown_in_one_line(docs, runtime, tmp_path):
         taken.bind(("127.0.0.1", 0))
         taken.listen()
         line = error("--port", str(taken.getsockname()[1]))
-    assert "cannot listen on port" in line and "Name another port" in line
+    assert "cannot listen on port" in line and "Choose another port" in line
 
 
 def test_a_server_without_requests_ends(docs, runtime, start):

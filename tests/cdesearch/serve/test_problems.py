@@ -32,4 +32,4 @@ def test_another_method_is_a_problem_that_keeps_its_headers(server):
     response = server.client.delete("/api/v1/search")
     assert response.status_code == 405
     assert response.headers["allow"] == "GET"
-    assert response.json()["detail"] == "DELETE is not possible here."
+    assert response.json()["detail"] == "DELETE is not allowed here."

@@ -17,8 +17,8 @@ PATIENCE = 0.5  # seconds in which a watcher looks many times
 
 @pytest.fixture(autouse=True)
 def _hurried(monkeypatch):
-    monkeypatch.setattr(watch, "LOOK_SECONDS", 0.02)
-    monkeypatch.setattr(watch, "LOOK_SHARE", 1.0)
+    monkeypatch.setattr(watch, "CHECK_SECONDS", 0.02)
+    monkeypatch.setattr(watch, "CHECK_SHARE", 1.0)
     monkeypatch.setattr(watch, "REST_SECONDS", 0.02)
 
 

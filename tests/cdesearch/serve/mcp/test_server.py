@@ -73,7 +73,7 @@ def test_more_calls_than_the_server_lets_wait_are_refused(indexes):
     results = in_session(server, two)
     admission.close()
     assert sorted(result.is_error for result in results) == [False, True]
-    assert "Ask again in a second." in next(text_of(result) for result in results if result.is_error)
+    assert "Try again in a second." in next(text_of(result) for result in results if result.is_error)
 
 
 def test_resources_are_the_documents(agent, corpus):

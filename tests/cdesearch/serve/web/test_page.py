@@ -160,7 +160,7 @@ def test_no_hit_is_explained_and_a_problem_shows_its_remedy(browser):
     browser.open("/?q=zeppelin&mode=text")
     browser.wait(lambda: browser.text("#summary").startswith("No hits"))
     browser.open("/?q=roses&index=unknown")
-    assert "There is no index unknown here. Name one of these: notes." in browser.text("#problem")
+    assert "There is no index unknown here. Use one of these names: notes." in browser.text("#problem")
 
 
 def test_the_evidence_of_a_hit_adds_up(browser):
