@@ -26,9 +26,7 @@ async def context_map(
     scope: Scope,
     q: Annotated[str | None, Query(description="Also locate the hits of this query.", max_length=MAX_QUERY)] = None,
     k: NumberOfHits = 10,
-    points: Annotated[
-        bool, Query(description="False omits the points, which are the same for every query.")
-    ] = True,
+    points: Annotated[bool, Query(description="False omits the points, which are the same for every query.")] = True,
 ) -> JSONResponse:
     """Return the first two principal components of the chunks' vectors.
 

@@ -27,7 +27,7 @@ class SearchScope:
     mode: Annotated[Mode, Query(description="The ranking method.")] = "hybrid"
     path: PathGlobs = None
     suffix: Annotated[
-        str | None, Query(alias="type", pattern=r"^\w{1,20}$", description="Search only files of this type, such as py.")
+        str | None, Query(alias="type", pattern=r"^\w{1,20}$", description="Search only files of this type, e.g. py.")
     ] = None
     index: IndexName = None
 
@@ -44,7 +44,7 @@ Scope = Annotated[SearchScope, Depends()]
 
 
 def _of_type(path: str, suffix: str) -> tuple[str, ...]:
-    """Return globs for the files with the suffix: those that `path` matches, and those below a folder that it matches."""
+    """Return globs for the files with the suffix that `path` matches, or that are below a folder that it matches."""
     itself = path if path.endswith(f".{suffix}") else f"{path}.{suffix}" if path.endswith("*") else None
     below = f"{path}/**/*.{suffix}"
     return (below,) if itself is None else (below, itself)
