@@ -99,7 +99,7 @@ def test_a_model_that_finds_no_answer_says_so_without_a_mark(searcher):
 
 @pytest.mark.parametrize("pieces", [(), (" ",), ("\n", "\n")])
 def test_a_model_that_writes_nothing_has_failed(searcher, pieces):
-    with pytest.raises(LanguageModelError, match="answers nothing"):
+    with pytest.raises(LanguageModelError, match="returned an empty answer"):
         written(searcher, *pieces)
 
 

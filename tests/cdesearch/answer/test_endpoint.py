@@ -72,17 +72,21 @@ def test_an_unpaired_surrogate_in_the_answer_can_be_printed():
 @pytest.mark.parametrize(
     ("status", "content", "part"),
     [
-        (401, {"error": {"message": f"Incorrect key {SECRET}"}}, "refuses the key (HTTP 401). Set CDESEARCH_LLM_KEY"),
+        (
+            401,
+            {"error": {"message": f"Incorrect key {SECRET}"}},
+            "refused the key (HTTP 401). Set a valid key in CDESEARCH_LLM_KEY",
+        ),
         (404, {"error": {"message": "model 'tiny' not found"}}, "(HTTP 404: model 'tiny' not found). Check --llm"),
-        (429, {"error": "slow\ndown"}, "(HTTP 429: slow down). Wait a little"),
-        (500, b"<html>", "(HTTP 500: Internal Server Error). Look at the log"),
+        (429, {"error": "slow\ndown"}, "(HTTP 429: slow down). Wait some seconds"),
+        (500, b"<html>", "(HTTP 500: Internal Server Error). Check the log"),
         (400, {"error": {"message": f"bad {SECRET}"}}, "(HTTP 400: bad ***)"),
         (400, {"detail": [{"loc": 1}]}, "(HTTP 400: "),
         (307, b"", "redirects to another address (HTTP 307)"),
         (200, {"choices": "none"}, "sent no chat completion"),
         (200, [], "sent no chat completion"),
-        (200, b"{", "sent something that is not JSON"),
-        (200, b"[" * 100_000, "sent something that is not JSON"),
+        (200, b"{", "sent a response that is not JSON"),
+        (200, b"[" * 100_000, "sent a response that is not JSON"),
         (200, {"error": {"message": "out of memory"}}, "reports an error: out of memory."),
     ],
 )
@@ -91,7 +95,7 @@ def test_each_refusal_is_one_line(status, content, part):
 
 
 def test_a_page_instead_of_a_stream_is_a_failure():
-    assert "answers with text/html" in failure_of(lambda handler: handler.reply(200, b"<html>", "text/html"))
+    assert "responded with text/html" in failure_of(lambda handler: handler.reply(200, b"<html>", "text/html"))
 
 
 def test_a_stream_that_is_cut_in_the_middle_is_a_failure_after_its_pieces():
@@ -109,7 +113,7 @@ def test_a_stream_that_is_shorter_than_announced_is_a_failure():
         )
         handler.close_connection = True
 
-    assert "stopped in the middle" in failure_of(play) or "ended the connection" in failure_of(play)
+    assert "stopped in the middle" in failure_of(play) or "closed the connection" in failure_of(play)
 
 
 def test_an_error_within_the_stream_is_reported():
@@ -126,7 +130,7 @@ def test_a_connection_that_closes_without_an_answer_is_a_failure():
     def play(handler):
         handler.close_connection = True
 
-    assert "ended the connection" in failure_of(play)
+    assert "closed the connection" in failure_of(play)
 
 
 def test_silence_ends_with_a_time_out():
@@ -134,12 +138,12 @@ def test_silence_ends_with_a_time_out():
         handler.begin_stream()
         time.sleep(1)
 
-    assert "was silent for 0.2 seconds" in failure_of(play, seconds=0.2)
+    assert "sent nothing for 0.2 seconds" in failure_of(play, seconds=0.2)
 
 
 def test_a_model_that_does_not_stop_is_stopped():
     endless = ["word " * 200] * (MAX_CHARACTERS // 1000 + 1)
-    assert "does not stop" in failure_of(lambda handler: handler.stream(*endless))
+    assert "did not stop" in failure_of(lambda handler: handler.stream(*endless))
 
 
 def test_a_refused_connection_is_a_failure():
@@ -151,7 +155,7 @@ def test_a_refused_connection_is_a_failure():
 
 
 def test_plain_http_at_an_https_address_is_a_failure():
-    with speaking("no") as server, pytest.raises(LanguageModelError, match="has no secure connection"):
+    with speaking("no") as server, pytest.raises(LanguageModelError, match="does not offer a secure connection"):
         list(ChatStream(Endpoint.parse(server.url.replace("http:", "https:"), "tiny"), ASKED))
 
 
