@@ -92,7 +92,7 @@ def test_a_folder_that_was_renamed_is_named_by_status(tmp_path):
     assert "1 document, 1 chunk." in cdesearch("doctor", "--index", "index", cwd=tmp_path).stdout
     (tmp_path / "docs").rename(tmp_path / "texts")
     run = cdesearch("status", "--index", "index", cwd=tmp_path)
-    assert f"{tmp_path / 'docs'} was indexed and no longer exists." in run.stderr and "--rebuild PATH" in run.stderr
+    assert f"{tmp_path / 'docs'} was indexed but no longer exists." in run.stderr and "--rebuild PATH" in run.stderr
     remedy = f"`cdesearch index --rebuild PATH --index {tmp_path / 'index'}`"
     assert remedy in run.stderr
     assert remedy in cdesearch("index", "--index", "index", cwd=tmp_path, code=2).stderr
@@ -110,7 +110,7 @@ def test_command_names_of_other_programs_get_a_hint(indexed):
 )
 def test_a_misspelt_command_without_an_index_is_named_in_one_line(tmp_path, arguments, meant):
     error = cdesearch(*arguments, cwd=tmp_path, code=2).stderr
-    assert error.startswith(f"error: {arguments[0]} is not a command; did you mean `cdesearch {meant}`? ")
+    assert error.startswith(f"error: {arguments[0]} is not a command. Did you mean `cdesearch {meant}`? ")
 
 
 def test_help_is_a_command_as_well(tmp_path):

@@ -48,7 +48,7 @@ def test_json_has_two_names(indexed):
     )
     assert short["hits"] == long["hits"]
     error = cdesearch("query", "whale", "--json", "--format", "llm", cwd=indexed, code=2).stderr
-    assert "Choose one of them." in error
+    assert "Use only one of them." in error
 
 
 def test_without_hits_nothing_is_printed_for_a_model(indexed):

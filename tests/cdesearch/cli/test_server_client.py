@@ -333,7 +333,7 @@ def test_any_other_answer_of_a_server_leads_to_a_direct_search(moved, answer):
 
 
 def test_a_server_that_never_answers_leads_to_a_direct_search(moved, monkeypatch):
-    monkeypatch.setattr("cdesearch.cli.server_client.PATIENCE", 0.2)
+    monkeypatch.setattr("cdesearch.cli.server_client.TIMEOUT", 0.2)
     with Planted(moved):
         assert "pets.md" in cdesearch("query", "cat", cwd=moved).stdout
 
@@ -353,7 +353,7 @@ def test_a_server_that_is_killed_leads_to_direct_searches(moved, monkeypatch):
     record = read_record(moved / ".cdesearch")
     assert running_server(moved / ".cdesearch") == record
     os.kill(record.pid, signal.SIGSTOP)  # it accepts connections and does not answer
-    monkeypatch.setattr("cdesearch.cli.server_client.PATIENCE", 0.5)
+    monkeypatch.setattr("cdesearch.cli.server_client.TIMEOUT", 0.5)
     before = cdesearch("query", "cat", cwd=moved)
     os.kill(record.pid, signal.SIGKILL)
     after = cdesearch("query", "cat", cwd=moved)
