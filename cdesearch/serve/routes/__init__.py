@@ -1,4 +1,4 @@
-"""Which requests does the HTTP interface answer? One module for each resource below /api/v1.
+"""Which requests does the HTTP API answer? One module for each resource below /api/v1.
 
 parameters   the query parameters that several routes have in common
 search       the hits of a query

@@ -99,4 +99,4 @@ def test_a_folder_without_an_index_is_named_as_it_was_typed(tmp_path):
 
 
 def test_the_help_lists_the_exit_codes(tmp_path):
-    assert "Exit codes: 0 done" in cdesearch("--help", cwd=tmp_path).stdout
+    assert "Exit codes: 0 success" in cdesearch("--help", cwd=tmp_path).stdout
