@@ -40,7 +40,7 @@ def test_without_a_key_no_key_is_sent():
         assert "Authorization" not in server.requests[0][1]
 
 
-def test_pieces_are_passed_on_before_the_answer_is_complete():
+def test_pieces_arrive_before_the_answer_is_complete():
     read = threading.Event()
 
     def play(handler):
@@ -159,7 +159,7 @@ def test_plain_http_at_an_https_address_is_a_failure():
         list(ChatStream(Endpoint.parse(server.url.replace("http:", "https:"), "tiny"), ASKED))
 
 
-def test_close_ends_a_wait_for_the_model_and_the_server_sees_it():
+def test_close_cancels_the_request_and_the_server_notices_it():
     gone = threading.Event()
 
     def play(handler):
@@ -187,7 +187,7 @@ def test_close_ends_a_wait_for_the_model_and_the_server_sees_it():
         ("http://[::1]:1/v1/chat/completions", "http://[::1]:1", "/v1/chat/completions"),
     ],
 )
-def test_the_parts_of_a_url(url, server, path):
+def test_a_url_is_divided_into_its_parts(url, server, path):
     endpoint = Endpoint.parse(url, "tiny")
     assert (endpoint.server, endpoint.path) == (server, path)
     assert endpoint.is_local == ("example" not in url)

@@ -41,7 +41,7 @@ def test_neighbouring_chunks_are_one_passage(indexed):
     assert all(f"owl of house {number} " in shown for number in range(40))
 
 
-def test_json_has_two_names(indexed):
+def test_json_output_has_two_options(indexed):
     short, long = (
         json.loads(cdesearch("query", "whale", *option, cwd=indexed).stdout)
         for option in (["--json"], ["--format", "json"])

@@ -65,5 +65,5 @@ def test_common_arguments_are_read_without_typer(arguments, options):
     "arguments",
     [[], ["-k3", "cat"], ["cat", "--model", "x"], ["cat", "-k", "0"], ["cat", "--", "x"], ["cat", "-k"], ["\udcff"]],
 )
-def test_rare_and_wrong_arguments_are_left_to_typer(arguments):
+def test_typer_reads_rare_and_invalid_arguments(arguments):
     assert read_plain(arguments) is None

@@ -173,7 +173,7 @@ def test_an_index_that_is_named_and_one_that_is_found_have_the_same_server(ask, 
         assert through.returncode == 0 and without_time(direct) == without_time(through)
 
 
-def test_a_query_process_prints_the_same_with_the_server_and_imports_nothing_heavy(served, runtime):
+def test_a_query_prints_the_same_with_a_server_and_imports_no_heavy_library(served, runtime):
     program = (
         "import sys, atexit\n"
         "heavy = ('lancedb', 'pyarrow', 'numpy', 'onnxruntime', 'typer', 'rich', 'pydantic', 'tokenizers')\n"
@@ -188,7 +188,7 @@ def test_a_query_process_prints_the_same_with_the_server_and_imports_nothing_hea
 
 
 @pytest.mark.slow
-def test_other_models_and_unconfirmed_ones_are_not_answered_by_the_server(ask, served, monkeypatch):
+def test_a_server_is_not_used_for_other_or_unconfirmed_models(ask, served, monkeypatch):
     """The server would answer; the direct search says that the index is not confirmed."""
     manifest = Index.open(served).generation / "manifest.json"
     text = manifest.read_text()
@@ -208,7 +208,7 @@ def test_other_models_and_unconfirmed_ones_are_not_answered_by_the_server(ask, s
         os.utime(manifest, ns=(before[2].st_atime_ns, before[2].st_mtime_ns))
 
 
-def test_a_server_of_another_generation_is_not_asked(ask, served, monkeypatch):
+def test_a_server_of_another_generation_is_not_used(ask, served, monkeypatch):
     monkeypatch.setattr("cdesearch.cli.server_client._get", lambda *_: answer | {"generation": "0" * 12})
     answer = {"hits": [], "truncated_to": None, "milliseconds": 1}
     direct, through = ask("query", "cat", allow_direct=True)
@@ -219,7 +219,7 @@ def test_a_server_of_another_generation_is_not_asked(ask, served, monkeypatch):
     assert ask("query", "cat")[1].stderr == "No hits.\n"  # the answer of the right generation is believed
 
 
-def test_a_server_of_another_version_is_not_asked(ask, served, monkeypatch):
+def test_a_server_of_another_version_is_not_used(ask, served, monkeypatch):
     monkeypatch.setattr("cdesearch.cli.server_client.__version__", "99")
     monkeypatch.setattr("cdesearch.cli.server_client._get", None)
     direct, through = ask("query", "cat", allow_direct=True)
@@ -282,7 +282,7 @@ def body_for(docs):
     return json.dumps(values).encode()
 
 
-def test_a_private_socket_of_this_process_is_asked(moved):
+def test_a_private_socket_of_this_process_is_used(moved):
     with Planted(moved, response(body_for(moved))) as planted:
         assert cdesearch("query", "cat", cwd=moved, code=1).stderr == "No hits.\n"
         assert planted.asked[0].startswith(b"GET /api/v1/search?q=cat&k=10&mode=hybrid&index=docs HTTP/1.1\r\n")
@@ -290,13 +290,13 @@ def test_a_private_socket_of_this_process_is_asked(moved):
 
 @pytest.mark.slow
 @pytest.mark.parametrize("mode", [0o666, 0o660, 0o644, 0o601])
-def test_a_socket_that_others_may_have_made_is_not_asked(moved, mode):
+def test_a_socket_that_other_users_may_have_created_is_not_used(moved, mode):
     with Planted(moved, response(body_for(moved)), mode=mode) as planted:
         assert "pets.md" in cdesearch("query", "cat", cwd=moved).stdout
         assert planted.asked == []
 
 
-def test_a_program_that_is_not_the_announced_server_is_not_asked(moved):
+def test_a_program_that_is_not_the_announced_server_is_not_used(moved):
     with Planted(moved, response(body_for(moved)), pid=2**22) as planted:
         assert "pets.md" in cdesearch("query", "cat", cwd=moved).stdout
         assert planted.asked in ([], [b""])

@@ -13,5 +13,5 @@ from cdesearch.search.word_forms import is_form_of
         ("stone", "storm", False),
     ],
 )
-def test_forms_of_a_word(token, word, expected):
+def test_forms_of_a_word_are_recognised(token, word, expected):
     assert is_form_of(token, word) == expected

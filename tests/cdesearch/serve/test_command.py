@@ -32,7 +32,7 @@ def serving(pages, runtime, *options):
 
 @pytest.mark.slow
 @pytest.mark.parametrize("number", [signal.SIGTERM, signal.SIGINT])
-def test_a_server_answers_and_ends_with_its_running_answers_and_code_0(pages, tmp_path, number):
+def test_a_server_finishes_running_requests_and_exits_with_code_0(pages, tmp_path, number):
     with serving(pages, tmp_path) as (process, url):
         assert httpx.get(f"{url}api/v1/search?q=moon").json()["index"] == "pages"
         (path,) = (tmp_path / "cdesearch").glob("*.sock")
@@ -66,7 +66,7 @@ def test_a_port_in_use_is_one_clear_error(pages):
             serve([pages], port=port)
 
 
-def test_a_socket_in_use_is_an_error_and_a_dead_one_is_replaced(tmp_path):
+def test_a_socket_in_use_is_an_error_and_one_without_a_listener_is_replaced(tmp_path):
     path = tmp_path / "s"
     with Listeners("127.0.0.1", 0, [path]):
         with pytest.raises(InputError, match=r"cannot listen on the socket .*in use"):
@@ -79,7 +79,7 @@ def test_a_socket_in_use_is_an_error_and_a_dead_one_is_replaced(tmp_path):
         assert len(listeners.sockets) == 2
 
 
-def test_a_file_in_the_place_of_the_socket_is_kept(tmp_path):
+def test_a_regular_file_at_the_path_of_the_socket_is_kept(tmp_path):
     path = tmp_path / "notes.txt"
     path.write_text("mine")
     with pytest.raises(InputError, match="cannot listen on the socket"):

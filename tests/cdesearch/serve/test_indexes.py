@@ -26,7 +26,7 @@ def n_hits(served):
     return len(served.search("the engine", k=100))
 
 
-def test_indexes_of_one_model_share_it(pages, own_pages):
+def test_indexes_of_the_same_model_share_the_loaded_model(pages, own_pages):
     with ServedIndexes.open([pages, own_pages]) as indexes:
         first, second = indexes
         assert first.encoder is second.encoder
@@ -40,7 +40,7 @@ def test_an_unknown_name_is_an_error_that_lists_the_known_ones(server):
         server.indexes["moon"]
 
 
-def test_one_index_is_opened_once_and_two_of_one_name_get_a_number(pages, own_pages, tmp_path):
+def test_an_index_is_opened_once_and_equal_names_get_a_number(pages, own_pages, tmp_path):
     other = shutil.copytree(own_pages, tmp_path / "other" / "own")
     with ServedIndexes.open([own_pages, own_pages / ".cdesearch", other]) as indexes:
         assert indexes.names == ("own", "own-2")
@@ -62,7 +62,7 @@ def test_a_new_generation_answers_after_a_refresh(served, own_pages, tiny_checkp
     assert not served.refresh()
 
 
-def test_a_damaged_generation_is_reported_and_tried_once_and_the_old_one_answers(served, own_pages, tiny_checkpoint):
+def test_a_damaged_generation_is_reported_and_tried_once_while_the_old_one_answers(served, own_pages, tiny_checkpoint):
     before, index = n_hits(served), served.index
     update(own_pages, tiny_checkpoint, 1)
     damage(own_pages)
@@ -84,7 +84,7 @@ def test_the_generation_after_a_damaged_one_is_opened(served, own_pages, tiny_ch
     assert served.problem is None
 
 
-def test_an_unreadable_current_is_reported_until_it_is_mended(served, own_pages):
+def test_an_unreadable_file_current_is_reported_until_it_is_repaired(served, own_pages):
     current = own_pages / ".cdesearch" / "CURRENT"
     text = current.read_text()
     current.write_text("nonsense")
@@ -122,7 +122,7 @@ def test_documents_of_a_removed_generation_are_read_from_the_newest(own_pages, t
 
 
 @pytest.mark.slow
-def test_no_request_fails_while_generations_come_and_go(own_pages, tiny_checkpoint, closed_checkpoint):
+def test_no_request_fails_while_generations_are_replaced(own_pages, tiny_checkpoint, closed_checkpoint):
     stop, failures, answered = threading.Event(), [], [0]
 
     def ask(server):

@@ -61,7 +61,7 @@ def test_an_unknown_tool_is_an_error_of_the_protocol(agent):
         call(agent, "grep")
 
 
-def test_more_calls_than_the_server_lets_wait_are_refused(indexes):
+def test_calls_beyond_the_queue_are_refused(indexes):
     admission = Admission(running=1, waiting=0, seconds=60)
     server = create_server(indexes, admission)
 
@@ -107,7 +107,7 @@ def test_other_addresses_cannot_be_read(agent, uri):
         in_session(agent, lambda client: client.read_resource(uri))
 
 
-def test_many_resources_come_in_pages(tmp_path, tiny_checkpoint):
+def test_many_resources_are_listed_in_pages(tmp_path, tiny_checkpoint):
     import cdesearch
     from cdesearch.serve.indexes import ServedIndexes
 
@@ -126,7 +126,7 @@ def test_many_resources_come_in_pages(tmp_path, tiny_checkpoint):
     assert len({one.uri for one in (*first.resources, *last.resources)}) == PAGE + 5
 
 
-def test_a_long_resource_is_cut(tmp_path, tiny_checkpoint):
+def test_a_long_resource_is_truncated(tmp_path, tiny_checkpoint):
     import cdesearch
     from cdesearch.serve.indexes import ServedIndexes
 
