@@ -23,7 +23,7 @@ DOCUMENTS = {
 
 @pytest.fixture(scope="module")
 def searcher(tmp_path_factory):
-    """The model that ships, because the test is whether sentences answer questions."""
+    """A searcher with the default model, because the tests check whether sentences answer questions."""
     root = tmp_path_factory.mktemp("corpus")
     for name, text in DOCUMENTS.items():
         (root / name).write_text(text)

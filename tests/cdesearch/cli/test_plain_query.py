@@ -1,4 +1,4 @@
-"""The short way of reading a query's arguments agrees with typer, which reads all others."""
+"""Parsing the arguments of a query without typer has the same result as parsing them with typer."""
 
 from pathlib import Path
 
@@ -22,7 +22,7 @@ COMMAND = get_command(cli.app)
 
 
 def read_by_typer(arguments):
-    """The options that the command receives; None if typer reports an error or shows the help."""
+    """Return the options that typer passes to the command; None if typer reports an error or shows the help."""
     received = []
     with pytest.MonkeyPatch.context() as patched:
         patched.setattr(query, "run_query", lambda options, meant: received.append(options) or 0)

@@ -1,4 +1,4 @@
-"""A query answers the same through a running server as without one."""
+"""A query has the same output with a running server as without one."""
 
 import json
 import os
@@ -109,7 +109,7 @@ def served(docs, runtime):
 
 @pytest.fixture
 def ask(served, runtime, monkeypatch):
-    """Ask directly, and with the server; returns both runs. The second search must not be a direct one."""
+    """Run a query directly and with the server, and return both runs. The second run must use the server."""
 
     def asked(*arguments, cwd=served, allow_direct=False):
         monkeypatch.setenv("XDG_RUNTIME_DIR", str(runtime / "nowhere"))
@@ -129,7 +129,7 @@ def without_time(run):
 
 
 def needs_direct(query, options):
-    """Whether the server's answer alone does not determine what is printed."""
+    """Return whether the output depends on more than the answer of the server."""
     is_many = any(query[n : n + 1] == ["-k"] and int(query[n + 1]) > 100 for n in range(len(query)))
     return is_many or (any("--path" in word for word in query)) or len(query[0]) > 1000
 
@@ -189,7 +189,7 @@ def test_a_query_prints_the_same_with_a_server_and_imports_no_heavy_library(serv
 
 @pytest.mark.slow
 def test_a_server_is_not_used_for_other_or_unconfirmed_models(ask, served, monkeypatch):
-    """The server would answer; the direct search says that the index is not confirmed."""
+    """The server could answer, but the direct search reports that the index is not confirmed."""
     manifest = Index.open(served).generation / "manifest.json"
     text = manifest.read_text()
     checksums = manifest.with_name("checksums.json")
@@ -216,7 +216,7 @@ def test_a_server_of_another_generation_is_not_used(ask, served, monkeypatch):
     monkeypatch.setattr(
         "cdesearch.cli.server_client._get", lambda *_: answer | {"generation": Index.open(served).generation.name}
     )
-    assert ask("query", "cat")[1].stderr == "No hits.\n"  # the answer of the right generation is believed
+    assert ask("query", "cat")[1].stderr == "No hits.\n"  # an answer from the right generation is used
 
 
 def test_a_server_of_another_version_is_not_used(ask, served, monkeypatch):
@@ -228,7 +228,7 @@ def test_a_server_of_another_version_is_not_used(ask, served, monkeypatch):
 
 @pytest.fixture
 def moved(docs, monkeypatch):
-    """A copy of the index without a server, in a runtime folder of its own."""
+    """A copy of the index without a server, with a separate runtime folder."""
     with runtime_folder() as runtime:
         monkeypatch.setenv("XDG_RUNTIME_DIR", str(runtime))
         copy = runtime / "docs"
@@ -237,7 +237,7 @@ def moved(docs, monkeypatch):
 
 
 class Planted:
-    """A listening socket in place of a server, which answers each request with `answer` or never."""
+    """Listen on a socket in place of a server, and answer each request with `answer`, or never."""
 
     def __init__(self, docs, answer=None, mode=0o600, pid=None):
         make_runtime_folder()

@@ -38,7 +38,7 @@ scores = st.integers(1, 130).flatmap(lambda n: st.tuples(column(n, -1, 1), colum
 
 
 def fused_by_the_definition(dense, text, null, documents):
-    """The definition of the fused score, one candidate at a time."""
+    """Compute the fused scores by their definition, one candidate at a time."""
     null = null if len(null) >= MIN_NULL_SIZE else dense
     constant = not null or max(null) == min(null)
     dense_z = [0.0 if constant else (cosine - fmean(null)) / pstdev(null) for cosine in dense]

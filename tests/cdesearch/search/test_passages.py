@@ -11,7 +11,7 @@ WORDS = ("the", "cat", "dog", "water", "moon", "engine", "bread", "river", "ston
 
 
 def hit(rank, body, *, ordinal=0, path="a.md", line=None, page=None, title="", trail=(), header=""):
-    """A hit whose chunk starts at `line`; its title and trail are those of `header` to the model alone."""
+    """Return a hit whose chunk starts at `line`. Only the text for the model contains `header`."""
     chunk = Chunk(
         id=f"{path} {ordinal}",
         document_id=path,

@@ -21,7 +21,7 @@ def test_other_durations_are_refused_in_one_line(typed):
 
 
 def run_until_idle(requests, limit):
-    """The seconds after which a server ends; `requests` are pairs of the begin and the length of requests, in s."""
+    """Return the seconds after which a server stops. `requests` are pairs of start and duration in seconds."""
 
     async def app(scope, receive, send):
         await asyncio.sleep(scope["length"])

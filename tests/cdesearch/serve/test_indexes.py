@@ -16,7 +16,7 @@ from cdesearch.store.trust import TrustRequest, confirm, request_of
 
 @pytest.fixture
 def served(own_pages):
-    """Its index, which refreshes only when a test says so."""
+    """An index of `own_pages` that refreshes only when a test calls `refresh`."""
     with Searcher(Index.open(own_pages)) as searcher:
         searcher.warm()
         yield ServedIndex("own", searcher)
@@ -107,7 +107,7 @@ def test_a_rebuild_with_another_model_changes_the_model(served, own_pages, close
 
 
 def test_a_search_whose_generation_was_removed_is_answered_by_the_newest(served, own_pages, tiny_checkpoint):
-    for number in range(3):  # the one before the newest is kept
+    for number in range(3):  # the generation before the newest one is kept
         update(own_pages, tiny_checkpoint, number)
     assert not served.index.generation.exists()
     assert n_hits(served) > 3

@@ -17,7 +17,7 @@ TOKEN = "a secret of some length"
 
 @pytest.fixture(scope="module")
 def strict(pages, tmp_path_factory):
-    """A server with a token, short times and small limits, which also listens on a Unix socket."""
+    """A server with a token, short time limits and small size limits, which also listens on a Unix socket."""
     path = tmp_path_factory.mktemp("sockets") / "s"
     settings = ServeSettings(token=TOKEN, header_seconds=0.5, body_seconds=0.5, max_body=10_000)
     with running_server([pages], settings, [path]) as running:
@@ -25,7 +25,7 @@ def strict(pages, tmp_path_factory):
 
 
 def raw(server, data, *, wait=5.0):
-    """What the server sends after `data` until it closes the connection, and after how many seconds."""
+    """Send `data`; return what the server sends until it closes the connection, and the seconds that this takes."""
     started = time.monotonic()
     with socket.create_connection(("127.0.0.1", server.port), timeout=wait) as connection:
         connection.sendall(data)

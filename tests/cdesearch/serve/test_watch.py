@@ -12,7 +12,7 @@ from cdesearch.serve.settings import ServeSettings
 from cdesearch.serve.update_runs import UpdateRuns
 from cdesearch.serve.watch import Watcher
 
-PATIENCE = 0.5  # seconds in which a watcher looks many times
+PATIENCE = 0.5  # seconds in which a watcher checks the files many times
 
 
 @pytest.fixture(autouse=True)

@@ -22,7 +22,7 @@ HEADERS = {"Accept": "application/json, text/event-stream", "Content-Type": "app
 
 
 async def question(client):
-    """What an agent does: it searches, looks at the outline, and reads."""
+    """Make the calls of a typical agent: search, outline and read."""
     tools = (await client.list_tools()).tools
     found = await client.call_tool("search", {"query": "which town has a mill", "path": "guide"})
     best = found.structured_content["passages"][0]
@@ -34,7 +34,7 @@ async def question(client):
 
 
 def same(answer):
-    """An answer without what depends on the server."""
+    """Return an answer without the parts that depend on the server."""
     names, *results, uris = answer
     return names, [(text_of(result), result.structured_content, result.is_error) for result in results], uris
 

@@ -7,7 +7,7 @@ from selenium.webdriver.common.keys import Keys
 
 VIEWS = ["/", "/?q=pruning+roses", "/?view=map&q=pruning+roses", "/?view=index", "/api"]
 READY = {"/": "#welcome", "/api": ".request", "/?view=index": "#files table", "/?view=map&q=pruning+roses": "#map"}
-# Answers to some queries come late, whatever the page does about them.
+# Responses to some queries are delayed.
 LATE = """
 const real = window.fetch;
 window.fetch = async (address, options) => {
@@ -289,7 +289,7 @@ def test_axe_finds_no_serious_accessibility_problem(browser, axe, theme, rules):
 
 
 def serious(browser, axe, rules, view):
-    """What axe-core finds that keeps somebody from using this view; `rules` None: by all rules."""
+    """Return the serious and critical violations that axe-core finds in a view. With None, all rules are checked."""
     browser.script(f"{axe}; window.axe = axe")
     options = {"resultTypes": ["violations"]} | ({"runOnly": rules} if rules else {})
     found = browser.driver.execute_async_script(
@@ -301,7 +301,7 @@ def serious(browser, axe, rules, view):
 
 
 def test_no_request_leaves_the_server(browser):
-    """Also those of the tests before this one."""
+    """The requests of the tests before this one are checked as well."""
     open_view(browser, "/?q=pruning+roses")
     requests = browser.requests()
     assert any("/static/search.js" in url for url in requests)
