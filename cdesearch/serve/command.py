@@ -66,7 +66,12 @@ def serve(
     if background:
         options = {"--socket": socket, "--model": model, "--idle-exit": idle_exit}
         typer.echo(_start(folders, settings, {name: str(value) for name, value in options.items() if value}))
-        return
+    else:
+        _serve(folders, settings, socket, model)
+
+
+def _serve(folders: Sequence[Path | None], settings: ServeSettings, socket: Path | None, model: Path | None) -> None:
+    """Serve the indexes of `folders` in this process until a signal or the time limit without requests stops it."""
     leave_out_rest_client()
     from cdesearch.serve.app import create_app
     from cdesearch.serve.indexes import ServedIndexes
@@ -74,9 +79,9 @@ def serve(
 
     with (
         ServedIndexes.open(folders, model=model) as opened,
-        Listeners(host, port, _socket_paths(socket, opened)) as listeners,
+        Listeners(settings.host, settings.port, _socket_paths(socket, opened)) as listeners,
     ):
-        names, address = printable(", ".join(opened.names)), _address(host, listeners.port)
+        names, address = printable(", ".join(opened.names)), _address(settings.host, listeners.port)
         typer.echo(f"Serving {names} at {address}. Ctrl-C stops the server.", err=True)
         with announced(opened, address, socket, settings.token):
             run(create_app(opened, settings), settings, listeners)
