@@ -57,6 +57,7 @@ def test_a_search_that_takes_too_long_fails_and_its_thread_is_free_when_it_ends(
         late = server.get("search?q=cat")
         assert late.status_code == 429
         assert "not finished after 0.2 seconds" in late.json()["detail"]
+        # The late search cannot be interrupted, so its thread is still busy.
         assert "Too many searches are waiting" in server.get("search?q=cat").json()["detail"]
         held.event.set()
         wait_until(lambda: server.get("search?q=cat").status_code == 200)
