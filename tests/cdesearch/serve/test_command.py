@@ -95,7 +95,7 @@ def test_other_computers_need_a_token(host, pages):
 
 @pytest.mark.parametrize("token", ["short", "sixteen letters and blanks", "sechzehn-und-mehr-\u00fcber"])
 def test_a_token_that_is_weak_or_cannot_be_sent_is_refused(token, pages):
-    with pytest.raises(InputError, match="16 or more letters and digits"):
+    with pytest.raises(InputError, match="at least 16 letters and digits"):
         serve([pages], token=token)
 
 
