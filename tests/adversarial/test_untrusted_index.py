@@ -178,7 +178,7 @@ def test_trust_says_what_is_confirmed_already_and_fails_if_nobody_answers(other,
     assert "error: Nothing is confirmed." in refused.stderr and not config.exists()
     cdesearch("trust", "--yes", cwd=other)
     for form in ([], ["--yes"]):
-        assert f"Already confirmed in {config}." in cdesearch_process("trust", *form, cwd=other).stdout
+        assert f"This is already confirmed in {config}." in cdesearch_process("trust", *form, cwd=other).stdout
 
 
 @pytest.mark.skipif(os.name == "nt", reason="there are no pseudo-terminals")

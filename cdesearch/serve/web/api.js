@@ -1,4 +1,4 @@
-// The HTTP interface: JSON in, problem details as errors, and another try when the server is busy.
+// Send requests to the HTTP API. Errors are problem details, and a request is repeated if the server is busy.
 
 const BASE = "/api/v1/";
 const TRIES = 4;
@@ -12,7 +12,7 @@ export class Problem extends Error {
   }
 }
 
-/** Keeps the token that the address of the page ends with (`/#token=...`), and removes it from the address. */
+/** Stores the token at the end of the page's address (`/#token=...`) in a cookie, and removes it from the address. */
 export function takeToken() {
   const token = new URLSearchParams(location.hash.slice(1)).get("token");
   if (token === null) return;
@@ -45,7 +45,7 @@ async function fetchOnce(address, method, signal) {
     return await fetch(address, { method, signal, headers: { Accept: "application/json" } });
   } catch (error) {
     if (error.name === "AbortError") throw error;
-    throw new Problem(0, "The server does not answer.", "Start it again with `cdesearch serve`, then reload this page.");
+    throw new Problem(0, "The server does not answer.", "Start it with `cdesearch serve`, and then reload this page.");
   }
 }
 
@@ -54,7 +54,7 @@ async function problemOf(response) {
     const { detail, title, remedy } = await response.json();
     return new Problem(response.status, detail ?? title, remedy ?? "");
   } catch {
-    return new Problem(response.status, `The server answered with status ${response.status}.`, "Reload this page.");
+    return new Problem(response.status, `The server responded with status ${response.status}.`, "Reload this page.");
   }
 }
 

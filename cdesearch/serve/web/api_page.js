@@ -1,4 +1,4 @@
-// The page /api: every request that openapi.json describes.
+// The page /api, which lists every request that openapi.json describes.
 
 import { get, takeToken } from "./api.js";
 import { byId, el } from "./dom.js";
@@ -21,7 +21,7 @@ function request(path, method, described) {
     el("p", {}, described.description ?? described.summary),
     parameters.length ? el("div", { class: "scroll", tabindex: "0", role: "group", "aria-label": `Parameters of ${path}` },
       el("table", {},
-        el("thead", {}, el("tr", {}, ["Parameter", "Type", "Default", "Meaning"].map((name) => el("th", { scope: "col" }, name)))),
+        el("thead", {}, el("tr", {}, ["Parameter", "Type", "Default", "Description"].map((name) => el("th", { scope: "col" }, name)))),
         el("tbody", {}, parameters.map(parameter)))) : null,
     method === "get" && !path.includes("{") ? el("pre", {}, example(path, parameters)) : null);
 }

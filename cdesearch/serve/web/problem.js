@@ -1,4 +1,4 @@
-// An error with its remedy, where the hits would be.
+// Show an error with its remedy above the content of the view.
 
 import { byId, el } from "./dom.js";
 

@@ -159,7 +159,7 @@ def test_another_model_is_an_error(folder, tiny_encoder):
 
 
 @pytest.mark.slow
-def test_full_text_needs_no_model(folder):
+def test_a_text_query_does_not_load_the_model(folder):
     code = (
         "import sys\nfrom pathlib import Path\n"
         "from cdesearch.store.index import Index\nfrom cdesearch.search.searcher import Searcher\n"

@@ -32,7 +32,7 @@ def serving(pages, runtime, *options):
 
 @pytest.mark.slow
 @pytest.mark.parametrize("number", [signal.SIGTERM, signal.SIGINT])
-def test_a_server_answers_and_ends_with_its_running_answers_and_code_0(pages, tmp_path, number):
+def test_a_server_finishes_running_requests_and_exits_with_code_0(pages, tmp_path, number):
     with serving(pages, tmp_path) as (process, url):
         assert httpx.get(f"{url}api/v1/search?q=moon").json()["index"] == "pages"
         (path,) = (tmp_path / "cdesearch").glob("*.sock")
@@ -66,7 +66,7 @@ def test_a_port_in_use_is_one_clear_error(pages):
             serve([pages], port=port)
 
 
-def test_a_socket_in_use_is_an_error_and_a_dead_one_is_replaced(tmp_path):
+def test_a_socket_in_use_is_an_error_and_one_without_a_listener_is_replaced(tmp_path):
     path = tmp_path / "s"
     with Listeners("127.0.0.1", 0, [path]):
         with pytest.raises(InputError, match=r"cannot listen on the socket .*in use"):
@@ -89,7 +89,7 @@ def test_a_socket_of_another_program_is_kept(tmp_path):
         assert path.stat().st_ino == before
 
 
-def test_a_file_in_the_place_of_the_socket_is_kept(tmp_path):
+def test_a_regular_file_at_the_path_of_the_socket_is_kept(tmp_path):
     path = tmp_path / "notes.txt"
     path.write_text("mine")
     with pytest.raises(InputError, match="cannot listen on the socket"):
@@ -99,13 +99,13 @@ def test_a_file_in_the_place_of_the_socket_is_kept(tmp_path):
 
 @pytest.mark.parametrize("host", ["0.0.0.0", "::", "192.168.1.7", "search.example"])
 def test_other_computers_need_a_token(host, pages):
-    with pytest.raises(InputError, match=r"no token protects the index\. Choose a secret with --token"):
+    with pytest.raises(InputError, match=r"no token protects the index\. Set a secret with --token"):
         serve([pages], host=host)
 
 
 @pytest.mark.parametrize("token", ["short", "sixteen letters and blanks", "sechzehn-und-mehr-\u00fcber"])
 def test_a_token_that_is_weak_or_cannot_be_sent_is_refused(token, pages):
-    with pytest.raises(InputError, match="16 or more letters and digits"):
+    with pytest.raises(InputError, match="at least 16 letters and digits"):
         serve([pages], token=token)
 
 

@@ -1,4 +1,4 @@
-def test_health_is_one_word(server):
+def test_health_returns_ok(server):
     assert server.json("healthz") == {"status": "ok"}
 
 
