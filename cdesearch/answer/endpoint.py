@@ -193,9 +193,7 @@ class ChatStream:
     def _explained(self, error: Exception) -> LanguageModelError:
         if self._is_silent or isinstance(error, TimeoutError):
             seconds = f"{self._endpoint.silence_seconds:g}"
-            return self._failure(
-                f"sent no text for {seconds} seconds", "Try again, or use a smaller --tokens."
-            )
+            return self._failure(f"sent no text for {seconds} seconds", "Try again, or use a smaller --tokens.")
         if isinstance(error, LanguageModelError):
             return error
         return self._failure(f"closed the connection ({type(error).__name__})", "Check the log of the server.")

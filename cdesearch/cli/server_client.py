@@ -45,10 +45,13 @@ def ask_server(index: Index, text: str, k: int, mode: str, globs: tuple[str, ...
 
 
 def running_server(folder: Path) -> ServerRecord | None:
-    """Return the record of the running server of the index in `folder`; None if there is none that answers."""
+    """Return the record of the running server of the index in `folder`; None if there is none that answers.
+
+    After a server was killed, another one may use its port, and another program may have its process number.
+    """
     record = read_record(folder)
     try:
-        return record if record is not None and _get(record, "healthz")["status"] == "ok" else None
+        return record if record is not None and _get(record, "healthz")["process"] == record.pid else None
     except FAILURES:
         return None
 

@@ -61,6 +61,7 @@ class Searcher:
         self._given = encoder if isinstance(encoder, Encoder) else None
         self._models = encoder if isinstance(encoder, ModelLoader) else ModelLoader(device, model)
         self._fusion = FUSIONS[fusion]
+        self._is_closed = False
         self._opening = Lock()
         self._executor = ThreadPoolExecutor(thread_name_prefix="cdesearch-text")
         self._newest = self._reader(index)  # a query uses one reader to its end, with the model of its generation
@@ -73,6 +74,7 @@ class Searcher:
 
     def close(self) -> None:
         """Wait for the running searches, and end the threads."""
+        self._is_closed = True
         self._executor.shutdown()
 
     @property
@@ -165,6 +167,8 @@ class Searcher:
         return True
 
     def _ask(self, answer: Callable[[GenerationReader], Answer]) -> Answer:
+        if self._is_closed:
+            raise QueryError("This index has been closed.", "Open it again.")
         reader = self._newest
         while True:  # each iteration uses a newer generation
             try:

@@ -11,7 +11,6 @@ import hmac
 import logging
 from collections.abc import MutableMapping
 from http import HTTPStatus
-from http.cookies import CookieError, SimpleCookie
 from ipaddress import ip_address
 from typing import Any
 from urllib.parse import urlsplit
@@ -23,8 +22,8 @@ from starlette.types import ASGIApp, Message, Receive, Scope, Send
 from cdesearch.serve.problems import problem
 from cdesearch.serve.settings import API, LOOPBACK_NAMES, ServeSettings
 
-COOKIE = "cdesearch_token"
 HEALTH = f"{API}/healthz"
+DESCRIPTION = f"{API}/openapi.json"  # of the requests; it contains nothing of an index
 CONTENT_SECURITY_POLICY = "; ".join(
     (
         "default-src 'none'",
@@ -171,22 +170,12 @@ def _is_same_site(scope: Scope, headers: Headers, host: str) -> bool:
 
 def _is_public(scope: Scope) -> bool:
     path = scope["path"]
-    return path in ("/", "/api", HEALTH) or path.startswith("/static/")
+    return path in ("/", "/api", HEALTH, DESCRIPTION) or path.startswith("/static/")
 
 
 def _has_token(headers: Headers, token: str) -> bool:
     kind, _, shown = headers.get("authorization", "").partition(" ")
-    if kind.lower() != "bearer":
-        shown = _cookie(headers.get("cookie", ""))
-    return hmac.compare_digest(shown.strip().encode(), token.encode())
-
-
-def _cookie(header: str) -> str:
-    try:
-        cookies = SimpleCookie(header)
-    except CookieError:
-        return ""
-    return cookies[COOKIE].value if COOKIE in cookies else ""
+    return kind.lower() == "bearer" and hmac.compare_digest(shown.strip().encode(), token.encode())
 
 
 async def _read_body(scope: Scope, receive: Receive, settings: ServeSettings) -> bytes | Response | None:

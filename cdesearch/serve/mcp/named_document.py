@@ -69,7 +69,7 @@ def _chunks(served: ServedIndex, path: str) -> tuple[Chunk, ...]:
 
 
 def _not_found(indexes: ServedIndexes, served: ServedIndex, path: str) -> InputError:
-    shown = f"{path:.200}"
+    shown = f"{path:.200}" or "The indexed folder"
     entries = entries_of(served, path)
     if any(entry.path == path for entry in entries):
         return InputError(f"{shown} is indexed but contains no text.", "Open the file itself.")

@@ -1,5 +1,7 @@
 """`GET /api/v1/healthz` tells whether the server is running, and `GET /api/v1/metrics` returns its metrics."""
 
+import os
+
 from fastapi import APIRouter, Request
 from fastapi.responses import Response
 from prometheus_client import CONTENT_TYPE_LATEST
@@ -11,9 +13,9 @@ router = APIRouter(tags=["status"])
 
 @router.head("/healthz", include_in_schema=False)
 @router.get("/healthz")
-async def healthz() -> dict[str, str]:
+async def healthz() -> dict[str, str | int]:
     """Return `ok` once the indexes are open. This request needs no token."""
-    return {"status": "ok"}
+    return {"status": "ok", "process": os.getpid()}
 
 
 @router.get("/metrics", response_class=Response)

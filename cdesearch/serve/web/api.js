@@ -2,7 +2,7 @@
 
 const BASE = "/api/v1/";
 const TRIES = 4;
-const COOKIE = "cdesearch_token";
+const TOKEN = "cdesearch-token"; // in the storage of this tab, which no other server can read
 
 export class Problem extends Error {
   constructor(status, detail, remedy) {
@@ -12,12 +12,11 @@ export class Problem extends Error {
   }
 }
 
-/** Stores the token at the end of the page's address (`/#token=...`) in a cookie, and removes it from the address. */
+/** Stores the token at the end of the page's address (`/#token=...`) for this tab, and removes it from the address. */
 export function takeToken() {
   const token = new URLSearchParams(location.hash.slice(1)).get("token");
   if (token === null) return;
-  const value = /^[\w.~+/=-]+$/.test(token) ? token : `"${token.replace(/["\\]/g, "\\$&")}"`;
-  document.cookie = `${COOKIE}=${value}; path=/; SameSite=Strict`;
+  sessionStorage.setItem(TOKEN, token);
   history.replaceState(history.state, "", location.pathname + location.search);
 }
 
@@ -41,8 +40,10 @@ async function request(method, path, parameters = {}, signal = undefined) {
 }
 
 async function fetchOnce(address, method, signal) {
+  const token = sessionStorage.getItem(TOKEN);
+  const headers = { Accept: "application/json", ...(token && { Authorization: `Bearer ${token}` }) };
   try {
-    return await fetch(address, { method, signal, headers: { Accept: "application/json" } });
+    return await fetch(address, { method, signal, headers });
   } catch (error) {
     if (error.name === "AbortError") throw error;
     throw new Problem(0, "The server does not answer.", "Start it with `cdesearch serve`, and then reload this page.");

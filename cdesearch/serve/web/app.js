@@ -37,6 +37,9 @@ function showView(next, before) {
 }
 
 takeToken();
+addEventListener("hashchange", () => {
+  if (location.hash.startsWith("#token=")) location.reload();
+});
 history.scrollRestoration = "manual";
 for (const link of document.querySelectorAll("nav [data-view]")) {
   link.addEventListener("click", (event) => inPage({ view: link.dataset.view })(event));

@@ -22,6 +22,11 @@ function filled(node, attributes, children) {
   return node;
 }
 
+/** Returns the parts of a text, in which back-ticks mark code. */
+export function withCode(text) {
+  return text.split("`").map((part, position) => (position % 2 ? el("code", {}, part) : part));
+}
+
 /** Lets screen readers read a sentence. */
 export function announce(text) {
   byId("announcer").textContent = text;

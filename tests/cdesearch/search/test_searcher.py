@@ -189,6 +189,13 @@ def test_a_fusion_that_is_added_to_the_registry_ranks(folder, monkeypatch):
             assert paths(searcher.search(query)) == paths(searcher.search(query, mode="dense"))
 
 
+def test_a_closed_searcher_says_that_it_is_closed(folder):
+    with Searcher(Index.open(folder)) as searcher:
+        searcher.search("cat")
+    with pytest.raises(QueryError, match=r"has been closed\. Open it again\."):
+        searcher.search("cat")
+
+
 def test_a_closed_searcher_has_ended_its_threads(folder):
     before = set(threading.enumerate())
     with Searcher(Index.open(folder)) as searcher:

@@ -3,7 +3,10 @@ import time
 
 import pytest
 from browser import DESK, PHONE
+from running_server import running_server
 from selenium.webdriver.common.keys import Keys
+
+from cdesearch.serve.settings import ServeSettings
 
 VIEWS = ["/", "/?q=pruning+roses", "/?view=map&q=pruning+roses", "/?view=index", "/api"]
 READY = {"/": "#welcome", "/api": ".request", "/?view=index": "#files table", "/?view=map&q=pruning+roses": "#map"}
@@ -35,6 +38,16 @@ def names(hits):
 def open_view(browser, address):
     browser.open(address)
     browser.one(READY.get(address, ".hit"))
+
+
+def test_a_page_that_is_opened_with_the_token_sends_it(browser, notes):
+    token = "a-token-of-sixteen-or-more"
+    with running_server([notes], ServeSettings(token=token)) as server:
+        browser.driver.get(server.url)
+        browser.wait(lambda: "no valid token" in browser.text("#problem"))
+        browser.driver.get(f"{server.url}/#token={token}")
+        browser.wait(lambda: "5 documents" in browser.text("#welcome"))
+        assert browser.driver.current_url == f"{server.url}/" and not browser.driver.get_cookies()
 
 
 def test_typing_shows_hits(browser):
