@@ -27,13 +27,13 @@ class Candidate:
 
 
 def candidates_of(passages: Sequence[Passage]) -> list[Candidate]:
-    """Return the sentences of all passages in order, except headings, questions and very short sentences."""
+    """Return the sentences of all passages in order, except headings, questions, leads of lists, and very short ones."""
     found = []
     for number, passage in enumerate(passages):
         sentences = split_sentences(passage.text)
         for position, sentence in enumerate(sentences):
             text = _shown(passage.text[sentence.start : sentence.end].removesuffix(OMISSION), sentence)
-            if sentence.kind == "heading" or text.endswith("?") or len(re.findall(r"\w+", text)) < MIN_WORDS:
+            if sentence.kind == "heading" or text.endswith(("?", ":")) or len(re.findall(r"\w+", text)) < MIN_WORDS:
                 continue
             if sentence.kind == "prose" and position == len(sentences) - 1 > 0 and not _END.search(text):
                 continue  # the sentence may be incomplete, because a chunk can end within a sentence
