@@ -27,7 +27,7 @@ class Candidate:
 
 
 def candidates_of(passages: Sequence[Passage]) -> list[Candidate]:
-    """Return the sentences of all passages in order, except headings, questions, leads of lists, and very short ones."""
+    """Return the sentences of all passages in order, except headings, questions, leads and short ones."""
     found = []
     for number, passage in enumerate(passages):
         sentences = split_sentences(passage.text)
