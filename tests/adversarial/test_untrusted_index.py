@@ -190,7 +190,7 @@ def test_trust_at_a_terminal_ends_with_the_code_of_the_answer(other, config, typ
     run = subprocess.Popen(command, cwd=other, stdin=theirs, stdout=pipe, stderr=pipe)
     os.close(theirs)
     shown = b""
-    while b"with that? [y/N]:" not in shown and (more := run.stdout.read1()):
+    while b"[y/N]:" not in shown and (more := run.stdout.read1()):
         shown += more
     os.write(ours, typed)
     _, error = run.communicate(timeout=60)

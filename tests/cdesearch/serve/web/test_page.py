@@ -48,6 +48,8 @@ def test_a_page_that_is_opened_with_the_token_sends_it(browser, notes):
         browser.driver.get(f"{server.url}/#token={token}")
         browser.wait(lambda: "5 documents" in browser.text("#welcome"))
         assert browser.driver.current_url == f"{server.url}/" and not browser.driver.get_cookies()
+        known = (f"{server.url}/", f"{browser.url}/", "data:")
+        assert all(url.startswith(known) for url in browser.requests())  # the last test must not see them
 
 
 def test_typing_shows_hits(browser):
