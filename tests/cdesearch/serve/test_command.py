@@ -9,6 +9,7 @@ from contextlib import contextmanager
 
 import httpx
 import pytest
+from background_server import runtime_folder
 from hidden_libraries import run_code_without, run_module_without
 from running_server import wait_until
 
@@ -32,12 +33,12 @@ def serving(pages, runtime, *options):
 
 @pytest.mark.slow
 @pytest.mark.parametrize("number", [signal.SIGTERM, signal.SIGINT])
-def test_a_server_finishes_running_requests_and_exits_with_code_0(pages, tmp_path, number):
-    with serving(pages, tmp_path) as (process, url):
+def test_a_server_finishes_running_requests_and_exits_with_code_0(pages, number):
+    with runtime_folder() as runtime, serving(pages, runtime) as (process, url):
         assert httpx.get(f"{url}api/v1/search?q=moon").json()["index"] == "pages"
-        (path,) = (tmp_path / "cdesearch").glob("*.sock")
+        (path,) = (runtime / "cdesearch").glob("*.sock")
         with httpx.Client(transport=httpx.HTTPTransport(uds=str(path))) as client:
-            assert client.get("http://localhost/api/v1/healthz").json() == {"status": "ok"}
+            assert client.get("http://localhost/api/v1/healthz").json()["status"] == "ok"
         with socket.create_connection(("127.0.0.1", httpx.URL(url).port), timeout=60) as late:
             lines = ("PUT /api/v1/search HTTP/1.1", "Host: localhost", "Content-Length: 2", "", "a")
             late.sendall("\r\n".join(lines).encode())

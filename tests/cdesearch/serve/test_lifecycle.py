@@ -156,9 +156,9 @@ def test_no_module_of_the_working_directory_is_imported(docs, runtime):
 
 
 def test_the_token_of_a_server_is_not_visible_in_the_list_of_processes(docs, runtime, start):
-    start("--token", "a-secret")
+    start("--token", "a-secret-of-sixteen-letters")
     pid = running_server(docs / ".cdesearch").pid
-    assert b"a-secret" not in Path(f"/proc/{pid}/cmdline").read_bytes()
+    assert b"a-secret-of-sixteen-letters" not in Path(f"/proc/{pid}/cmdline").read_bytes()
     assert cdesearch("query", "cat", cwd=docs).stdout.startswith(" 1 pets.md:1")
 
 
