@@ -15,5 +15,5 @@ listening     the TCP port and the Unix sockets, and how a server stops
 lifecycle     how a server is announced, started in the background, and stopped
 watch         updates that start when files change
 idle          stops a server that has had no request for some time
-slow_clients  closes connections whose client sends too slowly
+slow_clients  closes connections whose client sends or reads too slowly
 """

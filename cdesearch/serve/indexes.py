@@ -169,7 +169,7 @@ class ServedIndexes:
             for served in self:
                 try:
                     served.refresh()
-                except Exception:  # such as too many open files; the next look may succeed
+                except Exception:  # such as too many open files; the next attempt may succeed
                     _log.exception("The newest generation of %s cannot be opened.", served.name)
 
 

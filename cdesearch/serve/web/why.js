@@ -97,7 +97,7 @@ function bar(share) {
 function textNote(text, mode) {
   if (text.bm25 === null) return el("p", { class: "note" }, "The search by words did not find this passage.");
   if (mode !== "hybrid") return el("p", { class: "note" }, mode === "dense" ? "This ranking does not use the words." : "");
-  const own = `BM25 ${fixed(text.bm25)} against a noise of ${fixed(text.noise)} gives an evidence of ${fixed(text.own)}.`;
+  const own = `BM25 ${fixed(text.bm25)} against a noise of ${fixed(text.noise)} gives evidence of ${fixed(text.own)}.`;
   const document = text.of_document === null ? ""
     : ` The best evidence in its document is ${fixed(text.of_document)}. The mean of both is ${fixed(text.evidence)}.`;
   return el("p", { class: "note" }, `${own}${document} The weight of words in this query is ${fixed(text.weight)}.`);

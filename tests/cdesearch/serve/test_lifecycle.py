@@ -13,6 +13,7 @@ from pathlib import Path
 import pytest
 from background_server import runtime_folder, serve
 from command import cdesearch
+from running_server import wait_until
 
 from cdesearch.cli.server_client import running_server
 from cdesearch.serve import lifecycle
@@ -44,13 +45,6 @@ def runtime(monkeypatch):
 def start(docs, runtime):
     """Start a server in the background with these options; returns the line that it prints."""
     return lambda *options: serve("--background", "--port", "0", *options, runtime=runtime, cwd=docs).stdout
-
-
-def wait_until(condition, seconds=30):
-    deadline = time.monotonic() + seconds
-    while not condition():
-        assert time.monotonic() < deadline
-        time.sleep(0.05)
 
 
 def test_a_server_starts_once_and_stops(docs, runtime, start):
