@@ -98,15 +98,14 @@ class EvidenceFusion:
         """Return the parts from which the scores are computed."""
         dense, null = candidates.dense, candidates.null
         null = null if len(null) >= MIN_NULL_SIZE else dense
-        spread = float(null.std()) if len(null) else 0.0
-        dense_z = np.zeros_like(dense) if spread < 1e-9 else (dense - null.mean()) / spread
+        mean, spread = (float(null.mean()), float(null.std())) if len(null) else (0.0, 0.0)
+        dense_z = np.zeros_like(dense) if spread < 1e-9 else (dense - mean) / spread
         own, noise = _log_over_noise(candidates.text)
         weight, best = TEXT_WEIGHT, None
         if candidates.documents is not None:
             weight, best = PART_WEIGHT, _best_of_document(own, candidates.documents)
-        best_text = own if best is None else (own + best) / 2
-        query_weight = best_text.max(initial=0.0) / max(MIN_DENSE_Z, dense_z.max(initial=0.0))
-        mean = float(null.mean()) if len(null) else 0.0
+        # The best chunk of all is also the best in its document, so this is the best lexical evidence in both cases.
+        query_weight = own.max(initial=0.0) / max(MIN_DENSE_Z, dense_z.max(initial=0.0))
         return Evidence(dense_z, mean, spread, own, best, noise, weight * query_weight)
 
 

@@ -149,6 +149,15 @@ def test_text_counts_for_half_if_chunks_are_parts_of_documents():
     np.testing.assert_allclose(part, whole / 2)
 
 
+def test_the_evidence_names_the_null_distribution_and_the_noise_on_which_it_rests():
+    method = FUSIONS["evidence"]
+    found = method.evidence(Candidates(np.array([0.5, 0.2]), np.array([9.0, np.nan]), NULL + 0.25))
+    assert (found.null_mean, found.null_spread) == (pytest.approx(0.25), pytest.approx(pstdev(NULL)))
+    assert found.noise == pytest.approx(9.0 / MIN_RATIO)
+    nothing = method.evidence(Candidates(np.empty(0), np.empty(0), np.empty(0)))
+    assert (nothing.null_mean, nothing.null_spread, nothing.noise) == (0.0, 0.0, 0.0)
+
+
 def test_a_side_without_evidence_does_not_change_the_ranking():
     assert fuse(np.array([0.3]), np.array([np.nan]), np.array([0.1])).tolist() == [0.0]
     np.testing.assert_array_equal(np.argsort(fuse(np.array([0.1, 0.9]), np.array([np.nan, np.nan]), NULL)), [0, 1])
