@@ -1,4 +1,4 @@
-"""The Python interface: build an index, open it, search it."""
+"""The Python API: build an index, open it, and search it."""
 
 from importlib.metadata import entry_points
 from os import PathLike
@@ -14,7 +14,7 @@ from cdesearch.store.index import Index
 
 
 class OpenIndex:
-    """An index that is open for searching."""
+    """An index that is open for searching. Close it with `close`, or use it in a `with` block."""
 
     def __init__(self, searcher: Searcher) -> None:
         self._searcher = searcher
@@ -26,18 +26,20 @@ class OpenIndex:
         self.close()
 
     def close(self) -> None:
-        """End the threads that search. A `with` block does that as well."""
+        """Wait for the running searches, and end the threads that run them."""
         self._searcher.close()
 
     @property
     def index(self) -> Index:
-        """The index on disk, with its manifest."""
+        """The newest generation that is open, with its manifest."""
         return self._searcher.index
 
     def search(self, query: str, k: int = 10, mode: Mode = "hybrid", path: str | None = None) -> SearchResult:
-        """The `k` best chunks, best first, as a sequence of hits; raises QueryError.
+        """Return the `k` best chunks, best first, as a sequence of hits.
 
-        Only files that match the glob `path` are searched; it is relative to the indexed folder, as `chunk.path` is.
+        `mode` is the ranking method: "hybrid", "dense" (vectors only) or "text" (BM25 only). With `path`, only files
+        that match this glob are searched. The glob is relative to the indexed folder, like `chunk.path`. Raises
+        QueryError for an invalid argument, and IndexStateError for an index that cannot be used.
         """
         return self._searcher.search(query, k, mode, path)
 
@@ -45,9 +47,9 @@ class OpenIndex:
 def open(
     folder: str | PathLike[str] | None = None, device: Device = "auto", model: str | PathLike[str] | None = None
 ) -> OpenIndex:
-    """Open the index of `folder`; None finds the nearest index upward from the working directory.
+    """Open the index of `folder`, or for None the nearest index upward from the working directory.
 
-    `model` names the model that built the index, if that is not the model that ships. Naming it confirms it for this
+    `model` is the model that built the index, if it is not the default model. Naming the model confirms it for this
     call. Nothing is downloaded. Raises IndexStateError.
     """
     index = Index.open(None if folder is None else _path(folder))
@@ -66,10 +68,10 @@ def build(
     rebuild: bool = False,
     wait: bool = False,
 ) -> OpenIndex:
-    """Index files and folders, or bring their index up to date, and open it; raises CdesearchError.
+    """Index files and folders, or update their index, and open it; raises CdesearchError.
 
-    Without paths the nearest index upward from the working directory is brought up to date. The keywords are the
-    most common options of `cdesearch index`.
+    Without paths, the nearest index upward from the working directory is updated. The keywords are the most common
+    options of `cdesearch index`.
     """
     (builder,) = entry_points(group="cdesearch.builders", name="folder")
     folder: Path = builder.load()(
@@ -85,12 +87,13 @@ def build(
 
 
 def _path(value: str | PathLike[str]) -> Path:
-    if value == "":  # it would mean the working directory
-        raise InputError("A path is empty.", 'Name a folder; the working directory is ".".')
+    if value == "":  # pathlib would treat it as the working directory
+        raise InputError("A path is empty.", 'Name a folder. The working directory is ".".')
     try:
         return Path(value)
     except TypeError:
         kind = type(value).__name__
         raise InputError(
-            f"A path is a str or a pathlib.Path, not {kind}.", 'Give each path as its own argument: ("docs", "notes").'
+            f"A path must be a str or a pathlib.Path, not {kind}.",
+            'Pass each path as a separate argument: ("docs", "notes").',
         ) from None

@@ -1,26 +1,29 @@
-"""Every error that a user can see, each with one cause and one remedy.
+"""The errors that a user can see, each with one cause and one remedy.
 
-CdesearchError                exit code 2 on the command line
-├── InputError                an argument or option cannot be used
-│   ├── SourceError           a folder, file or column does not exist, or holds nothing readable
-│   └── QueryError            a query is empty, has no words, or is far too long
-│       └── NotIndexedError   the index has no such chunk, document or file
-├── IndexStateError           the index on disk cannot be used as it is
+CdesearchError                the root of the tree; exit code 2 on the command line
+├── InputError                an argument or option is invalid
+│   ├── SourceError           a folder, file or column does not exist, or contains nothing readable
+│   └── QueryError            an argument of a search is invalid, for example an empty query
+│       └── NotIndexedError   the index does not contain the requested chunk, document or file
+├── IndexStateError           the index on disk cannot be used in its present state
 │   ├── IndexNotFoundError    there is no index in this folder or above it
-│   ├── IndexDamagedError     a file of the index is missing or does not parse
+│   ├── IndexDamagedError     a file of the index is missing or cannot be parsed
 │   ├── IndexMismatchError    another model, context or format version built the index
-│   ├── IndexUntrustedError   the index needs what its user has not confirmed, or is not made of plain files
+│   ├── IndexUntrustedError   the user has not confirmed what the index needs, or it contains links or devices
 │   └── IndexBusyError        another build holds the lock
 ├── ModelError                a checkpoint folder cannot be loaded
 ├── LanguageModelError        the language model that writes answers fails
-├── BusyError                 a server has too many searches to do, or one took too long
+├── BusyError                 a server has too many requests, or a search took too long
 ├── TrainingError             training failed; its last good state is kept
 └── StorageError              the disk is full, or a folder is read-only
 """
 
 
 class CdesearchError(Exception):
-    """The root of the tree. `cause` says what is wrong, `remedy` how to fix it; `str()` joins both in one line."""
+    """The base class of all errors that a user can see.
+
+    `cause` says what is wrong, and `remedy` says how to fix it. `str()` joins both in one line.
+    """
 
     exit_code = 2
 
@@ -31,31 +34,31 @@ class CdesearchError(Exception):
 
 
 class InputError(CdesearchError):
-    """An argument or option cannot be used."""
+    """An argument or option is invalid."""
 
 
 class SourceError(InputError):
-    """A folder, file or column to index is missing or holds nothing readable."""
+    """A folder, file or column to index does not exist, or contains nothing readable."""
 
 
 class QueryError(InputError):
-    """The query is empty, holds no words, or is far too long."""
+    """An argument of a search is invalid, for example an empty query, an unknown mode or an invalid glob."""
 
 
 class NotIndexedError(QueryError):
-    """The index has no such chunk, document or file."""
+    """The index does not contain the requested chunk, document or file."""
 
 
 class IndexStateError(CdesearchError):
-    """The index on disk cannot be used as it is."""
+    """The index on disk cannot be used in its present state."""
 
 
 class IndexNotFoundError(IndexStateError):
-    """There is no index in a folder or in any folder above it."""
+    """There is no index in the folder or in any folder above it."""
 
 
 class IndexDamagedError(IndexStateError):
-    """A file of the index is missing or does not parse."""
+    """A file of the index is missing or cannot be parsed."""
 
 
 class IndexMismatchError(IndexStateError):
@@ -63,7 +66,7 @@ class IndexMismatchError(IndexStateError):
 
 
 class IndexUntrustedError(IndexStateError):
-    """The index needs a model or folders that its user has not confirmed, or contains a link or a device."""
+    """The index needs a model or folders that the user has not confirmed, or contains a link or a device."""
 
 
 class IndexBusyError(IndexStateError):
@@ -75,11 +78,11 @@ class ModelError(CdesearchError):
 
 
 class LanguageModelError(CdesearchError):
-    """The language model that writes answers cannot be reached, refuses, or stops in the middle."""
+    """The language model that writes answers cannot be reached, refuses the request, or stops before its end."""
 
 
 class BusyError(CdesearchError):
-    """A server has too many searches to do, or one took too long."""
+    """A server has too many requests, or a search took too long."""
 
 
 class TrainingError(CdesearchError):
@@ -91,5 +94,8 @@ class StorageError(CdesearchError):
 
 
 def is_panic(error: BaseException) -> bool:
-    """Whether Rust code of a library panicked. The error classes cannot be imported, and one is not an Exception."""
+    """Return whether an error is a panic of the Rust code of a library.
+
+    The classes of these errors cannot be imported, and one of them is not a subclass of Exception.
+    """
     return type(error).__name__ in ("RustPanic", "PanicException")

@@ -1,4 +1,4 @@
-"""Printing: text from files made safe for a terminal, tables, paragraphs and JSON."""
+"""Print text, tables and JSON, and make text from files safe for a terminal."""
 
 import json
 import os
@@ -10,28 +10,28 @@ from typing import TYPE_CHECKING, Any, TextIO
 if TYPE_CHECKING:
     from rich.console import Console
 
-# Control characters (Cc) are commands to the terminal, surrogates (Cs) cannot be encoded, and line and paragraph
-# separators (Zl, Zp) break one line into two. Format characters (Cf) can reverse the direction of a line or hide text.
+# Control characters (Cc) can control the terminal, surrogates (Cs) cannot be encoded, and line and paragraph
+# separators (Zl, Zp) break a line. Format characters (Cf) can reverse the direction of a line or hide text.
 _UNSAFE = {"Cc", "Cf", "Cs", "Zl", "Zp"}
-# Scripts and emoji need the format characters below to join letters or keep them apart; a soft hyphen is harmless.
+# These format characters are allowed. Some scripts and emoji need joiners, and a soft hyphen is harmless.
 _JOINERS = {"\u00ad", "\u200c", "\u200d", "\u2060"}
-MIN_COLUMN = 16  # characters that the widest column of a table must have; a narrower terminal gets lines instead
+MIN_COLUMN = 16  # the minimum width of the widest column; on a narrower terminal, rows are printed as lines
 
 
 def printable(text: str) -> str:
-    """`text` with every unsafe character, tabs included, written as an escape such as `\\x1b`."""
+    """Return `text` with every unsafe character, including tabs, replaced by an escape sequence such as `\\x1b`."""
     if text.isascii() and text.isprintable():
         return text
     return "".join(_escaped(character) for character in text)
 
 
 def counted(number: int, noun: str) -> str:
-    """A number with its noun, such as "1 chunk" or "1,234 chunks"."""
+    """Return a number with its noun in the singular or plural, such as "1 chunk" or "1,234 chunks"."""
     return f"{number:,} {noun}{'' if number == 1 else 's'}"
 
 
 def open_console(*, stderr: bool = False, soft_wrap: bool = False) -> "Console":
-    """A console of rich on stdout or stderr that changes no text: "[red]" and ":bomb:" are printed as they are."""
+    """Return a rich console on stdout or stderr that prints markup such as "[red]" or ":bomb:" literally."""
     from rich.console import Console
 
     stream = sys.stderr if stderr else sys.stdout
@@ -39,14 +39,17 @@ def open_console(*, stderr: bool = False, soft_wrap: bool = False) -> "Console":
 
 
 def is_styled(stream: TextIO) -> bool:
-    """Whether rich writes colours and links to `stream`, found out without importing it."""
+    """Return whether rich would write colours and links to `stream`, without importing rich in common cases."""
     if "FORCE_COLOR" in os.environ or "TTY_COMPATIBLE" in os.environ:
         return open_console(stderr=stream is sys.stderr).is_terminal
     return stream.isatty()
 
 
 def print_rows(rows: Sequence[Sequence[str]]) -> None:
-    """Print cells in columns. A narrow terminal wraps the widest column, a very narrow one shows each row as a line."""
+    """Print rows of cells in columns.
+
+    On a narrow terminal the widest column is wrapped. On a very narrow terminal each row is printed as a line of text.
+    """
     from textwrap import fill
 
     from rich.table import Table
@@ -79,7 +82,7 @@ def print_text(text: str) -> None:
 
 
 def print_json(value: Any) -> None:
-    """Print one JSON value on stdout; in pure ASCII on a terminal, and if stdout is not UTF-8."""
+    """Print a JSON value on stdout. On a terminal, or if stdout is not UTF-8, the output is pure ASCII."""
     is_utf8 = (sys.stdout.encoding or "").lower().replace("-", "") == "utf8"
     sys.stdout.write(json.dumps(value, ensure_ascii=sys.stdout.isatty() or not is_utf8) + "\n")
 

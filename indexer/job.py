@@ -32,6 +32,7 @@ from indexer.workers.limits import Limits
 from indexer.workers.pool import Begun, Pool, ReadChunks, Reading
 
 LIMITS = Limits()
+SHOWN = 3  # skipped files that an error names
 SPOOL = "spool.arrow"
 FITTED = "context.fitted.safetensors"  # in an unfinished generation: the second stage of its context
 
@@ -303,8 +304,9 @@ def _stored_root(folder: Path, root: Path) -> str:
 
 def _why(plan: Plan) -> str:
     if plan.skipped:
-        first = plan.skipped[0]
-        return f"{len(plan.skipped)} skipped, the first: {first.path} ({first.reason})."
+        files = "; ".join(f"{file.path} ({file.reason})" for file in plan.skipped[:SHOWN])
+        more = f"; {len(plan.skipped) - SHOWN} more" if len(plan.skipped) > SHOWN else ""
+        return f"Skipped: {files}{more}."
     ignored = next((file for file in plan.files.values() if file.outcome == "ignored"), None)
     if ignored is not None:
         return f"{plan.counts['ignored']} ignored, the first: {ignored.path} ({ignored.reason})."

@@ -15,6 +15,7 @@ from trainer.schema import Problem, SchemaError, above, at_least, between, keys_
 
 Filter = Literal["dense", "text", "fused", "none"]
 SHARE = between(0, 1)
+EXAMPLES = "The folder trainer/recipes of the source code has examples."
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -162,13 +163,13 @@ def load_recipe(file: Path, overrides: dict[str, str] | None = None) -> Recipe:
         with open_plain(file) as stream:
             values = tomllib.load(stream)
     except FileNotFoundError:
-        raise InputError(f"There is no file {file}.", "See trainer/recipes for some recipes.") from None
+        raise InputError(f"There is no file {file}.", EXAMPLES) from None
     except (OSError, ValueError, RecursionError) as error:  # ValueError: also for bad UTF-8, numbers and file names
-        raise InputError(f"{file} is not a recipe ({error}).", "See trainer/recipes for some recipes.") from None
+        raise InputError(f"{file} is not a recipe ({error}).", EXAMPLES) from None
     for name, text in (overrides or {}).items():
         section, _, key = name.partition(".")
         if not isinstance(keys := values.setdefault(section, {}), dict):
-            raise InputError(f"{file}: {section} is not a table.", "See trainer/recipes for some recipes.")
+            raise InputError(f"{file}: {section} is not a table.", EXAMPLES)
         keys[key] = _value(name, text)
     recipe = check_recipe(values, file)
     data = replace(recipe.data, pairs=_found(recipe.data.pairs), keep_out=_found(recipe.data.keep_out))

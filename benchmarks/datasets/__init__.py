@@ -3,6 +3,5 @@
 dataset    reads a BEIR folder, or half of its queries
 download   finds or downloads a data set
 meetings   reads meetings with questions and labelled spans
-published  meetings   reads meetings with questions and labelled spans
-published sizes and results
+published  the sizes and results that others have published
 """

@@ -1,4 +1,4 @@
-"""The command that measures passages in a budget of tokens, and answers without a language model, on meetings."""
+"""The command `ask`: measure passages in a budget of tokens, and answers without a language model, on meetings."""
 
 from collections.abc import Callable, Sequence
 from pathlib import Path
@@ -21,20 +21,20 @@ from cdesearch.search.searcher import Searcher
 from cdesearch.store.index import Index
 from cdesearch.store.schema import Chunk, Hit
 
-HITS = 20  # that passages are made of, as `cdesearch ask` does
-ANSWER_TOKENS = 1500
+HITS = 20  # the number of hits from which passages are made, as in `cdesearch ask`
+ANSWER_TOKENS = 1500  # the budget for the passages of an answer, as in `cdesearch ask`
 
 Ranking = Callable[[Question], Sequence[Hit]]
 
 
 def ask(
-    data: Annotated[Path, typer.Argument(help="Meetings with questions in Parquet: QMSum.")],
-    tokens: Annotated[str, typer.Option(help="Budgets of tokens.")] = "500,1000,2000",
-    meetings: Annotated[int | None, typer.Option(help="Use only the first meetings; default: all.")] = None,
-    work: Annotated[Path, typer.Option(help="Folder for the index, which later runs use again.")] = Path("runs/ask"),
-    out: Annotated[Path, typer.Option(help="Folder for the JSON.")] = RESULTS,
+    data: Annotated[Path, typer.Argument(help="A Parquet file of QMSum: meetings with questions.")],
+    tokens: Annotated[str, typer.Option(help="Budgets of tokens, separated by commas.")] = "500,1000,2000",
+    meetings: Annotated[int | None, typer.Option(help="Number of meetings to use. Default: all.")] = None,
+    work: Annotated[Path, typer.Option(help="Folder for the index, which later runs reuse.")] = Path("runs/ask"),
+    out: Annotated[Path, typer.Option(help="Folder for the JSON file with the results.")] = RESULTS,
 ) -> None:
-    """Measure how often passages in a budget hold the labelled span, and which sentences an answer quotes."""
+    """Measure how often passages in a budget contain the labelled lines, and whether answers quote these lines."""
     read = read_meetings(data, meetings)
     folder = work / f"{data.stem}-{len(read.texts)}"
     read.write(folder)
@@ -57,7 +57,7 @@ def ask(
 
 
 def _rankings(searcher: Searcher, meetings: Meetings, work: Path) -> dict[str, Ranking]:
-    """By system name, functions that rank the chunks of a question's meeting."""
+    """Return functions that rank the chunks of a question's meeting, by the name of the system."""
     reader = DocumentReader(searcher.index)
     chunks = [chunk for name in meetings.texts for chunk in reader.file(name)]
     dataset = meetings.dataset(chunks)
@@ -75,7 +75,7 @@ def _rankings(searcher: Searcher, meetings: Meetings, work: Path) -> dict[str, R
 
 
 def _best(chunks: Sequence[Chunk], scores: np.ndarray[Any, Any], file: str) -> list[Hit]:
-    """The chunks of one file by score."""
+    """Return the HITS chunks of one file with the highest scores."""
     rows = [row for row in np.argsort(-scores, kind="stable").tolist() if chunks[row].path == file][:HITS]
     return [Hit(rank, float(scores[row]), chunks[row], None, None) for rank, row in enumerate(rows, 1)]
 
@@ -105,7 +105,7 @@ def _passages(
 
 
 def _fitted(searcher: Searcher, name: str, hits: Sequence[Hit], budget: int) -> Sequence[Passage]:
-    """Passages for cdesearch; for the others whole chunks, best first, as long as they fit."""
+    """Fit hits into the budget: as passages for cdesearch, and as whole chunks, best first, for other systems."""
     tokenizer = searcher.encoder.tokenizer
     if name == "cdesearch":
         return fit_passages(hits, budget, tokenizer)

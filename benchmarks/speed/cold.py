@@ -1,4 +1,4 @@
-"""Measure a query as a whole process, from its start to its end: through a running server and without one."""
+"""Measure a query as a whole process, from its start to its end, with and without a running server."""
 
 import os
 import subprocess
@@ -18,7 +18,10 @@ ROUNDS = 30
 
 
 def cold_measurements(corpus: Path, work: Path, size: int, rounds: int = ROUNDS) -> list[Measurement]:
-    """The median seconds of the processes, which take turns; the files of the index are in the page cache."""
+    """Measure the median seconds of query processes, with the files of the index in the page cache.
+
+    Processes with and without a server alternate, so that changes in the load of the machine affect both.
+    """
     source = source_index(corpus, work / "cold")
     index = grow(source, work / "cold-served", draw(source, size))
     query = search_queries(corpus)[0]
@@ -41,7 +44,7 @@ def cold_measurements(corpus: Path, work: Path, size: int, rounds: int = ROUNDS)
 
 @contextmanager
 def _served(index: Index) -> Iterator[tuple[Path, Path]]:
-    """Two folders for sockets: in the first one a server of the index is announced, in the second one none."""
+    """Start a server, and yield two runtime folders: one in which the server is announced, and an empty one."""
     with TemporaryDirectory() as served, TemporaryDirectory() as direct:
         _run("serve", str(index.folder), "--background", "--port", "0", runtime=Path(served))
         try:

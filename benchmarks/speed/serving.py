@@ -1,4 +1,4 @@
-"""Measure a running server: searches by many clients at a constant rate, and one search inside and outside of it."""
+"""Measure a running server under a constant rate of searches, and compare it with a search in this process."""
 
 import http.client
 import json
@@ -23,31 +23,31 @@ from cdesearch.search.searcher import Searcher
 from cdesearch.store.index import Index
 
 CLIENTS = 16
-PATIENCE = 60  # seconds for one answer
-WARM_SECONDS = 60.0  # after which memory must not grow; at most a quarter of the time
-ALONE = 100  # searches of the comparison with a searcher in this process
+TIMEOUT = 60  # seconds for one response
+WARM_SECONDS = 60.0  # the warm-up, at most a quarter of the time; memory must not grow after it
+ALONE = 100  # the number of searches in the comparison with a searcher in this process
 MEMORY = re.compile(rb"^process_resident_memory_bytes (\S+)$", re.MULTILINE)
 
 
 @dataclass(frozen=True, slots=True)
 class Load:
-    """How many searches a second, for how many seconds."""
+    """The load on the server: a constant rate of searches for some time."""
 
-    rate: float
+    rate: float  # searches per second
     seconds: float
 
 
 @dataclass(frozen=True, slots=True)
 class _Answered:
-    """What the clients saw. Several threads append to the lists."""
+    """The observations of the clients. Several threads append to the lists."""
 
-    seconds: list[float] = field(default_factory=list)  # from the moment at which a search was due
+    seconds: list[float] = field(default_factory=list)  # from the time at which a search was due to its response
     errors: list[str] = field(default_factory=list)
-    memory: list[tuple[float, float]] = field(default_factory=list)  # seconds since the start, bytes
+    memory: list[tuple[float, float]] = field(default_factory=list)  # seconds since the start, and bytes
 
 
 def serving_measurements(corpus: Path, work: Path, size: int, load: Load) -> list[Measurement]:
-    """Latencies, errors and memory of a server under load, and its search times compared with those of a searcher."""
+    """Measure latencies, errors and memory of a server under load, and its search times without load."""
     source = source_index(corpus, work / "serving")
     index = grow(source, work / "served", draw(source, size))
     queries = search_queries(corpus)
@@ -76,7 +76,7 @@ def serving_measurements(corpus: Path, work: Path, size: int, load: Load) -> lis
 
 @contextmanager
 def _serving(index: Index) -> Iterator[int]:
-    """The port of a server in a process of its own."""
+    """Start a server in a separate process, and yield its port."""
     with TemporaryDirectory() as folder:
         command = [sys.executable, "-m", "cdesearch", "serve", str(index.folder), "--port", "0"]
         command += ["--socket", str(Path(folder) / "socket")]
@@ -93,9 +93,12 @@ def _serving(index: Index) -> Iterator[int]:
 
 
 def _alone(index: Index, port: int, queries: Sequence[str]) -> tuple[float, float]:
-    """The median milliseconds of a search in the server and of one in this process, which take turns."""
+    """Return the median milliseconds of a search in the server and of a search in this process.
+
+    The searches alternate, so that changes in the load of the machine affect both.
+    """
     inside, outside = [], []
-    connection = http.client.HTTPConnection("127.0.0.1", port, timeout=PATIENCE)
+    connection = http.client.HTTPConnection("127.0.0.1", port, timeout=TIMEOUT)
     with Searcher(index) as searcher:
         searcher.warm()
         for query in queries[:ALONE]:
@@ -106,12 +109,16 @@ def _alone(index: Index, port: int, queries: Sequence[str]) -> tuple[float, floa
 
 
 def _ask_at_a_rate(port: int, queries: Sequence[str], load: Load) -> _Answered:
-    """Ask with `CLIENTS` threads. A search is due at a fixed time; if its answer is late, so are those that wait."""
+    """Send searches from `CLIENTS` threads at a constant rate.
+
+    Each search is due at a fixed time. Latency is measured from this time, so a slow response also counts for the
+    searches that wait for a client.
+    """
     answered, numbers, asked = _Answered(), count(), cycle(queries)
     started = time.perf_counter()
 
     def ask() -> None:
-        connection = http.client.HTTPConnection("127.0.0.1", port, timeout=PATIENCE)
+        connection = http.client.HTTPConnection("127.0.0.1", port, timeout=TIMEOUT)
         while (due := next(numbers) / load.rate) < load.seconds:
             time.sleep(max(0.0, started + due - time.perf_counter()))
             try:
@@ -141,8 +148,8 @@ def _get(connection: http.client.HTTPConnection, query: str) -> bytes:
 
 
 def _memory(port: int) -> float:
-    """The resident bytes of the server."""
-    connection = http.client.HTTPConnection("127.0.0.1", port, timeout=PATIENCE)
+    """Return the resident memory of the server in bytes."""
+    connection = http.client.HTTPConnection("127.0.0.1", port, timeout=TIMEOUT)
     connection.request("GET", "/api/v1/metrics")
     found = MEMORY.search(connection.getresponse().read())
     connection.close()
@@ -150,6 +157,6 @@ def _memory(port: int) -> float:
 
 
 def _growth(memory: Sequence[tuple[float, float]], seconds: float) -> float:
-    """The most bytes after the warm-up, divided by those at its end."""
+    """Return the maximum memory after the warm-up, divided by the memory at the end of the warm-up."""
     later = [used for at, used in memory if at >= min(WARM_SECONDS, seconds / 4)]
     return max(later) / later[0]

@@ -1,6 +1,6 @@
 """Which systems are compared? Each answers all queries of a data set.
 
-system         the protocol of systems of systems
+system         the protocol of all systems
 ranking        the best documents by score
 product        cdesearch with an index on disk
 contextual     vectors of cdesearch with a true, random or no context

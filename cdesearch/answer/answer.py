@@ -1,4 +1,4 @@
-"""Answers: quoted from passages, or written by a language model while the caller reads."""
+"""Answers to a question, either quoted from passages or written by a language model."""
 
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
@@ -18,15 +18,15 @@ NOTHING = "Nothing in the index answers this."
 
 @dataclass(frozen=True, slots=True)
 class Answer:
-    """An answer whose citations are numbers of `passages`, from 1."""
+    """An answer with citations. A citation is the number of a passage, counted from 1."""
 
-    text: str  # with citations; empty if nothing answers the question
+    text: str  # includes the citations; empty if nothing answers the question
     passages: tuple[Passage, ...]
-    cited: tuple[int, ...]  # in the order of the text
-    quotes: tuple[Candidate, ...] = ()  # without a language model: what is quoted
-    model: str | None = None
-    n_removed: int = 0  # citations of a model that named no passage
-    n_unsourced: int = 0  # sentences of a model without a citation; they are marked
+    cited: tuple[int, ...]  # the numbers of the cited passages, in the order of the text
+    quotes: tuple[Candidate, ...] = ()  # the quoted sentences of an answer that no language model has written
+    model: str | None = None  # the language model that has written the answer
+    n_removed: int = 0  # the number of citations that were removed because they named no passage
+    n_unsourced: int = 0  # the number of sentences without a citation, which are marked in the text
 
     @property
     def is_answered(self) -> bool:
@@ -34,14 +34,17 @@ class Answer:
         return bool(self.text)
 
     def location(self, number: int) -> str:
-        """Where a cited passage is, `path:line` with the line of the first quote if there is one."""
+        """Return the location of a cited passage. If an answer quotes it, the line is that of the first quote."""
         passage = self.passages[number - 1]
         lines = [quote.line for quote in self.quotes if quote.passage == number - 1 and quote.line is not None]
         return f"{passage.path}:{lines[0]}" if lines else passage.location
 
 
 def quoted_answer(question: str, hits: Sequence[Hit], passages: Sequence[Passage], corpus: CorpusView) -> Answer:
-    """The sentences that answer best, of the passages of `hits`, or an empty answer if the evidence is weak."""
+    """Quote the sentences that answer the question best, or return an empty answer if the evidence is weak.
+
+    `passages` must be made from `hits`.
+    """
     passages = tuple(passages)
     quotes = extract(question, passages, corpus) if is_answered(question, hits, passages, corpus) else []
     cited = tuple(dict.fromkeys(quote.passage + 1 for quote in quotes))
@@ -54,7 +57,7 @@ def _cited(quote: Candidate) -> str:
 
 
 class WrittenAnswer:
-    """An answer that a language model is writing: iterate over its text, then read `answer`."""
+    """An answer that a language model is writing. Iterate over the pieces of its text, and then read `answer`."""
 
     def __init__(self, question: str, passages: Sequence[Passage], endpoint: Endpoint) -> None:
         self._passages = tuple(passages)
@@ -64,11 +67,14 @@ class WrittenAnswer:
         self._stream = ChatStream(endpoint, messages_for(question, self._passages))
 
     def close(self) -> None:
-        """End the request at the server; any thread may call it."""
+        """Cancel the request to the language model. Any thread may call this method."""
         self._stream.close()
 
     def __iter__(self) -> Iterator[str]:
-        """The pieces of the answer with checked citations; raises LanguageModelError, also if there are no words."""
+        """Yield the pieces of the answer with checked citations.
+
+        Raises LanguageModelError if the model fails or writes nothing.
+        """
         failure = None
         try:
             for piece in self._stream:
@@ -81,11 +87,11 @@ class WrittenAnswer:
         if failure:
             raise failure
         if not self._text.strip():
-            raise self._endpoint.failure("answers nothing", "Ask again, or choose another model.")
+            raise self._endpoint.failure("returned an empty answer", "Ask again, or choose another model.")
 
     @property
     def answer(self) -> Answer:
-        """What has been written so far."""
+        """The answer as far as it has been written."""
         text = self._text.strip()
         found = self._filter
         return Answer(
@@ -98,7 +104,7 @@ class WrittenAnswer:
         )
 
     def _shown(self, text: str) -> str:
-        """`text`, without blanks at the start of the answer."""
+        """Add `text` to the answer and return it, without white space at the start of the answer."""
         text = text if self._text else text.lstrip()
         self._text += text
         return text

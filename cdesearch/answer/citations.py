@@ -1,4 +1,7 @@
-"""Check the citations of an answer while it arrives: invalid ones are removed, sentences without any are marked."""
+"""Check the citations of an answer while it arrives.
+
+Citations that name no passage are removed, and sentences without a citation are marked.
+"""
 
 import re
 from collections.abc import Iterator
@@ -7,22 +10,25 @@ NO_SOURCE = "[no source]"
 
 _NUMBERS = r"\d{1,3}(?:\s*[,;\u2013-]\s*\d{1,3})*"
 _CITATION = re.compile(rf"\[\s*{_NUMBERS}\s*\]")
-_MAYBE_CITATION = re.compile(r"\[[\s\d,;\u2013-]{0,24}")  # the start of one
+_MAYBE_CITATION = re.compile(r"\[[\s\d,;\u2013-]{0,24}")  # the possible start of a citation
 _NUMBER_OR_RANGE = re.compile(r"(\d+)\s*[\u2013-]\s*(\d+)|(\d+)")
-_WIDE_END = r"\u3002\uff01\uff1f"  # the end of a sentence in scripts without blanks
+_WIDE_END = r"\u3002\uff01\uff1f"  # the ends of sentences in scripts without spaces between words
 _CLOSING = r"\"'\u201d\u2019\u300d\u300f\u00bb)"
 _TOKEN = re.compile(rf"{_CITATION.pattern}|\s+|[^\s\[{_WIDE_END}]*[{_WIDE_END}]+[{_CLOSING}]*|\[?[^\s\[]*")
-_END = re.compile(rf"[.!?\u2026{_WIDE_END}][{_CLOSING}\]*_]*$")  # of a sentence, perhaps
+_END = re.compile(rf"[.!?\u2026{_WIDE_END}][{_CLOSING}\]*_]*$")  # the possible end of a sentence
 _END_WITHOUT_BLANK = re.compile(rf"[{_WIDE_END}][{_CLOSING}]*$")
 _ITEM = re.compile(r"[-*+•]|\d{1,3}[.)]")
 _HEADING = re.compile(r"#{1,6}")
 _TITLE = re.compile(r"\*\*[^*]+\*\*:?")
 _FENCE = re.compile(r"```|~~~")
-_LINE_START = re.compile(r"```|~~~|\|")  # of code or of a row
+_LINE_START = re.compile(r"```|~~~|\|")  # the start of code or of a table row
 
 
 def _tokens(pending: str, *, is_all: bool) -> Iterator[str]:
-    """The words, blanks and citations at the start of a text that may go on; `is_all`: it does not go on."""
+    """Yield the words, white space and citations in a text, except a last one that later text may still extend.
+
+    With `is_all`, no text follows, so the last one is included.
+    """
     for found in _TOKEN.finditer(pending):
         may_go_on = found.end() == len(pending) and not _CITATION.fullmatch(found[0])
         if not is_all and (may_go_on or _MAYBE_CITATION.fullmatch(pending, found.start())):
@@ -32,36 +38,36 @@ def _tokens(pending: str, *, is_all: bool) -> Iterator[str]:
 
 
 class CitationFilter:
-    """Passes on the answer of a model as it arrives, with its citations checked.
+    """Checks the citations in the answer of a model while the answer arrives in pieces.
 
-    Headings and code need no source, and neither do the head of a table and a line that introduces a list. A citation
-    after the full stop belongs to the sentence before it. Citations are passed on whole, and what is passed on does
-    not depend on the pieces in which the answer arrives.
+    Headings, code, the head of a table and a line that introduces a list need no source. A citation after the full stop
+    belongs to the sentence before it. Citations are never divided, and the output as a whole does not depend on the
+    pieces in which the answer arrives.
     """
 
     def __init__(self, n_passages: int, unmarked: str = "") -> None:
-        """`unmarked` is a sentence that needs no source."""
-        self.n_removed = 0  # citations that name no passage
-        self.n_unsourced = 0  # sentences without a citation
-        self.cited: list[int] = []  # numbers of passages, from 1, in the order of their first citations
+        """The valid citations are the numbers from 1 to `n_passages`. `unmarked` is a sentence that needs no source."""
+        self.n_removed = 0  # the number of citations that name no passage
+        self.n_unsourced = 0  # the number of sentences without a citation
+        self.cited: list[int] = []  # the numbers of the cited passages, in the order of their first citations
         self._n_passages = n_passages
         self._unmarked = unmarked
-        self._pending = ""  # the start of a word, of blanks or of a citation
-        self._blanks = ""  # before the next word: a mark has to stand before them
+        self._pending = ""  # a word, white space or a citation that may not be complete
+        self._blanks = ""  # white space that is held back, because the mark of a sentence must precede it
         self._starts_line = True
-        self._sentence = ""  # without citations, list markers and line breaks
+        self._sentence = ""  # the text of the current sentence without citations, list markers and line breaks
         self._has_source = False
-        self._kind = ""  # of the line: "heading", "row" or "" for prose
-        self._in_table = False  # below its head
-        self._fence = ""  # that ends the code
-        self._in_code = False  # between two backticks
+        self._kind = ""  # the kind of the current line: "heading", "row" or "" for prose
+        self._in_table = False  # whether the head of the current table has ended
+        self._fence = ""  # the fence that ends the current code block
+        self._in_code = False  # whether the position is between two backticks
 
     def feed(self, piece: str) -> str:
-        """What can be shown after this piece of the answer."""
+        """Add a piece of the answer, and return the text that can be shown now."""
         return self._passed(piece, is_all=False)
 
     def finish(self) -> str:
-        """The rest of the answer, at its end."""
+        """End the answer, and return the rest of its text."""
         return self._passed("", is_all=True) + self._end_sentence() + self._blanks
 
     def _passed(self, piece: str, *, is_all: bool) -> str:
@@ -102,7 +108,7 @@ class CitationFilter:
         return self._with_blanks(word)
 
     def _citation(self, token: str) -> str:
-        """The citation with the numbers that are valid, or nothing."""
+        """Return the citation with its valid numbers only, or no text if none is valid."""
         shown = self._end_sentence() if self._starts_line and self._is_end_before(token) else ""
         numbers = list(_numbers(token))
         valid = [number for number in dict.fromkeys(numbers) if 1 <= number <= self._n_passages]
@@ -120,7 +126,7 @@ class CitationFilter:
         return blanks + word
 
     def _is_end_before(self, word: str) -> bool:
-        """Whether the sentence so far ends before this word."""
+        """Return whether the current sentence ends before this word."""
         if not self._sentence:
             return False
         if self._blanks.count("\n") > 1:
@@ -140,10 +146,10 @@ class CitationFilter:
         return _separates(self._sentence, word)
 
     def _end_sentence(self) -> str:
-        """The mark of a sentence that lacks a source, at its end."""
+        """End the current sentence, and return the mark that follows it if it needs a source and has none."""
         sentence, has_source = self._sentence, self._has_source
         self._sentence, self._has_source, self._in_code = "", False, False
-        if self._kind == "row" and not self._in_table:  # the head of a table, or the line below it
+        if self._kind == "row" and not self._in_table:  # the head of a table, or the delimiter row below it
             self._in_table = not re.search(r"\w", sentence)
             return ""
         needs_source = not (
@@ -164,7 +170,7 @@ def _numbers(citation: str) -> Iterator[int]:
 
 
 def _separates(sentence: str, word: str) -> bool:
-    """Whether a new sentence starts at `word`: not after "e.g." and the like."""
+    """Return whether a new sentence starts at `word`. It does not start after abbreviations such as "e.g."."""
     from sentencex import get_sentence_boundaries
 
     bounds = get_sentence_boundaries("en", f"{sentence} {word}")

@@ -1,4 +1,4 @@
-"""A language model behind an OpenAI-compatible HTTP interface: Ollama, llama.cpp, vLLM and many others."""
+"""A language model behind an OpenAI-compatible HTTP API, as Ollama, llama.cpp, vLLM and many others provide it."""
 
 import http.client
 import ipaddress
@@ -20,16 +20,16 @@ from cdesearch.errors import InputError, LanguageModelError
 URL, MODEL, KEY = "CDESEARCH_LLM_URL", "CDESEARCH_LLM_MODEL", "CDESEARCH_LLM_KEY"  # environment variables
 CONNECT_SECONDS = 10.0
 SILENCE_SECONDS = 180.0  # a model on a CPU may read a prompt for minutes before it writes the first word
-MAX_CHARACTERS = 50_000  # a model that writes more does not stop by itself
+MAX_CHARACTERS = 50_000  # a model that writes more is unlikely to stop
 MAX_LINE_BYTES = 1_000_000
-MAX_REASON = 200  # characters of a server's own explanation that are shown
+MAX_REASON = 200  # characters that are shown of the error message of a server
 
-Message = Mapping[str, str]  # role and content
+Message = Mapping[str, str]  # with the keys "role" and "content"
 
 
 @dataclass(frozen=True, slots=True)
 class Endpoint:
-    """Where a language model answers. `key` is never shown and never stored."""
+    """The address of a language model. `key` is never shown and never stored."""
 
     host: str
     port: int
@@ -41,10 +41,10 @@ class Endpoint:
 
     @classmethod
     def parse(cls, url: str, model: str, key: str = "") -> Self:
-        """The endpoint at a base URL such as `http://127.0.0.1:11434/v1`; raises InputError.
+        """Parse a base URL such as `http://127.0.0.1:11434/v1`; raises InputError.
 
-        Without a path, `/v1` is meant. Only an address of this machine may lack its scheme: a mistyped name must not
-        send documents to another host, and not without encryption.
+        If the URL has no path, the path is `/v1`. Only an address of this machine may lack its scheme, because a
+        mistyped name must not send documents to another host without encryption.
         """
         try:
             parts = urlsplit(url if "://" in url else f"http://{url}")
@@ -53,16 +53,17 @@ class Endpoint:
             host = None
         if not host or parts.scheme not in ("http", "https") or re.search(r"[^\x21-\x7e]", url):
             raise InputError(
-                "The URL of the language model cannot be used.", "Name it like http://127.0.0.1:11434/v1 (--llm)."
+                "The URL of the language model is not valid.", "Use a URL such as http://127.0.0.1:11434/v1 (--llm)."
             )
-        if parts.username is not None or parts.query or parts.fragment:  # perhaps a key, so the URL is not repeated
-            raise InputError(
-                "The URL of the language model contains more than host, port and path.", f"Put a key into {KEY}."
+        if parts.username is not None or parts.query or parts.fragment:
+            raise InputError(  # the message does not contain the URL, because these parts may contain a key
+                "The URL of the language model contains more than host, port and path.",
+                f"If the server needs a key, set {KEY} in the environment.",
             )
         if not model:
-            raise InputError("No language model is named.", f"Name one with --llm-model, or in {MODEL}.")
+            raise InputError("No language model is selected.", f"Name one with --llm-model or {MODEL}.")
         if not re.fullmatch(r"[\x21-\x7e]*", key):
-            raise InputError(f"{KEY} holds characters that a key cannot have.", "Copy the key again.")
+            raise InputError(f"{KEY} contains characters that a key cannot have.", "Copy the key again.")
         path = parts.path.rstrip("/") or "/v1"
         path += "" if path.endswith("/chat/completions") else "/chat/completions"
         is_https = parts.scheme == "https"
@@ -75,7 +76,7 @@ class Endpoint:
 
     @property
     def is_local(self) -> bool:
-        """Whether the texts that are sent stay on this machine."""
+        """Whether the endpoint is on this machine, so that no text leaves it."""
         if self.host == "localhost":
             return True
         try:
@@ -85,12 +86,12 @@ class Endpoint:
 
     @property
     def server(self) -> str:
-        """Scheme, host and port, as messages name the endpoint."""
+        """The scheme, host and port of the endpoint, for messages."""
         host = f"[{self.host}]" if ":" in self.host else self.host
         return f"{'https' if self.is_https else 'http'}://{host}:{self.port}"
 
     def connect(self) -> http.client.HTTPConnection:
-        """A connection that is open; raises LanguageModelError. Proxies of the environment are not used."""
+        """Open a connection and return it; raises LanguageModelError. Proxies from the environment are not used."""
         connection = (
             http.client.HTTPSConnection(self.host, self.port, timeout=CONNECT_SECONDS)
             if self.is_https
@@ -99,39 +100,44 @@ class Endpoint:
         try:
             connection.connect()
         except TimeoutError:
-            raise self.failure("does not accept a connection", "Check --llm and the network.") from None
+            raise self.failure("does not accept connections", "Check --llm and the network.") from None
         except ssl.SSLError as error:
             reason = getattr(error, "verify_message", "") or error.reason
-            raise self.failure(f"has no secure connection ({reason})", "Check the scheme of --llm.") from None
+            raise self.failure(
+                f"does not offer a secure connection ({reason})", "Check whether the URL of --llm needs http or https."
+            ) from None
         except (OSError, UnicodeError) as error:
             reason = getattr(error, "strerror", None) or str(error)
-            raise self.failure(f"cannot be reached ({reason})", "Start it, or name another with --llm.") from None
+            raise self.failure(
+                f"cannot be reached ({reason})", "Start the server, or name another one with --llm."
+            ) from None
         return connection
 
     def failure(self, what: str, remedy: str) -> LanguageModelError:
-        """An error about this endpoint, without the key, even if the server repeats it."""
+        """Return an error about this endpoint. It never contains the key, even if the server has repeated the key."""
         return LanguageModelError(self.without_key(f"The language model at {self.server} {what}."), remedy)
 
     def without_key(self, text: str) -> str:
-        """`text` with the key replaced wherever it occurs."""
+        """Return `text` with the key replaced wherever it occurs."""
         return text.replace(self.key, "***") if self.key else text
 
 
 def chosen_endpoint(url: str | None, model: str | None) -> Endpoint | None:
-    """The endpoint that options or else the environment name; None if neither names a URL. Raises InputError.
+    """Return the endpoint that the options or the environment name; None if neither contains a URL.
 
-    The key is that of the environment. If the URL is an option, the model of the environment is used with it.
+    Options take precedence over environment variables, for the URL and for the model separately. The key always comes
+    from the environment. Raises InputError.
     """
     url = url or os.environ.get(URL)
     if not url:
         if model:
-            raise InputError("--llm-model needs the URL of a server.", f"Name it with --llm, or in {URL}.")
+            raise InputError("--llm-model needs the URL of a server.", f"Set the URL with --llm or {URL}.")
         return None
     return Endpoint.parse(url, model or os.environ.get(MODEL, ""), os.environ.get(KEY, ""))
 
 
 class ChatStream:
-    """The answer of a model: iterate over its pieces. `close`, which any thread may call, ends the request."""
+    """The answer of a language model as a stream. Iterating sends the request and yields the pieces of the answer."""
 
     def __init__(self, endpoint: Endpoint, messages: Sequence[Message]) -> None:
         self._endpoint = endpoint
@@ -139,24 +145,25 @@ class ChatStream:
         self._socket: socket.socket | None = None
         self._is_closed = False
         self._is_silent = False
-        self._waiting_since: float | None = None  # for text, on the clock of time.monotonic
+        self._waiting_since: float | None = None  # for text, by time.monotonic
         self._ended = threading.Event()
         self._length = 0
 
     def close(self) -> None:
-        """End the request. A thread that waits for the model stops waiting, and its iteration ends."""
+        """Cancel the request. Any thread may call this method; an iteration in another thread ends at once."""
         self._is_closed = True
         self._shut_down()
 
     def _shut_down(self) -> None:
         if self._socket is not None:
             with suppress(OSError):
-                socket.socket.shutdown(self._socket, socket.SHUT_RDWR)  # below TLS, whose state the reader uses
+                # The method of the base class bypasses TLS, whose state belongs to the reading thread.
+                socket.socket.shutdown(self._socket, socket.SHUT_RDWR)
 
     def __iter__(self) -> Iterator[str]:
-        """Send the request and pass on the pieces of the answer.
+        """Send the request and yield the pieces of the answer.
 
-        Raises LanguageModelError if the model cannot be reached, fails, or stops in the middle.
+        Raises LanguageModelError if the model cannot be reached, fails, or stops before the end of its answer.
         """
         connection = self._endpoint.connect()
         try:
@@ -174,7 +181,7 @@ class ChatStream:
             connection.close()
 
     def _end_when_silent(self) -> None:
-        """End the request when no text has come for too long; a time limit of the socket would start at every byte."""
+        """End the request when no text has come for too long. The time limit of a socket starts again at every byte."""
         patience = self._endpoint.silence_seconds
         while not self._ended.wait(patience / 10):
             since = self._waiting_since
@@ -186,10 +193,10 @@ class ChatStream:
     def _explained(self, error: Exception) -> LanguageModelError:
         if self._is_silent or isinstance(error, TimeoutError):
             seconds = f"{self._endpoint.silence_seconds:g}"
-            return self._failure(f"was silent for {seconds} seconds", "Try again, or a smaller --tokens.")
+            return self._failure(f"sent no text for {seconds} seconds", "Try again, or use a smaller --tokens.")
         if isinstance(error, LanguageModelError):
             return error
-        return self._failure(f"ended the connection ({type(error).__name__})", "Look at the log of the server.")
+        return self._failure(f"closed the connection ({type(error).__name__})", "Check the log of the server.")
 
     def _pieces(self, connection: http.client.HTTPConnection) -> Iterator[str]:
         headers = {"Content-Type": "application/json", "Accept": "text/event-stream"}
@@ -205,7 +212,7 @@ class ChatStream:
             elif kind == "application/json":  # a server that does not stream
                 yield self._piece(self._parsed(response.read(MAX_LINE_BYTES)))[0]
             else:
-                what = f"answers with {kind:.40}, not with a stream of events"
+                what = f"responded with {kind:.40} instead of a stream of events"
                 raise self._failure(what, "Check the path of --llm.")
 
     def _events(self, response: http.client.HTTPResponse) -> Iterator[str]:
@@ -224,18 +231,20 @@ class ChatStream:
                 yield piece
                 self._waiting_since = time.monotonic()
         if not is_finished and not self._is_closed:
-            raise self._failure("stopped in the middle of its answer", "Look at the log of the server.")
+            raise self._failure("stopped in the middle of its answer", "Check the log of the server.")
 
     def _parsed(self, data: bytes) -> Any:
         try:
             return json.loads(data)
         except (ValueError, RecursionError):
-            raise self._failure("sent something that is not JSON", "Check that it is OpenAI-compatible.") from None
+            raise self._failure(
+                "sent a response that is not JSON", "Check that the server is OpenAI-compatible."
+            ) from None
 
     def _piece(self, event: Any) -> tuple[str, bool]:
-        """The text of an event, and whether the model says that it is the last."""
+        """Return the text of an event, and whether the event is marked as the last one."""
         if isinstance(event, dict) and event.get("error"):
-            raise self._failure(f"reports an error: {self._reason(event)}", "Look at the log of the server.")
+            raise self._failure(f"reports an error: {self._reason(event)}", "Check the log of the server.")
         try:
             choice: dict[str, Any] = next(iter(event["choices"]), {})
             message = choice.get("delta") or choice.get("message") or {}
@@ -244,31 +253,31 @@ class ChatStream:
             if not isinstance(text, str):
                 raise TypeError
         except (KeyError, TypeError, AttributeError):
-            raise self._failure("sent no chat completion", "Check that it is OpenAI-compatible.") from None
+            raise self._failure("sent no chat completion", "Check that the server is OpenAI-compatible.") from None
         self._length += len(text)
         if self._length > MAX_CHARACTERS:
-            raise self._failure(f"does not stop after {MAX_CHARACTERS:,} characters", "Choose another model.")
-        return text.encode("utf-8", "replace").decode(), is_last  # JSON can hold half of a character
+            raise self._failure(f"did not stop after {MAX_CHARACTERS:,} characters", "Choose another model.")
+        return text.encode("utf-8", "replace").decode(), is_last  # JSON can contain one half of a surrogate pair
 
     def _refusal(self, response: http.client.HTTPResponse) -> LanguageModelError:
         status = f"HTTP {response.status}"
-        if response.status in (401, 403):  # some servers repeat the key here
-            return self._failure(f"refuses the key ({status})", f"Set {KEY} in the environment.")
+        if response.status in (401, 403):  # the body is not shown, because some servers repeat the key in it
+            return self._failure(f"refused the key ({status})", f"Set a valid key in {KEY}.")
         if 300 <= response.status < 400:
-            return self._failure(f"redirects to another address ({status})", "Name that address with --llm.")
+            return self._failure(f"redirects to another address ({status})", "Use that address with --llm.")
         try:
             reason = self._reason(json.loads(response.read(MAX_LINE_BYTES)))
         except (ValueError, RecursionError):
             reason = response.reason
-        what = f"refuses the request ({status}: {reason})"
+        what = f"refused the request ({status}: {reason})"
         if response.status == http.HTTPStatus.NOT_FOUND:
-            return self._failure(what, f"Check --llm and --llm-model, now {self._endpoint.model:.80}.")
+            return self._failure(what, f"Check --llm and --llm-model, which is {self._endpoint.model:.80}.")
         if response.status == http.HTTPStatus.TOO_MANY_REQUESTS:
-            return self._failure(what, "Wait a little and ask again.")
-        return self._failure(what, "Look at the log of the server.")
+            return self._failure(what, "Wait some seconds and ask again.")
+        return self._failure(what, "Check the log of the server.")
 
     def _reason(self, event: Any) -> str:
-        """What a server says about an error, in one line; the key is removed before the line is cut."""
+        """Return the error message of a server in one line. The key is removed before the line is cut."""
         found = event.get("error", event) if isinstance(event, dict) else event
         if isinstance(found, dict):
             found = found.get("message") or found.get("detail") or ""

@@ -17,12 +17,13 @@ from cdesearch.search.passages import Passage
 Scores = NDArray[np.floating[Any]]
 
 MAX_SENTENCES = 5
-MAX_COSINE = 0.85  # of two sentences of an answer: a higher one means that they say the same
-# Chosen on development data, see benchmarks/results/LOG.md.
-WORDS_WEIGHT = 1.0  # of the share of the question's words, in standard deviations of the cosine
-PASSAGE_WEIGHT = 2.0  # of the score of the passage, divided by that of the best passage
-MARGIN = 2.0  # a sentence that is so much worse than the best one is left out
-# Words of which English questions are made. They are rare in many documents, so that their idf is too high.
+MAX_COSINE = 0.85  # two sentences with a higher cosine say the same, so only one of them is quoted
+# The weights were chosen on development data, see benchmarks/results/LOG.md. Scores are in standard deviations of the
+# question's cosines with the context.
+WORDS_WEIGHT = 1.0  # multiplies the share of the question's words that a sentence contains
+PASSAGE_WEIGHT = 2.0  # multiplies the score of the passage, divided by that of the best passage
+MARGIN = 2.0  # a sentence is left out if its score is lower than the best one by more than this
+# Function words of English questions. They are rare in many documents, so their idf would be too high.
 _QUESTION_WORDS = """
     a about an and any are as at be been but by can could did do does explain find for from get give had has have how
     i if in into is it its know like list make many may me mean much my need not of on or our please s should show so
@@ -34,34 +35,37 @@ QUESTION_WORDS = frozenset(_QUESTION_WORDS.split())
 
 @dataclass(frozen=True, slots=True)
 class CorpusView:
-    """What a question is compared with: a model and the context of an index."""
+    """A model and the context of an index, with which questions and sentences are compared."""
 
     encoder: Encoder
     context: Context
 
     def vector(self, question: str) -> Floats:
-        """(d,) the vector of the question."""
+        """Return the vector (d,) of the question."""
         vector: Floats = self.encoder.encode([question], "query", self.context)[0]
         return vector
 
     def z(self, cosines: Scores, vector: Floats) -> Scores:
-        """Cosines with the question's vector, in standard deviations from those of the chunks of the context."""
+        """Return the z-scores of cosines with a question, relative to its cosines with the context chunks.
+
+        `vector` (d,) is the vector of the question.
+        """
         null = self.context.sample_vectors @ vector
         z: Scores = (cosines - null.mean()) / max(float(null.std()), 1e-6)
         return z
 
     def tokens(self, text: str) -> NDArray[np.int64]:
-        """The different tokens of a text."""
+        """Return the distinct token ids of a text, in ascending order."""
         return np.unique(np.array(self.encoder.tokenizer.encode(text, add_special_tokens=False).ids, np.int64))
 
     def idf(self, tokens: NDArray[np.int64]) -> Scores:
-        """The idf of tokens in the corpus; equal numbers if the model does not weight tokens."""
+        """Return the idf of tokens in the corpus, or ones if the model does not weight tokens."""
         exponent = self.encoder.config.statistics.idf_exponent
         weights = self.context.inputs.token_weights[tokens].astype(np.float64)
         return np.ones(len(tokens)) if exponent == 0 else np.maximum(weights ** (1 / exponent) - 0.5, 0)
 
     def coverage(self, question: str, texts: Sequence[str]) -> Scores:
-        """(n,) the share of the question's tokens, weighted by idf, that each text contains."""
+        """Return the share of the question's tokens, weighted by idf, that each of the n texts contains, (n,)."""
         asked = self.tokens(" ".join(_content_words(question)) or question)
         idf = self.idf(asked)
         total = max(float(idf.sum()), 1e-9)
@@ -73,7 +77,10 @@ def _content_words(question: str) -> list[str]:
 
 
 def extract(question: str, passages: Sequence[Passage], corpus: CorpusView) -> list[Candidate]:
-    """At most MAX_SENTENCES sentences, those of the best passage first, and in the order of the text within each."""
+    """Return at most MAX_SENTENCES sentences of the passages that answer the question.
+
+    Sentences of the same passage are in the order of the text, after those of passages with a better sentence.
+    """
     candidates = candidates_of(passages)
     if not candidates:
         return []
@@ -91,7 +98,7 @@ def extract(question: str, passages: Sequence[Passage], corpus: CorpusView) -> l
 
 
 def _different(scores: Scores, vectors: Floats) -> list[int]:
-    """Rows of the best scores; of rows that say the same only the best."""
+    """Return the rows with the best scores, best first. Of rows with similar vectors, only the best is included."""
     chosen: list[int] = []
     for row in np.argsort(-scores, kind="stable").tolist():
         if scores[row] < scores.max() - MARGIN:

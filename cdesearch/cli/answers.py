@@ -1,4 +1,4 @@
-"""Print answers as text for a terminal or as JSON."""
+"""Print answers as text for a terminal, and convert them to JSON."""
 
 import re
 import sys
@@ -14,15 +14,15 @@ from cdesearch.errors import LanguageModelError
 from cdesearch.search.passages import Passage
 from cdesearch.terminal import counted, open_console, printable
 
-INDENT = 4
-SHOWN_CHARACTERS = 600  # of each passage that is shown instead of an answer
-TAB = 4
+INDENT = 4  # spaces
+MAX_SHOWN = 600  # characters of each passage that is shown instead of an answer
+TAB = 4  # the number of spaces that replace a tab
 
 _CITATION = re.compile(r"\[\d+(?:, \d+)*\]")
 
 
 class AnswerPrinter:
-    """Prints an answer and its sources; colours and links only on a terminal."""
+    """Prints an answer and its sources, with colours and links only on a terminal."""
 
     def __init__(self, root: Path) -> None:
         self._root = root
@@ -42,14 +42,14 @@ class AnswerPrinter:
             self._console.print(self._styled(answer.text), soft_wrap=not self._console.is_terminal, end="")
 
     def end(self, answer: Answer, *, has_failed: bool) -> None:
-        """Print what follows an answer: its sources, or the passages if a model has failed."""
+        """Print what follows an answer: its sources, or all passages if the language model has failed."""
         if self._has_text:
             self._console.print()
         if has_failed:
             self._passages(answer)
             return
         if not answer.is_answered:
-            if not self._has_text:  # a model has said it in its own words
+            if not self._has_text:  # otherwise the language model has already said that it found no answer
                 self._console.print(NOTHING)
             return
         if answer.cited:
@@ -65,7 +65,7 @@ class AnswerPrinter:
         for number, passage in enumerate(answer.passages, 1):
             self._console.print()
             self._console.print(self._source(answer, number))
-            shown = passage.text[:SHOWN_CHARACTERS] + (" …" if len(passage.text) > SHOWN_CHARACTERS else "")
+            shown = passage.text[:MAX_SHOWN] + (" …" if len(passage.text) > MAX_SHOWN else "")
             for line in filter(str.strip, shown.splitlines()):
                 text = Text(printable(line.expandtabs(TAB)))
                 if self._console.is_terminal:
@@ -81,7 +81,7 @@ class AnswerPrinter:
         return Text.assemble((f"[{number}] ", "bold"), (place, f"cyan {link}"), (f"  {above}" if above else "", "dim"))
 
     def _styled(self, text: str) -> Text:
-        """Text that is safe for a terminal, line by line, with its citations in bold."""
+        """Return text that is safe for a terminal, with its citations in bold."""
         lines = (printable(line.expandtabs(TAB)) for line in text.split("\n"))
         styled = Text("\n".join(lines))
         styled.highlight_regex(_CITATION, "bold cyan")
@@ -92,7 +92,7 @@ class AnswerPrinter:
 
 
 def answer_as_json(question: str, answer: Answer, failure: LanguageModelError | None, seconds: float) -> dict[str, Any]:
-    """One JSON object with the question, the answer, its citations and all passages."""
+    """Return a JSON object with the question, the answer, its citations and all passages."""
     return {
         "question": question,
         "answered": answer.is_answered and failure is None,
@@ -109,7 +109,7 @@ def answer_as_json(question: str, answer: Answer, failure: LanguageModelError | 
 
 
 def passage_as_json(number: int, passage: Passage) -> dict[str, Any]:
-    """A passage with the number that citations name."""
+    """Return a JSON object for a passage, with the number by which citations refer to it."""
     return {
         "number": number,
         "location": passage.location,

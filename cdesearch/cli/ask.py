@@ -1,4 +1,4 @@
-"""The command `ask`: an answer with citations, quoted from the index or written by a language model."""
+"""The command `ask`: answer a question with citations, by quotations or by a language model."""
 
 import time
 from collections.abc import Callable, Sequence
@@ -16,13 +16,13 @@ if TYPE_CHECKING:
     from cdesearch.answer.endpoint import Endpoint
     from cdesearch.search.passages import Passage
 
-NO_ANSWER = 1
+NO_ANSWER = 1  # the exit code if nothing answers the question
 
 
 def ask(
     question: Annotated[list[str], typer.Argument(help="The question.")],
-    k: Annotated[int, typer.Option("-k", min=1, help="The passages are made of at most so many hits.")] = 20,
-    tokens: Annotated[int, typer.Option(min=50, help="The passages have at most so many tokens together.")] = 1500,
+    k: Annotated[int, typer.Option("-k", min=1, help="Maximum number of hits from which passages are made.")] = 20,
+    tokens: Annotated[int, typer.Option(min=50, help="Maximum number of tokens of all passages together.")] = 1500,
     index: IndexOption = None,
     path: Annotated[str | None, typer.Option(help="Use only files that match this glob, as in `query`.")] = None,
     as_json: Annotated[bool, typer.Option("--json", help="Print one JSON object.")] = False,
@@ -30,12 +30,13 @@ def ask(
         str | None,
         typer.Option(
             metavar="URL",
-            help="Let a language model write the answer: the URL of an OpenAI-compatible server, such as"
-            " http://127.0.0.1:11434/v1. Default: CDESEARCH_LLM_URL. If it needs a key: CDESEARCH_LLM_KEY.",
+            help="Let a language model write the answer. URL is the address of an OpenAI-compatible server, such as"
+            " http://127.0.0.1:11434/v1. Default: $CDESEARCH_LLM_URL. The key, if any, is read from"
+            " $CDESEARCH_LLM_KEY.",
         ),
     ] = None,
     llm_model: Annotated[
-        str | None, typer.Option(metavar="NAME", help="The model of this server. Default: CDESEARCH_LLM_MODEL.")
+        str | None, typer.Option(metavar="NAME", help="The model of this server. Default: $CDESEARCH_LLM_MODEL.")
     ] = None,
 ) -> None:
     """Answer a question with citations."""
@@ -79,12 +80,15 @@ def ask(
 def _written(
     question: str, passages: "Sequence[Passage]", endpoint: "Endpoint", write: Callable[[str], None] | None
 ) -> "tuple[Answer, LanguageModelError | None]":
-    """The answer of a language model, as much as there is, and why there is no more; `write` shows it as it arrives."""
+    """Return the answer of a language model, and the error if the model failed before the end of it.
+
+    `write` prints the pieces of the answer while they arrive.
+    """
     from cdesearch.answer.answer import WrittenAnswer
 
     if not endpoint.is_local:
         sent = f"The question and {counted(len(passages), 'passage')} of your documents are sent to {endpoint.server}"
-        typer.echo(sent + ("." if endpoint.is_https else ", not encrypted."), err=True)
+        typer.echo(sent + ("." if endpoint.is_https else ", without encryption."), err=True)
     written = WrittenAnswer(question, passages, endpoint)
     try:
         for piece in written:

@@ -1,24 +1,28 @@
-"""Which command the first words of a command line name."""
+"""Find out which command the first arguments of a command line name."""
 
 from collections.abc import Collection, Sequence
 from importlib.metadata import EntryPoint, entry_points
 
 OWN = ("query", "ask", "status", "models", "trust")
-SYNONYMS = {"search": "query"}  # names that other programs use
+SYNONYMS = {"search": "query"}  # names that other programs use for the same command
 
 
 def registered_commands() -> list[EntryPoint]:
-    """The commands that other packages register; none of them is imported."""
+    """Return the commands that other packages register, without importing them."""
     return list(entry_points(group="cdesearch.commands"))
 
 
 def command_names() -> set[str]:
-    """The names of all commands."""
+    """Return the names of all commands, including those that other packages register."""
     return {*OWN, *(entry.name for entry in registered_commands())}
 
 
 def with_command(arguments: list[str], commands: Collection[str]) -> list[str]:
-    """`cdesearch words ...` means `cdesearch query words ...`, also if options come first."""
+    """Return the arguments with the name of a command at the start.
+
+    `cdesearch words ...` means `cdesearch query words ...`, even if options precede the words. `cdesearch help` and
+    `cdesearch help COMMAND` mean the option --help.
+    """
     if arguments[:1] == ["help"] and (len(arguments) == 1 or (len(arguments) == 2 and arguments[1] in commands)):
         return [*arguments[1:], "--help"]
     if not arguments or arguments[0] in {"--help", "--version"} or arguments[0] in commands:
@@ -29,7 +33,7 @@ def with_command(arguments: list[str], commands: Collection[str]) -> list[str]:
 
 
 def meant_command(arguments: Sequence[str], commands: Collection[str]) -> str | None:
-    """The command whose name resembles the first word, if that is not a command itself."""
+    """Return the command whose name resembles the first word; None if the word is a command or resembles none."""
     word = next(iter(arguments), "-")
     if word.startswith("-") or word in commands or word == "help":
         return None

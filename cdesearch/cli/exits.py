@@ -1,4 +1,4 @@
-"""Every way in which a command can end, with its exit code and at most one line on stderr."""
+"""How commands end: each error has an exit code, and prints at most one line on stderr."""
 
 import errno
 import os
@@ -12,7 +12,7 @@ from typing import Any, NoReturn
 from cdesearch.errors import CdesearchError
 from cdesearch.terminal import printable
 
-UNWRITABLE = (errno.ENOSPC, errno.EDQUOT, errno.EROFS, errno.EIO, errno.EFBIG)  # a full, read-only or broken disk
+UNWRITABLE = (errno.ENOSPC, errno.EDQUOT, errno.EROFS, errno.EIO, errno.EFBIG)  # the disk is full, read-only or broken
 DONE, NO_HITS, BAD_INPUT, DEFECT, INTERRUPTED, TERMINATED = 0, 1, 2, 70, 130, 143
 TRACEBACK = "CDESEARCH_TRACEBACK"  # the environment variable that shows the traceback of a defect
 
@@ -22,7 +22,7 @@ _interrupts: list[int] = []  # the numbers of the signals that `_interrupt` has 
 def raise_on_ctrl_c() -> None:
     """Let Ctrl-C raise KeyboardInterrupt, as Python does by default, and record it for `report`.
 
-    A compiled module that is interrupted while it is imported raises an ImportError instead, which does not show that
+    A compiled module that is interrupted during its import raises an ImportError instead, which does not reveal that
     Ctrl-C was the cause.
     """
     signal.signal(signal.SIGINT, _interrupt)
@@ -34,14 +34,14 @@ def _interrupt(number: int, _frame: object) -> None:
 
 
 class Terminated(KeyboardInterrupt):
-    """Raised when SIGTERM arrives, so that it ends a command as Ctrl-C does."""
+    """SIGTERM has arrived. As a KeyboardInterrupt, it ends a command in the same way as Ctrl-C."""
 
 
 @contextmanager
 def exit_when_stopped(remedy: str) -> Iterator[None]:
-    """If Ctrl-C or SIGTERM stops the block, print "Stopped." with the remedy, and exit with 130 or 143.
+    """If Ctrl-C or SIGTERM stops the block, print "Stopped." with the remedy, and exit with code 130 or 143.
 
-    Only the main thread can receive signals; in another one the block is not changed.
+    Only the main thread can receive signals, so this has no effect in other threads.
     """
 
     def stop(*_: object) -> None:
@@ -64,9 +64,9 @@ def exit_when_stopped(remedy: str) -> Iterator[None]:
 def run_and_exit(command: Callable[[], Any]) -> NoReturn:
     """Run `command`, which returns an exit code or None, and end the process.
 
-    Exit codes: the command's own; 2 for invalid input or state, and for a disk that cannot be written; 70 for a defect
-    of this program; 130 for Ctrl-C; 143 for SIGTERM in a command that handles it. It is not an error when the reader of
-    a pipe closes it early.
+    The exit code is that of the command, or 2 for invalid input, an unusable index, or a disk that cannot be written;
+    70 for a defect of this program; 130 for Ctrl-C; and 143 for SIGTERM in a command that handles it. It is not an
+    error if the reader of a pipe closes the pipe early.
     """
     try:
         code = command() or DONE
@@ -75,15 +75,15 @@ def run_and_exit(command: Callable[[], Any]) -> NoReturn:
         code = report(error)
     _close_output()
     if code in (INTERRUPTED, TERMINATED):
-        # Threads of LanceDB or ONNX Runtime may still be running, and would abort the process while it is taken down.
+        # Threads of LanceDB or ONNX Runtime may still be running, and could crash the process during a normal exit.
         os._exit(code)
     sys.exit(code)
 
 
 def report(error: BaseException) -> int:
-    """Print at most one line on stderr about an error that a command raised; returns the exit code."""
+    """Print at most one line on stderr about an error that a command has raised, and return the exit code."""
     if isinstance(error, SystemExit):
-        # Typer and rich turn a closed pipe into exit code 1.
+        # Typer and rich exit with code 1 if the pipe is closed.
         return DONE if isinstance(error.__context__, BrokenPipeError) else int(error.code or DONE)
     if _interrupts or any(isinstance(one, KeyboardInterrupt) for one in _chain(error)):
         return INTERRUPTED
@@ -95,7 +95,7 @@ def report(error: BaseException) -> int:
 
 
 def _chain(error: BaseException | None) -> Iterator[BaseException]:
-    """`error`, then the error that it was raised from or while handling, and so on."""
+    """Yield the error, then the error that caused it, and so on."""
     seen: set[int] = set()
     while error is not None and id(error) not in seen:
         seen.add(id(error))
@@ -128,7 +128,7 @@ def _has_working_directory() -> bool:
 
 
 def print_error(message: str, code: int) -> int:
-    """Print one line on stderr if it can be written, and return `code`."""
+    """Print an error message in one line on stderr, if stderr can be written, and return `code`."""
     with suppress(OSError):
         print(f"error: {printable(' '.join(message.split()))}", file=sys.stderr, flush=True)  # noqa: T201 (errors are printed here)
     return code
@@ -143,7 +143,7 @@ def _is_writable(stream: Any) -> bool:
 
 
 def _close_output() -> None:
-    """Discard the rest of an output that cannot be written, so that the interpreter does not complain at exit."""
+    """Discard buffered output that cannot be written, so that the interpreter prints no error about it at exit."""
     for stream in (sys.stdout, sys.stderr):
         if stream is not None and not _is_writable(stream):
             os.dup2(os.open(os.devnull, os.O_WRONLY), stream.fileno())

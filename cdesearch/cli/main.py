@@ -16,11 +16,11 @@ from cdesearch.errors import IndexNotFoundError, InputError
 from cdesearch.slim_imports import shorten_cold_start
 from cdesearch.terminal import print_json, print_rows, print_text, printable
 
-# Typer contains its own copy of click; this is the public way to reach its error for invalid options.
+# Typer contains its own copy of click. This is the only public way to reach its error for invalid options.
 _UsageError: Any = typer.BadParameter.__mro__[1]
 
 EXIT_CODES = (
-    "Exit codes: 0 done, 1 no hits, 2 invalid input or an index that cannot be used, 3 skipped files with --strict,"
+    "Exit codes: 0 success, 1 no hits, 2 invalid input or an unusable index, 3 files skipped under --strict,"
     " 70 a defect of cdesearch, 130 stopped by Ctrl-C, 143 stopped by SIGTERM."
 )
 app = typer.Typer(
@@ -40,33 +40,33 @@ def _about(version: Annotated[bool, typer.Option("--version", help="Show the ver
 def query(
     context: typer.Context,
     words: Annotated[list[str], typer.Argument(help="What to search for.")],
-    k: Annotated[int, typer.Option("-k", min=1, help="How many hits.")] = 10,
+    k: Annotated[int, typer.Option("-k", min=1, help="Number of hits.")] = 10,
     mode: Annotated[Literal["hybrid", "dense", "text"], typer.Option(help="Ranking method.")] = "hybrid",
     path: Annotated[
         str | None,
         typer.Option(
-            help="Search only files that match this glob: a path relative to the indexed folder, as --json shows it, or"
-            " relative to the working directory, as hits show it, or an absolute path."
+            help="Search only files that match this glob. It may be relative to the indexed folder (as in --json),"
+            " relative to the working directory (as in hits), or absolute."
         ),
     ] = None,
     index: IndexOption = None,
     model: Annotated[
-        Path | None, typer.Option(help="The model that built the index, if it is not the one that ships.")
+        Path | None, typer.Option(help="The model that built the index, if it is not the default model.")
     ] = None,
     full: Annotated[bool, typer.Option("--full", help="Show whole chunks.")] = False,
     as_json: Annotated[bool, typer.Option("--json", help="Print one JSON object.")] = False,
     format: Annotated[
         Literal["text", "json", "llm"],
-        typer.Option(help="json: the same as --json. llm: compact passages for a language model."),
+        typer.Option(help="json is the same as --json. llm prints compact passages for a language model."),
     ] = "text",
 ) -> None:
     """Search the index."""
     from cdesearch.cli.query import QueryOptions, run_query
 
     if as_json and format == "llm":
-        raise InputError("Both --json and --format llm are given.", "Choose one of them.")
+        raise InputError("Both --json and --format llm are given.", "Use only one of them.")
     options = QueryOptions(" ".join(words), k, mode, path, index, model, full, "json" if as_json else format)
-    code = run_query(options, context.obj)  # the object is a command with a name like the first word
+    code = run_query(options, context.obj)  # the object is the command whose name resembles the first word, or None
     if code:
         raise typer.Exit(code)
 
@@ -75,15 +75,13 @@ def query(
 def status(
     folder: FolderArgument = None,
     index: IndexOption = None,
-    files: Annotated[
-        bool, typer.Option("--files", help="List every file that was found, and what was done with it.")
-    ] = False,
+    files: Annotated[bool, typer.Option("--files", help="List every file that was found, with its outcome.")] = False,
     skipped: Annotated[
-        bool, typer.Option("--skipped", help="List only the files that could not be read, or were read in part.")
+        bool, typer.Option("--skipped", help="List only the files that could not be read, or only in part.")
     ] = False,
     as_json: Annotated[bool, typer.Option("--json", help="Print one JSON object.")] = False,
 ) -> None:
-    """Show what is indexed and what has changed. Also shows the model and the context."""
+    """Show what is indexed and what has changed. The output also names the model and the context."""
     from cdesearch.store.folder import rebuild_command
     from cdesearch.store.index import Index, read_newest
 
@@ -103,7 +101,7 @@ def status(
     for source in missing:
         typer.echo(
             printable(
-                f"{source} was indexed and no longer exists. Put it back, or name what to index instead:"
+                f"{source} was indexed but no longer exists. Restore it, or name another folder to index:"
                 f" {rebuild_command(opened.folder)}."
             ),
             err=True,
@@ -117,9 +115,9 @@ def models() -> None:
 
     print_rows([(row.state, row.name, row.description, f"{row.size:>7}") for row in list_models()])
     print_text(
-        "\n`cdesearch index DOCS --model NAME` uses a model, and downloads it if it is not in the cache. NAME may be a"
-        " checkpoint folder, or any sentence-transformers model on BERT, NomicBERT or ModernBERT."
-        " Licences: huggingface.co/NAME."
+        "\n`cdesearch index DOCS --model NAME` uses a model, and downloads it if it is not in the cache. NAME may also"
+        " be a checkpoint folder, or any sentence-transformers model with a BERT, NomicBERT or ModernBERT backbone."
+        " Licences are at huggingface.co/NAME."
     )
 
 
@@ -128,34 +126,37 @@ app.command("trust")(trust)
 
 
 def run() -> int | None:
-    """Run the command that the arguments of the process name; returns its exit code. Raises CdesearchError."""
+    """Run the command that the arguments of the process name, and return its exit code. Raises CdesearchError."""
     commands = _add_commands()
     arguments = with_command(sys.argv[1:], commands)
-    if arguments[:1] == ["index"] and "" in arguments:  # as a path it would mean the working directory
-        raise InputError("An argument is empty.", "Name a folder or file; the working directory is `.`.")
+    if arguments[:1] == ["index"] and "" in arguments:  # pathlib would treat it as the working directory
+        raise InputError("An argument is empty.", "Name a folder or file. The working directory is `.`.")
     meant = meant_command(sys.argv[1:], commands)
     try:
         code: int | None = app(arguments or ["--help"], prog_name="cdesearch", standalone_mode=False, obj=meant)
     except _UsageError as error:
         if meant:
             raise _not_a_command(meant) from None
-        if all(argument.startswith("-") for argument in sys.argv[1:]):  # not a query, although it was read as one
+        if all(argument.startswith("-") for argument in sys.argv[1:]):  # there are no words, so it was not a query
             error.ctx = None
         raise usage_error(error, "" if sys.argv[1].startswith("-") else arguments[0]) from None
     except IndexNotFoundError as error:
         if meant:
-            raise _not_a_command(meant, f"As a query it needs an index. {error}") from None
+            raise _not_a_command(meant, f"A query needs an index. {error}") from None
         raise
     return code
 
 
 def _not_a_command(meant: str, remedy: str = "") -> InputError:
-    remedy = remedy or "A search with options is `cdesearch query WORDS`, see `cdesearch query --help`."
-    return InputError(f"{sys.argv[1]} is not a command; did you mean `cdesearch {meant}`?", remedy)
+    remedy = remedy or "To search with options, use `cdesearch query WORDS` (see `cdesearch query --help`)."
+    return InputError(f"{sys.argv[1]} is not a command. Did you mean `cdesearch {meant}`?", remedy)
 
 
 def _add_commands() -> set[str]:
-    """Register the commands of other packages and return all names. A module is imported only when it may be needed."""
+    """Register the commands of other packages, and return the names of all commands.
+
+    A package is imported only if its command is named, or if no command is named and the help may list all of them.
+    """
     typed = next((word for word in sys.argv[1:] if not word.startswith("-") and word != "help"), None)
     for entry in registered_commands():
         if typed is None or typed == entry.name:

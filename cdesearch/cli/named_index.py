@@ -1,4 +1,4 @@
-"""The index that a command opens: the one that `--index` names or, in commands that take no query, its argument."""
+"""Find out which index a command opens. `--index` names it, or in commands without a query also the argument."""
 
 from pathlib import Path
 from typing import Annotated
@@ -8,25 +8,25 @@ import typer
 from cdesearch.errors import IndexNotFoundError, InputError
 from cdesearch.store.folder import CURRENT, GENERATIONS, MARKER, chosen_folder, find_index
 
-_HELP = "Index folder, or the folder that contains it; default: the nearest index upward."
+_HELP = "Index folder, or the folder that contains it. Default: the nearest index upward."
 FolderArgument = Annotated[
     Path | None,
-    typer.Argument(metavar="[FOLDER]", help="A folder; the nearest index in it or above it is opened."),
+    typer.Argument(metavar="[FOLDER]", help="A folder. The nearest index in it or above it is opened."),
 ]
 IndexOption = Annotated[Path | None, typer.Option("--index", help=_HELP)]
 
 
 def named_index(argument: Path | None, option: Path | None) -> Path | None:
-    """The folder that the argument or the option names; raises InputError if they name different ones."""
+    """Return the folder that the argument or the option names; raises InputError if they name different folders."""
     if argument is not None and option is not None and argument != option:
         raise InputError(f"Both {argument} and --index {option} are given.", "Name one index.")
     return option if argument is None else _nearest(argument)
 
 
 def _nearest(folder: Path) -> Path:
-    """The nearest index upward from `folder`, as a query finds it there; `folder` itself if there is none.
+    """Return the nearest index upward from `folder`, which is the one that a query in this folder would use.
 
-    A folder that has an index, and a path that does not exist, are returned unchanged.
+    Returns `folder` unchanged if it contains an index, does not exist, or has no index in any folder above it.
     """
     chosen = chosen_folder(folder.parent if folder.is_file() else folder)
     if not folder.exists() or any((chosen / name).exists() for name in (MARKER, CURRENT, GENERATIONS)):

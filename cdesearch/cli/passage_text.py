@@ -1,4 +1,4 @@
-"""Passages as compact text for language models and scripts."""
+"""Format passages as compact text for language models and scripts."""
 
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
@@ -10,17 +10,17 @@ from cdesearch.terminal import printable
 
 @dataclass(frozen=True, slots=True)
 class LocatedPassage:
-    """A passage, its best hit, and where it is in its document: in ranges such as "7" or "7-12"."""
+    """A passage with its best hit and its position in the document, as a range such as "7" or "7-12"."""
 
     passage: Passage
     best: Hit
     lines: str | None
     page: str | None
-    part: str | None  # of documents without lines and pages: the chunks, counted from 1
+    part: str | None  # a range of chunks, counted from 1, in documents without lines and pages
 
     @property
     def location(self) -> str:
-        """`path:lines`, `path#page=n`, `path#part=n`, or the id of a record's document."""
+        """The location in the form `path:lines`, `path#page=n` or `path#part=n`, or the document id of a record."""
         if self.page is not None:
             return f"{self.passage.path}#page={self.page}"
         if self.lines is not None:
@@ -34,25 +34,25 @@ class LocatedPassage:
 
 
 def located(passages: Iterable[Passage], hits: Iterable[Hit]) -> list[LocatedPassage]:
-    """The passages with their places; they consist of chunks of `hits`."""
+    """Return the passages with their positions. They must have been made from chunks of `hits`."""
     by_id = {hit.chunk.id: hit for hit in hits}
     found = []
     for passage in passages:
         own = [by_id[name] for name in passage.chunk_ids]
         has_parts = passage.page is None and passage.line_start is None and passage.record is None
-        place = LocatedPassage(
+        located_passage = LocatedPassage(
             passage,
             min(own, key=lambda hit: hit.rank),
             lines=None if passage.line_start is None else span(passage.line_start, passage.line_end),
             page=None if passage.page is None else span(passage.page, passage.page_end),
             part=span(own[0].chunk.ordinal + 1, own[-1].chunk.ordinal + 1) if has_parts else None,
         )
-        found.append(place)
+        found.append(located_passage)
     return found
 
 
 def passages_as_text(passages: Sequence[LocatedPassage]) -> str:
-    """The passages in their order, each below a line with its number, its location and its headings."""
+    """Return the passages as text, each below a line with its number, its location and its headings."""
     blocks = (
         f"{printable(f'[{number}] {one.location}  {one.headings}'.rstrip())}\n{readable(one.passage.text)}"
         for number, one in enumerate(passages, start=1)
@@ -61,11 +61,11 @@ def passages_as_text(passages: Sequence[LocatedPassage]) -> str:
 
 
 def span(first: int, last: int | None) -> str:
-    """A range such as "7-12", or "7" alone."""
+    """Return a range such as "7-12", or "7" if it has only one number."""
     return str(first) if last is None or last == first else f"{first}-{last}"
 
 
 def readable(text: str) -> str:
-    """`text` with its lines and tabs, and with every other unsafe character written as an escape."""
+    """Return `text` with every unsafe character, except line breaks and tabs, replaced by an escape sequence."""
     lines = text.replace("\r\n", "\n").split("\n")
     return "\n".join("\t".join(map(printable, line.split("\t"))) for line in lines)

@@ -1,4 +1,4 @@
-"""Read the arguments of a common query without typer, whose import takes longer than the answer of a server."""
+"""Parse the arguments of a common query without typer, whose import takes longer than the answer of a server."""
 
 from collections.abc import Sequence
 from dataclasses import replace
@@ -9,13 +9,13 @@ from cdesearch.cli.query import QueryOptions
 MODES = ("hybrid", "dense", "text")
 FLAGS = ("--full", "--json")
 VALUED = ("-k", "--mode", "--path", "--index")
-MAX_DIGITS = 9  # of k
+MAX_DIGITS = 9  # digits of the value of -k
 
 
 def read_plain(arguments: Sequence[str]) -> QueryOptions | None:
-    """The options in the arguments of `cdesearch query`, exactly as typer reads them; None if only typer should.
+    """Parse the arguments of `cdesearch query` exactly as typer does; None if typer must parse them.
 
-    Everything rare or wrong is left to typer: other options, joined ones such as `-k5`, and values that are empty.
+    Typer parses everything that is rare or invalid: other options, joined options such as `-k5`, and empty values.
     """
     words: list[str] = []
     given: dict[str, str] = {}

@@ -1,4 +1,4 @@
-"""The `query` command: find the hits, by a running server if there is one, and print them."""
+"""The command `query`: find the hits, with a running server if there is one, and print them."""
 
 import sys
 from dataclasses import dataclass
@@ -21,7 +21,7 @@ if TYPE_CHECKING:
     from cdesearch.search.reader import Mode
 
 Format = Literal["text", "json", "llm"]
-LLM_TOKENS = 4_000  # of all passages that are printed for a language model
+LLM_TOKENS = 4_000  # the maximum number of tokens of all passages that are printed for a language model
 
 
 @dataclass(frozen=True, slots=True)
@@ -31,7 +31,7 @@ class QueryOptions:
     text: str
     k: int = 10
     mode: "Mode" = "hybrid"
-    path: str | None = None  # the pattern that was typed
+    path: str | None = None  # the pattern as the user typed it
     index: Path | None = None
     model: Path | None = None
     full: bool = False
@@ -41,24 +41,24 @@ class QueryOptions:
 @dataclass(frozen=True, slots=True)
 class _Answer:
     result: SearchResult
-    root: Path  # of the paths of the hits
+    root: Path  # the folder to which the paths of the hits are relative
     matches_no_file: bool  # whether no indexed file matches the pattern for paths
-    tokenizer: "Tokenizer | None" = None  # for passages
+    tokenizer: "Tokenizer | None" = None  # set if passages are printed instead of hits
 
 
 def run_query(options: QueryOptions, meant: str | None = None) -> int:
-    """Search the index and print the hits; returns the exit code. Raises CdesearchError.
+    """Search the index, print the hits, and return the exit code. Raises CdesearchError.
 
-    `meant` is the command that the user may have wanted instead.
+    `meant` is the command that the user may have intended instead of a query.
     """
     index = Index.open(options.index)
     if meant:
-        _note(f"Searching for these words. If you meant the command, run `cdesearch {meant}`.")
+        _note(f"The arguments are searched as words. If you meant the command, run `cdesearch {meant}`.")
     globs = None if options.path is None else globs_of(options.path, index)
     answer = _from_server(index, options, globs) or _direct(index, options, globs)
     result = answer.result
     if result.truncated_to is not None:
-        _note(f"The query is longer than {result.truncated_to} tokens: the model reads only its start.")
+        _note(f"The query is longer than {result.truncated_to} tokens, so the model reads only its start.")
     if result.stage != "complete" and options.mode != "text":
         _note(f"{result.stage} (`cdesearch index` adds the others, if it is not doing so now)")
     if answer.matches_no_file:
@@ -74,10 +74,11 @@ def run_query(options: QueryOptions, meant: str | None = None) -> int:
 
 
 def _from_server(index: Index, options: QueryOptions, globs: tuple[str, ...] | None) -> _Answer | None:
-    """The answer of a running server; None if it might differ from a direct answer, or if there is no server.
+    """Return the answer of a running server; None if there is no server, or if its answer is not sufficient.
 
-    The server has loaded the model already, so the user's confirmation is checked here. No hits below a path may have
-    two reasons, which the server does not tell apart. Passages for a language model need the tokenizer of the model.
+    The server has already loaded the model, so this process checks whether the user has confirmed it. If a pattern for
+    paths has no hits, the server does not tell whether any file matches it. Passages for a language model need the
+    tokenizer of the model.
     """
     if options.model is not None or options.format == "llm" or not _is_model_confirmed(index):
         return None

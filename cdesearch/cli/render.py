@@ -1,4 +1,4 @@
-"""Print hits as text for a terminal or as JSON."""
+"""Print hits as text for a terminal, and convert them to JSON."""
 
 import os
 import re
@@ -8,20 +8,21 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, Protocol
 
 from cdesearch.search.result import SearchResult
+from cdesearch.search.word_forms import word_stem
 from cdesearch.store.schema import Hit
 from cdesearch.terminal import is_styled, open_console, printable
 
 if TYPE_CHECKING:
     from rich.text import Text
 
-PASSAGE_LINES = 4
-INDENT = 3
-TAB = 4  # blanks that replace a tab: a raw tab would break the indentation
-STEM = 4  # letters that two forms of a word must share to be highlighted alike
+PASSAGE_LINES = 4  # the number of lines that are shown of a chunk
+MAX_LINE = 400  # characters of a line that are shown
+INDENT = 3  # spaces
+TAB = 4  # the number of spaces that replace a tab, which would break the indentation
 
 
 def show_hits(query: str, hits: Sequence[Hit], root: Path, *, full: bool) -> None:
-    """Print hits; colours and links only on a terminal."""
+    """Print hits, with colours and links only on a terminal. Lines are indented below the heading of a hit."""
     if not hits:
         sys.stderr.write("No hits.\n")
         return
@@ -33,7 +34,7 @@ def show_hits(query: str, hits: Sequence[Hit], root: Path, *, full: bool) -> Non
 
 
 def _show_plain(hit: Hit, root: Path, passage: Sequence[str], _words: Sequence[str]) -> None:
-    """Print one hit as `_show_styled` does without styles. Importing rich would take longer than the search."""
+    """Print one hit as `_show_styled` would without styles, because importing rich takes longer than a search."""
     rank, location, score = _heading(hit, root)
     lines = [f"{rank}{location}{score}", *(f"{' ' * INDENT}{line}" for line in (*_trail(hit), *passage)), ""]
     sys.stdout.write("".join(f"{line}\n" for line in lines))
@@ -53,7 +54,7 @@ def _show_styled(hit: Hit, root: Path, passage: Sequence[str], words: Sequence[s
 
 
 def result_as_json(query: str, mode: str, result: SearchResult) -> dict[str, Any]:
-    """One JSON object with the query, the time that it took, and its hits."""
+    """Return a JSON object with the query, the time that it took, and its hits."""
     return {
         "query": query,
         "mode": mode,
@@ -81,7 +82,7 @@ def result_as_json(query: str, mode: str, result: SearchResult) -> dict[str, Any
 
 
 class _Place(Protocol):
-    """What a hit and a passage have in common."""
+    """The properties of a location that chunks and passages have in common."""
 
     @property
     def path(self) -> str: ...
@@ -92,7 +93,7 @@ class _Place(Protocol):
 
 
 def shown_place(place: _Place, location: str, root: Path) -> str:
-    """A location such as `path:line` relative to the working directory, with the name of the record if there is one."""
+    """Return a location such as `path:line`, relative to the working directory, with the name of a record."""
     shown = printable(os.path.relpath(root / place.path) + location.removeprefix(place.path))
     if place.record is not None:
         document = place.document_id.removeprefix(f"{place.path}#")
@@ -102,32 +103,32 @@ def shown_place(place: _Place, location: str, root: Path) -> str:
 
 
 def _heading(hit: Hit, root: Path) -> tuple[str, str, str]:
-    """The rank, the location and the score."""
+    """Return the rank, the location and the score of a hit, formatted for one line."""
     return f"{hit.rank:>2} ", shown_place(hit.chunk, hit.chunk.location, root), f"  {hit.score:.3f}"
 
 
 def _trail(hit: Hit) -> Iterator[str]:
-    """The title and the headings above the chunk in one line; nothing if there are none."""
+    """Yield one line with the title and the headings above the chunk, or no line if there are none."""
     trail = " > ".join(part for part in (hit.chunk.title, *hit.chunk.trail) if part)
     if trail:
         yield printable(trail)
 
 
 def _passage(body: str, words: Sequence[str], *, full: bool) -> list[str]:
-    """The consecutive lines of a chunk that contain most of the query's words, or all lines with `full`."""
+    """Return the consecutive lines of a chunk that contain most of the query's words, or with `full` all lines."""
     lines = [line for line in body.splitlines() if line.strip()]
     if full or len(lines) <= PASSAGE_LINES:
-        return lines if full else [line[:400] for line in lines]
+        return lines if full else [line[:MAX_LINE] for line in lines]
     starts = range(len(lines) - PASSAGE_LINES + 1)
     found = [sum(word in line.lower() for word in words) for line in lines]
     best = max(starts, key=lambda start: (sum(found[start : start + PASSAGE_LINES]), -start))
-    return [line[:400] for line in lines[best : best + PASSAGE_LINES]]
+    return [line[:MAX_LINE] for line in lines[best : best + PASSAGE_LINES]]
 
 
 def _words(query: str) -> list[str]:
-    """The query's words, cut to the letters that their other forms share."""
+    """Return the stems of the query's words, so that other forms of the words are found as well."""
     words = [word for word in re.findall(r"\w+", query.lower()) if len(word) > 2 or not word.isascii()]
-    return [word[: max(STEM, len(word) - 3)] for word in words]
+    return [word_stem(word) for word in words]
 
 
 def _marked(line: str, words: Sequence[str]) -> "Text":

@@ -1,7 +1,7 @@
-"""Ask the server of an index that runs on this computer, with the standard library only.
+"""Send a query to a server of the index on this computer, with the standard library only.
 
-A cold process answers by itself if anything is unusual: no server, a server of another version, one that serves
-another generation or is too slow, or one that another user started. The caller sees None and searches directly.
+The functions return None if there is no server, or if the server has another version, serves another generation, is
+too slow, or was started by another user. The caller then searches in its own process.
 """
 
 import json
@@ -21,14 +21,17 @@ from cdesearch.store.index import Index
 from cdesearch.store.schema import Chunk, Hit
 from cdesearch.store.server_address import ServerRecord, read_record
 
-PATIENCE = 3.0  # seconds for each step of the request; a direct search takes less than two
-# The errors that an absent or a foreign server can cause.
+TIMEOUT = 3.0  # seconds for each step of the request; a search in this process takes less than two
+# The errors that an absent server, or a program that is not a server of cdesearch, can cause.
 FAILURES = (OSError, HTTPException, ValueError, LookupError, TypeError, AttributeError, RecursionError)
 
 
 def ask_server(index: Index, text: str, k: int, mode: str, globs: tuple[str, ...] | None) -> SearchResult | None:
-    """The result of the running server of `index`, exactly that of a direct search; None if there is none."""
-    if globs == ():  # the interface of the server cannot express it
+    """Return the result from the running server of `index`, or None if there is no usable server.
+
+    The result is exactly that of a search in this process.
+    """
+    if globs == ():  # the HTTP API cannot express that no path may match
         return None
     record = read_record(index.folder)
     if record is None or record.version != __version__:
@@ -44,19 +47,22 @@ def ask_server(index: Index, text: str, k: int, mode: str, globs: tuple[str, ...
 
 
 def running_server(folder: Path) -> ServerRecord | None:
-    """The server that runs for the index in `folder`; None if there is none, or if it does not answer."""
+    """Return the record of the running server of the index in `folder`; None if there is none that answers.
+
+    After a server was killed, another one may use its port, and another program may have its process number.
+    """
     record = read_record(folder)
     try:
-        return record if record is not None and _get(record, "healthz")["status"] == "ok" else None
+        return record if record is not None and _get(record, "healthz")["process"] == record.pid else None
     except FAILURES:
         return None
 
 
 class _SocketConnection(HTTPConnection):
-    """A connection to the socket of a server that this user runs."""
+    """A connection to the Unix socket of a server that the same user has started."""
 
     def __init__(self, path: str, pid: int) -> None:
-        super().__init__("localhost", timeout=PATIENCE)
+        super().__init__("localhost", timeout=TIMEOUT)
         self._path = path
         self._pid = pid  # of the server
 
@@ -65,7 +71,7 @@ class _SocketConnection(HTTPConnection):
         if not stat.S_ISSOCK(found.st_mode) or found.st_uid != os.geteuid() or found.st_mode & 0o077:
             raise PermissionError(f"{self._path} is not a private socket")
         self.sock = socket.socket(socket.AF_UNIX, socket.SOCK_STREAM)
-        self.sock.settimeout(PATIENCE)
+        self.sock.settimeout(TIMEOUT)
         self.sock.connect(self._path)
         if hasattr(socket, "SO_PEERCRED"):  # Linux
             credentials = self.sock.getsockopt(socket.SOL_SOCKET, socket.SO_PEERCRED, struct.calcsize("3i"))
@@ -77,7 +83,7 @@ def _get(record: ServerRecord, address: str) -> dict[str, Any]:
     """The JSON object at this address; raises one of FAILURES."""
     headers = {} if record.token is None else {"Authorization": f"Bearer {record.token}"}
     connection = (
-        HTTPConnection(urlsplit(record.address).netloc, timeout=PATIENCE)
+        HTTPConnection(urlsplit(record.address).netloc, timeout=TIMEOUT)
         if record.socket is None
         else _SocketConnection(record.socket, record.pid)
     )

@@ -1,4 +1,4 @@
-"""The start of every command: prepare the output, and run a common query without importing typer."""
+"""Start a command: prepare the standard streams, and run a common query without importing typer."""
 
 import os
 import sys
@@ -10,9 +10,10 @@ from cdesearch.cli.exits import run_and_exit
 def main() -> None:
     """Run the command line and end the process."""
     for name, mode in (("stdin", "r"), ("stdout", "w"), ("stderr", "w")):
-        if getattr(sys, name) is None:  # closed by the caller: the next file to be opened would get its descriptor
+        # If the caller has closed a standard stream, the next file to be opened would get its descriptor.
+        if getattr(sys, name) is None:
             setattr(sys, name, open(os.devnull, mode, encoding="utf-8"))  # noqa: PTH123, SIM115 (open to the end)
-    # A character that stdout's encoding lacks is shown as an escape instead of ending the process.
+    # A character that the encoding of stdout lacks is printed as an escape sequence instead of raising an error.
     if isinstance(sys.stdout, TextIOWrapper):
         sys.stdout.reconfigure(errors="backslashreplace")
     run_and_exit(_run)
@@ -33,7 +34,10 @@ def _run() -> int | None:
 
 
 def _query_arguments(arguments: list[str]) -> list[str] | None:
-    """The arguments after `query`, which may be left out; None for another command, and for a word like one."""
+    """Return the arguments of a query, without the word `query`, which is optional.
+
+    Returns None for another command, and for a first word that resembles a command.
+    """
     if arguments[:1] == ["query"]:
         return arguments[1:]
     from cdesearch.cli.command_names import command_names, meant_command, with_command

@@ -1,4 +1,4 @@
-"""Facts about an index for the `status` command: what is indexed, and what has changed since."""
+"""The status of an index: what is indexed, and what has changed since the last update."""
 
 import sys
 import time
@@ -14,9 +14,10 @@ from cdesearch.terminal import print_json, printable
 
 
 def read_status(index: Index) -> dict[str, Any]:
-    """Facts about one index, in the order in which they are shown.
+    """Return the status of an index as names and values, in the order in which they are shown.
 
-    Raises IndexStateError, and IndexUntrustedError before any folder is read that the user has not confirmed.
+    Raises IndexStateError. Raises IndexUntrustedError if the index names a folder that the user has not confirmed,
+    before this folder is read.
     """
     with index.checks.reporting_damage():
         return _facts(index)
@@ -48,7 +49,7 @@ def _facts(index: Index) -> dict[str, Any]:
 
 
 def show_files(index: Index, *, only_skipped: bool, as_json: bool) -> None:
-    """Print what was done with every file: a line for each, or one JSON object."""
+    """Print the outcome of every file, as one line for each file or as one JSON object."""
     records = (file for file in read_files(index.generation) if not only_skipped or _is_unread(file))
     if as_json:
         rows = [{"path": file.path, "outcome": file.outcome, "reason": file.reason} for file in records]
@@ -64,12 +65,15 @@ def show_files(index: Index, *, only_skipped: bool, as_json: bool) -> None:
 
 
 def _is_unread(file: FileRecord) -> bool:
-    """Whether the whole file, or a part of an indexed file, should have been read and was not."""
+    """Return whether a file was skipped, or was indexed although a part of it could not be read."""
     return file.outcome == "skipped" or (file.outcome == "indexed" and bool(file.reason))
 
 
 def _changes(index: Index) -> dict[str, int]:
-    """How many files are new, modified and deleted since the last run. The package that builds indexes counts them."""
+    """Return how many files are new, modified and deleted since the last run.
+
+    The package that builds indexes counts them. It is found through an entry point, because it imports this package.
+    """
     (finder,) = entry_points(group="cdesearch.builders", name="changes")
     found: dict[str, int] = finder.load()(index)
     return found

@@ -1,4 +1,4 @@
-"""The `trust` command."""
+"""The command `trust`: confirm the model and the folders that an index asks for."""
 
 import sys
 from typing import Annotated
@@ -13,9 +13,9 @@ from cdesearch.terminal import printable
 def trust(
     folder: FolderArgument = None,
     index: IndexOption = None,
-    yes: Annotated[bool, typer.Option("--yes", help="Confirm without asking.")] = False,
+    yes: Annotated[bool, typer.Option("--yes", help="Confirm without a question.")] = False,
 ) -> None:
-    """Trust an index. Shows the model and folders that it asks for, and confirms them on this computer after asking."""
+    """Trust an index. Shows the model and the folders that it asks for, and confirms them if you agree."""
     from cdesearch.store.index import Index
     from cdesearch.store.trust import confirm, request_of, trust_file, unconfirmed
 
@@ -23,17 +23,17 @@ def trust(
     request = request_of(opened)
     typer.echo(f"index   {printable(str(opened.folder))}")
     if request.is_empty:
-        typer.echo("It asks for nothing but its own folder and the model that ships: there is nothing to confirm.")
+        typer.echo("It needs only its own folder and the default model, so there is nothing to confirm.")
         return
     if request.model is not None:
         typer.echo(f"model   {printable(request.model)}")
     for source in request.folders:
         typer.echo(f"reads   {printable(source)}")
     if unconfirmed(opened.folder, request).is_empty:
-        typer.echo(f"Already confirmed in {trust_file()}.")
+        typer.echo(f"This is already confirmed in {trust_file()}.")
         return
     if not yes and not _agrees():
-        raise IndexUntrustedError("Nothing is confirmed.", "`cdesearch trust --yes` confirms without asking.")
+        raise IndexUntrustedError("Nothing is confirmed.", "`cdesearch trust --yes` confirms without a question.")
     try:
         confirm(opened.folder, request)
         typer.echo(f"Confirmed in {trust_file()}. To undo it, remove the entry from that file.")
@@ -45,13 +45,13 @@ def trust(
 
 
 def _agrees() -> bool:
-    """Whether the person at the terminal agrees; False without a terminal or an answer. Raises KeyboardInterrupt."""
+    """Ask the user at the terminal. Returns False without a terminal or an answer; raises KeyboardInterrupt."""
     if not sys.stdin.isatty():
         return False
     try:
-        return typer.confirm("Do you trust this index with that?")
+        return typer.confirm("Do you trust this index with this model and these folders?")
     except typer.Abort as error:
         if isinstance(error.__context__, KeyboardInterrupt):
             raise KeyboardInterrupt from None
-        typer.echo(err=True)  # ends the line of the question
+        typer.echo(err=True)  # the cursor is still in the line of the question
         return False

@@ -1,4 +1,4 @@
-"""The pattern of `--path`: relative to the indexed folder or to the working directory, or absolute."""
+"""Translate the pattern of `--path`, which may be relative to the indexed folder or working directory, or absolute."""
 
 import os
 from collections.abc import Iterator
@@ -14,37 +14,37 @@ _MARKS = frozenset("*?[")
 
 
 def globs_of(pattern: str, index: Index) -> tuple[str, ...]:
-    """The globs over the paths of `index` that together are equivalent to `pattern`: a file must match one of them.
+    """Return globs, relative to the indexed folder, that together match the files that `pattern` matches.
 
     An empty tuple means that no path of the index can match.
     """
     typed = pattern.replace("\\", "/") if os.name == "nt" else pattern
     own = () if Path(typed).is_absolute() else (typed,)
-    # The indexed folder by its name, and with symbolic links followed.
+    # The indexed folder as it was named, and with symbolic links resolved.
     roots = {index.root, absolute(real(index.folder) / index.manifest.root)}
-    absolutes = [*_absolute_globs(typed), *_absolute_globs(escape(typed))]  # the name of a file can contain `[`
+    absolutes = [*_absolute_globs(typed), *_absolute_globs(escape(typed))]  # a file name may contain `[`
     below = {glob for parts in absolutes for root in roots for glob in _below(parts, root.parts)}
     return (*own, *sorted(below))
 
 
 def _absolute_globs(pattern: str) -> Iterator[list[str]]:
-    """The parts of `pattern` as an absolute glob: with the names that were typed, and with symbolic links followed."""
+    """Yield the parts of `pattern` as absolute globs: as it was typed, and with symbolic links resolved."""
     parts = pattern.rstrip("/").split("/")
     n_plain = next((number for number, part in enumerate(parts) if _MARKS.intersection(part)), len(parts))
     folder = absolute(Path("/".join([*parts[:n_plain], ""])))
     for start in {folder, real(folder)}:
         names = [*map(escape, start.parts), *parts[n_plain:]]
         yield names
-        if not _MARKS.intersection(parts[-1]):  # the name of a folder stands for everything in it
+        if not _MARKS.intersection(parts[-1]):  # the name of a folder matches everything in it
             yield [*names, "**"]
 
 
 def _below(parts: list[str], root: tuple[str, ...]) -> Iterator[str]:
-    """What remains of an absolute glob after its first parts have matched the folder `root`; globs that begin with `/`.
+    """Yield what remains of an absolute glob after its first parts have matched the folder `root`.
 
-    `**` matches any number of folders, so several remainders are possible.
+    The remainders are globs that begin with `/`. Because `**` matches any number of folders, there may be several.
     """
-    matched = _skipping({0}, parts)  # how many parts may have matched so far
+    matched = _skipping({0}, parts)  # the possible numbers of parts that have matched so far
     for name in root:
         unfinished = [n for n in matched if n < len(parts)]
         stays = {n for n in unfinished if parts[n] == "**"}
@@ -54,7 +54,7 @@ def _below(parts: list[str], root: tuple[str, ...]) -> Iterator[str]:
 
 
 def _skipping(matched: set[int], parts: list[str]) -> set[int]:
-    """`matched`, and the numbers of matched parts that are possible too because `**` can match no folder."""
+    """Return `matched` and the further numbers of matched parts that are possible because `**` can match no folder."""
     found = set(matched)
     for n, part in enumerate(parts):
         if n in found and part == "**":

@@ -1,11 +1,11 @@
-"""The errors of typer for wrong options and arguments, each as one sentence with a remedy."""
+"""Convert typer's errors for invalid options and arguments into one sentence with a remedy."""
 
 from collections.abc import Callable
 from typing import Any
 
 from cdesearch.errors import InputError
 
-# The condition on a number, by the kind of the validation error that typer receives.
+# The condition that a number violates, by the type of the validation error.
 _LIMITS: dict[str, Callable[[dict[str, Any]], str]] = {
     "greater_than_equal": lambda limits: f"at least {limits['ge']:,}",
     "less_than_equal": lambda limits: f"at most {limits['le']:,}",
@@ -15,14 +15,14 @@ _LIMITS: dict[str, Callable[[dict[str, Any]], str]] = {
 
 
 def usage_error(error: Any, command: str) -> InputError:
-    """The error for an option or argument that `command` cannot use; `error` is typer's UsageError."""
+    """Return the error for an invalid option or argument of `command`. `error` is a UsageError of typer."""
     help_command = error.ctx.command_path if error.ctx else f"cdesearch {command}".strip()
     cause = _number(error) or error.format_message().replace(" Value error, ", " ").removesuffix(".")
     return InputError(f"{cause}.", f"See `{help_command} --help`.")
 
 
 def _number(error: Any) -> str | None:
-    """The cause of the error if a number is wrong, such as "-k must be at least 1, not 0"; None otherwise."""
+    """Return the cause of an error about a number, such as "-k must be at least 1, not 0"; None for other errors."""
     problems = error.__cause__.errors() if hasattr(error.__cause__, "errors") else []
     if not problems or error.param is None:
         return None

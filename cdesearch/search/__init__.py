@@ -1,15 +1,16 @@
 """How does a query become a ranked list of hits?
 
-searcher      an open index for any number of threads
-model_loader  the models that built indexes, each loaded once
-reader        one query on one generation: candidates, scores, hits
-fusion        combines dense and lexical scores; the registry of fusions
+searcher      an open index that answers queries, for any number of threads
+model_loader  loads the models that built the indexes, each of them once
+reader        answers one query from one generation: candidates, scores, hits
+fusion        combines dense and lexical scores, with a registry of methods
 explanation   why a chunk is a hit, as numbers that add up to its score
-context_map   the chunks as points of a plane
+context_map   the chunks as points in a plane
 drift         how far a corpus has moved away from its context
-documents     the stored texts, read without a query
-passages      hits in a budget of tokens, neighbours joined
-sentences     splits text into sentences, headings, rows and code
-result        what a search returns
-path_filter   a glob over paths as an SQL condition
+documents     reads the stored texts without a query
+passages      fits hits into a budget of tokens, with neighbouring chunks joined
+sentences     splits text into sentences, headings, table rows and code
+word_forms    whether two words are forms of one word
+result        the result of a search
+path_filter   translates globs over paths into an SQL condition
 """

@@ -1,4 +1,4 @@
-"""A map of a corpus: its chunks as points of a plane, those of the context marked, and how far it has drifted."""
+"""A map of a corpus: its chunks as points in a plane, with the chunks of the context marked, and its drift."""
 
 from collections.abc import Sequence
 from dataclasses import dataclass
@@ -9,41 +9,41 @@ from numpy.typing import NDArray
 
 from cdesearch.context.projection import Projection
 from cdesearch.context.vectors import Floats, to_unit
-from cdesearch.search.documents import quoted
+from cdesearch.search.documents import quoted, read_table
 from cdesearch.search.drift import Drift, measure_drift
 from cdesearch.store.damage import damaged
-from cdesearch.store.index import Index, run_async
+from cdesearch.store.index import Index
 from cdesearch.store.schema import CHUNK_COLUMNS, Chunk, chunk_from_row
 
-MAP_SAMPLE = 5_000  # chunks of a larger corpus that are shown, besides those of the context
-MAX_FOLDERS = 8  # that the map tells apart; the last one holds all others
-OTHERS = None  # the name of the folder that stands for all others
+MAP_SAMPLE = 5_000  # the approximate number of chunks that are shown of a larger corpus, besides those of the context
+MAX_FOLDERS = 8  # groups of points; in a corpus with more folders, the last group combines all other folders
+OTHERS = None  # the name of the group that combines all other folders
 
 
 @dataclass(frozen=True, slots=True)
 class MapFolder:
-    """A group of points: the files below one folder."""
+    """A group of points: the chunks of the files below one folder."""
 
-    name: str | None  # relative to the indexed folder, "" for the files in it; OTHERS: all other folders
-    points: int
+    name: str | None  # the path relative to the indexed folder ("" for the indexed folder itself), or OTHERS
+    points: int  # the number of points
 
 
 @dataclass(frozen=True, slots=True)
 class ContextMap:
-    """The points of one generation."""
+    """The map of one generation, with n points."""
 
-    chunks: tuple[Chunk, ...]  # n
+    chunks: tuple[Chunk, ...]  # n chunks
     points: NDArray[np.float64]  # (n, 2)
     folders: tuple[MapFolder, ...]
     folder_of: tuple[int, ...]  # n positions in `folders`
     is_context: NDArray[np.bool_]  # (n,)
     projection: Projection
     drift: Drift
-    n_chunks: int  # of the corpus
+    n_chunks: int  # the number of chunks of the whole corpus
 
     @classmethod
     def of(cls, index: Index) -> "ContextMap":
-        """The map of an index; raises IndexDamagedError, and IndexStateError for a stage of an unfinished build."""
+        """Compute the map of an index; raises IndexDamagedError, and IndexStateError for a stage of an unfinished build."""
         if not index.manifest.is_complete:
             raise index.unfinished()
         with index.checks.reporting_damage():
@@ -63,20 +63,20 @@ class ContextMap:
             )
 
     def locate(self, index: Index, chunk_ids: Sequence[str]) -> dict[str, tuple[float, float]]:
-        """The points of any chunks of the index by their ids; raises IndexDamagedError.
+        """Return the coordinates of any chunks of the index, by chunk id; raises IndexDamagedError.
 
-        Chunks that the index does not have are left out.
+        Ids that are not in the index are left out.
         """
         condition = f"id IN ({', '.join(map(quoted, chunk_ids)) or 'NULL'})"
-        table = _read(index, index.async_chunks.query().where(condition).select(["id", "vector"]))
+        table = read_table(index, index.async_chunks.query().where(condition).select(["id", "vector"]))
         points = self.projection.apply(_unit_vectors(index, table)).tolist()
         return {chunk: (x, y) for chunk, (x, y) in zip(table["id"].to_pylist(), points, strict=True)}
 
 
 def folders_of(paths: Sequence[str]) -> tuple[tuple[MapFolder, ...], tuple[int, ...]]:
-    """The folders that tell these files apart, largest first, and the position of the folder of each file.
+    """Group files by the folders directly below the deepest folder that contains all of them.
 
-    They are the folders below the deepest one that holds all files.
+    Returns the folders, the one with most files first, and for each path the position of its folder.
     """
     parts = [path.split("/")[:-1] for path in paths]
     shared = 0
@@ -96,18 +96,19 @@ def folders_of(paths: Sequence[str]) -> tuple[tuple[MapFolder, ...], tuple[int, 
 
 
 def _some_chunks(index: Index) -> tuple[tuple[Chunk, ...], Floats]:
-    """All chunks, or of a larger corpus a random sample and the context, by path; and their unit vectors.
+    """Return the chunks of the map, in the order of their paths, and their unit vectors (n, d).
 
-    Content hashes are uniform, so the texts with a hash below a bound are a random sample, the same every time.
+    A corpus of more than MAP_SAMPLE chunks is represented by a random sample and the context. Content hashes are
+    uniformly distributed, so the texts with a hash below a bound are a random sample that is the same every time.
     """
-    every = _read(index, index.async_chunks.query().select(["id", "content_hash"]).with_row_id())
+    every = read_table(index, index.async_chunks.query().select(["id", "content_hash"]).with_row_id())
     rows: list[int] = every["_rowid"].to_pylist()
     if len(rows) > MAP_SAMPLE:
         bound = f"{int(MAP_SAMPLE / len(rows) * 2**64):016x}"
         sampled = set(index.context.sampled.chunk_ids)
         names = zip(rows, every["id"].to_pylist(), every["content_hash"].to_pylist(), strict=True)
         rows = [row for row, chunk, content in names if content < bound or chunk in sampled]
-    table = _read(index, index.async_chunks.take_row_ids(rows).select([*CHUNK_COLUMNS, "vector"]))
+    table = read_table(index, index.async_chunks.take_row_ids(rows).select([*CHUNK_COLUMNS, "vector"]))
     vectors = _unit_vectors(index, table)
     try:
         chunks = [chunk_from_row(row) for row in table.select(CHUNK_COLUMNS).to_pylist()]
@@ -124,8 +125,3 @@ def _unit_vectors(index: Index, table: Any) -> Floats:
     if not np.isfinite(vectors).all():
         raise damaged(index.folder, "it holds vectors that are not numbers")
     return vectors
-
-
-def _read(index: Index, query: Any) -> Any:
-    with index.checks.reading_tables():
-        return run_async(query.to_arrow())

@@ -1,4 +1,4 @@
-"""How far a corpus has moved away from the sample of chunks that is its context."""
+"""Measure how far a corpus has moved away from its context, which is a sample of its chunks."""
 
 from collections.abc import Iterable
 from dataclasses import dataclass
@@ -12,21 +12,21 @@ from cdesearch.store.damage import damaged
 from cdesearch.store.folder import rebuild_remedy
 from cdesearch.store.index import Index
 
-DRIFT_SAMPLE = 5_000  # chunks of a larger corpus whose vectors are read
-MEASURABLE = 16  # the mean of fewer vectors is too uncertain to compare
+DRIFT_SAMPLE = 5_000  # the approximate number of vectors that are read of a larger corpus
+MIN_VECTORS = 16  # the mean of fewer vectors is too uncertain to be compared
 
 
 @dataclass(frozen=True, slots=True)
 class Drift:
-    """The distance of the corpus' mean vector from the context sample's mean. `str()` describes it."""
+    """The distance between the mean vectors of the corpus and of the context sample. `str()` describes it."""
 
     sample_mean: NDArray[np.float64]  # (d,)
-    corpus_mean: NDArray[np.float64]  # (d,) the expected mean of a fresh sample
-    standard_errors: float | None  # of the sample's mean; None if the sample is too small
+    corpus_mean: NDArray[np.float64]  # (d,) the expected mean of a new sample
+    standard_errors: float | None  # the distance in standard errors of the sample's mean; None for a small sample
 
     @property
     def level(self) -> str:
-        """ "none", "small" or "large". Three standard errors mean that the corpus has changed."""
+        """The level of the drift: "none", "small" (from 2 standard errors on) or "large" (from 3 on)."""
         if self.standard_errors is None or self.standard_errors < 2:
             return "none"
         return "small" if self.standard_errors < 3 else "large"
@@ -39,9 +39,9 @@ class Drift:
 
 
 def measure_drift(index: Index) -> Drift:
-    """The drift of an index; raises IndexDamagedError, and IndexStateError for a stage of an unfinished build.
+    """Measure the drift; raises IndexDamagedError, and IndexStateError for a stage of an unfinished build.
 
-    The mean of J vectors has a standard error of sqrt(trace of covariance / J).
+    The mean of J vectors has the standard error sqrt(trace of their covariance / J).
     """
     if not index.manifest.is_complete:
         raise index.unfinished()
@@ -49,21 +49,22 @@ def measure_drift(index: Index) -> Drift:
     with index.checks.reading_tables():
         corpus_mean = _corpus_mean(index)
     sample_mean = sample.mean(axis=0).astype(np.float64)
-    if len(sample) < MEASURABLE:
+    if len(sample) < MIN_VECTORS:
         return Drift(sample_mean, corpus_mean, None)
     error = np.sqrt(sample.var(axis=0).sum() / len(sample))
     return Drift(sample_mean, corpus_mean, float(np.linalg.norm(sample_mean - corpus_mean) / error))
 
 
 def _corpus_mean(index: Index) -> NDArray[np.float64]:
-    """(d,) mean vector of the corpus: the expected mean of a fresh context sample.
+    """Return the expected mean vector (d,) of a new context sample.
 
-    Each text counts once, as the chunk that the sample would contain: the chunk in the shortest document, which has n
-    chunks. It is drawn with weight 1 / sqrt(n), and is weighted by its probability to be drawn.
+    Each distinct text counts once, even if several chunks contain it. It is represented by the chunk that the sampler
+    would use, which is the chunk in the shortest document. If this document has n chunks, the text is drawn with the
+    weight 1 / sqrt(n), and its vector is weighted by its probability to be drawn.
     """
     documents = index.documents.to_arrow().select(["id", "n_chunks"]).to_pydict()
     lengths = dict(zip(documents["id"], documents["n_chunks"], strict=True))
-    chosen: dict[str, tuple[int, str, int]] = {}  # of each text: length of the document, chunk id, row
+    chosen: dict[str, tuple[int, str, int]] = {}  # by content hash: chunks of the document, chunk id, row id
     some_rows, share = _rows_of_some_texts(index)
     for chunk, document, content, row in some_rows:
         length = lengths.get(document, 0)
@@ -108,10 +109,10 @@ def _inclusion_probabilities(weights: NDArray[np.float64], size: float) -> NDArr
 
 
 def _rows_of_some_texts(index: Index) -> tuple[Iterable[tuple[str, str, str, int]], float]:
-    """Chunk id, document id, content hash and row id of the chunks of a random share of the texts, and that share.
+    """Return chunk id, document id, content hash and row id of the chunks of some random texts, and the texts' share.
 
-    Content hashes are uniform, so the texts with a hash below a bound are such a sample. The share is 1 for a small
-    corpus, and if so few texts are below the bound that their mean is too uncertain.
+    Content hashes are uniformly distributed, so the texts with a hash below a bound are a random sample. The share is 1
+    for a small corpus, and also if so few texts are below the bound that their mean is too uncertain.
     """
     n_chunks = index.chunks.count_rows()
     columns = ["id", "document_id", "content_hash"]
@@ -119,6 +120,6 @@ def _rows_of_some_texts(index: Index) -> tuple[Iterable[tuple[str, str, str, int
     bound = f"content_hash < '{int(DRIFT_SAMPLE / n_chunks * 2**64):016x}'" if n_chunks > DRIFT_SAMPLE else None
     rows = (search.where(bound) if bound else search).to_arrow()
     share = DRIFT_SAMPLE / n_chunks if bound else 1.0
-    if bound and len(set(rows["content_hash"].to_pylist())) < MEASURABLE:
+    if bound and len(set(rows["content_hash"].to_pylist())) < MIN_VECTORS:
         rows, share = index.chunks.search().select(columns).with_row_id(True).limit(n_chunks).to_arrow(), 1.0
     return zip(*(rows[name].to_pylist() for name in [*columns, "_rowid"]), strict=True), share

@@ -1,10 +1,9 @@
-"""Why a chunk is a hit: the evidence of its vector and of its words, as numbers that add up to its score."""
+"""Explain why a chunk is a hit: the evidence of its vector and of its words, as numbers that add up to its score."""
 
 import math
 import re
 import unicodedata
 from dataclasses import dataclass
-from typing import Any
 
 import numpy as np
 
@@ -12,27 +11,26 @@ from cdesearch.context.document import subtract_document_context
 from cdesearch.context.vectors import Floats, to_unit
 from cdesearch.encode.encoder import Encoder
 from cdesearch.errors import NotIndexedError, QueryError
-from cdesearch.search.documents import quoted
+from cdesearch.search.documents import quoted, read_table
 from cdesearch.search.fusion import Evidence, EvidenceFusion
 from cdesearch.search.reader import GenerationReader, Mode, Query
-from cdesearch.store.index import Index, run_async
+from cdesearch.search.word_forms import is_form_of
 
-STEM = 4  # letters that two forms of a word must share to be counted as one word
-MAX_WORDS = 32  # words of a query that are explained: each needs two searches
-MAX_NEIGHBOURS = 5_000  # chunks of a document whose vectors are read to subtract the document's offset
+MAX_WORDS = 32  # words of a query that are explained, each of which needs two searches
+MAX_NEIGHBOURS = 5_000  # the document offset is not subtracted if the document has more chunks
 
 _WORD = re.compile(r"[^\W_]+")
 
 
 @dataclass(frozen=True, slots=True)
 class Word:
-    """One word of the query, and what it contributes to the BM25 score."""
+    """A word of the query, and its contribution to the BM25 score of the chunk."""
 
     word: str
-    chunks: int  # that contain it, in the whole corpus; 0 also for words that full text ignores, such as "the"
-    idf: float  # log(1 + (N - n + 0.5) / (n + 0.5)), n of N chunks contain it; 0 if none does
-    count: int  # occurrences in the chunk, title and headings included
-    bm25: float  # its share of the chunk's BM25 score
+    chunks: int  # the number of chunks that contain it; 0 also for words that full text ignores, such as "the"
+    idf: float  # log(1 + (N - n + 0.5) / (n + 0.5)) if n > 0 of N chunks contain the word, and 0 if none does
+    count: int  # the number of occurrences in the chunk, including its title and headings
+    bm25: float  # the part of the chunk's BM25 score
 
 
 @dataclass(frozen=True, slots=True)
@@ -40,10 +38,10 @@ class DenseEvidence:
     """The evidence of the vectors: the cosine, in standard deviations from the mean of a null distribution."""
 
     cosine: float | None  # None if the chunk has no vector yet
-    own_cosine: float | None  # of the vector without the offset of its document; None for a very long document
-    null_mean: float  # of the query's cosines with the context chunks
-    null_spread: float  # their standard deviation
-    z: float  # the part of a hybrid score; without a vector, what the words let expect
+    own_cosine: float | None  # the cosine of the vector without its document offset; None for a very long document
+    null_mean: float  # the mean of the query's cosines with the context chunks
+    null_spread: float  # the standard deviation of these cosines
+    z: float  # the part of the hybrid score; for a chunk without a vector, it is estimated from the words
 
 
 @dataclass(frozen=True, slots=True)
@@ -52,17 +50,17 @@ class TextEvidence:
 
     bm25: float | None  # None if full text did not find the chunk
     noise: float  # a BM25 score that many chunks reach with this query
-    own: float  # the logarithm, 0 for a score below the noise
-    of_document: float | None  # the best `own` in the chunk's document; None if documents are not made of records
-    document_share: float  # of `evidence`: the share that comes from other chunks of the document
+    own: float  # the logarithm; 0 for a score below the noise
+    of_document: float | None  # the highest `own` in the chunk's document; None if documents are not made of records
+    document_share: float  # the share of `evidence` that comes from `of_document`
     evidence: float  # `own`, or the mean of `own` and `of_document`
-    weight: float  # of this query
-    contribution: float  # weight * evidence, the part of a hybrid score
+    weight: float  # the weight of text in this query
+    contribution: float  # weight * evidence, which is the part of the hybrid score
 
 
 @dataclass(frozen=True, slots=True)
 class Explanation:
-    """The evidence for one chunk. In hybrid mode `score` is `dense.z + text.contribution`."""
+    """The evidence for one chunk. In hybrid mode, `score` is `dense.z + text.contribution`."""
 
     chunk: str
     mode: Mode
@@ -70,12 +68,12 @@ class Explanation:
     dense: DenseEvidence
     text: TextEvidence
     words: tuple[Word, ...]  # in the order of the query
-    n_chunks: int  # of the corpus
-    k: int  # the number of hits of the search that is explained
+    n_chunks: int  # the number of chunks of the corpus
+    k: int  # the number of hits that the search requested
 
 
 def explain(reader: GenerationReader, query: Query, chunk_id: str) -> Explanation:
-    """The evidence for a chunk that `query` has found; raises QueryError if it is not among the candidates."""
+    """Return the evidence for a chunk that `query` finds; raises QueryError if it is not among the candidates."""
     index, encoder = reader.index, reader.encoder
     with index.checks.reporting_damage():
         found = _Found.of(reader, chunk_id)
@@ -84,7 +82,7 @@ def explain(reader: GenerationReader, query: Query, chunk_id: str) -> Explanatio
         evidence = EvidenceFusion().evidence(candidates)
         positions = np.flatnonzero(rows == found.row)
         if not len(positions):
-            raise QueryError("This chunk is not a hit of the query.", "Name the k and the path of the search.")
+            raise QueryError("This chunk is not a hit of the query.", "Pass the same k and path as the search.")
         at = int(positions[0])
         bm25 = None if np.isnan(candidates.text[at]) else float(candidates.text[at])
         cosine = None if np.isnan(candidates.dense[at]) else float(candidates.dense[at])
@@ -105,21 +103,21 @@ def explain(reader: GenerationReader, query: Query, chunk_id: str) -> Explanatio
 
 @dataclass(frozen=True, slots=True)
 class _Found:
-    """The row of the chunk."""
+    """The stored row of the chunk to explain."""
 
     row: int
     document: str
     text: str
-    vector: Floats  # (d,) as it is stored
+    vector: Floats  # (d,) as stored, with the document offset
 
     @classmethod
     def of(cls, reader: GenerationReader, chunk_id: str) -> "_Found":
         columns = ["document_id", "text", "vector"]
         query = reader.index.async_chunks.query().where(f"id = {quoted(chunk_id)}").select(columns).with_row_id()
-        rows = _read(reader.index, query).to_pylist()
+        rows = read_table(reader.index, query).to_pylist()
         if not rows:
             raise NotIndexedError(
-                f"The index has no chunk {chunk_id:.80}.", "Search again: an update may have replaced it."
+                f"The index has no chunk {chunk_id:.80}.", "Search again, because an update may have replaced it."
             )
         row = rows[0]
         return cls(row["_rowid"], row["document_id"], row["text"], np.asarray(row["vector"], np.float32))
@@ -134,10 +132,13 @@ def _text_evidence(evidence: Evidence, at: int, bm25: float | None) -> TextEvide
 
 
 def _own_cosine(reader: GenerationReader, encoder: Encoder, found: _Found, vector: Floats) -> float | None:
-    """The cosine of the chunk's vector without document context, which all vectors of its document reveal."""
+    """Return the cosine of the chunk's vector without document context; None if the document is very long.
+
+    The document context is computed from the stored vectors of all chunks of the document.
+    """
     condition = f"document_id = {quoted(found.document)}"
     query = reader.index.async_chunks.query().where(condition).select(["vector"]).with_row_id()
-    table = _read(reader.index, query.limit(MAX_NEIGHBOURS + 1))
+    table = read_table(reader.index, query.limit(MAX_NEIGHBOURS + 1))
     if table.num_rows > MAX_NEIGHBOURS:
         return None
     stored = np.stack(table["vector"].to_numpy())
@@ -148,7 +149,10 @@ def _own_cosine(reader: GenerationReader, encoder: Encoder, found: _Found, vecto
 
 
 def _words(reader: GenerationReader, query: str, chunk_id: str, text: str) -> tuple[Word, ...]:
-    """Each word of the query once. BM25 adds words up, so that one word alone has its share of the score."""
+    """Explain each word of the query once.
+
+    A BM25 score is a sum over words, so a search for one word alone yields the contribution of this word.
+    """
     spelled: dict[str, str] = {}
     times: dict[str, int] = {}
     for match in _WORD.finditer(query):
@@ -165,30 +169,15 @@ def _words(reader: GenerationReader, query: str, chunk_id: str, text: str) -> tu
 def _word(reader: GenerationReader, word: str, times: int, chunk: tuple[str, list[str]], n_chunks: int) -> Word:
     chunk_id, tokens = chunk
     search = reader.index.async_chunks.query().nearest_to_text(word, columns="text").select(["_score"]).with_row_id()
-    n_found = _read(reader.index, search.limit(n_chunks)).num_rows
+    n_found = read_table(reader.index, search.limit(n_chunks)).num_rows
     search = reader.index.async_chunks.query().nearest_to_text(word, columns="text").select(["_score"])
-    scores = _read(reader.index, search.where(f"id = {quoted(chunk_id)}").limit(1))["_score"].to_pylist()
+    scores = read_table(reader.index, search.where(f"id = {quoted(chunk_id)}").limit(1))["_score"].to_pylist()
     idf = math.log(1 + (n_chunks - n_found + 0.5) / (n_found + 0.5)) if n_found else 0.0
     count = sum(is_form_of(token, _folded(word)) for token in tokens) if scores else 0
     return Word(word, n_found, idf, count, times * float(scores[0]) if scores else 0.0)
 
 
-def is_form_of(token: str, word: str) -> bool:
-    """Whether two folded words are forms of one word; full text compares stems, which differ from this in rare cases.
-
-    The page marks words by the same rule.
-    """
-    if len(word) < STEM:
-        return token == word or (len(word) == STEM - 1 and token == f"{word}s")
-    return token.startswith(word[: max(STEM, len(word) - 3)])
-
-
 def _folded(word: str) -> str:
-    """Lower case, without accents, as full text compares words."""
+    """Return a word in lower case and without accents, which is how full text compares words."""
     decomposed = unicodedata.normalize("NFD", word.lower())
     return "".join(character for character in decomposed if not unicodedata.combining(character))
-
-
-def _read(index: Index, query: Any) -> Any:
-    with index.checks.reading_tables():
-        return run_async(query.to_arrow())

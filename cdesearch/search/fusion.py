@@ -1,6 +1,6 @@
 """Fusion combines dense and lexical scores into one ranking.
 
-A new way to fuse is a class with the protocol `Fusion` and a line in `FUSIONS`.
+To add a fusion method, write a class that implements the protocol `Fusion`, and register it in `FUSIONS`.
 """
 
 from collections.abc import Sequence
@@ -12,14 +12,15 @@ from numpy.typing import NDArray
 
 Scores = NDArray[np.floating[Any]]
 
-# Chosen on half of the queries of six sets; PART_WEIGHT on other long documents. See benchmarks/results/LOG.md.
+# Both weights were chosen on development data: TEXT_WEIGHT on half of the queries of six data sets, and PART_WEIGHT on
+# long documents. See benchmarks/results/LOG.md.
 TEXT_WEIGHT = 18.0
-PART_WEIGHT = 9.0  # if chunks are parts of a document: vectors include document context, words do not
-NOISE_RANK = 100  # the BM25 score at this rank is noise: a word or two that many chunks share
-MIN_NULL_SIZE = 16  # context chunks; with fewer, the candidates themselves are the null distribution
-MIN_DENSE_Z = 1.0  # replaces a lower best dense evidence: distant chunks do not make words more reliable
-MIN_RATIO = 3.0  # of the best BM25 score to the noise; it matters if full text finds few candidates
-OVERSAMPLE = 3  # the graph index ranks by rounded vectors: the exact cosines choose among so many times k
+PART_WEIGHT = 9.0  # for chunks that are parts of a document: their vectors include document context, their words do not
+NOISE_RANK = 100  # the BM25 score at this rank is noise, caused by a word or two that many chunks contain
+MIN_NULL_SIZE = 16  # with fewer context chunks, the candidates themselves are the null distribution
+MIN_DENSE_Z = 1.0  # replaces a lower best dense evidence, because words are not more reliable if all chunks are distant
+MIN_RATIO = 3.0  # the minimum ratio of the best BM25 score to the noise, for queries with few lexical candidates
+OVERSAMPLE = 3  # the graph index ranks by rounded vectors, so this many times k candidates are ranked by exact cosines
 
 
 @dataclass(frozen=True, slots=True)
@@ -27,26 +28,26 @@ class Candidates:
     """The dense and lexical scores of the candidates of one query."""
 
     dense: Scores  # (n,) cosines; NaN if the candidate has no vector yet
-    text: Scores  # (n,) BM25; NaN if full text did not find the candidate
+    text: Scores  # (n,) BM25 scores; NaN if full text did not find the candidate
     null: Scores  # (J,) the query's cosines with the context chunks
-    documents: Sequence[str] | None = None  # (n,) if chunks are parts of documents and do not contain their title
+    documents: Sequence[str] | None = None  # (n,) document ids if documents consist of records, otherwise None
 
 
 @dataclass(frozen=True, slots=True)
 class Evidence:
-    """What `EvidenceFusion` adds to the score of each candidate."""
+    """The parts of the scores of `EvidenceFusion`, for n candidates."""
 
-    dense_z: Scores  # (n,) for candidates without a vector, what their words let expect
-    null_mean: float  # of the null distribution
-    null_spread: float  # its standard deviation
+    dense_z: Scores  # (n,); for candidates without a vector, it is estimated from the words
+    null_mean: float  # the mean of the null distribution
+    null_spread: float  # the standard deviation of the null distribution
     own: Scores  # (n,) the logarithm of the ratio of the BM25 score to the noise
     of_document: Scores | None  # (n,) the highest `own` of the candidate's document; None without `documents`
     noise: float  # a BM25 score; 0 if full text found nothing
-    text_weight: float  # of this query
+    text_weight: float  # the weight of text in this query
 
     @property
     def text(self) -> Scores:
-        """(n,) lexical evidence."""
+        """(n,) the lexical evidence."""
         return self.own if self.of_document is None else (self.own + self.of_document) / 2
 
     @property
@@ -60,79 +61,80 @@ class Fusion(Protocol):
     """A method that combines dense and lexical scores."""
 
     def dense_depth(self, k: int) -> int:
-        """How many of the nearest chunks must be candidates for `k` hits."""
+        """Return how many of the nearest chunks must be candidates for `k` hits."""
 
     def text_depth(self, k: int) -> int:
-        """How many of the chunks with the highest BM25 scores must be candidates for `k` hits."""
+        """Return how many of the chunks with the highest BM25 scores must be candidates for `k` hits."""
 
     def scores(self, candidates: Candidates) -> Scores:
-        """(n,), higher is better."""
+        """Return the fused scores (n,); higher is better."""
 
 
 class EvidenceFusion:
-    """The default: the sum of the evidence by vectors and by words that a candidate matches better than chance.
+    """The default method: the sum of the dense and the lexical evidence that a candidate matches better than chance.
 
     The dense evidence is the cosine in standard deviations from the mean of `null`, the query's cosines with the
     context chunks. These chunks were sampled without regard to any query. The lexical evidence is the logarithm of
     the ratio of the BM25 score to the noise. It is multiplied by the query's text weight, the ratio of the best
     lexical evidence to the best dense evidence: if no chunk's words are distinctive, the vectors decide the ranking.
 
-    With `documents`, half of a chunk's lexical evidence is the best of its document, and text counts for less.
+    With `documents`, half of a chunk's lexical evidence is its own, and half is the best in its document. The weight
+    of text is lower.
 
-    A candidate without a vector has the dense evidence that its words let expect: the same share of the best dense
-    evidence as its lexical evidence is of the best lexical evidence. Without lexical evidence it is that of chance, 0.
-    So such candidates are ranked by words, and the vectors of others neither raise nor lower them.
+    The dense evidence of a candidate without a vector is estimated from its words: it is the same share of the best
+    dense evidence as its lexical evidence is of the best lexical evidence. Without lexical evidence it is 0. So such
+    candidates are ranked by words, and the vectors of others neither raise nor lower them.
     """
 
     def dense_depth(self, k: int) -> int:
-        """A chunk without lexical evidence can only be a hit if it is among the k nearest."""
+        """Return a multiple of k: a chunk without lexical evidence can be a hit only if it is among the k nearest."""
         return OVERSAMPLE * k
 
     def text_depth(self, k: int) -> int:
-        """Chunks below the noise rank have no lexical evidence."""
+        """Return at least NOISE_RANK: chunks below this rank have no lexical evidence."""
         return max(k, NOISE_RANK)
 
     def scores(self, candidates: Candidates) -> Scores:
-        """(n,) dense_z + text weight * lexical evidence."""
+        """Return dense_z + text weight * lexical evidence, (n,)."""
         return self.evidence(candidates).scores
 
     def evidence(self, candidates: Candidates) -> Evidence:
-        """The parts of the scores."""
+        """Return the parts from which the scores are computed."""
         dense, null = candidates.dense, candidates.null
         known = ~np.isnan(dense)
         null = null if len(null) >= MIN_NULL_SIZE else dense[known]
-        spread = float(null.std()) if len(null) else 0.0
-        dense_z = np.zeros_like(dense) if spread < 1e-9 else (dense - null.mean()) / spread
+        mean, spread = (float(null.mean()), float(null.std())) if len(null) else (0.0, 0.0)
+        dense_z = np.zeros_like(dense) if spread < 1e-9 else (dense - mean) / spread
         own, noise = _log_over_noise(candidates.text)
         weight, best = TEXT_WEIGHT, None
         if candidates.documents is not None:
             weight, best = PART_WEIGHT, _best_of_document(own, candidates.documents)
-        best_text = own if best is None else (own + best) / 2
-        most_text = best_text.max(initial=0.0)
         most_dense = max(MIN_DENSE_Z, dense_z[known].max(initial=0.0))
-        dense_z = np.where(known, dense_z, best_text * (most_dense / max(most_text, 1e-9)))
+        # The best chunk of all is also the best in its document, so this is the best lexical evidence in both cases.
+        most_text = own.max(initial=0.0)
+        combined = own if best is None else (own + best) / 2
+        dense_z = np.where(known, dense_z, combined * (most_dense / max(most_text, 1e-9)))
         query_weight = most_text / most_dense
-        mean = float(null.mean()) if len(null) else 0.0
         return Evidence(dense_z, mean, spread, own, best, noise, weight * query_weight)
 
 
 class ZScoreFusion:
-    """The sum of the z-scores of both sides. A candidate that full text did not find has a BM25 score of zero.
+    """The sum of the z-scores of the cosines and of the BM25 scores. A missing BM25 score counts as zero.
 
-    One without a vector has the mean cosine of the others. The arrays may be (Q, n) for Q queries with the same
-    candidates, as the trainer has them.
+    A candidate without a vector has the mean cosine of the others. For Q queries with the same candidates, the arrays
+    may have the shape (Q, n). The trainer uses this.
     """
 
     def dense_depth(self, k: int) -> int:
-        """Enough candidates for a mean and a standard deviation."""
+        """Return at least NOISE_RANK, which is enough for a mean and a standard deviation."""
         return max(k, NOISE_RANK)
 
     def text_depth(self, k: int) -> int:
-        """Enough candidates for a mean and a standard deviation."""
+        """Return at least NOISE_RANK, which is enough for a mean and a standard deviation."""
         return max(k, NOISE_RANK)
 
     def scores(self, candidates: Candidates) -> Scores:
-        """(n,), or (Q, n) for arrays of this shape."""
+        """Return the fused scores in the shape of the candidates, (n,) or (Q, n)."""
         dense, known = candidates.dense, ~np.isnan(candidates.dense)
         if not known.all():
             total = np.where(known, dense, 0).sum(axis=-1, keepdims=True)
@@ -152,7 +154,7 @@ def _best_of_document(evidence: Scores, documents: Sequence[str]) -> Scores:
 
 
 def _log_over_noise(text: Scores) -> tuple[Scores, float]:
-    """log(score / noise), zero for scores that are not above the noise; and the noise."""
+    """Return log(score / noise) for each score, and the noise. The logarithm is 0 for scores up to the noise."""
     found = np.sort(text[text > 0])[::-1]
     if not len(found):
         return np.zeros_like(text), 0.0

@@ -1,4 +1,4 @@
-"""The models that built indexes: each is loaded when the first query needs it, and once for all indexes."""
+"""Load the models that built the indexes: when a query first needs a model, and once for all indexes."""
 
 from pathlib import Path
 from threading import Lock
@@ -12,10 +12,10 @@ from cdesearch.store.trust import require_trust
 
 
 class ModelLoader:
-    """Loads the models of indexes, for any number of threads.
+    """Loads the models of indexes. Any number of threads may use it.
 
-    `model` is the user's own name for the model: a folder, or an id that is in the cache. Without it the model that an
-    index names is used, if the user has confirmed it. A model stays loaded as long as someone holds its encoder.
+    `model` is the model that the user names: a folder, or an id that is in the cache. Without it, the model that the
+    index names is used if the user has confirmed it. A model stays loaded as long as its encoder is referenced.
     """
 
     def __init__(self, device: Device = "auto", model: Path | None = None) -> None:
@@ -26,7 +26,10 @@ class ModelLoader:
         self._loaded: WeakValueDictionary[str, Encoder] = WeakValueDictionary()  # by fingerprint
 
     def encoder_for(self, index: Index) -> Encoder:
-        """The model of an index; raises ModelError, IndexUntrustedError, or IndexMismatchError if another built it."""
+        """Return the model of an index.
+
+        Raises ModelError, IndexUntrustedError, and IndexMismatchError if another model built the index.
+        """
         with self._loading:
             encoder = self._loaded.get(index.manifest.model_fingerprint)
             if encoder is None:

@@ -1,4 +1,7 @@
-"""Fit the hits of a search into a budget of tokens: neighbours joined, repetitions dropped, the last one cut."""
+"""Fit the hits of a search into a budget of tokens.
+
+Hits of neighbouring chunks are joined, repeated text is dropped, and the last passage is truncated if necessary.
+"""
 
 import re
 from bisect import bisect_right
@@ -11,61 +14,62 @@ from cdesearch.search.sentences import split_sentences
 from cdesearch.store.schema import Chunk, Hit
 
 OMISSION = " …"
-# To some tokenizers a word of many letters, such as an encoded picture, is one token: a token counts for at most so
-# many characters.
+# For some tokenizers, a word of many letters, such as a base64-encoded image, is one token. The number of tokens of a
+# text is therefore at least its number of characters divided by this constant.
 CHARACTERS_PER_TOKEN = 8
-MAX_BLANK_LINES = 5  # between two chunks that become one passage
-SHINGLE = 5  # words in a row
-REPEATED = 0.8  # a text is left out if so much of it (its shingles) is in better hits
+MAX_BLANK_LINES = 5  # chunks with more blank lines between them are not joined
+SHINGLE = 5  # the number of consecutive words of a shingle
+REPEATED = 0.8  # a text is left out if better hits contain at least this share of its shingles
 
 
 @dataclass(frozen=True, slots=True)
 class Passage:
-    """Consecutive text of one document, made of the chunks of one or more hits."""
+    """Consecutive text of one document, made from the chunks of one or more hits."""
 
-    path: str  # of the file, relative to the root of the index
+    path: str  # the path of the file, relative to the root of the index
     document_id: str
     record: str | None
     title: str
-    trail: tuple[str, ...]  # headings above its start, outermost first
+    trail: tuple[str, ...]  # the headings above its start, outermost first
     text: str  # OMISSION marks where words are left out
     line_start: int | None
     line_end: int | None
-    page: int | None  # of its start
+    page: int | None  # the page on which it starts
     page_end: int | None
-    score: float  # of its best hit
+    score: float  # the score of its best hit
     chunk_ids: tuple[str, ...]  # in the order of the text
 
     @property
     def location(self) -> str:
-        """`path:line`, `path#page=n`, or the path alone."""
+        """The location in the form `path:line` or `path#page=n`, or the path alone."""
         if self.page is not None:
             return f"{self.path}#page={self.page}"
         return self.path if self.line_start is None else f"{self.path}:{self.line_start}"
 
     @property
     def heading(self) -> str:
-        """One line above the text: the location, the title and the trail."""
+        """The line that is shown above the text: the location, the title and the headings."""
         above = " > ".join(part for part in (self.title, *self.trail) if part)
         return " ".join(f"{self.location} {above}".split())
 
 
 def count_tokens(text: str, tokenizer: Tokenizer) -> int:
-    """The tokens that `text` takes of a budget."""
+    """Return the number of tokens that `text` uses of a budget."""
     n_tokens = len(tokenizer.encode(text, add_special_tokens=False).ids)
     return max(n_tokens, -(-len(text) // CHARACTERS_PER_TOKEN))
 
 
 def tokens_of(passage: Passage, tokenizer: Tokenizer) -> int:
-    """The tokens that a passage takes of a budget: those of its heading and its text."""
+    """Return the number of tokens that the heading and the text of a passage use of a budget."""
     return count_tokens(f"{passage.heading}\n{passage.text}", tokenizer)
 
 
 def fit_passages(hits: Iterable[Hit], max_tokens: int, tokenizer: Tokenizer) -> tuple[Passage, ...]:
-    """The passages of the best hits, best first, with at most `max_tokens` tokens (`tokens_of`) together.
+    """Return the passages of the best hits, best first, with at most `max_tokens` tokens (`tokens_of`) in total.
 
-    Hits are taken in their order. The first one that does not fit is cut after a sentence and is the last one. The
-    best hit is cut within its first sentence if that is too long. Hits of neighbouring chunks become one passage.
+    Hits are added in the given order. The first hit that does not fit is truncated after a sentence, and no further
+    hits are added. Only the best hit may be truncated within its first sentence. Hits of neighbouring chunks become one
+    passage.
     """
     selection = _Selection(max_tokens, tokenizer)
     for hit in hits:
@@ -74,11 +78,11 @@ def fit_passages(hits: Iterable[Hit], max_tokens: int, tokenizer: Tokenizer) -> 
     return selection.passages()
 
 
-_Run = tuple[list[Hit], int]  # hits of neighbouring chunks in the order of the text, and their tokens together
+_Run = tuple[list[Hit], int]  # hits of neighbouring chunks in the order of the text, and their total of tokens
 
 
 class _Selection:
-    """The hits that are chosen so far, as runs of neighbours in the order of their text."""
+    """The hits that have been chosen so far, as runs of neighbouring chunks."""
 
     def __init__(self, max_tokens: int, tokenizer: Tokenizer) -> None:
         self._tokenizer = tokenizer
@@ -87,7 +91,7 @@ class _Selection:
         self._seen: set[tuple[str, ...]] = set()
 
     def add(self, hit: Hit) -> bool:
-        """Choose `hit`, whole or cut, unless its text is known; false if the budget is spent."""
+        """Add `hit`, whole or truncated, unless better hits contain its text. Returns False if no budget is left."""
         shingles = _shingles(hit.chunk.body)
         if len(shingles & self._seen) >= REPEATED * len(shingles):
             return True
@@ -96,26 +100,27 @@ class _Selection:
             return True
         text = hit.chunk.body
         is_cut = self._join_start(hit, [sentence.end for sentence in split_sentences(text)][:-1])
-        if not is_cut and not self._runs:  # rather half a sentence than nothing
+        if not is_cut and not self._runs:  # half a sentence of the best hit is better than an empty answer
             start = text[: CHARACTERS_PER_TOKEN * self._left]
             self._join_start(hit, [match.end() for match in re.finditer(r"\S+", start)])
         return False
 
     def _join_start(self, hit: Hit, ends: Sequence[int]) -> bool:
-        """Add as much of the hit as fits, up to one of `ends`; false if not even the first of them fits."""
+        """Add as much of the hit as fits, up to one of the positions `ends`. Returns False if nothing fits."""
         n_fitting = bisect_right(ends, self._left, key=lambda end: self._cost_with(_cut(hit, end)))
-        # The count of tokens can fall by one where a text grows to the end of a word, so the last one may not fit.
+        # Completing a word can reduce the number of tokens by one. The costs are therefore not strictly ascending, and
+        # the position that the bisection found may not fit.
         while n_fitting and not self._join(_cut(hit, ends[n_fitting - 1])):
             n_fitting -= 1
         return n_fitting > 0
 
     def passages(self) -> tuple[Passage, ...]:
-        """The runs as passages, best first."""
+        """Return the runs as passages, best first."""
         ordered = sorted((run for run, _ in self._runs), key=lambda run: min(hit.rank for hit in run))
         return tuple(map(_passage, ordered))
 
     def _join(self, hit: Hit) -> bool:
-        """Add the hit to the runs that it continues; false, without a change, if they do not fit then."""
+        """Join the hit with the runs that it continues. Returns False, without a change, if the result does not fit."""
         near, far = self._split_runs(hit)
         run = _in_order(near, hit)
         cost = tokens_of(_passage(run), self._tokenizer)
@@ -130,7 +135,7 @@ class _Selection:
         return tokens_of(_passage(_in_order(near, hit)), self._tokenizer) - sum(tokens for _, tokens in near)
 
     def _split_runs(self, hit: Hit) -> tuple[list[_Run], list[_Run]]:
-        """The runs that `hit` continues, and the others."""
+        """Return the runs that `hit` continues, and the other runs."""
         near: list[_Run] = []
         far: list[_Run] = []
         for run in self._runs:
@@ -141,7 +146,7 @@ class _Selection:
 
 
 def _continues(chunk: Chunk, following: Chunk) -> bool:
-    """Whether the second chunk follows the first one in its document, so close that blanks can join them."""
+    """Return whether the second chunk follows the first one in its document, with few blank lines between them."""
     return (
         (chunk.document_id, chunk.record, chunk.ordinal + 1)
         == (following.document_id, following.record, following.ordinal)
@@ -155,7 +160,7 @@ def _in_order(runs: Sequence[_Run], hit: Hit) -> list[Hit]:
 
 
 def _cut(hit: Hit, end: int) -> Hit:
-    """The hit with the first `end` characters of its body, and OMISSION."""
+    """Return the hit with only the first `end` characters of its body, followed by OMISSION."""
     chunk = hit.chunk
     kept = chunk.body[:end]
     line_end = None if chunk.line_start is None else chunk.line_start + kept.count("\n")
@@ -186,13 +191,13 @@ def _passage(run: Sequence[Hit]) -> Passage:
 
 
 def _gap(chunk: Chunk, following: Chunk) -> str:
-    """The blanks between two chunks, which their bodies do not contain."""
+    """Return the white space between two chunks, which their bodies do not contain."""
     n_lines = _lines_between(chunk, following)
     return "\n" if n_lines is None else "\n" * n_lines or " "
 
 
 def _lines_between(chunk: Chunk, following: Chunk) -> int | None:
-    """How many lines the second chunk starts below the end of the first; None for formats without lines."""
+    """Return how many lines the second chunk starts below the end of the first; None for formats without lines."""
     if chunk.line_end is None or following.line_start is None:
         return None
     return following.line_start - chunk.line_end

@@ -1,4 +1,4 @@
-"""One query on one generation of an index: candidates of both sides, their fused scores, and the hits."""
+"""Answer one query from one generation of an index: dense and lexical candidates, their fused scores, and the hits."""
 
 from collections.abc import Callable, Sequence
 from concurrent.futures import Executor
@@ -12,18 +12,19 @@ from numpy.typing import NDArray
 from cdesearch.context.vectors import Floats, to_unit
 from cdesearch.encode.encoder import Encoder
 from cdesearch.errors import IndexDamagedError
+from cdesearch.search.documents import read_table
 from cdesearch.search.fusion import Candidates, Fusion, Scores
 from cdesearch.search.path_filter import path_condition
 from cdesearch.search.result import SearchResult
 from cdesearch.store.damage import damaged
 from cdesearch.store.folder import rebuild_remedy
-from cdesearch.store.index import Index, run_async
+from cdesearch.store.index import Index
 from cdesearch.store.schema import CHUNK_COLUMNS, Hit, chunk_from_row
 
 Mode = Literal["hybrid", "dense", "text"]
-RowIds = NDArray[np.uint64]  # LanceDB's; they are valid within one generation
+RowIds = NDArray[np.uint64]  # the row ids of LanceDB, which are valid within one generation
 
-SEARCH_WIDTH = 150  # candidates that a search of the graph index keeps; recall@10 .995 at 100,000 chunks
+SEARCH_WIDTH = 150  # candidates that a search in the graph index keeps; recall@10 is .995 at 100,000 chunks
 
 
 @dataclass(frozen=True, slots=True)
@@ -33,21 +34,21 @@ class Query:
     text: str
     k: int
     mode: Mode
-    paths: tuple[str, ...] | None  # globs; the path of a hit matches at least one of them. None: every path
+    paths: tuple[str, ...] | None  # the path of a hit must match one of these globs; None allows every path
 
 
 @dataclass(frozen=True, slots=True)
 class _Found:
-    """The results of the dense or the lexical search, with their scores and vectors."""
+    """The n results of the dense or the lexical search, with their scores and vectors."""
 
     rows: RowIds  # (n,)
     scores: Scores  # (n,)
     vectors: Floats  # (n, d), or (n, 0) if the query did not select them
-    documents: Sequence[str]  # (n,), or empty if not selected
+    documents: Sequence[str]  # (n,) document ids, or empty if the query did not select them
 
     @classmethod
     def from_table(cls, table: Any, score: str) -> "_Found":
-        """The rows of an Arrow table."""
+        """Convert an Arrow table, whose column `score` contains the scores."""
         vectors = np.empty((table.num_rows, 0), np.float32)
         if "vector" in table.column_names:
             dimension = table.schema.field("vector").type.list_size
@@ -56,7 +57,7 @@ class _Found:
         return cls(table["_rowid"].to_numpy(), table[score].to_numpy().astype(np.float64), vectors, documents)
 
     def cosines(self, vector: Floats) -> Scores:
-        """(n,) exact cosines with a unit vector (d,); NaN for zeros, which stand for a vector that is not there yet."""
+        """Return the exact cosines (n,) with a unit vector (d,); NaN for zeros, which stand for a missing vector."""
         cosines: Scores = (to_unit(self.vectors) @ vector).astype(np.float64)
         cosines[~self.vectors.any(axis=1)] = np.nan
         return cosines
@@ -64,7 +65,7 @@ class _Found:
 
 @dataclass(frozen=True, slots=True)
 class _Ranking:
-    """Row ids and scores of hits, best first. A search that was not run has no scores."""
+    """Row ids and scores of hits, best first. `dense` or `text` is None if that search was not run."""
 
     rows: RowIds
     scores: Scores
@@ -75,16 +76,17 @@ class _Ranking:
     def best(
         cls, k: int, rows: RowIds, scores: Scores, dense: Scores | None = None, text: Scores | None = None
     ) -> "_Ranking":
-        """The `k` highest scores; of equal scores the lowest row, so that a query always has the same hits."""
+        """Rank the `k` highest scores. Ties are broken by the row id, so that a query always has the same hits."""
         top = np.lexsort((rows, -scores))[:k]
-        sides = (None if side is None else side[top] for side in (dense, text))
-        return cls(rows[top], scores[top], *sides)
+        both = (None if values is None else values[top] for values in (dense, text))
+        return cls(rows[top], scores[top], *both)
 
 
 class GenerationReader:
     """Answers queries from one generation, which a running update never changes."""
 
     def __init__(self, index: Index, encoder: Callable[[Index], Encoder], executor: Executor, fusion: Fusion) -> None:
+        """`encoder` loads the model of an index; `executor` runs the parts of a search that can overlap."""
         self.index = index
         self._load = encoder
         self._executor = executor
@@ -92,11 +94,11 @@ class GenerationReader:
 
     @cached_property
     def encoder(self) -> Encoder:
-        """The model, which the first call loads; raises ModelError, and IndexStateError if it cannot be used."""
+        """The model, which is loaded on first use; raises ModelError, and IndexStateError if it cannot be used."""
         return self._load(self.index)
 
     def search(self, query: Query) -> SearchResult:
-        """The best chunks; raises IndexStateError, ModelError, and QueryError for an invalid glob."""
+        """Return the best chunks; raises IndexStateError, ModelError, and QueryError for an invalid glob."""
         with self.index.checks.reporting_damage():
             condition = None if query.paths is None else path_condition(*query.paths)
             # The first stage of a build has no vectors.
@@ -106,12 +108,12 @@ class GenerationReader:
             return self._search_with_model(query, condition)
 
     def has_file(self, globs: Sequence[str]) -> bool:
-        """Whether the path of an indexed file matches one of `globs`."""
+        """Return whether the path of any indexed file matches one of `globs`; raises QueryError and IndexStateError."""
         query = self.index.async_chunks.query().where(path_condition(*globs)).select(["path"]).limit(1)
-        return bool(self._read(query).num_rows)
+        return bool(read_table(self.index, query).num_rows)
 
     def _search_with_model(self, query: Query, condition: str | None) -> SearchResult:
-        # The index opens, and in hybrid mode full text searches, while the model loads and encodes.
+        # The tables are opened, and in hybrid mode full text is searched, while the model is loaded and encodes.
         opened = self._executor.submit(lambda: self.index.async_chunks)
         is_hybrid = query.mode == "hybrid"
         columns = ["vector", "document_id"] if is_hybrid and self.index.manifest.has_parts else ["vector"]
@@ -134,7 +136,7 @@ class GenerationReader:
         return _Ranking.best(k, rows, scores, dense=candidates.dense, text=candidates.text)
 
     def candidates(self, query: Query, vector: Floats) -> tuple[RowIds, Candidates]:
-        """The row ids (n,) of the candidates of a hybrid search and their scores, from its text and its vector (d,)."""
+        """Return the row ids (n,) and the scores of the candidates of a hybrid search; `vector` (d,) is the query's."""
         condition = None if query.paths is None else path_condition(*query.paths)
         columns = ["vector", "document_id"] if self.index.manifest.has_parts else ["vector"]
         lexical_hits = self._lexical_hits(query, condition, ["_score", *columns])
@@ -160,26 +162,26 @@ class GenerationReader:
         return rows, Candidates(dense, text, null, documents)
 
     def _dense_hits(self, vector: Floats, k: int, condition: str | None, columns: list[str]) -> _Found:
-        """The nearest chunks, as many as the fusion needs."""
+        """Return the nearest chunks, as many as the fusion needs."""
         limit = self._fusion.dense_depth(k)
         search = self.index.async_chunks.query().nearest_to(vector).distance_type("cosine").ef(max(SEARCH_WIDTH, limit))
         found = _Found.from_table(self._select(search, columns, limit, condition), "_distance")
-        if condition is None and not len(found.rows):  # Lance leaves out vectors without a distance
+        if condition is None and not len(found.rows):  # Lance omits vectors whose distance is not a number
             raise damaged(self.index.folder, "it holds vectors that are not numbers")
         return found
 
     def _lexical_hits(self, query: Query, condition: str | None, columns: list[str]) -> _Found:
-        """The chunks with the highest BM25 scores."""
-        # The words are matched as they are, not parsed in the query language of the full-text index.
+        """Return the chunks with the highest BM25 scores, as many as the fusion needs."""
+        # `nearest_to_text` matches the words literally, and does not parse them in the query language of full text.
         search = self.index.async_chunks.query().nearest_to_text(query.text, columns="text")
         limit = self._fusion.text_depth(query.k)
         return _Found.from_table(self._select(search, columns, limit, condition), "_score")
 
     def _select(self, search: Any, columns: list[str], limit: int, condition: str | None) -> Any:
-        """Run a search for `columns` alone: other columns of a hundred candidates would cost more than the search."""
+        """Run a search for `columns` only: reading all columns of a hundred candidates takes longer than the search."""
         if condition:
             search = search.where(condition)
-        found = self._read(search.limit(limit).select(columns).with_row_id())
+        found = read_table(self.index, search.limit(limit).select(columns).with_row_id())
         if "vector" in columns and not np.isfinite(found["vector"].combine_chunks().flatten().to_numpy()).all():
             raise damaged(self.index.folder, "it holds vectors that are not numbers")
         return found
@@ -188,7 +190,7 @@ class GenerationReader:
         if not len(ranking.rows):
             return ()
         query = self.index.async_chunks.take_row_ids(ranking.rows.tolist()).select(CHUNK_COLUMNS).with_row_id()
-        rows = self._read(query).to_pylist()
+        rows = read_table(self.index, query).to_pylist()
         try:
             chunks = {row["_rowid"]: chunk_from_row(row) for row in rows}
         except ValueError as error:
@@ -205,11 +207,6 @@ class GenerationReader:
             )
             for i, row in enumerate(ranking.rows.tolist())
         )
-
-    def _read(self, query: Any) -> Any:
-        """An Arrow table; raises IndexDamagedError if files of the index are missing or broken."""
-        with self.index.checks.reading_tables():
-            return run_async(query.to_arrow())
 
 
 def _score_at(scores: Scores | None, i: int) -> float | None:

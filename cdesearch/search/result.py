@@ -1,4 +1,4 @@
-"""The result of a search: its hits, and whether the query was truncated."""
+"""The result of a search: its hits, whether the query was truncated, and the time that the search took."""
 
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field
@@ -9,10 +9,10 @@ from cdesearch.store.schema import Hit
 
 @dataclass(frozen=True, slots=True)
 class SearchResult(Sequence[Hit]):
-    """The hits of one query, best first, with the truncation and the time. Behaves as a sequence of hits."""
+    """The hits of one query, best first. A result is a sequence of its hits."""
 
     hits: tuple[Hit, ...]
-    truncated_to: int | None = None  # tokens that the model read if the query is longer; full text used all of it
+    truncated_to: int | None = None  # the number of tokens that the model read of a longer query, otherwise None
     seconds: float = field(default=0.0, compare=False)
     generation: str = field(default="", compare=False)  # the name of the generation that answered
     stage: str = field(default="complete", compare=False)  # how much of it can be searched, see `Manifest.stage`

@@ -1,4 +1,4 @@
-"""An open index that answers queries, always from its newest usable generation."""
+"""An open index that answers queries from its newest usable generation."""
 
 import time
 from collections.abc import Callable
@@ -20,30 +20,33 @@ from cdesearch.search.result import SearchResult
 from cdesearch.store.folder import current_name
 from cdesearch.store.index import Index
 
-CONFIRMING_SECONDS = 2  # between two looks at a generation that the user has not confirmed
+CONFIRMING_SECONDS = 2  # the time between two attempts to open a generation that the user has not confirmed
 
 Answer = TypeVar("Answer")
 
 
 @dataclass(frozen=True, slots=True)
 class RefusedGeneration:
-    """A newer generation that cannot be used."""
+    """A newer generation that cannot be used, with the reason."""
 
     name: str
     error: CdesearchError
-    tried: float  # on the clock of time.monotonic
+    tried: float  # the time of the attempt, on the clock of time.monotonic
 
     def may_be_usable(self) -> bool:
-        """Whether the user may have confirmed it since. A build confirms its model after its generation is live."""
+        """Return whether the user may have confirmed the generation since the attempt to open it.
+
+        A build confirms its model only after its generation has become live.
+        """
         return isinstance(self.error, IndexUntrustedError) and time.monotonic() > self.tried + CONFIRMING_SECONDS
 
 
 class Searcher:
-    """An open index and the model that built it, for any number of threads; `close` or a `with` block ends it.
+    """An open index with the model that built it. Any number of threads may use it.
 
-    The model is loaded when the first dense query needs it. `encoder` is the model if it is loaded already, or the
-    loader that several indexes share; by default a loader with `device` and `model`, see `ModelLoader`. `fusion` is a
-    name in `cdesearch.search.fusion.FUSIONS`.
+    `close` or the end of a `with` block ends its threads. The model is loaded when a dense or hybrid query first needs
+    it. `encoder` is a model that is already loaded, or a loader that several indexes share. Without it, a
+    `ModelLoader` is created from `device` and `model`. `fusion` is a name in `cdesearch.search.fusion.FUSIONS`.
     """
 
     def __init__(
@@ -54,13 +57,14 @@ class Searcher:
         model: Path | None = None,
         fusion: str = DEFAULT_FUSION,
     ) -> None:
-        self.refused: RefusedGeneration | None = None  # by the last `refresh`
+        self.refused: RefusedGeneration | None = None  # the newer generation that the last `refresh` could not open
         self._given = encoder if isinstance(encoder, Encoder) else None
         self._models = encoder if isinstance(encoder, ModelLoader) else ModelLoader(device, model)
         self._fusion = FUSIONS[fusion]
+        self._is_closed = False
         self._opening = Lock()
         self._executor = ThreadPoolExecutor(thread_name_prefix="cdesearch-text")
-        self._newest = self._reader(index)  # one answer reads one generation, with the model that belongs to it
+        self._newest = self._reader(index)  # a query uses one reader to its end, with the model of its generation
 
     def __enter__(self) -> Self:
         return self
@@ -69,7 +73,8 @@ class Searcher:
         self.close()
 
     def close(self) -> None:
-        """End the threads, after the searches that are running."""
+        """Wait for the running searches, and end the threads."""
+        self._is_closed = True
         self._executor.shutdown()
 
     @property
@@ -79,23 +84,27 @@ class Searcher:
 
     @property
     def encoder(self) -> Encoder:
-        """The model; raises ModelError, IndexUntrustedError, or IndexMismatchError if another built the index."""
+        """The model of the newest generation that is open.
+
+        Raises ModelError, IndexUntrustedError, and IndexMismatchError if another model built the index.
+        """
         return self._newest.encoder
 
     def search(
         self, query: str, k: int = 10, mode: Mode = "hybrid", path: str | tuple[str, ...] | None = None
     ) -> SearchResult:
-        """The `k` best chunks, best first. `path` is a glob relative to the indexed folder, or a tuple of alternatives.
+        """Return the `k` best chunks, best first.
 
-        Raises QueryError for an invalid query, `k`, `mode` or `path`, and IndexStateError for an index that cannot be
-        used. If updates have removed the generation that was open, the newest one is opened and answers.
+        `path` is a glob relative to the indexed folder, or a tuple of globs of which one must match. If updates have
+        removed the generation that was open, the newest generation is opened and searched. Raises QueryError for an
+        invalid query, `k`, `mode` or `path`, and IndexStateError for an index that cannot be used.
         """
         started = time.perf_counter()
         _check(query, k, mode, path)
         paths = (path,) if isinstance(path, str) else path
 
         def answer(reader: GenerationReader) -> SearchResult:
-            most = max(1, reader.index.manifest.n_chunks)  # LanceDB reserves memory for k rows
+            most = max(1, reader.index.manifest.n_chunks)  # LanceDB allocates memory for k rows, so k is limited
             result = reader.search(Query(query, min(k, most), mode, paths))
             return replace(result, generation=reader.index.generation.name, stage=reader.index.manifest.stage)
 
@@ -104,7 +113,10 @@ class Searcher:
     def explain(
         self, chunk: str, query: str, k: int = 10, mode: Mode = "hybrid", path: str | tuple[str, ...] | None = None
     ) -> Explanation:
-        """Why the search with these arguments has found the chunk with this id; raises QueryError if it has not."""
+        """Explain why the search with these arguments found a chunk, given by its id.
+
+        Raises QueryError if the search does not find the chunk, and IndexStateError for an index that cannot be used.
+        """
         _check(query, k, mode, path)
         paths = (path,) if isinstance(path, str) else path
 
@@ -115,11 +127,11 @@ class Searcher:
         return self._ask(answer)
 
     def has_file(self, *globs: str) -> bool:
-        """Whether the path of an indexed file matches one of `globs`; raises QueryError and IndexStateError."""
+        """Return whether the path of any indexed file matches one of `globs`; raises QueryError and IndexStateError."""
         return self._ask(lambda reader: reader.has_file(globs))
 
     def read(self, answer: Callable[[Index], Answer]) -> Answer:
-        """What `answer` returns for the generation that is open, or for the newest one if updates have removed it."""
+        """Return what `answer` returns for the open generation, or for the newest one if updates have removed it."""
         return self._ask(lambda reader: answer(reader.index))
 
     def warm(self) -> None:
@@ -127,11 +139,11 @@ class Searcher:
         _warm(self._newest)
 
     def refresh(self) -> bool:
-        """Open the newest generation if there is a newer one than the one that is open; returns whether there was.
+        """Open the newest generation if it is newer than the open one, and return whether it was.
 
-        A generation is opened and searched once before it answers queries. One that cannot be used is recorded in
-        `refused` and not tried again unless the user confirms it, and the open one keeps answering. While there is no
-        newer one, only the file CURRENT is read.
+        The newest generation is searched once before it answers queries. If it cannot be used, it is recorded in
+        `refused`, and the open generation keeps answering. It is not tried again unless the user may have confirmed it.
+        If there is no newer generation, only the file CURRENT is read.
         """
         try:
             name = current_name(self.index.folder)
@@ -155,8 +167,10 @@ class Searcher:
         return True
 
     def _ask(self, answer: Callable[[GenerationReader], Answer]) -> Answer:
+        if self._is_closed:
+            raise QueryError("This index has been closed.", "Open it again.")
         reader = self._newest
-        while True:  # each time with a newer generation
+        while True:  # each iteration uses a newer generation
             try:
                 return answer(reader)
             except IndexDamagedError:
@@ -166,7 +180,7 @@ class Searcher:
                 reader = newest
 
     def _opened_after(self, reader: GenerationReader) -> GenerationReader | None:
-        """The newest generation, opened in place of `reader`; None if there is no newer one."""
+        """Open the newest generation in place of `reader`, and return it; None if there is no newer one."""
         with self._opening:
             if self._newest is reader:
                 newest = Index(reader.index.folder)
@@ -197,8 +211,8 @@ def _check(query: str, k: int, mode: str, path: str | tuple[str, ...] | None) ->
             raise QueryError(f"{name} must be {wanted}, not {given}.", f"For example: {example}.")
     if not query.strip():
         raise QueryError("The query is empty.", "Type some words.")
-    if any(0xD800 <= ord(character) <= 0xDFFF for character in query):  # bytes that are not UTF-8
-        raise QueryError("The query is not valid Unicode.", "Type it in UTF-8.")
+    if any(0xD800 <= ord(character) <= 0xDFFF for character in query):  # surrogates stand for bytes that are not UTF-8
+        raise QueryError("The query is not valid Unicode.", "Encode it in UTF-8.")
     if k < 1:
         raise QueryError(f"{k} is not a number of hits.", "Ask for at least one.")
     if mode not in get_args(Mode):

@@ -1,4 +1,4 @@
-"""Split the text of a chunk into sentences, with the structure around them: headings, list items, tables and code."""
+"""Split the text of a chunk into sentences and other units: headings, list items, table rows and code."""
 
 import re
 from collections.abc import Iterator
@@ -10,12 +10,12 @@ Kind = Literal["prose", "heading", "row", "code"]
 
 _LINE = re.compile(r"[^\n]*\n?")
 _FENCE = re.compile(r"\s*(```|~~~)")
-_HEADING = re.compile(r"#{1,6} |[=\-~^*]{3,}\s*$")  # also the line of marks below a title
-# The start of a list item, or of what a speaker says: "Mary Smith: ".
+_HEADING = re.compile(r"#{1,6} |[=\-~^*]{3,}\s*$")  # also the line that underlines a title in reStructuredText
+# The start of a list item, or of a statement in a transcript, such as "Mary Smith: ".
 _ITEM = re.compile(r"\s*(?:[-*+•]|\d{1,3}[.)])\s+|[A-Z][\w .'()-]{0,40}: ")
 _CLOSING = re.compile(r"[*_`)\]\"'\u201d\u2019\u00bb]+(?=\s)")
 _ROW = re.compile(r"\s*\|.*\|\s*$")
-# Lines that prose rarely has. A paragraph is code if at least half of its lines are like that.
+# Lines that are rare in prose. A paragraph is code if at least half of its lines match.
 _CODE = re.compile(
     r"(?:\t| {4,})\S|.*[{};]\s*$|\s*[)\]}]+[,;:]?\s*$|.*\):\s*$|\s*(?:>>>|\$|@\w)|\s*[\w.\[\]]+ = \S|.*\w\(\S*\)\s*$"
     r"|\s*(?:import|from|return|def|class|if|for|while|else|elif|func|fn|let|const|var|public|private) ?.*[:;{()]\s*$"
@@ -24,9 +24,9 @@ _CODE = re.compile(
 
 @dataclass(frozen=True, slots=True)
 class Sentence:
-    """A sentence, or another unit that is shown whole: `text[start:end]`, without blanks around it.
+    """A sentence, or another unit that is shown as a whole: a heading, a table row, or a paragraph of code.
 
-    The rows of a table are units, and so are the paragraphs of code.
+    The unit is `text[start:end]`, without white space around it.
     """
 
     start: int
@@ -35,7 +35,7 @@ class Sentence:
 
 
 def split_sentences(text: str) -> list[Sentence]:
-    """The sentences in order. They do not overlap, and every character that is not blank is in one of them."""
+    """Return the sentences in order. They do not overlap, and together contain every character but white space."""
     found: list[Sentence] = []
     for start, end, kind in _blocks(text):
         spans = _prose_sentences(text, start, end) if kind == "prose" else [(start, end)]
@@ -47,7 +47,7 @@ def _prose_sentences(text: str, start: int, end: int) -> list[tuple[int, int]]:
     from sentencex import get_sentence_boundaries
 
     item = _ITEM.match(text, start, end)
-    words = item.end() if item else start  # "1. " is no sentence
+    words = item.end() if item else start  # the mark of a list item, such as "1. ", is not a sentence
     starts = [words + bound["start_index"] for bound in get_sentence_boundaries("en", text[words:end])]
     # Marks such as the second ** of "**Note.** It" end the sentence before them.
     starts = [start, *((mark.end() if (mark := _CLOSING.match(text, one, end)) else one) for one in starts[1:])]
@@ -61,7 +61,7 @@ def _stripped(text: str, start: int, end: int) -> tuple[int, int] | None:
 
 
 def _blocks(text: str) -> Iterator[tuple[int, int, Kind]]:
-    """Paragraphs, list items, headings, rows and code, with their kind. A block ends where the next one starts."""
+    """Yield the start, the end and the kind of each paragraph, list item, heading, table row and block of code."""
     lines = [(match.start(), match.group()) for match in _LINE.finditer(text) if match.group()]
     block: list[tuple[int, str]] = []
     fence = ""
@@ -88,7 +88,7 @@ def _blocks(text: str) -> Iterator[tuple[int, int, Kind]]:
 
 def _paragraph(block: list[tuple[int, str]]) -> tuple[int, int, Kind]:
     n_code = sum(bool(_CODE.match(line)) for _, line in block)
-    is_item = bool(_ITEM.match(block[0][1]))  # the further lines of a list item are indented
+    is_item = bool(_ITEM.match(block[0][1]))  # later lines of a list item are indented, which would look like code
     return _whole(block, "code" if n_code * 2 >= len(block) and not is_item else "prose")
 
 

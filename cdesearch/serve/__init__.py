@@ -1,19 +1,19 @@
-"""How do programs, browsers and agents ask a process that stays open?
+"""How does a long-running process serve programs, browsers and agents?
 
 command       the command `serve`
-settings      what is chosen when a server starts
-libraries     those of the extra that it needs
+settings      the settings of a server
+libraries     checks that the libraries of the extra `serve` are installed
 indexes       the open indexes, each with its newest generation
 admission     which searches run, wait, or are refused
-update_runs   updates that a client has asked for
-state         what every route needs
+update_runs   updates of indexes that run in processes of their own
+state         the parts of a running server, which every route can use
 problems      errors as RFC 9457 problem details
-security      who may ask, and how much
-metrics       measurements for Prometheus
+security      the checks of every request, and the security headers of every response
+metrics       metrics for Prometheus
 app           the web application
-listening     the port and the sockets, and how a server stops
+listening     the TCP port and the Unix sockets, and how a server stops
 lifecycle     how a server is announced, started in the background, and stopped
 watch         updates that start when files change
-idle          the end of a server that nobody uses
-slow_clients  connections whose client sends too slowly
+idle          stops a server that has had no request for some time
+slow_clients  closes connections whose client sends or reads too slowly
 """

@@ -1,4 +1,4 @@
-"""Which searches run, which wait, and which are refused: a queue of bounded length before a few threads."""
+"""Admission control: a few threads run the searches, a queue of bounded length holds others, the rest are refused."""
 
 import asyncio
 from collections.abc import Callable
@@ -11,9 +11,10 @@ Answer = TypeVar("Answer")
 
 
 class Admission:
-    """Runs searches in a few threads. All methods belong to the thread of the event loop."""
+    """Runs searches in a few threads. Only the thread of the event loop may call its methods."""
 
     def __init__(self, running: int, waiting: int, seconds: float) -> None:
+        """Run up to `running` searches at a time, let up to `waiting` others wait, and limit each to `seconds`."""
         self._threads = running
         self._limit = running + waiting
         self._seconds = seconds
@@ -22,21 +23,22 @@ class Admission:
 
     @property
     def running(self) -> int:
-        """How many searches run now."""
+        """The number of searches that are running."""
         return min(self._admitted, self._threads)
 
     @property
     def waiting(self) -> int:
-        """How many searches wait for a thread now."""
+        """The number of searches that are waiting for a thread."""
         return self._admitted - self.running
 
     async def run(self, search: Callable[[], Answer]) -> Answer:
-        """The result of `search`, which runs in a thread.
+        """Run `search` in a thread and return its result.
 
-        Raises BusyError if too many others wait, or if it takes too long; then its thread is busy until it ends.
+        Raises BusyError if too many other searches are waiting, or if the search exceeds the time limit. A search that
+        exceeds the limit cannot be interrupted, so its thread stays busy until the search ends.
         """
         if self._admitted >= self._limit:
-            raise BusyError("Too many searches are waiting.", "Ask again in a second.")
+            raise BusyError("Too many searches are waiting.", "Try again in a second.")
         loop = asyncio.get_running_loop()
         self._admitted += 1
         future = self._executor.submit(search)
@@ -45,11 +47,12 @@ class Admission:
             return await asyncio.wait_for(asyncio.wrap_future(future), self._seconds)
         except TimeoutError:
             raise BusyError(
-                f"The search was given up after {self._seconds:g} seconds.", "Ask for fewer hits, or try again later."
+                f"The search was not finished after {self._seconds:g} seconds.",
+                "Ask for fewer hits, or try again later.",
             ) from None
 
     def close(self) -> None:
-        """End the threads, after the searches that are running."""
+        """Wait for the running searches, cancel the waiting ones, and end the threads."""
         self._executor.shutdown(cancel_futures=True)
 
     def _end(self, loop: asyncio.AbstractEventLoop, _: "Future[Any]") -> None:

@@ -1,4 +1,4 @@
-"""The web application: routes, the page, and what guards them."""
+"""The web application: the routes of the HTTP API, the web page, MCP, and the middleware around them."""
 
 import mimetypes
 from collections.abc import AsyncIterator
@@ -30,7 +30,7 @@ ROUTERS = tuple(module.router for module in MODULES)
 
 
 def create_app(indexes: ServedIndexes, settings: ServeSettings) -> FastAPI:
-    """The application of a server for `indexes`, which the caller closes after it."""
+    """Return the application that serves `indexes`. The caller closes the indexes after the application has ended."""
     runs = UpdateRuns()
     admission = Admission(settings.running, settings.waiting, settings.search_seconds)
     metrics = ServerMetrics(indexes, admission)
@@ -50,14 +50,14 @@ def create_app(indexes: ServedIndexes, settings: ServeSettings) -> FastAPI:
         title="cdesearch",
         version=__version__,
         openapi_url=f"{API}/openapi.json",
-        docs_url=None,  # FastAPI's own pages load their scripts from another server
+        docs_url=None,  # FastAPI's own documentation pages load scripts from another server
         redoc_url=None,
         lifespan=lifespan,
         responses=DESCRIBED,
     )
     app.state.server = ServerState(indexes, settings, admission, metrics, runs)
     app.add_middleware(Guard, settings=settings)
-    app.add_middleware(Metered, metrics=metrics)  # the outermost
+    app.add_middleware(Metered, metrics=metrics)  # added last, so it also measures requests that Guard refuses
     add_handlers(app)
     for router in ROUTERS:
         app.include_router(router, prefix=API)
@@ -67,11 +67,11 @@ def create_app(indexes: ServedIndexes, settings: ServeSettings) -> FastAPI:
 
 
 def _add_page(app: FastAPI) -> None:
-    """Serve the files of the page at / and below /static."""
-    mimetypes.add_type("text/javascript", ".js")  # on Windows a program can have registered another type
+    """Serve the web page at /, the description of the API at /api, and their files below /static."""
+    mimetypes.add_type("text/javascript", ".js")  # on Windows another program may have registered a different type
     mimetypes.add_type("text/css", ".css")
 
-    files = StaticFiles(directory=WEB)  # it does not follow links out of its folder
+    files = StaticFiles(directory=WEB)  # StaticFiles does not follow symbolic links out of its folder
 
     @app.api_route("/", methods=["GET", "HEAD"], include_in_schema=False)
     async def page(request: Request) -> Response:

@@ -1,4 +1,4 @@
-"""The command `serve`."""
+"""The command `serve`: start, announce and stop a server."""
 
 import re
 import sys
@@ -28,26 +28,32 @@ _TOKEN = re.compile(r"[A-Za-z0-9._~+/=-]{16,}")  # the characters that RFC 6750 
 def serve(
     indexes: Annotated[
         list[Path] | None,
-        typer.Argument(metavar="INDEX", help="Folders of indexes; default: the nearest index upward."),
+        typer.Argument(metavar="INDEX", help="Index folders. Default: the nearest index upward."),
     ] = None,
     host: Annotated[str, typer.Option(help="Address to listen on.")] = "127.0.0.1",
-    port: Annotated[int, typer.Option(min=0, max=65_535, help="Port to listen on; 0 takes a free one.")] = DEFAULT_PORT,
+    port: Annotated[
+        int, typer.Option(min=0, max=65_535, help="Port to listen on; 0 selects a free one.")
+    ] = DEFAULT_PORT,
     token: Annotated[
         str | None,
-        typer.Option(envvar="CDESEARCH_TOKEN", help="Secret that requests must show; required with another --host."),
+        typer.Option(
+            envvar="CDESEARCH_TOKEN", help="Secret that requests must contain; required unless --host is local."
+        ),
     ] = None,
-    socket: Annotated[Path | None, typer.Option(help="Unix socket to listen on; default: where commands look.")] = None,
+    socket: Annotated[
+        Path | None, typer.Option(help="Unix socket to listen on. Default: the one that other commands look for.")
+    ] = None,
     model: Annotated[
-        Path | None, typer.Option(help="The model that built the indexes, if it is not the one that ships.")
+        Path | None, typer.Option(help="The model that built the indexes, if it is not the default model.")
     ] = None,
     watch: Annotated[bool, typer.Option("--watch", help="Update an index whenever its files change.")] = False,
-    background: Annotated[bool, typer.Option("--background", help="Start the server and leave it running.")] = False,
+    background: Annotated[bool, typer.Option("--background", help="Run the server in the background.")] = False,
     idle_exit: Annotated[
-        str | None, typer.Option(metavar="TIME", help="End after this time without a request, such as 30m.")
+        str | None, typer.Option(metavar="TIME", help="Stop after this time without a request, such as 30m.")
     ] = None,
-    stop: Annotated[bool, typer.Option("--stop", help="End the server of the index.")] = False,
+    stop: Annotated[bool, typer.Option("--stop", help="Stop the server of the index.")] = False,
 ) -> None:
-    """Answer searches over HTTP until Ctrl-C, with a web page. Models stay loaded, and updates are picked up."""
+    """Answer searches over HTTP and on a web page until Ctrl-C. Models stay loaded, and updates are picked up."""
     require_libraries()
     folders = [named_index(folder, None) for folder in indexes] if indexes else [None]
     if stop:
@@ -60,7 +66,12 @@ def serve(
     if background:
         options = {"--socket": socket, "--model": model, "--idle-exit": idle_exit}
         typer.echo(_start(folders, settings, {name: str(value) for name, value in options.items() if value}))
-        return
+    else:
+        _serve(folders, settings, socket, model)
+
+
+def _serve(folders: Sequence[Path | None], settings: ServeSettings, socket: Path | None, model: Path | None) -> None:
+    """Serve the indexes of `folders` in this process until a signal or the time limit without requests stops it."""
     leave_out_rest_client()
     from cdesearch.serve.app import create_app
     from cdesearch.serve.indexes import ServedIndexes
@@ -68,16 +79,16 @@ def serve(
 
     with (
         ServedIndexes.open(folders, model=model) as opened,
-        Listeners(host, port, _socket_paths(socket, opened)) as listeners,
+        Listeners(settings.host, settings.port, _socket_paths(socket, opened)) as listeners,
     ):
-        names, address = printable(", ".join(opened.names)), _address(host, listeners.port)
+        names, address = printable(", ".join(opened.names)), _address(settings.host, listeners.port)
         typer.echo(f"Serving {names} at {address}. Ctrl-C stops the server.", err=True)
         with announced(opened, address, socket, settings.token):
             run(create_app(opened, settings), settings, listeners)
 
 
 def _start(folders: Sequence[Path | None], settings: ServeSettings, options: Mapping[str, str]) -> str:
-    """Start this command in the background; returns a line with its address."""
+    """Start this command in the background, and return a line with the address of the server."""
     found = [Index.open(folder).folder for folder in folders]
     options = {"--host": settings.host, "--port": str(settings.port), **options}
     arguments = [f"{name}={value}" for name, value in options.items()] + ["--watch"] * settings.watch
@@ -88,11 +99,12 @@ def _check(settings: ServeSettings) -> None:
     if not settings.is_loopback and settings.token is None:
         raise InputError(
             f"Other computers can connect to {settings.host}, and no token protects the index.",
-            "Choose a secret with --token, or leave out --host.",
+            "Set a secret with --token, or omit --host.",
         )
     if settings.token is not None and not _TOKEN.fullmatch(settings.token):
         raise InputError(
-            "The token can be guessed or cannot be sent.", "Choose 16 or more letters and digits, without blanks."
+            "The token is too short, or contains characters that cannot be sent.",
+            "Use at least 16 letters and digits, without spaces.",
         )
 
 
@@ -101,7 +113,7 @@ def _address(host: str, port: int) -> str:
 
 
 def _socket_paths(named: Path | None, indexes: "ServedIndexes") -> list[Path]:
-    """The Unix sockets to listen on: the one that is named, or the one at which commands look for each index."""
+    """Return the Unix sockets to listen on: the named one, or for each index the one that other commands look for."""
     if named is not None:
         return [named]
     if sys.platform == "win32":

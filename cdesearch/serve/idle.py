@@ -1,4 +1,4 @@
-"""The end of a server that nobody uses."""
+"""Stop a server that has had no request for some time."""
 
 import asyncio
 import time
@@ -8,7 +8,7 @@ from starlette.types import ASGIApp, Receive, Scope, Send
 
 
 class IdleClock:
-    """An application that measures for how long it has had no request."""
+    """Middleware that measures for how long an application has had no request."""
 
     def __init__(self, app: ASGIApp) -> None:
         self._app = app
@@ -26,11 +26,11 @@ class IdleClock:
 
     @property
     def seconds(self) -> float:
-        """Since the end of the last request; 0 while one runs."""
+        """The seconds since the end of the last request, or 0 while a request is running."""
         return 0.0 if self._running else time.monotonic() - self._last
 
     async def end_when_idle(self, server: uvicorn.Server, limit: float) -> None:
-        """Let the server end as soon as it has had no request for `limit` seconds."""
+        """Tell `server` to stop as soon as it has had no request for `limit` seconds."""
         while self.seconds < limit:
             await asyncio.sleep(max(0.05, limit - self.seconds))
         server.should_exit = True

@@ -1,4 +1,4 @@
-"""The indexes that a server has open, each with its newest generation and all with shared models."""
+"""The open indexes of a server. Each uses its newest generation, and indexes of the same model share it."""
 
 import logging
 import threading
@@ -19,17 +19,17 @@ from cdesearch.store.folder import shown_path
 from cdesearch.store.index import Index
 from cdesearch.store.trust import real
 
-REFRESH_SECONDS = 0.5  # between two looks at the file that names the newest generation
+REFRESH_SECONDS = 0.5  # the time between two readings of the file that names the newest generation
 
 Answer = TypeVar("Answer")
 _log = logging.getLogger(__name__)
 
 
 class ServedIndex:
-    """One index, open for any number of threads; always its newest usable generation."""
+    """One open index, always with its newest usable generation. Any number of threads may use it."""
 
     def __init__(self, name: str, searcher: Searcher) -> None:
-        self.name = name  # clients see and use it; unique in a server
+        self.name = name  # unique within a server; clients select the index by it
         self._searcher = searcher
 
     @property
@@ -49,13 +49,13 @@ class ServedIndex:
 
     @property
     def problem(self) -> CdesearchError | None:
-        """Why a newer generation cannot be used, so that an older one answers; None if the newest one is open."""
+        """The reason why the newest generation cannot be used; None if the newest generation is open."""
         return self._searcher.refused.error if self._searcher.refused else None
 
     def search(
         self, query: str, k: int = 10, mode: Mode = "hybrid", paths: tuple[str, ...] | None = None
     ) -> SearchResult:
-        """The `k` best chunks, best first, of files that match one of the globs `paths`.
+        """Return the `k` best chunks, best first, from files that match one of the globs `paths`.
 
         Raises QueryError for an invalid argument, and IndexStateError for an index that cannot be used.
         """
@@ -64,21 +64,25 @@ class ServedIndex:
     def explain(
         self, chunk: str, query: str, k: int = 10, mode: Mode = "hybrid", paths: tuple[str, ...] | None = None
     ) -> Explanation:
-        """Why the search with these arguments has found the chunk with this id; raises QueryError if it has not."""
+        """Explain why the search with these arguments found a chunk, given by its id.
+
+        Raises QueryError if the search does not find the chunk, and IndexStateError for an index that cannot be used.
+        """
         return self._searcher.explain(chunk, query, k, mode, paths)
 
     def has_file(self, *globs: str) -> bool:
-        """Whether the path of an indexed file matches one of `globs`."""
+        """Return whether the path of any indexed file matches one of `globs`."""
         return self._searcher.has_file(*globs)
 
     def read(self, answer: Callable[[Index], Answer]) -> Answer:
-        """What `answer` returns for the open generation, or for the newest one if an update has removed it."""
+        """Return what `answer` returns for the open generation, or for the newest one if an update has removed it."""
         return self._searcher.read(answer)
 
     def refresh(self) -> bool:
-        """Open the newest generation if it is newer than the open one; returns whether it was.
+        """Open the newest generation if it is newer than the open one, and return whether it was.
 
-        Searches that are running are not disturbed. A generation that cannot be used is reported by `problem`.
+        Running searches finish in the generation in which they began. `problem` reports a generation that cannot be
+        used.
         """
         return self._searcher.refresh()
 
@@ -87,14 +91,14 @@ class ServedIndex:
         self._searcher.warm()
 
     def close(self) -> None:
-        """End the threads, after the searches that are running."""
+        """Wait for the running searches, and end the threads."""
         self._searcher.close()
 
 
 class ServedIndexes:
-    """Open indexes by name, in the order in which they were given; `close` or a `with` block ends them.
+    """Open indexes by name, in the order in which they were given. `close` or the end of a `with` block closes them.
 
-    A thread looks for new generations.
+    A thread looks for new generations and opens them.
     """
 
     def __init__(self, indexes: Sequence[ServedIndex]) -> None:
@@ -109,7 +113,7 @@ class ServedIndexes:
     ) -> Self:
         """Open the index of each folder, as `Index.open` finds it; raises CdesearchError.
 
-        With `warm` the models are loaded first, else when a search needs them.
+        With `warm`, the models are loaded now. Otherwise they are loaded when a search first needs them.
         """
         models = ModelLoader(device, model)
         opened: dict[Path, ServedIndex] = {}
@@ -134,19 +138,19 @@ class ServedIndexes:
         self.close()
 
     def close(self) -> None:
-        """End the threads, after the searches that are running."""
+        """Wait for the running searches, and end the threads."""
         self._closing.set()
         self._watcher.join()
         for served in self:
             served.close()
 
     def __getitem__(self, name: str | None) -> ServedIndex:
-        """The index of that name, or the first one for None; raises InputError for an unknown name."""
+        """Return the index with this name, or the first one for None; raises InputError for an unknown name."""
         if name is None:
             return next(iter(self))
         if name not in self._indexes:
             known = ", ".join(self.names)
-            raise InputError(f"There is no index {name:.80} here.", f"Name one of these: {known}.")
+            raise InputError(f"There is no index {name:.80} here.", f"Use one of these names: {known}.")
         return self._indexes[name]
 
     def __iter__(self) -> Iterator[ServedIndex]:
@@ -165,12 +169,12 @@ class ServedIndexes:
             for served in self:
                 try:
                     served.refresh()
-                except Exception:  # such as too many open files; the next look may succeed
+                except Exception:  # such as too many open files; the next attempt may succeed
                     _log.exception("The newest generation of %s cannot be opened.", served.name)
 
 
 def _free_name(index: Index, taken: set[str]) -> str:
-    """The name of the indexed folder, with a number if another index has that name."""
+    """Return the name of the indexed folder, with a number appended if another index already has this name."""
     base = shown_path(Path(index.root.name)) if index.root.name else "index"
     names = (base if number == 1 else f"{base}-{number}" for number in range(1, len(taken) + 2))
     return next(name for name in names if name not in taken)

@@ -1,4 +1,4 @@
-"""The libraries of the extra `serve`."""
+"""Check that the libraries of the extra `serve` are installed."""
 
 import importlib.util
 

@@ -1,4 +1,4 @@
-"""How a server is announced to commands, started in the background, and stopped."""
+"""Announce a server to other commands, start it in the background, and stop it."""
 
 import os
 import signal
@@ -31,22 +31,22 @@ from cdesearch.terminal import printable
 if TYPE_CHECKING:
     from cdesearch.serve.indexes import ServedIndexes
 
-TOKEN = "CDESEARCH_TOKEN"  # the environment variable of the option --token
-START_SECONDS = 120.0  # a large model on a slow disk needs tens of seconds
-STOP_SECONDS = 40.0  # more than the grace that running answers have
+TOKEN = "CDESEARCH_TOKEN"  # the environment variable that replaces the option --token
+START_SECONDS = 120.0  # loading a large model from a slow disk takes tens of seconds
+STOP_SECONDS = 40.0  # must be longer than GRACE_SECONDS in listening.py
 POLL_SECONDS = 0.05
-STALE_SECONDS = 60.0  # a younger socket on which nobody listens may belong to a server that is starting
+STALE_SECONDS = 60.0  # a newer socket without a listener may belong to a server that is still starting
 MAX_LOG = 1_000_000  # bytes
 LOG_CHECK_SECONDS = 5.0
-ERROR = "error: "  # with which the last line of a command that failed begins
+ERROR = "error: "  # the start of the line that a failing command prints
 
 
 @contextmanager
 def announced(indexes: "ServedIndexes", address: str, named: Path | None, token: str | None) -> Iterator[None]:
-    """Let commands find this server, which listens at `address` already, while the block runs.
+    """Let other commands find this server, which already listens at `address`, while the block runs.
 
-    `named` is the Unix socket if it is not the one at which commands look. An index that another server has announced
-    stays with that server. Raises StorageError.
+    `named` is the Unix socket, or None if the server listens on the default socket of each index. An index that
+    another server has already announced keeps that server. Raises StorageError.
     """
     remove_stale_files()
     folders = [served.index.folder for served in indexes if running_server(served.index.folder) is None]
@@ -66,14 +66,15 @@ def announced(indexes: "ServedIndexes", address: str, named: Path | None, token:
 
 
 def start_in_background(folders: Sequence[Path], arguments: Sequence[str], token: str | None) -> str:
-    """Start `cdesearch serve` with `arguments` as a process of its own, and return a line with its address.
+    """Start `cdesearch serve` with `arguments` in a separate process, and return a line with its address.
 
-    Returns when the server answers, or immediately if one runs for every index in `folders` already. If the start
-    fails, the error is printed as the server printed it, and SystemExit is raised. Raises CdesearchError.
+    Returns when the server answers requests, or immediately if every index in `folders` already has a server. If the
+    start fails, the error message of the server is printed, and SystemExit is raised. Raises CdesearchError if the
+    server does not answer in time or ends without an error message.
     """
     running = [running_server(folder) for folder in folders]
     if all(running) and running[0] is not None:
-        return f"A server of {_names(folders)} runs already at {running[0].address} (process {running[0].pid})."
+        return f"A server of {_names(folders)} is already running at {running[0].address} (process {running[0].pid})."
     make_runtime_folder()
     log = log_of(folders[0])
     process = _spawn(arguments, log, token)
@@ -90,23 +91,24 @@ def start_in_background(folders: Sequence[Path], arguments: Sequence[str], token
 
 
 def stop_server(folder: Path) -> str:
-    """End the server of the index in `folder` after its running answers, and return a line about it.
+    """Stop the server of the index in `folder` once it has finished its running requests, and return a line about it.
 
-    Raises CdesearchError if it does not end, and IndexNotFoundError if there is neither a server nor an index.
+    Raises CdesearchError if the server does not stop in time, and IndexNotFoundError if there is neither a server nor
+    an index.
     """
     record = running_server(folder)
     if record is None:
         if not folder.exists():
             raise IndexNotFoundError(f"There is no index in {printable(str(folder))}.", "Check the spelling.")
         remove_stale_files()
-        return f"No server runs for {_names([folder])}."
+        return f"No server is running for {_names([folder])}."
     with suppress(ProcessLookupError):
-        os.kill(record.pid, signal.SIGTERM)  # on Windows it ends at once, and removes no files
+        os.kill(record.pid, signal.SIGTERM)  # on Windows the process ends at once, without removing its files
     deadline = time.monotonic() + STOP_SECONDS
     while sys.platform != "win32" and _is_announced(folder, record):
         if time.monotonic() > deadline:
             raise CdesearchError(
-                f"The server (process {record.pid}) still answers requests.", "Wait, or end the process by force."
+                f"The server (process {record.pid}) is still answering requests.", "Wait, or kill the process."
             )
         time.sleep(POLL_SECONDS)
     if sys.platform == "win32":
@@ -115,7 +117,7 @@ def stop_server(folder: Path) -> str:
 
 
 def remove_stale_files() -> None:
-    """Remove the files of servers that were killed: sockets on which nobody listens, with their records and logs."""
+    """Remove the files that killed servers have left: sockets without a listener, with their records and logs."""
     if sys.platform == "win32":
         return
     from cdesearch.serve.listening import is_listening
@@ -140,10 +142,10 @@ def _record(folder: Path, name: str, address: str, named: Path | None, token: st
 
 
 def _spawn(arguments: Sequence[str], log: Path, token: str | None) -> "subprocess.Popen[bytes]":
-    """The server as a process without a terminal, whose output goes to `log`."""
+    """Start the server as a process without a terminal, with its output in the file `log`."""
     flags = os.O_WRONLY | os.O_CREAT | os.O_APPEND | os.O_TRUNC | getattr(os, "O_NOFOLLOW", 0)
     environment = same_modules()
-    if token is not None:  # an argument would be visible to every user
+    if token is not None:  # every user of the machine could see a command-line argument
         environment[TOKEN] = token
     with os.fdopen(os.open(log, flags, 0o600), "ab") as stream:
         return subprocess.Popen(
@@ -158,27 +160,33 @@ def _spawn(arguments: Sequence[str], log: Path, token: str | None) -> "subproces
 
 
 def _detached() -> int:
-    """The flags that Windows needs for a process that outlives its terminal."""
+    """Return the process-creation flags that let a process on Windows outlive its terminal; 0 on other systems."""
     if sys.platform == "win32":
         return subprocess.DETACHED_PROCESS | subprocess.CREATE_NEW_PROCESS_GROUP
     return 0
 
 
 def _wait_until_it_answers(process: "subprocess.Popen[bytes]", folder: Path) -> ServerRecord | None:
-    """The record of the server; None if its process has ended. Raises CdesearchError if it takes too long."""
+    """Wait until the server answers, and return its record; None if its process has ended.
+
+    Raises CdesearchError if the server does not answer within START_SECONDS.
+    """
     deadline = time.monotonic() + START_SECONDS
     while process.poll() is None:
         record = running_server(folder)
         if record is not None:
             return record
         if time.monotonic() > deadline:
-            raise CdesearchError(f"The server did not start in {START_SECONDS:g} seconds.", "Start it in a terminal.")
+            raise CdesearchError(
+                f"The server did not start in {START_SECONDS:g} seconds.",
+                "Start it without --background to see what it does.",
+            )
         time.sleep(POLL_SECONDS)
     return None
 
 
 def _failed_start(code: int, log: Path) -> BaseException:
-    """What to raise for a server that ended while it started, after its own error has been printed."""
+    """Print the error of a server that ended while it started, and return the exception to raise."""
     lines = log.read_text(encoding="utf-8", errors="replace").splitlines()
     error = next((line.removeprefix(ERROR) for line in reversed(lines) if line.startswith(ERROR)), None)
     if error is None:
@@ -195,10 +203,10 @@ def _names(folders: Sequence[Path]) -> str:
 
 
 def _keep_log_small(ended: threading.Event) -> None:
-    """Empty the log whenever it is too large, if the output of this process goes to a log of this user's servers."""
+    """Truncate the log whenever it is too large, if stderr of this process is a log in the runtime folder."""
     while not ended.wait(LOG_CHECK_SECONDS):
         if _is_log(2) and os.fstat(2).st_size > MAX_LOG:
-            os.ftruncate(2, 0)  # the log is open for appending
+            os.ftruncate(2, 0)  # later output starts at the beginning, because the log is open for appending
 
 
 def _is_log(descriptor: int) -> bool:

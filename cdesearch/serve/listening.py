@@ -1,4 +1,4 @@
-"""Run an application on a TCP port and Unix sockets until a signal ends it."""
+"""Serve an application on a TCP port and on Unix sockets until a signal stops it."""
 
 import asyncio
 import os
@@ -20,12 +20,15 @@ from cdesearch.serve.idle import IdleClock
 from cdesearch.serve.settings import ServeSettings
 from cdesearch.serve.slow_clients import protocol_with_limit
 
-GRACE_SECONDS = 30  # for the answers that run when the server is stopped
-BACKLOG = 128
+GRACE_SECONDS = 30  # the time that running requests have to finish when the server is stopped
+BACKLOG = 128  # connections that the operating system queues until the server accepts them
 
 
 class Listeners:
-    """The sockets of a server: one TCP port, and Unix sockets whose files are removed at the end of a `with` block."""
+    """The sockets of a server: one TCP socket and any number of Unix sockets.
+
+    The end of a `with` block closes the sockets and removes the files of the Unix sockets.
+    """
 
     def __init__(self, host: str, port: int, paths: Sequence[Path] = ()) -> None:
         """Bind all sockets; raises InputError if one is in use."""
@@ -47,7 +50,7 @@ class Listeners:
 
     @property
     def port(self) -> int:
-        """The TCP port."""
+        """The number of the TCP port, which differs from the requested one if that was 0."""
         port: int = self.sockets[0].getsockname()[1]
         return port
 
@@ -57,12 +60,15 @@ class Listeners:
             bound.close()
         for path, inode in self._files:
             with suppress(OSError):
-                if path.stat().st_ino == inode:  # else another server listens there now
+                if path.stat().st_ino == inode:  # otherwise another server has replaced the socket
                     path.unlink()
 
 
 def run(app: FastAPI, settings: ServeSettings, listeners: Listeners) -> None:
-    """Answer requests until Ctrl-C, SIGTERM or too long a time without any; then the running answers finish."""
+    """Answer requests until Ctrl-C, SIGTERM, or `settings.idle_seconds` without a request.
+
+    Running requests have GRACE_SECONDS to finish.
+    """
     asyncio.run(_run(IdleClock(app), settings, listeners))
 
 
@@ -76,13 +82,13 @@ async def _run(app: IdleClock, settings: ServeSettings, listeners: Listeners) ->
 
 
 def make_server(app: ASGIApp, settings: ServeSettings) -> uvicorn.Server:
-    """The server for `app`, not started yet."""
+    """Return a server for `app` that is not started yet."""
     config = uvicorn.Config(
         app,
         http=protocol_with_limit(settings.header_seconds),
         lifespan="on",
         log_config=None,
-        access_log=False,  # queries are private
+        access_log=False,  # the log would contain the queries, which are private
         server_header=False,
         proxy_headers=False,
         ws="none",
@@ -93,11 +99,11 @@ def make_server(app: ASGIApp, settings: ServeSettings) -> uvicorn.Server:
 
 
 class _Server(uvicorn.Server):
-    """uvicorn's server, for which a signal is the normal way to end. uvicorn would raise it again at the end."""
+    """uvicorn's server, with a signal as the normal way to end. uvicorn itself would raise the signal again."""
 
     @contextmanager
     def capture_signals(self) -> Iterator[None]:
-        if threading.current_thread() is not threading.main_thread():  # which alone can receive signals
+        if threading.current_thread() is not threading.main_thread():  # only the main thread can receive signals
             yield
             return
         before = {number: signal.signal(number, self.handle_exit) for number in (signal.SIGINT, signal.SIGTERM)}
@@ -113,7 +119,7 @@ def _bind_port(host: str, port: int) -> socket.socket:
         family, kind, protocol, _, address = socket.getaddrinfo(host, port, type=socket.SOCK_STREAM)[0]
         bound = socket.socket(family, kind, protocol)
         try:
-            if os.name == "posix":  # elsewhere it would let two servers share a port
+            if os.name == "posix":  # on Windows this option would let two servers share a port
                 bound.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
             bound.bind(address)
             bound.listen(BACKLOG)
@@ -123,13 +129,16 @@ def _bind_port(host: str, port: int) -> socket.socket:
     except OSError as error:
         raise InputError(
             f"The server cannot listen on port {port} of {host} ({error.strerror}).",
-            "Name another port with --port, or stop the program that uses it.",
+            "Choose another port with --port, or stop the program that uses this one.",
         ) from None
     return bound
 
 
 def _bind_path(path: Path) -> socket.socket:
-    """A socket at `path`, which replaces one of this user that no program uses; only this user can connect."""
+    """Bind a Unix socket at `path` that only this user can connect to.
+
+    It replaces a socket of this user that no program uses.
+    """
     bound = socket.socket(socket.AF_UNIX, socket.SOCK_STREAM)
     try:
         if path.is_socket() and path.lstat().st_uid == os.geteuid() and not is_listening(path):
@@ -141,18 +150,18 @@ def _bind_path(path: Path) -> socket.socket:
         bound.close()
         raise InputError(
             f"The server cannot listen on the socket {path} ({error.strerror}).",
-            "Stop the server that uses it, or name another with --socket.",
+            "Stop the server that uses it, or choose another socket with --socket.",
         ) from None
     return bound
 
 
 def is_listening(path: Path) -> bool:
-    """Whether a program uses the socket at `path`, also if it is of another kind or accepts no connection now."""
+    """Return whether a program uses the Unix socket at `path`, even if it does not accept this connection."""
     with socket.socket(socket.AF_UNIX, socket.SOCK_STREAM) as client:
         try:
             client.connect(str(path))
         except (ConnectionRefusedError, FileNotFoundError):
             return False
-        except OSError:
+        except OSError:  # such as a datagram socket
             return True
     return True

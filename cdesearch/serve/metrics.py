@@ -1,4 +1,4 @@
-"""Measurements of a server in the text format of Prometheus."""
+"""The metrics of a server, in the text format of Prometheus."""
 
 import time
 from collections.abc import Iterator
@@ -14,12 +14,12 @@ from cdesearch.serve.indexes import ServedIndexes
 from cdesearch.serve.settings import API
 
 BUCKETS = (0.005, 0.01, 0.02, 0.05, 0.1, 0.2, 0.5, 1.0, 2.0, 5.0, 10.0)  # seconds
-UNKNOWN = "unknown"  # the route of a request that no route answers, so that clients cannot make new labels
+UNKNOWN = "unknown"  # the label of requests that no route answers: clients must not be able to create labels
 METHODS = frozenset({"GET", "HEAD", "POST", "DELETE", "OPTIONS"})
 
 
 class ServerMetrics:
-    """The counters of one server, in a registry of their own."""
+    """The metrics of one server, in a registry of their own."""
 
     def __init__(self, indexes: ServedIndexes, admission: Admission) -> None:
         self._registry = CollectorRegistry()
@@ -37,19 +37,19 @@ class ServerMetrics:
         )
 
     def observe(self, scope: Scope, status: int, seconds: float) -> None:
-        """Count one request."""
+        """Count one request and record the time that its response took."""
         route = _route_of(scope)
         method = scope["method"] if scope["method"] in METHODS else UNKNOWN
         self._requests.labels(route, method, str(status)).inc()
         self._seconds.labels(route).observe(seconds)
 
     def text(self) -> bytes:
-        """All measurements in the text format."""
+        """Return all metrics in the text format of Prometheus."""
         return generate_latest(self._registry)
 
 
 class Metered:
-    """Measures every request, those included that are refused."""
+    """Middleware that measures every request, including requests that are refused."""
 
     def __init__(self, app: ASGIApp, metrics: ServerMetrics) -> None:
         self._app = app
@@ -74,16 +74,16 @@ class Metered:
 
 
 def _route_of(scope: Scope) -> str:
-    """The pattern of the route that answered, such as /api/v1/documents/{document_id:path}."""
+    """Return the path pattern of the route that answered, such as /api/v1/documents/{document_id:path}."""
     path: str | None = getattr(scope.get("route"), "path", None)
     if path is None:
         return UNKNOWN
-    # The routes of an included router do not know its prefix in every version of FastAPI.
+    # In some versions of FastAPI, the path of a route does not contain the prefix of its router.
     return f"{API}{path.removeprefix(API)}" if scope["path"].startswith(f"{API}/") else path
 
 
 class _Gauges(Collector):
-    """What is true at the moment in which somebody asks."""
+    """Metrics that are computed when they are requested."""
 
     def __init__(self, indexes: ServedIndexes, admission: Admission) -> None:
         self._indexes = indexes

@@ -1,4 +1,4 @@
-"""Errors as RFC 9457 problem details: the cause as `detail`, and what helps as `remedy`."""
+"""Errors as RFC 9457 problem details. `detail` is the cause, and the extension `remedy` says how to fix it."""
 
 from collections.abc import Mapping
 from http import HTTPStatus
@@ -12,12 +12,12 @@ from starlette.responses import JSONResponse
 from cdesearch.errors import BusyError, CdesearchError, IndexStateError, InputError, LanguageModelError, NotIndexedError
 
 MEDIA_TYPE = "application/problem+json"
-RETRY_SECONDS = 1
+RETRY_SECONDS = 1  # the value of the header Retry-After
 _TEXT = {"type": "string"}
-# In OpenAPI, for every route; FastAPI would describe its own form of errors.
+# The description of errors in OpenAPI, for every route. FastAPI would describe the form of its own errors instead.
 DESCRIBED: dict[int | str, dict[str, Any]] = {
     "default": {
-        "description": "An error, with its cause and what helps.",
+        "description": "An error, with its cause and a remedy.",
         "content": {
             MEDIA_TYPE: {
                 "schema": {
@@ -34,7 +34,7 @@ DESCRIBED: dict[int | str, dict[str, Any]] = {
         },
     }
 }
-# The first class that fits; a subclass stands before its parent.
+# The first matching class determines the status, so a subclass must precede its parent.
 _STATUS: tuple[tuple[type[CdesearchError], HTTPStatus], ...] = (
     (NotIndexedError, HTTPStatus.NOT_FOUND),
     (InputError, HTTPStatus.BAD_REQUEST),
@@ -47,7 +47,7 @@ _STATUS: tuple[tuple[type[CdesearchError], HTTPStatus], ...] = (
 def problem(
     status: int, cause: str, remedy: str | None = None, headers: Mapping[str, str] | None = None
 ) -> JSONResponse:
-    """A response with problem details."""
+    """Return a response with problem details."""
     content = {"type": "about:blank", "title": HTTPStatus(status).phrase, "status": int(status), "detail": cause}
     if remedy:
         content["remedy"] = remedy
@@ -55,14 +55,14 @@ def problem(
 
 
 def problem_of(error: CdesearchError) -> JSONResponse:
-    """The problem details of an error of this program."""
+    """Return the problem details of an error; the class of the error determines the HTTP status."""
     status = next((status for kind, status in _STATUS if isinstance(error, kind)), HTTPStatus.INTERNAL_SERVER_ERROR)
     headers = {"Retry-After": str(RETRY_SECONDS)} if status is HTTPStatus.TOO_MANY_REQUESTS else None
     return problem(status, error.cause, error.remedy, headers)
 
 
 def add_handlers(app: FastAPI) -> None:
-    """Let `app` answer every error with problem details."""
+    """Make `app` respond to every error with problem details."""
 
     @app.exception_handler(CdesearchError)
     def _known(_: Request, error: CdesearchError) -> JSONResponse:
@@ -75,16 +75,19 @@ def add_handlers(app: FastAPI) -> None:
     @app.exception_handler(HTTPException)
     def _http(request: Request, error: HTTPException) -> JSONResponse:
         if error.status_code == HTTPStatus.NOT_FOUND:
-            cause, remedy = f"There is nothing at {request.url.path:.200}.", "See /api for what there is."
+            cause, remedy = f"There is nothing at {request.url.path:.200}.", "See /api for all requests."
         elif error.status_code == HTTPStatus.METHOD_NOT_ALLOWED:
-            cause, remedy = f"{request.method} is not possible here.", "See /api for the methods."
+            cause, remedy = f"{request.method} is not allowed here.", "See /api for the methods."
         else:
             cause, remedy = f"{error.detail}.", ""
         return problem(error.status_code, cause, remedy, error.headers)
 
 
 def _sentence(error: Any) -> str:
-    """A validation error of pydantic as one sentence, such as "k should be greater than or equal to 1, not 0."."""
+    """Return a validation error of pydantic as one sentence.
+
+    An example is "The parameter k should be greater than or equal to 1, not 0."
+    """
     name = str(error["loc"][-1])
     if error["type"] == "missing":
         return f"The parameter {name} is missing."

@@ -1,4 +1,4 @@
-"""The settings of a server, chosen when it starts."""
+"""The settings of a server, which are fixed when it starts."""
 
 import re
 from dataclasses import dataclass, field
@@ -6,7 +6,7 @@ from ipaddress import ip_address
 
 from cdesearch.errors import InputError
 
-API = "/api/v1"  # the path of every resource
+API = "/api/v1"  # the start of the path of every resource
 DEFAULT_PORT = 7878
 _DURATION = re.compile(r"(\d{1,6})([smh])")
 _SECONDS = {"s": 1, "m": 60, "h": 3600}
@@ -15,25 +15,25 @@ LOOPBACK_NAMES = frozenset({"localhost", "127.0.0.1", "::1"})
 
 @dataclass(frozen=True, slots=True)
 class ServeSettings:
-    """Where a server listens, who may ask it, and how much it does at once."""
+    """The addresses, the access control and the limits of a server."""
 
     host: str = "127.0.0.1"
-    port: int = DEFAULT_PORT  # 0: any that is free
-    token: str | None = field(default=None, repr=False)  # that every request must show
-    running: int = 4  # searches at the same time
-    waiting: int = 64  # searches that wait for one of them to end; the next one is refused
-    search_seconds: float = 30.0  # after which a search is given up
-    header_seconds: float = 10.0  # in which a client must send the head of a request
-    body_seconds: float = 20.0  # in which it must send the rest
+    port: int = DEFAULT_PORT  # 0 selects a free port
+    token: str | None = field(default=None, repr=False)  # if set, every request over TCP must contain it
+    running: int = 4  # the maximum number of searches that run at the same time
+    waiting: int = 64  # the maximum number of searches that wait; further ones are refused
+    search_seconds: float = 30.0  # the time limit of a search
+    header_seconds: float = 10.0  # in which a client must send the headers, and the longest pause in reading
+    body_seconds: float = 20.0  # the time in which a client must send the body
     max_body: int = 1_000_000  # bytes
-    max_url: int = 8_000  # bytes of path and query
+    max_url: int = 8_000  # bytes of the path and the query string
     max_connections: int = 256
     watch: bool = False  # whether an index is updated when its files change
-    idle_seconds: float | None = None  # without a request, after which the server ends; None: never
+    idle_seconds: float | None = None  # the server stops after this time without a request; None disables this
 
     @property
     def is_loopback(self) -> bool:
-        """Whether only programs on this computer can connect."""
+        """Whether only programs on this computer can connect to `host`."""
         if self.host in LOOPBACK_NAMES:
             return True
         try:
@@ -43,8 +43,8 @@ class ServeSettings:
 
 
 def seconds_of(duration: str) -> float:
-    """The seconds in a text such as "90s", "30m" or "2h"; raises InputError."""
+    """Return the number of seconds in a duration such as "90s", "30m" or "2h"; raises InputError."""
     found = _DURATION.fullmatch(duration)
     if found is None or int(found[1]) == 0:
-        raise InputError(f"{duration:.40} is not a duration.", "Write for example 90s, 30m or 2h.")
+        raise InputError(f"{duration:.40} is not a duration.", "Use a form such as 90s, 30m or 2h.")
     return float(int(found[1]) * _SECONDS[found[2]])

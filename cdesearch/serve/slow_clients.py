@@ -1,4 +1,4 @@
-"""Connections whose client sends or reads too slowly, or not at all. uvicorn alone would keep them."""
+"""Close connections whose client sends or reads too slowly, or not at all. uvicorn has no such time limit."""
 
 import asyncio
 
@@ -7,32 +7,32 @@ from uvicorn.protocols.http.h11_impl import H11Protocol
 
 
 def protocol_with_limit(seconds: float) -> type[H11Protocol]:
-    """A protocol that closes a connection if the head of a request or a pause in reading lasts over `seconds`."""
-    return type("LimitedProtocol", (_LimitedProtocol,), {"patience": seconds})
+    """Return a protocol that closes a connection if headers, or a pause in reading, take longer than `seconds`."""
+    return type("LimitedProtocol", (_LimitedProtocol,), {"limit": seconds})
 
 
 class _LimitedProtocol(H11Protocol):
-    patience: float  # seconds
-    _deadline: asyncio.TimerHandle | None = None  # of the head
-    _reading_deadline: asyncio.TimerHandle | None = None  # while the buffer of sent data is full
+    limit: float  # seconds
+    _deadline: asyncio.TimerHandle | None = None  # of the headers
+    _reading_deadline: asyncio.TimerHandle | None = None  # while the buffer of outgoing data is full
 
     def connection_made(self, transport: asyncio.Transport) -> None:  # type: ignore[override]
         super().connection_made(transport)
-        self._deadline = self.loop.call_later(self.patience, transport.close)
+        self._deadline = self.loop.call_later(self.limit, transport.close)
 
     def data_received(self, data: bytes) -> None:
         super().data_received(data)
-        is_waiting = self.conn.their_state is h11.IDLE  # for the rest of a head
+        is_waiting = self.conn.their_state is h11.IDLE  # the headers are not complete
         if not is_waiting and self._deadline is not None:
             self._deadline.cancel()
             self._deadline = None
         elif is_waiting and self._deadline is None:
-            self._deadline = self.loop.call_later(self.patience, self.transport.close)
+            self._deadline = self.loop.call_later(self.limit, self.transport.close)
 
     def pause_writing(self) -> None:
         super().pause_writing()
         # `close` would wait until the client has read everything.
-        self._reading_deadline = self.loop.call_later(self.patience, self.transport.abort)
+        self._reading_deadline = self.loop.call_later(self.limit, self.transport.abort)
 
     def resume_writing(self) -> None:
         super().resume_writing()

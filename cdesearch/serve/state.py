@@ -1,4 +1,4 @@
-"""What every route needs: the indexes, the settings, and the queue of searches."""
+"""The parts of a running server that the routes use, and how a route obtains them from its request."""
 
 from dataclasses import dataclass
 
@@ -13,7 +13,7 @@ from cdesearch.serve.update_runs import UpdateRuns
 
 @dataclass(frozen=True, slots=True)
 class ServerState:
-    """The parts of a running server."""
+    """The indexes of a running server, its settings, and the objects that run searches and updates."""
 
     indexes: ServedIndexes
     settings: ServeSettings
@@ -23,6 +23,6 @@ class ServerState:
 
 
 def state_of(request: Request) -> ServerState:
-    """The parts of the server that received this request."""
+    """Return the state of the server that received this request."""
     state: ServerState = request.app.state.server
     return state

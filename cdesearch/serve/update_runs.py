@@ -1,4 +1,4 @@
-"""Updates of indexes that a client has asked for: one at a time, each in a process of its own."""
+"""Updates of indexes that a server starts: one at a time, each in a separate process."""
 
 import subprocess
 import threading
@@ -11,31 +11,31 @@ from typing import Literal
 
 from cdesearch.child_process import python_module, same_modules
 
-MAX_LINES = 12  # of the output that are kept
-MAX_LINE = 400  # characters
-STOP_SECONDS = 20  # in which an update must end when the server stops
+MAX_LINES = 12  # the number of lines that are kept of the output
+MAX_LINE = 400  # characters of a line that are kept
+STOP_SECONDS = 20  # the time that a running update has to end when the server stops
 
 UpdateState = Literal["never", "running", "done", "failed"]
 Command = Callable[[Path], list[str]]
 
 
 def update_command(folder: Path) -> list[str]:
-    """The command that brings the index in `folder` up to date."""
+    """Return the command that updates the index in `folder`."""
     return python_module("cdesearch", "index", "--index", str(folder))
 
 
 @dataclass(slots=True)
 class UpdateRun:
-    """One update, running or ended."""
+    """An update that is running or has ended."""
 
     process: subprocess.Popen[str]
-    started: float  # seconds since 1970
+    started: float  # seconds since the epoch
     ended: float | None = None
     lines: deque[str] = field(default_factory=lambda: deque(maxlen=MAX_LINES))  # the end of its output
 
     @property
     def state(self) -> UpdateState:
-        """Whether it is running, done or failed."""
+        """The state of the update: "running", "done" or "failed"."""
         if self.ended is None:
             return "running"
         return "done" if self.process.returncode == 0 else "failed"
@@ -51,11 +51,11 @@ class UpdateRuns:
         self._reader: threading.Thread | None = None
 
     def latest(self, folder: Path) -> UpdateRun | None:
-        """The latest update of the index in `folder`; None if the server has not started any."""
+        """Return the latest update of the index in `folder`; None if this server has not started any."""
         return self._runs.get(folder)
 
     def start(self, folder: Path) -> bool:
-        """Start an update of the index in `folder`; False if another update runs."""
+        """Start an update of the index in `folder`. Returns False if another update is running."""
         with self._lock:
             if any(run.ended is None for run in self._runs.values()):
                 return False
@@ -74,7 +74,7 @@ class UpdateRuns:
             return True
 
     def close(self) -> None:
-        """Stop an update that runs. The next one continues it."""
+        """Stop the running update, if there is one. The next update of the index continues it."""
         with self._lock:
             for run in self._runs.values():
                 if run.ended is None:
@@ -84,7 +84,7 @@ class UpdateRuns:
 
 
 def _read(run: UpdateRun) -> None:
-    """Keep the last lines that the process prints, until it ends."""
+    """Store the last lines that the process prints, until it ends."""
     with run.process as process:
         assert process.stdout is not None
         for line in process.stdout:

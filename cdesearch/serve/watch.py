@@ -1,4 +1,4 @@
-"""Updates that start by themselves when the files of an index have changed."""
+"""Start an update automatically when the files of an index have changed."""
 
 import threading
 import time
@@ -11,25 +11,25 @@ from cdesearch.serve.update_runs import UpdateRun, UpdateRuns
 from cdesearch.store.folder import current_name
 from cdesearch.store.trust import require_trust
 
-LOOK_SECONDS = 2.0  # between two looks at the files, at least
-LOOK_SHARE = 0.1  # of the time, at most, is spent on looking
-REST_SECONDS = 5.0  # after an update, at least; a file that is written all the time must not keep the computer busy
-RETRY_SECONDS = 60.0  # after an update that failed or changed nothing
+CHECK_SECONDS = 2.0  # the minimum time between two checks of the files
+CHECK_SHARE = 0.1  # checks take at most this share of the time
+REST_SECONDS = 5.0  # the minimum pause after an update: a file that changes constantly must not keep the computer busy
+RETRY_SECONDS = 60.0  # the pause after an update that failed or changed nothing
 
 
 class Watcher:
-    """A thread that looks at the files of each index, and updates an index whose files have changed."""
+    """A thread that checks the files of each index, and starts an update of an index whose files have changed."""
 
     def __init__(self, indexes: ServedIndexes, updates: UpdateRuns) -> None:
         self._indexes = indexes
         self._updates = updates
-        self._before: dict[str, str] = {}  # by the name of an index: its generation when its update began
+        self._before: dict[str, str] = {}  # from the name of an index to its generation when the latest update began
         self._closing = threading.Event()
         self._thread = threading.Thread(target=self._watch, name="cdesearch-watch", daemon=True)
         self._thread.start()
 
     def close(self) -> None:
-        """End the thread. An update that runs is not stopped."""
+        """End the thread. A running update continues."""
         self._closing.set()
         self._thread.join()
 
@@ -38,17 +38,17 @@ class Watcher:
         while not self._closing.wait(pause):
             started = time.monotonic()
             for served in self._indexes:
-                self._look(served)
-            pause = max(LOOK_SECONDS, (time.monotonic() - started) / LOOK_SHARE)
+                self._check(served)
+            pause = max(CHECK_SECONDS, (time.monotonic() - started) / CHECK_SHARE)
 
-    def _look(self, served: ServedIndex) -> None:
+    def _check(self, served: ServedIndex) -> None:
         index = served.index
         if not self._may_start(served, self._updates.latest(index.folder)):
             return
         try:
-            # A generation that the server has not opened may contain the changes already.
+            # A newer generation that the server has not opened yet may already contain the changes.
             has_changes = current_name(index.folder) == index.generation.name and _has_changes(served)
-        except CdesearchError:  # the status of the index reports it
+        except CdesearchError:  # the status of the index reports the error
             return
         if has_changes and self._updates.start(index.folder):
             self._before[served.name] = index.generation.name
@@ -64,7 +64,7 @@ class Watcher:
 
 
 def _has_changes(served: ServedIndex) -> bool:
-    """Whether files are new, modified or deleted; raises CdesearchError."""
+    """Return whether any file is new, modified or deleted; raises CdesearchError."""
     index = served.index
     require_trust(index, model=False)
     (finder,) = entry_points(group="cdesearch.builders", name="changes")

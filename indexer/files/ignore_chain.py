@@ -124,7 +124,7 @@ def repository_parents(folder: Path) -> Sequence[Path]:
 def _is_repository(folder: Path) -> bool:
     try:
         return (folder / ".git").exists()
-    except OSError:  # a link of another user to where this user may not look
+    except OSError:  # for example a link into a folder that this user may not read
         return False
 
 
@@ -136,7 +136,7 @@ def users_excludes(unusable: Callable[[str, str], None]) -> RuleSet | None:
         if not file.is_file():
             return None
         real = file.resolve()
-    except (OSError, RuntimeError, ValueError):  # there is no home folder, it may not be read, or a name holds a NUL
+    except (OSError, RuntimeError, ValueError):  # no home folder, no permission, a loop of links, or a NUL in the name
         return None
     shown = "~" + str(file).removeprefix(home) if str(file).startswith(home + os.sep) else str(file)
     return read_rules(real, real.parent, shown, unusable)

@@ -24,7 +24,7 @@ def indexed(tmp_path_factory):
 
 
 WRONG = [
-    (["--foo"], "No such option: --foo. See `cdesearch --help`."),
+    (["--zzz"], "No such option: --zzz. See `cdesearch --help`."),
     (["query"], "Missing argument 'words'. See `cdesearch query --help`."),
     (["query", "food", "--colour"], "No such option: --colour"),
     (["query", "food", "-k", "0"], "-k must be at least 1, not 0. See `cdesearch query --help`."),
@@ -133,7 +133,7 @@ def test_a_defect_is_one_line_that_says_how_to_see_the_traceback(indexed, tmp_pa
         assert shows or (run.returncode, len(run.stderr.splitlines())) == (70, 1)
 
 
-@pytest.mark.parametrize("moment", ["typer", "cdesearch.search.searcher", "lancedb", "onnxruntime"])
+@pytest.mark.parametrize("moment", ["cdesearch.cli.plain_query", "cdesearch.search.searcher", "lancedb", "onnxruntime"])
 def test_ctrl_c_at_any_moment_exits_with_130_without_a_traceback(indexed, moment):
     """The process interrupts itself when it begins to import the module `moment`."""
     program = (

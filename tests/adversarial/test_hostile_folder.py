@@ -322,7 +322,7 @@ def test_a_folder_that_may_not_be_read_at_all_is_an_error_in_one_line(locked, ti
 
 def test_the_error_for_nothing_readable_names_the_first_entry(tmp_path, tiny_checkpoint):
     os.mkfifo(tmp_path / "pipe.md")
-    with pytest.raises(CdesearchError, match=r"1 skipped, the first: pipe\.md \(not a regular file\)"):
+    with pytest.raises(CdesearchError, match=r"Skipped: pipe\.md \(not a regular file\)\."):
         build([tmp_path / "pipe.md"], Options(model=tiny_checkpoint), Silent())
     (tmp_path / "pipe.md").unlink()
     (tmp_path / "a.png").write_bytes(b"x")

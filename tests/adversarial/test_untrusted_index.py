@@ -178,7 +178,7 @@ def test_trust_says_what_is_confirmed_already_and_fails_if_nobody_answers(other,
     assert "error: Nothing is confirmed." in refused.stderr and not config.exists()
     cdesearch("trust", "--yes", cwd=other)
     for form in ([], ["--yes"]):
-        assert f"Already confirmed in {config}." in cdesearch_process("trust", *form, cwd=other).stdout
+        assert f"This is already confirmed in {config}." in cdesearch_process("trust", *form, cwd=other).stdout
 
 
 @pytest.mark.skipif(os.name == "nt", reason="there are no pseudo-terminals")
@@ -190,7 +190,7 @@ def test_trust_at_a_terminal_ends_with_the_code_of_the_answer(other, config, typ
     run = subprocess.Popen(command, cwd=other, stdin=theirs, stdout=pipe, stderr=pipe)
     os.close(theirs)
     shown = b""
-    while b"with that? [y/N]:" not in shown and (more := run.stdout.read1()):
+    while b"[y/N]:" not in shown and (more := run.stdout.read1()):
         shown += more
     os.write(ours, typed)
     _, error = run.communicate(timeout=60)

@@ -55,5 +55,5 @@ def text_of(result):
 
 
 def structured_text(result):
-    """The structured form as a client shows it."""
+    """Return the structured form of an answer as the JSON text that a client passes to the model."""
     return json.dumps(result.structured_content, ensure_ascii=False)

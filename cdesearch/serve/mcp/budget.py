@@ -1,4 +1,4 @@
-"""Answers of tools that respect a budget of tokens."""
+"""Limit the number of tokens of the answer of a tool."""
 
 import json
 from collections.abc import Callable
@@ -10,16 +10,17 @@ from tokenizers import Tokenizer
 from cdesearch.errors import InputError
 from cdesearch.search.passages import count_tokens
 
-# Clients refuse answers of more than 25,000 tokens, and some of them show both forms of an answer.
+# Clients refuse answers of more than 25,000 tokens, and some of them pass both forms of an answer to the model.
 MAX_TOKENS = 12_000
 MIN_TOKENS = 250
 DEFAULT_TOKENS = 4_000
-CHARACTERS_PER_TOKEN = 4  # the tokenizer of the client's model is unknown: a token counts for at most so many
+# The tokenizer of the client's model is unknown. Its tokens are assumed to have at most this many characters.
+CHARACTERS_PER_TOKEN = 4
 
 
 @dataclass(frozen=True, slots=True)
 class Answer:
-    """What a tool found, in two forms with the same content, of which a client shows one or the other."""
+    """The answer of a tool, as text and as structured data. Clients use one form or the other, so both are complete."""
 
     text: str
     data: dict[str, Any]
@@ -27,24 +28,24 @@ class Answer:
 
 @dataclass(frozen=True, slots=True)
 class Budget:
-    """The number of tokens that each form of an answer may have, counted by the tokenizer of the index."""
+    """The maximum number of tokens of each form of an answer, counted with the tokenizer of the index."""
 
     max_tokens: int
     tokenizer: Tokenizer
 
     @property
     def characters(self) -> int:
-        """A longer text never fits."""
+        """The maximum number of characters: a longer text never fits."""
         return CHARACTERS_PER_TOKEN * self.max_tokens
 
     def cost(self, answer: Answer) -> int:
-        """The tokens of the longer form."""
+        """Return the number of tokens of the longer form of the answer."""
         return max(map(self._tokens, (answer.text, as_json(answer.data))))
 
     def largest(self, build: Callable[[int], Answer], size: int) -> tuple[int, Answer]:
-        """The largest number up to `size` for which `build` returns an answer that fits, and this answer.
+        """Find the largest number up to `size` for which the answer of `build` fits; return the number and the answer.
 
-        The length of an answer grows with the number. Raises InputError if not even the answer for zero fits.
+        The length of an answer must grow with the number. Raises InputError if not even the answer for zero fits.
         """
         low, high, best = 0, size, build(0)
         if self.cost(best) > self.max_tokens:
@@ -63,10 +64,10 @@ class Budget:
 
 
 def as_json(data: dict[str, Any]) -> str:
-    """The structured form as a client shows it."""
+    """Return the structured form of an answer as the JSON text that a client passes to the model."""
     return json.dumps(data, ensure_ascii=False)
 
 
 def too_small(max_tokens: int) -> InputError:
-    """The error for an answer whose shortest form does not fit."""
-    return InputError(f"Nothing fits into {max_tokens} tokens here.", "Ask with a larger max_tokens.")
+    """Return the error for a budget that even the shortest answer exceeds."""
+    return InputError(f"The answer does not fit into {max_tokens} tokens.", "Use a larger max_tokens.")

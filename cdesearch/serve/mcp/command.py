@@ -1,4 +1,4 @@
-"""The command `mcp`: the MCP server on stdin and stdout."""
+"""The command `mcp`: an MCP server on stdin and stdout."""
 
 import os
 import signal
@@ -22,7 +22,7 @@ if TYPE_CHECKING:
 def mcp(
     indexes: Annotated[
         list[Path] | None,
-        typer.Argument(metavar="INDEX", help="Folders of indexes; default: the nearest index upward."),
+        typer.Argument(metavar="INDEX", help="Index folders. Default: the nearest index upward."),
     ] = None,
 ) -> None:
     """Answer agents over MCP on stdin and stdout. The client of the agent starts this server."""
@@ -36,13 +36,13 @@ def mcp(
     with ServedIndexes.open(named or [None], warm=False) as opened:
         if all(served.index.manifest.model is None for served in opened):
             leave_out_pandas()
-        # The thread that waits for a line of stdin cannot be stopped in another way.
+        # A thread blocks while it reads a line of stdin, and cannot be stopped in any other way.
         signal.signal(signal.SIGINT, lambda *_: os._exit(INTERRUPTED))
         anyio.run(_serve, opened)
 
 
 async def _serve(opened: "ServedIndexes") -> None:
-    """Answer until the client closes stdin. stdout carries the protocol; whatever else is printed goes to stderr."""
+    """Answer requests until the client closes stdin. Only the protocol uses stdout; all other output goes to stderr."""
     from mcp.server.stdio import stdio_server
 
     from cdesearch.serve.admission import Admission
@@ -59,7 +59,7 @@ async def _serve(opened: "ServedIndexes") -> None:
 
 
 def _warm(opened: "ServedIndexes") -> None:
-    """Load the models while the client asks what the server can do."""
+    """Load the models while the client asks for the capabilities of the server."""
     for served in opened:
-        with suppress(CdesearchError):  # the first search reports it
+        with suppress(CdesearchError):  # the first search reports the error
             served.warm()

@@ -1,4 +1,4 @@
-"""The stored text of a document as numbered lines: by the lines of its file, by pages, or by parts."""
+"""The stored text of a document as lines, numbered by the lines of its file, by pages, or by parts."""
 
 import re
 from collections.abc import Sequence
@@ -15,7 +15,7 @@ _RANGE = re.compile(r"(\d{1,9})(?:\s*-\s*(\d{0,9}))?")
 
 @dataclass(frozen=True, slots=True)
 class Line:
-    """A line of text, with the number of its line in the file, of its page, or of its part."""
+    """A line of text with a number: that of the line in the file, of the page, or of the part."""
 
     number: int
     text: str
@@ -23,14 +23,14 @@ class Line:
 
 @dataclass(frozen=True, slots=True)
 class DocumentLines:
-    """A document in lines that are numbered by `unit`. The numbers ascend; pages and parts have several lines."""
+    """The lines of a document, numbered by `unit`. All lines of a page or of a part have the same number."""
 
     unit: Unit
     lines: tuple[Line, ...]
 
     @classmethod
     def of(cls, chunks: Sequence[Chunk]) -> "DocumentLines":
-        """The lines of all chunks of a document, in the order of its text."""
+        """Return the lines of a document from all of its chunks, which must be in the order of the text."""
         if all(chunk.line_start is not None for chunk in chunks):
             return cls("lines", tuple(_file_lines(chunks)))
         has_pages = all(chunk.page is not None for chunk in chunks)
@@ -44,20 +44,23 @@ class DocumentLines:
 
     @property
     def total(self) -> int:
-        """The number of lines, pages or parts."""
+        """The number of the last line, page or part."""
         return self.lines[-1].number
 
     def within(self, first: int, last: int) -> range:
-        """The positions in `lines` of the numbers from `first` to `last`."""
+        """Return the positions in `lines` whose numbers are between `first` and `last`, both included."""
         positions = [at for at, line in enumerate(self.lines) if first <= line.number <= last]
         return range(positions[0], positions[-1] + 1) if positions else range(0)
 
 
 def parse_range(name: str, value: str) -> tuple[int, int]:
-    """The first and last number of "10-40", "10" or "10-"; raises InputError."""
+    """Return the first and last number of a range such as "10-40", "10" or "10-"; raises InputError.
+
+    `name` is the parameter that contains the range.
+    """
     match = _RANGE.fullmatch(value.strip())
     if match is None:
-        raise InputError(f"{name} cannot be {value!r:.60}.", f'Give a range such as {name}="10-40", or one number.')
+        raise InputError(f"{name} cannot be {value!r:.60}.", f'Use a range such as {name}="10-40", or one number.')
     first = int(match[1])
     last = first if match[2] is None else int(match[2] or 10**9)
     if not 1 <= first <= last:
@@ -66,14 +69,14 @@ def parse_range(name: str, value: str) -> tuple[int, int]:
 
 
 def _file_lines(chunks: Sequence[Chunk]) -> list[Line]:
-    """The lines of the file. Of several blank lines between two chunks one is kept: chunks do not contain them."""
+    """Return the lines of the file. Blank lines between two chunks are not stored, so one blank line replaces them."""
     lines: list[Line] = []
     for chunk in chunks:
         start = chunk.line_start or 0
         if lines and start > lines[-1].number + 1:
             lines.append(Line(lines[-1].number + 1, ""))
         for number, text in enumerate(chunk.body.rstrip().split("\n"), start=start):
-            if lines and lines[-1].number >= number:  # a long line that continues in this chunk
+            if lines and lines[-1].number >= number:  # this chunk continues a long line of the chunk before it
                 lines[-1] = Line(lines[-1].number, f"{lines[-1].text} {text}")
             else:
                 lines.append(Line(number, text))

@@ -1,4 +1,4 @@
-"""The headings of a document, found in its stored chunks."""
+"""Find the headings of a document in its stored chunks."""
 
 import re
 from collections.abc import Iterator, Sequence
@@ -8,7 +8,7 @@ from itertools import pairwise
 from cdesearch.serve.mcp.document_lines import DocumentLines
 from cdesearch.store.schema import Chunk
 
-LABEL = 100  # characters of a heading, or of the first line of a part without headings
+MAX_HEADING = 100  # characters
 
 _ATX = re.compile(r" {0,3}(#{1,6})[ \t]+(\S.*)")
 _MARKS = re.compile(r"([=\-~^*+#\"'`.:_])\1{2,}")
@@ -25,20 +25,21 @@ class Heading:
 
 
 def headings_of(chunks: Sequence[Chunk]) -> list[Heading]:
-    """The headings of a document in order. Without any, the first line of each chunk stands for a heading."""
+    """Return the headings of a document in order. If it has none, the first line of each chunk replaces them."""
     document = DocumentLines.of(chunks)
     above = {title for chunk in chunks for title in (chunk.title, *chunk.trail)}
     for found in (_marked(document), _underlined(document)):
         headings = list(found)
-        # A line that begins with # is a comment in many languages: some heading must also be known as one.
+        # In many programming languages, a line that begins with # is a comment. The lines are therefore used only if
+        # the chunks name at least one of them as a heading.
         if any(heading.text in above for heading in headings):
-            return [replace(heading, text=heading.text[:LABEL]) for heading in headings]
+            return [replace(heading, text=heading.text[:MAX_HEADING]) for heading in headings]
     numbers = _numbers(chunks, document)
     return list(_from_trails(chunks, numbers)) or list(_first_lines(chunks, numbers))
 
 
 def _marked(document: DocumentLines) -> Iterator[Heading]:
-    """The lines that begin with # outside of blocks of code."""
+    """Yield the lines that begin with # outside of fenced code blocks."""
     is_code = False
     for line in document.lines:
         if _FENCE.match(line.text):
@@ -48,7 +49,10 @@ def _marked(document: DocumentLines) -> Iterator[Heading]:
 
 
 def _underlined(document: DocumentLines) -> Iterator[Heading]:
-    """The lines above a line of marks that is as long. The first kind of mark is that of the highest level."""
+    """Yield the lines that are underlined by a line of marks, as in reStructuredText.
+
+    The mark that is used first is that of the highest level.
+    """
     levels: dict[str, int] = {}
     for above, line in pairwise(document.lines):
         marks, title = line.text.rstrip(), above.text.strip()
@@ -57,22 +61,22 @@ def _underlined(document: DocumentLines) -> Iterator[Heading]:
 
 
 def _from_trails(chunks: Sequence[Chunk], numbers: Sequence[int]) -> Iterator[Heading]:
-    """The headings that are known to be above chunks, each where the first chunk below it starts."""
+    """Yield the headings that the chunks have stored, each with the start of the first chunk below it."""
     seen: set[tuple[str, ...]] = set()
     for number, chunk in zip(numbers, chunks, strict=True):
         for level in range(1, len(chunk.trail) + 1):
             if chunk.trail[:level] not in seen:
                 seen.add(chunk.trail[:level])
-                yield Heading(number, level, chunk.trail[level - 1][:LABEL])
+                yield Heading(number, level, chunk.trail[level - 1][:MAX_HEADING])
 
 
 def _first_lines(chunks: Sequence[Chunk], numbers: Sequence[int]) -> Iterator[Heading]:
     for number, chunk in zip(numbers, chunks, strict=True):
-        yield Heading(number, 1, chunk.body.strip().partition("\n")[0].strip()[:LABEL])
+        yield Heading(number, 1, chunk.body.strip().partition("\n")[0].strip()[:MAX_HEADING])
 
 
 def _numbers(chunks: Sequence[Chunk], document: DocumentLines) -> list[int]:
-    """Where each chunk starts, in the unit of the document."""
+    """Return the line, page or part at which each chunk starts."""
     if document.unit == "lines":
         return [chunk.line_start or 0 for chunk in chunks]
     return [chunk.page or 0 for chunk in chunks] if document.unit == "page" else [*range(1, len(chunks) + 1)]

@@ -1,4 +1,4 @@
-"""The document that a caller names: by its path, by the location of a hit, or by an absolute path."""
+"""Find the document that a caller names by its path, by an absolute path, or by the location of a hit."""
 
 import re
 from collections.abc import Mapping
@@ -18,15 +18,18 @@ _UNITS: dict[str, Unit] = {":": "lines", "#page=": "page", "#part=": "part"}
 
 @dataclass(frozen=True, slots=True)
 class NamedDocument:
-    """An indexed document with its chunks, and the range that its name contains."""
+    """An indexed document with its chunks, and the range if the caller named it by a location such as "a.md:10-20"."""
 
-    path: str  # of the file, or the id of one document of a file of records
+    path: str  # the path of the file, or the id of one document in a file of records
     chunks: tuple[Chunk, ...]
     ranges: Mapping[Unit, str] = field(default_factory=dict)
 
 
 def find_document(indexes: ServedIndexes, served: ServedIndex, typed: str) -> NamedDocument:
-    """The document that `typed` names, such as "a.md" or "a.md:10-20"; raises InputError, also for one without text."""
+    """Find the document that `typed` names, such as "a.md" or "a.md:10-20".
+
+    Raises InputError if there is no such document, or if it has no text.
+    """
     path = relative_path(served, typed)
     chunks = _chunks(served, path)
     if chunks:
@@ -39,7 +42,7 @@ def find_document(indexes: ServedIndexes, served: ServedIndex, typed: str) -> Na
 
 
 def relative_path(served: ServedIndex, typed: str) -> str:
-    """`typed` as the index names it: relative to the indexed folder, which is "" itself."""
+    """Return the path `typed` relative to the indexed folder. The path of the indexed folder itself is ""."""
     path = Path(typed)
     if path.is_absolute() and path.is_relative_to(served.index.root):
         typed = path.relative_to(served.index.root).as_posix()
@@ -47,12 +50,12 @@ def relative_path(served: ServedIndex, typed: str) -> str:
 
 
 def entries_of(served: ServedIndex, path: str) -> list[DocumentEntry]:
-    """The documents of a file, or of the files below a folder; none if the index has no such file or folder."""
+    """Return the documents of a file, or of all files below a folder. The list is empty if the path is not indexed."""
     return served.read(lambda index: DocumentReader(index).entries(path))
 
 
 def _chunks(served: ServedIndex, path: str) -> tuple[Chunk, ...]:
-    """The chunks of a file, or of one document of a file of records; none if there is no such document."""
+    """Return the chunks of a file, or of one document in a file of records. Without such a document there are none."""
 
     def found(documents: DocumentReader) -> tuple[Chunk, ...]:
         for read in (documents.file, documents.document):
@@ -66,12 +69,12 @@ def _chunks(served: ServedIndex, path: str) -> tuple[Chunk, ...]:
 
 
 def _not_found(indexes: ServedIndexes, served: ServedIndex, path: str) -> InputError:
-    shown = f"{path:.200}"
+    shown = f"{path:.200}" or "The indexed folder"
     entries = entries_of(served, path)
     if any(entry.path == path for entry in entries):
-        return InputError(f"{shown} is indexed and has no text.", "Open the file itself.")
+        return InputError(f"{shown} is indexed but contains no text.", "Open the file itself.")
     if entries:
-        return InputError(f"{shown} is a folder.", "Pass the path of a document in it; `outline` lists them.")
+        return InputError(f"{shown} is a folder.", "Pass the path of a document in it. The tool `outline` lists them.")
     for other in indexes:
         if other is not served and _chunks(other, path):
             return InputError(f"{shown} is not in the index {served.name}.", f'Pass index="{other.name}".')

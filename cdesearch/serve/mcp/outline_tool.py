@@ -1,4 +1,4 @@
-"""The tool `outline`: the headings of a document, or the folders and documents in a folder, within a budget."""
+"""The tool `outline` lists the headings of a document, or the contents of a folder, within a budget of tokens."""
 
 from collections import Counter
 from collections.abc import Sequence
@@ -15,19 +15,19 @@ from cdesearch.serve.mcp.headings import headings_of
 from cdesearch.serve.mcp.named_document import entries_of, find_document, relative_path
 from cdesearch.terminal import counted
 
-INDENT = 2
+INDENT = 2  # spaces for each level of headings
 
 
 @dataclass(frozen=True, slots=True)
 class Item:
-    """One line of an outline, in both forms."""
+    """One line of an outline, as text and as structured data."""
 
     text: str
     data: dict[str, Any]
 
 
 def outline(indexes: ServedIndexes, values: dict[str, Any]) -> Answer:
-    """The outline of a document or folder, as much of it as fits; raises CdesearchError."""
+    """Return the outline of a document or folder, or as much of it as fits into the budget; raises CdesearchError."""
     served = indexes[values["index"]]
     path = relative_path(served, values["path"] or "")
     entries = entries_of(served, path)
@@ -57,7 +57,7 @@ def outline(indexes: ServedIndexes, values: dict[str, Any]) -> Answer:
 
 
 def _children(folder: str, entries: Sequence[DocumentEntry]) -> list[Item]:
-    """The folders in a folder, each with the number of its documents, and then its files."""
+    """List the folders in a folder, each with its number of documents, and then the files in it."""
     start = len(folder) + 1 if folder else 0
     below = Counter(entry.path[start:].partition("/")[0] for entry in entries if "/" in entry.path[start:])
     inside: dict[str, list[DocumentEntry]] = {}
@@ -78,13 +78,13 @@ def _document(entry: DocumentEntry) -> Item:
 
 
 def _group(kind: str, name: str, number: int) -> Item:
-    """A folder, or a file of records, with the number of its documents."""
+    """Return the line for a folder or a file of records, with its number of documents."""
     end = "/" if kind == "folder" else ""
     return Item(readable(f"{name}{end}  {counted(number, 'document')}"), {kind: name, "documents": number})
 
 
 def _sections(indexes: ServedIndexes, served: ServedIndex, path: str) -> tuple[str, list[Item]]:
-    """What a document is, and its headings with the lines, pages or parts that they start at."""
+    """Return a description of a document, and its headings with the line, page or part at which each of them starts."""
     named = find_document(indexes, served, path)
     document = DocumentLines.of(named.chunks)
     headings = headings_of(named.chunks)

@@ -1,4 +1,4 @@
-"""The parameters of a tool: the JSON schema that clients read, and the check of the values that they send."""
+"""The parameters of a tool: their JSON schema for the clients, and the validation of the values that clients send."""
 
 import re
 from collections.abc import Mapping, Sequence
@@ -9,12 +9,12 @@ from cdesearch.errors import InputError
 
 MAX_TEXT = 4_000  # characters of a value
 NUMBER = re.compile(r"-?[0-9]{1,18}")
-SHOWN = 60  # characters of a wrong value that an error repeats
+MAX_SHOWN = 60  # characters of an invalid value that an error message quotes
 
 
 @dataclass(frozen=True, slots=True)
 class Parameter:
-    """A parameter whose value is a text, or a whole number if it has a `minimum` and a `maximum`."""
+    """A parameter of a tool. Its value is a string, or an integer if the parameter has a `maximum`."""
 
     name: str
     description: str
@@ -26,7 +26,7 @@ class Parameter:
 
     @property
     def schema(self) -> dict[str, Any]:
-        """The JSON schema of the value."""
+        """The JSON schema of the value of this parameter."""
         limits = {"minimum": self.minimum, "maximum": self.maximum} if self.maximum else {}
         return {
             "type": "integer" if self.maximum else "string",
@@ -37,7 +37,7 @@ class Parameter:
         }
 
     def checked(self, value: Any) -> str | int:
-        """The value that a client has sent; raises InputError."""
+        """Validate a value that a client has sent, and return it with the type of the parameter; raises InputError."""
         return self._number(value) if self.maximum else self._text(value)
 
     def _number(self, value: Any) -> int:
@@ -52,9 +52,9 @@ class Parameter:
 
     def _text(self, value: Any) -> str:
         if type(value) is int and not self.choices:
-            value = str(value)  # of a page, for example
+            value = str(value)  # for example the number of a page
         if not isinstance(value, str):
-            raise self._wrong(value, "a text")
+            raise self._wrong(value, "a string")
         if len(value) > MAX_TEXT:
             raise InputError(f"{self.name} has {len(value):,} characters.", f"Shorten it to {MAX_TEXT:,}.")
         if self.choices and value not in self.choices:
@@ -62,12 +62,12 @@ class Parameter:
         return value
 
     def _wrong(self, value: Any, wanted: str) -> InputError:
-        shown = f"{value!r:.{SHOWN}}"
-        return InputError(f"{self.name} cannot be {shown}.", f"It is {wanted}.")
+        shown = f"{value!r:.{MAX_SHOWN}}"
+        return InputError(f"{self.name} cannot be {shown}.", f"It must be {wanted}.")
 
 
 def schema_of(parameters: Sequence[Parameter]) -> dict[str, Any]:
-    """The JSON schema of the arguments of a tool."""
+    """Return the JSON schema of the arguments of a tool."""
     return {
         "type": "object",
         "properties": {parameter.name: parameter.schema for parameter in parameters},
@@ -77,14 +77,14 @@ def schema_of(parameters: Sequence[Parameter]) -> dict[str, Any]:
 
 
 def checked(parameters: Sequence[Parameter], arguments: Mapping[str, Any]) -> dict[str, Any]:
-    """The values of all parameters, with their defaults; raises InputError for unknown, missing and wrong ones.
+    """Validate the arguments of a call, and return the values of all parameters, defaults included.
 
-    A client may send null for a parameter that it leaves out.
+    A client may send null instead of omitting a parameter. Raises InputError for unknown, missing or invalid arguments.
     """
     known = ", ".join(parameter.name for parameter in parameters)
     unknown = sorted(arguments.keys() - {parameter.name for parameter in parameters})
     if unknown:
-        raise InputError(f"There is no parameter {unknown[0]:.{SHOWN}}.", f"The parameters are {known}.")
+        raise InputError(f"There is no parameter {unknown[0]:.{MAX_SHOWN}}.", f"The parameters are {known}.")
     values: dict[str, Any] = {}
     for parameter in parameters:
         value = arguments.get(parameter.name)

@@ -1,4 +1,4 @@
-"""The tool `read`: a range of the stored text of one document, within a budget of tokens."""
+"""The tool `read` returns a range of the stored text of one document, within a budget of tokens."""
 
 from dataclasses import dataclass
 from typing import Any
@@ -16,7 +16,7 @@ _PLURALS = {"lines": "lines", "page": "pages", "part": "parts"}
 
 
 def read(indexes: ServedIndexes, values: dict[str, Any]) -> Answer:
-    """The asked range of a document, as much of it as fits; raises CdesearchError."""
+    """Return the requested range of a document, or as much of it as fits into the budget; raises CdesearchError."""
     served = indexes[values["index"]]
     named = find_document(indexes, served, values["path"])
     asked = {unit: values[unit] for unit in UNITS if values[unit] is not None} or dict(named.ranges)
@@ -31,36 +31,38 @@ def read(indexes: ServedIndexes, values: dict[str, Any]) -> Answer:
 
 
 def _positions(path: str, document: DocumentLines, asked: dict[Unit, str]) -> range:
-    """The positions of the asked lines in the document; all of them if no range is asked for."""
+    """Return the positions of the requested lines in the document, or of all lines if no range is requested."""
     if len(asked) > 1:
-        raise InputError(f"Both {' and '.join(asked)} are given.", "Give one of them.")
+        raise InputError(f"Both {' and '.join(asked)} are given.", "Use only one of them.")
     if not asked:
         return range(len(document.lines))
     ((unit, value),) = asked.items()
     plural = _PLURALS[document.unit]
     if unit != document.unit:
         raise InputError(
-            f"{path:.200} has {plural}, not {_PLURALS[unit]}.", f'Ask for {document.unit}="1-{document.total}".'
+            f"{path:.200} has {plural}, not {_PLURALS[unit]}.", f'Use for example {document.unit}="1-{document.total}".'
         )
     positions = document.within(*parse_range(unit, value))
     if not positions:
-        raise InputError(f"{path:.200} has {document.total:,} {plural}.", f"Ask for {unit} within them.")
+        raise InputError(
+            f"{path:.200} has only {document.total:,} {plural}.", f"Use a smaller number in the parameter {unit}."
+        )
     return positions
 
 
 @dataclass(frozen=True, slots=True)
 class _Extract:
-    """Consecutive lines of a document, of which an answer shows as many as fit."""
+    """Consecutive lines of a document, and how an answer shows as many of them as fit into its budget."""
 
     served: ServedIndex
     named: NamedDocument
     document: DocumentLines
     call: tuple[object, ...]
-    positions: range  # in the lines of the document
-    offset: int  # characters of the first line that were shown before
+    positions: range  # positions in `document.lines`
+    offset: int  # the number of characters of the first line that an earlier answer has shown
 
     def answer(self, budget: Budget) -> Answer:
-        """The answer with as many whole lines as fit, or a part of the first line; raises InputError."""
+        """Return an answer with as many whole lines as fit, or with a part of the first line; raises InputError."""
         lines = [readable(self.document.lines[at].text) for at in self.positions]
         if lines:
             lines[0] = lines[0][self.offset :]
@@ -79,7 +81,7 @@ class _Extract:
         return answer
 
     def _with(self, lines: list[str], cut: int = 0) -> Answer:
-        """The answer with these whole lines, or with the first `cut` characters of the first line."""
+        """Return the answer with these whole lines, or with the first `cut` characters of the first line."""
         start, stop = self.positions.start, self.positions.stop
         following, offset = (start, self.offset + cut) if cut else (start + len(lines), 0)
         last = min(start + max(1, len(lines)), stop) - 1
@@ -98,7 +100,7 @@ class _Extract:
             "cursor": cursor,
         }
         heading = f"{readable(self.named.path)}  {unit} {shown} of {self.document.total}  {title}".rstrip()
-        end = f'Left: {unit}="{left}", or the same call with cursor="{cursor}".' if cursor else ""
+        end = f'To read the rest, use {unit}="{left}", or the same call with cursor="{cursor}".' if cursor else ""
         whole = "\n\n".join(part for part in (heading, text, end) if part)
         return Answer(whole, {name: value for name, value in data.items() if value is not None})
 

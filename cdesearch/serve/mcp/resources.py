@@ -1,4 +1,4 @@
-"""Indexed documents as resources, which a person or a client can attach to a conversation."""
+"""Indexed documents as MCP resources, which a user or a client can attach to a conversation."""
 
 import re
 from dataclasses import dataclass
@@ -12,14 +12,14 @@ from cdesearch.serve.mcp.budget import MAX_TOKENS
 from cdesearch.serve.mcp.named_document import entries_of
 from cdesearch.terminal import counted
 
-PAGE = 100  # resources in one answer
+PAGE = 100  # the number of resources in one response
 SCHEME = "cdesearch:///"
 TEMPLATE = SCHEME + "{index}/{+path}"
 
 
 @dataclass(frozen=True, slots=True)
 class DocumentResource:
-    """One document, as a list of resources shows it."""
+    """The entry of one document in the list of resources."""
 
     uri: str
     name: str
@@ -28,9 +28,12 @@ class DocumentResource:
 
 
 def list_resources(indexes: ServedIndexes, cursor: str | None) -> tuple[list[DocumentResource], str | None]:
-    """The next documents of all indexes, and the cursor of those after them; raises InputError for a wrong cursor."""
+    """Return one page of the documents of all indexes, and the cursor of the next page, which is None at the end.
+
+    Raises InputError for an invalid cursor.
+    """
     if not re.fullmatch(r"[0-9]{1,9}", cursor or "0"):
-        raise InputError(f"{cursor!r:.60} is not a cursor.", "List the resources from the start.")
+        raise InputError(f"{cursor!r:.60} is not a cursor.", "List the resources without a cursor.")
     found = [(served.name, entry) for served in indexes for entry in entries_of(served, "")]
     start = int(cursor or "0")
     end = start + PAGE
@@ -47,13 +50,14 @@ def list_resources(indexes: ServedIndexes, cursor: str | None) -> tuple[list[Doc
 
 
 def read_resource(indexes: ServedIndexes, uri: str) -> str:
-    """The text of a document, cut at `MAX_TOKENS`; raises CdesearchError."""
+    """Return the text of a document, truncated to `MAX_TOKENS`; raises CdesearchError."""
     name, _, path = uri.removeprefix(SCHEME).partition("/")
     if not uri.startswith(SCHEME) or not path:
-        raise InputError(f"{uri:.200} is not a document here.", f"An address has the form {TEMPLATE}.")
+        raise InputError(f"{uri:.200} is not a document of this server.", f"Use an address of the form {TEMPLATE}.")
     nothing = dict.fromkeys((*read_tool.UNITS, "cursor"))
     values = {**nothing, "index": unquote(name), "path": unquote(path), "max_tokens": MAX_TOKENS}
     answer = read_tool.read(indexes, values).data
     if "left" not in answer:
         return str(answer["text"])
-    return f"{answer['text']}\n\n[Cut here. Left: {answer['left']} of {answer['total']}; the tool `read` shows them.]"
+    rest = f"{answer['left']} of {answer['total']}"
+    return f"{answer['text']}\n\n[The text is truncated here. The tool `read` returns the rest, which is {rest}.]"

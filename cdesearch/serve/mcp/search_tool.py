@@ -1,4 +1,4 @@
-"""The tool `search`: the best passages for a query, within a budget of tokens."""
+"""The tool `search` returns the best passages for a query, within a budget of tokens."""
 
 import re
 from collections.abc import Iterator, Sequence
@@ -13,6 +13,7 @@ from cdesearch.errors import InputError
 from cdesearch.search.documents import DocumentReader
 from cdesearch.search.passages import OMISSION, Passage, fit_passages, tokens_of
 from cdesearch.search.sentences import split_sentences
+from cdesearch.search.word_forms import word_stem
 from cdesearch.serve.indexes import ServedIndex, ServedIndexes
 from cdesearch.serve.mcp.budget import Answer, Budget, too_small
 from cdesearch.serve.mcp.cursor import make_cursor, start_of
@@ -21,13 +22,12 @@ from cdesearch.store.index import Index
 from cdesearch.store.schema import Chunk, Hit
 
 MAX_K = 50
-MAX_RANK = 500  # a cursor does not lead further: such passages hardly concern the query
-SNIPPET = 240  # characters
-STEM = 4  # letters that two forms of a word must share
+MAX_RANK = 500  # cursors end at this rank, because later passages are hardly relevant to the query
+MAX_SNIPPET = 240  # characters
 
 
 def search(indexes: ServedIndexes, values: dict[str, Any]) -> Answer:
-    """The passages of one page of hits; raises CdesearchError."""
+    """Return the passages of one page of hits, or as many of them as fit into the budget; raises CdesearchError."""
     served = indexes[values["index"]]
     call = tuple(values[name] for name in ("query", "mode", "path"))
     offset, _ = start_of(served, call, values["cursor"])
@@ -37,12 +37,15 @@ def search(indexes: ServedIndexes, values: dict[str, Any]) -> Answer:
     if not hits and not offset and paths is not None and not served.has_file(*paths):
         raise InputError(
             f"No indexed file matches the path {values['path']:.200}.",
-            f"Paths and globs are relative to {shown_path(served.index.root)};"
-            " the tool `outline` lists folders and files.",
+            f"Paths and globs are relative to {shown_path(served.index.root)}."
+            " The tool `outline` lists folders and files.",
         )
     notes = []
     if result.truncated_to is not None:
-        notes.append(f"The query is longer than {result.truncated_to} tokens: only its start was compared by meaning.")
+        notes.append(
+            f"The query is longer than {result.truncated_to} tokens. The model read only its start, but full text"
+            " used all of its words."
+        )
     if result.stage != "complete" and values["mode"] != "text":
         notes.append(f"The index is not complete yet ({result.stage}): passages without a vector are found by words.")
     page = _Page(served, call, offset, hits, len(result.hits) > offset + len(hits), tuple(notes))
@@ -50,7 +53,7 @@ def search(indexes: ServedIndexes, values: dict[str, Any]) -> Answer:
 
 
 def _fitted(page: "_Page", query: str, detail: str, budget: Budget) -> Answer:
-    """As many passages as fit, with their numbers and places."""
+    """Return an answer with as many passages as fit into the budget."""
     hits, room = page.hits, budget.max_tokens
     if detail == "full":
         hits = tuple(_with_neighbours(page.served, hits))
@@ -64,36 +67,41 @@ def _fitted(page: "_Page", query: str, detail: str, budget: Budget) -> Answer:
         if not passages:
             raise too_small(budget.max_tokens)
         used = sum(tokens_of(passage, budget.tokenizer) for passage in passages)
-        room = min(room - 1, used * budget.max_tokens // cost)  # places and names take a share
+        room = min(room - 1, used * budget.max_tokens // cost)  # locations and field names need some of the tokens
 
 
 @dataclass(frozen=True, slots=True)
 class _Page:
-    """Some consecutive hits of a search, and how the passages that were made of them are answered."""
+    """Consecutive hits of a search, and how their passages become an answer."""
 
     served: ServedIndex
     call: tuple[object, ...]
-    offset: int  # hits before these
+    offset: int  # the number of hits before these
     hits: tuple[Hit, ...]
-    has_more: bool  # whether hits follow these
+    has_more: bool  # whether further hits follow
     notes: tuple[str, ...]
 
     def answer(self, passages: Sequence[LocatedPassage]) -> Answer:
-        """The answer that consists of `passages`."""
+        """Return the answer that consists of `passages`."""
         cursor = self._cursor({name for one in passages for name in one.passage.chunk_ids})
         root = shown_path(self.served.index.root)
         notes = [*self.notes, *([] if passages else ["Nothing was found."])]
         end = [*notes]
         if passages:
             end.append(f"Paths are relative to {readable(root)}.")
-            following = f'More: the same call with cursor="{cursor}"; a narrower query or path is better.'
-            end.append(following if cursor else "These are the last ones.")
+            following = (
+                f'For more passages, repeat the call with cursor="{cursor}", or better use a narrower query or path.'
+            )
+            end.append(following if cursor else "There are no more passages.")
         text = "\n\n".join(part for part in (passages_as_text(passages), " ".join(end)) if part)
         data: dict[str, Any] = {"index": self.served.name, "root": root, "passages": [*map(_data, passages)]}
         return Answer(text, data | ({"notes": notes} if notes else {}) | ({"cursor": cursor} if cursor else {}))
 
     def _cursor(self, shown: set[str]) -> str | None:
-        """The cursor behind the last hit that is shown; the hits before it are shown too, or repeat others."""
+        """Return a cursor after the last hit that is shown, or None if no hit follows it.
+
+        Hits before it that are not shown only repeat the text of others.
+        """
         last = max((n for n, hit in enumerate(self.hits, start=1) if hit.chunk.id in shown), default=0)
         if last < len(self.hits) or (self.has_more and self.offset + last < MAX_RANK):
             return make_cursor(self.served, self.call, self.offset + last)
@@ -119,7 +127,10 @@ def _data(one: LocatedPassage) -> dict[str, Any]:
 
 
 def _with_neighbours(served: ServedIndex, hits: Sequence[Hit]) -> Iterator[Hit]:
-    """Each hit, followed by the chunks after and before it with its rank and score, unless they are hits themselves."""
+    """Yield each hit, and then the chunks after and before it, unless they are hits themselves.
+
+    The added chunks have the rank and score of the hit.
+    """
     known = {hit.chunk.id for hit in hits}
     documents: dict[str, tuple[Chunk, ...]] = {}
     for hit in hits:
@@ -141,8 +152,8 @@ def _is_neighbour(chunk: Chunk, hit: Chunk) -> bool:
 
 
 def _snippets(hits: Sequence[Hit], query: str, budget: Budget) -> list[tuple[Passage, int]]:
-    """The places of the hits with the sentence of each that has most words of the query, and the tokens of each."""
-    words = {word[: max(STEM, len(word) - 3)] for word in re.findall(r"\w+", query.lower()) if len(word) > 2}
+    """Return a passage with the most relevant sentence of each hit, and the number of tokens of each passage."""
+    words = {word_stem(word) for word in re.findall(r"\w+", query.lower()) if len(word) > 2}
     snippets = []
     for hit in hits:
         (passage,) = fit_passages([hit], budget.characters, budget.tokenizer)
@@ -152,14 +163,14 @@ def _snippets(hits: Sequence[Hit], query: str, budget: Budget) -> list[tuple[Pas
 
 
 def _first(snippets: Sequence[tuple[Passage, int]], room: int) -> tuple[Passage, ...]:
-    """As many snippets as have at most `room` tokens together."""
+    """Return as many snippets, from the first one on, as have at most `room` tokens together."""
     ends = accumulate(tokens for _, tokens in snippets)
     return tuple(snippet for (snippet, _), end in zip(snippets, ends, strict=True) if end <= room)
 
 
 def _snippet(body: str, words: set[str]) -> str:
-    """The start of the text from the sentence that has most of the words."""
+    """Return the text from the sentence that contains most of the words, truncated to MAX_SNIPPET characters."""
     sentences = split_sentences(body)
     best = max(sentences, key=lambda one: sum(word in body[one.start : one.end].lower() for word in words))
     text = " ".join(body[best.start :].split())
-    return text if len(text) <= SNIPPET else text[:SNIPPET].rpartition(" ")[0] + OMISSION
+    return text if len(text) <= MAX_SNIPPET else text[:MAX_SNIPPET].rpartition(" ")[0] + OMISSION

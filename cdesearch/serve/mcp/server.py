@@ -1,4 +1,4 @@
-"""The MCP server: the requests that it answers, for every transport."""
+"""The MCP server, which answers the requests of the protocol on every transport."""
 
 import logging
 from collections.abc import Callable
@@ -43,7 +43,7 @@ logger = logging.getLogger(__name__)
 
 
 def create_server(indexes: ServedIndexes, admission: Admission) -> Server[Any]:
-    """A server with the tools and resources of `indexes`, whose searches run in `admission`."""
+    """Return an MCP server for `indexes`. Its searches run in `admission`."""
     handlers = _Handlers(indexes, admission)
     return Server(
         "cdesearch",
@@ -59,16 +59,16 @@ def create_server(indexes: ServedIndexes, admission: Admission) -> Server[Any]:
 
 
 def session_manager(server: Server[Any]) -> StreamableHTTPSessionManager:
-    """The streamable HTTP transport of a server: an ASGI application, to be used within its `run()`.
+    """Return the streamable HTTP transport of a server. Requests are answered only while its `run()` is active.
 
-    No request depends on an earlier one, so that nothing is kept between requests. The application that it is mounted
-    in checks Host, Origin and token.
+    The server is stateless: nothing is kept between requests. The application that contains the transport must check
+    the Host header, the Origin header and the token.
     """
     return StreamableHTTPSessionManager(server, json_response=True, stateless=True)
 
 
 class _Handlers:
-    """Answers the requests of the protocol."""
+    """The handlers of the requests of the protocol."""
 
     def __init__(self, indexes: ServedIndexes, admission: Admission) -> None:
         self._indexes = indexes
@@ -98,7 +98,7 @@ class _Handlers:
         except CdesearchError as error:
             return _error(str(error))
         except Exception as error:
-            logger.exception("The tool %s failed", params.name)
+            logger.exception("The tool %s failed.", params.name)
             return _error(f"This is a defect of cdesearch ({type(error).__name__}). Please report it.")
         return CallToolResult(content=[TextContent(text=answer.text)], structured_content=answer.data)
 
@@ -116,7 +116,7 @@ class _Handlers:
             uri_template=TEMPLATE,
             name="document",
             title="Indexed document",
-            description="The text of an indexed document, by the name of its index and its path.",
+            description="The text of an indexed document, selected by the name of its index and by its path.",
             mime_type=MIME_TYPE,
         )
         return ListResourceTemplatesResult(resource_templates=[template])
@@ -126,7 +126,7 @@ class _Handlers:
         return ReadResourceResult(contents=[TextResourceContents(uri=params.uri, text=text, mime_type=MIME_TYPE)])
 
     async def _answer(self, find: Callable[[], Answer]) -> Answer:
-        """The result of `find`; an error of this program becomes one of the protocol."""
+        """Run `find` and return its result. A CdesearchError becomes an error of the protocol."""
         try:
             return await self._admission.run(find)
         except CdesearchError as error:

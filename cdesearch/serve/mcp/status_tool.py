@@ -1,4 +1,4 @@
-"""The tool `status`: what is indexed, and whether files have changed since."""
+"""The tool `status` shows what is indexed, and how many files have changed since."""
 
 from typing import Any
 
@@ -9,11 +9,11 @@ from cdesearch.serve.indexes import ServedIndex, ServedIndexes
 from cdesearch.serve.mcp.budget import Answer
 from cdesearch.store.folder import shown_path
 
-MAX_DETAILED = 5  # of more indexes only the names and sizes are shown
+MAX_DETAILED = 5  # for more indexes than this, only names and sizes are shown
 
 
 def status(indexes: ServedIndexes, values: dict[str, Any]) -> Answer:
-    """Facts about the index that is named, or about all indexes."""
+    """Return the status of the named index, or of all indexes if none is named."""
     chosen = list(indexes) if values["index"] is None else [indexes[values["index"]]]
     facts = [_facts(served) if len(chosen) <= MAX_DETAILED else _size(served) for served in chosen]
     text = "\n\n".join("\n".join(f"{name}: {_shown(value)}" for name, value in one.items()) for one in facts)
@@ -35,7 +35,7 @@ def _facts(served: ServedIndex) -> dict[str, Any]:
     problem = served.problem
     try:
         facts |= served.read(read_status)
-    except CdesearchError as error:  # what is wrong is what the caller wants to know
+    except CdesearchError as error:  # the caller needs the error together with what is still known
         problem = problem or error
     return facts | ({"problem": str(problem)} if problem else {})
 

@@ -1,12 +1,13 @@
-"""Which requests does the HTTP interface answer? One module for each resource below /api/v1.
+"""Which requests does the HTTP API answer? One module for each resource below /api/v1.
 
+parameters   the query parameters that several routes have in common
 search       the hits of a query
 ask          an answer with citations, as server-sent events
 documents    the text around a chunk
 explain      why a chunk is a hit
-context_map  the chunks as points of a plane
-files        what was done with every file, and which folders and types there are
-updates      bring an index up to date
-status       what is indexed, and what has changed since
-health       whether the server runs, and its metrics
+context_map  the chunks as points in a plane
+files        the outcome of every file, and the values for the search filters
+updates      starts an update of an index, and returns its progress
+status       what is indexed, and what has changed since the last update
+health       whether the server is running, and its metrics
 """

@@ -1,9 +1,9 @@
-"""`GET /api/v1/ask`: an answer with citations, as server-sent events.
+"""`GET /api/v1/ask` answers a question with citations, as a stream of server-sent events.
 
-passages  the passages that the answer may cite, numbered from 1
+passages  the first event: the passages that the answer may cite, numbered from 1
 text      a piece of the answer
-answer    the end: the whole answer and its citations
-error     the end: problem details, if the language model fails
+answer    the last event: the whole answer and its citations
+error     the last event if the language model fails: problem details
 """
 
 import asyncio
@@ -27,43 +27,44 @@ from cdesearch.errors import BusyError, CdesearchError, LanguageModelError
 from cdesearch.search.passages import Passage, fit_passages
 from cdesearch.serve.indexes import ServedIndex
 from cdesearch.serve.problems import problem_of
-from cdesearch.serve.routes.search import IndexName
+from cdesearch.serve.routes.parameters import MAX_QUERY, IndexName, PathGlobs
 from cdesearch.serve.state import state_of
 
-HITS = 20  # that passages are made of
+HITS = 20  # the passages are made of at most this many hits
 MAX_TOKENS = 8_000
-MAX_WRITING = 4  # answers that language models write at the same time
-LOOK_SECONDS = 0.25  # between two looks whether the client is still there
+MAX_WRITERS = 4  # answers that language models may write at the same time
+DISCONNECT_CHECK_SECONDS = 0.25  # the time between two checks whether the client is still connected
 
 router = APIRouter(tags=["ask"])
 _log = logging.getLogger(__name__)
-_writers = BoundedSemaphore(MAX_WRITING)  # of this process
+_writers = BoundedSemaphore(MAX_WRITERS)  # for all servers of this process
 
 
 @dataclass(frozen=True, slots=True)
 class _Asked:
-    """A question, its passages, and the answer if no language model writes it."""
+    """A question with its passages, and with its answer unless a language model is to write it."""
 
     question: str
-    index: str
+    index: str  # the name of the index
     passages: tuple[Passage, ...]
     answer: Answer | None
-    started: float  # time.perf_counter
+    started: float  # on the clock of time.perf_counter
 
 
 @router.get("/ask", response_class=StreamingResponse)
 async def ask(
     request: Request,
-    q: Annotated[str, Query(description="The question.", max_length=4_000)],
+    q: Annotated[str, Query(description="The question.", max_length=MAX_QUERY)],
     tokens: Annotated[
-        int, Query(ge=50, le=MAX_TOKENS, description="How many tokens the passages have together, at most.")
+        int, Query(ge=50, le=MAX_TOKENS, description="The maximum number of tokens of all passages together.")
     ] = 1_500,
-    path: Annotated[
-        list[str] | None, Query(description="Only files that match this glob, or one of several.", max_length=100)
-    ] = None,
+    path: PathGlobs = None,
     index: IndexName = None,
 ) -> StreamingResponse:
-    """Events: `passages`, then pieces of `text`, then `answer` or `error`."""
+    """Answer a question with citations, as server-sent events.
+
+    The events are `passages`, then `text` for each piece of the answer, and finally `answer` or `error`.
+    """
     state = state_of(request)
     served = state.indexes[index]
     endpoint = chosen_endpoint(None, None)
@@ -99,7 +100,7 @@ async def _events(request: Request, asked: _Asked, endpoint: Endpoint | None) ->
 
 
 async def _written(request: Request, asked: _Asked, endpoint: Endpoint) -> AsyncIterator[str]:
-    """The events of an answer that a language model writes; its request ends when the client has gone away."""
+    """Yield the events of an answer that a language model writes, until it is complete or the client disconnects."""
     if not _writers.acquire(blocking=False):
         yield _problem(BusyError("The language model is writing other answers.", "Ask again in a few seconds."))
         return
@@ -111,7 +112,7 @@ async def _written(request: Request, asked: _Asked, endpoint: Endpoint) -> Async
     try:
         while not await request.is_disconnected():
             try:
-                piece = await asyncio.wait_for(pieces.get(), LOOK_SECONDS)
+                piece = await asyncio.wait_for(pieces.get(), DISCONNECT_CHECK_SECONDS)
             except TimeoutError:
                 continue
             if isinstance(piece, str):
@@ -128,14 +129,14 @@ def _write(
     loop: asyncio.AbstractEventLoop,
     pieces: "asyncio.Queue[str | LanguageModelError | None]",
 ) -> None:
-    """Pass on the pieces of an answer to the event loop, and at last an error or None; runs in a thread."""
+    """Put the pieces of an answer into the queue, and then an error or None. Runs in a thread of its own."""
     last: LanguageModelError | None = None
     try:
         for piece in written:
             loop.call_soon_threadsafe(pieces.put_nowait, piece)
     except LanguageModelError as error:
         last = error
-    except RuntimeError:  # the event loop is closed, and so is the server
+    except RuntimeError:  # the event loop is closed because the server has stopped
         return
     except Exception as error:  # without an event, the client would wait for ever
         _log.exception("An answer could not be written.")
@@ -150,7 +151,7 @@ def _write(
 
 def _end(asked: _Asked, answer: Answer) -> str:
     values = answer_as_json(asked.question, answer, None, time.perf_counter() - asked.started)
-    del values["passages"]  # they were sent first
+    del values["passages"]  # the first event contains them
     return _event("answer", values)
 
 

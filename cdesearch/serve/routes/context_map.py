@@ -1,4 +1,4 @@
-"""`GET /api/v1/map`: the chunks as points of a plane, and where the hits of a query are."""
+"""`GET /api/v1/map` returns the chunks as points in a plane, and the positions of the hits of a query."""
 
 from threading import Lock
 from typing import Annotated, Any
@@ -8,43 +8,41 @@ from fastapi import APIRouter, Query, Request
 from fastapi.responses import JSONResponse
 
 from cdesearch.search.context_map import ContextMap
-from cdesearch.search.reader import Mode
 from cdesearch.serve.indexes import ServedIndex
-from cdesearch.serve.routes.search import MAX_K, IndexName, PathGlobs, Suffix, globs_of
+from cdesearch.serve.routes.parameters import MAX_QUERY, NumberOfHits, Scope, SearchScope
 from cdesearch.serve.state import state_of
 from cdesearch.store.index import Index
 
-DIGITS = 4  # of coordinates
+DIGITS = 4  # decimal places of coordinates
 
 router = APIRouter(tags=["map"])
-_maps: WeakKeyDictionary[Index, ContextMap] = WeakKeyDictionary()  # of the generations that are open
+_maps: WeakKeyDictionary[Index, ContextMap] = WeakKeyDictionary()  # one map for each generation that is open
 _lock = Lock()
 
 
 @router.get("/map")
 async def context_map(
     request: Request,
-    q: Annotated[str | None, Query(description="Also locate the hits of this query.", max_length=4_000)] = None,
-    k: Annotated[int, Query(ge=1, le=MAX_K, description="How many hits.")] = 10,
-    mode: Annotated[Mode, Query(description="Ranking method.")] = "hybrid",
-    path: PathGlobs = None,
-    suffix: Suffix = None,
-    points: Annotated[bool, Query(description="False leaves out the points, which a query does not change.")] = True,
-    index: IndexName = None,
+    scope: Scope,
+    q: Annotated[str | None, Query(description="Also locate the hits of this query.", max_length=MAX_QUERY)] = None,
+    k: NumberOfHits = 10,
+    points: Annotated[bool, Query(description="False omits the points, which are the same for every query.")] = True,
 ) -> JSONResponse:
-    """Two principal components of the chunks' vectors: at most some 5,000 chunks and all of the context."""
+    """Return the first two principal components of the chunks' vectors.
+
+    A large corpus is represented by about 5,000 chunks and all chunks of its context.
+    """
     state = state_of(request)
-    served = state.indexes[index]
-    paths = globs_of(path, suffix)
-    found, hits = await state.admission.run(lambda: _map_and_hits(served, q, k, mode, paths))
+    served = state.indexes[scope.index]
+    found, hits = await state.admission.run(lambda: _map_and_hits(served, q, k, scope))
     content: dict[str, Any] = {"index": served.name, "query": q, "hits": hits, **_described(found)}
     return JSONResponse(content | ({"points": _points(found)} if points else {}))
 
 
 def _map_and_hits(
-    served: ServedIndex, query: str | None, k: int, mode: Mode, paths: tuple[str, ...] | None
+    served: ServedIndex, query: str | None, k: int, scope: SearchScope
 ) -> tuple[ContextMap, list[dict[str, Any]]]:
-    hits = served.search(query, k, mode, paths).hits if query else ()
+    hits = served.search(query, k, scope.mode, scope.globs).hits if query else ()
 
     def located(index: Index) -> tuple[ContextMap, list[dict[str, Any]]]:
         found = _map_of(index)
@@ -59,7 +57,7 @@ def _map_and_hits(
                 "y": round(places[hit.chunk.id][1], DIGITS),
             }
             for hit in hits
-            if hit.chunk.id in places  # an update may have replaced it since the search
+            if hit.chunk.id in places  # an update may have replaced the chunk since the search
         ]
 
     return served.read(located)
@@ -91,7 +89,7 @@ def _described(found: ContextMap) -> dict[str, Any]:
 
 
 def _points(found: ContextMap) -> dict[str, list[Any]]:
-    """One list for each property, because five thousand objects would repeat their names."""
+    """Return one list for each property: a list of 5,000 objects would repeat the property names in each of them."""
     chunks = found.chunks
     places = found.points.round(DIGITS)
     return {

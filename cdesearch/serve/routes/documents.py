@@ -1,4 +1,4 @@
-"""`GET /api/v1/documents/ID`: the chunks of a document, or those around one of them."""
+"""`GET /api/v1/documents/ID` returns the chunks of a document, or those around one of them."""
 
 from typing import Annotated, Any
 
@@ -7,7 +7,7 @@ from fastapi.responses import JSONResponse
 
 from cdesearch.errors import NotIndexedError
 from cdesearch.search.documents import DocumentReader
-from cdesearch.serve.routes.search import IndexName
+from cdesearch.serve.routes.parameters import IndexName
 from cdesearch.serve.state import state_of
 from cdesearch.store.schema import Chunk
 
@@ -20,11 +20,11 @@ router = APIRouter(tags=["documents"])
 async def document(
     request: Request,
     document_id: str,
-    chunk: Annotated[str | None, Query(description="The id of the chunk to mark, as a hit shows it.")] = None,
-    around: Annotated[int, Query(ge=0, le=MAX_AROUND, description="How many chunks before and after it.")] = 3,
+    chunk: Annotated[str | None, Query(description="The id of the chunk to mark, which each hit contains.")] = None,
+    around: Annotated[int, Query(ge=0, le=MAX_AROUND, description="How many chunks to return on each side of it.")] = 3,
     index: IndexName = None,
 ) -> JSONResponse:
-    """The chunk with its neighbours; without `chunk` the first chunks of the document."""
+    """Return a chunk with its neighbours in the document, or without `chunk` the start of the document."""
     state = state_of(request)
     served = state.indexes[index]
     chunks = await state.admission.run(lambda: served.read(lambda newest: DocumentReader(newest).document(document_id)))
@@ -32,13 +32,16 @@ async def document(
 
 
 def _part(chunks: tuple[Chunk, ...], marked: str | None, around: int) -> dict[str, Any]:
-    """The chunks from `around` before the marked one to `around` behind it."""
+    """Return the marked chunk with up to `around` chunks on each side, or the first chunks if none is marked.
+
+    Raises NotIndexedError if no chunk has the id `marked`.
+    """
     position = 0
     if marked is not None:
         found = next((number for number, chunk in enumerate(chunks) if chunk.id == marked), None)
         if found is None:
             raise NotIndexedError(
-                f"The document has no chunk {marked:.80}.", "Search again: an update may have replaced it."
+                f"The document has no chunk {marked:.80}.", "Search again, because an update may have replaced it."
             )
         position = found
     first = max(0, position - around)

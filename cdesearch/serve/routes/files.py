@@ -1,4 +1,4 @@
-"""`GET /api/v1/files`: what was done with every file, and which folders and types there are to search in."""
+"""`GET /api/v1/files` returns the outcome of every file, and `GET /api/v1/facets` the values for the search filters."""
 
 from collections import Counter
 from itertools import islice
@@ -8,16 +8,16 @@ from typing import Annotated, Any
 from fastapi import APIRouter, Query, Request
 from fastapi.responses import JSONResponse
 
-from cdesearch.serve.routes.search import IndexName
+from cdesearch.serve.routes.parameters import IndexName
 from cdesearch.serve.state import state_of
 from cdesearch.store.file_account import FileRecord, Outcome, read_files
 from cdesearch.store.folder import shown_path
 from cdesearch.store.index import Index
 
-MAX_FILES = 1_000  # in one answer
+MAX_FILES = 1_000  # files in one response
 MAX_OFFSET = 2**53  # the largest whole number that every JSON reader keeps
-MAX_FACETS = 200  # folders, and types
-FOLDER_DEPTH = 2
+MAX_FACETS = 200  # folders, and as many types
+FOLDER_DEPTH = 2  # levels of folders
 
 router = APIRouter(tags=["files"])
 
@@ -25,13 +25,16 @@ router = APIRouter(tags=["files"])
 @router.get("/files")
 async def files(
     request: Request,
-    outcome: Annotated[Outcome | None, Query(description="Only files with this outcome.")] = None,
-    contains: Annotated[str, Query(description="Only paths that contain this text.", max_length=200)] = "",
-    offset: Annotated[int, Query(ge=0, le=MAX_OFFSET, description="How many files to leave out.")] = 0,
-    limit: Annotated[int, Query(ge=1, le=MAX_FILES, description="How many files at most.")] = 100,
+    outcome: Annotated[Outcome | None, Query(description="Return only files with this outcome.")] = None,
+    contains: Annotated[str, Query(description="Return only paths that contain this text.", max_length=200)] = "",
+    offset: Annotated[int, Query(ge=0, le=MAX_OFFSET, description="How many files to skip.")] = 0,
+    limit: Annotated[int, Query(ge=1, le=MAX_FILES, description="The maximum number of files to return.")] = 100,
     index: IndexName = None,
 ) -> JSONResponse:
-    """The files in the order in which they were found. Files of which a part could not be read count as skipped."""
+    """Return the files in the order in which they were found, with the outcome of each.
+
+    With `outcome=skipped`, files that could be read only in part are included.
+    """
     state = state_of(request)
     served = state.indexes[index]
 
@@ -47,7 +50,7 @@ async def files(
 
 @router.get("/facets")
 async def facets(request: Request, index: IndexName = None) -> JSONResponse:
-    """The folders of the indexed files, two levels deep, and the types of these files; and the indexes there are."""
+    """Return the names of all indexes, and the folders (two levels deep) and types of the indexed files."""
     state = state_of(request)
     served = state.indexes[index]
     found = await state.admission.run(lambda: served.read(_facets))

@@ -1,4 +1,4 @@
-"""`GET /api/v1/status`: what is indexed, and what has changed since."""
+"""`GET /api/v1/status` returns what is indexed, and what has changed since the last update."""
 
 from typing import Any
 
@@ -9,7 +9,7 @@ from cdesearch import __version__
 from cdesearch.cli.status import read_status
 from cdesearch.errors import CdesearchError
 from cdesearch.serve.indexes import ServedIndex
-from cdesearch.serve.routes.search import IndexName
+from cdesearch.serve.routes.parameters import IndexName
 from cdesearch.serve.state import state_of
 
 router = APIRouter(tags=["status"])
@@ -17,7 +17,7 @@ router = APIRouter(tags=["status"])
 
 @router.get("/status")
 async def status(request: Request, index: IndexName = None) -> JSONResponse:
-    """Facts about every index, or about the one that is named."""
+    """Return the status of the named index, or of every index, as `cdesearch status` shows it."""
     state = state_of(request)
     wanted = list(state.indexes) if index is None else [state.indexes[index]]
     facts = await state.admission.run(lambda: [_facts(served) for served in wanted])
@@ -25,7 +25,7 @@ async def status(request: Request, index: IndexName = None) -> JSONResponse:
 
 
 def _facts(served: ServedIndex) -> dict[str, Any]:
-    """The facts of `cdesearch status`, with what is wrong as `problem`."""
+    """Return the values that `cdesearch status` shows; `problem` is the error if the index cannot be used."""
     facts: dict[str, Any] = {"name": served.name, "generation": served.index.generation.name}
     problem = served.problem
     try:

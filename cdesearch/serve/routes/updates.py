@@ -1,4 +1,4 @@
-"""`/api/v1/updates`: bring an index up to date, and see how far that is."""
+"""`POST /api/v1/updates` starts an update of an index, and `GET /api/v1/updates` returns its progress."""
 
 from http import HTTPStatus
 from typing import Any
@@ -8,7 +8,7 @@ from fastapi.responses import JSONResponse
 
 from cdesearch.serve.indexes import ServedIndex
 from cdesearch.serve.problems import problem
-from cdesearch.serve.routes.search import IndexName
+from cdesearch.serve.routes.parameters import IndexName
 from cdesearch.serve.state import state_of
 from cdesearch.serve.update_runs import UpdateRuns
 
@@ -17,17 +17,23 @@ router = APIRouter(tags=["updates"])
 
 @router.post("/updates", status_code=HTTPStatus.ACCEPTED)
 def start_update(request: Request, index: IndexName = None) -> JSONResponse:
-    """Start an update, as `cdesearch index` does it. One runs at a time; searches are not disturbed."""
+    """Start an update of the index, as `cdesearch index` does. Only one update runs at a time.
+
+    Searches are answered while the update runs.
+    """
     state = state_of(request)
     served = state.indexes[index]
     if not state.updates.start(served.index.folder):
-        return problem(HTTPStatus.CONFLICT, "An update is running.", "Wait until it ends.")
+        return problem(HTTPStatus.CONFLICT, "An update is already running.", "Wait until it ends.")
     return JSONResponse(_shown(served, state.updates), HTTPStatus.ACCEPTED)
 
 
 @router.get("/updates")
 def update(request: Request, index: IndexName = None) -> JSONResponse:
-    """The state of the latest update that this server has started: "never", "running", "done" or "failed"."""
+    """Return the state of the latest update that this server has started, and the last lines of its output.
+
+    The state is "never", "running", "done" or "failed".
+    """
     state = state_of(request)
     return JSONResponse(_shown(state.indexes[index], state.updates))
 

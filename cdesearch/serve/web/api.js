@@ -1,8 +1,8 @@
-// The HTTP interface: JSON in, problem details as errors, and another try when the server is busy.
+// Send requests to the HTTP API. Errors are problem details, and a request is repeated if the server is busy.
 
 const BASE = "/api/v1/";
 const TRIES = 4;
-const COOKIE = "cdesearch_token";
+const TOKEN = "cdesearch-token"; // in the storage of this tab, which no other server can read
 
 export class Problem extends Error {
   constructor(status, detail, remedy) {
@@ -12,12 +12,11 @@ export class Problem extends Error {
   }
 }
 
-/** Keeps the token that the address of the page ends with (`/#token=...`), and removes it from the address. */
+/** Stores the token at the end of the page's address (`/#token=...`) for this tab, and removes it from the address. */
 export function takeToken() {
   const token = new URLSearchParams(location.hash.slice(1)).get("token");
   if (token === null) return;
-  const value = /^[\w.~+/=-]+$/.test(token) ? token : `"${token.replace(/["\\]/g, "\\$&")}"`;
-  document.cookie = `${COOKIE}=${value}; path=/; SameSite=Strict`;
+  sessionStorage.setItem(TOKEN, token);
   history.replaceState(history.state, "", location.pathname + location.search);
 }
 
@@ -41,11 +40,13 @@ async function request(method, path, parameters = {}, signal = undefined) {
 }
 
 async function fetchOnce(address, method, signal) {
+  const token = sessionStorage.getItem(TOKEN);
+  const headers = { Accept: "application/json", ...(token && { Authorization: `Bearer ${token}` }) };
   try {
-    return await fetch(address, { method, signal, headers: { Accept: "application/json" } });
+    return await fetch(address, { method, signal, headers });
   } catch (error) {
     if (error.name === "AbortError") throw error;
-    throw new Problem(0, "The server does not answer.", "Start it again with `cdesearch serve`, then reload this page.");
+    throw new Problem(0, "The server does not answer.", "Start it with `cdesearch serve`, and then reload this page.");
   }
 }
 
@@ -54,7 +55,7 @@ async function problemOf(response) {
     const { detail, title, remedy } = await response.json();
     return new Problem(response.status, detail ?? title, remedy ?? "");
   } catch {
-    return new Problem(response.status, `The server answered with status ${response.status}.`, "Reload this page.");
+    return new Problem(response.status, `The server responded with status ${response.status}.`, "Reload this page.");
   }
 }
 

@@ -1,7 +1,7 @@
-// The page /api: every request that openapi.json describes.
+// The page /api, which lists every request that openapi.json describes.
 
 import { get, takeToken } from "./api.js";
-import { byId, el } from "./dom.js";
+import { byId, el, withCode } from "./dom.js";
 import { showProblem } from "./problem.js";
 
 takeToken();
@@ -18,17 +18,17 @@ function request(path, method, described) {
   const parameters = described.parameters ?? [];
   return el("section", { class: "request" },
     el("h2", {}, el("span", { class: `method ${method}` }, method.toUpperCase()), " ", el("code", {}, path)),
-    el("p", {}, described.description ?? described.summary),
+    el("p", {}, withCode(described.description ?? described.summary)),
     parameters.length ? el("div", { class: "scroll", tabindex: "0", role: "group", "aria-label": `Parameters of ${path}` },
       el("table", {},
-        el("thead", {}, el("tr", {}, ["Parameter", "Type", "Default", "Meaning"].map((name) => el("th", { scope: "col" }, name)))),
+        el("thead", {}, el("tr", {}, ["Parameter", "Type", "Default", "Description"].map((name) => el("th", { scope: "col" }, name)))),
         el("tbody", {}, parameters.map(parameter)))) : null,
     method === "get" && !path.includes("{") ? el("pre", {}, example(path, parameters)) : null);
 }
 
 function parameter({ name, schema, required, description }) {
   return el("tr", {}, el("th", { scope: "row" }, el("code", {}, name)), el("td", {}, typeOf(schema)),
-    el("td", {}, required ? "required" : shown(schema.default)), el("td", {}, description ?? schema.description ?? ""));
+    el("td", {}, required ? "required" : shown(schema.default)), el("td", {}, withCode(description ?? schema.description ?? "")));
 }
 
 function typeOf(schema) {

@@ -1,4 +1,4 @@
-// Starts the page: one module for each topic, and the switch between the views.
+// Start the page with all its modules, and switch between the views.
 
 import { takeToken } from "./api.js";
 import { startDocument } from "./document.js";
@@ -12,7 +12,7 @@ import { href, inPage, onChange, state } from "./route.js";
 import { searchAgain, startSearch } from "./search.js";
 
 const TITLES = { search: "Search", document: "Document", map: "Map of the corpus", index: "Index" };
-let listTop = 0; // where the hits were scrolled to when they were left
+let listTop = 0; // the scroll position of the hits when the user left them
 
 function showView(next, before) {
   if (before?.view === "search" && next.view !== "search") listTop = scrollY;
@@ -37,6 +37,9 @@ function showView(next, before) {
 }
 
 takeToken();
+addEventListener("hashchange", () => {
+  if (location.hash.startsWith("#token=")) location.reload();
+});
 history.scrollRestoration = "manual";
 for (const link of document.querySelectorAll("nav [data-view]")) {
   link.addEventListener("click", (event) => inPage({ view: link.dataset.view })(event));

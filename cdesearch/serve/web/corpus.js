@@ -1,10 +1,10 @@
-// What there is to search in: indexes, folders and types. Each index is asked for once.
+// The indexes, folders and file types that can be searched. They are requested once for each index.
 
 import { get } from "./api.js";
 
 const known = new Map();
 
-/** The facts of an index; "" names the first one. */
+/** Returns a promise of the folders, types and sizes of an index. The name "" selects the first index. */
 export function corpusOf(index) {
   if (!known.has(index)) {
     const asked = get("facets", { index });
@@ -14,5 +14,5 @@ export function corpusOf(index) {
   return known.get(index);
 }
 
-/** Forgets all facts, after an update. */
+/** Discards the stored responses. Call it after an update of an index. */
 export const forgetCorpora = () => known.clear();

@@ -1,4 +1,4 @@
-// A document around a passage: the passage marked, its neighbours, and more of them on demand.
+// The view of a document: a marked passage with its neighbours, and more neighbours on request.
 
 import { get } from "./api.js";
 import { corpusOf } from "./corpus.js";
@@ -13,7 +13,7 @@ const STEP = 10;
 const MAX_AROUND = 50;
 
 let sequence = 0;
-let open = ""; // the document, passage and index that are shown
+let open = ""; // a key for the document, passage and index that are shown
 let before = AROUND;
 let after = AROUND;
 
@@ -83,7 +83,7 @@ function page(part, root) {
 
 function more(text, count, isShown, onclick) {
   if (!isShown) return "";
-  return el("button", { type: "button", class: "more", onclick }, `${text} (${number(count)} left)`);
+  return el("button", { type: "button", class: "more", onclick }, `${text} (${number(count)} more)`);
 }
 
 const trailOf = (chunk) => (chunk ? chunk.trail.join(" › ") : "");

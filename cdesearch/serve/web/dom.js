@@ -1,8 +1,9 @@
-// Elements made without HTML: text from files is only ever the text of a node.
+// Create elements without parsing HTML, so that text from files can never become markup.
 
 export const byId = (id) => document.getElementById(id);
 
-/** An element with attributes, listeners (`onclick`) and children; null and false children are left out. */
+/** Creates an element with attributes, event listeners (`onclick`) and children. Children that are null or false are
+ * left out. */
 export function el(tag, attributes = {}, ...children) {
   return filled(document.createElement(tag), attributes, children);
 }
@@ -21,7 +22,12 @@ function filled(node, attributes, children) {
   return node;
 }
 
-/** Reads a sentence to users of screen readers. */
+/** Returns the parts of a text, in which back-ticks mark code. */
+export function withCode(text) {
+  return text.split("`").map((part, position) => (position % 2 ? el("code", {}, part) : part));
+}
+
+/** Lets screen readers read a sentence. */
 export function announce(text) {
   byId("announcer").textContent = text;
 }
@@ -29,5 +35,5 @@ export function announce(text) {
 export const number = (value) => value.toLocaleString("en");
 export const counted = (count, noun) => `${number(count)} ${noun}${count === 1 ? "" : "s"}`;
 
-/** A number with two decimals and a true minus sign. */
+/** Formats a number with a fixed number of decimal places and a typographic minus sign. */
 export const fixed = (value, digits = 2) => value.toFixed(digits).replace("-", "−");

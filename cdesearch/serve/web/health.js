@@ -1,4 +1,4 @@
-// The health of the index: what is in it, what has changed, what could not be read, and an update.
+// The view of an index: what it contains, what has changed, which files could not be read, and a button to update it.
 
 import { get, post } from "./api.js";
 import { corpusOf, forgetCorpora } from "./corpus.js";
@@ -8,14 +8,14 @@ import { clearProblem, showProblem } from "./problem.js";
 import { onChange, state } from "./route.js";
 import { searchAgain } from "./search.js";
 
-const POLL = 1000; // milliseconds between two looks at an update that runs
-const SETTLE = 1200; // until the server has opened what the update wrote
-const PAGE = 100;
+const POLL = 1000; // milliseconds between two requests for the state of a running update
+const SETTLE = 1200; // milliseconds in which the server opens the new generation after an update
+const PAGE = 100; // files
 const OUTCOMES = { skipped: "Skipped", indexed: "Indexed", ignored: "Ignored" };
 
-let shown = null; // the index that is shown
-let polling = 0;
-let listed = 0; // of the latest list of files: answers for earlier ones are dropped
+let shown = null; // the name of the index that is shown
+let polling = 0; // the id of the timer for the next request for the state of an update
+let listed = 0; // the number of the latest request for files; responses to earlier requests are ignored
 
 export function startHealth() {
   onChange(update);
@@ -36,7 +36,7 @@ function update() {
 async function show() {
   const { index } = state;
   const view = byId("view-index");
-  view.replaceChildren(el("p", { class: "note" }, "Looking for changes in the files …"));
+  view.replaceChildren(el("p", { class: "note" }, "Checking the files for changes …"));
   try {
     const name = index || (await corpusOf("")).index;
     const [status, run] = await Promise.all([get("status", { index: name }), get("updates", { index: name })]);
@@ -61,12 +61,12 @@ function page(facts) {
         el("h2", {}, facts.name),
         el("p", { class: "note" }, el("code", {}, facts.root ?? ""))),
       el("button", { type: "button", id: "update", class: "primary", onclick: startUpdate }, "Update now")),
-    el("p", { class: isCurrent ? "verdict good" : "verdict" }, facts.root === undefined ? "Its state is not known."
+    el("p", { class: isCurrent ? "verdict good" : "verdict" }, facts.root === undefined ? "The state of the index is unknown."
       : isCurrent ? "The index is up to date with its files." : `Changed since the last update: ${changes.join(", ")} files.`),
     el("div", { id: "run", role: "status" }),
     facts.root !== undefined && cards(facts),
     (facts.missing_sources ?? []).length > 0 && el("div", { class: "problem" },
-      `No longer there: ${facts.missing_sources.join(", ")}. Put it back, or index another folder.`),
+      `These sources no longer exist: ${facts.missing_sources.join(", ")}. Restore them, or index another folder.`),
     el("h2", {}, "Files"),
     el("div", { class: "filters" },
       el("fieldset", { class: "modes" }, el("legend", { class: "unseen" }, "Files to show"),
@@ -122,7 +122,7 @@ function showRun(run) {
     el("p", {}, el("b", {}, text), isRunning ? ` ${run.lines.at(-1) ?? ""}` : ""),
     isRunning ? el("div", { class: "progress" }) : null,
     run.state !== "running" && run.lines.length ? el("details", { open: run.state === "failed" },
-      el("summary", {}, "What it printed"), el("pre", {}, run.lines.join("\n"))) : null));
+      el("summary", {}, "Output"), el("pre", {}, run.lines.join("\n"))) : null));
   if (isRunning) polling = setTimeout(poll, POLL);
 }
 
@@ -160,7 +160,7 @@ async function list(outcome, offset) {
 }
 
 function files(found, outcome, contains) {
-  if (!found.total) return [el("p", { class: "note" }, contains ? "No path contains this." : `No file was ${outcome}.`)];
+  if (!found.total) return [el("p", { class: "note" }, contains ? "No path contains this text." : `No file was ${outcome}.`)];
   const heads = ["Path", outcome === "indexed" ? "Note" : "Reason", "Size"].map((text) => el("th", { scope: "col" }, text));
   const rows = found.files.map((file) => el("tr", {}, el("td", { class: "path" }, file.path), el("td", {}, file.reason),
     el("td", { class: "number" }, file.size === null ? "" : `${number(Math.ceil(file.size / 1000))} kB`)));
@@ -170,7 +170,7 @@ function files(found, outcome, contains) {
     el("p", { class: "note", role: "status" }, `${number(found.offset + 1)}–${number(last)} of ${counted(found.total, "file")}`),
     el("div", { class: "scroll", tabindex: "0", role: "group", "aria-label": "Files" },
       el("table", { class: "files" }, el("thead", {}, el("tr", {}, heads)), el("tbody", {}, rows))),
-    el("div", { class: "actions" }, step("Earlier", Math.max(0, found.offset - PAGE), found.offset > 0),
-      step("Later", last, last < found.total)),
+    el("div", { class: "actions" }, step("Previous", Math.max(0, found.offset - PAGE), found.offset > 0),
+      step("Next", last, last < found.total)),
   ];
 }

@@ -1,9 +1,9 @@
-// `/` to the query, arrows over the hits, Enter opens (a hit is a link), Esc leads back.
+// Keyboard shortcuts: `/` moves to the query, the arrow keys move between hits, Enter opens a hit, and Esc goes back.
 
 import { byId } from "./dom.js";
 import { go, state } from "./route.js";
 
-let opened = ""; // the hit that was opened last, to return to
+let opened = ""; // the link of the hit that was opened last
 
 export function startKeyboard() {
   document.addEventListener("keydown", (event) => {
@@ -19,7 +19,7 @@ export function startKeyboard() {
   });
 }
 
-/** Puts the focus on the hit that was opened last. */
+/** Moves the focus to the hit that was opened last. */
 export function returnToHit() {
   const link = links().find((one) => one.getAttribute("href") === opened);
   link?.focus({ preventScroll: true });
@@ -73,7 +73,7 @@ function move(step, event) {
   return true;
 }
 
-/** Enter in the query opens the first hit if its hits are shown already. */
+/** Opens the first hit on Enter in the query, if the hits of this query are already shown. */
 function enter(event) {
   if (event.target !== byId("query") || state.view !== "search" || byId("query").value !== state.q) return false;
   if (byId("hits").ariaBusy === "true" || !links().length) return false;

@@ -1,4 +1,4 @@
-// The map of the corpus: its passages by folder, the context among them, the hits of the query, and the drift.
+// The map of the corpus: its passages by folder, the passages of the context, the hits of the query, and the drift.
 
 import { get } from "./api.js";
 import { announce, byId, counted, el, number } from "./dom.js";
@@ -10,9 +10,9 @@ import { icon } from "./shapes.js";
 const OTHERS = "all other folders";
 const ARROWS = { ArrowLeft: [-1, 0], ArrowRight: [1, 0], ArrowUp: [0, -1], ArrowDown: [0, 1] };
 
-let map = null; // what is drawn
-let asked = "";
-let sequence = 0;
+let map = null; // the canvas and the points of the map that is shown
+let asked = ""; // a key for the search whose hits are shown or requested
+let sequence = 0; // the number of the latest request; responses to earlier requests are ignored
 
 export function startMap() {
   onChange(update);
@@ -21,7 +21,7 @@ export function startMap() {
   update();
 }
 
-/** Forgets the map, after an update of the index. */
+/** Discards the map. Call it after an update of the index. */
 export function forgetMap() {
   map = null;
   asked = "";
@@ -41,7 +41,7 @@ async function update() {
   const needsPoints = map?.index !== state.index;
   if (needsPoints) {
     map = null;
-    byId("view-map").replaceChildren(el("p", { class: "note" }, "The map is being drawn …"));
+    byId("view-map").replaceChildren(el("p", { class: "note" }, "Loading the map …"));
   }
   try {
     const query = state.q.trim() ? searched() : { index: state.index };
@@ -79,9 +79,10 @@ function build(found) {
 
 function about(found) {
   const share = Math.round(100 * (found.explained[0] + found.explained[1]));
-  const which = found.shown < found.chunks ? `${number(found.shown)} of ${number(found.chunks)}` : `All ${number(found.shown)}`;
-  return `${which} passages, each a point; near points mean similar things. Two principal components show ${share}% of`
-    + " the differences. Point at one, or move with the arrow keys, to read its name; Enter opens it.";
+  const which = found.shown < found.chunks ? `${number(found.shown)} of ${number(found.chunks)}` : `all ${number(found.shown)}`;
+  return `The map shows ${which} passages as points. Passages with a similar meaning are close to each other. The two`
+    + ` principal components explain ${share}% of the variance. To see the name of a passage, point at it or use the`
+    + " arrow keys. Press Enter to open it.";
 }
 
 const nameOf = (folder) => (folder.name === null ? OTHERS : folder.name || "(top folder)");
@@ -101,11 +102,11 @@ function legend(found) {
   const { drift } = found;
   const moved = drift.standard_errors === null ? "too few passages to measure" : drift.text;
   return el("div", { class: "legend" },
-    el("div", { class: "groups", role: "group", "aria-label": "Folders: press to emphasise one" }, buttons),
+    el("div", { class: "groups", role: "group", "aria-label": "Folders. Press a button to emphasise one." }, buttons),
     el("ul", { class: "marks" },
-      el("li", {}, el("span", { class: "mark ring", "aria-hidden": "true" }), `ringed: the ${counted(found.context, "passage")} of the context`),
-      el("li", {}, el("span", { class: "mark disc", "aria-hidden": "true" }, "1"), "numbered: hits of the query"),
-      el("li", {}, el("span", { class: "mark cross", "aria-hidden": "true" }, "+"), el("span", {}, "cross and square: means of context and corpus; drift ", el("b", {}, moved)))));
+      el("li", {}, el("span", { class: "mark ring", "aria-hidden": "true" }), `Rings are the ${counted(found.context, "passage")} of the context.`),
+      el("li", {}, el("span", { class: "mark disc", "aria-hidden": "true" }, "1"), "Numbers are hits of the query."),
+      el("li", {}, el("span", { class: "mark cross", "aria-hidden": "true" }, "+"), el("span", {}, "The cross and the square are the means of the context and the corpus. Drift: ", el("b", {}, moved)))));
 }
 
 function showHits(hits) {
@@ -117,7 +118,7 @@ function showHits(hits) {
   canvas.draw();
   byId("map-hits").textContent = state.q.trim()
     ? `${counted(hits.length, "hit")} of “${state.q.trim()}” on the map.`
-    : "Type a query to see where its hits are.";
+    : "Type a query to see its hits on the map.";
   byId("map-table").replaceChildren(el("summary", {}, "The map as a table"), ...tables(hits));
 }
 
@@ -141,7 +142,7 @@ function tables(hits) {
   ].filter(Boolean);
 }
 
-/** The two passages of other files that are nearest to a hit on the map. */
+/** Returns the two passages of other documents that are nearest to a hit on the map. */
 function nearest(hit) {
   return map.points.filter((point) => point.document !== hit.document)
     .map((point) => [Math.hypot(point.x - hit.x, point.y - hit.y), point])

@@ -1,9 +1,9 @@
-// Draws the map, and finds the point under the pointer or next to another point.
+// Draw the map, and find the point under the pointer or next to another point.
 
 import { shapes } from "./shapes.js";
 
-const MARGIN = 26;
-const REACH = 16; // pixels from the pointer in which a point is found
+const MARGIN = 26; // pixels
+const REACH = 16; // the maximum distance in pixels between the pointer and a point that it selects
 
 export class MapCanvas {
   constructor(canvas) {
@@ -11,11 +11,11 @@ export class MapCanvas {
     this.points = [];
     this.hits = [];
     this.drift = null;
-    this.folder = null; // the one that is emphasised
-    this.chosen = null; // the point that is named
+    this.folder = null; // the number of the folder that is emphasised
+    this.chosen = null; // the point whose name is shown
   }
 
-  /** `points` and `hits` are objects with x, y, folder, isContext and rank. */
+  /** Sets the points, which are objects with x, y, folder and isContext. The objects in `hits` also have a rank. */
   setPoints(points, drift) {
     this.points = points;
     this.drift = drift;
@@ -57,7 +57,7 @@ export class MapCanvas {
     ];
   }
 
-  /** The point under the pointer; hits come first. */
+  /** Returns the point under the pointer. Hits take precedence over other points. */
   at(pageX, pageY) {
     if (!this.box) return null;
     const { left, top } = this.canvas.getBoundingClientRect();
@@ -66,7 +66,7 @@ export class MapCanvas {
     return nearest(this.hits) ?? nearest(this.#visible());
   }
 
-  /** The next point from the chosen one in a direction, such as [1, 0] to the right. */
+  /** Returns the next point from the chosen one in a direction, such as [1, 0] for the right. */
   beside([dx, dy]) {
     const points = this.hits.length ? this.hits : this.#visible();
     if (!this.chosen) return points[0] ?? null;
@@ -127,7 +127,7 @@ export class MapCanvas {
     pen.fillText(String(hit.rank), x, y + 0.5);
   }
 
-  /** An arrow from the mean of the context to the mean of the corpus. */
+  /** Draws a line from the mean of the context (a cross) to the mean of the corpus (a square). */
   #drift(pen, colour) {
     const [x, y] = this.place({ x: this.drift.sample[0], y: this.drift.sample[1] });
     const [tx, ty] = this.place({ x: this.drift.corpus[0], y: this.drift.corpus[1] });

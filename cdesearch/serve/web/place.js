@@ -1,4 +1,4 @@
-// Where a hit is: its path, lines or page, and the links that lead there.
+// The location of a hit: its path, its lines or page, and the controls to copy or open it.
 
 import { announce, el } from "./dom.js";
 
@@ -8,13 +8,13 @@ const CODE = new Set(("py pyi js mjs ts tsx jsx c h cc cpp hpp cs java kt go rs 
 
 export const isCode = (path) => CODE.has(path.split(".").pop().toLowerCase());
 
-/** The folder of a path, muted, and the name of the file. */
+/** Returns elements for the folder of a path, in a muted colour, and for the name of the file. */
 export function pathOf(path) {
   const end = path.lastIndexOf("/") + 1;
   return [el("span", { class: "folder" }, path.slice(0, end)), el("span", { class: "name" }, path.slice(end))];
 }
 
-/** "lines 3–9" or "page 2", and the record; empty if the format has neither. */
+/** Returns the extent of a chunk, such as "lines 3–9" or "page 2", with its record; empty if there is none of these. */
 export function extentOf(chunk) {
   const parts = [];
   if (chunk.page !== null) parts.push(`page ${chunk.page}`);
@@ -47,7 +47,7 @@ async function copied(text) {
     await navigator.clipboard.writeText(text);
     return true;
   } catch {
-    return copiedFromField(text); // browsers have no clipboard for pages that come by http from another computer
+    return copiedFromField(text); // browsers disable the clipboard for pages that another computer serves by HTTP
   }
 }
 
@@ -74,10 +74,10 @@ export function wantsEditor() {
 export function setEditor(isWanted) {
   try {
     localStorage.setItem(EDITOR_KEY, isWanted ? "vscode" : "");
-  } catch { /* storage is switched off: the choice lasts until the page is left */ }
+  } catch { /* storage is disabled, so the choice lasts only until the user leaves the page */ }
 }
 
-/** A link that opens the file in VS Code at the line; null if it is not wanted. */
+/** Returns a link that opens the file in VS Code at the line of the chunk; null if these links are switched off. */
 export function editorLink(root, path, chunk) {
   if (!wantsEditor() || !root) return null;
   const folder = root.replaceAll("\\", "/").replace(/\/$/, "");

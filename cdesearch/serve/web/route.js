@@ -1,4 +1,4 @@
-// What the page shows is in its address, so that the back button, bookmarks and new tabs work.
+// The state of the page is stored in its address, so that the back button, bookmarks and new tabs work.
 
 const DEFAULTS = { view: "search", q: "", mode: "hybrid", path: "", type: "", index: "", document: "", chunk: "" };
 const VIEWS = ["search", "document", "map", "index"];
@@ -16,7 +16,7 @@ function read() {
   return next;
 }
 
-/** The address of the present state with some changes. Another view forgets the document. */
+/** Returns the address of the current state with some changes. Views other than the document view omit the document. */
 export function href(changes) {
   const next = { ...state, ...changes };
   if (next.view !== "document") next.document = next.chunk = "";
@@ -25,7 +25,7 @@ export function href(changes) {
   return query.size ? `/?${query}` : "/";
 }
 
-/** Changes the state; `replace` makes no new entry in the history. */
+/** Changes the state. With `replace`, the change adds no entry to the history. */
 export function go(changes, { replace = false } = {}) {
   const address = href(changes);
   if (address === location.pathname + location.search) return;
@@ -43,10 +43,10 @@ export function follow() {
   for (const listener of listeners) listener(state, before);
 }
 
-/** The parameters of a search, as the interface names them. */
+/** Returns the parameters of a search with the names that the HTTP API uses. */
 export const searched = ({ q, mode, path, type, index } = state) => ({ q, mode, path, type, index });
 
-/** Lets a click on a link change the state instead of loading the page; other clicks (new tab) are left alone. */
+/** Returns a click handler that changes the state instead of loading the page. Clicks that open a new tab are ignored. */
 export function inPage(changes) {
   return (event) => {
     if (event.button || event.metaKey || event.ctrlKey || event.shiftKey || event.altKey) return;

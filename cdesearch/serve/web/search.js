@@ -1,4 +1,4 @@
-// Search as you type: the form, and the list of hits.
+// The view of the search: the form, which searches while the user types, and the list of hits.
 
 import { get } from "./api.js";
 import { corpusOf } from "./corpus.js";
@@ -9,15 +9,15 @@ import { go, href, inPage, onChange, searched, state } from "./route.js";
 import { whyButton } from "./why.js";
 import { indented, marked, passage, wordsOf } from "./words.js";
 
-const DELAY = 140; // milliseconds without a key, after which a search begins
-const SHOW_PROGRESS = 250; // milliseconds that a search may take before the page shows that it runs
-const PAGE = 10;
+const DELAY = 140; // milliseconds between the last keystroke and the search
+const SHOW_PROGRESS = 250; // milliseconds after which the page shows that a search is running
+const PAGE = 10; // hits
 
 let timer = 0;
-let sequence = 0; // of the latest search: answers of earlier ones are dropped
-let controller = null;
-let answered = ""; // the search whose hits are shown, or that runs
-let shown = 0; // hits
+let sequence = 0; // the number of the latest search; responses to earlier searches are ignored
+let controller = null; // aborts the request of the running search
+let answered = ""; // a key for the search whose hits are shown or requested
+let shown = 0; // the number of hits that are shown
 const keyOf = () => JSON.stringify(searched());
 
 export function startSearch() {
@@ -41,7 +41,7 @@ export function startSearch() {
   update();
 }
 
-/** Repeats the search that is shown, after an update. */
+/** Repeats the search that is shown. Call it after an update of the index. */
 export function searchAgain() {
   answered = "";
   update();
@@ -50,7 +50,7 @@ export function searchAgain() {
 function submit() {
   const q = byId("query").value;
   if (q === state.q && state.view !== "document") return;
-  // Typing changes the address in place. From a document it leads back to the hits.
+  // While the user types, the current history entry changes. In the document view, typing returns to the hits.
   go({ q, view: state.view === "map" ? "map" : "search" }, { replace: state.view === "search" });
 }
 
@@ -124,8 +124,8 @@ function summarise(answer) {
   let text = `${answer.more ? "Best " : ""}${counted(shown, "hit")}${filters && ` ${filters}`} · ${Math.round(answer.milliseconds)} ms`;
   if (!shown) {
     text = `No hits${filters && ` ${filters}`}. `;
-    if (filters) text += "Choose all folders and types, or use other words.";
-    else if (state.mode === "text") text += "No passage has these words. Ranking by meaning needs no word in common.";
+    if (filters) text += "Select all folders and types, or use other words.";
+    else if (state.mode === "text") text += "No passage contains these words. Rank by meaning to find other wordings.";
     else text += "Use other words.";
   }
   if (answer.truncated_to !== null) text += ` · The model reads only the first ${answer.truncated_to} tokens.`;
@@ -144,7 +144,7 @@ function hitItem(hit, asked, k, root) {
       el("h2", {},
         el("a", { href: href(target), onclick: inPage(target), class: "open" }, pathOf(hit.path),
           extent && el("span", { class: "extent" }, `, ${extent}`))),
-      el("span", { class: "score", title: "Score: a higher one is better" },
+      el("span", { class: "score", title: "Score (higher is better)" },
         el("span", { class: "unseen" }, "score "), fixed(hit.score))),
     trail.length ? el("p", { class: "trail" }, trail.join(" › ")) : null,
     el("p", { class: isCode(hit.path) ? "passage code" : "passage" }, marked(passage(isCode(hit.path) ? indented(hit.text) : hit.text, words), words)),
@@ -159,12 +159,12 @@ async function showWelcome(index) {
     if (own !== sequence) return;
     byId("welcome").replaceChildren(
       el("p", { class: "lead" }, "Ask in your own words. Nothing leaves this computer."),
-      el("p", {}, el("strong", {}, corpus.index), ` holds ${counted(corpus.documents, "document")} in `
+      el("p", {}, el("strong", {}, corpus.index), ` contains ${counted(corpus.documents, "document")} in `
         + `${counted(corpus.chunks, "passage")}, from `, el("code", {}, corpus.root), "."),
       el("ul", {},
-        el("li", {}, el("strong", {}, "Both"), " adds up the evidence of meaning and words."),
-        el("li", {}, el("strong", {}, "Meaning"), " finds passages that say it differently."),
-        el("li", {}, el("strong", {}, "Words"), " finds names and error messages as they are written.")));
+        el("li", {}, el("strong", {}, "Both"), " combines the evidence of meaning and words."),
+        el("li", {}, el("strong", {}, "Meaning"), " finds passages even if they use other words."),
+        el("li", {}, el("strong", {}, "Words"), " finds exact names and error messages.")));
     byId("welcome").hidden = false;
   } catch (error) {
     if (own === sequence) showProblem(error);
@@ -177,7 +177,7 @@ async function fillFilters() {
   try {
     corpus = await corpusOf(index);
   } catch {
-    return; // the search reports it
+    return; // the search reports the error
   }
   if (index !== state.index) return;
   const name = (path) => `${"  ".repeat(path.split("/").length - 1)}${path}`;

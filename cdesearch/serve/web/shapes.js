@@ -1,9 +1,8 @@
-// The shapes and colours that tell folders apart on the map; each folder has a shape of its own, so that colour is
-// never needed.
+// The shapes of the folders on the map. Each folder has a different shape, so that nobody has to distinguish colours.
 
 import { svg } from "./dom.js";
 
-const PATHS = [ // in a box from -1 to 1
+const PATHS = [ // SVG paths in a box from about -1 to 1
   "M1 0A1 1 0 1 1-1 0A1 1 0 1 1 1 0Z",
   "M-.85-.85H.85V.85H-.85Z",
   "M0-1.1L1 .75H-1Z",
@@ -16,7 +15,7 @@ const PATHS = [ // in a box from -1 to 1
 
 export const shapes = PATHS.map((path) => new Path2D(path));
 
-/** The shape of a folder as an icon of the legend. */
+/** Returns the shape of a folder as an icon for the legend. */
 export function icon(folder) {
   return svg("svg", { viewBox: "-1.4 -1.4 2.8 2.8", class: `shape group${folder}`, "aria-hidden": "true" },
     svg("path", { d: PATHS[folder] }));

@@ -1,4 +1,5 @@
-// Light, dark, or as the system has it. A plain script in the head, so that no page is painted in the wrong theme.
+// The theme of the page: light, dark, or that of the system. This is a classic script in the head of the page, because
+// a module would run only after the page has been painted in the wrong theme.
 "use strict";
 (() => {
   const KEY = "cdesearch.theme";
@@ -7,7 +8,7 @@
   try {
     const stored = localStorage.getItem(KEY);
     if (THEMES.includes(stored)) theme = stored;
-  } catch { /* storage is switched off */ }
+  } catch { /* storage is disabled */ }
 
   const apply = () => {
     document.documentElement.dataset.theme = theme;
@@ -21,7 +22,7 @@
     apply();
     document.getElementById("theme")?.addEventListener("click", () => {
       theme = THEMES[(THEMES.indexOf(theme) + 1) % THEMES.length];
-      try { localStorage.setItem(KEY, theme); } catch { /* as above */ }
+      try { localStorage.setItem(KEY, theme); } catch { /* storage is disabled */ }
       apply();
     });
     matchMedia("(prefers-color-scheme: dark)").addEventListener("change", apply);

@@ -1,11 +1,11 @@
-// Why a passage is a hit: the evidence of its meaning and of its words side by side.
+// Explain why a passage is a hit: the evidence of its meaning and of its words, side by side.
 
 import { get } from "./api.js";
 import { el, fixed, number, svg } from "./dom.js";
 
 let panels = 0;
 
-/** A button and the panel that it opens. `k` is the number of hits that the search asked for. */
+/** Returns a button and the panel that it opens. `k` is the number of hits that the search requested. */
 export function whyButton(hit, asked, k) {
   panels += 1;
   const panel = el("div", { class: "why", id: `why-${panels}`, hidden: true });
@@ -42,18 +42,19 @@ function meaning({ dense, mode }) {
   const offset = dense.own_cosine === null ? null : dense.cosine - dense.own_cosine;
   return el("section", {},
     el("h3", {}, "Meaning"),
-    el("p", {}, "Cosine with the query ", el("b", {}, fixed(dense.cosine, 3)), ". Passages of the context, sampled"
-      + ` without any query, have ${fixed(dense.null_mean, 3)} ± ${fixed(dense.null_spread, 3)}: this one is `,
+    el("p", {}, "The cosine with the query is ", el("b", {}, fixed(dense.cosine, 3)), ". The passages of the context,"
+      + ` which were sampled without any query, have ${fixed(dense.null_mean, 3)} ± ${fixed(dense.null_spread, 3)}.`
+      + " This passage is ",
       el("b", {}, `${fixed(Math.abs(dense.z), 1)} standard deviations ${dense.z < 0 ? "below" : "above"}`),
       " their mean."),
     strip(dense),
     offset === null || Math.abs(offset) < 0.0005 ? null
-      : el("p", { class: "note" }, `Its document ${offset > 0 ? "adds" : "takes"} ${fixed(Math.abs(offset), 3)}`
-        + ` ${offset > 0 ? "to" : "from"} the cosine: alone, the passage has ${fixed(dense.own_cosine, 3)}.`),
-    mode === "text" ? el("p", { class: "note" }, "It does not count in this ranking.") : null);
+      : el("p", { class: "note" }, `The document context ${offset > 0 ? "adds" : "subtracts"} ${fixed(Math.abs(offset), 3)}.`
+        + ` Without it, the cosine would be ${fixed(dense.own_cosine, 3)}.`),
+    mode === "text" ? el("p", { class: "note" }, "This ranking does not use the meaning.") : null);
 }
 
-/** The cosine on an axis with the null distribution. */
+/** Draws the cosine on an axis with the null distribution. */
 function strip({ cosine, null_mean: mean, null_spread: spread }) {
   const low = Math.min(cosine, mean - 3 * spread);
   const high = Math.max(cosine, mean + 3 * spread);
@@ -89,7 +90,7 @@ function words({ words: list, text, n_chunks: chunks, mode }) {
         el("caption", { class: "unseen" }, `Words of the query among ${number(chunks)} passages`),
         el("thead", {}, el("tr", {}, ["Word", "Passages", "Rarity (idf)", "Here", "BM25"].map((name) => el("th", { scope: "col" }, name)))),
         el("tbody", {}, rows))),
-    unknown.length > 0 && el("p", { class: "note" }, `Too common to count, or in no passage: ${unknown.join(", ")}.`),
+    unknown.length > 0 && el("p", { class: "note" }, `These words are too common, or are in no passage: ${unknown.join(", ")}.`),
     textNote(text, mode));
 }
 
@@ -100,13 +101,12 @@ function bar(share) {
 }
 
 function textNote(text, mode) {
-  if (text.bm25 === null) return el("p", { class: "note" }, "No word of the query brought this passage up.");
-  if (mode !== "hybrid") return el("p", { class: "note" }, mode === "dense" ? "Words do not count in this ranking." : "");
-  const own = `BM25 ${fixed(text.bm25)} against a noise of ${fixed(text.noise)} gives evidence of ${fixed(text.own)}`;
+  if (text.bm25 === null) return el("p", { class: "note" }, "The search by words did not find this passage.");
+  if (mode !== "hybrid") return el("p", { class: "note" }, mode === "dense" ? "This ranking does not use the words." : "");
+  const own = `BM25 ${fixed(text.bm25)} against a noise of ${fixed(text.noise)} gives evidence of ${fixed(text.own)}.`;
   const document = text.of_document === null ? ""
-    : `; the best of its document is ${fixed(text.of_document)}, which makes ${Math.round(100 * text.document_share)}%`
-      + ` of the ${fixed(text.evidence)} that count`;
-  return el("p", { class: "note" }, `${own}${document}. Words weigh ${fixed(text.weight)} in this query.`);
+    : ` The best evidence in its document is ${fixed(text.of_document)}. The mean of both is ${fixed(text.evidence)}.`;
+  return el("p", { class: "note" }, `${own}${document} The weight of words in this query is ${fixed(text.weight)}.`);
 }
 
 function total({ mode, score, dense, text }) {

@@ -1,10 +1,10 @@
-// The words of a query in a text: which are marked, and which lines of a passage are shown.
+// Find the words of a query in a text, to mark them and to choose the lines of a passage that are shown.
 
 const WORD = /[\p{L}\p{N}]+/gu;
-const STEM = 4; // letters that two forms of a word must share; the explanation of a hit counts by the same rule
+const STEM = 4; // the minimum number of letters that two forms of a word share; the same rule is in word_forms.py
 const PASSAGE_LINES = 5;
-const MAX_LINE = 260;
-const IGNORED = new Set( // too common to be marked; full text ignores nearly all of them
+const MAX_LINE = 260; // characters
+const IGNORED = new Set( // these words are too common to be marked, and full text ignores nearly all of them
   ("a about after again all am an and any are as at be because been before being between both but by can could did do"
     + " does doing for from had has have having he her here him his how i if in into is it its just me more most my no"
     + " nor not of on once only or other our out over own same she should so some such than that the their them then"
@@ -14,7 +14,7 @@ const IGNORED = new Set( // too common to be marked; full text ignores nearly al
 
 const folded = (word) => word.normalize("NFD").replace(/\p{M}/gu, "").toLowerCase();
 
-/** The query's words in the form in which they are compared. */
+/** Returns the query's words without accents and in lower case, which is how they are compared. */
 export function wordsOf(query) {
   const words = (query.match(WORD) ?? []).map(folded).filter((word) => !IGNORED.has(word));
   return [...new Set(words)];
@@ -25,7 +25,7 @@ function isFormOf(token, word) {
   return token.startsWith(word.slice(0, Math.max(STEM, word.length - 3)));
 }
 
-/** `text` as nodes, with a `mark` around every form of a word. */
+/** Returns `text` as nodes, with a `mark` element around every form of one of the words. */
 export function marked(text, words) {
   if (!words.length) return [text];
   const nodes = [];
@@ -50,7 +50,7 @@ function countIn(text, words) {
   return found.size;
 }
 
-/** The text of a chunk of code, whose first line has lost its indentation, with the one that it probably had. */
+/** Restores the probable indentation of the first line of a chunk of code, which chunking has removed. */
 export function indented(text) {
   const [first, ...others] = text.split("\n");
   const depths = others.filter((line) => line.trim()).map((line) => line.length - line.trimStart().length);
@@ -59,7 +59,7 @@ export function indented(text) {
   return `${" ".repeat(Math.max(0, depth))}${text}`;
 }
 
-/** The consecutive lines of a chunk that hold most of the words. */
+/** Returns the consecutive lines of a chunk that contain most of the words. */
 export function passage(text, words) {
   const lines = text.split("\n").map((line) => line.trimEnd()).filter((line) => line.trim());
   let start = 0;
@@ -76,7 +76,7 @@ export function passage(text, words) {
   return shown.map((line) => cropped(line.slice(indent), words)).join("\n");
 }
 
-/** A long line from shortly before its first word of the query. */
+/** Shortens a long line, so that it begins shortly before its first word of the query. */
 function cropped(line, words) {
   if (line.length <= MAX_LINE) return line;
   const match = [...line.matchAll(WORD)].find(([token]) => words.some((word) => isFormOf(folded(token), word)));

@@ -23,7 +23,7 @@ DOCUMENTS = {
 
 @pytest.fixture(scope="module")
 def searcher(tmp_path_factory):
-    """The model that ships, because the test is whether sentences answer questions."""
+    """A searcher with the default model, because the tests check whether sentences answer questions."""
     root = tmp_path_factory.mktemp("corpus")
     for name, text in DOCUMENTS.items():
         (root / name).write_text(text)
@@ -86,7 +86,7 @@ def written(searcher, *pieces, **options):
         return "".join(answer), answer.answer
 
 
-def test_a_written_answer_holds_what_was_shown(searcher):
+def test_a_written_answer_contains_the_text_that_was_shown(searcher):
     shown, answer = written(searcher, "\n\nThe moon pulls", " the sea [1]. So", " there [44].\n")
     assert shown == answer.text == "The moon pulls the sea [1]. So there. [no source]"
     assert (answer.cited, answer.n_removed, answer.n_unsourced, answer.model) == ((1,), 1, 1, "tiny")
@@ -99,11 +99,11 @@ def test_a_model_that_finds_no_answer_says_so_without_a_mark(searcher):
 
 @pytest.mark.parametrize("pieces", [(), (" ",), ("\n", "\n")])
 def test_a_model_that_writes_nothing_has_failed(searcher, pieces):
-    with pytest.raises(LanguageModelError, match="answers nothing"):
+    with pytest.raises(LanguageModelError, match="returned an empty answer"):
         written(searcher, *pieces)
 
 
-def test_what_a_failing_model_wrote_is_kept(searcher):
+def test_the_text_of_a_failing_model_is_kept(searcher):
     _, passages = found(searcher, "tides")
     with speaking("The moon pulls the sea [1]. And", done=False) as model:
         answer = WrittenAnswer("tides?", passages, Endpoint.parse(model.url, "tiny"))

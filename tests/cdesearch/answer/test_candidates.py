@@ -8,7 +8,8 @@ def passage(text, line=10):
 
 def test_sentences_know_their_passage_and_line():
     first = passage(
-        "# Title\n\nThe cat sat there.\nIt ran away then.\n\n- an item of the list\n\nIs it so really?\nYes."
+        "# Title\n\nThe cat sat there.\nIt ran away then.\n\n- an item of the list\n\nIs it so really?\nYes.\n\n"
+        "There are three kinds of them:"
     )
     second = passage("No lines in this format.", line=None)
     found = candidates_of([first, second])

@@ -48,7 +48,7 @@ def test_citations_are_checked(text, expected):
     assert checked(text)[0] == (text if expected is None else expected)
 
 
-def test_what_is_removed_and_marked_is_counted():
+def test_removed_citations_and_marked_sentences_are_counted():
     _, found = checked("It sat [7]. It ran [2, 9, 3]. It slept. Then [2].")
     assert (found.n_removed, found.n_unsourced, found.cited) == (2, 2, [2, 3])
 
@@ -57,7 +57,7 @@ def test_the_sentence_that_says_that_nothing_answers_needs_no_source():
     assert checked("There is no answer.", unmarked="There is no answer.")[0] == "There is no answer."
 
 
-def test_text_is_passed_on_before_its_sentence_ends():
+def test_text_is_shown_before_its_sentence_ends():
     found = CitationFilter(3)
     assert found.feed("The cat sat on") == "The cat sat"
     assert found.feed(" the mat [") == " on the mat"
@@ -70,7 +70,7 @@ PIECES = st.lists(st.sampled_from(PARTS), max_size=25).map("".join)
 
 
 @given(PIECES, st.integers(1, 7))
-def test_what_is_passed_on_does_not_depend_on_the_pieces(text, size):
+def test_the_output_does_not_depend_on_the_pieces_of_the_answer(text, size):
     assert checked(text, size=size)[0] == checked(text, size=1000)[0]
 
 

@@ -41,7 +41,7 @@ def test_without_a_key_no_key_is_sent():
         assert "Authorization" not in server.requests[0][1]
 
 
-def test_pieces_are_passed_on_before_the_answer_is_complete():
+def test_pieces_arrive_before_the_answer_is_complete():
     read = threading.Event()
 
     def play(handler):
@@ -73,17 +73,21 @@ def test_an_unpaired_surrogate_in_the_answer_can_be_printed():
 @pytest.mark.parametrize(
     ("status", "content", "part"),
     [
-        (401, {"error": {"message": f"Incorrect key {SECRET}"}}, "refuses the key (HTTP 401). Set CDESEARCH_LLM_KEY"),
+        (
+            401,
+            {"error": {"message": f"Incorrect key {SECRET}"}},
+            "refused the key (HTTP 401). Set a valid key in CDESEARCH_LLM_KEY",
+        ),
         (404, {"error": {"message": "model 'tiny' not found"}}, "(HTTP 404: model 'tiny' not found). Check --llm"),
-        (429, {"error": "slow\ndown"}, "(HTTP 429: slow down). Wait a little"),
-        (500, b"<html>", "(HTTP 500: Internal Server Error). Look at the log"),
+        (429, {"error": "slow\ndown"}, "(HTTP 429: slow down). Wait some seconds"),
+        (500, b"<html>", "(HTTP 500: Internal Server Error). Check the log"),
         (400, {"error": {"message": f"bad {SECRET}"}}, "(HTTP 400: bad ***)"),
         (400, {"detail": [{"loc": 1}]}, "(HTTP 400: "),
         (307, b"", "redirects to another address (HTTP 307)"),
         (200, {"choices": "none"}, "sent no chat completion"),
         (200, [], "sent no chat completion"),
-        (200, b"{", "sent something that is not JSON"),
-        (200, b"[" * 100_000, "sent something that is not JSON"),
+        (200, b"{", "sent a response that is not JSON"),
+        (200, b"[" * 100_000, "sent a response that is not JSON"),
         (200, {"error": {"message": "out of memory"}}, "reports an error: out of memory."),
     ],
 )
@@ -92,7 +96,7 @@ def test_each_refusal_is_one_line(status, content, part):
 
 
 def test_a_page_instead_of_a_stream_is_a_failure():
-    assert "answers with text/html" in failure_of(lambda handler: handler.reply(200, b"<html>", "text/html"))
+    assert "responded with text/html" in failure_of(lambda handler: handler.reply(200, b"<html>", "text/html"))
 
 
 def test_a_stream_that_is_cut_in_the_middle_is_a_failure_after_its_pieces():
@@ -110,7 +114,7 @@ def test_a_stream_that_is_shorter_than_announced_is_a_failure():
         )
         handler.close_connection = True
 
-    assert "stopped in the middle" in failure_of(play) or "ended the connection" in failure_of(play)
+    assert "stopped in the middle" in failure_of(play) or "closed the connection" in failure_of(play)
 
 
 def test_an_error_within_the_stream_is_reported():
@@ -127,7 +131,7 @@ def test_a_connection_that_closes_without_an_answer_is_a_failure():
     def play(handler):
         handler.close_connection = True
 
-    assert "ended the connection" in failure_of(play)
+    assert "closed the connection" in failure_of(play)
 
 
 def test_silence_ends_with_a_time_out():
@@ -135,7 +139,7 @@ def test_silence_ends_with_a_time_out():
         handler.begin_stream()
         time.sleep(1)
 
-    assert "was silent for 0.2 seconds" in failure_of(play, seconds=0.2)
+    assert "sent no text for 0.2 seconds" in failure_of(play, seconds=0.2)
 
 
 @pytest.mark.parametrize("line", [": ping\n\n", f"data: {json.dumps(delta(''))}\n\n", "x"])
@@ -148,7 +152,7 @@ def test_bytes_without_text_are_silence(line):
             handler.wfile.flush()
             time.sleep(0.02)
 
-    assert "was silent for 0.3 seconds" in failure_of(play, seconds=0.3)
+    assert "sent no text for 0.3 seconds" in failure_of(play, seconds=0.3)
 
 
 def test_the_time_that_the_reader_takes_is_no_silence():
@@ -172,12 +176,12 @@ def test_a_chunk_of_negative_length_is_a_failure():
         handler.wfile.write(f"{head}-5\r\nxx".encode())
         handler.close_connection = True
 
-    assert "ended the connection (ValueError)" in failure_of(play)
+    assert "closed the connection (ValueError)" in failure_of(play)
 
 
 def test_a_model_that_does_not_stop_is_stopped():
     endless = ["word " * 200] * (MAX_CHARACTERS // 1000 + 1)
-    assert "does not stop" in failure_of(lambda handler: handler.stream(*endless))
+    assert "did not stop" in failure_of(lambda handler: handler.stream(*endless))
 
 
 def test_a_refused_connection_is_a_failure():
@@ -189,11 +193,11 @@ def test_a_refused_connection_is_a_failure():
 
 
 def test_plain_http_at_an_https_address_is_a_failure():
-    with speaking("no") as server, pytest.raises(LanguageModelError, match="has no secure connection"):
+    with speaking("no") as server, pytest.raises(LanguageModelError, match="does not offer a secure connection"):
         list(ChatStream(Endpoint.parse(server.url.replace("http:", "https:"), "tiny"), ASKED))
 
 
-def test_close_ends_a_wait_for_the_model_and_the_server_sees_it():
+def test_close_cancels_the_request_and_the_server_notices_it():
     gone = threading.Event()
 
     def play(handler):
@@ -221,7 +225,7 @@ def test_close_ends_a_wait_for_the_model_and_the_server_sees_it():
         ("http://[::1]:1/v1/chat/completions", "http://[::1]:1", "/v1/chat/completions"),
     ],
 )
-def test_the_parts_of_a_url(url, server, path):
+def test_a_url_is_divided_into_its_parts(url, server, path):
     endpoint = Endpoint.parse(url, "tiny")
     assert (endpoint.server, endpoint.path) == (server, path)
     assert endpoint.is_local == ("example" not in url)

@@ -104,7 +104,7 @@ def test_an_answer_of_a_real_model_is_checked(endpoint):
     assert written.answer.n_unsourced == shown.count("[no source]")
 
 
-def test_an_answer_of_a_real_model_can_be_ended(endpoint):
+def test_an_answer_of_a_real_model_can_be_cancelled(endpoint):
     stream = ChatStream(endpoint, [{"role": "user", "content": "why?"}])
     pieces = iter(stream)
     next(pieces)

@@ -35,7 +35,7 @@ def test_the_answer_is_quoted_and_followed_by_its_sources(indexed):
     assert "\x1b" not in ask(indexed, "which whale sings a song?").stdout
 
 
-def test_json_and_a_question_that_nothing_answers(indexed):
+def test_a_question_that_nothing_answers_has_exit_code_1_and_an_empty_answer(indexed):
     run = ask(indexed, "--json", "when does a cat purr?")
     answer = json.loads(run.stdout)
     assert run.returncode == 0 and answer["answered"] and answer["error"] is None
@@ -70,7 +70,7 @@ def test_the_passages_are_shown_if_the_model_fails(indexed, monkeypatch):
     assert not answer["answered"] and "stopped in the middle" in answer["error"] and answer["passages"]
 
 
-def test_texts_that_leave_the_machine_are_announced(indexed):
+def test_the_command_announces_texts_that_leave_the_machine(indexed):
     run = ask(indexed, "cat?", "--llm", "https://model.invalid/v1", "--llm-model", "tiny", code=None)
     assert run.returncode == 2
     first, second = run.stderr.splitlines()

@@ -37,7 +37,7 @@ def test_every_command_but_train_fits_its_line_of_the_help(tmp_path):
     assert [line.split()[0] for line in lines if line.endswith("...")] in ([], ["train"])
 
 
-def test_json(indexed):
+def test_the_option_json_prints_one_json_object(indexed):
     answer = json.loads(cdesearch("query", "whale", "--json", "--mode", "text", cwd=indexed).stdout)
     assert answer["hits"][0]["text"] == "A whale sings." and answer["mode"] == "text"
 
@@ -50,7 +50,7 @@ def test_no_hits_is_exit_code_1(indexed):
     cdesearch("query", "zebra", "--mode", "text", cwd=indexed, code=1)
 
 
-def test_status(indexed):
+def test_status_shows_what_is_indexed_and_what_has_changed(indexed):
     report = json.loads(cdesearch("status", "--json", cwd=indexed).stdout)
     changes = ["new_files", "modified_files", "deleted_files"]
     assert report["documents"] == 2 and [report[name] for name in changes] == [0, 0, 0]
@@ -84,7 +84,7 @@ def test_bad_input_is_one_line(indexed, arguments, message):
     assert message in error and len(error.splitlines()) == 1
 
 
-def test_a_folder_that_was_renamed_is_named_by_status(tmp_path):
+def test_status_names_a_renamed_folder(tmp_path):
     (tmp_path / "docs").mkdir()
     (tmp_path / "docs" / "pets.md").write_text(TEXT)
     made = cdesearch("index", "docs", "--index", "index", cwd=tmp_path)
@@ -92,7 +92,7 @@ def test_a_folder_that_was_renamed_is_named_by_status(tmp_path):
     assert "1 document, 1 chunk." in cdesearch("doctor", "--index", "index", cwd=tmp_path).stdout
     (tmp_path / "docs").rename(tmp_path / "texts")
     run = cdesearch("status", "--index", "index", cwd=tmp_path)
-    assert f"{tmp_path / 'docs'} was indexed and no longer exists." in run.stderr and "--rebuild PATH" in run.stderr
+    assert f"{tmp_path / 'docs'} was indexed but no longer exists." in run.stderr and "--rebuild PATH" in run.stderr
     remedy = f"`cdesearch index --rebuild PATH --index {tmp_path / 'index'}`"
     assert remedy in run.stderr
     assert remedy in cdesearch("index", "--index", "index", cwd=tmp_path, code=2).stderr
@@ -110,7 +110,7 @@ def test_command_names_of_other_programs_get_a_hint(indexed):
 )
 def test_a_misspelt_command_without_an_index_is_named_in_one_line(tmp_path, arguments, meant):
     error = cdesearch(*arguments, cwd=tmp_path, code=2).stderr
-    assert error.startswith(f"error: {arguments[0]} is not a command; did you mean `cdesearch {meant}`? ")
+    assert error.startswith(f"error: {arguments[0]} is not a command. Did you mean `cdesearch {meant}`? ")
 
 
 def test_help_is_a_command_as_well(tmp_path):
@@ -129,7 +129,7 @@ def test_a_query_without_an_index(tmp_path):
     assert "cdesearch index FOLDER" in cdesearch("query", "x", cwd=tmp_path, code=2).stderr
 
 
-def test_odd_queries_work(indexed):
+def test_unusual_queries_work(indexed):
     for words in ["'; drop table --", "漢字", "🐈", "cat " * 10_000, 'a "quoted" (query) AND OR ~^:']:
         cdesearch("query", words, cwd=indexed)
 

@@ -41,14 +41,14 @@ def test_neighbouring_chunks_are_one_passage(indexed):
     assert all(f"owl of house {number} " in shown for number in range(40))
 
 
-def test_json_has_two_names(indexed):
+def test_json_output_has_two_options(indexed):
     short, long = (
         json.loads(cdesearch("query", "whale", *option, cwd=indexed).stdout)
         for option in (["--json"], ["--format", "json"])
     )
     assert short["hits"] == long["hits"]
     error = cdesearch("query", "whale", "--json", "--format", "llm", cwd=indexed, code=2).stderr
-    assert "Choose one of them." in error
+    assert "Use only one of them." in error
 
 
 def test_without_hits_nothing_is_printed_for_a_model(indexed):

@@ -1,4 +1,4 @@
-"""The short way of reading a query's arguments agrees with typer, which reads all others."""
+"""Parsing the arguments of a query without typer has the same result as parsing them with typer."""
 
 from pathlib import Path
 
@@ -22,7 +22,7 @@ COMMAND = get_command(cli.app)
 
 
 def read_by_typer(arguments):
-    """The options that the command receives; None if typer reports an error or shows the help."""
+    """Return the options that typer passes to the command; None if typer reports an error or shows the help."""
     received = []
     with pytest.MonkeyPatch.context() as patched:
         patched.setattr(query, "run_query", lambda options, meant: received.append(options) or 0)
@@ -65,5 +65,5 @@ def test_common_arguments_are_read_without_typer(arguments, options):
     "arguments",
     [[], ["-k3", "cat"], ["cat", "--model", "x"], ["cat", "-k", "0"], ["cat", "--", "x"], ["cat", "-k"], ["\udcff"]],
 )
-def test_rare_and_wrong_arguments_are_left_to_typer(arguments):
+def test_typer_reads_rare_and_invalid_arguments(arguments):
     assert read_plain(arguments) is None

@@ -1,4 +1,4 @@
-"""Without a terminal, hits are printed without rich, and exactly as rich prints them there."""
+"""Without a terminal, hits are printed without rich. The output is the same as that of rich."""
 
 import io
 import sys
@@ -26,7 +26,7 @@ def hits(draw):
 
 
 def printed(shown, **environment):
-    """What is printed on a stream that is no terminal."""
+    """Return what is printed on a stream that is not a terminal."""
     stream = io.StringIO()
     with pytest.MonkeyPatch.context() as patched:
         patched.setattr(sys, "stdout", stream)

@@ -1,4 +1,4 @@
-"""A query answers the same through a running server as without one."""
+"""A query has the same output with a running server as without one."""
 
 import json
 import os
@@ -109,7 +109,7 @@ def served(docs, runtime):
 
 @pytest.fixture
 def ask(served, runtime, monkeypatch):
-    """Ask directly, and with the server; returns both runs. The second search must not be a direct one."""
+    """Run a query directly and with the server, and return both runs. The second run must use the server."""
 
     def asked(*arguments, cwd=served, allow_direct=False):
         monkeypatch.setenv("XDG_RUNTIME_DIR", str(runtime / "nowhere"))
@@ -129,7 +129,7 @@ def without_time(run):
 
 
 def needs_direct(query, options):
-    """Whether the server's answer alone does not determine what is printed."""
+    """Return whether the output depends on more than the answer of the server."""
     is_many = any(query[n : n + 1] == ["-k"] and int(query[n + 1]) > 100 for n in range(len(query)))
     return is_many or (any("--path" in word for word in query)) or len(query[0]) > 1000
 
@@ -173,7 +173,7 @@ def test_an_index_that_is_named_and_one_that_is_found_have_the_same_server(ask, 
         assert through.returncode == 0 and without_time(direct) == without_time(through)
 
 
-def test_a_query_process_prints_the_same_with_the_server_and_imports_nothing_heavy(served, runtime):
+def test_a_query_prints_the_same_with_a_server_and_imports_no_heavy_library(served, runtime):
     program = (
         "import sys, atexit\n"
         "heavy = ('lancedb', 'pyarrow', 'numpy', 'onnxruntime', 'typer', 'rich', 'pydantic', 'tokenizers')\n"
@@ -188,8 +188,8 @@ def test_a_query_process_prints_the_same_with_the_server_and_imports_nothing_hea
 
 
 @pytest.mark.slow
-def test_other_models_and_unconfirmed_ones_are_not_answered_by_the_server(ask, served, monkeypatch):
-    """The server would answer; the direct search says that the index is not confirmed."""
+def test_a_server_is_not_used_for_other_or_unconfirmed_models(ask, served, monkeypatch):
+    """The server could answer, but the direct search reports that the index is not confirmed."""
     manifest = Index.open(served).generation / "manifest.json"
     text = manifest.read_text()
     checksums = manifest.with_name("checksums.json")
@@ -208,7 +208,7 @@ def test_other_models_and_unconfirmed_ones_are_not_answered_by_the_server(ask, s
         os.utime(manifest, ns=(before[2].st_atime_ns, before[2].st_mtime_ns))
 
 
-def test_a_server_of_another_generation_is_not_asked(ask, served, monkeypatch):
+def test_a_server_of_another_generation_is_not_used(ask, served, monkeypatch):
     monkeypatch.setattr("cdesearch.cli.server_client._get", lambda *_: answer | {"generation": "0" * 12})
     answer = {"hits": [], "truncated_to": None, "milliseconds": 1}
     direct, through = ask("query", "cat", allow_direct=True)
@@ -216,10 +216,10 @@ def test_a_server_of_another_generation_is_not_asked(ask, served, monkeypatch):
     monkeypatch.setattr(
         "cdesearch.cli.server_client._get", lambda *_: answer | {"generation": Index.open(served).generation.name}
     )
-    assert ask("query", "cat")[1].stderr == "No hits.\n"  # the answer of the right generation is believed
+    assert ask("query", "cat")[1].stderr == "No hits.\n"  # an answer from the right generation is used
 
 
-def test_a_server_of_another_version_is_not_asked(ask, served, monkeypatch):
+def test_a_server_of_another_version_is_not_used(ask, served, monkeypatch):
     monkeypatch.setattr("cdesearch.cli.server_client.__version__", "99")
     monkeypatch.setattr("cdesearch.cli.server_client._get", None)
     direct, through = ask("query", "cat", allow_direct=True)
@@ -228,7 +228,7 @@ def test_a_server_of_another_version_is_not_asked(ask, served, monkeypatch):
 
 @pytest.fixture
 def moved(docs, monkeypatch):
-    """A copy of the index without a server, in a runtime folder of its own."""
+    """A copy of the index without a server, with a separate runtime folder."""
     with runtime_folder() as runtime:
         monkeypatch.setenv("XDG_RUNTIME_DIR", str(runtime))
         copy = runtime / "docs"
@@ -237,7 +237,7 @@ def moved(docs, monkeypatch):
 
 
 class Planted:
-    """A listening socket in place of a server, which answers each request with `answer` or never."""
+    """Listen on a socket in place of a server, and answer each request with `answer`, or never."""
 
     def __init__(self, docs, answer=None, mode=0o600, pid=None):
         make_runtime_folder()
@@ -282,7 +282,7 @@ def body_for(docs):
     return json.dumps(values).encode()
 
 
-def test_a_private_socket_of_this_process_is_asked(moved):
+def test_a_private_socket_of_this_process_is_used(moved):
     with Planted(moved, response(body_for(moved))) as planted:
         assert cdesearch("query", "cat", cwd=moved, code=1).stderr == "No hits.\n"
         assert planted.asked[0].startswith(b"GET /api/v1/search?q=cat&k=10&mode=hybrid&index=docs HTTP/1.1\r\n")
@@ -290,13 +290,13 @@ def test_a_private_socket_of_this_process_is_asked(moved):
 
 @pytest.mark.slow
 @pytest.mark.parametrize("mode", [0o666, 0o660, 0o644, 0o601])
-def test_a_socket_that_others_may_have_made_is_not_asked(moved, mode):
+def test_a_socket_that_other_users_may_have_created_is_not_used(moved, mode):
     with Planted(moved, response(body_for(moved)), mode=mode) as planted:
         assert "pets.md" in cdesearch("query", "cat", cwd=moved).stdout
         assert planted.asked == []
 
 
-def test_a_program_that_is_not_the_announced_server_is_not_asked(moved):
+def test_a_program_that_is_not_the_announced_server_is_not_used(moved):
     with Planted(moved, response(body_for(moved)), pid=2**22) as planted:
         assert "pets.md" in cdesearch("query", "cat", cwd=moved).stdout
         assert planted.asked in ([], [b""])
@@ -333,7 +333,7 @@ def test_any_other_answer_of_a_server_leads_to_a_direct_search(moved, answer):
 
 
 def test_a_server_that_never_answers_leads_to_a_direct_search(moved, monkeypatch):
-    monkeypatch.setattr("cdesearch.cli.server_client.PATIENCE", 0.2)
+    monkeypatch.setattr("cdesearch.cli.server_client.TIMEOUT", 0.2)
     with Planted(moved):
         assert "pets.md" in cdesearch("query", "cat", cwd=moved).stdout
 
@@ -353,7 +353,7 @@ def test_a_server_that_is_killed_leads_to_direct_searches(moved, monkeypatch):
     record = read_record(moved / ".cdesearch")
     assert running_server(moved / ".cdesearch") == record
     os.kill(record.pid, signal.SIGSTOP)  # it accepts connections and does not answer
-    monkeypatch.setattr("cdesearch.cli.server_client.PATIENCE", 0.5)
+    monkeypatch.setattr("cdesearch.cli.server_client.TIMEOUT", 0.5)
     before = cdesearch("query", "cat", cwd=moved)
     os.kill(record.pid, signal.SIGKILL)
     after = cdesearch("query", "cat", cwd=moved)

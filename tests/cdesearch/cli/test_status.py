@@ -24,7 +24,7 @@ def docs(tmp_path):
         first, second = WORDS[number % 9], WORDS[number // 9]
         (folder / f"{number}.txt").write_text(f"the {first} and the {second} {number}")
     for number in range(90):
-        (folder / f"{number}").mkdir()  # files of one name, for the title is part of the text
+        (folder / f"{number}").mkdir()  # the files have the same name, because the title is part of the text
         (folder / f"{number}" / "licence.txt").write_text("bread bread bread bread")
     return folder
 
@@ -60,7 +60,7 @@ def test_a_corpus_of_one_text_has_a_mean(docs, tiny_checkpoint, monkeypatch):
 
 @pytest.mark.parametrize("size", [1000, 40])
 def test_documents_of_uneven_length_are_not_drift(tmp_path, tiny_checkpoint, size):
-    """There are long documents of one kind and short ones of another. The sample contains all texts or some."""
+    """Long documents have one subject, and short documents another. The sample contains all texts or some of them."""
     for number in range(30):
         (tmp_path / f"{number}.txt").write_text(f"the cat and the dog {number}")
     for number in range(3):
@@ -71,7 +71,7 @@ def test_documents_of_uneven_length_are_not_drift(tmp_path, tiny_checkpoint, siz
 
 
 def test_inclusion_probabilities_are_the_frequencies_of_the_sampler():
-    """Compared with the frequencies over 400 draws of the sampler."""
+    """The probabilities are compared with the frequencies in 400 draws of the sampler."""
     lengths = {"a": 1, "b": 4, "c": 16, "d": 64}
     chunks = [(f"{name}{part}", name, f"{name}{part}") for name, length in lengths.items() for part in range(length)]
     drawn = Counter(chunk for seed in range(400) for chunk in choose_chunks(chunks, 20, seed))
@@ -99,4 +99,4 @@ def test_a_folder_without_an_index_is_named_as_it_was_typed(tmp_path):
 
 
 def test_the_help_lists_the_exit_codes(tmp_path):
-    assert "Exit codes: 0 done" in cdesearch("--help", cwd=tmp_path).stdout
+    assert "Exit codes: 0 success" in cdesearch("--help", cwd=tmp_path).stdout

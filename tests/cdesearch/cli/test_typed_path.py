@@ -28,7 +28,7 @@ def found(parent, pattern, cwd, *, code=0):
 
 def test_an_empty_pattern_is_refused(parent):
     run = cdesearch("query", "owl", "--path", "", cwd=parent / "two [2]", code=2)
-    assert run.stderr == "error: The pattern for paths is empty. Leave it out to search all files.\n"
+    assert run.stderr == "error: The pattern for paths is empty. Omit it to search all files.\n"
 
 
 OTHER = {"other/20.txt", "other/deep/21.txt"}

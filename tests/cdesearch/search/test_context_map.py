@@ -55,7 +55,7 @@ def test_any_chunk_is_located_on_the_map(index, monkeypatch):
     assert len(located) == len(ids) and found.locate(index, []) == {}
 
 
-def test_folders_are_those_that_tell_files_apart():
+def test_folders_are_those_below_the_deepest_common_folder():
     folders, of = folders_of(["a/b/c/1", "a/b/c/2", "a/b/d/e/3", "a/b/4"])
     assert folders == (MapFolder("a/b/c", 2), MapFolder("a/b", 1), MapFolder("a/b/d", 1))
     assert of == (0, 0, 2, 1)

@@ -54,7 +54,7 @@ def test_entries_are_those_below_a_folder(reader):
 
 
 @pytest.mark.parametrize("name", ["../bread.md", "/etc/passwd", "x' OR 'a'='a", "it's", "", "\0", "\ud800"])
-def test_what_is_not_in_the_index_cannot_be_read(reader, name):
+def test_a_path_outside_the_index_cannot_be_read(reader, name):
     for read in (reader.file, reader.document, reader.chunk):
         with pytest.raises(QueryError):
             read(name)

@@ -8,7 +8,6 @@ import pytest
 import cdesearch
 from cdesearch.context.vectors import to_unit
 from cdesearch.errors import QueryError
-from cdesearch.search.explanation import is_form_of
 from cdesearch.search.searcher import Searcher
 from cdesearch.store.index import Index
 
@@ -115,17 +114,3 @@ def test_a_chunk_that_the_search_does_not_find_is_an_error(searcher):
     for chunk, path in ((hit.chunk.id, "bread/"), ("x' OR 'a'='a", None), ("\ud800", None)):
         with pytest.raises(QueryError):
             searcher.explain(chunk, "moons", 1, path=path)
-
-
-@pytest.mark.parametrize(
-    ("token", "word", "expected"),
-    [
-        ("engines", "engine", True),
-        ("running", "runner", True),
-        ("cats", "cat", True),
-        ("catalogue", "cat", False),
-        ("stone", "storm", False),
-    ],
-)
-def test_forms_of_a_word(token, word, expected):
-    assert is_form_of(token, word) == expected

@@ -38,7 +38,7 @@ scores = st.integers(1, 130).flatmap(lambda n: st.tuples(column(n, -1, 1), colum
 
 
 def fused_by_the_definition(dense, text, null, documents):
-    """The definition of the fused score, one candidate at a time."""
+    """Compute the fused scores by their definition, one candidate at a time."""
     known = [cosine for cosine in dense if not math.isnan(cosine)]
     null = null if len(null) >= MIN_NULL_SIZE else known
     constant = not null or max(null) == min(null)
@@ -96,7 +96,7 @@ def test_the_definition_holds_at_the_limits_of_its_cases(n, n_null, spread):
 
 
 @pytest.mark.parametrize("best", [0.2, 1.0, 5.0])
-def test_the_best_dense_z_counts_as_at_least_the_least_deviation(best, monkeypatch):
+def test_the_best_dense_z_counts_as_at_least_the_minimum(best, monkeypatch):
     """A best dense z-score above the constant lowers the weight of text, and one below it does not raise it."""
     monkeypatch.setattr(fusion, "MIN_DENSE_Z", 0.5)
     null = np.array([-1.0, 1.0] * 10)
@@ -160,7 +160,7 @@ def test_text_counts_less_the_higher_the_best_dense_z_is():
     assert bonus(0.3) > bonus(0.6) > bonus(0.9) > 0
 
 
-def test_a_chunk_shares_half_of_the_text_evidence_of_its_document():
+def test_half_of_the_text_evidence_is_that_of_the_document():
     dense, text = np.full(4, 0.2), np.array([9.0, np.nan, np.nan, 3.0])
     alone = fuse(dense, text, NULL, ["a", "b", "c", "d"])
     shared = fuse(dense, text, NULL, ["a", "a", "c", "d"])
@@ -173,6 +173,15 @@ def test_text_counts_for_half_if_chunks_are_parts_of_documents():
     dense_only = fuse(dense, np.full(3, np.nan), NULL)
     whole, part = fuse(dense, text, NULL) - dense_only, fuse(dense, text, NULL, ["a", "b", "c"]) - dense_only
     np.testing.assert_allclose(part, whole / 2)
+
+
+def test_the_evidence_names_the_null_distribution_and_the_noise_on_which_it_rests():
+    method = FUSIONS["evidence"]
+    found = method.evidence(Candidates(np.array([0.5, 0.2]), np.array([9.0, np.nan]), NULL + 0.25))
+    assert (found.null_mean, found.null_spread) == (pytest.approx(0.25), pytest.approx(pstdev(NULL)))
+    assert found.noise == pytest.approx(9.0 / MIN_RATIO)
+    nothing = method.evidence(Candidates(np.empty(0), np.empty(0), np.empty(0)))
+    assert (nothing.null_mean, nothing.null_spread, nothing.noise) == (0.0, 0.0, 0.0)
 
 
 def test_a_side_without_evidence_does_not_change_the_ranking():
@@ -206,14 +215,14 @@ def test_a_side_of_equal_scores_adds_nothing_to_the_z_scores():
     )
 
 
-def test_scores_that_differ_by_a_rounding_error_have_no_z_scores_of_size():
+def test_scores_that_differ_by_a_rounding_error_have_small_z_scores():
     dense = np.array([0.5, 0.5 + 1e-9])
     found = FUSIONS["z-score"].scores(Candidates(dense, np.full(2, np.nan), np.empty(0)))
     np.testing.assert_allclose(found, (dense - dense.mean()) / 1e-6)
 
 
 @pytest.mark.parametrize("k", [1, NOISE_RANK - 1, NOISE_RANK, NOISE_RANK + 1, 1000])
-def test_a_fusion_looks_as_deep_as_its_scores_need(k):
+def test_a_fusion_requests_as_many_candidates_as_its_scores_need(k):
     evidence, z_score = FUSIONS["evidence"], FUSIONS["z-score"]
     assert evidence.dense_depth(k) == OVERSAMPLE * k
     assert evidence.text_depth(k) == z_score.dense_depth(k) == z_score.text_depth(k) == (k if k > 100 else 100)

@@ -11,7 +11,7 @@ WORDS = ("the", "cat", "dog", "water", "moon", "engine", "bread", "river", "ston
 
 
 def hit(rank, body, *, ordinal=0, path="a.md", line=None, page=None, title="", trail=(), header=""):
-    """A hit whose chunk starts at `line`; its title and trail are those of `header` to the model alone."""
+    """Return a hit whose chunk starts at `line`. Only the text for the model contains `header`."""
     chunk = Chunk(
         id=f"{path} {ordinal}",
         document_id=path,
@@ -51,7 +51,7 @@ def test_pages_of_a_joined_passage_are_those_of_its_ends():
     assert (joined.text, joined.page, joined.page_end, joined.location) == ("moon\nwater", 3, 4, "a.md#page=3")
 
 
-def test_chunks_of_other_documents_or_apart_stay_apart_in_the_order_of_evidence():
+def test_chunks_that_are_not_neighbours_stay_separate_in_the_order_of_scores():
     found = fitted(hit(1, "water", ordinal=4), hit(2, "moon", ordinal=5, path="b.md"), hit(3, "stone", ordinal=6))
     assert [passage.text for passage in found] == ["water", "moon", "stone"]
 
@@ -90,13 +90,13 @@ def test_a_first_sentence_that_is_too_long_is_cut_after_a_word():
     assert not others and len(first.text) > 20
 
 
-def test_letters_without_a_blank_do_not_pass_for_one_token():
+def test_a_long_word_counts_as_several_tokens():
     assert count_tokens("a" * 8000, TOKENIZER) == 1000
     assert not fitted(hit(1, "a" * 8000), tokens=100)
 
 
 @pytest.mark.parametrize("tokens", [0, 1, 3])
-def test_a_budget_that_holds_no_word_gives_no_passage(tokens):
+def test_a_budget_that_is_too_small_for_a_word_yields_no_passage(tokens):
     assert fitted(hit(1, "the cat"), tokens=tokens) == ()
 
 
@@ -105,7 +105,7 @@ places = st.tuples(st.sampled_from(["a.md", "b/c.md"]), st.integers(0, 6), bodie
 
 
 @given(st.lists(places, max_size=12, unique_by=lambda place: place[:2]), st.integers(0, 120))
-def test_passages_stay_within_the_budget_and_hold_only_text_of_the_hits(chosen, budget):
+def test_passages_stay_within_the_budget_and_contain_only_text_of_the_hits(chosen, budget):
     hits = [
         hit(rank, " ".join(words).strip() or "moon", ordinal=ordinal, path=path, line=1 + 2 * ordinal, title="A cat")
         for rank, (path, ordinal, words) in enumerate(chosen, 1)

@@ -159,7 +159,7 @@ def test_another_model_is_an_error(folder, tiny_encoder):
 
 
 @pytest.mark.slow
-def test_full_text_needs_no_model(folder):
+def test_a_text_query_does_not_load_the_model(folder):
     code = (
         "import sys\nfrom pathlib import Path\n"
         "from cdesearch.store.index import Index\nfrom cdesearch.search.searcher import Searcher\n"
@@ -187,6 +187,13 @@ def test_a_fusion_that_is_added_to_the_registry_ranks(folder, monkeypatch):
     with Searcher(Index.open(folder), fusion="dense-only") as searcher:
         for query in ("cat", "rising dough", "tides"):
             assert paths(searcher.search(query)) == paths(searcher.search(query, mode="dense"))
+
+
+def test_a_closed_searcher_says_that_it_is_closed(folder):
+    with Searcher(Index.open(folder)) as searcher:
+        searcher.search("cat")
+    with pytest.raises(QueryError, match=r"has been closed\. Open it again\."):
+        searcher.search("cat")
 
 
 def test_a_closed_searcher_has_ended_its_threads(folder):

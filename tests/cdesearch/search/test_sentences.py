@@ -38,7 +38,7 @@ def texts(text):
     return [(sentence.kind, text[sentence.start : sentence.end]) for sentence in split_sentences(text)]
 
 
-def test_structure_and_abbreviations_are_respected():
+def test_sentences_respect_structure_and_abbreviations():
     assert texts(PAGE) == [
         ("heading", "# A title"),
         ("prose", "Dr. Smith went to Rome."),
@@ -76,7 +76,7 @@ def test_blank_text_has_no_sentences(text):
 
 
 @given(st.text(st.sampled_from("aB1 \n.|-#`~*:;(){}ü。!?\r\t…"), max_size=80))
-def test_sentences_are_in_order_and_leave_out_blanks_alone(text):
+def test_sentences_are_in_order_and_omit_only_white_space(text):
     end, kept = 0, ""
     for sentence in split_sentences(text):
         assert end <= sentence.start < sentence.end

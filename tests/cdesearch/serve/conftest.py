@@ -15,7 +15,7 @@ def pages(tmp_path_factory, tiny_checkpoint):
 
 @pytest.fixture(scope="session")
 def server(pages):
-    """A server for it."""
+    """A server for the index of `pages`."""
     with running_server([pages]) as running:
         yield running
 

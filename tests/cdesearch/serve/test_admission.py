@@ -12,7 +12,7 @@ from cdesearch.serve.settings import ServeSettings
 
 
 class Held(ServedIndex):
-    """An index whose searches wait for an event."""
+    """An index whose searches wait until an event is set."""
 
     def __init__(self, served):
         super().__init__(served.name, served._searcher)
@@ -30,7 +30,7 @@ def held(pages):
         yield Held(opened[None])
 
 
-def test_searches_beyond_the_queue_are_refused_and_the_others_answered(held):
+def test_searches_beyond_the_queue_are_refused_and_the_others_are_answered(held):
     settings = ServeSettings(running=2, waiting=3)
     with running_server(ServedIndexes([held]), settings) as server, ThreadPoolExecutor(8) as pool:
         asked = [pool.submit(server.get, "search?q=cat") for _ in range(5)]
@@ -51,18 +51,19 @@ def test_searches_beyond_the_queue_are_refused_and_the_others_answered(held):
         assert server.get("search?q=cat").status_code == 200
 
 
-def test_a_search_that_takes_too_long_is_given_up_and_its_place_is_free_when_it_ends(held):
+def test_a_search_that_takes_too_long_fails_and_its_thread_is_free_when_it_ends(held):
     settings = ServeSettings(running=1, waiting=0, search_seconds=0.2)
     with running_server(ServedIndexes([held]), settings) as server:
         late = server.get("search?q=cat")
         assert late.status_code == 429
-        assert "given up after 0.2 seconds" in late.json()["detail"]
-        assert "Too many searches are waiting" in server.get("search?q=cat").json()["detail"]  # its thread still works
+        assert "not finished after 0.2 seconds" in late.json()["detail"]
+        # The late search cannot be interrupted, so its thread is still busy.
+        assert "Too many searches are waiting" in server.get("search?q=cat").json()["detail"]
         held.event.set()
         wait_until(lambda: server.get("search?q=cat").status_code == 200)
 
 
-def test_the_error_of_a_search_is_raised_and_its_place_is_free():
+def test_the_error_of_a_search_is_raised_and_its_thread_is_free():
     async def run():
         admission = Admission(1, 0, 10)
         for _ in range(3):
@@ -75,7 +76,7 @@ def test_the_error_of_a_search_is_raised_and_its_place_is_free():
     asyncio.run(run())
 
 
-def test_a_waiting_search_that_is_given_up_never_runs():
+def test_a_waiting_search_that_exceeds_the_time_limit_never_runs():
     async def run():
         admission, event, ran = Admission(1, 1, 0.1), threading.Event(), []
         first = asyncio.create_task(admission.run(lambda: event.wait(60)))

@@ -22,7 +22,7 @@ def test_scripts_and_styles_have_the_types_that_browsers_require(server, tmp_pat
     assert kinds == ["text/javascript; charset=utf-8", "text/css; charset=utf-8", "image/svg+xml"]
 
 
-def test_the_interface_describes_itself(server):
+def test_openapi_describes_every_route(server):
     described = server.json("openapi.json")
     assert {"/api/v1/search", "/api/v1/status", "/api/v1/documents/{document_id}"} <= set(described["paths"])
     for methods in described["paths"].values():

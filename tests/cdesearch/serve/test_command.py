@@ -9,6 +9,7 @@ from contextlib import contextmanager
 
 import httpx
 import pytest
+from background_server import runtime_folder
 from hidden_libraries import run_code_without, run_module_without
 from running_server import wait_until
 
@@ -32,12 +33,12 @@ def serving(pages, runtime, *options):
 
 @pytest.mark.slow
 @pytest.mark.parametrize("number", [signal.SIGTERM, signal.SIGINT])
-def test_a_server_answers_and_ends_with_its_running_answers_and_code_0(pages, tmp_path, number):
-    with serving(pages, tmp_path) as (process, url):
+def test_a_server_finishes_running_requests_and_exits_with_code_0(pages, number):
+    with runtime_folder() as runtime, serving(pages, runtime) as (process, url):
         assert httpx.get(f"{url}api/v1/search?q=moon").json()["index"] == "pages"
-        (path,) = (tmp_path / "cdesearch").glob("*.sock")
+        (path,) = (runtime / "cdesearch").glob("*.sock")
         with httpx.Client(transport=httpx.HTTPTransport(uds=str(path))) as client:
-            assert client.get("http://localhost/api/v1/healthz").json() == {"status": "ok"}
+            assert client.get("http://localhost/api/v1/healthz").json()["status"] == "ok"
         with socket.create_connection(("127.0.0.1", httpx.URL(url).port), timeout=60) as late:
             lines = ("PUT /api/v1/search HTTP/1.1", "Host: localhost", "Content-Length: 2", "", "a")
             late.sendall("\r\n".join(lines).encode())
@@ -66,7 +67,7 @@ def test_a_port_in_use_is_one_clear_error(pages):
             serve([pages], port=port)
 
 
-def test_a_socket_in_use_is_an_error_and_a_dead_one_is_replaced(tmp_path):
+def test_a_socket_in_use_is_an_error_and_one_without_a_listener_is_replaced(tmp_path):
     path = tmp_path / "s"
     with Listeners("127.0.0.1", 0, [path]):
         with pytest.raises(InputError, match=r"cannot listen on the socket .*in use"):
@@ -89,7 +90,7 @@ def test_a_socket_of_another_program_is_kept(tmp_path):
         assert path.stat().st_ino == before
 
 
-def test_a_file_in_the_place_of_the_socket_is_kept(tmp_path):
+def test_a_regular_file_at_the_path_of_the_socket_is_kept(tmp_path):
     path = tmp_path / "notes.txt"
     path.write_text("mine")
     with pytest.raises(InputError, match="cannot listen on the socket"):
@@ -99,13 +100,13 @@ def test_a_file_in_the_place_of_the_socket_is_kept(tmp_path):
 
 @pytest.mark.parametrize("host", ["0.0.0.0", "::", "192.168.1.7", "search.example"])
 def test_other_computers_need_a_token(host, pages):
-    with pytest.raises(InputError, match=r"no token protects the index\. Choose a secret with --token"):
+    with pytest.raises(InputError, match=r"no token protects the index\. Set a secret with --token"):
         serve([pages], host=host)
 
 
 @pytest.mark.parametrize("token", ["short", "sixteen letters and blanks", "sechzehn-und-mehr-\u00fcber"])
 def test_a_token_that_is_weak_or_cannot_be_sent_is_refused(token, pages):
-    with pytest.raises(InputError, match="16 or more letters and digits"):
+    with pytest.raises(InputError, match="at least 16 letters and digits"):
         serve([pages], token=token)
 
 

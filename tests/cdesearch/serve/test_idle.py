@@ -21,7 +21,7 @@ def test_other_durations_are_refused_in_one_line(typed):
 
 
 def run_until_idle(requests, limit):
-    """The seconds after which a server ends; `requests` are pairs of the begin and the length of requests, in s."""
+    """Return the seconds after which a server stops. `requests` are pairs of start and duration in seconds."""
 
     async def app(scope, receive, send):
         await asyncio.sleep(scope["length"])
@@ -44,10 +44,10 @@ def run_until_idle(requests, limit):
     return asyncio.run(run())
 
 
-def test_a_server_ends_when_nobody_has_asked_for_the_limit():
+def test_a_server_stops_after_the_limit_without_a_request():
     assert 0.2 <= run_until_idle([], 0.2) < 2
 
 
-def test_a_request_postpones_the_end_by_its_length_and_the_limit():
+def test_a_request_postpones_the_stop_by_its_duration_and_the_limit():
     assert run_until_idle([(0.1, 0.4)], 0.2) >= 0.7
     assert run_until_idle([(0.1, 0.1), (0.3, 0.1)], 0.3) >= 0.7

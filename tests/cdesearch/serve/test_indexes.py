@@ -16,7 +16,7 @@ from cdesearch.store.trust import TrustRequest, confirm, request_of
 
 @pytest.fixture
 def served(own_pages):
-    """Its index, which refreshes only when a test says so."""
+    """An index of `own_pages` that refreshes only when a test calls `refresh`."""
     with Searcher(Index.open(own_pages)) as searcher:
         searcher.warm()
         yield ServedIndex("own", searcher)
@@ -26,7 +26,7 @@ def n_hits(served):
     return len(served.search("the engine", k=100))
 
 
-def test_indexes_of_one_model_share_it(pages, own_pages):
+def test_indexes_of_the_same_model_share_the_loaded_model(pages, own_pages):
     with ServedIndexes.open([pages, own_pages]) as indexes:
         first, second = indexes
         assert first.encoder is second.encoder
@@ -56,11 +56,11 @@ def test_an_unexpected_error_does_not_end_the_search_for_new_generations(
 
 
 def test_an_unknown_name_is_an_error_that_lists_the_known_ones(server):
-    with pytest.raises(InputError, match=r"no index moon here\. Name one of these: pages\."):
+    with pytest.raises(InputError, match=r"no index moon here\. Use one of these names: pages\."):
         server.indexes["moon"]
 
 
-def test_one_index_is_opened_once_and_two_of_one_name_get_a_number(pages, own_pages, tmp_path):
+def test_an_index_is_opened_once_and_equal_names_get_a_number(pages, own_pages, tmp_path):
     other = shutil.copytree(own_pages, tmp_path / "other" / "own")
     with ServedIndexes.open([own_pages, own_pages / ".cdesearch", other]) as indexes:
         assert indexes.names == ("own", "own-2")
@@ -82,7 +82,7 @@ def test_a_new_generation_answers_after_a_refresh(served, own_pages, tiny_checkp
     assert not served.refresh()
 
 
-def test_a_damaged_generation_is_reported_and_tried_once_and_the_old_one_answers(served, own_pages, tiny_checkpoint):
+def test_a_damaged_generation_is_reported_and_tried_once_while_the_old_one_answers(served, own_pages, tiny_checkpoint):
     before, index = n_hits(served), served.index
     update(own_pages, tiny_checkpoint, 1)
     damage(own_pages)
@@ -104,7 +104,7 @@ def test_the_generation_after_a_damaged_one_is_opened(served, own_pages, tiny_ch
     assert served.problem is None
 
 
-def test_an_unreadable_current_is_reported_until_it_is_mended(served, own_pages):
+def test_an_unreadable_file_current_is_reported_until_it_is_repaired(served, own_pages):
     current = own_pages / ".cdesearch" / "CURRENT"
     text = current.read_text()
     current.write_text("nonsense")
@@ -127,7 +127,7 @@ def test_a_rebuild_with_another_model_changes_the_model(served, own_pages, close
 
 
 def test_a_search_whose_generation_was_removed_is_answered_by_the_newest(served, own_pages, tiny_checkpoint):
-    for number in range(3):  # the one before the newest is kept
+    for number in range(3):  # the generation before the newest one is kept
         update(own_pages, tiny_checkpoint, number)
     assert not served.index.generation.exists()
     assert n_hits(served) > 3
@@ -142,7 +142,7 @@ def test_documents_of_a_removed_generation_are_read_from_the_newest(own_pages, t
 
 
 @pytest.mark.slow
-def test_no_request_fails_while_generations_come_and_go(own_pages, tiny_checkpoint, closed_checkpoint):
+def test_no_request_fails_while_generations_are_replaced(own_pages, tiny_checkpoint, closed_checkpoint):
     stop, failures, answered = threading.Event(), [], [0]
 
     def ask(server):

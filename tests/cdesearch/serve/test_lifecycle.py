@@ -13,6 +13,7 @@ from pathlib import Path
 import pytest
 from background_server import runtime_folder, serve
 from command import cdesearch
+from running_server import wait_until
 
 from cdesearch.cli.server_client import running_server
 from cdesearch.serve import lifecycle
@@ -46,13 +47,6 @@ def start(docs, runtime):
     return lambda *options: serve("--background", "--port", "0", *options, runtime=runtime, cwd=docs).stdout
 
 
-def wait_until(condition, seconds=30):
-    deadline = time.monotonic() + seconds
-    while not condition():
-        assert time.monotonic() < deadline
-        time.sleep(0.05)
-
-
 def test_a_server_starts_once_and_stops(docs, runtime, start):
     line = start()
     address, pid = re.search(r" at (http://127\.0\.0\.1:\d+/) in the background \(process (\d+)\)\.\n", line).groups()
@@ -60,20 +54,20 @@ def test_a_server_starts_once_and_stops(docs, runtime, start):
     assert running_server(index) == ServerRecord(
         int(pid), running_server(index).version, docs.name, address, str(socket_of(index))
     )
-    assert start() == f"A server of {index} runs already at {address} (process {pid}).\n"
+    assert start() == f"A server of {index} is already running at {address} (process {pid}).\n"
     for file, mode in ((socket_of(index), 0o600), (log_of(index), 0o600), (socket_of(index).parent, 0o700)):
         assert stat.S_IMODE(file.stat().st_mode) == mode
     stopped = serve("--stop", runtime=runtime, cwd=docs).stdout
     assert stopped == f"Stopped the server of {index} (process {pid}).\n"
     assert [file.suffix for file in socket_of(index).parent.iterdir()] == [".log"]
-    assert serve("--stop", str(docs), runtime=runtime, cwd="/").stdout == f"No server runs for {index}.\n"
+    assert serve("--stop", str(docs), runtime=runtime, cwd="/").stdout == f"No server is running for {index}.\n"
     assert "There is no index in" in serve("--stop", str(docs / "typo"), runtime=runtime, cwd="/", code=2).stderr
     assert "Serving" in log_of(index).read_text()
     assert start() != line
     serve("--stop", runtime=runtime, cwd=docs)
 
 
-def test_an_error_of_the_start_is_shown_in_one_line(docs, runtime, tmp_path):
+def test_an_error_during_the_start_is_shown_in_one_line(docs, runtime, tmp_path):
     def error(*options, cwd=docs):
         return serve("--background", *options, runtime=runtime, cwd=cwd, code=2).stderr
 
@@ -86,10 +80,10 @@ def test_an_error_of_the_start_is_shown_in_one_line(docs, runtime, tmp_path):
         taken.bind(("127.0.0.1", 0))
         taken.listen()
         line = error("--port", str(taken.getsockname()[1]))
-    assert "cannot listen on port" in line and "Name another port" in line
+    assert "cannot listen on port" in line and "Choose another port" in line
 
 
-def test_a_server_without_requests_ends(docs, runtime, start):
+def test_a_server_without_requests_stops(docs, runtime, start):
     start("--idle-exit", "2s")
     time.sleep(1.5)
     assert cdesearch("query", "cat", cwd=docs).stdout.startswith(" 1 pets.md:1")
@@ -99,7 +93,7 @@ def test_a_server_without_requests_ends(docs, runtime, start):
     assert not socket_of(docs / ".cdesearch").exists()
 
 
-def test_a_second_server_for_the_same_index_is_refused_and_the_first_stays(docs, runtime, start):
+def test_a_second_server_for_the_same_index_is_refused_and_the_first_keeps_running(docs, runtime, start):
     start()
     first = running_server(docs / ".cdesearch")
     refused = serve("--port", "0", runtime=runtime, cwd=docs, code=2)
@@ -156,13 +150,13 @@ def test_no_module_of_the_working_directory_is_imported(docs, runtime):
 
 
 def test_the_token_of_a_server_is_not_visible_in_the_list_of_processes(docs, runtime, start):
-    start("--token", "a-secret")
+    start("--token", "a-secret-of-sixteen-letters")
     pid = running_server(docs / ".cdesearch").pid
-    assert b"a-secret" not in Path(f"/proc/{pid}/cmdline").read_bytes()
+    assert b"a-secret-of-sixteen-letters" not in Path(f"/proc/{pid}/cmdline").read_bytes()
     assert cdesearch("query", "cat", cwd=docs).stdout.startswith(" 1 pets.md:1")
 
 
-def test_files_of_killed_servers_are_removed_unless_they_are_young(runtime, tmp_path):
+def test_files_of_killed_servers_are_removed_unless_they_are_recent(runtime, tmp_path):
     write_record(tmp_path, ServerRecord(2**22, "1", "x", "http://x/"))
     log_of(tmp_path).write_text("")
     with socket.socket(socket.AF_UNIX) as dead:

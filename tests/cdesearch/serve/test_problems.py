@@ -19,7 +19,7 @@ import pytest
         ("/static/nothing.js", 404, "There is nothing at /static/nothing.js."),
     ],
 )
-def test_an_error_is_a_problem_with_one_cause_and_one_remedy(server, path, status, detail):
+def test_an_error_has_problem_details_with_one_cause_and_one_remedy(server, path, status, detail):
     response = server.get(path)
     assert response.headers["content-type"] == "application/problem+json"
     values = response.json()
@@ -28,8 +28,8 @@ def test_an_error_is_a_problem_with_one_cause_and_one_remedy(server, path, statu
     assert response.status_code == status
 
 
-def test_another_method_is_a_problem_that_keeps_its_headers(server):
+def test_a_method_that_is_not_allowed_has_problem_details_and_keeps_its_headers(server):
     response = server.client.delete("/api/v1/search")
     assert response.status_code == 405
     assert response.headers["allow"] == "GET"
-    assert response.json()["detail"] == "DELETE is not possible here."
+    assert response.json()["detail"] == "DELETE is not allowed here."

@@ -12,13 +12,13 @@ from cdesearch.serve.settings import ServeSettings
 from cdesearch.serve.update_runs import UpdateRuns
 from cdesearch.serve.watch import Watcher
 
-PATIENCE = 0.5  # seconds in which a watcher looks many times
+PATIENCE = 0.5  # seconds in which a watcher checks the files many times
 
 
 @pytest.fixture(autouse=True)
 def _hurried(monkeypatch):
-    monkeypatch.setattr(watch, "LOOK_SECONDS", 0.02)
-    monkeypatch.setattr(watch, "LOOK_SHARE", 1.0)
+    monkeypatch.setattr(watch, "CHECK_SECONDS", 0.02)
+    monkeypatch.setattr(watch, "CHECK_SHARE", 1.0)
     monkeypatch.setattr(watch, "REST_SECONDS", 0.02)
 
 
@@ -52,7 +52,7 @@ def test_a_changed_file_is_found_without_a_command(own_pages):
         wait_until(lambda: server.json("status")["indexes"][0]["documents"] == 6)
 
 
-def test_nothing_runs_while_nothing_changes(own_pages, tmp_path):
+def test_no_update_runs_while_no_file_changes(own_pages, tmp_path):
     recorded = Recorded(tmp_path, "")
     with watching([own_pages], recorded.updates):
         time.sleep(PATIENCE)
@@ -60,7 +60,7 @@ def test_nothing_runs_while_nothing_changes(own_pages, tmp_path):
 
 
 @pytest.mark.parametrize("code", ["", "raise SystemExit(2)"])
-def test_an_update_that_helps_nothing_is_not_repeated_at_once(own_pages, tmp_path, code, monkeypatch):
+def test_an_update_that_changes_nothing_is_not_repeated_at_once(own_pages, tmp_path, code, monkeypatch):
     recorded = Recorded(tmp_path, code)
     with watching([own_pages], recorded.updates):
         (own_pages / "new.md").write_text("xylophone")

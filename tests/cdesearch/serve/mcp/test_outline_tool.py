@@ -52,7 +52,7 @@ def test_headings_have_the_lines_of_the_file(agent, corpus):
         ("engine.pdf", [("The engine starts.", 1), ("The engine is hot.", 2), ("The engine stops.", 3)]),
     ],
 )
-def test_headings_of_other_formats(agent, path, headings):
+def test_headings_of_other_formats_are_found(agent, path, headings):
     listed = items(outline(agent, path))
     assert [(one["heading"], one.get("lines") or one.get("page") or one["part"]) for one in listed] == headings
 
@@ -71,5 +71,5 @@ def test_an_outline_is_continued_within_the_budget(agent, indexes):
 
 
 @pytest.mark.parametrize("path", ["nowhere", "../corpus", "/etc", "guid", "\0"])
-def test_what_is_not_indexed_has_no_outline(agent, path):
+def test_a_path_that_is_not_indexed_has_no_outline(agent, path):
     assert outline(agent, path).is_error

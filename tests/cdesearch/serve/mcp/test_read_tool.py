@@ -36,14 +36,14 @@ def test_a_document_is_read_completely_by_cursors_within_the_budget(agent, index
     assert "".join(text.split()) == "".join(stored.split())
 
 
-def test_what_is_left_can_be_asked_for(agent, corpus):
+def test_the_rest_of_a_truncated_document_can_be_read(agent, corpus):
     whole = (corpus / "guide" / "river.md").read_text()
     first = read(agent, "guide/river.md", max_tokens=700).structured_content
     rest = read(agent, "guide/river.md", lines=first["left"], max_tokens=12000).structured_content
     assert "".join((first["text"] + rest["text"]).split()) == "".join(whole.split())
 
 
-def test_pages_of_a_pdf(agent):
+def test_pages_of_a_pdf_are_read(agent):
     data = read(agent, "engine.pdf", page="2-3").structured_content
     assert (data["page"], data["total"]) == ("2-3", 3) and data["text"].split("\n\n") == [
         "The engine is hot.",
@@ -76,12 +76,12 @@ def test_other_names_of_a_document_are_understood(agent, corpus, path):
         ({"path": ".cdesearch/CURRENT"}, "is not an indexed document"),
         ({"path": "todo.md"}, 'Pass index="notes".'),
         ({"path": "guide"}, "guide is a folder."),
-        ({"path": "empty.txt"}, "has no text"),
-        ({"path": "bread.py", "page": "1"}, 'has lines, not pages. Ask for lines="1-9"'),
+        ({"path": "empty.txt"}, "contains no text"),
+        ({"path": "bread.py", "page": "1"}, 'has lines, not pages. Use for example lines="1-9"'),
         ({"path": "engine.pdf", "lines": "1"}, "has pages, not lines"),
         ({"path": "moon.html", "lines": "1"}, "has parts, not lines"),
         ({"path": "bread.py", "lines": "1", "part": "1"}, "Both lines and part are given."),
-        ({"path": "bread.py", "lines": "10-"}, "has 9 lines"),
+        ({"path": "bread.py", "lines": "10-"}, "has only 9 lines"),
         ({"path": "bread.py", "lines": "-3"}, "lines cannot be '-3'"),
         ({"path": "bread.py", "lines": "9-3"}, "the smaller one comes first"),
         ({"path": "bread.py", "lines": "0"}, "Numbers start at 1"),
@@ -93,7 +93,7 @@ def test_other_names_of_a_document_are_understood(agent, corpus, path):
         ({"path": "p" * 5_000}, "path has 5,000 characters."),
     ],
 )
-def test_what_cannot_be_read_is_an_error_with_a_remedy(agent, arguments, message):
+def test_an_invalid_call_of_read_is_an_error_with_a_remedy(agent, arguments, message):
     result = call(agent, "read", arguments)
     if message:
         assert result.is_error and message in text_of(result)

@@ -15,7 +15,7 @@ def passages(result):
     return result.structured_content["passages"]
 
 
-def test_a_passage_names_its_place_and_can_be_read_there(agent):
+def test_a_passage_names_its_location_and_can_be_read_there(agent):
     best = passages(search(agent, "a guide to the river", path="guide"))[0]
     assert best["path"] == "guide/river.md" and best["rank"] == 1 and best["heading"].startswith("Rivers")
     lines = call(agent, "read", {"path": best["path"], "lines": best["lines"]}).structured_content["text"]
@@ -91,7 +91,7 @@ def test_a_cursor_of_another_query_is_refused(agent):
         assert error.is_error and "Repeat the call without a cursor." in text_of(error)
 
 
-def test_details_are_of_three_sizes(agent):
+def test_each_level_of_detail_returns_more_text(agent):
     details = ("low", "normal", "full")
     low, normal, full = (text_of(search(agent, "town 7", mode="text", detail=detail, k=1)) for detail in details)
     assert len(low) < len(normal) < len(full)

@@ -31,20 +31,20 @@ def test_status_shows_every_index(agent):
     [
         ({}, "The parameter query is missing."),
         ({"query": "a", "limit": 3}, "There is no parameter limit. The parameters are query, k, path, "),
-        ({"query": "a", "k": 0}, "k cannot be 0. It is a whole number from 1 to 50."),
-        ({"query": "a", "k": "--5"}, "k cannot be '--5'. It is a whole number from 1 to 50."),
+        ({"query": "a", "k": 0}, "k cannot be 0. It must be a whole number from 1 to 50."),
+        ({"query": "a", "k": "--5"}, "k cannot be '--5'. It must be a whole number from 1 to 50."),
         ({"query": "a", "k": -1}, "k cannot be -1."),
         ({"query": "a", "k": 10**40}, "k cannot be 1000000"),
         ({"query": "a", "k": "many"}, "k cannot be 'many'."),
         ({"query": "a", "k": 2.5}, "k cannot be 2.5."),
         ({"query": "a", "k": True}, "k cannot be True."),
-        ({"query": "a", "mode": "magic"}, "It is one of hybrid, dense, text."),
-        ({"query": "a", "max_tokens": 1}, "It is a whole number from 250 to 12,000."),
-        ({"query": ["a"]}, "query cannot be ['a']. It is a text."),
+        ({"query": "a", "mode": "magic"}, "It must be one of hybrid, dense, text."),
+        ({"query": "a", "max_tokens": 1}, "It must be a whole number from 250 to 12,000."),
+        ({"query": ["a"]}, "query cannot be ['a']. It must be a string."),
         ({"query": " "}, "The query is empty."),
         ({"query": "a" * 4_001}, "query has 4,001 characters."),
         ({"query": "a", "path": ""}, "The pattern for paths is empty."),
-        ({"query": "a", "path": "[z-a]"}, "is empty. Write the lower end first."),
+        ({"query": "a", "path": "[z-a]"}, "is empty. Put the lower end first."),
     ],
 )
 def test_wrong_arguments_are_errors_with_a_remedy(agent, arguments, message):
@@ -62,7 +62,7 @@ def test_an_unknown_tool_is_an_error_of_the_protocol(agent):
         call(agent, "grep")
 
 
-def test_more_calls_than_the_server_lets_wait_are_refused(indexes):
+def test_calls_beyond_the_queue_are_refused(indexes):
     admission = Admission(running=1, waiting=0, seconds=60)
     server = create_server(indexes, admission)
 
@@ -74,7 +74,7 @@ def test_more_calls_than_the_server_lets_wait_are_refused(indexes):
     results = in_session(server, two)
     admission.close()
     assert sorted(result.is_error for result in results) == [False, True]
-    assert "Ask again in a second." in next(text_of(result) for result in results if result.is_error)
+    assert "Try again in a second." in next(text_of(result) for result in results if result.is_error)
 
 
 def test_resources_are_the_documents(agent, corpus):
@@ -108,7 +108,7 @@ def test_other_addresses_cannot_be_read(agent, uri):
         in_session(agent, lambda client: client.read_resource(uri))
 
 
-def test_many_resources_come_in_pages(tmp_path, tiny_checkpoint):
+def test_many_resources_are_listed_in_pages(tmp_path, tiny_checkpoint):
     import cdesearch
     from cdesearch.serve.indexes import ServedIndexes
 
@@ -127,7 +127,7 @@ def test_many_resources_come_in_pages(tmp_path, tiny_checkpoint):
     assert len({one.uri for one in (*first.resources, *last.resources)}) == PAGE + 5
 
 
-def test_a_long_resource_is_cut(tmp_path, tiny_checkpoint):
+def test_a_long_resource_is_truncated(tmp_path, tiny_checkpoint):
     import cdesearch
     from cdesearch.serve.indexes import ServedIndexes
 
@@ -138,4 +138,4 @@ def test_a_long_resource_is_cut(tmp_path, tiny_checkpoint):
         uri = f"cdesearch:///{opened.names[0]}/long.txt"
         (content,) = in_session(create_server(opened, admission), lambda client: client.read_resource(uri)).contents
     admission.close()
-    assert len(content.text) < 50_000 and "of 4000; the tool `read` shows them.]" in content.text
+    assert len(content.text) < 50_000 and "of 4000.]" in content.text

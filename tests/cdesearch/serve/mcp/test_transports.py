@@ -22,7 +22,7 @@ HEADERS = {"Accept": "application/json, text/event-stream", "Content-Type": "app
 
 
 async def question(client):
-    """What an agent does: it searches, looks at the outline, and reads."""
+    """Make the calls of a typical agent: search, outline and read."""
     tools = (await client.list_tools()).tools
     found = await client.call_tool("search", {"query": "which town has a mill", "path": "guide"})
     best = found.structured_content["passages"][0]
@@ -34,7 +34,7 @@ async def question(client):
 
 
 def same(answer):
-    """An answer without what depends on the server."""
+    """Return an answer without the parts that depend on the server."""
     names, *results, uris = answer
     return names, [(text_of(result), result.structured_content, result.is_error) for result in results], uris
 
@@ -103,7 +103,7 @@ def test_without_the_libraries_the_command_names_the_extra(corpus):
         ({"Sec-Fetch-Site": "cross-site"}, 403),
     ],
 )
-def test_the_guard_of_the_server_guards_it(http_server, headers, status):
+def test_the_security_checks_of_the_server_apply_to_mcp(http_server, headers, status):
     answer = httpx.post(f"{http_server.url}/mcp", json=INITIALIZE, headers=HEADERS | headers, timeout=60)
     assert answer.status_code == status, answer.text
 
@@ -115,7 +115,7 @@ def test_a_request_that_would_wait_for_messages_is_refused(http_server):
     assert large.status_code == 413
 
 
-def test_a_token_is_needed_where_the_server_has_one(corpus):
+def test_mcp_needs_the_token_if_the_server_has_one(corpus):
     with running_server([corpus], ServeSettings(token="s3cret")) as server:
         url = f"{server.url}/mcp"
         assert httpx.post(url, json=INITIALIZE, headers=HEADERS, timeout=60).status_code == 401

@@ -80,7 +80,7 @@ def test_an_invalid_question_is_refused_before_the_stream(server):
     assert server.get("ask", params={"q": "x", "index": "none"}).status_code == 400
 
 
-def test_a_client_that_goes_away_ends_the_request_to_the_model(server, monkeypatch):
+def test_a_client_that_disconnects_cancels_the_request_to_the_model(server, monkeypatch):
     gone = threading.Event()
 
     def play(handler):

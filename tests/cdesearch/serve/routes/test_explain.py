@@ -17,7 +17,7 @@ def test_an_explanation_adds_up_to_the_score_of_the_hit(server, mode):
         assert [word["word"] for word in explained["words"]] == ["the", "river", "has", "stone"]
 
 
-def test_a_chunk_that_is_no_hit_is_a_problem(server):
+def test_explaining_a_chunk_that_is_not_a_hit_is_an_error(server):
     response = server.get("explain", params={"q": "river", "chunk": "x"})
     assert response.status_code == 404
     assert response.headers["content-type"] == "application/problem+json"

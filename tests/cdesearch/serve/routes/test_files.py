@@ -29,7 +29,7 @@ def test_files_are_listed_by_outcome_with_reasons(files):
     assert files.json("files")["total"] >= 4
 
 
-def test_files_come_in_parts_and_by_name(files):
+def test_files_are_listed_in_pages_and_filtered_by_name(files):
     every = files.json("files", outcome="indexed")
     parts = [files.json("files", outcome="indexed", offset=offset, limit=1) for offset in (0, 1)]
     assert [file for part in parts for file in part["files"]] == every["files"]
@@ -39,7 +39,7 @@ def test_files_come_in_parts_and_by_name(files):
     assert files.get("files", params={"offset": 2**63 - 1}).status_code == 422
 
 
-def test_facets_name_what_a_search_can_be_limited_to(files):
+def test_facets_name_the_folders_and_types_of_a_search(files):
     facets = files.json("facets")
     assert facets["folders"] == [{"path": "deep", "files": 1}, {"path": "deep/er", "files": 1}]
     assert facets["types"] == [{"type": "txt", "files": 1}, {"type": "md", "files": 1}] or facets["types"] == [

@@ -1,5 +1,8 @@
-def test_health_is_one_word(server):
-    assert server.json("healthz") == {"status": "ok"}
+import os
+
+
+def test_the_health_check_names_the_process(server):
+    assert server.json("healthz") == {"status": "ok", "process": os.getpid()}
 
 
 def test_monitors_may_ask_for_the_head_alone(server):

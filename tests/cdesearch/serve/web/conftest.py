@@ -21,7 +21,7 @@ NOTES = {
 
 @pytest.fixture(scope="session")
 def notes(tmp_path_factory):
-    """A folder that is indexed with the model that ships."""
+    """A folder that is indexed with the default model."""
     root = write_pages(tmp_path_factory.mktemp("browser") / "notes", NOTES)
     cdesearch.build(root).close()
     return root
@@ -41,7 +41,7 @@ def browser(notes):
 
 @pytest.fixture(autouse=True)
 def _own_page(browser):
-    """Each test begins with an empty page of the same size, and must leave one without errors."""
+    """A browser with an empty page of a fixed size. After each test, the page must have no errors."""
     browser.appear()
     browser.open("/api/v1/healthz")
     browser.script("localStorage.clear()")

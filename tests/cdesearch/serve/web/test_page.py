@@ -3,11 +3,14 @@ import time
 
 import pytest
 from browser import DESK, PHONE
+from running_server import running_server
 from selenium.webdriver.common.keys import Keys
+
+from cdesearch.serve.settings import ServeSettings
 
 VIEWS = ["/", "/?q=pruning+roses", "/?view=map&q=pruning+roses", "/?view=index", "/api"]
 READY = {"/": "#welcome", "/api": ".request", "/?view=index": "#files table", "/?view=map&q=pruning+roses": "#map"}
-# Answers to some queries come late, whatever the page does about them.
+# Responses to some queries are delayed.
 LATE = """
 const real = window.fetch;
 window.fetch = async (address, options) => {
@@ -37,6 +40,18 @@ def open_view(browser, address):
     browser.one(READY.get(address, ".hit"))
 
 
+def test_a_page_that_is_opened_with_the_token_sends_it(browser, notes):
+    token = "a-token-of-sixteen-or-more"
+    with running_server([notes], ServeSettings(token=token)) as server:
+        browser.driver.get(server.url)
+        browser.wait(lambda: "no valid token" in browser.text("#problem"))
+        browser.driver.get(f"{server.url}/#token={token}")
+        browser.wait(lambda: "5 documents" in browser.text("#welcome"))
+        assert browser.driver.current_url == f"{server.url}/" and not browser.driver.get_cookies()
+        known = (f"{server.url}/", f"{browser.url}/", "data:")
+        assert all(url.startswith(known) for url in browser.requests())  # the last test must not see them
+
+
 def test_typing_shows_hits(browser):
     browser.open()
     assert "5 documents" in browser.text("#welcome")
@@ -48,7 +63,7 @@ def test_typing_shows_hits(browser):
     browser.picture("hits-light")
 
 
-def test_typing_on_drops_the_answers_to_what_was_typed_before(browser):
+def test_further_typing_discards_responses_to_earlier_queries(browser):
     browser.open()
     browser.script(LATE.replace("arguments_late", "'bread'"))
     browser.type("bread")
@@ -62,14 +77,14 @@ def test_typing_on_drops_the_answers_to_what_was_typed_before(browser):
     assert browser.one("#query").get_attribute("value") == "bread or apples"
 
 
-def test_a_busy_server_is_asked_again(browser):
+def test_a_request_is_repeated_if_the_server_is_busy(browser):
     browser.open()
     browser.script(BUSY)
     assert names(browser.search("bread"))[0] == "kitchen/bread.md"
     assert browser.script("return window.refusals") == 2
 
 
-def test_the_keyboard_is_enough(browser):
+def test_the_page_can_be_used_with_the_keyboard_alone(browser):
     browser.open("/?q=roses")
     browser.one(".hit")
     browser.script("document.activeElement.blur()")
@@ -120,7 +135,7 @@ def test_a_document_opens_at_the_passage_with_its_neighbours(browser):
     browser.wait(lambda: browser.one("#query").get_attribute("value") == expected, "the pasted path")
 
 
-def test_links_for_an_editor_are_an_option_that_is_kept(browser, notes):
+def test_links_to_an_editor_are_an_option_that_is_stored(browser, notes):
     browser.open("/?q=start+engine&type=py")
     browser.one(".hit")
     assert not browser.every("a[href^=vscode]")
@@ -131,7 +146,7 @@ def test_links_for_an_editor_are_an_option_that_is_kept(browser, notes):
     browser.one("a[href^=vscode]")
 
 
-def test_filters_are_in_the_address(browser):
+def test_filters_are_stored_in_the_address(browser):
     browser.open()
     assert len(set(names(browser.search("roses and bread")))) > 2
     browser.script("document.querySelector('#folder').value = 'kitchen'")
@@ -156,14 +171,14 @@ def test_filters_are_in_the_address(browser):
     assert browser.script("return document.querySelector('[name=mode]:checked').value") == "hybrid"
 
 
-def test_no_hit_is_explained_and_a_problem_shows_its_remedy(browser):
+def test_the_page_explains_missing_hits_and_shows_the_remedy_of_an_error(browser):
     browser.open("/?q=zeppelin&mode=text")
     browser.wait(lambda: browser.text("#summary").startswith("No hits"))
     browser.open("/?q=roses&index=unknown")
-    assert "There is no index unknown here. Name one of these: notes." in browser.text("#problem")
+    assert "There is no index unknown here. Use one of these names: notes." in browser.text("#problem")
 
 
-def test_the_evidence_of_a_hit_adds_up(browser):
+def test_the_evidence_of_a_hit_adds_up_to_its_score(browser):
     browser.open("/?q=prune+the+roses")
     browser.one(".hit .actions button").click()
     total = browser.text(".why .total")
@@ -177,7 +192,7 @@ def test_the_evidence_of_a_hit_adds_up(browser):
     browser.picture("why-light")
 
 
-def test_what_files_hold_is_text(browser):
+def test_html_in_files_is_shown_as_text(browser):
     browser.open()
     hit = browser.search("hostile soup")[0]
     assert hit.text.startswith("kitchen/<img src=x onerror=alert(5)>.txt")
@@ -200,7 +215,7 @@ def test_what_files_hold_is_text(browser):
 
 
 @pytest.mark.parametrize("address", [*VIEWS, "document"])
-def test_a_phone_does_not_scroll_sideways(browser, address):
+def test_the_page_does_not_scroll_sideways_on_a_phone(browser, address):
     browser.appear(PHONE)
     if address == "document":
         browser.open("/?q=start+engine+fuel")
@@ -216,7 +231,7 @@ def test_a_phone_does_not_scroll_sideways(browser, address):
     browser.picture(f"phone-{''.join(c for c in address if c.isalpha()) or 'start'}")
 
 
-def test_the_theme_is_the_systems_or_the_chosen_one(browser):
+def test_the_theme_is_that_of_the_system_or_the_selected_one(browser):
     background = "return getComputedStyle(document.body).backgroundColor"
     browser.open()
     light = browser.script(background)
@@ -271,7 +286,7 @@ def test_the_index_shows_what_was_skipped_and_is_updated(browser, notes):
 
 
 @pytest.mark.parametrize(("theme", "rules"), [("light", None), ("dark", ["color-contrast"])])
-def test_axe_finds_nothing_serious(browser, axe, theme, rules):
+def test_axe_finds_no_serious_accessibility_problem(browser, axe, theme, rules):
     browser.appear(theme=theme)
     findings = []
     for address in VIEWS:
@@ -289,7 +304,7 @@ def test_axe_finds_nothing_serious(browser, axe, theme, rules):
 
 
 def serious(browser, axe, rules, view):
-    """What axe-core finds that keeps somebody from using this view; `rules` None: by all rules."""
+    """Return the serious and critical violations that axe-core finds in a view. With None, all rules are checked."""
     browser.script(f"{axe}; window.axe = axe")
     options = {"resultTypes": ["violations"]} | ({"runOnly": rules} if rules else {})
     found = browser.driver.execute_async_script(
@@ -301,7 +316,7 @@ def serious(browser, axe, rules, view):
 
 
 def test_no_request_leaves_the_server(browser):
-    """Also those of the tests before this one."""
+    """The requests of the tests before this one are checked as well."""
     open_view(browser, "/?q=pruning+roses")
     requests = browser.requests()
     assert any("/static/search.js" in url for url in requests)
