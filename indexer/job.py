@@ -7,6 +7,8 @@ from pathlib import Path
 from typing import Any, Protocol, Self, TypeVar
 
 import numpy as np
+import pyarrow as pa
+import pyarrow.compute as pc
 
 from cdesearch import __version__
 from cdesearch.context.context import Context, ContextSample, FittedContext
@@ -19,7 +21,7 @@ from cdesearch.store.file_account import FILES, FileRecord, Outcome, write_files
 from cdesearch.store.folder import rebuild_remedy
 from cdesearch.store.index import CONTEXT, Index
 from cdesearch.store.manifest import Manifest
-from cdesearch.store.schema import chunk_schema
+from cdesearch.store.schema import chunk_schema, document_schema
 from indexer.embedding.context import draw_sample, fit_whitening
 from indexer.embedding.embedding_cache import TABLE, EmbeddingCache, cache_schema, holds_vectors
 from indexer.embedding.fill import Filling
@@ -64,23 +66,24 @@ class BuildJob:
         if self._kept_base is not None and not fresh and not self.plan.gone:
             self._finish_unchanged(building, self._kept_base)
             return None
-        records = self.plan.kept + fresh
-        if not any(record["n_chunks"] for record in records):
+        documents = pa.concat_tables([self.plan.kept, pa.Table.from_pylist(fresh, schema=document_schema())])
+        n_chunks = pc.sum(documents["n_chunks"]).as_py() or 0
+        if not n_chunks:
             discard(self.folder, building)
             raise SourceError(
                 f"There is nothing readable in {', '.join(map(str, self.settings.sources))}.", _why(self.plan)
             )
         tables = Tables(building, self.encoder.dimension)
         embedded = self._fill(building, tables, spool)
-        if tables.chunks.count_rows() != sum(record["n_chunks"] for record in records):
+        if tables.chunks.count_rows() != n_chunks:
             discard(self.folder, building)
             raise IndexDamagedError(
                 f"The documents of {self.folder} are not those of its chunks.", rebuild_remedy(self.folder)
             )
         self.progress.stage("Indexing words", None)
-        tables.write_documents(records)
-        manifest = self._manifest(Context.load(building / CONTEXT), records)
-        records.clear()  # a million of them take a gigabyte, which the indexes need now
+        tables.write_documents(documents)
+        manifest = self._manifest(Context.load(building / CONTEXT), documents)
+        del documents, fresh  # of a million records; the indexes need the memory now
         with self._kept_base.checks.reading_tables() if self._kept_base else nullcontext():
             tables.finish()
         self._finish(building, manifest)
@@ -169,7 +172,7 @@ class BuildJob:
         cache = EmbeddingCache(building, encoder.dimension, base, encoder.config.document_weight)
         filling = Filling(tables, spool, cache, encoder, self.progress)
         if base is not None:
-            filling.in_context_of(base, {record["path"] for record in self.plan.kept})
+            filling.in_context_of(base, self.plan.kept["path"])
             return cache.embedded
         sample = _load_or_make(building / SAMPLE, ContextSample, lambda: self._draw_sample(spool))
 
@@ -194,7 +197,7 @@ class BuildJob:
         known = self.base.context if self.base else None
         return draw_sample(spool, self.encoder, size, self.settings.seed, known, self.progress)
 
-    def _manifest(self, context: Context, records: list[Record]) -> Manifest:
+    def _manifest(self, context: Context, documents: pa.Table) -> Manifest:
         settings, encoder = self.settings, self.encoder
         root = settings.root
         return Manifest(
@@ -211,9 +214,9 @@ class BuildJob:
             sources=tuple(source.relative_to(root).as_posix() for source in settings.sources),
             columns=asdict(settings.columns),
             max_file_bytes=settings.max_file_bytes,
-            n_documents=len(records),
-            n_chunks=sum(record["n_chunks"] for record in records),
-            has_parts=any(record["n_records"] > 1 for record in records),
+            n_documents=documents.num_rows,
+            n_chunks=pc.sum(documents["n_chunks"]).as_py() or 0,
+            has_parts=(pc.max(documents["n_records"]).as_py() or 0) > 1,
             created=self.base.manifest.created if self.base else self.started,
             updated=self.started,
             files=self.plan.counts,
