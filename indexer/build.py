@@ -9,19 +9,20 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from cdesearch.encode.encoder import Encoder
-from cdesearch.encode.load import check_model, load_encoder
+from cdesearch.encode.load import check_model
 from cdesearch.errors import IndexNotFoundError, InputError, ModelError, SourceError
 from cdesearch.progress import Display, Progress
 from cdesearch.store.folder import CURRENT, absolute, check_nothing_lost
 from cdesearch.store.index import Index
 from cdesearch.store.trust import TrustRequest, confirm, trust_file
-from indexer.files.walk import Skipped, find_sources
+from indexer.files.walk import Skipped, find_sources, portable
 from indexer.formats.format import Columns
 from indexer.generations.lock import locked
 from indexer.job import BuildJob
 from indexer.plan import Plan, make_plan
-from indexer.settings import Options, Settings, complete_settings, index_folder
-from indexer.workers.pool import Pool, worker_count
+from indexer.settings import Options, Settings, complete_settings, index_folder, is_there, remove_command
+from indexer.warm import Fresh, Tools
+from indexer.workers.pool import worker_count
 
 
 @dataclass(frozen=True, slots=True)
@@ -43,10 +44,11 @@ class Report:
     note: str | None = None  # a line about confirmations of this index that were recorded, or could not be
 
 
-def build(paths: Sequence[Path], options: Options, progress: Display) -> Report:
+def build(paths: Sequence[Path], options: Options, progress: Display, tools: Tools | None = None) -> Report:
     """Index `paths`, or update their index; without paths, the nearest index upward. Raises CdesearchError.
 
-    After Ctrl-C or a kill, finished embeddings and the old index are kept, and the next run continues.
+    After Ctrl-C or a kill, finished embeddings and the old index are kept, and the next run continues. `tools` are
+    those of a process that makes several updates.
     """
     started, begun = time.time(), time.monotonic()
     paths = [_existing(absolute(path)) for path in paths]
@@ -59,29 +61,46 @@ def build(paths: Sequence[Path], options: Options, progress: Display) -> Report:
         if stored is not None and options.index is None and folder.parent not in (paths or [Path.cwd()]):
             progress.note(f"Updating {folder}")
         settings = complete_settings(paths, options, stored, folder)
+        for source in settings.missing:
+            command = remove_command(source, folder)
+            progress.note(f"{source} no longer exists; its documents stay in the index until `{command}`.")
         base = None if options.rebuild else stored
-        plan, embedded = _update(folder, base, settings, options, started, progress)
+        run = _Run(folder, base, settings, options, started, progress, tools or Fresh())
+        plan, embedded = run.update()
         return _report(folder, plan, embedded, begun, _confirmed(folder, settings.trust_request))
 
 
-def _update(
-    folder: Path, base: Index | None, settings: Settings, options: Options, started: float, progress: Progress
-) -> tuple[Plan, int | None]:
-    """Plan and run one build; also returns how many texts were embedded, None if no document has changed."""
-    check_model(settings.model)
-    if base is not None:
-        base.checks.require_all_changed()
-    new_context = base is None or options.refresh_context
-    with base.checks.reporting_damage() if base else nullcontext():
-        plan = _plan(settings, None if new_context else base, progress)
-        with Pool(worker_count(plan.to_read)) as pool:  # its processes start while the model loads
-            encoder = load_encoder(settings.model, options.device)
-            _check_context_source(encoder)
-            if base is not None:
-                base.check_encoder(encoder)
-            if plan.is_empty and not new_context:
-                return plan, None
-            return plan, BuildJob(folder, base, new_context, settings, plan, encoder, started, progress).run(pool)
+@dataclass(frozen=True, slots=True)
+class _Run:
+    """The inputs of one run."""
+
+    folder: Path
+    base: Index | None
+    settings: Settings
+    options: Options
+    started: float  # seconds since 1970
+    progress: Progress
+    tools: Tools
+
+    def update(self) -> tuple[Plan, int | None]:
+        """Plan and run one build; also returns how many texts were embedded, None if no document has changed."""
+        base, settings = self.base, self.settings
+        check_model(settings.model)
+        if base is not None:
+            base.checks.require_all_changed()
+        new_context = base is None or self.options.refresh_context
+        with base.checks.reporting_damage() if base else nullcontext():
+            plan = _plan(settings, None if new_context else base, self.progress)
+            # The processes start while the model loads.
+            with self.tools.pool(worker_count(plan.to_read)) as pool:
+                encoder = self.tools.encoder(settings.model, self.options.device)
+                _check_context_source(encoder)
+                if base is not None:
+                    base.check_encoder(encoder)
+                if plan.is_empty and not new_context:
+                    return plan, None
+                job = BuildJob(self.folder, base, new_context, settings, plan, encoder, self.started, self.progress)
+                return plan, job.run(pool)
 
 
 def _check_context_source(encoder: Encoder) -> None:
@@ -149,6 +168,13 @@ def _stored(folder: Path, paths: Sequence[Path], options: Options) -> Index | No
 
 
 def _plan(settings: Settings, base: Index | None, progress: Progress) -> Plan:
-    found = find_sources(settings.sources, settings.root, settings.max_file_bytes)
+    present = [source for source in settings.sources if source not in settings.missing]
+    found = find_sources(present, settings.root, settings.max_file_bytes)
     reads_alike = base is not None and Columns(**base.manifest.columns) == settings.columns
-    return make_plan(found, base, progress.stage("Looking for files", None), read_all=not reads_alike)
+    absent = [portable(source, settings.root) for source in settings.missing]
+    seen = progress.stage("Looking for files", None)
+    plan = make_plan(found, base, seen, read_all=not reads_alike, absent=absent)
+    for source in present:
+        if not is_there(source):  # else all of its documents would leave the index
+            raise SourceError(f"{source} disappeared while it was looked through.", "Run the same command again.")
+    return plan

@@ -68,7 +68,7 @@ class BuildJob:
             return None
         documents = pa.concat_tables([self.plan.kept, pa.Table.from_pylist(fresh, schema=document_schema())])
         n_chunks = pc.sum(documents["n_chunks"]).as_py() or 0
-        if not n_chunks:
+        if not n_chunks and self._kept_base is None:
             discard(self.folder, building)
             raise SourceError(
                 f"There is nothing readable in {', '.join(map(str, self.settings.sources))}.", _why(self.plan)

@@ -1,7 +1,7 @@
 """Plan a build: find out what has changed since the last generation."""
 
 from collections import Counter
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass, field, replace
 from typing import Any
 
@@ -14,7 +14,8 @@ from cdesearch.store.file_account import OUTCOMES, FileRecord, read_files
 from cdesearch.store.index import Index
 from cdesearch.store.schema import document_schema
 from indexer.files.opening import hash_contents, open_regular
-from indexer.files.walk import Found, Ignored, Skipped, Source, find_sources
+from indexer.files.walk import Found, Ignored, Skipped, Source, find_sources, portable
+from indexer.settings import is_there
 
 Record = dict[str, Any]  # a row of the documents table
 
@@ -69,14 +70,21 @@ class Plan:
 
 
 def make_plan(
-    found: Iterable[Found], base: Index | None, seen: Callable[[int], None], *, read_all: bool = False
+    found: Iterable[Found],
+    base: Index | None,
+    seen: Callable[[int], None],
+    *,
+    read_all: bool = False,
+    absent: Sequence[str] = (),
 ) -> Plan:
     """Compare what was found with the base generation: by size and time first, by hash if those differ.
 
     `seen` is called with 1 for each item. A file that could not be read is tried again only after it has changed, or
-    with another version of cdesearch. With `read_all` every file counts as changed.
+    with another version of cdesearch. With `read_all` every file counts as changed. Files under the paths `absent`,
+    those of sources that do not exist now, count as unchanged.
     """
     plan, unchanged = _compare(found, base, seen, read_all=read_all)
+    unchanged += _keep_absent(plan, absent)
     if base is not None:
         with base.checks.reading_tables():
             documents = base.documents.to_arrow()
@@ -112,6 +120,18 @@ def _compare(
     return plan, unchanged
 
 
+def _keep_absent(plan: Plan, absent: Sequence[str]) -> list[str]:
+    """Enter the files under `absent` in the plan as they were recorded before; returns their paths."""
+    folders = tuple(f"{path}/" if path != "." else "" for path in absent)
+    kept = {
+        path: file
+        for path, file in plan.before.items()
+        if path not in plan.files and (path in absent or path.startswith(folders))
+    }
+    plan.files |= kept
+    return list(kept)
+
+
 def _with_times(documents: pa.Table, plan: Plan) -> pa.Table:
     """The documents with the times of change of their files as the plan has them."""
     changed = [path for path, file in plan.files.items() if _is_restamped(file, plan.before.get(path))]
@@ -131,9 +151,11 @@ def _is_restamped(file: FileRecord, before: FileRecord | None) -> bool:
 
 def count_changes(index: Index) -> dict[str, int]:
     """How many files are `new`, `modified` and `deleted` since the index was built; reads only doubtful files."""
-    sources = [source for source in index.sources if source.exists()]
+    missing = [source for source in index.sources if not is_there(source)]
+    sources = [source for source in index.sources if source not in missing]
     found = find_sources(sources, index.root, index.manifest.max_file_bytes)
     plan, _ = _compare(found, index, lambda _: None)
+    _keep_absent(plan, [portable(source, index.root) for source in missing])
     before = {path: file for path, file in plan.before.items() if file.outcome != "ignored"}
     known = [source for source in plan.to_read if source.path in before]
     return {
