@@ -2,17 +2,18 @@
 
 import errno
 import os
+import shlex
 import time
 from collections.abc import Sequence
-from contextlib import nullcontext
+from contextlib import nullcontext, suppress
 from dataclasses import dataclass
 from pathlib import Path
 
 from cdesearch.encode.encoder import Encoder
 from cdesearch.encode.load import check_model
-from cdesearch.errors import IndexNotFoundError, InputError, ModelError, SourceError
+from cdesearch.errors import IndexNotFoundError, IndexStateError, InputError, ModelError, SourceError
 from cdesearch.progress import Display, Progress
-from cdesearch.store.folder import CURRENT, absolute, check_nothing_lost
+from cdesearch.store.folder import CURRENT, FOLDER, absolute, check_nothing_lost, find_index
 from cdesearch.store.index import Index
 from cdesearch.store.trust import TrustRequest, confirm, trust_file
 from indexer.files.walk import Skipped, find_sources, portable
@@ -64,10 +65,26 @@ def build(paths: Sequence[Path], options: Options, progress: Display, tools: Too
         for source in settings.missing:
             command = remove_command(source, folder)
             progress.note(f"{source} no longer exists; its documents stay in the index until `{command}`.")
+        if stored is None and options.index is None:
+            _tell_of_other_indexes(folder, settings, progress)
         base = None if options.rebuild else stored
         run = _Run(folder, base, settings, options, started, progress, tools or Fresh())
         plan, embedded = run.update()
         return _report(folder, plan, embedded, begun, _confirmed(folder, settings.trust_request))
+
+
+def _tell_of_other_indexes(folder: Path, settings: Settings, progress: Display) -> None:
+    """Say which index answers where two cover the same files: a query uses the nearest one upward."""
+    with suppress(IndexStateError, OSError):
+        above = Index(find_index(folder.parent.parent))
+        if any(folder.parent.is_relative_to(source) for source in above.sources):
+            progress.note(
+                f"{above.folder} covers {folder.parent} as well. From now on, queries in {folder.parent} are answered"
+                f" by the new index; --index {shlex.quote(str(above.folder))} chooses the other one."
+            )
+    for source in settings.sources:
+        if source != folder.parent and os.path.lexists(source / FOLDER / CURRENT):
+            progress.note(f"Queries in {source} are still answered by its own index, {source / FOLDER}.")
 
 
 @dataclass(frozen=True, slots=True)

@@ -149,8 +149,18 @@ def _is_restamped(file: FileRecord, before: FileRecord | None) -> bool:
     return before is not None and file.mtime_ns != before.mtime_ns
 
 
-def count_changes(index: Index) -> dict[str, int]:
-    """How many files are `new`, `modified` and `deleted` since the index was built; reads only doubtful files."""
+@dataclass(frozen=True, slots=True)
+class Changes:
+    """How many files have changed since the index was built, and how much an update would read."""
+
+    new: int
+    modified: int
+    deleted: int
+    n_bytes: int  # of new and modified files
+
+
+def find_changes(index: Index) -> Changes:
+    """What has changed since the index was built; reads only doubtful files."""
     missing = [source for source in index.sources if not is_there(source)]
     sources = [source for source in index.sources if source not in missing]
     found = find_sources(sources, index.root, index.manifest.max_file_bytes)
@@ -158,11 +168,18 @@ def count_changes(index: Index) -> dict[str, int]:
     _keep_absent(plan, [portable(source, index.root) for source in missing])
     before = {path: file for path, file in plan.before.items() if file.outcome != "ignored"}
     known = [source for source in plan.to_read if source.path in before]
-    return {
-        "new": len(plan.to_read) - len(known),
-        "modified": sum(not _is_still_unreadable(source, before[source.path]) for source in known),
-        "deleted": sum(file.outcome == "indexed" and path not in plan.files for path, file in before.items()),
-    }
+    return Changes(
+        new=len(plan.to_read) - len(known),
+        modified=sum(not _is_still_unreadable(source, before[source.path]) for source in known),
+        deleted=sum(file.outcome == "indexed" and path not in plan.files for path, file in before.items()),
+        n_bytes=sum(source.size for source in plan.to_read),
+    )
+
+
+def count_changes(index: Index) -> dict[str, int]:
+    """How many files are `new`, `modified` and `deleted` since the index was built."""
+    changes = find_changes(index)
+    return {"new": changes.new, "modified": changes.modified, "deleted": changes.deleted}
 
 
 def _left_out(item: Skipped | Ignored) -> FileRecord:
