@@ -22,6 +22,7 @@ from indexer.generations.lock import locked
 from indexer.job import BuildJob
 from indexer.plan import Plan, make_plan
 from indexer.settings import Options, Settings, complete_settings, index_folder, is_there, remove_command
+from indexer.staleness import advice
 from indexer.warm import Fresh, Tools
 from indexer.workers.pool import worker_count
 
@@ -42,6 +43,7 @@ class Report:
     seconds: float
     size_bytes: int
     changed: bool
+    advice: str | None = None  # a line that advises a new context
     note: str | None = None  # a line about confirmations of this index that were recorded, or could not be
 
 
@@ -145,6 +147,7 @@ def _report(folder: Path, plan: Plan, embedded: int | None, begun: float, note: 
         seconds=time.monotonic() - begun,
         size_bytes=index.size_bytes(),
         changed=embedded is not None,
+        advice=advice(index) if embedded is not None else None,
         note=note,
     )
 

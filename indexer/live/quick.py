@@ -12,7 +12,7 @@ from indexer.plan import Changes, find_changes
 from indexer.settings import Options
 
 MOST_SECONDS = 1.0
-# The seconds of an update on two cores: of every update, for a million chunks, for a million files, and to embed text.
+# Estimates for two cores: of every update, for each chunk and each file of the index, and to read and embed text.
 SECONDS = 0.4
 SECONDS_PER_CHUNK = 6e-6
 SECONDS_PER_FILE = 5e-5
