@@ -45,8 +45,8 @@ class Watcher:
                 has_changes = bool(watched.wait(self._closing))
             if watched is None:
                 self._closing.wait(RETRY_SECONDS)
-            elif has_changes and _is_current(served):
-                self._update(served)
+            elif has_changes and _is_current(served) and not self._update(served):
+                watched = None  # the next look finds the same changes, and tries again
 
     def _opened(self, served: ServedIndex) -> Any:
         """What waits for changes of the files of an index; None if the index cannot be used, as its status reports."""
@@ -65,17 +65,18 @@ class Watcher:
         except CdesearchError:
             return False
 
-    def _update(self, served: ServedIndex) -> None:
-        """Run an update and wait for its end, and then for a while."""
+    def _update(self, served: ServedIndex) -> bool:
+        """Run an update and wait for its end, and then for a while; returns whether it succeeded."""
         folder = served.index.folder
         while not self._updates.start(folder):
             if self._closing.wait(POLL_SECONDS):
-                return
+                return False
         run = self._updates.latest(folder)
         while run is not None and run.ended is None:
             if self._closing.wait(POLL_SECONDS):
-                return
+                return False
         self._closing.wait(_rest(run))
+        return run is not None and run.state == "done"
 
 
 def _builder(name: str) -> Any:
