@@ -2,25 +2,36 @@
 
 import errno
 import os
+import shlex
 import time
 from collections.abc import Sequence
-from contextlib import nullcontext
+from contextlib import nullcontext, suppress
 from dataclasses import dataclass
 from pathlib import Path
 
 from cdesearch.encode.encoder import Encoder
-from cdesearch.encode.load import check_model, load_encoder
-from cdesearch.errors import IndexNotFoundError, ModelError, SourceError
+from cdesearch.encode.load import check_model
+from cdesearch.errors import IndexNotFoundError, IndexStateError, ModelError, SourceError
 from cdesearch.progress import Display, Progress
-from cdesearch.store.folder import CURRENT, absolute, check_nothing_lost
+from cdesearch.store.folder import CURRENT, FOLDER, absolute, check_nothing_lost, find_index
 from cdesearch.store.index import Index
-from indexer.files.walk import Skipped, find_sources
+from indexer.files.walk import Skipped, find_sources, portable
 from indexer.formats.format import Columns
 from indexer.generations.lock import locked
 from indexer.job import BuildJob
 from indexer.plan import Plan, make_plan
-from indexer.settings import Options, Settings, complete_settings, index_folder, record_confirmation
-from indexer.workers.pool import Pool, worker_count
+from indexer.settings import (
+    Options,
+    Settings,
+    complete_settings,
+    index_folder,
+    is_there,
+    record_confirmation,
+    remove_command,
+)
+from indexer.staleness import advice
+from indexer.warm import Fresh, Tools
+from indexer.workers.pool import worker_count
 
 
 @dataclass(frozen=True, slots=True)
@@ -39,13 +50,15 @@ class Report:
     seconds: float
     size_bytes: int
     changed: bool
+    advice: str | None = None  # a line that advises a new context
     note: str | None = None  # a line about confirmations of this index that were recorded, or could not be
 
 
-def build(paths: Sequence[Path], options: Options, progress: Display) -> Report:
+def build(paths: Sequence[Path], options: Options, progress: Display, tools: Tools | None = None) -> Report:
     """Index `paths`, or update their index; without paths, the nearest index upward. Raises CdesearchError.
 
-    After Ctrl-C or a kill, finished embeddings and the old index are kept, and the next run continues.
+    After Ctrl-C or a kill, finished embeddings and the old index are kept, and the next run continues. `tools` are
+    those of a process that makes several updates.
     """
     started, begun = time.time(), time.monotonic()
     paths = [_existing(absolute(path)) for path in paths]
@@ -58,30 +71,63 @@ def build(paths: Sequence[Path], options: Options, progress: Display) -> Report:
         if stored is not None and options.index is None and folder.parent not in (paths or [Path.cwd()]):
             progress.note(f"Updating {folder}")
         settings = complete_settings(paths, options, stored, folder)
+        for source in settings.missing:
+            command = remove_command(source, folder)
+            progress.note(f"{source} no longer exists; its documents stay in the index until `{command}`.")
+        if stored is None and options.index is None:
+            _tell_of_other_indexes(folder, settings, progress)
         # A stage of an unfinished build is no base: its vectors are those of a context that does not stay.
         base = None if options.rebuild or (stored and not stored.manifest.is_complete) else stored
-        plan, embedded = _update(folder, base, settings, options, started, progress)
+        run = _Run(folder, base, settings, options, started, progress, tools or Fresh())
+        plan, embedded = run.update()
         return _report(folder, plan, embedded, begun, record_confirmation(folder, settings.trust_request))
 
 
-def _update(
-    folder: Path, base: Index | None, settings: Settings, options: Options, started: float, progress: Display
-) -> tuple[Plan, int | None]:
-    """Plan and run one build; also returns how many texts were embedded, None if no document has changed."""
-    check_model(settings.model)
-    if base is not None:
-        base.checks.require_all_changed()
-    new_context = base is None or options.refresh_context
-    with base.checks.reporting_damage() if base else nullcontext():
-        plan = _plan(settings, None if new_context else base, progress)
-        with Pool(worker_count(plan.to_read)) as pool:  # its processes start while the model loads
-            encoder = load_encoder(settings.model, options.device)
-            _check_context_source(encoder)
-            if base is not None:
-                base.check_encoder(encoder)
-            if plan.is_empty and not new_context:
-                return plan, None
-            return plan, BuildJob(folder, base, new_context, settings, plan, encoder, started, progress).run(pool)
+def _tell_of_other_indexes(folder: Path, settings: Settings, progress: Display) -> None:
+    """Say which index answers where two cover the same files: a query uses the nearest one upward."""
+    with suppress(IndexStateError, OSError):
+        above = Index(find_index(folder.parent.parent))
+        if any(folder.parent.is_relative_to(source) for source in above.sources):
+            progress.note(
+                f"{above.folder} covers {folder.parent} as well. From now on, queries in {folder.parent} are answered"
+                f" by the new index; --index {shlex.quote(str(above.folder))} chooses the other one."
+            )
+    for source in settings.sources:
+        if source != folder.parent and os.path.lexists(source / FOLDER / CURRENT):
+            progress.note(f"Queries in {source} are still answered by its own index, {source / FOLDER}.")
+
+
+@dataclass(frozen=True, slots=True)
+class _Run:
+    """The inputs of one run."""
+
+    folder: Path
+    base: Index | None
+    settings: Settings
+    options: Options
+    started: float  # seconds since 1970
+    progress: Display
+    tools: Tools
+
+    def update(self) -> tuple[Plan, int | None]:
+        """Plan and run one build; also returns how many texts were embedded, None if no document has changed."""
+        base, settings = self.base, self.settings
+        check_model(settings.model)
+        if base is not None:
+            base.checks.require_all_changed()
+        new_context = base is None or self.options.refresh_context
+        with base.checks.reporting_damage() if base else nullcontext():
+            plan = _plan(settings, None if new_context else base, self.progress)
+            # The processes start while the model loads.
+            with self.tools.pool(worker_count(plan.to_read)) as pool:
+                encoder = self.tools.encoder(settings.model, self.options.device)
+                _check_context_source(encoder)
+                if base is not None:
+                    base.check_encoder(encoder)
+                if plan.is_empty and not new_context:
+                    return plan, None
+                job = BuildJob(self.folder, base, new_context, settings, plan, encoder, self.started, self.progress)
+                return plan, job.run(pool)
 
 
 def _check_context_source(encoder: Encoder) -> None:
@@ -109,6 +155,7 @@ def _report(folder: Path, plan: Plan, embedded: int | None, begun: float, note: 
         seconds=time.monotonic() - begun,
         size_bytes=index.size_bytes(),
         changed=embedded is not None,
+        advice=advice(index) if embedded is not None else None,
         note=note,
     )
 
@@ -134,6 +181,13 @@ def _stored(folder: Path, paths: Sequence[Path], options: Options) -> Index | No
 
 
 def _plan(settings: Settings, base: Index | None, progress: Progress) -> Plan:
-    found = find_sources(settings.sources, settings.root, settings.max_file_bytes)
+    present = [source for source in settings.sources if source not in settings.missing]
+    found = find_sources(present, settings.root, settings.max_file_bytes)
     reads_alike = base is not None and Columns(**base.manifest.columns) == settings.columns
-    return make_plan(found, base, progress.stage("Looking for files", None), read_all=not reads_alike)
+    absent = [portable(source, settings.root) for source in settings.missing]
+    seen = progress.stage("Looking for files", None)
+    plan = make_plan(found, base, seen, read_all=not reads_alike, absent=absent)
+    for source in present:
+        if not is_there(source):  # else all of its documents would leave the index
+            raise SourceError(f"{source} disappeared while it was looked through.", "Run the same command again.")
+    return plan

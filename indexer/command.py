@@ -159,6 +159,8 @@ def _summarise(report: "Report") -> None:
         console.print(
             f"Ignored: {report.n_files['ignored']:,}. `cdesearch status{where} --files` lists the rules.",
         )
+    if report.advice:
+        console.print(printable(report.advice), soft_wrap=True)
     # On one line even in a narrow terminal, so that it can be copied.
     console.print(f'Next: cdesearch query{where} "your question"', soft_wrap=True)
 

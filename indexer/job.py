@@ -7,6 +7,9 @@ from functools import partial
 from pathlib import Path
 from typing import Any, Protocol, Self, TypeVar
 
+import pyarrow as pa
+import pyarrow.compute as pc
+
 from cdesearch import __version__
 from cdesearch.context.context import Context, ContextSample, FittedContext
 from cdesearch.encode.encoder import Encoder
@@ -17,7 +20,7 @@ from cdesearch.store.file_account import FILES, FileRecord, Outcome, write_files
 from cdesearch.store.folder import CURRENT, rebuild_remedy
 from cdesearch.store.index import CONTEXT, Index
 from cdesearch.store.manifest import Manifest
-from cdesearch.store.schema import chunk_schema
+from cdesearch.store.schema import chunk_schema, document_schema
 from indexer.embedding.context import draw_sample, fit_whitening, sample_vectors
 from indexer.embedding.embedding_cache import TABLE, EmbeddingCache, cache_schema, holds_vectors
 from indexer.embedding.fill import Filling
@@ -64,23 +67,24 @@ class BuildJob:
         if self._kept_base is not None and not fresh and not self.plan.gone:
             self._finish_unchanged(building, self._kept_base)
             return None
-        records = self.plan.kept + fresh
-        if not any(record["n_chunks"] for record in records):
+        documents = pa.concat_tables([self.plan.kept, pa.Table.from_pylist(fresh, schema=document_schema())])
+        n_chunks = pc.sum(documents["n_chunks"]).as_py() or 0
+        if not n_chunks and self._kept_base is None:
             discard(self.folder, building)
             raise SourceError(
                 f"There is nothing readable in {', '.join(map(str, self.settings.sources))}.", _why(self.plan)
             )
         tables = Tables(building, self.encoder.dimension)
-        embedded = self._fill(building, tables, spool, records)
-        if tables.chunks.count_rows() != sum(record["n_chunks"] for record in records):
+        embedded = self._fill(building, tables, spool, documents)
+        if tables.chunks.count_rows() != n_chunks:
             discard(self.folder, building)
             raise IndexDamagedError(
                 f"The documents of {self.folder} are not those of its chunks.", rebuild_remedy(self.folder)
             )
         self.progress.stage("Indexing words", None)
-        tables.write_documents(records)
-        manifest = self._manifest(records, Context.load(building / CONTEXT))
-        records.clear()  # a million of them take a gigabyte, which the indexes need now
+        tables.write_documents(documents)
+        manifest = self._manifest(documents, Context.load(building / CONTEXT))
+        del documents, fresh  # of a million records; the indexes need the memory now
         with self._kept_base.checks.reading_tables() if self._kept_base else nullcontext():
             tables.finish()
         self._finish(building, manifest)
@@ -167,15 +171,15 @@ class BuildJob:
         spool.close()
         return records, columns
 
-    def _fill(self, building: Path, tables: Tables, spool: Spool, records: list[Record]) -> int:
+    def _fill(self, building: Path, tables: Tables, spool: Spool, documents: pa.Table) -> int:
         """Write chunks, vectors and the context; returns how many texts went through the model."""
         encoder, base = self.encoder, self._kept_base
         cache = EmbeddingCache(building, encoder.dimension, base, encoder.config.document_weight)
         filling = Filling(tables, spool, cache, encoder, self.progress)
         if base is not None:
-            filling.in_context_of(base, {record["path"] for record in self.plan.kept})
+            filling.in_context_of(base, self.plan.kept["path"])
             return cache.embedded
-        stages = self._stages(building, spool, records)
+        stages = self._stages(building, spool, documents)
         if stages and not (self.folder / CURRENT).is_file():
             stages.publish_words()
         sample = _load_or_make(building / SAMPLE, ContextSample, lambda: self._draw_sample(spool))
@@ -191,12 +195,12 @@ class BuildJob:
         _save(Context.of(fitted, sample_vectors(tables, sample)), building / CONTEXT)
         return cache.embedded
 
-    def _stages(self, building: Path, spool: Spool, records: list[Record]) -> Stages | None:
+    def _stages(self, building: Path, spool: Spool, documents: pa.Table) -> Stages | None:
         if _is_complete(self.folder):  # it answers queries meanwhile
             return None
         files = list(self.plan.files.values())
-        describe = partial(self._manifest, records)
-        return Stages(self.folder, building, spool, self.encoder, records, files, describe, self._tell)
+        describe = partial(self._manifest, documents)
+        return Stages(self.folder, building, spool, self.encoder, documents, files, describe, self._tell)
 
     def _tell(self, line: str) -> None:
         """Show that a stage is live. What the user has typed is confirmed now, so that queries may load the model."""
@@ -207,7 +211,7 @@ class BuildJob:
         known = self.base.context if self.base else None
         return draw_sample(spool, self.encoder, self._context_limit, self.settings.seed, known, self.progress)
 
-    def _manifest(self, records: list[Record], context: Context | None, n_vectors: int | None = None) -> Manifest:
+    def _manifest(self, documents: pa.Table, context: Context | None, n_vectors: int | None = None) -> Manifest:
         """The manifest of the generation, or of a stage with `n_vectors`, the first of which has no context."""
         settings, encoder = self.settings, self.encoder
         root = settings.root
@@ -225,9 +229,9 @@ class BuildJob:
             sources=tuple(source.relative_to(root).as_posix() for source in settings.sources),
             columns=asdict(settings.columns),
             max_file_bytes=settings.max_file_bytes,
-            n_documents=len(records),
-            n_chunks=sum(record["n_chunks"] for record in records),
-            has_parts=any(record["n_records"] > 1 for record in records),
+            n_documents=documents.num_rows,
+            n_chunks=pc.sum(documents["n_chunks"]).as_py() or 0,
+            has_parts=(pc.max(documents["n_records"]).as_py() or 0) > 1,
             created=self.base.manifest.created if self.base else self.started,
             updated=self.started,
             files=self.plan.counts,

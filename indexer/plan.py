@@ -1,15 +1,21 @@
 """Plan a build: find out what has changed since the last generation."""
 
 from collections import Counter
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass, field, replace
 from typing import Any
+
+import numpy as np
+import pyarrow as pa
+import pyarrow.compute as pc
 
 from cdesearch import __version__
 from cdesearch.store.file_account import OUTCOMES, FileRecord, read_files
 from cdesearch.store.index import Index
+from cdesearch.store.schema import document_schema
 from indexer.files.opening import hash_contents, open_regular
-from indexer.files.walk import Found, Ignored, Skipped, Source, find_sources
+from indexer.files.walk import Found, Ignored, Skipped, Source, find_sources, portable
+from indexer.settings import is_there
 
 Record = dict[str, Any]  # a row of the documents table
 
@@ -22,7 +28,8 @@ class Plan:
     """The files that a build must read, the documents that it keeps, and the outcome of every file."""
 
     to_read: list[Source] = field(default_factory=list)
-    kept: list[Record] = field(default_factory=list)  # of documents whose file has not changed
+    # Rows of the documents table whose file has not changed. A large corpus has too many for Python objects.
+    kept: pa.Table = field(default_factory=lambda: document_schema().empty_table())
     gone: set[str] = field(default_factory=set)  # paths whose chunks are out of date
     files: dict[str, FileRecord] = field(default_factory=dict)  # by path, in the order of the walk
     before: dict[str, FileRecord] = field(default_factory=dict)  # by path, as recorded in the base generation
@@ -63,22 +70,37 @@ class Plan:
 
 
 def make_plan(
-    found: Iterable[Found], base: Index | None, seen: Callable[[int], None], *, read_all: bool = False
+    found: Iterable[Found],
+    base: Index | None,
+    seen: Callable[[int], None],
+    *,
+    read_all: bool = False,
+    absent: Sequence[str] = (),
 ) -> Plan:
     """Compare what was found with the base generation: by size and time first, by hash if those differ.
 
     `seen` is called with 1 for each item. A file that could not be read is tried again only after it has changed, or
-    with another version of cdesearch. With `read_all` every file counts as changed.
+    with another version of cdesearch. With `read_all` every file counts as changed. Files under the paths `absent`,
+    those of sources that do not exist now, count as unchanged.
     """
-    records: dict[str, list[Record]] = {}
-    plan = Plan()
+    plan, unchanged = _compare(found, base, seen, read_all=read_all)
+    unchanged += _keep_absent(plan, absent)
+    if base is not None:
+        with base.checks.reading_tables():
+            documents = base.documents.to_arrow()
+        is_kept = pc.is_in(documents["path"], pa.array(unchanged, pa.string()))
+        plan.kept = _with_times(documents.filter(is_kept), plan)
+        plan.gone = set(documents.filter(pc.invert(is_kept))["path"].unique().to_pylist())
+    return plan
+
+
+def _compare(
+    found: Iterable[Found], base: Index | None, seen: Callable[[int], None], *, read_all: bool = False
+) -> tuple[Plan, list[str]]:
+    """The plan without its documents, and the paths of the files that have not changed."""
+    plan, unchanged = Plan(), []
     if base is not None:
         plan.before = {file.path: file for file in read_files(base.generation)}
-        documents_before = base.documents
-        with base.checks.reading_tables():
-            for batch in documents_before.to_arrow().to_batches():
-                for record in batch.to_pylist():
-                    records.setdefault(record["path"], []).append(record)
     sure_before = int((base.manifest.updated if base else 0) * 1e9) - STAMP_NS
     tries_again = base is not None and base.manifest.cdesearch != __version__
     for item in found:
@@ -87,31 +109,77 @@ def make_plan(
             plan.files[item.path] = _left_out(item)
             continue
         known = None if read_all else plan.before.get(item.path)
-        documents = records.pop(item.path, [])
         is_tried_again = tries_again and known is not None and known.outcome == "skipped"
         if known is not None and not is_tried_again and _unchanged(item, known, sure_before):
-            plan.files[item.path] = replace(known, mtime_ns=item.mtime_ns)
-            plan.kept += [{**record, "mtime_ns": item.mtime_ns} for record in documents]
+            is_restamped = known.mtime_ns != item.mtime_ns
+            plan.files[item.path] = replace(known, mtime_ns=item.mtime_ns) if is_restamped else known
+            unchanged.append(item.path)
         else:
             plan.files[item.path] = FileRecord(item.path, "skipped", "not read yet", item.size, item.mtime_ns)
             plan.to_read.append(item)
-            plan.gone |= {item.path} if documents else set()
-    plan.gone |= set(records)
-    return plan
+    return plan, unchanged
+
+
+def _keep_absent(plan: Plan, absent: Sequence[str]) -> list[str]:
+    """Enter the files under `absent` in the plan as they were recorded before; returns their paths."""
+    folders = tuple(f"{path}/" if path != "." else "" for path in absent)
+    kept = {
+        path: file
+        for path, file in plan.before.items()
+        if path not in plan.files and (path in absent or path.startswith(folders))
+    }
+    plan.files |= kept
+    return list(kept)
+
+
+def _with_times(documents: pa.Table, plan: Plan) -> pa.Table:
+    """The documents with the times of change of their files as the plan has them."""
+    changed = [path for path, file in plan.files.items() if _is_restamped(file, plan.before.get(path))]
+    if not changed:
+        return documents
+    times = documents["mtime_ns"].to_numpy().copy()
+    paths = documents["path"].to_pylist()
+    for row in np.flatnonzero(pc.is_in(documents["path"], pa.array(changed, pa.string())).to_numpy()):
+        times[row] = plan.files[paths[row]].mtime_ns
+    number = documents.schema.get_field_index("mtime_ns")
+    return documents.set_column(number, documents.schema.field(number), pa.array(times, pa.int64()))
+
+
+def _is_restamped(file: FileRecord, before: FileRecord | None) -> bool:
+    return before is not None and file.mtime_ns != before.mtime_ns
+
+
+@dataclass(frozen=True, slots=True)
+class Changes:
+    """How many files have changed since the index was built, and how much an update would read."""
+
+    new: int
+    modified: int
+    deleted: int
+    n_bytes: int  # of new and modified files
+
+
+def find_changes(index: Index) -> Changes:
+    """What has changed since the index was built; reads only doubtful files."""
+    missing = [source for source in index.sources if not is_there(source)]
+    sources = [source for source in index.sources if source not in missing]
+    found = find_sources(sources, index.root, index.manifest.max_file_bytes)
+    plan, _ = _compare(found, index, lambda _: None)
+    _keep_absent(plan, [portable(source, index.root) for source in missing])
+    before = {path: file for path, file in plan.before.items() if file.outcome != "ignored"}
+    known = [source for source in plan.to_read if source.path in before]
+    return Changes(
+        new=len(plan.to_read) - len(known),
+        modified=sum(not _is_still_unreadable(source, before[source.path]) for source in known),
+        deleted=sum(file.outcome == "indexed" and path not in plan.files for path, file in before.items()),
+        n_bytes=sum(source.size for source in plan.to_read),
+    )
 
 
 def count_changes(index: Index) -> dict[str, int]:
-    """How many files are `new`, `modified` and `deleted` since the index was built; reads only doubtful files."""
-    sources = [source for source in index.sources if source.exists()]
-    found = find_sources(sources, index.root, index.manifest.max_file_bytes)
-    plan = make_plan(found, index, lambda _: None)
-    before = {path: file for path, file in plan.before.items() if file.outcome != "ignored"}
-    known = [source for source in plan.to_read if source.path in before]
-    return {
-        "new": len(plan.to_read) - len(known),
-        "modified": sum(not _is_still_unreadable(source, before[source.path]) for source in known),
-        "deleted": sum(file.outcome == "indexed" and path not in plan.files for path, file in before.items()),
-    }
+    """How many files are `new`, `modified` and `deleted` since the index was built."""
+    changes = find_changes(index)
+    return {"new": changes.new, "modified": changes.modified, "deleted": changes.deleted}
 
 
 def _left_out(item: Skipped | Ignored) -> FileRecord:

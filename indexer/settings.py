@@ -1,6 +1,7 @@
 """The settings of a run: the options of a caller, completed by the settings of an existing index."""
 
 import os
+import shlex
 from collections.abc import Sequence
 from dataclasses import asdict, dataclass, field
 from pathlib import Path
@@ -8,7 +9,7 @@ from pathlib import Path
 from cdesearch.encode.load import Device
 from cdesearch.errors import IndexUntrustedError, InputError, SourceError
 from cdesearch.models.hub import is_id, stored_model
-from cdesearch.store.folder import FOLDER, absolute, chosen_folder, find_index, rebuild_command
+from cdesearch.store.folder import FOLDER, absolute, chosen_folder, find_index
 from cdesearch.store.index import Index
 from cdesearch.store.manifest import MAXIMA
 from cdesearch.store.trust import TrustRequest, check_confirmed, confirm, outside, trust_file
@@ -31,6 +32,8 @@ class Options:
     rebuild: bool = False
     refresh_context: bool = False
     wait: bool = False
+    removed: tuple[Path, ...] = ()  # sources of the index that it loses
+    absent: tuple[Path, ...] = ()  # sources that count as missing, although something exists at their path
 
 
 @dataclass(frozen=True, slots=True)
@@ -39,6 +42,7 @@ class Settings:
 
     root: Path  # the paths of chunks are relative to it
     sources: tuple[Path, ...]
+    missing: tuple[Path, ...]  # those of the sources that do not exist now; their documents stay
     model: Path | None  # the checkpoint to open
     model_name: str | None  # as the index stores it
     trust_request: TrustRequest  # the model and folders that the user must confirm
@@ -84,33 +88,36 @@ def complete_settings(paths: Sequence[Path], options: Options, stored: Index | N
     """Complete `options` from the `stored` index in `folder`; raises SourceError, InputError or IndexUntrustedError.
 
     Sources add up: a named file or folder is added to the index unless it is already part of it, and then the whole
-    index is updated. Only a rebuild removes sources. What the user types counts as confirmed; what only the stored
-    index names must have been confirmed before, and is not opened otherwise.
+    index is updated. Only a rebuild and `options.removed` remove sources. What the user types counts as confirmed; what
+    only the stored index names must have been confirmed before, and is not opened otherwise.
     """
     _check_number("context size", options.context_size, MAXIMA["context_limit"])
     _check_number("largest file size", options.max_file_bytes, MAXIMA["max_file_bytes"])
-    sources = _sources(paths, stored)
+    sources = tuple(source for source in _sources(paths, stored) if source not in options.removed)
     model_name = _model_name(options.model) if options.model or stored is None else stored.manifest.model
     untyped = [source for source in sources if not any(source.is_relative_to(path) for path in paths)]
     check_confirmed(folder, TrustRequest(None if options.model else model_name, outside(folder, untyped)))
-    _check_existing(sources, paths, folder)
-    root = common_folder(sources)
+    missing = tuple(source for source in sources if source in options.absent or not is_there(source))
+    root = _root(sources, stored)
+    _check_missing(missing, stored, options, root)
     trust_request = TrustRequest(model_name, outside(folder, sources))
     if stored is None:
         limit = MAX_FILE_BYTES if options.max_file_bytes is None else options.max_file_bytes
         seed = options.seed or 0
         size = options.context_size
-        return Settings(root, sources, options.model, model_name, trust_request, options.columns, limit, size, seed)
+        columns = options.columns
+        return Settings(root, sources, (), options.model, model_name, trust_request, columns, limit, size, seed)
     _check_context(options, stored)
     manifest = stored.manifest
-    columns = {name: value for name, value in asdict(options.columns).items() if value}
+    named = {name: value for name, value in asdict(options.columns).items() if value}
     return Settings(
         root=root,
         sources=sources,
+        missing=missing,
         model=options.model or stored_model(manifest.model),
         model_name=model_name,
         trust_request=trust_request,
-        columns=Columns(**(manifest.columns | columns)),
+        columns=Columns(**(manifest.columns | named)),
         max_file_bytes=manifest.max_file_bytes if options.max_file_bytes is None else options.max_file_bytes,
         context_size=manifest.context_limit if options.context_size is None else options.context_size,
         seed=manifest.seed if options.seed is None else options.seed,
@@ -138,13 +145,40 @@ def _check_number(name: str, value: int | None, most: float) -> None:
         raise InputError(f"{value} cannot be the {name}.", f"Choose one from 1 to {most:,}.")
 
 
-def _check_existing(sources: Sequence[Path], typed: Sequence[Path], folder: Path) -> None:
-    for source in sources:
-        if not source.exists():
-            instead = f"Put it back, or name what to index instead: {rebuild_command(folder)}."
-            raise SourceError(
-                f"There is no folder or file {source}.", "Check the spelling." if source in typed else instead
-            )
+def is_there(source: Path) -> bool:
+    """Whether a source exists and can be reached: a file system that hangs in the air has it no longer."""
+    try:
+        source.stat()
+    except OSError:
+        return False
+    return True
+
+
+def _root(sources: Sequence[Path], stored: Index | None) -> Path:
+    """The folder that paths are relative to. That of the stored index is kept if all sources are in it."""
+    if stored is None:
+        return common_folder(sources)
+    fresh = [source for source in sources if not source.is_relative_to(stored.root)]
+    return common_folder([*fresh, stored.root]) if fresh else stored.root
+
+
+def _check_missing(missing: Sequence[Path], stored: Index | None, options: Options, root: Path) -> None:
+    """Raise SourceError for a missing source whose documents this run could not keep."""
+    if not missing:
+        return
+    if stored is None or missing[0] not in stored.sources:
+        raise SourceError(f"There is no folder or file {missing[0]}.", "Check the spelling.")
+    reads_all = options.rebuild or options.refresh_context or not stored.manifest.is_complete
+    if reads_all or options.columns != Columns() or root != stored.root:
+        raise SourceError(
+            f"There is no folder or file {missing[0]}, and this run would have to read it.",
+            f"Put it back, or run `{remove_command(missing[0], stored.folder)}` first.",
+        )
+
+
+def remove_command(source: Path, folder: Path) -> str:
+    """The command that removes a source, with its documents, from the index in `folder`."""
+    return f"cdesearch sources remove {shlex.quote(str(source))} --index {shlex.quote(str(folder))}"
 
 
 def _model_name(model: Path | None) -> str | None:

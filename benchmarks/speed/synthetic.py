@@ -15,7 +15,7 @@ from cdesearch.store.checksums import MANIFEST, write_checksums
 from cdesearch.store.file_account import OUTCOMES
 from cdesearch.store.index import Index
 from cdesearch.store.manifest import Manifest
-from cdesearch.store.schema import Chunk, chunk_schema, chunk_to_row
+from cdesearch.store.schema import Chunk, chunk_schema, chunk_to_row, document_schema
 from indexer.build import build
 from indexer.generations.generation import open_building, swap_in
 from indexer.generations.lock import locked
@@ -92,7 +92,7 @@ def _grow(source: Index, folder: Path, batches: Iterable[TextsAndVectors]) -> No
         rows = [chunk_to_row(_chunk(number, text)) for number, text in enumerate(texts, n_chunks)]
         tables.add(pa.RecordBatch.from_pylist(rows, schema=chunk_schema(None)), vectors)
         n_chunks += len(texts)
-    tables.write_documents([])
+    tables.write_documents(document_schema().empty_table())
     tables.finish()
     _manifest(source, n_chunks).save(building / MANIFEST)
     write_checksums(building, None)

@@ -1,5 +1,6 @@
 """The command line: `query`, `ask`, `status`, `models`, `trust`, and the commands that other packages register."""
 
+import shlex
 import sys
 from pathlib import Path
 from typing import Annotated, Any, Literal
@@ -59,13 +60,16 @@ def query(
         Literal["text", "json", "llm"],
         typer.Option(help="json is the same as --json. llm prints compact passages for a language model."),
     ] = "text",
+    update: Annotated[
+        bool, typer.Option("--update", help="Bring the index up to date first if that takes less than a second.")
+    ] = False,
 ) -> None:
     """Search the index."""
     from cdesearch.cli.query import QueryOptions, run_query
 
     if as_json and format == "llm":
         raise InputError("Both --json and --format llm are given.", "Use only one of them.")
-    options = QueryOptions(" ".join(words), k, mode, path, index, model, full, "json" if as_json else format)
+    options = QueryOptions(" ".join(words), k, mode, path, index, model, full, "json" if as_json else format, update)
     code = run_query(options, context.obj)  # the object is the command whose name resembles the first word, or None
     if code:
         raise typer.Exit(code)
@@ -82,7 +86,6 @@ def status(
     as_json: Annotated[bool, typer.Option("--json", help="Print one JSON object.")] = False,
 ) -> None:
     """Show what is indexed and what has changed. The output also names the model and the context."""
-    from cdesearch.store.folder import rebuild_command
     from cdesearch.store.index import Index, read_newest
 
     opened = Index.open(named_index(folder, index))
@@ -101,8 +104,8 @@ def status(
     for source in missing:
         typer.echo(
             printable(
-                f"{source} was indexed but no longer exists. Restore it, or name another folder to index:"
-                f" {rebuild_command(opened.folder)}."
+                f"{source} no longer exists. Its documents stay in the index until you run"
+                f" `cdesearch sources remove {shlex.quote(source)} --index {shlex.quote(str(opened.folder))}`."
             ),
             err=True,
         )

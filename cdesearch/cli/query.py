@@ -2,6 +2,7 @@
 
 import sys
 from dataclasses import dataclass
+from importlib.metadata import entry_points
 from pathlib import Path
 from typing import TYPE_CHECKING, Literal
 
@@ -36,6 +37,7 @@ class QueryOptions:
     model: Path | None = None
     full: bool = False
     format: "Format" = "text"
+    update: bool = False  # whether the index is brought up to date first, if that is quick
 
 
 @dataclass(frozen=True, slots=True)
@@ -54,6 +56,8 @@ def run_query(options: QueryOptions, meant: str | None = None) -> int:
     index = Index.open(options.index)
     if meant:
         _note(f"The arguments are searched as words. If you meant the command, run `cdesearch {meant}`.")
+    if options.update:
+        index = _updated(index)
     globs = None if options.path is None else globs_of(options.path, index)
     answer = _from_server(index, options, globs) or _direct(index, options, globs)
     result = answer.result
@@ -73,6 +77,15 @@ def run_query(options: QueryOptions, meant: str | None = None) -> int:
     return DONE if result.hits else NO_HITS
 
 
+def _updated(index: Index) -> Index:
+    """The index after an update if that is quick; otherwise a line on stderr says how far behind it is."""
+    (entry,) = entry_points(group="cdesearch.builders", name="quick")
+    line = entry.load()(index)
+    if line:
+        _note(printable(line))
+    return Index(index.folder)
+
+
 def _from_server(index: Index, options: QueryOptions, globs: tuple[str, ...] | None) -> _Answer | None:
     """Return the answer of a running server; None if there is no server, or if its answer is not sufficient.
 
@@ -80,7 +93,7 @@ def _from_server(index: Index, options: QueryOptions, globs: tuple[str, ...] | N
     paths has no hits, the server does not tell whether any file matches it. Passages for a language model need the
     tokenizer of the model.
     """
-    if options.model is not None or options.format == "llm" or not _is_model_confirmed(index):
+    if options.model is not None or options.format == "llm" or options.update or not _is_model_confirmed(index):
         return None
     result = ask_server(index, options.text, options.k, options.mode, globs)
     if result is None or (globs is not None and not result.hits):

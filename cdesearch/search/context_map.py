@@ -43,7 +43,7 @@ class ContextMap:
 
     @classmethod
     def of(cls, index: Index) -> "ContextMap":
-        """Compute the map of an index; raises IndexDamagedError, and IndexStateError for a stage of an unfinished build."""
+        """Compute the map; raises IndexDamagedError, and IndexStateError for a stage of an unfinished build."""
         if not index.manifest.is_complete:
             raise index.unfinished()
         with index.checks.reporting_damage():

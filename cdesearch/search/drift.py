@@ -46,6 +46,9 @@ def measure_drift(index: Index) -> Drift:
     if not index.manifest.is_complete:
         raise index.unfinished()
     sample = index.context.sample_vectors
+    if not index.manifest.n_chunks:
+        mean = sample.mean(axis=0).astype(np.float64)
+        return Drift(mean, mean, None)
     with index.checks.reading_tables():
         corpus_mean = _corpus_mean(index)
     sample_mean = sample.mean(axis=0).astype(np.float64)

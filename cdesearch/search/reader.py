@@ -99,6 +99,8 @@ class GenerationReader:
 
     def search(self, query: Query) -> SearchResult:
         """Return the best chunks; raises IndexStateError, ModelError, and QueryError for an invalid glob."""
+        if not self.index.manifest.n_chunks:  # all of its files were deleted
+            return SearchResult(())
         with self.index.checks.reporting_damage():
             condition = None if query.paths is None else path_condition(*query.paths)
             # The first stage of a build has no vectors.

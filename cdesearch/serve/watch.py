@@ -1,4 +1,4 @@
-"""Start an update automatically when the files of an index have changed."""
+"""Updates that start by themselves when the files of an index have changed."""
 
 import threading
 import time
@@ -11,63 +11,94 @@ from cdesearch.serve.update_runs import UpdateRun, UpdateRuns
 from cdesearch.store.folder import current_name
 from cdesearch.store.trust import require_trust
 
-CHECK_SECONDS = 2.0  # the minimum time between two checks of the files
-CHECK_SHARE = 0.1  # checks take at most this share of the time
-REST_SECONDS = 5.0  # the minimum pause after an update: a file that changes constantly must not keep the computer busy
-RETRY_SECONDS = 60.0  # the pause after an update that failed or changed nothing
+POLL_SECONDS = 0.2  # between two checks whether an update has ended
+REST_SECONDS = 2.0  # the minimum pause after an update: a file that changes constantly must not keep the computer busy
+RETRY_SECONDS = 60.0  # the pause after an update that failed, and between two attempts to use an unusable index
 
 
 class Watcher:
-    """A thread that checks the files of each index, and starts an update of an index whose files have changed."""
+    """A thread for each index, which updates the index when the file system reports that its files have changed."""
 
     def __init__(self, indexes: ServedIndexes, updates: UpdateRuns) -> None:
-        self._indexes = indexes
         self._updates = updates
-        self._before: dict[str, str] = {}  # from the name of an index to its generation when the latest update began
         self._closing = threading.Event()
-        self._thread = threading.Thread(target=self._watch, name="cdesearch-watch", daemon=True)
-        self._thread.start()
+        self._threads = [
+            threading.Thread(target=self._watch, args=(served,), name="cdesearch-watch", daemon=True)
+            for served in indexes
+        ]
+        for thread in self._threads:
+            thread.start()
 
     def close(self) -> None:
-        """End the thread. A running update continues."""
+        """End the threads. A running update continues."""
         self._closing.set()
-        self._thread.join()
+        for thread in self._threads:
+            thread.join()
 
-    def _watch(self) -> None:
-        pause = 0.0
-        while not self._closing.wait(pause):
-            started = time.monotonic()
-            for served in self._indexes:
-                self._check(served)
-            pause = max(CHECK_SECONDS, (time.monotonic() - started) / CHECK_SHARE)
+    def _watch(self, served: ServedIndex) -> None:
+        watched: Any = None
+        while not self._closing.is_set():
+            if watched is None or watched.sources != served.index.sources:
+                watched = self._opened(served)
+                has_changes = self._has_changes(served)  # since the last update
+            else:
+                has_changes = bool(watched.wait(self._closing))
+            if watched is None:
+                self._closing.wait(RETRY_SECONDS)
+            elif has_changes and _is_current(served) and not self._update(served):
+                watched = None  # the next round finds the same changes and repeats the update
 
-    def _check(self, served: ServedIndex) -> None:
-        index = served.index
-        if not self._may_start(served, self._updates.latest(index.folder)):
-            return
+    def _opened(self, served: ServedIndex) -> Any:
+        """Return an object that waits for changes of files; None if the index cannot be used, as its status reports."""
         try:
-            # A newer generation that the server has not opened yet may already contain the changes.
-            has_changes = current_name(index.folder) == index.generation.name and _has_changes(served)
-        except CdesearchError:  # the status of the index reports the error
-            return
-        if has_changes and self._updates.start(index.folder):
-            self._before[served.name] = index.generation.name
+            require_trust(served.index, model=False)
+        except CdesearchError:
+            return None
+        return _builder("watched")(served.index.sources)
 
-    def _may_start(self, served: ServedIndex, latest: UpdateRun | None) -> bool:
-        if latest is None:
-            return True
-        if latest.ended is None:
+    def _has_changes(self, served: ServedIndex) -> bool:
+        """Return whether any file is new, modified or deleted."""
+        try:
+            require_trust(served.index, model=False)
+            with served.index.checks.reporting_damage():
+                return any(_builder("changes")(served.index).values())
+        except CdesearchError:
             return False
-        is_useful = latest.state == "done" and self._before.get(served.name) != served.index.generation.name
-        rest = max(REST_SECONDS, latest.ended - latest.started) if is_useful else RETRY_SECONDS
-        return time.time() > latest.ended + rest
+
+    def _update(self, served: ServedIndex) -> bool:
+        """Run an update, wait for its end and for a pause; returns whether it succeeded."""
+        folder = served.index.folder
+        while not self._updates.start(folder):
+            if self._closing.wait(POLL_SECONDS):
+                return False
+        run = self._updates.latest(folder)
+        while run is not None and run.ended is None:
+            if self._closing.wait(POLL_SECONDS):
+                return False
+        self._closing.wait(_rest(run))
+        return run is not None and run.state == "done"
 
 
-def _has_changes(served: ServedIndex) -> bool:
-    """Return whether any file is new, modified or deleted; raises CdesearchError."""
-    index = served.index
-    require_trust(index, model=False)
-    (finder,) = entry_points(group="cdesearch.builders", name="changes")
-    count: Any = finder.load()
-    with index.checks.reporting_damage():
-        return any(count(index).values())
+def _builder(name: str) -> Any:
+    """Return what the package that builds indexes registers under this name."""
+    (found,) = entry_points(group="cdesearch.builders", name=name)
+    return found.load()
+
+
+def _is_current(served: ServedIndex) -> bool:
+    """Return whether the newest generation is open. One that the server cannot open must be repaired first."""
+    try:
+        deadline = time.monotonic() + REST_SECONDS
+        while current_name(served.index.folder) != served.index.generation.name:
+            if time.monotonic() > deadline:
+                return False
+            time.sleep(POLL_SECONDS)
+    except CdesearchError:
+        return False
+    return True
+
+
+def _rest(run: UpdateRun | None) -> float:
+    if run is None or run.ended is None or run.state != "done":
+        return RETRY_SECONDS
+    return max(REST_SECONDS, (run.ended - run.started) / 2)

@@ -7,9 +7,11 @@ not compressed, so that reading a forged one takes no more memory than one line,
 import json
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, fields
+from itertools import product
 from operator import attrgetter
 from pathlib import Path
-from typing import Any, Literal, get_args
+from types import NoneType
+from typing import Literal, get_args
 
 from cdesearch.errors import IndexDamagedError
 from cdesearch.store.folder import index_of, rebuild_remedy, unreadable
@@ -35,7 +37,7 @@ class FileRecord:
 
 
 NAMES = tuple(field.name for field in fields(FileRecord))
-TYPES: tuple[tuple[type, ...], ...] = ((str,), (str,), (str,), (int, type(None)), (int, type(None)), (str, type(None)))
+TYPES = frozenset(product((str,), (str,), (str,), (int, NoneType), (int, NoneType), (str, NoneType)))  # of one line
 
 
 def write_files(records: Sequence[FileRecord], file: Path) -> None:
@@ -51,7 +53,7 @@ def read_files(generation: Path) -> Iterator[FileRecord]:
     try:
         with file.open("rb") as lines:
             while line := lines.readline(MAX_LINE):
-                yield _record(json.loads(line))
+                yield _record(line.decode())
     except PermissionError as error:
         raise unreadable(file, error) from None
     except (OSError, ValueError, RecursionError) as error:  # a ValueError also for text that is not UTF-8
@@ -60,15 +62,17 @@ def read_files(generation: Path) -> Iterator[FileRecord]:
         ) from None
 
 
-def _record(values: Any) -> FileRecord:
+def _record(line: str) -> FileRecord:
     """The record of one line; raises ValueError unless every value has its type."""
-    if not isinstance(values, list) or len(values) != len(TYPES):
-        raise ValueError(f"a line without the {len(TYPES)} values {', '.join(NAMES)}")
-    for value, types in zip(values, TYPES, strict=True):
-        if type(value) not in types or (isinstance(value, int) and abs(value) > MAX_INTEGER):
-            raise ValueError(f"an impossible value {value!r:.50}")
-        if isinstance(value, str):
-            value.encode()  # raises ValueError for half of a character, which JSON can hold
+    values = json.loads(line)
+    if not isinstance(values, list) or tuple(map(type, values)) not in TYPES:
+        raise ValueError(f"a line without the {len(NAMES)} values {', '.join(NAMES)}")
+    if abs(values[3] or 0) > MAX_INTEGER or abs(values[4] or 0) > MAX_INTEGER:
+        raise ValueError("an impossible number")
+    if "\\u" in line:
+        "".join(
+            value for value in values if isinstance(value, str)
+        ).encode()  # raises ValueError for half of a character
     if values[1] not in OUTCOMES:
         raise ValueError(f"unknown outcome {values[1]!r:.50}")
     return FileRecord(*values)

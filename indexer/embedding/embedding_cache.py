@@ -6,6 +6,7 @@ from typing import Any
 
 import numpy as np
 import pyarrow as pa
+import pyarrow.compute as pc
 
 from cdesearch.context.document import subtract_document_context
 from cdesearch.context.vectors import Floats
@@ -36,16 +37,17 @@ class EmbeddingCache:
         self._dimension = dimension
         self._schema = cache_schema(dimension)
         self._table: Any = self._database.create_table(TABLE, schema=self._schema, exist_ok=True)
-        self._known = set(_column(self._table, "content_hash"))
+        self._known = set(_column(self._table, "content_hash").to_pylist())
         self._base = base
-        self._in_base = _hashes_of(base) if base else set()
+        self._in_base: pa.Array = _hashes_of(base) if base else pa.array([], pa.string())
         self._document_weight = document_weight
         self.embedded = 0  # texts that went through the model in this run
 
     def missing(self, hashes: Iterable[str]) -> list[str]:
         """The hashes of texts that must be embedded. Vectors that the last generation has are copied from it."""
         new = [content for content in hashes if content not in self._known]
-        self._store(self._from_base([content for content in new if content in self._in_base]))
+        asked = pa.array(new, pa.string())
+        self._store(self._from_base(asked.filter(pc.is_in(asked, self._in_base)).to_pylist()))
         return [content for content in new if content not in self._known]
 
     def holds(self, content_hash: str) -> bool:
@@ -107,14 +109,13 @@ class EmbeddingCache:
         }
 
 
-def _hashes_of(index: Index) -> set[str]:
+def _hashes_of(index: Index) -> pa.Array:
     with index.checks.reading_tables():
-        return set(_column(index.chunks, "content_hash"))
+        return _column(index.chunks, "content_hash").combine_chunks()
 
 
-def _column(table: Any, name: str) -> list[str]:
-    values: list[str] = table.search().select([name]).limit(table.count_rows()).to_arrow()[name].to_pylist()
-    return values
+def _column(table: Any, name: str) -> pa.ChunkedArray:
+    return table.search().select([name]).limit(table.count_rows()).to_arrow()[name]
 
 
 def _rows(table: Any, column: str, names: Sequence[str], columns: list[str]) -> pa.Table:

@@ -1,10 +1,12 @@
 """Fill the table of a generation. It may already hold chunks of the last generation or of a stopped run."""
 
 from collections import defaultdict
-from collections.abc import Callable, Container, Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass
 from itertools import chain
-from typing import Any
+
+import pyarrow as pa
+import pyarrow.compute as pc
 
 from cdesearch.context.context import ContextSample, EncodingContext, FittedContext
 from cdesearch.context.whitening import Whitening
@@ -33,11 +35,14 @@ class Filling:
     encoder: Encoder
     progress: Progress
 
-    def in_context_of(self, base: Index, kept_paths: Container[str]) -> None:
+    def in_context_of(self, base: Index, kept_paths: pa.ChunkedArray) -> None:
         """Fill in an update: copy the chunks of `base` under `kept_paths`, and encode the others in its context."""
         with base.checks.reading_tables():
-            present = list(_rows(self.tables.chunks))
-            kept = list(_rows(base.chunks, kept_paths))
+            found, before = identities(self.tables.chunks), identities(base.chunks)
+        if found.equals(before):  # unless a stopped update is continued; then only other paths can differ
+            present, kept = _rows(_filtered(found, kept_paths, invert=True)), []
+        else:
+            present, kept = _rows(found), _rows(_filtered(before, kept_paths))
         unchanged = self._unchanged(present, kept)
         self._embed(unchanged, base.context_for(self.encoder), lambda: None)
         with base.checks.reading_tables():  # the new table begins as a copy of the base's files
@@ -53,7 +58,7 @@ class Filling:
         `publish` is called after each window of chunks. `fit` is called once all texts are encoded; its result is
         returned.
         """
-        present = list(_rows(self.tables.chunks))
+        present = _rows(identities(self.tables.chunks))
         unchanged = self._unchanged(present, [])
         self._embed(unchanged, sample, publish)
         self._delete_changed(present, unchanged)
@@ -89,12 +94,14 @@ def unchanged_documents(present: Iterable[Row], wanted: Iterable[Row]) -> set[st
     return {document for document, found in digests[0].items() if digests[1].get(document) == found}
 
 
-def _rows(table: Any, kept_paths: Container[str] | None = None) -> Iterator[Row]:
-    """The rows of a chunk table: all of them, or those with one of `kept_paths`."""
-    for batch in identities(table).to_batches():
-        for chunk, document, path in zip(*(column.to_pylist() for column in batch.columns), strict=True):
-            if kept_paths is None or path in kept_paths:
-                yield chunk, document
+def _rows(chunks: pa.Table) -> list[Row]:
+    return list(zip(chunks["id"].to_pylist(), chunks["document_id"].to_pylist(), strict=True))
+
+
+def _filtered(chunks: pa.Table, paths: pa.ChunkedArray, *, invert: bool = False) -> pa.Table:
+    """The chunks under `paths`; with `invert` all others."""
+    is_under = pc.is_in(chunks["path"], paths.combine_chunks())
+    return chunks.filter(pc.invert(is_under) if invert else is_under)
 
 
 def _spooled(spool: Spool) -> Iterator[Row]:

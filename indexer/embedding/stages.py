@@ -8,7 +8,6 @@ import time
 from collections.abc import Callable, Iterable
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import Any
 
 import numpy as np
 import pyarrow as pa
@@ -40,7 +39,7 @@ class Stages:
     building: Path  # the unfinished generation
     spool: Spool
     encoder: Encoder
-    records: list[dict[str, Any]]  # of all documents
+    records: pa.Table  # all rows of the documents table
     files: list[FileRecord]
     describe: Callable[[Context | None, int], Manifest]  # from the context and the number of chunks with a vector
     tell: Callable[[str], None]  # shows a line to the user

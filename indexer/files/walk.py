@@ -3,14 +3,14 @@
 import os
 import re
 import stat
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
 
 from cdesearch.errors import SourceError
 from cdesearch.terminal import counted
 from indexer.files.ignore import RuleSet
-from indexer.files.ignore_chain import OWN_KINDS, Level, extend_chain, repository_parents, users_excludes
+from indexer.files.ignore_chain import KINDS, OWN_KINDS, Level, extend_chain, repository_parents, users_excludes
 from indexer.files.opening import NOT_REGULAR, open_regular
 from indexer.formats.format import suffix_of
 from indexer.formats.registry import format_of, is_known
@@ -70,6 +70,15 @@ def find_sources(paths: Sequence[Path], root: Path, max_bytes: int) -> Iterator[
             if file not in seen and not is_taken_later:
                 seen.add(file)
                 yield item
+
+
+def concerns_walk(top: Path, changed: Iterable[Path]) -> bool:
+    """Whether the outcome of a walk through the folder `top` may depend on one of the files and folders `changed`.
+
+    They have just changed, appeared or disappeared. Everything that the rules exclude, and an index, does not count.
+    """
+    walk = _Walk(top, "", 0)
+    return any(walk.depends_on(file) for file in changed)
 
 
 def portable(file: Path, root: Path) -> str:
@@ -139,6 +148,29 @@ class _Walk:
         self._unusable: list[tuple[str, str]] = []  # ignore files that cannot be used, each with the reason
         self._explained: set[str] = set()  # their paths, which are not reported again as hidden entries
         self._of_user: RuleSet | None = users_excludes(self._note)
+        self._entered: dict[str, _Folder | None] = {}  # by path; None if it cannot be read
+
+    def depends_on(self, file: Path) -> bool:
+        """Whether the outcome may depend on a file or folder that has changed, or that no longer exists."""
+        if file == self._top or not file.is_relative_to(self._top):
+            return file == self._top
+        *parents, name = file.relative_to(self._top).parts
+        level, chain_path = self._parents() if not self._entered else (None, "")
+        folder = self._entered_once(_Folder(str(self._top), self._shown, chain_path, level, frozenset()))
+        for parent in parents:
+            if folder is None or parent == INDEX_FOLDER or self._rule(folder, parent, is_folder=True) is not None:
+                return False
+            folder = self._entered_once(_below(folder, parent))
+        if folder is None or name == INDEX_FOLDER:
+            return False
+        return name in KINDS or self._rule(folder, name, is_folder=file.is_dir()) is None
+
+    def _entered_once(self, folder: _Folder) -> _Folder | None:
+        """The folder with its ignore files, read at the first call; None if it cannot be read."""
+        if folder.path not in self._entered:
+            entered = self._enter(folder)
+            self._entered[folder.path] = None if isinstance(entered, Skipped) else entered[0]
+        return self._entered[folder.path]
 
     def items(self) -> Iterator[tuple[str, Found]]:
         """Files and excluded folders, in the order of the bytes of their paths."""
@@ -213,7 +245,7 @@ class _Walk:
         if rule is not None:
             return Ignored(shown, rule)
         if is_folder:
-            return _Folder(entry.path, shown, f"{folder.chain_path}{name}/", folder.level, frozenset())
+            return _below(folder, name)
         try:
             return self._link(entry, shown) if entry.is_symlink() else self._inspect(entry, shown)
         except OSError as error:
@@ -256,6 +288,14 @@ class _Walk:
         if not target.is_relative_to(self._real_top):
             return Ignored(shown, "link out of the tree")
         return Ignored(shown, "link to a folder" if target.is_dir() else "link to a file")
+
+
+def _below(folder: _Folder, name: str) -> _Folder:
+    """A folder in `folder`, not entered yet."""
+    shown = f"{folder.shown}{_as_utf8(name)}/"
+    return _Folder(
+        f"{folder.path.rstrip(os.sep)}{os.sep}{name}", shown, f"{folder.chain_path}{name}/", folder.level, frozenset()
+    )
 
 
 def _is_folder(entry: "os.DirEntry[str]") -> bool:

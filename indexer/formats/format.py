@@ -3,7 +3,7 @@
 from collections.abc import Iterator, Sequence
 from dataclasses import asdict, dataclass, field
 from io import BufferedIOBase
-from pathlib import PurePath, PurePosixPath
+from pathlib import PurePosixPath
 from typing import ClassVar, Literal, Protocol
 
 SHOWN_LINES = 3  # of the lines of a file that cannot be read
@@ -117,7 +117,8 @@ class Format(Protocol):
 
 def suffix_of(name: str) -> str:
     """The suffix in lower case, "" for none; a number does not count as one, as in `Apache-2.0` or `man.1`."""
-    suffix = PurePath(name).suffix.lower()
+    start = name.rfind(".")  # as PurePath.suffix, which takes ten times as long
+    suffix = name[start:].lower() if 0 < start < len(name) - 1 else ""
     return "" if suffix[1:].isdigit() else suffix
 
 

@@ -12,7 +12,7 @@ import pyarrow as pa
 
 from cdesearch.context.vectors import Floats
 from cdesearch.store.index import connect
-from cdesearch.store.schema import chunk_schema, document_schema
+from cdesearch.store.schema import chunk_schema
 
 # Vector indexes on 2 busy cores, 384 dimensions, 100 neighbours: median ms of a search by the number of chunks, in
 # parentheses seconds to build, then the size of the index relative to that of the vectors:
@@ -62,9 +62,8 @@ class Tables:
         for names in sql_lists(sorted(ids)):
             self.chunks.delete(f"id IN ({names})")
 
-    def write_documents(self, rows: list[dict[str, Any]]) -> None:
-        """Replace the documents table."""
-        documents = pa.Table.from_pylist(rows, schema=document_schema())
+    def write_documents(self, documents: pa.Table) -> None:
+        """Replace the documents table by `documents`, rows of its schema."""
         _compact(self._database.create_table("documents", data=documents, mode="overwrite"))
 
     def finish(self, *, has_all_vectors: bool = True) -> None:

@@ -16,12 +16,12 @@ from cdesearch.store.file_account import FILES, read_files, write_files
 from cdesearch.store.folder import rebuild_remedy
 from cdesearch.store.index import CONTEXT, connect
 from cdesearch.store.lance_manifest import NAMES
+from cdesearch.store.schema import document_schema
 from indexer.build import Report, build
 from indexer.generations.generation import link_or_copy, open_building, swap_in
 from indexer.generations.lock import locked
 from indexer.generations.tables import Tables
 from indexer.health.doctor import Diagnosis, Examined, diagnose
-from indexer.plan import Record
 from indexer.settings import Options
 
 # Files that are derived from the rows of the chunks table, or not needed to read them.
@@ -88,7 +88,7 @@ def _rebuild_from_chunks(folder: Path, live: Examined, progress: Display, report
     for batch in _batches(chunks):
         tables.chunks.add(batch)
         advance(batch.num_rows)
-    documents = database.open_table("documents").to_arrow().to_pylist() if has_lists else _documents_of(chunks)
+    documents = database.open_table("documents").to_arrow() if has_lists else _documents_of(chunks)
     tables.write_documents(documents)
     progress.stage("Indexing words", None)
     tables.finish(has_all_vectors=manifest.is_complete)
@@ -96,7 +96,7 @@ def _rebuild_from_chunks(folder: Path, live: Examined, progress: Display, report
     if manifest.n_vectors != 0:  # the first stage of a build has no context
         link_or_copy(live.generation / CONTEXT, building / CONTEXT)
     write_files(list(read_files(live.generation)) if has_lists else [], building / FILES)
-    replace(manifest, n_documents=len(documents)).save(building / MANIFEST)
+    replace(manifest, n_documents=documents.num_rows).save(building / MANIFEST)
     write_checksums(building, None)
     swap_in(folder, building)
     report_step("The search indexes were built again from the chunks; nothing was embedded.")
@@ -112,15 +112,13 @@ def _batches(chunks: Any) -> Iterator[pa.Table]:
         yield pa.Table.from_batches([batch]).select(columns)
 
 
-def _documents_of(chunks: Any) -> list[Record]:
+def _documents_of(chunks: Any) -> pa.Table:
     """The documents of the chunks. Their files count as changed, so that the next update reads them."""
     rows = chunks.search().select(["document_id", "path"]).limit(chunks.count_rows()).to_arrow()
     lengths = Counter(zip(rows["document_id"].to_pylist(), rows["path"].to_pylist(), strict=True))
     unknown = {"title": "", "size": -1, "mtime_ns": 0, "file_hash": "", "n_records": 1}
-    documents: list[Record] = [
-        {"id": name, "path": path, "n_chunks": n, **unknown} for (name, path), n in lengths.items()
-    ]
-    return documents
+    documents = [{"id": name, "path": path, "n_chunks": n, **unknown} for (name, path), n in lengths.items()]
+    return pa.Table.from_pylist(documents, schema=document_schema())
 
 
 def _lost(found: Diagnosis) -> IndexDamagedError:

@@ -89,7 +89,7 @@ def test_files_that_were_left_out_are_recorded_with_the_reason():
     plan = plan_of([Ignored("y/", "*.png"), Skipped("x", "why")], None)
     assert plan.files == {"y/": FileRecord("y/", "ignored", "*.png"), "x": FileRecord("x", "skipped", "why")}
     assert [*plan.files] == ["y/", "x"] and plan.skipped == (Skipped("x", "why"),)
-    assert (plan.to_read, plan.kept, plan.gone) == ([], [], set())
+    assert (plan.to_read, plan.kept.to_pylist(), plan.gone) == ([], [], set())
     assert plan.counts == {"indexed": 0, "ignored": 1, "skipped": 1}
 
 
@@ -101,7 +101,7 @@ def test_a_file_counts_as_skipped_until_it_is_read():
 def test_without_a_base_everything_is_to_be_read(indexed):
     found = sources_of(indexed)
     plan = plan_of([*found, Skipped("x", "why")], None)
-    assert (plan.to_read, plan.kept, plan.gone) == (found, [], set())
+    assert (plan.to_read, plan.kept.to_pylist(), plan.gone) == (found, [], set())
     assert [file.path for file in plan.files.values()] == [*(source.path for source in found), "x"]
     assert plan.files["x"] == FileRecord("x", "skipped", "why")
 
@@ -111,9 +111,9 @@ def test_if_nothing_has_changed_every_record_is_kept_and_no_file_is_read(indexed
     plan = plan_of(gone, base)
     assert (plan.to_read, plan.gone) == ([], set())
     assert plan.files == {path: file for path, file in plan.before.items() if file.outcome == "indexed"}
-    assert without_time(plan.kept) == without_time(base.documents.to_arrow().to_pylist())
-    assert {record["mtime_ns"] for record in plan.kept} == {BUILT * SECOND}
-    assert sum(record["path"] == "d.jsonl" for record in plan.kept) == 2, "all records of a file"
+    assert without_time(plan.kept.to_pylist()) == without_time(base.documents.to_arrow().to_pylist())
+    assert {record["mtime_ns"] for record in plan.kept.to_pylist()} == {BUILT * SECOND}
+    assert sum(record["path"] == "d.jsonl" for record in plan.kept.to_pylist()) == 2, "all records of a file"
 
 
 def test_a_skipped_file_does_not_change_the_plan_of_the_others(indexed, base):
@@ -129,7 +129,7 @@ def test_a_new_file_is_read_and_a_deleted_one_is_gone(indexed, base, tmp_path):
     found = [source for source in sources_of(indexed) if source.path != "b.md"]
     plan = plan_of([*found, source_of(news)], base)
     assert plan.to_read == [source_of(news)] and plan.gone == {"b.md"} and not plan.is_empty
-    assert {record["path"] for record in plan.kept} == {"a.md", "c.md", "d.jsonl"}
+    assert {record["path"] for record in plan.kept.to_pylist()} == {"a.md", "c.md", "d.jsonl"}
     assert not plan_of(found, base).is_empty and not plan_of([*sources_of(indexed), source_of(news)], base).is_empty
 
 
@@ -144,7 +144,9 @@ def test_a_file_with_another_time_is_changed_if_its_contents_are(indexed, base, 
     assert plan.gone == {source.path for source in plan.to_read} == ({"a.md"} if changed else set())
     assert plan.files["a.md"].mtime_ns == BUILT * SECOND + 5
     if not changed:
-        assert [r["mtime_ns"] for r in plan.kept if r["path"] == "a.md"] == [BUILT * SECOND + 5], "known next time"
+        assert [r["mtime_ns"] for r in plan.kept.to_pylist() if r["path"] == "a.md"] == [BUILT * SECOND + 5], (
+            "known next time"
+        )
 
 
 @pytest.mark.parametrize(("later", "read"), [(-1, True), (0, True), (1, False)])
@@ -207,7 +209,7 @@ def test_everything_can_be_read_again(indexed, base, tmp_path):
     news.write_text("the bread")
     found = [*sources_of(indexed), source_of(news)]
     plan = plan_of(found, base, read_all=True)
-    assert (plan.to_read, plan.kept, plan.gone) == (found, [], {*TEXTS, "d.jsonl"})
+    assert (plan.to_read, plan.kept.to_pylist(), plan.gone) == (found, [], {*TEXTS, "d.jsonl"})
 
 
 def test_changes_are_counted(indexed, tmp_path, tiny_checkpoint):

@@ -12,14 +12,13 @@ from cdesearch.serve.settings import ServeSettings
 from cdesearch.serve.update_runs import UpdateRuns
 from cdesearch.serve.watch import Watcher
 
-PATIENCE = 0.5  # seconds in which a watcher checks the files many times
+PATIENCE = 1.0  # seconds, several times as long as a watcher needs to report a change
 
 
 @pytest.fixture(autouse=True)
 def _hurried(monkeypatch):
-    monkeypatch.setattr(watch, "CHECK_SECONDS", 0.02)
-    monkeypatch.setattr(watch, "CHECK_SHARE", 1.0)
-    monkeypatch.setattr(watch, "REST_SECONDS", 0.02)
+    monkeypatch.setattr(watch, "POLL_SECONDS", 0.02)
+    monkeypatch.setattr(watch, "REST_SECONDS", 0.1)
 
 
 class Recorded:
@@ -52,23 +51,34 @@ def test_a_changed_file_is_found_without_a_command(own_pages):
         wait_until(lambda: server.json("status")["indexes"][0]["documents"] == 6)
 
 
-def test_no_update_runs_while_no_file_changes(own_pages, tmp_path):
+def test_nothing_runs_while_nothing_changes(own_pages, tmp_path):
     recorded = Recorded(tmp_path, "")
     with watching([own_pages], recorded.updates):
         time.sleep(PATIENCE)
     assert recorded.n_runs == 0
 
 
-@pytest.mark.parametrize("code", ["", "raise SystemExit(2)"])
-def test_an_update_that_changes_nothing_is_not_repeated_at_once(own_pages, tmp_path, code, monkeypatch):
-    recorded = Recorded(tmp_path, code)
+def test_an_update_that_helps_nothing_is_repeated_only_after_another_change(own_pages, tmp_path):
+    recorded = Recorded(tmp_path, "")
     with watching([own_pages], recorded.updates):
+        time.sleep(PATIENCE)
         (own_pages / "new.md").write_text("xylophone")
         wait_until(lambda: recorded.n_runs == 1)
         time.sleep(PATIENCE)
         assert recorded.n_runs == 1
-        monkeypatch.setattr(watch, "RETRY_SECONDS", 0)
-        wait_until(lambda: recorded.n_runs > 1)
+        (own_pages / "new.md").write_text("another xylophone")
+        wait_until(lambda: recorded.n_runs == 2)
+
+
+@pytest.mark.parametrize(("retry", "repeated"), [(3600.0, False), (0.05, True)])
+def test_an_update_that_failed_is_tried_again_later(own_pages, tmp_path, monkeypatch, retry, repeated):
+    monkeypatch.setattr(watch, "RETRY_SECONDS", retry)
+    recorded = Recorded(tmp_path, "raise SystemExit(2)")
+    (own_pages / "new.md").write_text("xylophone")
+    with watching([own_pages], recorded.updates):
+        wait_until(lambda: recorded.n_runs >= 1)
+        time.sleep(PATIENCE)
+        assert (recorded.n_runs > 1) == repeated
 
 
 def test_an_index_whose_newest_generation_is_damaged_is_left_alone(own_pages, tiny_checkpoint, tmp_path, monkeypatch):

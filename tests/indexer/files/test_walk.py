@@ -9,7 +9,7 @@ from hypothesis import HealthCheck, example, given, settings
 from hypothesis import strategies as st
 
 from cdesearch.errors import SourceError
-from indexer.files.walk import Ignored, Skipped, Source, find_sources
+from indexer.files.walk import Ignored, Skipped, Source, concerns_walk, find_sources
 
 
 def items(root, *paths, limit=10**7):
@@ -445,3 +445,17 @@ def test_size_and_time_are_those_of_the_file(tmp_path):
     file = put(tmp_path, "a.md", "four")
     (item,) = items(tmp_path, limit=10)
     assert item == Source(file.resolve(), "a.md", 4, file.stat().st_mtime_ns, tmp_path.resolve())
+
+
+def test_a_change_counts_only_if_the_walk_would_see_it(tmp_path):
+    put(tmp_path, ".gitignore", "*.log\nbuilt/\n")
+    put(tmp_path, "sub/.ignore", "e.md\n")
+    for name in ("built/deep/i.md", ".git/HEAD", ".cdesearch/x", "sub/d.md"):
+        put(tmp_path, name)
+    seen = ["a.md", "new/b.md", "sub", "sub/d.md", "sub/.ignore", ".gitignore", "a.png"]
+    unseen = ["x.log", "built/deep/i.md", "built", ".git/HEAD", ".cdesearch/x", ".cdesearch", "sub/e.md", ".swp"]
+    (tmp_path / "new").mkdir()
+    verdicts = {name: concerns_walk(tmp_path, [tmp_path / name]) for name in seen + unseen}
+    assert verdicts == dict.fromkeys(seen, True) | dict.fromkeys(unseen, False)
+    assert concerns_walk(tmp_path, [tmp_path]) and not concerns_walk(tmp_path, [tmp_path.parent / "other.md"])
+    assert concerns_walk(tmp_path, [tmp_path / "x.log", tmp_path / "a.md"])

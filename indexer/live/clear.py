@@ -1,0 +1,43 @@
+"""The command `clear`: remove an index."""
+
+from pathlib import Path
+from typing import Annotated
+
+import typer
+
+from cdesearch.cli.named_index import FolderArgument, IndexOption, named_index
+from cdesearch.errors import InputError
+
+
+def clear(
+    folder: FolderArgument = None,
+    index: IndexOption = None,
+    yes: Annotated[bool, typer.Option("--yes", help="Do not ask.")] = False,
+) -> None:
+    """Remove an index. The indexed files stay as they are."""
+    from cdesearch.store.folder import check_marker, opened_folder
+    from cdesearch.terminal import printable
+    from indexer.generations.lock import remove_index
+
+    found = opened_folder(named_index(folder, index))
+    check_marker(found)
+    shown = printable(str(found))
+    if not yes and not _confirmed(f"Remove the index {shown}? The indexed files stay."):
+        raise InputError(f"{shown} was not removed.", "Answer y, or add --yes.")
+    left = remove_index(found)
+    if left:
+        typer.echo(f"Removed the index. {shown} stays, because of what cdesearch did not write: {_names(left)}.")
+    else:
+        typer.echo(f"Removed the index {shown}.")
+
+
+def _confirmed(question: str) -> bool:
+    import sys
+
+    return sys.stdin.isatty() and typer.confirm(question)
+
+
+def _names(paths: list[Path]) -> str:
+    from cdesearch.terminal import printable
+
+    return ", ".join(printable(path.name) for path in paths[:3])

@@ -1,0 +1,57 @@
+"""The command `watch`."""
+
+import os
+import signal
+import time
+from pathlib import Path
+from threading import Event
+from typing import Annotated
+
+import typer
+
+from cdesearch.cli.exits import INTERRUPTED, TERMINATED
+
+
+def watch(
+    paths: Annotated[
+        list[Path] | None, typer.Argument(help="Folders and files. Without any, the nearest index upward is watched.")
+    ] = None,
+    folder: Annotated[
+        Path | None, typer.Option("--index", help="Index folder; default: .cdesearch in the folder.")
+    ] = None,
+) -> None:
+    """Update an index whenever its files change, until Ctrl-C."""
+    from cdesearch.progress import shown_on_stderr
+    from cdesearch.slim_imports import leave_out_rest_client
+
+    leave_out_rest_client()
+    # Read when NumPy is imported; with two threads, the whitening takes many times as long on a busy machine.
+    os.environ.setdefault("OPENBLAS_NUM_THREADS", "1")
+    from indexer.build import build
+    from indexer.live.keep_up import keep_up, summary
+    from indexer.settings import Options
+    from indexer.warm import Warm
+
+    codes = [INTERRUPTED]
+
+    def terminate(*_: object) -> None:
+        codes.append(TERMINATED)
+        raise KeyboardInterrupt
+
+    signal.signal(signal.SIGTERM, terminate)
+    tools = Warm()
+    try:
+        with shown_on_stderr() as progress:
+            report = build(paths or [], Options(index=folder, wait=True), progress, tools)
+        _say(summary(report))
+        keep_up(report.folder, tools, _say, Event())
+    except KeyboardInterrupt:
+        raise SystemExit(codes[-1]) from None
+    finally:
+        tools.close()
+
+
+def _say(line: str) -> None:
+    from cdesearch.terminal import printable
+
+    typer.echo(printable(f"{time.strftime('%H:%M:%S')} {line}"), err=True)

@@ -1,0 +1,51 @@
+"""Bring an index up to date before a query, if that is quick."""
+
+import shlex
+from dataclasses import astuple
+
+from cdesearch.errors import IndexBusyError
+from cdesearch.progress import Silent
+from cdesearch.store.index import Index
+from cdesearch.store.trust import require_trust
+from indexer.build import build
+from indexer.plan import Changes, find_changes
+from indexer.settings import Options
+
+MOST_SECONDS = 1.0
+# Estimates for two cores: of every update, for each chunk and each file of the index, and to read and embed text.
+SECONDS = 0.4
+SECONDS_PER_CHUNK = 6e-6
+SECONDS_PER_FILE = 5e-5
+BYTES_PER_SECOND = 20_000
+
+
+def update_if_quick(index: Index) -> str | None:
+    """Update the index if that takes less than MOST_SECONDS; else returns a line that says how far behind it is.
+
+    Raises CdesearchError.
+    """
+    require_trust(index)
+    if not index.manifest.is_complete:  # an update would run the rest of the build; the answer says how far it is
+        return None
+    with index.checks.reporting_damage():
+        changes = find_changes(index)
+    *counts, _ = astuple(changes)
+    if not any(counts):
+        return None
+    new, modified, deleted = counts
+    behind = f"The index is behind by {new:,} new, {modified:,} modified and {deleted:,} deleted files"
+    command = f"cdesearch index --index {shlex.quote(str(index.folder))}"
+    if _seconds(index, changes) > MOST_SECONDS:
+        return f"{behind}: run `{command}`."
+    try:
+        build([], Options(index=index.folder), Silent())
+    except IndexBusyError:
+        return f"{behind}; another run is updating it."
+    return None
+
+
+def _seconds(index: Index, changes: Changes) -> float:
+    """How long an update would take."""
+    n_files = sum(index.manifest.files.values())
+    size = index.manifest.n_chunks * SECONDS_PER_CHUNK + n_files * SECONDS_PER_FILE
+    return SECONDS + size + changes.n_bytes / BYTES_PER_SECOND

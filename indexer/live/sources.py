@@ -1,0 +1,76 @@
+"""The command `sources`: list the files and folders of an index, add some, and remove some."""
+
+import shlex
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated, Literal
+
+import typer
+
+from cdesearch.cli.named_index import IndexOption
+from cdesearch.errors import InputError
+
+if TYPE_CHECKING:
+    from cdesearch.store.index import Index
+    from indexer.settings import Options
+
+
+def sources(
+    action: Annotated[Literal["list", "add", "remove"], typer.Argument(help="What to do.")] = "list",
+    paths: Annotated[list[Path] | None, typer.Argument(metavar="[PATH]...", help="Folders and files.")] = None,
+    index: IndexOption = None,
+) -> None:
+    """List the files and folders of an index, or add or remove some. Removing deletes no file, only index entries."""
+    from cdesearch.slim_imports import leave_out_rest_client
+    from cdesearch.store.folder import absolute
+    from cdesearch.store.index import Index
+
+    leave_out_rest_client()
+    from indexer.settings import Options
+
+    opened = Index.open(index)
+    named = [absolute(path) for path in paths or []]
+    if action == "list":
+        if named:
+            raise InputError("`sources list` takes no path.", "Use `sources add` or `sources remove`.")
+        _list(opened)
+        return
+    if not named:
+        raise InputError(f"`sources {action}` needs a path.", "Name a folder or a file.")
+    if action == "add":
+        _update(named, Options(index=opened.folder, wait=True))
+        return
+    _check_removable(opened, named)
+    _update([], Options(index=opened.folder, wait=True, removed=tuple(named)))
+
+
+def _list(opened: "Index") -> None:
+    from cdesearch.terminal import print_text, printable
+    from indexer.settings import is_there
+
+    for source in opened.sources:
+        print_text(printable(str(source)) + ("" if is_there(source) else "  (does not exist)"))
+
+
+def _check_removable(opened: "Index", named: list[Path]) -> None:
+    """Raise InputError unless each path is a source of the index, and others remain."""
+    for path in named:
+        if path not in opened.sources:
+            raise InputError(
+                f"{path} is not a source of this index.",
+                "`cdesearch sources` lists them. A line in a .cdesearchignore file leaves out a part of one.",
+            )
+    if set(opened.sources) <= set(named):
+        folder = shlex.quote(str(opened.folder))
+        raise InputError("An index needs a source.", f"Run `cdesearch clear {folder}` to remove the index.")
+
+
+def _update(paths: list[Path], options: "Options") -> None:
+    from cdesearch.cli.exits import exit_when_stopped
+    from cdesearch.progress import shown_on_stderr
+    from cdesearch.terminal import printable
+    from indexer.build import build
+    from indexer.live.keep_up import summary
+
+    with exit_when_stopped("The same command continues."), shown_on_stderr() as progress:
+        report = build(paths, options, progress)
+    typer.echo(printable(summary(report)), err=True)

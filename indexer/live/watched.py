@@ -1,0 +1,142 @@
+"""Wait until files of an index have changed, by the events of the file system."""
+
+import os
+import sys
+import time
+from collections.abc import Iterable, Sequence
+from pathlib import Path
+from threading import Event
+from typing import TYPE_CHECKING
+
+from indexer.files.walk import concerns_walk
+from indexer.settings import is_there
+
+if TYPE_CHECKING:
+    from watchfiles._rust_notify import RustNotify
+
+QUIET_MS = 150  # without another event before changes are reported
+MOST_QUIET_MS = 1_000  # in which a file that is written all the time delays a report
+# Many changes at once come from one operation, such as a checkout, which may pause for longer.
+MANY = 50
+QUIET_MS_OF_MANY = 400
+MOST_SECONDS_OF_MANY = 30.0
+
+LOOK_SECONDS = 10.0  # between two looks whether each source still is the same folder: an unmount is not an event
+MISSING_SECONDS = 3.0  # between two looks whether a missing source is back
+FILE_SECONDS = 0.5  # between two looks at files that are sources themselves: editors replace them, which ends a watch
+SILENT_SECONDS = 30.0  # between two reports for a file system that has no events
+
+# Other computers may change their files, of which the kernel of this one is not told.
+SILENT_FILE_SYSTEMS = ("nfs", "nfs4", "cifs", "smb3", "smbfs", "9p", "afs", "ceph", "vboxsf", "fuse.", "prl_fs")
+
+Identity = tuple[int, int, int, int]  # device and inode number; for a file also its size and time of change
+
+
+class Watched:
+    """The folders and files of an index, which are watched from the beginning."""
+
+    def __init__(self, sources: Sequence[Path]) -> None:
+        self.sources = tuple(sources)
+        self.problem: str | None = None  # why the file system's events are not used
+        self._devices: dict[Path, int] = {}  # on which each source was first seen
+        self._begin()
+
+    @property
+    def missing(self) -> tuple[Path, ...]:
+        """The sources that are not there: removed, or on a file system that was unmounted."""
+        return tuple(source for source in self.sources if self._identities[source] is None)
+
+    def wait(self, stop: Event) -> bool:
+        """Wait until an update would find something new; False if `stop` was set instead. Ctrl-C ends it."""
+        deadline = time.monotonic() + SILENT_SECONDS
+        while not stop.is_set():
+            changed = self._events(MOST_QUIET_MS, QUIET_MS, self._timeout(), stop)
+            identities = {source: self._identity(source) for source in self.sources}
+            if identities != self._identities:
+                self._begin()
+                return True
+            if any(concerns_walk(source, changed) for source in self._folders):
+                self._gather(changed, stop)
+                return True
+            if self._is_silent and time.monotonic() > deadline:
+                return True
+        return False
+
+    def _begin(self) -> None:
+        """Watch the sources that are there now. Whatever changes after this call is reported."""
+        self._identities = {source: self._identity(source) for source in self.sources}
+        present = [source for source in self.sources if self._identities[source] is not None]
+        self._folders = [source for source in present if source.is_dir()]
+        self._has_files = len(self._folders) < len(present)
+        silent = [source for source in self._folders if _is_silent(source)]
+        self.problem = f"The file system of {silent[0]} does not report changes" if silent else None
+        self._notify = self._opened()
+        self._is_silent = self.problem is not None
+
+    def _opened(self) -> "RustNotify | None":
+        if not self._folders:
+            return None
+        from watchfiles._rust_notify import RustNotify
+
+        try:
+            return RustNotify(list(map(str, self._folders)), False, False, 0, True, True)
+        except (OSError, RuntimeError) as error:  # the system's limit of watched folders, or one was just removed
+            self.problem = f"The folders cannot be watched ({error})"
+            return None
+
+    def _timeout(self) -> float:
+        """Seconds until the sources have to be looked at, whatever events there are."""
+        if self._has_files:
+            return FILE_SECONDS
+        return MISSING_SECONDS if self.missing else LOOK_SECONDS
+
+    def _events(self, most_ms: int, quiet_ms: int, seconds: float, stop: Event) -> set[Path]:
+        """The files that have changed; none after `seconds` without a change, or if `stop` was set."""
+        if self._notify is None:
+            stop.wait(seconds)
+            return set()
+        found = self._notify.watch(most_ms, quiet_ms, int(1000 * seconds), stop)
+        if found == "signal":
+            raise KeyboardInterrupt
+        return set() if isinstance(found, str) else {Path(path) for _, path in found}
+
+    def _gather(self, changed: Iterable[Path], stop: Event) -> None:
+        """Wait until a large operation has ended."""
+        n_changed = len(set(changed))
+        deadline = time.monotonic() + MOST_SECONDS_OF_MANY
+        while n_changed > MANY and time.monotonic() < deadline:
+            more = self._events(2 * MOST_QUIET_MS, QUIET_MS_OF_MANY, QUIET_MS_OF_MANY / 1000, stop)
+            if not more:
+                return
+            n_changed += len(more)
+
+    def _identity(self, source: Path) -> Identity | None:
+        """What tells a source from another one at its path; None if it is not there.
+
+        An empty folder on another device than before is the place where a file system was mounted.
+        """
+        if not is_there(source):
+            return None
+        try:
+            found = source.stat()
+            device = self._devices.setdefault(source, found.st_dev)
+            if source.is_dir():
+                is_unmounted = found.st_dev != device and not os.listdir(source)  # noqa: PTH208 (names)
+                return None if is_unmounted else (found.st_dev, found.st_ino, 0, 0)
+        except OSError:
+            return None
+        return found.st_dev, found.st_ino, found.st_size, found.st_mtime_ns
+
+
+def _is_silent(folder: Path) -> bool:
+    """Whether changes of files in this folder cause no events; known on Linux only."""
+    if sys.platform != "linux":
+        return False
+    try:
+        lines = Path("/proc/mounts").read_text(encoding="utf-8", errors="replace").splitlines()
+    except OSError:
+        return False
+    mounts = {Path(place.replace("\\040", " ")): kind for _, place, kind, *_ in map(str.split, lines)}
+    real = Path(os.path.realpath(folder))
+    kind = next((mounts[parent] for parent in (real, *real.parents) if parent in mounts), "")
+    return kind.startswith(SILENT_FILE_SYSTEMS)

@@ -1,0 +1,59 @@
+"""The model and a worker process: made for one build, or kept ready between the updates of a process that stays."""
+
+from pathlib import Path
+from typing import Protocol
+
+from cdesearch.encode.encoder import Encoder
+from cdesearch.encode.load import Device, load_encoder
+from indexer.workers.pool import Pool
+
+
+class Tools(Protocol):
+    """Where a build gets its model and its worker processes."""
+
+    def encoder(self, model: Path | None, device: Device) -> Encoder:
+        """The model; raises ModelError."""
+
+    def pool(self, n_workers: int) -> Pool:
+        """Worker processes, which the caller closes."""
+
+
+class Fresh:
+    """Loads the model and starts the processes for one build."""
+
+    def encoder(self, model: Path | None, device: Device) -> Encoder:
+        return load_encoder(model, device)
+
+    def pool(self, n_workers: int) -> Pool:
+        return Pool(n_workers)
+
+
+class Warm:
+    """Keeps the model, and one worker process that is ready to read, between updates; `close` ends the process."""
+
+    def __init__(self) -> None:
+        self._loaded: dict[tuple[Path | None, Device], Encoder] = {}  # at most one
+        self._ready: Pool | None = None
+
+    def encoder(self, model: Path | None, device: Device) -> Encoder:
+        if (model, device) not in self._loaded:
+            self._loaded.clear()
+            self._loaded[model, device] = load_encoder(model, device)
+        return self._loaded[model, device]
+
+    def pool(self, n_workers: int) -> Pool:
+        if n_workers != 1 or self._ready is None:
+            return Pool(n_workers)
+        pool, self._ready = self._ready, None
+        return pool
+
+    def prepare(self) -> None:
+        """Start the process for the next update, which then need not wait for it."""
+        self._ready = self._ready or Pool(1)
+
+    def close(self) -> None:
+        """End the process, and forget a model that may not be the right one."""
+        self._loaded.clear()
+        if self._ready is not None:
+            self._ready.close()
+            self._ready = None

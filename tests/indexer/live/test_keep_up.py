@@ -1,0 +1,135 @@
+"""An index that is kept up to date has the content of a fresh one."""
+
+import shutil
+import signal
+import subprocess
+import sys
+import threading
+import time
+
+import pytest
+from built import assert_same, contents
+
+from cdesearch.progress import Silent
+from cdesearch.search.searcher import Searcher
+from cdesearch.store.index import Index
+from indexer.build import build
+from indexer.live import watched
+from indexer.live.keep_up import keep_up
+from indexer.settings import Options
+from indexer.warm import Warm
+
+
+class Keeping:
+    """Runs `keep_up` in a thread and keeps its lines."""
+
+    def __init__(self, folder):
+        self.lines = []
+        self._tools, self._stop = Warm(), threading.Event()
+        self._thread = threading.Thread(target=keep_up, args=(folder, self._tools, self.lines.append, self._stop))
+
+    def __enter__(self):
+        self._thread.start()
+        return self
+
+    def __exit__(self, *_):
+        self._stop.set()
+        self._thread.join()
+        self._tools.close()
+
+    def wait_for(self, is_true):
+        deadline = time.monotonic() + 60
+        while not is_true():
+            assert time.monotonic() < deadline, self.lines
+            time.sleep(0.05)
+
+
+@pytest.mark.slow
+def test_saved_moved_and_deleted_files_are_followed(docs, run, tiny_checkpoint, tmp_path):
+    folder = run().folder
+    with Keeping(folder) as keeping:
+        (docs / "new.md").write_text("xylophone")
+        keeping.wait_for(lambda: "new.md" in contents(docs)[0]["path"].to_pylist())
+        (docs / "00.md").unlink()
+        (docs / "01.md").rename(docs / "moved.md")
+        (docs / "02.md").write_text("# About stone\n\nthe stone is in the river.")
+        keeping.wait_for(lambda: "moved.md" in contents(docs)[0]["path"].to_pylist())
+        keeping.wait_for(lambda: "the stone is in the river." in str(contents(docs)[0]["text"].to_pylist()))
+        assert all(line.startswith("Updated: ") for line in keeping.lines)
+    build([docs], Options(index=tmp_path / "same", model=tiny_checkpoint), Silent())
+    assert contents(docs)[0].drop_columns("place").equals(contents(tmp_path / "same")[0].drop_columns("place"))
+
+
+@pytest.mark.slow
+def test_the_documents_of_a_folder_that_disappears_stay_until_it_is_back(docs, run, monkeypatch):
+    monkeypatch.setattr(watched, "LOOK_SECONDS", 0.2)
+    monkeypatch.setattr(watched, "MISSING_SECONDS", 0.2)
+    folder = run(index=docs.parent / "index").folder
+    before = contents(folder)
+    with Keeping(folder) as keeping:
+        shutil.move(docs, docs.parent / "away")
+        keeping.wait_for(lambda: any("is not there" in line for line in keeping.lines))
+        assert_same(contents(folder), before)
+        (docs.parent / "away" / "new.md").write_text("xylophone")
+        shutil.move(docs.parent / "away", docs)
+        keeping.wait_for(lambda: any(line.endswith("is back.") for line in keeping.lines))
+        keeping.wait_for(lambda: Index(folder).manifest.n_documents == 13)
+
+
+@pytest.mark.slow
+def test_the_command_follows_a_folder_and_ends_quietly(docs, run):
+    run()
+    command = [sys.executable, "-m", "cdesearch", "watch", str(docs)]
+    with subprocess.Popen(command, stderr=subprocess.PIPE, text=True) as process:
+        assert process.stderr is not None
+        (docs / "new.md").write_text("xylophone")
+        deadline = time.monotonic() + 60
+        while Index.open(docs).manifest.n_documents != 13:
+            assert time.monotonic() < deadline
+            time.sleep(0.1)
+        process.send_signal(signal.SIGINT)
+        lines = process.stderr.read().splitlines()
+    assert process.returncode == 130
+    assert "Traceback" not in "".join(lines) and "Stopped" not in "".join(lines)
+
+
+@pytest.mark.parametrize("mode", ["hybrid", "dense", "text"])
+def test_an_update_finds_what_a_build_at_once_finds(docs, run, tiny_encoder, mode, tmp_path, tiny_checkpoint):
+    """Both in the context of the first build. The update adds to the full-text index, the other builds it whole."""
+    hidden = tmp_path / "later"
+    hidden.mkdir()
+    for name in ("03.md", "05.md"):
+        shutil.move(docs / name, hidden / name)
+    (docs / "gone.md").write_text("the water and the moon")
+    run()
+    for name in ("03.md", "05.md"):
+        shutil.move(hidden / name, docs / name)
+    (docs / "gone.md").unlink()
+    (docs / "07.md").write_text("the light is in the river")
+    run()
+    updated = _hits(docs, tiny_encoder, mode)
+    table = Index.open(docs).chunks
+    from lancedb.index import FTS  # the oracle: the same rows, with a full-text index that is built at once
+
+    table.create_index("text", config=FTS(with_position=False), name="text_idx", replace=True)
+    table.optimize()
+    whole = _hits_of_table(docs, table, tiny_encoder, mode)
+    assert updated == whole
+
+
+def _hits(docs, encoder, mode):
+    with Searcher(Index.open(docs), encoder=encoder) as searcher:
+        queries = ("the water", "moon light", "river stone", "bread")
+        return [
+            [(hit.chunk.id, round(hit.score, 5)) for hit in searcher.search(query, 10, mode).hits] for query in queries
+        ]
+
+
+def _hits_of_table(docs, table, encoder, mode):
+    index = Index.open(docs)
+    index.checks.require_tables = lambda: None  # its files have changed on purpose
+    with Searcher(index, encoder=encoder) as searcher:
+        queries = ("the water", "moon light", "river stone", "bread")
+        return [
+            [(hit.chunk.id, round(hit.score, 5)) for hit in searcher.search(query, 10, mode).hits] for query in queries
+        ]

@@ -1,0 +1,140 @@
+"""`sources` and `clear` on a real index, and what an update does when a source or all files are gone."""
+
+import shutil
+import sys
+
+import pytest
+from built import assert_same, contents
+
+from cdesearch.cli.main import run as run_command
+from cdesearch.errors import IndexNotFoundError, InputError, SourceError
+from cdesearch.progress import Silent
+from cdesearch.search.drift import measure_drift
+from cdesearch.search.searcher import Searcher
+from cdesearch.store.index import Index
+from indexer.build import build
+from indexer.settings import Options
+
+
+@pytest.fixture
+def two(tmp_path, tiny_checkpoint):
+    """An index of two folders."""
+    for name in ("one", "two"):
+        (tmp_path / name).mkdir()
+        (tmp_path / name / "a.md").write_text(f"the cat is in house {name}")
+    build([tmp_path / "one", tmp_path / "two"], Options(model=tiny_checkpoint), Silent())
+    return tmp_path
+
+
+def command(monkeypatch, *arguments):
+    monkeypatch.setattr(sys, "argv", ["cdesearch", *map(str, arguments)])
+    return run_command()
+
+
+def paths(folder):
+    return sorted(contents(folder)[0]["path"].to_pylist())
+
+
+class Notes(Silent):
+    def __init__(self):
+        self.lines = []
+
+    def note(self, text):
+        self.lines.append(text)
+
+
+def test_a_source_that_is_gone_keeps_its_documents_until_it_is_removed(two, monkeypatch, capsys):
+    before = contents(two)
+    shutil.rmtree(two / "two")
+    notes = Notes()
+    build([], Options(index=two), notes)
+    (line,) = notes.lines
+    assert str(two / "two") in line and "sources remove" in line
+    assert_same(contents(two), before)
+    (two / "one" / "b.md").write_text("the dog")
+    build([], Options(index=two), Silent())
+    assert paths(two) == ["one/a.md", "one/b.md", "two/a.md"]
+    command(monkeypatch, "sources", "list", "--index", two)
+    assert capsys.readouterr().out.splitlines() == [str(two / "one"), f"{two / 'two'}  (does not exist)"]
+    command(monkeypatch, "sources", "remove", two / "two", "--index", two)
+    assert paths(two) == ["one/a.md", "one/b.md"] and Index.open(two).sources == (two / "one",)
+
+
+def test_a_run_that_would_have_to_read_a_missing_source_is_refused(two):
+    shutil.rmtree(two / "two")
+    for options in ({"rebuild": True}, {"refresh_context": True}):
+        with pytest.raises(SourceError, match="sources remove"):
+            build([], Options(index=two, **options), Silent())
+
+
+def test_a_source_is_added(two, monkeypatch):
+    (two / "three").mkdir()
+    (two / "three" / "c.md").write_text("the moon")
+    command(monkeypatch, "sources", "add", two / "three", "--index", two)
+    assert paths(two) == ["one/a.md", "three/c.md", "two/a.md"]
+
+
+def test_only_a_source_can_be_removed_and_not_the_last_one(two, monkeypatch):
+    with pytest.raises(InputError, match="not a source"):
+        command(monkeypatch, "sources", "remove", two / "one" / "a.md", "--index", two)
+    with pytest.raises(InputError, match="clear"):
+        command(monkeypatch, "sources", "remove", two / "one", two / "two", "--index", two)
+
+
+@pytest.mark.parametrize("mode", ["hybrid", "dense", "text"])
+def test_an_index_whose_files_were_all_deleted_is_empty_and_can_grow_again(docs, run, tiny_encoder, mode):
+    run()
+    for file in docs.glob("*.md"):
+        file.unlink()
+    report = run()
+    assert (report.n_documents, report.n_chunks, report.changed) == (0, 0, True)
+    index = Index.open(docs)
+    with Searcher(index, encoder=tiny_encoder) as searcher:
+        assert len(searcher.search("water", 3, mode).hits) == 0
+    assert measure_drift(index).level == "none"
+    (docs / "new.md").write_text("the water is in the river")
+    assert run().n_documents == 1
+    with Searcher(Index.open(docs), encoder=tiny_encoder) as searcher:
+        assert [hit.chunk.path for hit in searcher.search("water", 3, mode).hits] == ["new.md"]
+
+
+def test_clear_removes_the_index_and_nothing_else(docs, run, monkeypatch):
+    folder = run().folder
+    (folder / "mine.txt").write_text("keep")
+    command(monkeypatch, "clear", docs, "--yes")
+    assert [one.name for one in folder.iterdir()] == ["mine.txt"] and len(list(docs.glob("*.md"))) == 12
+    (folder / "mine.txt").unlink()
+    run()
+    command(monkeypatch, "clear", docs, "--yes")
+    assert not folder.exists()
+
+
+def test_clear_asks_and_refuses_a_folder_without_the_marker(docs, run, tmp_path, monkeypatch):
+    folder = run().folder
+    with pytest.raises(InputError, match="--yes"):
+        command(monkeypatch, "clear", docs)
+    assert (folder / "CURRENT").exists()
+    (tmp_path / "other").mkdir()
+    (tmp_path / "other" / "CURRENT").write_text("x")
+    with pytest.raises((IndexNotFoundError, InputError)):
+        command(monkeypatch, "clear", "--index", tmp_path / "other", "--yes")
+    assert (tmp_path / "other" / "CURRENT").exists()
+
+
+def test_a_new_index_inside_another_one_says_which_answers(two, tiny_checkpoint):
+    notes = Notes()
+    build([two / "one"], Options(model=tiny_checkpoint), notes)
+    (line,) = notes.lines
+    assert str(two / ".cdesearch") in line and f"queries in {two / 'one'} are answered by the new index" in line
+
+
+def test_an_index_around_another_one_says_which_answers(tmp_path, tiny_checkpoint):
+    for name in ("one", "two"):
+        (tmp_path / name).mkdir()
+        (tmp_path / name / "a.md").write_text("the cat")
+    build([tmp_path / "one"], Options(model=tiny_checkpoint), Silent())
+    notes = Notes()
+    build([tmp_path / "one", tmp_path / "two"], Options(model=tiny_checkpoint), notes)
+    assert notes.lines == [
+        f"Queries in {tmp_path / 'one'} are still answered by its own index, {tmp_path / 'one' / '.cdesearch'}."
+    ]

@@ -1,0 +1,124 @@
+"""What wakes an update, on a real file system."""
+
+import shutil
+import threading
+import time
+
+import pytest
+
+from indexer.live import watched as module
+from indexer.live.watched import Watched
+
+
+@pytest.fixture
+def docs(tmp_path):
+    folder = tmp_path / "docs"
+    folder.mkdir()
+    (folder / "a.md").write_text("the cat")
+    (folder / ".gitignore").write_text("*.log\n")
+    return folder
+
+
+class Waiting:
+    """Calls `wait` in a thread again and again, and counts how often it reported a change."""
+
+    def __init__(self, watched):
+        self.reports = 0
+        self._watched = watched
+        self._stop = threading.Event()
+        self._thread = threading.Thread(target=self._run)
+        self._thread.start()
+
+    def _run(self):
+        while self._watched.wait(self._stop):
+            self.reports += 1
+
+    def __enter__(self):
+        return self
+
+    def __exit__(self, *_):
+        self._stop.set()
+        self._thread.join()
+
+    def expect(self, reports, seconds=20):
+        deadline = time.monotonic() + seconds
+        while self.reports < reports and time.monotonic() < deadline:
+            time.sleep(0.02)
+        time.sleep(0.4)
+        assert self.reports == reports
+
+
+@pytest.mark.slow
+def test_a_saved_file_is_reported_and_an_ignored_one_is_not(docs):
+    with Waiting(Watched([docs])) as waiting:
+        (docs / "x.log").write_text("noise")
+        (docs / ".cdesearch").mkdir()
+        (docs / ".cdesearch" / "CURRENT").write_text("x")
+        waiting.expect(0, seconds=1)
+        (docs / "a.md").write_text("the dog")
+        waiting.expect(1)
+
+
+@pytest.mark.slow
+def test_reading_a_file_is_not_a_change(docs):
+    with Waiting(Watched([docs])) as waiting:
+        (docs / "a.md").read_text()
+        waiting.expect(0, seconds=1)
+
+
+@pytest.mark.slow
+def test_two_thousand_files_are_one_report(docs):
+    with Waiting(Watched([docs])) as waiting:
+        for number in range(2000):
+            (docs / f"{number}.md").write_text("the moon")
+        waiting.expect(1)
+
+
+@pytest.mark.slow
+def test_a_folder_that_disappears_and_returns_is_reported_twice(docs, monkeypatch):
+    monkeypatch.setattr(module, "LOOK_SECONDS", 0.2)
+    monkeypatch.setattr(module, "MISSING_SECONDS", 0.2)
+    watched = Watched([docs])
+    with Waiting(watched) as waiting:
+        shutil.move(docs, docs.parent / "away")
+        waiting.expect(1)
+        assert watched.missing == (docs,)
+        shutil.move(docs.parent / "away", docs)
+        waiting.expect(2)
+        assert watched.missing == ()
+        (docs / "b.md").write_text("the river")
+        waiting.expect(3)
+
+
+@pytest.mark.slow
+def test_a_file_that_is_a_source_itself_may_be_replaced(docs, monkeypatch):
+    monkeypatch.setattr(module, "FILE_SECONDS", 0.1)
+    with Waiting(Watched([docs / "a.md"])) as waiting:
+        (docs / "other.md").write_text("the moon")
+        waiting.expect(0, seconds=1)
+        (docs / "new").write_text("the dog and the cat")
+        (docs / "new").replace(docs / "a.md")
+        waiting.expect(1)
+
+
+def test_an_empty_folder_on_another_device_is_an_unmounted_one(docs, tmp_path):
+    watched = Watched([docs])
+    watched._devices[docs] = -1
+    assert watched._identity(docs) is not None, "it has files"
+    (tmp_path / "empty").mkdir()
+    watched._devices[tmp_path / "empty"] = -1
+    assert watched._identity(tmp_path / "empty") is None
+
+
+def test_a_network_file_system_is_looked_through(docs, monkeypatch):
+    monkeypatch.setattr(module, "_is_silent", lambda _: True)
+    monkeypatch.setattr(module, "SILENT_SECONDS", 0.1)
+    monkeypatch.setattr(module, "LOOK_SECONDS", 0.05)
+    watched = Watched([docs])
+    assert str(docs) in watched.problem and watched.wait(threading.Event())
+
+
+def test_the_wait_ends_when_it_is_told_to(docs):
+    stop = threading.Event()
+    stop.set()
+    assert not Watched([docs]).wait(stop)
