@@ -26,6 +26,8 @@ def show_styled(shown: Shown, groups: Sequence[HitGroup], *, has_pager: bool) ->
     console = open_console(soft_wrap=True)
     with console.capture() as captured:
         for rank, group in enumerate(groups, start=1):
+            if rank > 1:
+                console.print()
             _print_group(console, shown, rank, group)
     page(captured.get(), console, has_pager=has_pager)
 
@@ -40,7 +42,6 @@ def _print_group(console: Console, shown: Shown, rank: int, group: HitGroup) -> 
     below += [Text(fitted(line, width), OTHER_STYLE) for line in further(group, shown.root)]
     for text in below:
         console.print(_indented(text), soft_wrap=False)
-    console.print()
 
 
 def _indented(text: Text) -> RenderableType:

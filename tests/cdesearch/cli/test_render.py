@@ -53,7 +53,7 @@ def test_a_hit_without_a_terminal_is_what_rich_prints_without_styles(group):
         patched.setattr(terminal_hits, "open_console", lambda **_: console)
         patched.setattr(render, "is_styled", lambda _: True)
         render.show_hits(render.Shown("ab é", Path.cwd(), full=True), [group])
-    assert printed(group) == stream.getvalue()
+    assert printed(group) == stream.getvalue() + "\n", "on a terminal, no blank line follows the last hit"
 
 
 @pytest.mark.parametrize(
