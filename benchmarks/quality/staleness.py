@@ -3,6 +3,7 @@
 import json
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
+from functools import partial
 from pathlib import Path
 from typing import Annotated, Any
 
@@ -55,9 +56,7 @@ def staleness(
     for file in data:
         domain = _read(file, documents, characters, queries)
         growing = _Growing(domain, work / domain.name, encoder)
-        measure(
-            f"staleness-{domain.name}", {"growth": lambda one=growing: list(one.measured(plan, seeds))}, settings, out
-        )
+        measure(f"staleness-{domain.name}", {"growth": partial(growing.measured, plan, seeds)}, settings, out)
 
 
 @dataclass(frozen=True, slots=True)
@@ -104,8 +103,11 @@ class _Growing:
     work: Path
     encoder: Encoder
 
-    def measured(self, plan: Sequence[tuple[float, str, int]], seeds: int) -> Iterator[Measurement]:
+    def measured(self, plan: Sequence[tuple[float, str, int]], seeds: int) -> list[Measurement]:
         """The figures of new indexes with several context samples, and what each index of the plan loses."""
+        return list(self._measurements(plan, seeds))
+
+    def _measurements(self, plan: Sequence[tuple[float, str, int]], seeds: int) -> Iterator[Measurement]:
         everything = range(len(self.domain.texts))
         whole = self._indexed(self.work / "whole", [everything], seed=0)
         reference = self._scores(whole)
