@@ -83,27 +83,27 @@ class Tables:
     def _update_indexes(self, *, has_all_vectors: bool) -> None:
         from lancedb.index import FTS, HnswSq
 
-        is_rebuilt = self._join_graphs()
+        self._join_graphs()
         _compact(self.chunks)
         names = {index.name for index in self.chunks.list_indices()}
         n_chunks = self.chunks.count_rows()
         # New indexes come last, because a compaction after them would build them a second time.
         if "text_idx" not in names:
             self.chunks.create_index("text", config=FTS(with_position=False), name="text_idx")
-        if has_all_vectors and n_chunks >= VECTOR_INDEX_FROM and (is_rebuilt or "vector_idx" not in names):
+        if has_all_vectors and n_chunks >= VECTOR_INDEX_FROM and "vector_idx" not in names:
             parts = max(1, n_chunks // CHUNKS_PER_GRAPH)
             graph = HnswSq(distance_type="cosine", num_partitions=parts, m=16, ef_construction=150)
-            self.chunks.create_index("vector", config=graph, name="vector_idx", replace=True)
+            self.chunks.create_index("vector", config=graph, name="vector_idx")
 
-    def _join_graphs(self) -> bool:
+    def _join_graphs(self) -> None:
         """Write the chunks of small graphs again, so that they get one graph with those that this update has added.
 
         Each graph covers a fragment of the table. LanceDB cannot join graphs, but it forgets a graph if every chunk in
-        it is deleted. Returns whether even the largest graph is too small, so that all must be built again.
+        it is deleted. If even the largest graph is too small, all are dropped, and one is built of all chunks.
         """
         unindexed = {index.name: index.num_unindexed_rows for index in self.chunks.list_indices()}.get("vector_idx")
         if not unindexed:
-            return False
+            return
         rows = self.chunks.search().select(["id"]).with_row_id(True).limit(self.chunks.count_rows()).to_arrow()
         fragments = rows["_rowid"].to_numpy() >> FRAGMENT_BITS
         numbers, sizes = np.unique(fragments, return_counts=True)
@@ -111,13 +111,13 @@ class Tables:
         by_size = np.argsort(sizes[:n_indexed], kind="stable")
         n_joined = graphs_to_join(sizes[by_size].tolist(), unindexed)
         if n_joined == n_indexed:
-            return True
+            self.chunks.drop_index("vector_idx")
+            return
         moved = rows.filter(pa.array(np.isin(fragments, numbers[by_size[:n_joined]]))).sort_by("_rowid")
         if moved.num_rows:
             chunks = self.chunks.take_row_ids(moved["_rowid"].to_pylist()).to_arrow()
             self.delete(moved["id"].to_pylist())
             self.chunks.add(chunks.cast(self._schema))
-        return False
 
 
 def graphs_to_join(sizes: Sequence[int], added: int) -> int:
@@ -126,9 +126,9 @@ def graphs_to_join(sizes: Sequence[int], added: int) -> int:
     The graphs that stay are each many times as large as all smaller ones together, so there are few of them.
     """
     below = [added + sum(sizes[:number]) for number in range(len(sizes))]
-    ratios = [*[JOIN_RATIO] * (len(sizes) - 1), LARGEST_RATIO]
-    too_small = [size < ratio * total for size, ratio, total in zip(sizes, ratios, below, strict=True)]
-    return max((number for number, joins in enumerate(too_small, start=1) if joins), default=0)
+    ratios = [JOIN_RATIO if number < len(sizes) else LARGEST_RATIO for number in range(1, len(sizes) + 1)]
+    small = [size < ratio * total for size, ratio, total in zip(sizes, ratios, below, strict=True)]
+    return max((number for number, is_small in enumerate(small, start=1) if is_small), default=0)
 
 
 @contextmanager
