@@ -18,6 +18,7 @@ from cdesearch.progress import Display
 from cdesearch.search.drift import drift_of
 from cdesearch.store.checksums import MANIFEST, write_checksums
 from cdesearch.store.file_account import FILES, FileRecord, Outcome, write_files
+from cdesearch.store.filesystem import put_in_place
 from cdesearch.store.folder import CURRENT, rebuild_remedy
 from cdesearch.store.index import CONTEXT, Index
 from cdesearch.store.manifest import Manifest
@@ -303,7 +304,7 @@ def _save(part: _Storable, file: Path) -> None:
     fresh = file.with_suffix(".new")
     fresh.unlink(missing_ok=True)
     part.save(fresh)
-    fresh.replace(file)
+    put_in_place(fresh, file)
 
 
 def _stored_root(folder: Path, root: Path) -> str:
