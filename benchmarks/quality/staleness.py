@@ -41,10 +41,11 @@ def staleness(
     shares: Annotated[str, typer.Option(help="Shares of the documents that the index is first built from.")] = "0.1",
     seeds: Annotated[int, typer.Option(help="Parts that are drawn of each kind, and context samples.")] = 3,
     work: Annotated[Path, typer.Option(help="Folder for the indexes.")] = Path("runs/staleness"),
+    model: Annotated[Path | None, typer.Option(help="cdesearch checkpoint; default: the model that ships.")] = None,
     out: Annotated[Path, typer.Option(help="Folder for the JSON.")] = RESULTS,
 ) -> None:
     """Index a part of a domain, update the index to the whole, and compare it with an index of the whole."""
-    encoder = remembering_encoder()
+    encoder = remembering_encoder(model)
     settings: dict[str, Any] = {
         "documents": documents,
         "characters": characters,

@@ -75,8 +75,9 @@ def test_an_index_of_an_older_version_opens_and_its_drift_is_measured_when_it_is
     write_checksums(index.generation, None)
     old = Index.open(docs)
     assert old.manifest.drift is None and read_status(old)["drift"] == measured
-    assert staleness(replace(old.manifest, n_chunks=10**6)) is not None  # all of its chunks were sampled
-    assert staleness(replace(old.manifest, n_chunks=10**6, context_limit=32)) is None  # nobody knows of how many
+    grown = replace(old.manifest, n_chunks=10**6, context_size=32)
+    assert staleness(replace(grown, context_limit=512)) is not None  # all of its chunks were sampled
+    assert staleness(replace(grown, context_limit=32)) is None  # nobody knows of how many chunks these were sampled
 
 
 def test_the_statistics_of_a_large_corpus_stay_however_much_it_grows(tmp_path, tiny_checkpoint):
