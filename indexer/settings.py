@@ -1,7 +1,6 @@
 """The settings of a run: the options of a caller, completed by the settings of an existing index."""
 
 import os
-import shlex
 from collections.abc import Sequence
 from dataclasses import asdict, dataclass, field
 from pathlib import Path
@@ -9,7 +8,7 @@ from pathlib import Path
 from cdesearch.encode.load import Device
 from cdesearch.errors import IndexUntrustedError, InputError, SourceError
 from cdesearch.models.hub import is_id, stored_model
-from cdesearch.store.folder import FOLDER, absolute, chosen_folder, find_index
+from cdesearch.store.folder import FOLDER, absolute, chosen_folder, find_index, removal_command
 from cdesearch.store.index import Index
 from cdesearch.store.manifest import MAXIMA
 from cdesearch.store.trust import TrustRequest, check_confirmed, confirm, outside, trust_file
@@ -172,13 +171,8 @@ def _check_missing(missing: Sequence[Path], stored: Index | None, options: Optio
     if reads_all or options.columns != Columns() or root != stored.root:
         raise SourceError(
             f"There is no folder or file {missing[0]}, and this run would have to read it.",
-            f"Put it back, or run `{remove_command(missing[0], stored.folder)}` first.",
+            f"Put it back, or first run {removal_command(missing[0], stored.sources, stored.folder)}.",
         )
-
-
-def remove_command(source: Path, folder: Path) -> str:
-    """The command that removes a source, with its documents, from the index in `folder`."""
-    return f"cdesearch sources remove {shlex.quote(str(source))} --index {shlex.quote(str(folder))}"
 
 
 def _model_name(model: Path | None) -> str | None:
