@@ -154,7 +154,7 @@ def _report(folder: Path, plan: Plan, embedded: int | None, begun: float, note: 
         seconds=time.monotonic() - begun,
         size_bytes=index.size_bytes(),
         changed=embedded is not None,
-        advice=advice(index) if embedded is not None else None,
+        advice=advice(index.folder, index.manifest) if embedded is not None else None,
         note=note,
     )
 

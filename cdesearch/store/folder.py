@@ -19,6 +19,7 @@ from cdesearch.errors import (
     IndexUntrustedError,
     InputError,
 )
+from cdesearch.store.filesystem import put_in_place
 
 FOLDER = ".cdesearch"
 CURRENT = "CURRENT"  # the file that names the live generation
@@ -301,7 +302,7 @@ def replace_file(file: Path, text: str) -> None:
     """Replace a small file atomically: a reader sees either the old text or the new text."""
     fresh = file.with_name(f"{file.name}.new")
     write_new(fresh, text)
-    fresh.replace(file)
+    put_in_place(fresh, file)
 
 
 def is_generation_name(name: object) -> bool:

@@ -22,7 +22,10 @@ MAXIMA = {  # of numbers that other numbers are computed from
     "n_chunks": 1 << 40,
     "created": 1e11,
     "updated": 1e11,
+    "drift": 1e9,
+    "context_chunks": 1 << 40,
 }
+LATER = ("n_vectors", "context_chunks", "drift")  # fields that older versions did not write; left out if None
 COLUMNS = {"text", "id", "title", "document"}
 OUTCOMES = {"indexed", "ignored", "skipped"}  # of files, as `cdesearch.store.file_account` lists them
 
@@ -52,6 +55,8 @@ class Manifest:
     files: dict[str, int]  # how many were indexed, ignored and skipped; `cdesearch.store.file_account` lists each file
     format: int = FORMAT
     n_vectors: int | None = None  # chunks that have a vector, in a stage of an unfinished build; None: all have one
+    context_chunks: int | None = None  # chunks that the index had when its context was made; None: not recorded
+    drift: float | None = None  # of the corpus from the context, in standard errors; None: not measured
 
     @property
     def is_complete(self) -> bool:
@@ -67,9 +72,7 @@ class Manifest:
 
     def save(self, file: Path) -> None:
         """Write JSON, flushed to disk; a path that is not UTF-8 keeps its bytes as escapes."""
-        values = asdict(self)
-        if self.n_vectors is None:  # versions that know no stages can read a complete index
-            del values["n_vectors"]
+        values = {name: value for name, value in asdict(self).items() if name not in LATER or value is not None}
         write_new(file, json.dumps(values, indent=2))
 
     @classmethod
@@ -105,14 +108,14 @@ def _checked(values: dict[str, Any]) -> dict[str, Any]:
         raise TypeError(f"{_shown(name)} is not a field of a manifest")
     if not isinstance(values["sources"], list):
         raise TypeError(f"sources is {_shown(values['sources'])}")
-    values = {"n_vectors": None} | values | {"sources": tuple(values["sources"])}
+    values = dict.fromkeys(LATER) | values | {"sources": tuple(values["sources"])}
     for item in fields(Manifest):
         value = values[item.name]
         kind: Any = item.type if isinstance(item.type, UnionType) else get_origin(item.type) or item.type
-        is_kind = isinstance(value, (int, float) if kind is float else kind)
+        is_kind = isinstance(value, kind | int if kind in (float, float | None) else kind)
         if not is_kind or (isinstance(value, bool) and kind is not bool):
             raise TypeError(f"{item.name} is {_shown(value)}")
-        if item.name in MAXIMA and not (math.isfinite(value) and 0 <= value <= MAXIMA[item.name]):
+        if item.name in MAXIMA and value is not None and not (math.isfinite(value) and 0 <= value <= MAXIMA[item.name]):
             raise ValueError(f"{item.name} is {_shown(value)}")
     if values["n_vectors"] is not None and not 0 <= values["n_vectors"] < values["n_chunks"]:
         raise ValueError(f"n_vectors is {_shown(values['n_vectors'])}")

@@ -8,6 +8,7 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 
 from cdesearch.errors import SourceError
+from cdesearch.store.filesystem import relative_posix
 from cdesearch.terminal import counted
 from indexer.files.ignore import RuleSet
 from indexer.files.ignore_chain import KINDS, OWN_KINDS, Level, extend_chain, repository_parents, users_excludes
@@ -83,7 +84,7 @@ def concerns_walk(top: Path, changed: Iterable[Path]) -> bool:
 
 def portable(file: Path, root: Path) -> str:
     """`file` relative to `root` as valid UTF-8; other bytes become escapes such as `\\xff`. Names stay distinct."""
-    return _as_utf8(os.path.relpath(file, root).replace(os.sep, "/"))
+    return _as_utf8(relative_posix(str(file), str(root)))
 
 
 def _as_utf8(name: str) -> str:
