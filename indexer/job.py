@@ -229,6 +229,8 @@ class BuildJob:
             sources=tuple(source.relative_to(root).as_posix() for source in settings.sources),
             columns=asdict(settings.columns),
             max_file_bytes=settings.max_file_bytes,
+            include=settings.globs.include,
+            exclude=settings.globs.exclude,
             n_documents=documents.num_rows,
             n_chunks=pc.sum(documents["n_chunks"]).as_py() or 0,
             has_parts=(pc.max(documents["n_records"]).as_py() or 0) > 1,
@@ -239,16 +241,18 @@ class BuildJob:
         )
 
     def _finish_unchanged(self, building: Path, base: Index) -> None:
-        """End a build with the same documents as `base`; only changes of other files need a new generation."""
-        if not self.plan.has_news:
+        """End a build with the same documents as `base`; only other files or settings need a new generation."""
+        settings = self.settings
+        if not self.plan.has_news and settings.choose_as(base.manifest):
             discard(self.folder, building)
             return
-        settings = self.settings
         manifest = replace(
             base.manifest,
             sources=tuple(source.relative_to(settings.root).as_posix() for source in settings.sources),
             columns=asdict(settings.columns),
             max_file_bytes=settings.max_file_bytes,
+            include=settings.globs.include,
+            exclude=settings.globs.exclude,
             updated=self.started,
             files=self.plan.counts,
         )
