@@ -16,7 +16,7 @@ from cdesearch.encode.encoder import Encoder
 from cdesearch.errors import IndexDamagedError, IndexStateError, InputError, SourceError
 from cdesearch.progress import Display
 from cdesearch.store.checksums import MANIFEST, write_checksums
-from cdesearch.store.file_account import FILES, FileRecord, Outcome, write_files
+from cdesearch.store.file_account import FILES, FileRecord, write_files
 from cdesearch.store.folder import CURRENT, rebuild_remedy
 from cdesearch.store.index import CONTEXT, Index
 from cdesearch.store.manifest import Manifest
@@ -159,12 +159,11 @@ class BuildJob:
                 records += [document | stamp for document in event.documents]
             else:
                 columns.update(event.columns)
-                outcome: Outcome = "indexed" if event.reason is None else "skipped"
                 if event.reason is not None:
                     spool.drop(source.path)
                     del records[first:]
                 plan.files[source.path] = FileRecord(
-                    source.path, outcome, event.reason or event.note, source.size, source.mtime_ns, file_hash
+                    source.path, event.outcome, event.reason or event.note, source.size, source.mtime_ns, file_hash
                 )
                 first, file_hash = len(records), None
                 advance(1)
