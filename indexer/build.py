@@ -123,7 +123,7 @@ class _Run:
                 _check_context_source(encoder)
                 if base is not None:
                     base.check_encoder(encoder)
-                if plan.is_empty and not new_context:
+                if plan.is_empty and base is not None and not new_context and settings.choose_as(base.manifest):
                     return plan, None
                 job = BuildJob(self.folder, base, new_context, settings, plan, encoder, self.started, self.progress)
                 return plan, job.run(pool)
@@ -181,7 +181,7 @@ def _stored(folder: Path, paths: Sequence[Path], options: Options) -> Index | No
 
 def _plan(settings: Settings, base: Index | None, progress: Progress) -> Plan:
     present = [source for source in settings.sources if source not in settings.missing]
-    found = find_sources(present, settings.root, settings.max_file_bytes)
+    found = find_sources(present, settings.root, settings.max_file_bytes, settings.globs)
     reads_alike = base is not None and Columns(**base.manifest.columns) == settings.columns
     absent = [portable(source, settings.root) for source in settings.missing]
     seen = progress.stage("Looking for files", None)

@@ -10,8 +10,9 @@ from cdesearch.errors import IndexUntrustedError, InputError, SourceError
 from cdesearch.models.hub import is_id, stored_model
 from cdesearch.store.folder import FOLDER, absolute, chosen_folder, find_index, removal_command
 from cdesearch.store.index import Index
-from cdesearch.store.manifest import MAXIMA
+from cdesearch.store.manifest import MAXIMA, Globs, Manifest
 from cdesearch.store.trust import TrustRequest, check_confirmed, confirm, outside, trust_file
+from indexer.files.globs import check_globs
 from indexer.formats.format import Columns
 
 MAX_FILE_BYTES = 20_000_000
@@ -26,6 +27,8 @@ class Options:
     device: Device = "auto"
     columns: Columns = field(default_factory=Columns)
     max_file_bytes: int | None = None
+    include: tuple[str, ...] | None = None  # globs; () removes those of the index
+    exclude: tuple[str, ...] | None = None
     context_size: int | None = None  # in chunks; None for a new index: the size for which the model was trained
     seed: int | None = None
     rebuild: bool = False
@@ -47,8 +50,13 @@ class Settings:
     trust_request: TrustRequest  # the model and folders that the user must confirm
     columns: Columns
     max_file_bytes: int
+    globs: Globs
     context_size: int | None
     seed: int
+
+    def choose_as(self, manifest: Manifest) -> bool:
+        """Whether an index has been built with the same choice of files."""
+        return (self.globs, self.max_file_bytes) == (manifest.globs, manifest.max_file_bytes)
 
 
 def index_folder(paths: Sequence[Path], options: Options) -> Path:
@@ -105,7 +113,8 @@ def complete_settings(paths: Sequence[Path], options: Options, stored: Index | N
         seed = options.seed or 0
         size = options.context_size
         columns = options.columns
-        return Settings(root, sources, (), options.model, model_name, trust_request, columns, limit, size, seed)
+        globs = _globs(options, Globs())
+        return Settings(root, sources, (), options.model, model_name, trust_request, columns, limit, globs, size, seed)
     _check_context(options, stored)
     manifest = stored.manifest
     named = {name: value for name, value in asdict(options.columns).items() if value}
@@ -118,6 +127,7 @@ def complete_settings(paths: Sequence[Path], options: Options, stored: Index | N
         trust_request=trust_request,
         columns=Columns(**(manifest.columns | named)),
         max_file_bytes=manifest.max_file_bytes if options.max_file_bytes is None else options.max_file_bytes,
+        globs=_globs(options, manifest.globs),
         context_size=manifest.context_limit if options.context_size is None else options.context_size,
         seed=manifest.seed if options.seed is None else options.seed,
     )
@@ -136,6 +146,15 @@ def record_confirmation(folder: Path, request: TrustRequest) -> str | None:
     except (InputError, OSError) as error:
         return f"Later commands will ask you to confirm the model or folders of this index again: {error}"
     return None
+
+
+def _globs(options: Options, stored: Globs) -> Globs:
+    """The globs of a run; raises InputError for one that cannot be used."""
+    include = stored.include if options.include is None else options.include
+    exclude = stored.exclude if options.exclude is None else options.exclude
+    globs = Globs(include, exclude)
+    check_globs(globs)
+    return globs
 
 
 def _check_number(name: str, value: int | None, most: float) -> None:

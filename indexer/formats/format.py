@@ -93,6 +93,7 @@ class OpenFile:
     columns: Columns
     left_out: LeftOut  # a format of records adds the lines that it cannot read
     chosen: set[str] = field(default_factory=set)  # a format of records adds the names in `columns` that it finds
+    is_wanted: bool = False  # whether it is read although a program has written it
 
     @property
     def name(self) -> str:
@@ -110,7 +111,7 @@ class Format(Protocol):
     def read(self, file: OpenFile) -> Iterator[Document]:
         """Yield the documents in `file`.
 
-        Raises UnreadableError with the reason that the user will see. Any other exception is reported as a failure of
+        Raises UnreadableError with the reason that the user will see, or GeneratedError with the rule. Any other exception is reported as a failure of
         the parser; the file is skipped in both cases.
         """
 
