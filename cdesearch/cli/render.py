@@ -6,6 +6,7 @@ import sys
 from collections.abc import Iterator, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Protocol
+from urllib.parse import quote
 
 from cdesearch.search.result import SearchResult
 from cdesearch.search.word_forms import word_stem
@@ -20,6 +21,8 @@ MAX_LINE = 400  # characters of a line that are shown
 INDENT = 3  # spaces
 TAB = 4  # the number of spaces that replace a tab, which would break the indentation
 
+_Line = tuple[int, str]  # how many lines below the start of its chunk it is, and its text
+
 
 def show_hits(query: str, hits: Sequence[Hit], root: Path, *, full: bool) -> None:
     """Print hits, with colours and links only on a terminal. Lines are indented below the heading of a hit."""
@@ -29,32 +32,38 @@ def show_hits(query: str, hits: Sequence[Hit], root: Path, *, full: bool) -> Non
     words = _words(query)
     show = _show_styled if is_styled(sys.stdout) else _show_plain
     for hit in hits:
-        passage = [printable(line.expandtabs(TAB)) for line in _passage(hit.chunk.body, words, full=full)]
-        show(hit, root, passage, words)
+        lines = _passage(hit.chunk.body, words, full=full)
+        show(hit, root, [(n, printable(line.expandtabs(TAB))) for n, line in lines], words)
 
 
-def _show_plain(hit: Hit, root: Path, passage: Sequence[str], _words: Sequence[str]) -> None:
+def _show_plain(hit: Hit, root: Path, passage: Sequence[_Line], _words: Sequence[str]) -> None:
     """Print one hit as `_show_styled` would without styles, because importing rich takes longer than a search."""
-    rank, location, score = _heading(hit, root)
-    lines = [f"{rank}{location}{score}", *(f"{' ' * INDENT}{line}" for line in (*_trail(hit), *passage)), ""]
+    rank, location, score = _heading(hit, root, passage)
+    texts = (*_trail(hit), *(line for _, line in passage))
+    lines = [f"{rank}{location}{score}", *(f"{' ' * INDENT}{text}" for text in texts), ""]
     sys.stdout.write("".join(f"{line}\n" for line in lines))
 
 
-def _show_styled(hit: Hit, root: Path, passage: Sequence[str], words: Sequence[str]) -> None:
+def _show_styled(hit: Hit, root: Path, passage: Sequence[_Line], words: Sequence[str]) -> None:
     from rich.padding import Padding
     from rich.text import Text
 
     console = open_console(soft_wrap=True)
-    rank, location, score = _heading(hit, root)
-    link = (root / hit.chunk.path).as_uri()
+    rank, location, score = _heading(hit, root, passage)
+    link = _link(hit, root)
     console.print(Text.assemble((rank, "bold"), (location, f"cyan link {link}"), (score, "dim")))
-    for text in (*(Text(trail, style="dim") for trail in _trail(hit)), *(_marked(line, words) for line in passage)):
+    marked = (_marked(line, words) for _, line in passage)
+    for text in (*(Text(trail, style="dim") for trail in _trail(hit)), *marked):
         console.print(Padding(text, (0, 0, 0, INDENT)), soft_wrap=False)
     console.print()
 
 
 def result_as_json(query: str, mode: str, result: SearchResult) -> dict[str, Any]:
-    """Return a JSON object with the query, the time that it took, and its hits."""
+    """Return a JSON object with the query, the time that it took, and its hits.
+
+    `line` is the line of the passage that is shown of a hit, which is between the first and the last line of the chunk.
+    """
+    words = _words(query)
     return {
         "query": query,
         "mode": mode,
@@ -69,9 +78,11 @@ def result_as_json(query: str, mode: str, result: SearchResult) -> dict[str, Any
                 "path": hit.chunk.path,
                 "document": hit.chunk.document_id,
                 "record": hit.chunk.record,
+                "line": hit.chunk.line_at(_first(_passage(hit.chunk.body, words, full=False))),
                 "line_start": hit.chunk.line_start,
                 "line_end": hit.chunk.line_end,
                 "page": hit.chunk.page,
+                "anchor": hit.chunk.anchor,
                 "title": hit.chunk.title,
                 "trail": list(hit.chunk.trail),
                 "text": hit.chunk.body,
@@ -102,9 +113,18 @@ def shown_place(place: _Place, location: str, root: Path) -> str:
     return shown
 
 
-def _heading(hit: Hit, root: Path) -> tuple[str, str, str]:
-    """Return the rank, the location and the score of a hit, formatted for one line."""
-    return f"{hit.rank:>2} ", shown_place(hit.chunk, hit.chunk.location, root), f"  {hit.score:.3f}"
+def _heading(hit: Hit, root: Path, passage: Sequence[_Line]) -> tuple[str, str, str]:
+    """Return the rank, the location of the passage and the score of a hit, formatted for one line."""
+    location = hit.chunk.location_at(_first(passage))
+    return f"{hit.rank:>2} ", shown_place(hit.chunk, location, root), f"  {hit.score:.3f}"
+
+
+def _link(hit: Hit, root: Path) -> str:
+    """Return the address of the file, with the page or the anchor at which a program can open it."""
+    address, chunk = (root / hit.chunk.path).as_uri(), hit.chunk
+    if chunk.page is not None:
+        return f"{address}#page={chunk.page}"
+    return address if chunk.anchor is None else f"{address}#{quote(chunk.anchor)}"
 
 
 def _trail(hit: Hit) -> Iterator[str]:
@@ -114,15 +134,21 @@ def _trail(hit: Hit) -> Iterator[str]:
         yield printable(trail)
 
 
-def _passage(body: str, words: Sequence[str], *, full: bool) -> list[str]:
+def _passage(body: str, words: Sequence[str], *, full: bool) -> list[_Line]:
     """Return the consecutive lines of a chunk that contain most of the query's words, or with `full` all lines."""
-    lines = [line for line in body.splitlines() if line.strip()]
+    numbered = ((n, line) for n, text in enumerate(body.split("\n")) for line in text.splitlines())
+    lines = [(n, line) for n, line in numbered if line.strip()]
     if full or len(lines) <= PASSAGE_LINES:
-        return lines if full else [line[:MAX_LINE] for line in lines]
+        return lines if full else [(n, line[:MAX_LINE]) for n, line in lines]
     starts = range(len(lines) - PASSAGE_LINES + 1)
-    found = [sum(word in line.lower() for word in words) for line in lines]
+    found = [sum(word in line.lower() for word in words) for _, line in lines]
     best = max(starts, key=lambda start: (sum(found[start : start + PASSAGE_LINES]), -start))
-    return [line[:MAX_LINE] for line in lines[best : best + PASSAGE_LINES]]
+    return [(n, line[:MAX_LINE]) for n, line in lines[best : best + PASSAGE_LINES]]
+
+
+def _first(passage: Sequence[_Line]) -> int:
+    """Return how many lines below the start of its chunk a passage begins."""
+    return passage[0][0] if passage else 0
 
 
 def _words(query: str) -> list[str]:

@@ -117,5 +117,6 @@ def _hit(values: dict[str, Any]) -> Hit:
         line_start=values["line_start"],
         line_end=values["line_end"],
         page=values["page"],
+        anchor=values["anchor"],
     )
     return Hit(values["rank"], values["score"], chunk, values["dense_score"], values["text_score"])
