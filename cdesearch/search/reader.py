@@ -12,11 +12,12 @@ from numpy.typing import NDArray
 from cdesearch.context.vectors import Floats, to_unit
 from cdesearch.encode.encoder import Encoder
 from cdesearch.errors import IndexDamagedError
-from cdesearch.search.documents import read_table
+from cdesearch.search.documents import quoted, read_table
+from cdesearch.search.file_filter import ALL_FILES, FileFilter
 from cdesearch.search.fusion import Candidates, Fusion, Scores
-from cdesearch.search.path_filter import path_condition
 from cdesearch.search.result import SearchResult
 from cdesearch.store.damage import damaged
+from cdesearch.store.file_account import read_files
 from cdesearch.store.folder import rebuild_remedy
 from cdesearch.store.index import Index
 from cdesearch.store.schema import CHUNK_COLUMNS, Hit, chunk_from_row
@@ -35,7 +36,7 @@ class Query:
     text: str
     k: int
     mode: Mode
-    paths: tuple[str, ...] | None  # the path of a hit must match one of these globs; None allows every path
+    files: FileFilter = ALL_FILES
 
 
 @dataclass(frozen=True, slots=True)
@@ -108,15 +109,15 @@ class GenerationReader:
         return self.search_many([query])[0]
 
     def search_many(self, queries: Sequence[Query]) -> list[SearchResult]:
-        """Return for each query exactly what `search` returns; the queries have the same mode and paths.
+        """Return for each query exactly what `search` returns; the queries have the same mode and filter of files.
 
         The executor runs their parts in parallel.
         """
-        mode, paths = queries[0].mode, queries[0].paths
+        mode = queries[0].mode
         if not self.index.manifest.n_chunks:  # all of its files were deleted
             return [SearchResult(()) for _ in queries]
         with self.index.checks.reporting_damage():
-            condition = None if paths is None else path_condition(*paths)
+            condition = self._condition(queries[0].files)
             # The first stage of a build has no vectors.
             if mode == "text" or (mode == "hybrid" and self.index.manifest.n_vectors == 0):
                 return self._each(lambda query: self._search_words(query, condition), queries)
@@ -127,10 +128,35 @@ class GenerationReader:
         run = map if len(values[0]) == 1 else self._executor.map
         return list(run(function, *values))
 
-    def has_file(self, globs: Sequence[str]) -> bool:
-        """Return whether the path of any indexed file matches one of `globs`; raises QueryError and IndexStateError."""
-        query = self.index.async_chunks.query().where(path_condition(*globs)).select(["path"]).limit(1)
+    def has_file(self, files: FileFilter) -> bool:
+        """Return whether the filter allows any indexed file; raises QueryError and IndexStateError."""
+        query = self.index.async_chunks.query().where(self._condition(files) or "true").select(["path"]).limit(1)
         return bool(read_table(self.index, query).num_rows)
+
+    def _condition(self, files: FileFilter) -> str | None:
+        """Return the SQL condition on the column `path` for a filter; None if it allows every file."""
+        conditions = [*files.conditions()]
+        if files.since is not None:
+            conditions.append(self._modified_since(files.since))
+        return " AND ".join(f"({condition})" for condition in conditions) or None
+
+    def _modified_since(self, seconds: int) -> str:
+        """Return the condition for the files that were modified then or later.
+
+        The shorter list of paths is used: that of these files, or that of all others.
+        """
+        times = self._modified
+        newer = [path for path, mtime_ns in times if mtime_ns >= seconds * 10**9]
+        if len(newer) <= len(times) // 2:
+            return f"path IN ({', '.join(map(quoted, newer))})" if newer else "false"
+        older = [path for path, mtime_ns in times if mtime_ns < seconds * 10**9]
+        return f"path NOT IN ({', '.join(map(quoted, older))})" if older else "true"
+
+    @cached_property
+    def _modified(self) -> list[tuple[str, int]]:
+        """The path of every indexed file, with the time of its modification in nanoseconds."""
+        files = read_files(self.index.generation)
+        return [(file.path, file.mtime_ns or 0) for file in files if file.outcome == "indexed"]
 
     def _search_words(self, query: Query, condition: str | None) -> SearchResult:
         found = self._lexical_hits(query, condition, ["_score"])
@@ -169,7 +195,7 @@ class GenerationReader:
 
     def candidates(self, query: Query, vector: Floats) -> tuple[RowIds, Candidates]:
         """Return the row ids (n,) and the scores of the candidates of a hybrid search; `vector` (d,) is the query's."""
-        condition = None if query.paths is None else path_condition(*query.paths)
+        condition = self._condition(query.files)
         columns = ["vector", "document_id"] if self.index.manifest.has_parts else ["vector"]
         lexical_hits = self._lexical_hits(query, condition, ["_score", *columns])
         return self._candidates(

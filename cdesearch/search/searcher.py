@@ -14,6 +14,7 @@ from cdesearch.encode.forked import claim_process
 from cdesearch.encode.load import Device
 from cdesearch.errors import CdesearchError, IndexDamagedError, IndexUntrustedError, QueryError
 from cdesearch.search.explanation import Explanation, explain
+from cdesearch.search.file_filter import FileFilter
 from cdesearch.search.fusion import DEFAULT_FUSION, FUSIONS
 from cdesearch.search.model_loader import ModelLoader
 from cdesearch.search.reader import GenerationReader, Mode, Query
@@ -25,6 +26,7 @@ MANY = 64  # queries whose candidates are in memory at the same time
 CONFIRMING_SECONDS = 2  # the time between two attempts to open a generation that the user has not confirmed
 
 Answer = TypeVar("Answer")
+PathFilter = str | tuple[str, ...] | FileFilter | None
 
 
 @dataclass(frozen=True, slots=True)
@@ -92,14 +94,12 @@ class Searcher:
         """
         return self._newest.encoder
 
-    def search(
-        self, query: str, k: int = 10, mode: Mode = "hybrid", path: str | tuple[str, ...] | None = None
-    ) -> SearchResult:
+    def search(self, query: str, k: int = 10, mode: Mode = "hybrid", path: PathFilter = None) -> SearchResult:
         """Return the `k` best chunks, best first.
 
-        `path` is a glob relative to the indexed folder, or a tuple of globs of which one must match. If updates have
-        removed the generation that was open, the newest generation is opened and searched. Raises QueryError for an
-        invalid query, `k`, `mode` or `path`, and IndexStateError for an index that cannot be used.
+        `path` is a glob relative to the indexed folder, a tuple of globs of which one must match, or a filter. If
+        updates have removed the generation that was open, the newest generation is opened and searched. Raises
+        QueryError for an invalid query, `k`, `mode` or `path`, and IndexStateError for an index that cannot be used.
         """
         return self.search_many([query], k, mode, path)[0]
 
@@ -108,7 +108,7 @@ class Searcher:
         queries: Sequence[str],
         k: int = 10,
         mode: Mode = "hybrid",
-        path: str | tuple[str, ...] | None = None,
+        path: PathFilter = None,
     ) -> list[SearchResult]:
         """Return for each query exactly what `search` returns, all from one generation.
 
@@ -118,12 +118,12 @@ class Searcher:
         started = time.perf_counter()
         for query in queries:
             _check(query, k, mode, path)
-        paths = (path,) if isinstance(path, str) else path
+        files = _filter(path)
 
         def answer(reader: GenerationReader) -> list[SearchResult]:
             manifest = reader.index.manifest
             most = max(1, manifest.n_chunks)  # LanceDB allocates memory for k rows, so k is limited
-            asked = [Query(query, min(k, most), mode, paths) for query in queries]
+            asked = [Query(query, min(k, most), mode, files) for query in queries]
             groups = (asked[start : start + MANY] for start in range(0, len(asked), MANY))
             found = [result for group in groups for result in reader.search_many(group)]
             name = reader.index.generation.name
@@ -134,24 +134,24 @@ class Searcher:
         return [replace(result, seconds=seconds) for result in results]
 
     def explain(
-        self, chunk: str, query: str, k: int = 10, mode: Mode = "hybrid", path: str | tuple[str, ...] | None = None
+        self, chunk: str, query: str, k: int = 10, mode: Mode = "hybrid", path: PathFilter = None
     ) -> Explanation:
         """Explain why the search with these arguments found a chunk, given by its id.
 
         Raises QueryError if the search does not find the chunk, and IndexStateError for an index that cannot be used.
         """
         _check(query, k, mode, path)
-        paths = (path,) if isinstance(path, str) else path
+        files = _filter(path)
 
         def answer(reader: GenerationReader) -> Explanation:
             most = max(1, reader.index.manifest.n_chunks)
-            return explain(reader, Query(query, min(k, most), mode, paths), chunk)
+            return explain(reader, Query(query, min(k, most), mode, files), chunk)
 
         return self._ask(answer)
 
-    def has_file(self, *globs: str) -> bool:
-        """Return whether the path of any indexed file matches one of `globs`; raises QueryError and IndexStateError."""
-        return self._ask(lambda reader: reader.has_file(globs))
+    def has_file(self, path: PathFilter) -> bool:
+        """Return whether `path`, as in `search`, allows any indexed file; raises QueryError and IndexStateError."""
+        return self._ask(lambda reader: reader.has_file(_filter(path)))
 
     def read(self, answer: Callable[[Index], Answer]) -> Answer:
         """Return what `answer` returns for the open generation, or for the newest one if updates have removed it."""
@@ -257,11 +257,16 @@ def _newest_index(folder: Path) -> Index:
 
 
 def _warm(reader: GenerationReader) -> None:
-    reader.search(Query("a", 1, "hybrid", None))
+    reader.search(Query("a", 1, "hybrid"))
 
 
-def _check(query: str, k: int, mode: str, path: str | tuple[str, ...] | None) -> None:
-    for name, value, kind in (("query", query, str), ("path", path, str | tuple | None), ("k", k, Integral)):
+def _filter(path: PathFilter) -> FileFilter:
+    return path if isinstance(path, FileFilter) else FileFilter((path,) if isinstance(path, str) else path)
+
+
+def _check(query: str, k: int, mode: str, path: PathFilter) -> None:
+    kinds = (("query", query, str), ("path", path, str | tuple | FileFilter | None), ("k", k, Integral))
+    for name, value, kind in kinds:
         if not isinstance(value, kind):
             wanted, example = ("a whole number", "k=10") if name == "k" else ("a text", f'{name}="docs"')
             given = "a text" if isinstance(value, str) else type(value).__name__
