@@ -12,6 +12,7 @@ from cdesearch import __version__
 from cdesearch.cli.ask import ask
 from cdesearch.cli.command_names import COMPLETING, command_names, meant_command, registered_commands, with_command
 from cdesearch.cli.completion import completion
+from cdesearch.cli.configured import with_configuration
 from cdesearch.cli.named_index import FolderArgument, IndexOption, named_index
 from cdesearch.cli.open_hit import open_hit
 from cdesearch.cli.query import MAX_CONTEXT, Format
@@ -203,8 +204,12 @@ def run() -> int | None:
     if arguments[:1] == ["index"] and "" in arguments:  # pathlib would treat it as the working directory
         raise InputError("An argument is empty.", "Name a folder or file. The working directory is `.`.")
     meant = meant_command(sys.argv[1:], commands)
+    arguments, defaults = with_configuration(app, arguments)
+    parsed = arguments or ["--help"]
     try:
-        code: int | None = app(arguments or ["--help"], prog_name="cdesearch", standalone_mode=False, obj=meant)
+        code: int | None = app(
+            parsed, prog_name="cdesearch", standalone_mode=False, obj=meant, default_map=defaults or None
+        )
     except _UsageError as error:
         if meant:
             raise _not_a_command(meant) from None

@@ -5,8 +5,6 @@ import builtins
 import dataclasses
 import inspect
 import shutil
-import subprocess
-import sys
 import threading
 import time
 import warnings
@@ -259,24 +257,3 @@ def test_the_wheel_says_that_it_is_typed(tmp_path):
 
     built = next(iter(wheel.WheelBuilder(str(REPOSITORY)).build(directory=str(tmp_path), versions=["standard"])))
     assert "cdesearch/py.typed" in ZipFile(built).namelist()
-
-
-@pytest.mark.slow
-def test_a_type_checker_knows_the_api(tmp_path):
-    program = tmp_path / "program.py"
-    program.write_text(
-        "import cdesearch\n"
-        "with cdesearch.open('docs') as index:\n"
-        "    for hit in index.search('cat'):\n"
-        "        reveal_type(hit.chunk.line_start)\n"
-        "    reveal_type(index.update().skipped[0].reason)\n"
-        "cdesearch.opne('docs')\n"
-    )
-    command = [sys.executable, "-m", "mypy", "--strict", "--follow-imports=silent", str(program)]
-    run = subprocess.run(command, capture_output=True, text=True, check=False, cwd=REPOSITORY)
-    notes = [line.partition(": ")[2] for line in run.stdout.splitlines()]
-    assert [note for note in notes if "Revealed" in note] == [
-        'note: Revealed type is "int | None"',
-        'note: Revealed type is "str"',
-    ]
-    assert 'Module has no attribute "opne"' in run.stdout and run.stdout.count("error:") == 1
