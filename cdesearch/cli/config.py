@@ -42,10 +42,7 @@ def config(
         return
     rows = [row for row in _rows(config_files()) if show_all or row.source != "default"]
     if as_json:
-        options = [
-            {"command": row.command, "option": row.option, "value": row.value, "from": row.source} for row in rows
-        ]
-        print_json({"files": _described(files), "options": options})
+        print_json({"files": _described(files), "options": [asdict(row) for row in rows]})
     elif rows:
         print_rows([_cells(row) for row in rows])
     else:
