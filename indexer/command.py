@@ -124,14 +124,17 @@ def _build_with_progress(paths: list[Path], options: "Options") -> "Report":
         return build(paths, options, progress)
 
 
-def build_quietly(paths: list[Path], *, columns: dict[str, str | None], **options: Any) -> Path:
-    """Build or update the index of `paths` silently; returns its folder. `options` are fields of Options."""
+def build_quietly(
+    paths: list[Path], *, columns: dict[str, str | None], max_file_size: str | int | None, **options: Any
+) -> "Report":
+    """Build or update the index of `paths` silently. `options` are fields of Options."""
     from cdesearch.progress import Silent
     from indexer.build import build
     from indexer.formats.format import Columns
     from indexer.settings import Options
 
-    return build(paths, Options(columns=Columns(**columns), **options), Silent()).folder
+    limit = _bytes(max_file_size) if isinstance(max_file_size, str) else max_file_size
+    return build(paths, Options(columns=Columns(**columns), max_file_bytes=limit, **options), Silent())
 
 
 def _bytes(size: str) -> int:
