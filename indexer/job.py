@@ -17,7 +17,7 @@ from cdesearch.errors import IndexDamagedError, IndexStateError, InputError, Sou
 from cdesearch.progress import Display
 from cdesearch.search.drift import drift_of
 from cdesearch.store.checksums import MANIFEST, write_checksums
-from cdesearch.store.file_account import FILES, FileRecord, Outcome, write_files
+from cdesearch.store.file_account import FILES, FileRecord, write_files
 from cdesearch.store.filesystem import put_in_place
 from cdesearch.store.folder import CURRENT, rebuild_remedy
 from cdesearch.store.index import CONTEXT, Index
@@ -163,12 +163,11 @@ class BuildJob:
                 records += [document | stamp for document in event.documents]
             else:
                 columns.update(event.columns)
-                outcome: Outcome = "indexed" if event.reason is None else "skipped"
                 if event.reason is not None:
                     spool.drop(source.path)
                     del records[first:]
                 plan.files[source.path] = FileRecord(
-                    source.path, outcome, event.reason or event.note, source.size, source.mtime_ns, file_hash
+                    source.path, event.outcome, event.reason or event.note, source.size, source.mtime_ns, file_hash
                 )
                 first, file_hash = len(records), None
                 advance(1)
@@ -234,6 +233,8 @@ class BuildJob:
             sources=tuple(source.relative_to(root).as_posix() for source in settings.sources),
             columns=asdict(settings.columns),
             max_file_bytes=settings.max_file_bytes,
+            include=settings.globs.include,
+            exclude=settings.globs.exclude,
             n_documents=documents.num_rows,
             n_chunks=n_chunks,
             has_parts=(pc.max(documents["n_records"]).as_py() or 0) > 1,
@@ -245,16 +246,18 @@ class BuildJob:
         )
 
     def _finish_unchanged(self, building: Path, base: Index) -> None:
-        """End a build with the same documents as `base`; only changes of other files need a new generation."""
-        if not self.plan.has_news:
+        """End a build with the same documents as `base`; only other files or settings need a new generation."""
+        settings = self.settings
+        if not self.plan.has_news and settings.choose_as(base.manifest):
             discard(self.folder, building)
             return
-        settings = self.settings
         manifest = replace(
             base.manifest,
             sources=tuple(source.relative_to(settings.root).as_posix() for source in settings.sources),
             columns=asdict(settings.columns),
             max_file_bytes=settings.max_file_bytes,
+            include=settings.globs.include,
+            exclude=settings.globs.exclude,
             updated=self.started,
             files=self.plan.counts,
         )

@@ -10,6 +10,7 @@ from cdesearch.errors import CdesearchError
 from cdesearch.serve.indexes import ServedIndex, ServedIndexes
 from cdesearch.serve.update_runs import UpdateRun, UpdateRuns
 from cdesearch.store.folder import current_name
+from cdesearch.store.manifest import Globs
 from cdesearch.store.trust import require_trust
 
 POLL_SECONDS = 0.2  # between two checks whether an update has ended
@@ -44,7 +45,7 @@ class Watcher:
     def _watch(self, served: ServedIndex) -> None:
         watched: Any = None
         while not self._closing.is_set():
-            if watched is None or watched.sources != served.index.sources:
+            if watched is None or (watched.sources, watched.globs) != _files(served):
                 watched = self._opened(served)
                 has_changes = self._has_changes(served)  # since the last update
             else:
@@ -63,7 +64,7 @@ class Watcher:
             require_trust(served.index, model=False)
         except CdesearchError:
             return None
-        return _builder("watched")(served.index.sources)
+        return _builder("watched")(*_files(served))
 
     def _has_changes(self, served: ServedIndex) -> bool:
         """Return whether any file is new, modified or deleted."""
@@ -100,6 +101,11 @@ def _builder(name: str) -> Any:
     """Return what the package that builds indexes registers under this name."""
     (found,) = entry_points(group="cdesearch.builders", name=name)
     return found.load()
+
+
+def _files(served: ServedIndex) -> tuple[tuple[Path, ...], Globs]:
+    """Return what determines which files belong to the index."""
+    return served.index.sources, served.index.manifest.globs
 
 
 def _is_current(served: ServedIndex) -> bool:

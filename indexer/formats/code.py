@@ -1,13 +1,23 @@
 """Read source code: the language of each suffix, file name and interpreter."""
 
+import re
 from collections.abc import Iterator
 from pathlib import PurePath
 
 from indexer.formats.encoding import decode
 from indexer.formats.format import Document, Format, OpenFile, suffix_of
-from indexer.formats.unreadable import UnreadableError
+from indexer.formats.unreadable import GeneratedError
 
 MINIFIED = 500  # characters per line; people write code in shorter lines
+FIRST_LINES, FIRST_CHARACTERS, SHOWN_CHARACTERS = 6, 2000, 80
+# A comment that a generator writes; "generated" alone is a word of many programs.
+_GENERATED = re.compile(
+    r"^\s*(?:#|//|/?\*|--|;|%|<!--|\(\*|\|\*|\"\s|'\s|rem\b)\W{0,9}"
+    r"(?:.{0,60}\b)?(?:@generated|do not (?:edit|modify)|auto(?:matically)?[- ]?generated)\b"
+    r"|^\W{1,9}(?:(?:this )?(?:file|code)(?: (?:is|was|has been))? )?(?:automatically )?"
+    r"generated (?:by|from|with|using|automatically)\b",
+    re.IGNORECASE,
+)
 # Names of tree-sitter grammars
 LANGUAGES = {
     ".py": "python", ".pyi": "python", ".js": "javascript", ".mjs": "javascript", ".jsx": "javascript",
@@ -47,10 +57,20 @@ class Code(Format):
 
 
 def code_document(file: OpenFile, text: str, language: str) -> Document:
-    """The document of a source file; raises UnreadableError if its lines are longer than people write them."""
-    if len(text) > MINIFIED * (text.count("\n") + 1):
-        raise UnreadableError("minified or generated code")
+    """The document of a source file; raises GeneratedError for one that a program has written."""
+    if not file.is_wanted:
+        if len(text) > MINIFIED * (text.count("\n") + 1):
+            raise GeneratedError("minified or generated code")
+        check_written(text)
     return Document(file.path, file.path, file.name, text, "code", language=language, has_lines=True)
+
+
+def check_written(text: str) -> None:
+    """Raise GeneratedError if one of the first lines says that a program has written the text."""
+    for number, line in enumerate(text[:FIRST_CHARACTERS].split("\n")[:FIRST_LINES], start=1):
+        if _GENERATED.search(line):
+            said = " ".join(line.split())[:SHOWN_CHARACTERS]
+            raise GeneratedError(f"generated code, as line {number} says: {said}")
 
 
 def language_of_script(text: str) -> str | None:

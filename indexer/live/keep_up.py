@@ -28,7 +28,7 @@ def keep_up(folder: Path, tools: Warm, say: Callable[[str], None], stop: Event, 
     `say` gets one line for each update and each error, and for each source that disappears or returns. `refresh` says
     what follows if the context no longer fits the documents: a new context, a line that advises one, or nothing.
     """
-    watched = Watched(Index(folder).sources)
+    watched = _watched(Index(folder))
     if watched.problem:
         say(f"{watched.problem}: it is looked through every half minute.")
     _announce(watched, (), say)
@@ -93,12 +93,17 @@ class _Updates:
 
 
 def _of_present_sources(folder: Path, watched: Watched) -> Watched:
-    """The watch of the sources that the index has now."""
+    """The watch of the files that the index has now."""
     try:
-        sources = Index(folder).sources
+        index = Index(folder)
     except CdesearchError:
         return watched
-    return watched if sources == watched.sources else Watched(sources)
+    is_same = (index.sources, index.manifest.globs) == (watched.sources, watched.globs)
+    return watched if is_same else _watched(index)
+
+
+def _watched(index: Index) -> Watched:
+    return Watched(index.sources, index.manifest.globs)
 
 
 def _announce(watched: Watched, before: Sequence[Path], say: Callable[[str], None]) -> None:

@@ -1,0 +1,15 @@
+"""The command `open`: open the file of a hit of the last query."""
+
+from typing import Annotated
+
+import typer
+
+
+def open_hit(
+    number: Annotated[int, typer.Argument(metavar="[N]", min=1, help="The number of the hit.")] = 1,
+) -> None:
+    """Open a hit of the last query in $VISUAL or $EDITOR, or with the system's program for the file."""
+    from cdesearch.cli.last_hits import remembered
+    from cdesearch.cli.opening import open_place
+
+    open_place(remembered(number))
