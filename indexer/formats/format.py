@@ -120,8 +120,8 @@ class Format(Protocol):
     def read(self, file: OpenFile) -> Iterator[Document]:
         """Yield the documents in `file`.
 
-        Raises UnreadableError with the reason that the user will see, or GeneratedError with the rule. Any other exception is reported as a failure of
-        the parser; the file is skipped in both cases.
+        Raises UnreadableError with the reason that the user will see. Any other exception is reported as a failure of
+        the parser; the file is skipped in both cases. GeneratedError names the rule that ignores the file.
         """
 
 
