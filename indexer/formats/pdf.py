@@ -30,8 +30,9 @@ class Pdf(Format):
     def read(self, file: OpenFile) -> Iterator[Document]:
         title, text = _title_and_text(file.stream.read())
         headings = text.levelled_headings()
-        first_page = [one for one in headings if one.offset < [*text.starts, 0, 0][1]]
-        largest = min(first_page, key=lambda one: one.level).title if first_page else ""
+        end = text.starts[1] if len(text.starts) > 1 else text.size
+        on_first_page = [heading for heading in headings if heading.offset < end]
+        largest = min(on_first_page, key=lambda heading: heading.level).title if on_first_page else ""
         title = title or largest or file.name
         pages = tuple(text.starts)
         yield Document(file.path, file.path, title, "".join(text.parts), "text", headings=headings, pages=pages)

@@ -30,8 +30,10 @@ MAX_HEADING_ROWS = 4  # more large rows are a text in large print
 MIN_HEADING_LETTERS = 2
 MAX_MARK = 3  # characters of a list marker or a number before a line
 
+LEADERS = " ..."  # instead of many dots in a table of contents
+
 _CAPTION = re.compile(r"(?:figure|fig\.|table|listing|algorithm|abbildung|abb\.|tabelle)\s*[A-Z]?\d", re.IGNORECASE)
-_LEADERS = re.compile(r"(?:\s?\.){5,}")  # dots in a table of contents
+_LEADERS = re.compile(r"(?:\s?\.){5,}")
 
 
 class Row(NamedTuple):
@@ -52,7 +54,7 @@ def rows_of(segments: Sequence[Segment]) -> list[Row]:
 
 def _regions(segments: Sequence[Segment], depth: int) -> Iterator[Sequence[Segment]]:
     """The columns of a page, and the text between columns, each as segments in the order of reading."""
-    x = _gutter(segments) if depth < MAX_DEPTH and len(segments) >= 2 * MIN_LINES else None
+    x = _gutter(segments, depth)
     if x is None:
         yield _in_order(segments)
         return
@@ -81,19 +83,21 @@ def _columns(segments: Sequence[Segment], band: tuple[list[int], list[int]], dep
             yield from _regions([segments[n] for n in sorted(side)], depth + 1)
 
 
-def _gutter(segments: Sequence[Segment]) -> float | None:
+def _gutter(segments: Sequence[Segment], depth: int) -> float | None:
     """The x between two columns, which is just before an edge where many segments begin; None if there are none."""
+    if depth == MAX_DEPTH or len(segments) < 2 * MIN_LINES:
+        return None
     left, right = min(one.left for one in segments), max(one.right for one in segments)
     margin = MIN_WIDTH * (right - left)
     edges = Counter(round(one.left / 2) for one in segments if left + margin < one.left < right - margin)
     for edge, count in edges.most_common(3):
         x = 2 * edge - 1.5
-        if count >= MIN_LINES and _are_columns(segments, x, margin):
+        if count >= MIN_LINES and _are_columns(segments, x, margin, depth):
             return x
     return None
 
 
-def _are_columns(segments: Sequence[Segment], x: float, margin: float) -> bool:
+def _are_columns(segments: Sequence[Segment], x: float, margin: float, depth: int) -> bool:
     before = [one for one in segments if one.right <= x]
     after = [one for one in segments if one.left >= x]
     heights = sorted(one.y for one in after)
@@ -108,10 +112,14 @@ def _are_columns(segments: Sequence[Segment], x: float, margin: float) -> bool:
     if n_switches <= FEW_SWITCHES * min(len(before), len(after)):
         return True
     return all(
-        median(len(one.text) for one in side) >= PROSE_CHARACTERS
-        and median(one.right - one.left for one in side) >= PROSE_WIDTH * width
+        _is_prose(side, width) or _gutter(side, depth + 1) is not None
         for side, width in zip((before, after), widths, strict=True)
     )
+
+
+def _is_prose(segments: Sequence[Segment], width: float) -> bool:
+    lengths = median(one.right - one.left for one in segments)
+    return median(len(one.text) for one in segments) >= PROSE_CHARACTERS and lengths >= PROSE_WIDTH * width
 
 
 def _in_order(segments: Sequence[Segment]) -> Sequence[Segment]:
@@ -137,7 +145,7 @@ def _rows(region: Sequence[Segment]) -> list[Row]:
 def _row(line: Sequence[Segment], separator: str) -> Row:
     text = separator.join(segment.text for segment in line)
     if "..." in text or ". ." in text:
-        text = _LEADERS.sub(" ...", text)
+        text = _LEADERS.sub(LEADERS, text)
     size = max(line, key=lambda one: len(one.text)).size
     return Row(text, line[0].left, max(segment.right for segment in line), line[0].y, size, begins=False)
 
@@ -158,11 +166,7 @@ def _have_cells(line: Sequence[Segment]) -> bool:
 def _are_aligned(line: Sequence[Segment], below: Sequence[Segment]) -> bool:
     for one in line[1:]:
         for other in below[1:]:
-            offsets = (
-                one.left - other.left,
-                one.right - other.right,
-                (one.left + one.right - other.left - other.right) / 2,
-            )
+            starts, ends = one.left - other.left, one.right - other.right
             if min(abs(starts), abs(ends), abs(starts + ends) / 2) < one.size / 2:
                 return True
     return False
@@ -205,12 +209,17 @@ def text_of(rows: Sequence[Row]) -> str:
     """The text of rows, with an empty line before each paragraph, and without hyphens at the ends of lines."""
     parts: list[str] = []
     for row in rows:
-        if parts and parts[-1].endswith(HYPHEN) and row.text[:1].islower():
+        if parts and parts[-1].endswith(HYPHEN) and _continues(parts[-1], row.text):
             parts[-1] = parts[-1][:-1]
         elif parts:
             parts.append("\n\n" if row.begins else "\n")
         parts.append(row.text)
     return "".join(parts).replace(HYPHEN, "-")
+
+
+def _continues(line: str, following: str) -> bool:
+    """Whether a word that ends the line with a hyphen goes on in the following line."""
+    return following[:1].islower() or (following[:2].isupper() and line[-3:-1].isupper())
 
 
 def with_headings(rows: Sequence[Row], body_size: float) -> list[tuple[Sequence[Row], float | None]]:
@@ -235,4 +244,5 @@ def with_headings(rows: Sequence[Row], body_size: float) -> list[tuple[Sequence[
 
 def _can_be_heading(rows: Sequence[Row]) -> bool:
     text = "".join(row.text for row in rows)
-    return len(rows) <= MAX_HEADING_ROWS and sum(map(str.isalpha, text)) >= MIN_HEADING_LETTERS
+    is_listed = " | " in text or f"{LEADERS} " in text  # in a table of contents
+    return not is_listed and len(rows) <= MAX_HEADING_ROWS and sum(map(str.isalpha, text)) >= MIN_HEADING_LETTERS

@@ -7,10 +7,11 @@ from ctypes import byref, c_double, c_int, create_string_buffer
 from math import hypot
 from typing import Any, NamedTuple
 
-HYPHEN = "\ufffe"  # by which pdfium replaces a hyphen at the end of a line
+HYPHEN = "\ufffe"  # by which pdfium replaces a hyphen at the end of a line, and the end of the line
 WIDE_GAP = 0.9  # times the font size; words in justified text are nearer to each other
 MAX_CHARACTERS = 20_000  # of a page whose layout is read; a page of a newspaper has 10,000
 
+_LINE = re.compile(rf"[^\r\n{HYPHEN}]+{HYPHEN}?")
 _WORD = re.compile(r"\S+")
 _FIXED_PITCH = re.compile(rb"mono|cour|cmtt|cmsltt|consol|menlo|typewriter|code", re.IGNORECASE)
 
@@ -43,17 +44,15 @@ def segments_of(page: Any, text_page: Any) -> list[Segment] | None:
 
 
 def _segments(text: str, boxes: "_Boxes") -> Iterator[Segment]:
-    start = 0
-    for line in text.split("\r\n"):
-        words = [(start + found.start(), start + found.end()) for found in _WORD.finditer(line)]
+    for line in _LINE.finditer(text):
+        words = [found.span() for found in _WORD.finditer(text, *line.span())]
         if words:
             yield from _line_segments(text, words, boxes)
-        start += len(line) + 2
 
 
 def _line_segments(text: str, words: list[tuple[int, int]], boxes: "_Boxes") -> Iterator[Segment]:
     """The segments of one line, whose words have these starts and ends in the text of the page."""
-    y, size = boxes.baseline(words[len(words) // 2][0])
+    _, size = boxes.baseline(words[len(words) // 2][0])
     edges = [(boxes.edges(start)[0], boxes.edges(end - 1)[1]) for start, end in words]
     runs = [[0]]
     for number in range(1, len(words)):
@@ -66,6 +65,8 @@ def _line_segments(text: str, words: list[tuple[int, int]], boxes: "_Boxes") -> 
     for run in runs:
         first, last = run[0], run[-1]
         shown = text[words[first][0] : words[last][1]]
+        # pdfium may return several short lines as one, so that each run has its own baseline.
+        y, size = boxes.baseline(words[run[len(run) // 2]][0])
         yield Segment(shown, min(edges[n][0] for n in run), max(edges[n][1] for n in run), y, size)
 
 
