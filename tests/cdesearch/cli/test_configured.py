@@ -51,7 +51,7 @@ def n_hits(indexed, *arguments):
 
 
 @pytest.fixture
-def error(monkeypatch):
+def error(indexed, monkeypatch):
     """Returns the error of a command in the indexed folder before it runs."""
 
     def of(*arguments):
@@ -70,14 +70,15 @@ def shown(folder, *arguments):
 
 
 def test_the_command_line_counts_more_than_the_project_and_the_project_more_than_the_user(indexed, project, user):
-    user("[query]\nk = 1\nC = 2\n")
+    user("[query]\nk = 1\nfull = true\n")
     assert n_hits(indexed) == 1
     project("[query]\nk = 2\n")
     assert n_hits(indexed) == n_hits(indexed / "sub") == 2
     assert n_hits(indexed, "-k", "3") == 3
     values = shown(indexed)
     assert values["query", "k"] == (2, str(indexed / ".cdesearch.toml"))
-    assert values["query", "C"][0] == 2 and values["query", "C"][1].endswith("config.toml") and len(values) == 2
+    assert values["query", "full"][0] is True and values["query", "full"][1].endswith("config.toml")
+    assert len(values) == 2
 
 
 def test_a_query_with_a_configuration_is_the_same_with_and_without_typer(indexed, project, user):
@@ -94,9 +95,9 @@ def test_a_query_with_a_configuration_is_the_same_with_and_without_typer(indexed
 def test_an_option_of_the_command_line_replaces_one_that_says_the_same(indexed, project, user, words):
     user("[query]\njson = true\n")
     project('[query]\nmode = "text"\n')
-    assert cdesearch("query", "--format", "grep", *words, cwd=indexed).stdout.startswith("cats.md:3:")
+    assert cdesearch("query", "--format", "grep", *words, cwd=indexed).stdout.startswith("cats.md:1:")
     project('[query]\nmode = "text"\nformat = "grep"\n')
-    assert cdesearch("query", *words, cwd=indexed).stdout.startswith("cats.md:3:")
+    assert cdesearch("query", *words, cwd=indexed).stdout.startswith("cats.md:1:")
     assert json.loads(cdesearch("query", "--json", *words, cwd=indexed).stdout)["mode"] == "text"
 
 
@@ -118,7 +119,7 @@ def test_repeatable_options_take_lists_and_single_values(indexed, project):
 
 
 def test_environment_variables_count_more_than_files(indexed, user, monkeypatch):
-    user('[serve]\ntoken = "the-token-of-the-file"\n[ask]\nllm = "http://127.0.0.1:9/v1"\n')
+    user('[serve]\ntoken = "the-token-of-the-file"\n[ask]\nllm = "http://127.0.0.1:9/v1"\nllm-model = "m"\n')
     assert shown(indexed)["serve", "token"][0] == "(hidden)"
     monkeypatch.setenv("CDESEARCH_TOKEN", "the-token-of-the-environment")
     monkeypatch.setenv("CDESEARCH_LLM_URL", "http://127.0.0.1:10/v1")
@@ -266,7 +267,8 @@ def test_the_user_may_link_to_the_own_file(indexed, user, tmp_path):
 
 @pytest.mark.skipif(not hasattr(os, "geteuid") or os.geteuid() != 0, reason="only root can give files away")
 @pytest.mark.parametrize("what", ["file", "folder"])
-def test_a_file_of_another_user_is_not_used_and_a_line_says_so(indexed, project, what):
+def test_a_file_of_another_user_is_not_used_and_a_line_says_so(indexed, project, what, monkeypatch):
+    monkeypatch.setattr("cdesearch.cli.config_files._told", set())  # a process says it once
     project("[query]\nk = 1\n")
     given = indexed / ".cdesearch.toml" if what == "file" else indexed
     os.chown(given, 12345, 12345)
