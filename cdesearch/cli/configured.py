@@ -27,7 +27,7 @@ TEXTS_OF_PROJECTS = frozenset({"path", "type", "since", "include", "exclude", "m
     f"{kind}-column" for kind in ("text", "id", "title", "document")
 }
 PATHS_OF_PROJECTS = frozenset({"index"})  # within the project's folder
-NEVER_OF_PROJECTS = frozenset({"yes"})  # flags that replace a question to the user
+NEVER_OF_PROJECTS = frozenset({"yes", "open"})  # flags that replace a question to the user, or start a program
 ID_OPTIONS = frozenset({"model"})  # a path or the id of a model; only a path that begins with a dot or ~ is relative
 EXCLUDES = {"json": "format", "format": "json"}  # options that say the same, so the more important file decides
 PROBE = "a value that no list of choices contains"

@@ -198,6 +198,7 @@ def test_an_option_name_is_written_as_on_the_command_line(indexed, project, erro
     ("section", "line"),
     [
         ("query", 'model = "./model"'),
+        ("query", "open = true"),
         ("index", 'model = "jxm/cde-small-v2"'),
         ("serve", 'host = "0.0.0.0"'),
         ("serve", 'token = "0123456789abcdef"'),
