@@ -8,6 +8,7 @@ import sys
 import pytest
 from command import cdesearch
 
+from cdesearch.child_process import same_modules
 from cdesearch.cli.config import _commands, _rows
 from cdesearch.cli.config_files import config_files
 from cdesearch.cli.configured import options_of, with_configuration
@@ -229,6 +230,26 @@ def test_the_user_may_set_what_a_project_must_not(indexed, user):
     assert values["index", "model"][0].endswith("own") and "." not in values["index", "model"][0]
 
 
+def test_the_user_may_trust_a_project(indexed, project, user, error):
+    project('[query]\nmodel = "./model"\n[serve]\nhost = "0.0.0.0"\n[clear]\nindex = ".."\n')
+    user(f'trusted-projects = ["~/x", "{(indexed / "sub" / "..").as_posix()}"]\n[query]\nk = 1\n')
+    values = shown(indexed)
+    assert values["query", "model"][0] == str(indexed / "model") and values["serve", "host"][0] == "0.0.0.0"
+    assert values["clear", "index"][0] == str(indexed.parent)
+    user(f'trusted-projects = ["{indexed.parent.as_posix()}"]\n')
+    assert "must not do" in error("config")
+    user("trusted-projects = [3]\n")
+    assert "trusted-projects in" in error("config")
+    user("")
+    project(f'trusted-projects = ["{indexed.as_posix()}"]\n')
+    assert "sets trusted-projects outside a section" in error("config"), "a project cannot trust itself"
+
+
+def test_the_help_works_with_a_broken_file(indexed, project):
+    project("[")
+    assert "Usage" in cdesearch("--help", cwd=indexed).stdout and cdesearch("--version", cwd=indexed).stdout
+
+
 def test_the_index_of_a_project_is_inside_its_folder(indexed, project, user, error):
     project('[query]\nindex = "."\n')
     assert n_hits(indexed / "sub") == 3
@@ -304,6 +325,7 @@ def test_without_files_config_says_where_they_would_be(indexed, user):
 
 def test_processes_that_commands_start_read_no_configuration(indexed, project, monkeypatch):
     project("[query]\nk = 1\n")
+    assert same_modules()["CDESEARCH_NO_CONFIG"] == "1"
     monkeypatch.setenv("CDESEARCH_NO_CONFIG", "1")
     assert n_hits(indexed) == 3
 
