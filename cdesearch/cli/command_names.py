@@ -27,16 +27,23 @@ def with_command(arguments: list[str], commands: Collection[str]) -> list[str]:
     """Return the arguments with the name of a command at the start.
 
     `cdesearch words ...` means `cdesearch query words ...`. Options may precede the name of a command and the words of
-    a query. `cdesearch help` and `cdesearch help COMMAND` mean the option --help.
+    a query. `cdesearch open words` is a query unless the first word is a number. `cdesearch help` and `cdesearch help
+    COMMAND` mean the option --help.
     """
     if arguments[:1] == ["help"] and (len(arguments) == 1 or (len(arguments) == 2 and arguments[1] in commands)):
         return [*arguments[1:], "--help"]
+    if arguments[:1] == ["open"] and arguments[1:] and not _is_number_or_option(arguments[1]):
+        return ["query", *arguments]
     if not arguments or arguments[0] in ABOUT or arguments[0] in commands:
         return arguments
     first = first_word(arguments)
     if first is not None and arguments[first] in commands:
         return [arguments[first], *arguments[:first], *arguments[first + 1 :]]
     return ["query", *arguments]
+
+
+def _is_number_or_option(text: str) -> bool:
+    return text.startswith("-") or text.isdigit()
 
 
 def first_word(arguments: Sequence[str]) -> int | None:

@@ -60,9 +60,10 @@ def query(
     path: Annotated[
         list[str] | None,
         typer.Option(
+            metavar="GLOB",
             help="Search only files that match this glob, such as 'docs/**/*.{md,rst}'. It may be relative to the"
             " indexed folder (as in --json), relative to the working directory (as in hits), or absolute. Repeat it to"
-            " allow several."
+            " allow several.",
         ),
     ] = None,
     type: Annotated[

@@ -43,9 +43,15 @@ def marked_words(query: str) -> list[str]:
 
 
 def shown_lines(
-    chunk: Chunk, words: Sequence[str], *, full: bool, context: int = 0, around: Surroundings = NOTHING
+    chunk: Chunk,
+    words: Sequence[str],
+    *,
+    full: bool,
+    context: int = 0,
+    around: Surroundings = NOTHING,
+    blank: bool = False,
 ) -> list[Line]:
-    """Return the lines of the passage, with `context` lines before and after it. Blank lines are left out.
+    """Return the lines of the passage, with `context` lines before and after it, without blank lines unless `blank`.
 
     `around` is the text of the document around the chunk, from which lines of context are taken.
     """
@@ -59,9 +65,10 @@ def shown_lines(
     if not passage:
         return []
     start, stop = own[passage[0]], own[passage[-1]]
-    before = [n for n in filled if n < start][-context:] if context else []
-    after = [n for n in filled if n > stop][:context]
-    inside = [n for n in filled if start <= n <= stop]
+    kept = range(len(lines)) if blank else filled
+    before = [n for n in kept if n < start][-context:] if context else []
+    after = [n for n in kept if n > stop][:context]
+    inside = [n for n in kept if start <= n <= stop]
     return [
         *(replace(lines[n], is_context=True) for n in before),
         *(lines[n] for n in inside),

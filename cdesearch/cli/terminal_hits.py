@@ -17,6 +17,7 @@ from cdesearch.terminal import open_console, printable
 # Colours that can be read on light and on dark terminals
 PLACE_STYLE, MATCH_STYLE, OTHER_STYLE = "magenta", "bold red", "dim"
 PASSAGE_ROWS = 4  # rows of the terminal for the passage of a hit
+BREAK = 8  # cells at the end of a row that are empty because rows are broken between words
 MIN_CELLS = 20  # the least width of a passage
 
 
@@ -57,8 +58,7 @@ def _passage(shown: Shown, group: HitGroup, width: int) -> Iterator[Text]:
         if rows is not None and not rows[number]:
             continue
         if rows is not None:
-            # Rows are broken between words, so a line may need more rows than its cells fill.
-            text = excerpt(text, words, rows[number] * width - (rows[number] - 1) * 8)
+            text = excerpt(text, words, rows[number] * width - (rows[number] - 1) * BREAK)
         styled = Text(text, OTHER_STYLE if line.is_context else "")
         for word in marked:
             styled.highlight_regex(rf"(?i)\b{re.escape(word)}\w*", MATCH_STYLE)
@@ -75,10 +75,15 @@ def _rows_of(lines: Sequence[Line], words: Sequence[str], width: int) -> list[in
     left = PASSAGE_ROWS
     found = {number: sum(word in lines[number].text.lower() for word in words) for number in passage}
     for number in sorted(passage, key=lambda number: -found[number]):
-        cells = cell_len(lines[number].text.expandtabs(TAB))
-        rows[number] = min(left, max(1, -(-cells // (width - 8)) if cells > width else 1))
+        rows[number] = min(left, _needed(lines[number].text, width))
         left -= rows[number]
     return rows
+
+
+def _needed(text: str, width: int) -> int:
+    """Return the rows of a line. A line that is only a little too long is cut, because its end would look lost."""
+    cells = cell_len(text.expandtabs(TAB))
+    return 1 if cells <= 1.5 * width else -(-cells // (width - BREAK))
 
 
 def excerpt(text: str, words: Sequence[str], cells: int) -> str:
