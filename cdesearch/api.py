@@ -67,7 +67,7 @@ class OpenIndex:
     ) -> None:
         self.report = report  # of the run that `build` has made; None for an index that was only opened
         self._searcher = searcher
-        self._options = {"device": device, "model": model}
+        self._options: dict[str, Any] = {"device": device, "model": model}
         self._update_if_stale = update_if_stale
         self._updating = Lock()
         self._threads = ThreadPoolExecutor(ASYNCHRONOUS, thread_name_prefix="cdesearch-async")
@@ -145,7 +145,7 @@ class OpenIndex:
         self._searcher.reload()
         if self._update_if_stale:
             with self._updating:
-                line = _builder("quick")(self.index)
+                line = _builder("quick")(self.index, **self._options)
             if line:
                 warnings.warn(line, stacklevel=3)
             self._searcher.reload()

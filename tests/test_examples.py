@@ -75,6 +75,14 @@ def test_search_a_folder(tmp_path):
     assert run.stdout.startswith("1. cats.md:1")
 
 
+def test_keep_an_index(tmp_path, run_here):
+    (tmp_path / "cats.md").write_text("# Cats\n\nA cat purrs when it is content.")
+    (tmp_path / "bread.md").write_text("# Bread\n\nKnead the dough and bake it.")
+    lines = run_here("keep_an_index.py", tmp_path, "how to bake", "why does a cat purr").splitlines()
+    answers = ["how to bake: bread.md:1", "why does a cat purr: cats.md:1"]
+    assert lines == ["2 documents, 0 files skipped", *answers, *answers, "up to date"]
+
+
 def run_example(name, *arguments):
     command = [sys.executable, str(EXAMPLES / name), *map(str, arguments)]
     environment = {**os.environ, "HF_HUB_OFFLINE": "1"}

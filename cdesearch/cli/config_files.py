@@ -19,6 +19,7 @@ from cdesearch.terminal import printable
 
 PROJECT_FILE = ".cdesearch.toml"
 USER_FILE = "config.toml"
+TRUSTED = "trusted-projects"  # in the user's file, above its sections: folders whose files may set every option
 MAX_BYTES = 64_000
 REPAIR = "Correct or remove this file. `cdesearch config` checks all of it."
 
@@ -30,7 +31,7 @@ class ConfigFile:
     """A configuration file with its options, by the names of the command and of the option."""
 
     path: Path
-    is_project: bool  # otherwise it is that of the user
+    is_restricted: bool  # whether somebody else may have written it: a project's file that the user does not trust
     sections: Mapping[str, Mapping[str, object]]
 
 
@@ -42,10 +43,17 @@ def config_files() -> list[ConfigFile]:
     """
     if os.environ.get(NO_CONFIG):
         return []
-    project, user = project_file(), user_file()
-    files = [_read(project, is_project=True)] if project is not None else []
+    files: list[ConfigFile] = []
+    trusted: list[str] = []
+    user = user_file()
     if user is not None and user.exists():
-        files.append(_read(user, is_project=False))
+        sections = _parsed(user, is_project=False)
+        trusted = _trusted(user, sections.pop(TRUSTED, []))
+        files.append(ConfigFile(user, is_restricted=False, sections=_checked(user, sections)))
+    project = project_file()
+    if project is not None:
+        sections = _checked(project, _parsed(project, is_project=True))
+        files.insert(0, ConfigFile(project, os.path.realpath(project.parent) not in trusted, sections))
     return files
 
 
@@ -114,23 +122,35 @@ def _tell(line: str) -> None:
         sys.stderr.write(f"{printable(line)}\n")
 
 
-def _read(file: Path, *, is_project: bool) -> ConfigFile:
+def _parsed(file: Path, *, is_project: bool) -> dict[str, object]:
     from tomllib import loads  # only if there is a file: the import takes some milliseconds
 
     shown = printable(str(file))
     try:
-        sections = loads(_content(file, is_project=is_project).decode())
+        return loads(_content(file, is_project=is_project).decode())
     except OSError as error:
         raise InputError(f"The configuration {shown} cannot be read ({error.strerror or error}).", REPAIR) from None
     except (ValueError, RecursionError) as error:
         reason = "nested too deep" if isinstance(error, RecursionError) else printable(str(error))[:200]
         raise InputError(f"The configuration {shown} is not valid TOML ({reason}).", REPAIR) from None
+
+
+def _checked(file: Path, sections: Mapping[str, object]) -> dict[str, dict[str, object]]:
+    """Return the sections; raises InputError for a key outside them."""
     for name, section in sections.items():
         if not isinstance(section, dict):
             raise InputError(
-                f"{shown} sets {printable(name)} outside a section.", "Put it below the name of a command, as [query]."
+                f"{printable(str(file))} sets {printable(name)} outside a section.",
+                "Put it below the name of a command, as [query].",
             )
-    return ConfigFile(file, is_project, sections)
+    return {name: section for name, section in sections.items() if isinstance(section, dict)}
+
+
+def _trusted(file: Path, folders: object) -> list[str]:
+    """Return the real paths of the folders whose files may set every option; raises InputError."""
+    if not isinstance(folders, list) or not all(isinstance(folder, str) and "\0" not in folder for folder in folders):
+        raise InputError(f"{TRUSTED} in {printable(str(file))} must be a list of folders.", REPAIR)
+    return [os.path.realpath(os.path.expanduser(folder)) for folder in folders]  # noqa: PTH111 (never fails)
 
 
 def _content(file: Path, *, is_project: bool) -> bytes:

@@ -14,7 +14,7 @@ from typing import Any
 import typer
 
 from cdesearch.cli.command_names import command_names
-from cdesearch.cli.config_files import ConfigFile, check_sections, config_files, did_you_mean
+from cdesearch.cli.config_files import TRUSTED, ConfigFile, check_sections, config_files, did_you_mean, user_file
 from cdesearch.cli.usage import usage_error
 from cdesearch.errors import InputError
 from cdesearch.store.folder import absolute
@@ -27,7 +27,7 @@ TEXTS_OF_PROJECTS = frozenset({"path", "type", "since", "include", "exclude", "m
     f"{kind}-column" for kind in ("text", "id", "title", "document")
 }
 PATHS_OF_PROJECTS = frozenset({"index"})  # within the project's folder
-NEVER_OF_PROJECTS = frozenset({"yes"})  # flags that replace a question to the user
+NEVER_OF_PROJECTS = frozenset({"yes", "open"})  # flags that replace a question to the user, or start a program
 ID_OPTIONS = frozenset({"model"})  # a path or the id of a model; only a path that begins with a dot or ~ is relative
 EXCLUDES = {"json": "format", "format": "json"}  # options that say the same, so the more important file decides
 PROBE = "a value that no list of choices contains"
@@ -48,8 +48,10 @@ def with_configuration(app: typer.Typer, arguments: Sequence[str]) -> tuple[list
 
     `--no-NAME` on the command line revokes a flag that a file sets. Raises InputError.
     """
+    if not arguments or arguments[0].startswith("-"):  # the help must work whatever a file contains
+        return list(arguments), {}
     files = config_files()
-    if not arguments or not (files or any(argument.startswith("--no-") for argument in arguments)):
+    if not files and not any(argument.startswith("--no-") for argument in arguments):
         return list(arguments), {}
     check_sections(files, command_names())
     name, *rest = arguments
@@ -115,7 +117,7 @@ class _Value:
         if self.option.is_flag:
             if not isinstance(value, bool):
                 raise self._error("must be true or false")
-            if self.file.is_project and self.key in NEVER_OF_PROJECTS:
+            if self.file.is_restricted and self.key in NEVER_OF_PROJECTS:
                 raise self._not_of_a_project()
             return value
         values = value if isinstance(value, list) else [value]
@@ -143,7 +145,7 @@ class _Value:
         if isinstance(value, int | float):
             return value
         is_known = self.key in TEXTS_OF_PROJECTS | PATHS_OF_PROJECTS
-        if self.file.is_project and not is_known and self._takes_any_text():
+        if self.file.is_restricted and not is_known and self._takes_any_text():
             raise self._not_of_a_project()
         return self._path(text) if isinstance(converted, Path) else text
 
@@ -169,7 +171,7 @@ class _Value:
             path = absolute(self.file.path.parent / Path(text).expanduser())
         except RuntimeError:  # of an unknown user
             raise self._error(f"names a home folder that does not exist: {printable(text)}") from None
-        if self.file.is_project and not real(path).is_relative_to(real(self.file.path.parent)):
+        if self.file.is_restricted and not real(path).is_relative_to(real(self.file.path.parent)):
             raise self._error("must be inside the folder of this file")
         return str(path)
 
@@ -183,7 +185,7 @@ class _Value:
         return InputError(
             f"{printable(str(self.file.path))} sets {self.key} in [{self.section}], which the file of a project must"
             " not do, because it may come from somebody else.",
-            "Put it into your own file, which `cdesearch config path` names, or on the command line.",
+            f"If you trust this folder, add it to {TRUSTED} in your own file ({user_file()}), or set the option there.",
         )
 
 

@@ -5,7 +5,7 @@ from dataclasses import replace
 from pathlib import Path
 from typing import Any, get_args
 
-from cdesearch.cli.command_names import FLAGS, VALUED, command_names
+from cdesearch.cli.command_names import FLAGS, OWN, VALUED, command_names
 from cdesearch.cli.config_files import check_sections, config_files
 from cdesearch.cli.query import MAX_CONTEXT, Format, QueryOptions
 
@@ -17,6 +17,8 @@ PLAIN_NUMBERS = ("-k", "-C")
 PLAIN_CHOICES = ("--mode", "--format")
 PLAIN_FLAGS = ("--full", "--json", "--group", "--no-pager")
 EXCLUSIVE = ("--json", "--format")
+# Commands that are not looked up among the entry points of all installed packages, which takes longer than a query.
+USUAL_SECTIONS = {*OWN, "config", "doctor", "index", "mcp", "serve", "sources", "train", "watch"}
 SEVERAL = ("--path", "--type")  # options that may be repeated; of others, the last one counts
 
 
@@ -52,7 +54,8 @@ def with_plain_defaults(arguments: Sequence[str]) -> list[str] | None:
     files = config_files()
     if not files:
         return list(arguments)
-    check_sections(files, command_names())
+    if not {name for file in files for name in file.sections} <= USUAL_SECTIONS:
+        check_sections(files, command_names())
     given = {argument.partition("=")[0].replace("--no-group", "--group") for argument in arguments}
     configured: list[str] = []
     for file in files:

@@ -8,6 +8,7 @@ import sys
 import pytest
 from command import cdesearch
 
+from cdesearch.child_process import same_modules
 from cdesearch.cli.config import _commands, _rows
 from cdesearch.cli.config_files import config_files
 from cdesearch.cli.configured import options_of, with_configuration
@@ -51,7 +52,7 @@ def n_hits(indexed, *arguments):
 
 
 @pytest.fixture
-def error(monkeypatch):
+def error(indexed, monkeypatch):
     """Returns the error of a command in the indexed folder before it runs."""
 
     def of(*arguments):
@@ -70,14 +71,15 @@ def shown(folder, *arguments):
 
 
 def test_the_command_line_counts_more_than_the_project_and_the_project_more_than_the_user(indexed, project, user):
-    user("[query]\nk = 1\nC = 2\n")
+    user("[query]\nk = 1\nfull = true\n")
     assert n_hits(indexed) == 1
     project("[query]\nk = 2\n")
     assert n_hits(indexed) == n_hits(indexed / "sub") == 2
     assert n_hits(indexed, "-k", "3") == 3
     values = shown(indexed)
     assert values["query", "k"] == (2, str(indexed / ".cdesearch.toml"))
-    assert values["query", "C"][0] == 2 and values["query", "C"][1].endswith("config.toml") and len(values) == 2
+    assert values["query", "full"][0] is True and values["query", "full"][1].endswith("config.toml")
+    assert len(values) == 2
 
 
 def test_a_query_with_a_configuration_is_the_same_with_and_without_typer(indexed, project, user):
@@ -94,9 +96,9 @@ def test_a_query_with_a_configuration_is_the_same_with_and_without_typer(indexed
 def test_an_option_of_the_command_line_replaces_one_that_says_the_same(indexed, project, user, words):
     user("[query]\njson = true\n")
     project('[query]\nmode = "text"\n')
-    assert cdesearch("query", "--format", "grep", *words, cwd=indexed).stdout.startswith("cats.md:3:")
+    assert cdesearch("query", "--format", "grep", *words, cwd=indexed).stdout.startswith("cats.md:1:")
     project('[query]\nmode = "text"\nformat = "grep"\n')
-    assert cdesearch("query", *words, cwd=indexed).stdout.startswith("cats.md:3:")
+    assert cdesearch("query", *words, cwd=indexed).stdout.startswith("cats.md:1:")
     assert json.loads(cdesearch("query", "--json", *words, cwd=indexed).stdout)["mode"] == "text"
 
 
@@ -118,7 +120,7 @@ def test_repeatable_options_take_lists_and_single_values(indexed, project):
 
 
 def test_environment_variables_count_more_than_files(indexed, user, monkeypatch):
-    user('[serve]\ntoken = "the-token-of-the-file"\n[ask]\nllm = "http://127.0.0.1:9/v1"\n')
+    user('[serve]\ntoken = "the-token-of-the-file"\n[ask]\nllm = "http://127.0.0.1:9/v1"\nllm-model = "m"\n')
     assert shown(indexed)["serve", "token"][0] == "(hidden)"
     monkeypatch.setenv("CDESEARCH_TOKEN", "the-token-of-the-environment")
     monkeypatch.setenv("CDESEARCH_LLM_URL", "http://127.0.0.1:10/v1")
@@ -197,6 +199,7 @@ def test_an_option_name_is_written_as_on_the_command_line(indexed, project, erro
     ("section", "line"),
     [
         ("query", 'model = "./model"'),
+        ("query", "open = true"),
         ("index", 'model = "jxm/cde-small-v2"'),
         ("serve", 'host = "0.0.0.0"'),
         ("serve", 'token = "0123456789abcdef"'),
@@ -225,6 +228,26 @@ def test_the_user_may_set_what_a_project_must_not(indexed, user):
     values = shown(indexed)
     assert values["query", "model"][0] == "jxm/cde-small-v2" and values["clear", "yes"][0] is True
     assert values["index", "model"][0].endswith("own") and "." not in values["index", "model"][0]
+
+
+def test_the_user_may_trust_a_project(indexed, project, user, error):
+    project('[query]\nmodel = "./model"\n[serve]\nhost = "0.0.0.0"\n[clear]\nindex = ".."\n')
+    user(f'trusted-projects = ["~/x", "{(indexed / "sub" / "..").as_posix()}"]\n[query]\nk = 1\n')
+    values = shown(indexed)
+    assert values["query", "model"][0] == str(indexed / "model") and values["serve", "host"][0] == "0.0.0.0"
+    assert values["clear", "index"][0] == str(indexed.parent)
+    user(f'trusted-projects = ["{indexed.parent.as_posix()}"]\n')
+    assert "must not do" in error("config")
+    user("trusted-projects = [3]\n")
+    assert "trusted-projects in" in error("config")
+    user("")
+    project(f'trusted-projects = ["{indexed.as_posix()}"]\n')
+    assert "sets trusted-projects outside a section" in error("config"), "a project cannot trust itself"
+
+
+def test_the_help_works_with_a_broken_file(indexed, project):
+    project("[")
+    assert "Usage" in cdesearch("--help", cwd=indexed).stdout and cdesearch("--version", cwd=indexed).stdout
 
 
 def test_the_index_of_a_project_is_inside_its_folder(indexed, project, user, error):
@@ -266,7 +289,8 @@ def test_the_user_may_link_to_the_own_file(indexed, user, tmp_path):
 
 @pytest.mark.skipif(not hasattr(os, "geteuid") or os.geteuid() != 0, reason="only root can give files away")
 @pytest.mark.parametrize("what", ["file", "folder"])
-def test_a_file_of_another_user_is_not_used_and_a_line_says_so(indexed, project, what):
+def test_a_file_of_another_user_is_not_used_and_a_line_says_so(indexed, project, what, monkeypatch):
+    monkeypatch.setattr("cdesearch.cli.config_files._told", set())  # a process says it once
     project("[query]\nk = 1\n")
     given = indexed / ".cdesearch.toml" if what == "file" else indexed
     os.chown(given, 12345, 12345)
@@ -301,6 +325,7 @@ def test_without_files_config_says_where_they_would_be(indexed, user):
 
 def test_processes_that_commands_start_read_no_configuration(indexed, project, monkeypatch):
     project("[query]\nk = 1\n")
+    assert same_modules()["CDESEARCH_NO_CONFIG"] == "1"
     monkeypatch.setenv("CDESEARCH_NO_CONFIG", "1")
     assert n_hits(indexed) == 3
 
