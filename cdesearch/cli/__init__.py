@@ -21,6 +21,9 @@ answers        formats answers as text and as JSON
 status         what is indexed, and what has changed since the last update
 trust          the command `trust`, which confirms what an index asks for
 named_index    which index a command opens: that of `--index`, or that of the argument
+config_files   finds and reads the configuration files of the project and of the user
+configured     the values that these files give to the options of a command
+config         the command `config`
 typed_path     the pattern of `--path`: relative to the indexed folder or the working directory, or absolute
 usage          errors in options and arguments, in one sentence each
 exits          exit codes, and one line for every error

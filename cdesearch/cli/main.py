@@ -1,7 +1,6 @@
 """The command line: the commands of this package, and those that other packages register."""
 
 import os
-import shlex
 import sys
 from pathlib import Path
 from typing import Annotated, Any, Literal
@@ -12,6 +11,7 @@ from cdesearch import __version__
 from cdesearch.cli.ask import ask
 from cdesearch.cli.command_names import COMPLETING, command_names, meant_command, registered_commands, with_command
 from cdesearch.cli.completion import completion
+from cdesearch.cli.configured import with_configuration
 from cdesearch.cli.named_index import FolderArgument, IndexOption, named_index
 from cdesearch.cli.open_hit import open_hit
 from cdesearch.cli.query import MAX_CONTEXT, Format
@@ -148,6 +148,7 @@ def status(
     as_json: Annotated[bool, typer.Option("--json", help="Print one JSON object.")] = False,
 ) -> None:
     """Show what is indexed and what has changed. The output also names the model and the context."""
+    from cdesearch.store.folder import removal_command
     from cdesearch.store.index import Index, read_newest
 
     opened = Index.open(named_index(folder, index))
@@ -167,7 +168,7 @@ def status(
         typer.echo(
             printable(
                 f"{source} no longer exists. Its documents stay in the index until you run"
-                f" `cdesearch sources remove {shlex.quote(source)} --index {shlex.quote(str(opened.folder))}`."
+                f" {removal_command(Path(source), opened.sources, opened.folder)}."
             ),
             err=True,
         )
@@ -204,8 +205,12 @@ def run() -> int | None:
     if arguments[:1] == ["index"] and "" in arguments:  # pathlib would treat it as the working directory
         raise InputError("An argument is empty.", "Name a folder or file. The working directory is `.`.")
     meant = meant_command(sys.argv[1:], commands)
+    arguments, defaults = with_configuration(app, arguments)
+    parsed = arguments or ["--help"]
     try:
-        code: int | None = app(arguments or ["--help"], prog_name="cdesearch", standalone_mode=False, obj=meant)
+        code: int | None = app(
+            parsed, prog_name="cdesearch", standalone_mode=False, obj=meant, default_map=defaults or None
+        )
     except _UsageError as error:
         if meant:
             raise _not_a_command(meant) from None

@@ -5,12 +5,20 @@ from dataclasses import replace
 from pathlib import Path
 from typing import Any, get_args
 
-from cdesearch.cli.command_names import FLAGS, VALUED
+from cdesearch.cli.command_names import FLAGS, OWN, VALUED, command_names
+from cdesearch.cli.config_files import check_sections, config_files
 from cdesearch.cli.query import MAX_CONTEXT, Format, QueryOptions
 
 MODES = ("hybrid", "dense", "text")
 MAX_DIGITS = 9  # digits of a number
 RARE = ("--model",)  # typer parses them
+# Options that a configuration file may set here; typer's part of the program reads others.
+PLAIN_NUMBERS = ("-k", "-C")
+PLAIN_CHOICES = ("--mode", "--format")
+PLAIN_FLAGS = ("--full", "--json", "--group", "--no-pager")
+EXCLUSIVE = ("--json", "--format")
+# Commands that are not looked up among the entry points of all installed packages, which takes longer than a query.
+USUAL_SECTIONS = {*OWN, "config", "doctor", "index", "mcp", "serve", "sources", "train", "watch"}
 SEVERAL = ("--path", "--type")  # options that may be repeated; of others, the last one counts
 
 
@@ -36,6 +44,43 @@ def read_plain(arguments: Sequence[str]) -> QueryOptions | None:
             return None
     is_plain = bool(words) and _is_unicode("".join(arguments)) and _are_usable(given)
     return _options(" ".join(words), given) if is_plain else None
+
+
+def with_plain_defaults(arguments: Sequence[str]) -> list[str] | None:
+    """Return the arguments after those that stand for the options of configuration files; None if typer must parse.
+
+    Only options with simple values are read here. Typer's part of the program reads and checks all others.
+    """
+    files = config_files()
+    if not files:
+        return list(arguments)
+    if not {name for file in files for name in file.sections} <= USUAL_SECTIONS:
+        check_sections(files, command_names())
+    given = {argument.partition("=")[0].replace("--no-group", "--group") for argument in arguments}
+    configured: list[str] = []
+    for file in files:
+        for key, value in file.sections.get("query", {}).items():
+            name = f"-{key}" if len(key) == 1 else f"--{key}"
+            if not _is_plain(name, value):
+                return None
+            if name not in given and not (name in EXCLUSIVE and given.intersection(EXCLUSIVE)):
+                configured += _as_typed(name, value)
+        given.update(argument.replace("--no-group", "--group") for argument in configured)
+    return [*configured, *arguments]
+
+
+def _is_plain(name: str, value: object) -> bool:
+    if isinstance(value, bool):
+        return name in PLAIN_FLAGS
+    if isinstance(value, int):
+        return name in PLAIN_NUMBERS
+    return name in PLAIN_CHOICES and isinstance(value, str) and bool(value)
+
+
+def _as_typed(name: str, value: object) -> list[str]:
+    if isinstance(value, bool):
+        return [name] if value else ["--no-group"] if name == "--group" else []
+    return [name, str(value)]
 
 
 def _is_unicode(text: str) -> bool:

@@ -1,7 +1,7 @@
 """An open index that answers queries from its newest usable generation."""
 
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass, replace
 from numbers import Integral
@@ -10,6 +10,7 @@ from threading import Lock
 from typing import Self, TypeVar, get_args
 
 from cdesearch.encode.encoder import Encoder
+from cdesearch.encode.forked import claim_process
 from cdesearch.encode.load import Device
 from cdesearch.errors import CdesearchError, IndexDamagedError, IndexUntrustedError, QueryError
 from cdesearch.search.explanation import Explanation, explain
@@ -21,6 +22,7 @@ from cdesearch.search.result import SearchResult
 from cdesearch.store.folder import current_name
 from cdesearch.store.index import Index
 
+MANY = 64  # queries whose candidates are in memory at the same time
 CONFIRMING_SECONDS = 2  # the time between two attempts to open a generation that the user has not confirmed
 
 Answer = TypeVar("Answer")
@@ -99,16 +101,37 @@ class Searcher:
         updates have removed the generation that was open, the newest generation is opened and searched. Raises
         QueryError for an invalid query, `k`, `mode` or `path`, and IndexStateError for an index that cannot be used.
         """
+        return self.search_many([query], k, mode, path)[0]
+
+    def search_many(
+        self,
+        queries: Sequence[str],
+        k: int = 10,
+        mode: Mode = "hybrid",
+        path: PathFilter = None,
+    ) -> list[SearchResult]:
+        """Return for each query exactly what `search` returns, all from one generation.
+
+        The parts of up to MANY queries are computed in parallel. The time of a result is that of all queries together.
+        Raises what `search` raises.
+        """
         started = time.perf_counter()
-        _check(query, k, mode, path)
+        for query in queries:
+            _check(query, k, mode, path)
         files = _filter(path)
 
-        def answer(reader: GenerationReader) -> SearchResult:
-            most = max(1, reader.index.manifest.n_chunks)  # LanceDB allocates memory for k rows, so k is limited
-            result = reader.search(Query(query, min(k, most), mode, files))
-            return replace(result, generation=reader.index.generation.name, stage=reader.index.manifest.stage)
+        def answer(reader: GenerationReader) -> list[SearchResult]:
+            manifest = reader.index.manifest
+            most = max(1, manifest.n_chunks)  # LanceDB allocates memory for k rows, so k is limited
+            asked = [Query(query, min(k, most), mode, files) for query in queries]
+            groups = (asked[start : start + MANY] for start in range(0, len(asked), MANY))
+            found = [result for group in groups for result in reader.search_many(group)]
+            name = reader.index.generation.name
+            return [replace(result, generation=name, stage=manifest.stage) for result in found]
 
-        return replace(self._ask(answer), seconds=time.perf_counter() - started)
+        results = self._ask(answer)
+        seconds = time.perf_counter() - started
+        return [replace(result, seconds=seconds) for result in results]
 
     def explain(
         self, chunk: str, query: str, k: int = 10, mode: Mode = "hybrid", path: PathFilter = None
@@ -166,9 +189,32 @@ class Searcher:
             self._newest, self.refused = newest, None
         return True
 
-    def _ask(self, answer: Callable[[GenerationReader], Answer]) -> Answer:
+    def reload(self) -> bool:
+        """Open the newest generation if it is newer than the open one, and return whether it was.
+
+        Other than `refresh`, it raises CdesearchError if the newest generation cannot be used, and loads neither tables
+        nor a model that is not loaded yet. If there is no newer generation, only the file CURRENT is read.
+        """
+        self._check_usable()
+        if current_name(self.index.folder) == self.index.generation.name:
+            return False
+        with self._opening:
+            before = self._newest
+            newest = self._reader(_newest_index(before.index.folder))
+            if newest.index.generation == before.index.generation:  # another thread has opened it
+                return False
+            if before.has_encoder and newest.index.manifest.model_fingerprint == before.encoder.fingerprint:
+                _ = newest.encoder  # the loaded model is shared as long as `before` keeps it
+            self._newest = newest
+        return True
+
+    def _check_usable(self) -> None:
+        claim_process()
         if self._is_closed:
             raise QueryError("This index has been closed.", "Open it again.")
+
+    def _ask(self, answer: Callable[[GenerationReader], Answer]) -> Answer:
+        self._check_usable()
         reader = self._newest
         while True:  # each iteration uses a newer generation
             try:
@@ -197,6 +243,17 @@ class Searcher:
             index.check_encoder(self._given)
             return self._given
         return self._models.encoder_for(index)
+
+
+def _newest_index(folder: Path) -> Index:
+    """The newest generation. An update may remove the one that was the newest while it is opened."""
+    while True:
+        name = current_name(folder)
+        try:
+            return Index(folder)
+        except IndexDamagedError:
+            if current_name(folder) == name:
+                raise
 
 
 def _warm(reader: GenerationReader) -> None:
