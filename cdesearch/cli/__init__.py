@@ -10,7 +10,8 @@ plain_query    parses the arguments of a common query without typer
 server_client  sends a query to a running server, which has already loaded the model
 ask            the command `ask`
 passage_text   formats passages as text for a language model
-render         formats hits as text, as lines and as JSON
+render         formats hits as text and as JSON
+print_hits     prints hits as plain lines, or chooses `terminal_hits`
 terminal_hits  prints hits on a terminal, fitted to its size
 pager          shows long text through a pager
 open_hit       the command `open`, for a hit of the last query

@@ -9,7 +9,8 @@ from typing import TYPE_CHECKING, Literal
 
 from cdesearch.cli.exits import DONE, NO_HITS
 from cdesearch.cli.grouping import HitGroup, group_hits, n_fetched
-from cdesearch.cli.render import Shown, hit_as_json, result_as_json, show_grep_lines, show_hits
+from cdesearch.cli.print_hits import show_grep_lines, show_hits
+from cdesearch.cli.render import Shown, hit_as_json, result_as_json
 from cdesearch.cli.server_client import ask_server, chunks_from_server
 from cdesearch.cli.typed_path import globs_of
 from cdesearch.errors import CdesearchError, InputError

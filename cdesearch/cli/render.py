@@ -1,7 +1,6 @@
-"""Print hits as text or lines, and convert them to JSON."""
+"""Format hits as text, and convert them to JSON."""
 
 import os
-import sys
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 from pathlib import Path
@@ -13,8 +12,8 @@ from cdesearch.cli.last_hits import HitPlace
 from cdesearch.cli.passage_lines import Line, best_line, query_words, shown_lines
 from cdesearch.search.result import SearchResult
 from cdesearch.search.surroundings import NOTHING, Surroundings
-from cdesearch.store.schema import Chunk, Hit
-from cdesearch.terminal import is_styled, printable
+from cdesearch.store.schema import Hit
+from cdesearch.terminal import printable
 
 MAX_LINE = 400  # characters of a line that are shown
 CUT = "…"  # where a line is cut
@@ -45,54 +44,6 @@ class Shown:
         """Return where the file of a hit is opened: at the line of its passage with most words of the query."""
         line = best_line(self.passage(hit), query_words(self.query))
         return HitPlace(str(self.root), hit.chunk.path, line.number)
-
-
-def show_hits(shown: Shown, groups: Sequence[HitGroup], *, has_pager: bool = False) -> None:
-    """Print hits, with colours and links only on a terminal. Lines are indented below the heading of a hit."""
-    if not groups:
-        sys.stderr.write("No hits.\n")
-    elif is_styled(sys.stdout):
-        from cdesearch.cli.terminal_hits import show_styled  # imports rich, which takes longer than a search
-
-        show_styled(shown, groups, has_pager=has_pager)
-    else:
-        for rank, group in enumerate(groups, start=1):
-            sys.stdout.write("".join(f"{line}\n" for line in _plain_lines(shown, rank, group)))
-
-
-def _plain_lines(shown: Shown, rank: int, group: HitGroup) -> Iterator[str]:
-    """Yield the lines of one hit as `show_styled` would print them without styles."""
-    passage = shown.lines(group.best)
-    yield "".join(heading(rank, group.best, shown.root, passage))
-    below = (
-        *trail(group.best),
-        *(printable(shortened(line, full=shown.full)) for line in passage),
-        *further(shown, group),
-    )
-    yield from (f"{' ' * INDENT}{line}" for line in below)
-    yield ""
-
-
-def show_grep_lines(shown: Shown, hits: Sequence[Hit]) -> None:
-    """Print one line for each hit, `path:line:text`. Lines of context have `-` instead of `:`, as those of grep do."""
-    for number, hit in enumerate(hits):
-        if number and shown.context:
-            sys.stdout.write("--\n")
-        lines = shown.lines(hit)
-        best = best_line(lines, query_words(shown.query))
-        at = lines.index(best) if best in lines else 0
-        kept = lines[max(0, at - shown.context) : at + shown.context + 1] or [best]
-        for line in kept:
-            mark = ":" if line is best else "-"
-            place = _grep_place(hit.chunk, line, shown.root, mark)
-            sys.stdout.write(f"{place}{mark}{printable(shortened(line, full=shown.full).rstrip())}\n")
-
-
-def _grep_place(chunk: Chunk, line: Line, root: Path, mark: str) -> str:
-    path = printable(os.path.relpath(root / chunk.path))
-    if line.number is not None:
-        return f"{path}{mark}{line.number}"
-    return printable(os.path.relpath(root / chunk.path) + chunk.location.removeprefix(chunk.path))
 
 
 def shortened(line: Line, *, full: bool) -> str:
@@ -191,8 +142,9 @@ def trail(hit: Hit) -> Iterator[str]:
 def further(shown: Shown, group: HitGroup) -> Iterator[str]:
     """Yield one line about the further hits of the document, and one about other documents with the same text."""
     if group.more:
-        pages = {hit.chunk.page for hit in group.more} - {None}
-        numbers = sorted(pages or {_first_line(shown.passage(hit)) for hit in group.more} - {None}, key=int)
+        pages = {hit.chunk.page for hit in group.more if hit.chunk.page is not None}
+        lines = {line for hit in group.more if (line := _first_line(shown.passage(hit))) is not None}
+        numbers = sorted(pages or lines)
         name = f"{'page' if pages else 'line'}{'s' * (len(numbers) > 1)}"
         yield f"+{len(group.more)} more" + (f": {name} {', '.join(map(str, numbers))}" if numbers else "")
     if group.same:

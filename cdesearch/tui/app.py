@@ -33,16 +33,17 @@ class SearchApp(App[None]):
     ENABLE_COMMAND_PALETTE = False
     CSS = """
     Input { border: tall $primary; }
-    #hits { width: 2fr; border: none; padding: 0; }
+    #hits { width: 2fr; border: none; padding: 0; text-wrap: nowrap; text-overflow: ellipsis; }
     #preview { width: 3fr; padding: 0 1; border-left: solid $primary; }
+    #hits, #preview { scrollbar-size-vertical: 1; overflow-x: hidden; }
     """
     BINDINGS: ClassVar[list[BindingType]] = [
         Binding("enter", "open", "Open", priority=True),
-        Binding("up", "select(-1)", "Previous", priority=True),
-        Binding("down", "select(1)", "Next", priority=True),
-        Binding("pageup", "scroll(-1)", "Page up", priority=True),
-        Binding("pagedown", "scroll(1)", "Page down", priority=True),
-        Binding("ctrl+t", "light", "Light or dark"),
+        Binding("up", "select(-1)", show=False, priority=True),
+        Binding("down", "select(1)", "Select", key_display="↑↓", priority=True),
+        Binding("pageup", "scroll(-1)", show=False, priority=True),
+        Binding("pagedown", "scroll(1)", "Scroll", key_display="PgUp PgDn", priority=True),
+        Binding("ctrl+t", "light", "Light/dark"),
         Binding("escape", "quit", "Quit"),
     ]
 
@@ -52,6 +53,7 @@ class SearchApp(App[None]):
         self._query = ""  # the words of the hits that are shown
         self._groups: list[HitGroup] = []
         self._waiting: Timer | None = None
+        self._resizing: Timer | None = None
         self.theme = "textual-light" if _is_light(os.environ.get("COLORFGBG", "")) else "textual-dark"
 
     def compose(self) -> ComposeResult:
@@ -74,6 +76,14 @@ class SearchApp(App[None]):
         if self._waiting is not None:
             self._waiting.stop()
         self._waiting = self.set_timer(DELAY, lambda: self._search(event.value))
+
+    def on_resize(self) -> None:
+        """Fit the preview to the new size, when the size no longer changes."""
+        if self._resizing is not None:
+            self._resizing.stop()
+        selected = self.query_one("#hits", OptionList).highlighted
+        if selected is not None:
+            self._resizing = self.set_timer(DELAY, lambda: self._preview(selected))
 
     def on_option_list_option_highlighted(self, event: OptionList.OptionHighlighted) -> None:
         """Show the preview of the selected hit."""
@@ -151,11 +161,11 @@ class SearchApp(App[None]):
 
     @work(thread=True, exclusive=True, group="preview")
     def _preview(self, number: int) -> None:
-        query, groups = self._query, self._groups
+        query, groups, width = self._query, self._groups, self.query_one("#preview").scrollable_content_region.width
         if number >= len(groups):
             return
         try:
-            preview = self._searcher.read(lambda index: preview_of(index, groups[number].best, query))
+            preview = self._searcher.read(lambda index: preview_of(index, groups[number].best, query, width))
         except CdesearchError as error:
             self.call_from_thread(self._report, error)
             return
@@ -167,11 +177,10 @@ class SearchApp(App[None]):
         if selected is None or selected >= len(self._groups) or self._groups[selected] is not group:
             return
         self.query_one("#text", Static).update(preview.text)
-        text, pane = self.query_one("#text"), self.query_one("#preview")
-        width = max(1, text.size.width)
-        above = preview.text.split("\n")[: preview.passage_line]
-        rows = sum(max(1, len(line.wrap(self.console, width))) for line in above)
-        self.call_after_refresh(pane.scroll_to, y=max(0, rows - ABOVE), animate=False)
+        self.call_after_refresh(self._scroll_to_row, preview.passage_row)
+
+    def _scroll_to_row(self, row: int) -> None:
+        self.query_one("#preview").scroll_to(y=max(0, row - ABOVE), animate=False)
 
     def _say(self, text: str) -> None:
         self.query_one("#text", Static).update(Text(text, "dim"))
@@ -186,9 +195,7 @@ def _option(shown: Shown, rank: int, group: HitGroup) -> Text:
     number, location, _ = heading(rank, group.best, shown.root, passage)
     line = best_line(passage, query_words(shown.query)).text.expandtabs(TAB).strip()
     more = "".join(f"\n   {one}" for one in further(shown, group))
-    text = Text.assemble((number, "bold"), (location, "bold"), f"\n   {printable(line)}", (more, "dim"))
-    text.no_wrap, text.overflow = True, "ellipsis"
-    return text
+    return Text.assemble((number, "bold"), (location, "bold"), f"\n   {printable(line)}", (more, "dim"))
 
 
 def _is_light(colours: str) -> bool:

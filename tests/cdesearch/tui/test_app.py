@@ -77,6 +77,12 @@ def test_results_and_the_preview_change_while_the_user_types(drive):
         before = pane.scroll_y
         await pilot.press("pagedown")
         assert pane.scroll_y > before
+        await pilot.resize_terminal(60, 20)
+        for _ in range(100):
+            await pilot.pause(0.05)
+            if max(map(len, preview(app).splitlines())) <= pane.size.width:
+                break
+        assert max(map(len, preview(app).splitlines())) <= pane.size.width < 40
 
     drive(steps)
 

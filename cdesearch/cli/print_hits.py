@@ -1,0 +1,60 @@
+"""Print hits: with styles on a terminal, as plain lines elsewhere, or in the form of grep."""
+
+import os
+import sys
+from collections.abc import Iterator, Sequence
+from pathlib import Path
+
+from cdesearch.cli.grouping import HitGroup
+from cdesearch.cli.passage_lines import Line, best_line, query_words
+from cdesearch.cli.render import INDENT, Shown, further, heading, shortened, trail
+from cdesearch.store.schema import Chunk, Hit
+from cdesearch.terminal import is_styled, printable
+
+
+def show_hits(shown: Shown, groups: Sequence[HitGroup], *, has_pager: bool = False) -> None:
+    """Print hits, with colours and links only on a terminal. Lines are indented below the heading of a hit."""
+    if not groups:
+        sys.stderr.write("No hits.\n")
+    elif is_styled(sys.stdout):
+        from cdesearch.cli.terminal_hits import show_styled  # imports rich, which takes longer than a search
+
+        show_styled(shown, groups, has_pager=has_pager)
+    else:
+        for rank, group in enumerate(groups, start=1):
+            sys.stdout.write("".join(f"{line}\n" for line in _plain_lines(shown, rank, group)))
+
+
+def _plain_lines(shown: Shown, rank: int, group: HitGroup) -> Iterator[str]:
+    """Yield the lines of one hit as `show_styled` would print them without styles."""
+    passage = shown.lines(group.best)
+    yield "".join(heading(rank, group.best, shown.root, passage))
+    below = (
+        *trail(group.best),
+        *(printable(shortened(line, full=shown.full)) for line in passage),
+        *further(shown, group),
+    )
+    yield from (f"{' ' * INDENT}{line}" for line in below)
+    yield ""
+
+
+def show_grep_lines(shown: Shown, hits: Sequence[Hit]) -> None:
+    """Print one line for each hit, `path:line:text`. Lines of context have `-` instead of `:`, as those of grep do."""
+    for number, hit in enumerate(hits):
+        if number and shown.context:
+            sys.stdout.write("--\n")
+        lines = shown.lines(hit)
+        best = best_line(lines, query_words(shown.query))
+        at = lines.index(best) if best in lines else 0
+        kept = lines[max(0, at - shown.context) : at + shown.context + 1] or [best]
+        for line in kept:
+            mark = ":" if line is best else "-"
+            place = _grep_place(hit.chunk, line, shown.root, mark)
+            sys.stdout.write(f"{place}{mark}{printable(shortened(line, full=shown.full).rstrip())}\n")
+
+
+def _grep_place(chunk: Chunk, line: Line, root: Path, mark: str) -> str:
+    path = printable(os.path.relpath(root / chunk.path))
+    if line.number is not None:
+        return f"{path}{mark}{line.number}"
+    return printable(os.path.relpath(root / chunk.path) + chunk.location.removeprefix(chunk.path))
