@@ -24,7 +24,9 @@ def ask(
     k: Annotated[int, typer.Option("-k", min=1, help="Maximum number of hits from which passages are made.")] = 20,
     tokens: Annotated[int, typer.Option(min=50, help="Maximum number of tokens of all passages together.")] = 1500,
     index: IndexOption = None,
-    path: Annotated[str | None, typer.Option(help="Use only files that match this glob, as in `query`.")] = None,
+    path: Annotated[
+        list[str] | None, typer.Option(metavar="GLOB", help="Use only files that match this glob, as in `query`.")
+    ] = None,
     as_json: Annotated[bool, typer.Option("--json", help="Print one JSON object.")] = False,
     llm: Annotated[
         str | None,
@@ -64,7 +66,9 @@ def ask(
     from cdesearch.search.searcher import Searcher
 
     searcher = Searcher(opened)
-    result = searcher.search(text, k, path=None if path is None else globs_of(path, opened))
+    result = searcher.search(
+        text, k, path=tuple(glob for one in path for glob in globs_of(one, opened)) if path else None
+    )
     encoder = searcher.encoder
     passages = fit_passages(result, tokens, encoder.tokenizer)
     printer = None if as_json else AnswerPrinter(searcher.index.root)

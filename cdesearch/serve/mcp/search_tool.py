@@ -11,7 +11,7 @@ from cdesearch.cli.passage_text import LocatedPassage, located, passages_as_text
 from cdesearch.cli.typed_path import globs_of
 from cdesearch.errors import InputError
 from cdesearch.search.documents import DocumentReader
-from cdesearch.search.file_filter import FileFilter
+from cdesearch.search.file_filter import FileFilter, suffixes_of, time_of
 from cdesearch.search.passages import OMISSION, Passage, fit_passages, tokens_of
 from cdesearch.search.sentences import split_sentences
 from cdesearch.search.word_forms import word_stem
@@ -30,14 +30,18 @@ MAX_SNIPPET = 240  # characters
 def search(indexes: ServedIndexes, values: dict[str, Any]) -> Answer:
     """Return the passages of one page of hits, or as many of them as fit into the budget; raises CdesearchError."""
     served = indexes[values["index"]]
-    call = tuple(values[name] for name in ("query", "mode", "path"))
+    call = tuple(values[name] for name in ("query", "mode", "path", "type", "since"))
     offset, _ = start_of(served, call, values["cursor"])
-    files = FileFilter(None if values["path"] is None else globs_of(values["path"], served.index))
+    files = FileFilter(
+        None if values["path"] is None else globs_of(values["path"], served.index),
+        None if values["type"] is None else suffixes_of((values["type"],)),
+        None if values["since"] is None else time_of(values["since"]),
+    )
     result = served.search(values["query"], offset + values["k"] + 1, values["mode"], files)
     hits = result.hits[offset : offset + values["k"]]
     if not hits and not offset and not files.is_empty and not served.has_file(files):
         raise InputError(
-            f"No indexed file matches the path {values['path']:.200}.",
+            f"No indexed file matches {_filters(values)}.",
             f"Paths and globs are relative to {shown_path(served.index.root)}."
             " The tool `outline` lists folders and files.",
         )
@@ -51,6 +55,13 @@ def search(indexes: ServedIndexes, values: dict[str, Any]) -> Answer:
         notes.append(f"The index is not complete yet ({result.stage}): passages without a vector are found by words.")
     page = _Page(served, call, offset, hits, len(result.hits) > offset + len(hits), tuple(notes))
     return _fitted(page, values["query"], values["detail"], Budget(values["max_tokens"], served.encoder.tokenizer))
+
+
+def _filters(values: dict[str, Any]) -> str:
+    """Return the filters of a call as part of a sentence."""
+    nouns = {"path": "path", "type": "type", "since": "time"}
+    given = (f"the {noun} {values[name]:.200}" for name, noun in nouns.items() if values[name] is not None)
+    return ", ".join(given)
 
 
 def _fitted(page: "_Page", query: str, detail: str, budget: Budget) -> Answer:

@@ -98,6 +98,8 @@ def _search(several: str, *common: Parameter) -> Tool:
         Parameter("query", "What to find: a question or a description in natural language.", is_required=True),
         Parameter("k", "The number of best chunks from which passages are made.", default=10, minimum=1, maximum=MAX_K),
         Parameter("path", "Search only files that match this path, folder or glob, such as docs/**/*.md."),
+        Parameter("type", "Search only files of this type, such as py, md or pdf."),
+        Parameter("since", "Search only files that were modified since then: 12h, 7d or 2w ago, or a date."),
         Parameter(
             "mode",
             "hybrid ranks by meaning and by words, dense by meaning only, and text by words only.",

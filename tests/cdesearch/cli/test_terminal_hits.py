@@ -1,5 +1,6 @@
 """On a terminal, hits are grouped, fitted to its size, and shown through a pager if they are longer."""
 
+import json
 import os
 import re
 import select
@@ -156,6 +157,24 @@ def test_the_pager_is_used_only_if_the_terminal_is_too_small(on_terminal, tmp_pa
     for other in ("cat", "", "/nowhere/pager", "'"):
         monkeypatch.setenv("PAGER", other)
         assert on_terminal("query", "owl", columns=80, rows=24).startswith("\x1b[1m 1 ")
+
+
+def test_the_best_hit_is_opened_and_later_another_one(docs, tmp_path, monkeypatch):
+    if sys.platform == "win32":
+        pytest.skip("the editor is a script")
+    editor = tmp_path / "vim"
+    editor.write_text(f"#!{sys.executable}\nimport sys\nopen({str(tmp_path / 'opened')!r}, 'w').write(sys.argv[-1])\n")
+    editor.chmod(0o755)
+    monkeypatch.setenv("XDG_STATE_HOME", str(tmp_path / "state"))
+    monkeypatch.setenv("VISUAL", str(editor))
+    assert "No hits of an earlier query" in cdesearch("open", cwd=docs, code=2).stderr
+    hits = json.loads(cdesearch("query", "owl", "--json", cwd=docs).stdout)["hits"]
+    assert cdesearch("query", "owl", "--open", cwd=docs).stdout == ""
+    assert (tmp_path / "opened").read_text() == str(docs / hits[0]["path"])
+    for number in (2, 1, 10):
+        cdesearch("open", number, cwd=tmp_path)
+        assert (tmp_path / "opened").read_text() == str(docs / hits[number - 1]["path"])
+    assert "has no hit 11" in cdesearch("open", "11", cwd=docs, code=2).stderr
 
 
 def test_a_long_line_in_a_pipe_ends_with_a_mark(docs):

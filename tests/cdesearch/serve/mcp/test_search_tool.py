@@ -117,6 +117,14 @@ def test_mode_and_path_narrow_the_search(agent):
     assert passages(result) == [] and text_of(result) == "Nothing was found."
 
 
+def test_type_and_time_narrow_the_search(agent):
+    assert {one["path"] for one in passages(search(agent, "engine", type="py", since="1d"))} == {"bread.py"}
+    assert "No indexed file matches the type rust." in text_of(search(agent, type="rust"))
+    assert "the type py, the time 2100-01-01" in text_of(search(agent, type="py", since="2100-01-01"))
+    for wrong in ({"type": "pyt"}, {"since": "soon"}):
+        assert search(agent, **wrong).is_error
+
+
 def test_an_absolute_path_below_the_indexed_folder_is_understood(agent, corpus):
     assert {one["path"] for one in passages(search(agent, "bread", path=str(corpus / "bread.py")))} == {"bread.py"}
 
