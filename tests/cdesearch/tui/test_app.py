@@ -133,6 +133,16 @@ def test_escape_ends_the_application_and_a_key_changes_the_colours(drive):
     assert _is_light("0;15") and not _is_light("15;0") and not _is_light("")
 
 
+def test_hits_of_earlier_words_are_not_shown(drive):
+    async def steps(app, pilot):
+        await typed(app, pilot, "owl hoots")
+        before = hits(app)
+        app._show("earlier words", [])
+        assert before and hits(app) == before and app._query == "owl hoots"
+
+    drive(steps)
+
+
 def test_words_without_hits_say_so(drive):
     async def steps(app, pilot):
         await typed(app, pilot, "owl")
