@@ -163,7 +163,7 @@ def test_the_options_are_repeatable_and_status_names_the_rule(docs, tiny_checkpo
     assert json.loads(done.stdout)["files"] == {"indexed": 10, "ignored": 3, "skipped": 0}
     listed = run_here(["status", "--index", docs, "--files"], ".").stdout
     assert "ignored  01.md  (--exclude 01.md)" in listed and "indexed  yarn.lock" in listed
-    done = run_here(["index", docs, "--include", "", "--json"], ".")
+    done = run_here(["index", docs, "--include=", "--json"], ".")
     assert json.loads(done.stdout)["files"] == {"indexed": 11, "ignored": 2, "skipped": 0}
     done = run_here(["index", docs, "--exclude", "# no"], ".")
     assert done.returncode == 2 and "cannot be used as a glob" in done.stderr and "Traceback" not in done.stderr
