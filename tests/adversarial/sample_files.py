@@ -254,7 +254,7 @@ BOOK = b"""<?xml version="1.0"?>
 <!DOCTYPE book PUBLIC "-//OASIS//DTD DocBook XML V4.5//EN" "docbookx.dtd" [<!ENTITY version "4.2">]>
 <book><title>Bears &version;</title>
 <chapter id="den"><title>The <emphasis>den</emphasis></title>
-<para>A bear <literal>sleeps</literal>&nbsp;there
+<para><indexterm><primary>sleep</primary></indexterm>A bear <literal>sleeps</literal>&nbsp;there
   all winter &mdash; alone.</para>
 <itemizedlist><listitem><para>on <emphasis>leaves</emphasis></para></listitem></itemizedlist>
 <programlisting>
@@ -322,7 +322,7 @@ MANUAL = b"""= Bear Manual
 ----
 # no heading
 ----
-See https://bear.example[the map] and <<care,above>>.
+See https://bear.example[the map](((maps))) and <<care,above>>.
 
 Older style
 -----------
@@ -332,7 +332,7 @@ PAPER = rb"""\documentclass{article}
 \title{On \emph{Bears}}
 \begin{document}
 \section{The B\"aren \textbf{of $x^2$}}\label{sec:a}
-They~sleep --- ``soundly'' 50\% of \emph{a \textbf{cold}} winter\cite[p.~3]{x,y}. % a comment $
+They~sleep --- ``soundly'' 50\% of \emph{a \textbf{cold}} winter\cite[p.~3]{x,y}\index{w!$x$|see{cold}}. % note $
 \begin{align}
  a &= b % kept
 \end{align}
