@@ -50,7 +50,7 @@ def index(
         typer.Option(
             metavar="GLOB",
             help="Read only files that match, such as '*.py' or docs/; repeatable. A name without wildcards is read"
-            " even if a program has written it. The index keeps the globs; '' removes them.",
+            " even if a program has written it. The index keeps the globs; an empty --include= removes them.",
         ),
     ] = None,
     exclude: Annotated[
@@ -58,7 +58,7 @@ def index(
         typer.Option(
             metavar="GLOB",
             help="Leave out files and folders that match, as a line of .cdesearchignore; repeatable. '!GLOB' takes in"
-            " lock files, build folders and other files that programs have written. Kept, and removed by ''.",
+            " lock files, build folders and other files that programs have written. Kept until --exclude=.",
         ),
     ] = None,
     context_size: Annotated[int | None, typer.Option(min=1, help="Chunks to sample; default: the model's.")] = None,
