@@ -45,6 +45,10 @@ def index(
         typer.Option(help="Column that names the document of a record; default: the part of its id before `::`."),
     ] = None,
     max_file_size: Annotated[str | None, typer.Option(help="Skip larger files; default: 20MB.")] = None,
+    ocr: Annotated[
+        bool | None,
+        typer.Option("--ocr/--no-ocr", help="Recognise text in scanned PDFs, PNG and JPEG (extra `ocr`)."),
+    ] = None,
     context_size: Annotated[int | None, typer.Option(min=1, help="Chunks to sample; default: the model's.")] = None,
     seed: Annotated[int | None, typer.Option(help="Seed of the context sample; default: 0.")] = None,
     rebuild: Annotated[bool, typer.Option("--rebuild", help="Build the index again from the start.")] = False,
@@ -79,6 +83,7 @@ def index(
         device=device,
         columns=Columns(text_column, id_column, title_column, document_column),
         max_file_bytes=None if max_file_size is None else _bytes(max_file_size),
+        has_ocr=ocr,
         context_size=context_size,
         seed=seed,
         rebuild=rebuild,

@@ -142,7 +142,12 @@ class BuildJob:
         settings, plan = self.settings, self.plan
         encoder = self.encoder
         reading = Reading(
-            encoder.tokenizer.to_str(), encoder.max_chunk_tokens, settings.columns, settings.max_file_bytes, LIMITS
+            encoder.tokenizer.to_str(),
+            encoder.max_chunk_tokens,
+            settings.columns,
+            settings.max_file_bytes,
+            LIMITS,
+            settings.has_ocr,
         )
         advance = self.progress.stage("Reading", len(plan.to_read))
         records: list[Record] = []
@@ -229,6 +234,7 @@ class BuildJob:
             sources=tuple(source.relative_to(root).as_posix() for source in settings.sources),
             columns=asdict(settings.columns),
             max_file_bytes=settings.max_file_bytes,
+            has_ocr=settings.has_ocr,
             n_documents=documents.num_rows,
             n_chunks=pc.sum(documents["n_chunks"]).as_py() or 0,
             has_parts=(pc.max(documents["n_records"]).as_py() or 0) > 1,
@@ -240,7 +246,7 @@ class BuildJob:
 
     def _finish_unchanged(self, building: Path, base: Index) -> None:
         """End a build with the same documents as `base`; only changes of other files need a new generation."""
-        if not self.plan.has_news:
+        if not self.plan.has_news and base.manifest.has_ocr == self.settings.has_ocr:
             discard(self.folder, building)
             return
         settings = self.settings
@@ -249,6 +255,7 @@ class BuildJob:
             sources=tuple(source.relative_to(settings.root).as_posix() for source in settings.sources),
             columns=asdict(settings.columns),
             max_file_bytes=settings.max_file_bytes,
+            has_ocr=settings.has_ocr,
             updated=self.started,
             files=self.plan.counts,
         )

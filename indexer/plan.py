@@ -163,7 +163,7 @@ def find_changes(index: Index) -> Changes:
     """What has changed since the index was built; reads only doubtful files."""
     missing = [source for source in index.sources if not is_there(source)]
     sources = [source for source in index.sources if source not in missing]
-    found = find_sources(sources, index.root, index.manifest.max_file_bytes)
+    found = find_sources(sources, index.root, index.manifest.max_file_bytes, with_images=index.manifest.has_ocr)
     plan, _ = _compare(found, index, lambda _: None)
     _keep_absent(plan, [portable(source, index.root) for source in missing])
     before = {path: file for path, file in plan.before.items() if file.outcome != "ignored"}

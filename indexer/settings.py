@@ -14,6 +14,7 @@ from cdesearch.store.index import Index
 from cdesearch.store.manifest import MAXIMA
 from cdesearch.store.trust import TrustRequest, check_confirmed, confirm, outside, trust_file
 from indexer.formats.format import Columns
+from indexer.formats.ocr import is_installed
 
 MAX_FILE_BYTES = 20_000_000
 
@@ -27,6 +28,7 @@ class Options:
     device: Device = "auto"
     columns: Columns = field(default_factory=Columns)
     max_file_bytes: int | None = None
+    has_ocr: bool | None = None  # whether the text of scanned pages and images is recognised
     context_size: int | None = None  # in chunks; None for a new index: the size for which the model was trained
     seed: int | None = None
     rebuild: bool = False
@@ -50,6 +52,7 @@ class Settings:
     max_file_bytes: int
     context_size: int | None
     seed: int
+    has_ocr: bool
 
 
 def index_folder(paths: Sequence[Path], options: Options) -> Path:
@@ -93,6 +96,8 @@ def complete_settings(paths: Sequence[Path], options: Options, stored: Index | N
     """
     _check_number("context size", options.context_size, MAXIMA["context_limit"])
     _check_number("largest file size", options.max_file_bytes, MAXIMA["max_file_bytes"])
+    has_ocr = options.has_ocr if options.has_ocr is not None else stored is not None and stored.manifest.has_ocr
+    _check_ocr(has_ocr=has_ocr)
     sources = tuple(source for source in _sources(paths, stored) if source not in options.removed)
     model_name = _model_name(options.model) if options.model or stored is None else stored.manifest.model
     untyped = [source for source in sources if not any(source.is_relative_to(path) for path in paths)]
@@ -106,7 +111,9 @@ def complete_settings(paths: Sequence[Path], options: Options, stored: Index | N
         seed = options.seed or 0
         size = options.context_size
         columns = options.columns
-        return Settings(root, sources, (), options.model, model_name, trust_request, columns, limit, size, seed)
+        return Settings(
+            root, sources, (), options.model, model_name, trust_request, columns, limit, size, seed, has_ocr
+        )
     _check_context(options, stored)
     manifest = stored.manifest
     named = {name: value for name, value in asdict(options.columns).items() if value}
@@ -121,6 +128,7 @@ def complete_settings(paths: Sequence[Path], options: Options, stored: Index | N
         max_file_bytes=manifest.max_file_bytes if options.max_file_bytes is None else options.max_file_bytes,
         context_size=manifest.context_limit if options.context_size is None else options.context_size,
         seed=manifest.seed if options.seed is None else options.seed,
+        has_ocr=has_ocr,
     )
 
 
@@ -143,6 +151,15 @@ def _check_number(name: str, value: int | None, most: float) -> None:
     """Raise InputError for a number with which an index could be written but not read again."""
     if value is not None and not 1 <= value <= most:
         raise InputError(f"{value} cannot be the {name}.", f"Choose one from 1 to {most:,}.")
+
+
+def _check_ocr(*, has_ocr: bool) -> None:
+    """Raise InputError if the recognition of text is switched on but not installed."""
+    if has_ocr and not is_installed():
+        raise InputError(
+            "The recognition of text in scanned pages and images is not installed.",
+            'Run `pip install "cdesearch[ocr]"`, or switch it off with --no-ocr.',
+        )
 
 
 def is_there(source: Path) -> bool:

@@ -51,6 +51,7 @@ class Manifest:
     updated: float  # when the last run began to read folders
     files: dict[str, int]  # how many were indexed, ignored and skipped; `cdesearch.store.file_account` lists each file
     format: int = FORMAT
+    has_ocr: bool = False  # whether the text of scanned pages and images is recognised
     n_vectors: int | None = None  # chunks that have a vector, in a stage of an unfinished build; None: all have one
 
     @property
@@ -70,6 +71,8 @@ class Manifest:
         values = asdict(self)
         if self.n_vectors is None:  # versions that know no stages can read a complete index
             del values["n_vectors"]
+        if not self.has_ocr:
+            del values["has_ocr"]
         write_new(file, json.dumps(values, indent=2))
 
     @classmethod
@@ -105,7 +108,7 @@ def _checked(values: dict[str, Any]) -> dict[str, Any]:
         raise TypeError(f"{_shown(name)} is not a field of a manifest")
     if not isinstance(values["sources"], list):
         raise TypeError(f"sources is {_shown(values['sources'])}")
-    values = {"n_vectors": None} | values | {"sources": tuple(values["sources"])}
+    values = {"n_vectors": None, "has_ocr": False} | values | {"sources": tuple(values["sources"])}
     for item in fields(Manifest):
         value = values[item.name]
         kind: Any = item.type if isinstance(item.type, UnionType) else get_origin(item.type) or item.type

@@ -23,7 +23,11 @@ def read(
     `left_out` counts the lines that cannot be read in a file whose other lines can. The names in `columns` that are
     columns of the file are added to `chosen`.
     """
-    file = OpenFile(source.path, stream, columns, left_out or LeftOut(), set() if chosen is None else chosen)
+    return read_open(OpenFile(source.path, stream, columns, left_out or LeftOut(), set() if chosen is None else chosen))
+
+
+def read_open(file: OpenFile) -> Iterator[Document]:
+    """The documents in an open file; raises UnreadableError, whatever is wrong with it."""
     try:
         for document in format_of(file.name).read(file):
             yield _tidy(document)

@@ -31,6 +31,7 @@ class Reading:
     columns: Columns
     max_file_bytes: int
     limits: Limits
+    has_ocr: bool = False
 
 
 @dataclass(frozen=True, slots=True)
@@ -229,6 +230,7 @@ class Pool:
             "max_tokens": reading.max_tokens,
             "columns": asdict(reading.columns),
             "max_file_bytes": reading.max_file_bytes,
+            "has_ocr": reading.has_ocr,
             "limits": asdict(reading.limits),
         }
         worker.send(Message(settings))
