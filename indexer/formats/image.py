@@ -1,12 +1,11 @@
 """Read the text in images. The walk leaves images out unless text recognition is switched on."""
 
+import warnings
 from collections.abc import Iterator
 from typing import Any
 
 from indexer.formats.format import Document, Format, OpenFile
 from indexer.formats.unreadable import UnreadableError
-
-MAX_SOURCE_PIXELS = 200_000_000  # a photograph has 50,000,000; unpacked, a pixel takes three bytes
 
 
 class Image(Format):
@@ -34,17 +33,16 @@ def _pixels(stream: Any) -> Any:
     from indexer.formats.ocr import MAX_PIXELS
 
     try:
-        with Pillow.open(stream, formats=("PNG", "JPEG")) as opened:
-            n_pixels = opened.width * opened.height
-            if n_pixels > MAX_SOURCE_PIXELS:
-                raise UnreadableError(f"image of more than {MAX_SOURCE_PIXELS:,} pixels")
-            factor = max(1.0, n_pixels / MAX_PIXELS) ** 0.5
-            opened.draft("RGB", (int(opened.width / factor), int(opened.height / factor)))
-            image = ImageOps.exif_transpose(opened).convert("RGB")
-        if factor > 1:
+        with warnings.catch_warnings():
+            warnings.simplefilter("error", Pillow.DecompressionBombWarning)
+            with Pillow.open(stream, formats=("PNG", "JPEG")) as opened:
+                image = ImageOps.exif_transpose(opened).convert("RGB")
+        if image.width * image.height > MAX_PIXELS:
             image.thumbnail((MAX_PIXELS**0.5, MAX_PIXELS**0.5))
         return np.ascontiguousarray(np.asarray(image)[:, :, ::-1])
-    except (UnreadableError, MemoryError):
+    except MemoryError:
         raise
+    except (Pillow.DecompressionBombWarning, Pillow.DecompressionBombError):
+        raise UnreadableError(f"image of more than {Pillow.MAX_IMAGE_PIXELS:,} pixels") from None
     except Exception:  # Pillow raises many errors for broken images
         raise UnreadableError("broken image") from None
