@@ -130,7 +130,9 @@ class OpenIndex:
         generation meanwhile. Raises CdesearchError.
         """
         self._searcher.reload()
-        report = _run([], index=self.index.folder, refresh_context=refresh_context, wait=wait, **self._options)
+        encoder = self._searcher.loaded_encoder
+        options = self._options | {"index": self.index.folder, "refresh_context": refresh_context, "wait": wait}
+        report = _run([], encoder=encoder, **options)
         self._searcher.reload()
         return _shown(report)
 
@@ -145,7 +147,7 @@ class OpenIndex:
         self._searcher.reload()
         if self._update_if_stale:
             with self._updating:
-                line = _builder("quick")(self.index, **self._options)
+                line = _builder("quick")(self.index, **self._options, encoder=self._searcher.loaded_encoder)
             if line:
                 warnings.warn(line, stacklevel=3)
             self._searcher.reload()

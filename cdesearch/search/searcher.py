@@ -94,6 +94,11 @@ class Searcher:
         """
         return self._newest.encoder
 
+    @property
+    def loaded_encoder(self) -> Encoder | None:
+        """The model of the newest generation that is open, if it is loaded."""
+        return self._newest.encoder if self._newest.has_encoder else None
+
     def search(self, query: str, k: int = 10, mode: Mode = "hybrid", path: PathFilter = None) -> SearchResult:
         """Return the `k` best chunks, best first.
 
