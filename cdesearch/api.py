@@ -101,9 +101,10 @@ class OpenIndex:
     def search_many(
         self, queries: Sequence[str], k: int = 10, mode: Mode = "hybrid", path: str | None = None
     ) -> list[SearchResult]:
-        """Return for each query exactly what `search` returns, in less time than with a call for each.
+        """Return for each query what `search` returns, in less time than with a call for each.
 
-        All queries are answered from one generation. Raises what `search` raises.
+        All queries are answered from one generation. With the default model the results are exactly the same; with
+        models that are not quantised, scores may differ by rounding. Raises what `search` raises.
         """
         if isinstance(queries, str):
             raise QueryError("queries must be a list of texts, not a text.", 'For example: queries=["docs"].')

@@ -115,7 +115,7 @@ class Searcher:
         mode: Mode = "hybrid",
         path: PathFilter = None,
     ) -> list[SearchResult]:
-        """Return for each query exactly what `search` returns, all from one generation.
+        """Return for each query what `search` returns, all from one generation. Scores may differ by rounding.
 
         The parts of up to MANY queries are computed in parallel. The time of a result is that of all queries together.
         Raises what `search` raises.
