@@ -185,7 +185,7 @@ class GenerationReader:
             cosines = nearest.cosines(vector)
             return _Ranking.best(query.k, nearest.rows, cosines, dense=cosines)
 
-        return self._each(rank, queries, vectors, words or [None] * len(queries))
+        return self._each(rank, queries, list(vectors), words or [None] * len(queries))
 
     def _results(
         self, rankings: Sequence[_Ranking], queries: Sequence[Query], encoder: Encoder | None
