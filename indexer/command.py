@@ -46,6 +46,22 @@ def index(
         typer.Option(help="Column that names the document of a record; default: the part of its id before `::`."),
     ] = None,
     max_file_size: Annotated[str | None, typer.Option(help="Skip larger files; default: 20MB.")] = None,
+    include: Annotated[
+        list[str] | None,
+        typer.Option(
+            metavar="GLOB",
+            help="Read only files that match, such as '*.py' or docs/; repeatable. A name without wildcards is read"
+            " even if a program has written it. The index keeps the globs; an empty --include= removes them.",
+        ),
+    ] = None,
+    exclude: Annotated[
+        list[str] | None,
+        typer.Option(
+            metavar="GLOB",
+            help="Leave out files and folders that match, as a line of .cdesearchignore; repeatable. '!GLOB' takes in"
+            " lock files, build folders and other files that programs have written. Kept until --exclude=.",
+        ),
+    ] = None,
     context_size: Annotated[int | None, typer.Option(min=1, help="Chunks to sample; default: the model's.")] = None,
     seed: Annotated[int | None, typer.Option(help="Seed of the context sample; default: 0.")] = None,
     rebuild: Annotated[bool, typer.Option("--rebuild", help="Build the index again from the start.")] = False,
@@ -80,6 +96,8 @@ def index(
         device=device,
         columns=Columns(text_column, id_column, title_column, document_column),
         max_file_bytes=None if max_file_size is None else _bytes(max_file_size),
+        include=None if include is None else tuple(filter(None, include)),
+        exclude=None if exclude is None else tuple(filter(None, exclude)),
         context_size=context_size,
         seed=seed,
         rebuild=rebuild,

@@ -1,7 +1,6 @@
 """The settings of a run: the options of a caller, completed by the settings of an existing index."""
 
 import os
-import shlex
 from collections.abc import Sequence
 from dataclasses import asdict, dataclass, field
 from pathlib import Path
@@ -9,10 +8,11 @@ from pathlib import Path
 from cdesearch.encode.load import Device
 from cdesearch.errors import IndexUntrustedError, InputError, SourceError
 from cdesearch.models.hub import is_id, stored_model
-from cdesearch.store.folder import FOLDER, absolute, chosen_folder, find_index
+from cdesearch.store.folder import FOLDER, absolute, chosen_folder, find_index, removal_command
 from cdesearch.store.index import Index
-from cdesearch.store.manifest import MAXIMA
+from cdesearch.store.manifest import MAXIMA, Globs, Manifest
 from cdesearch.store.trust import TrustRequest, check_confirmed, confirm, outside, trust_file
+from indexer.files.globs import check_globs
 from indexer.formats.format import Columns
 
 MAX_FILE_BYTES = 20_000_000
@@ -27,6 +27,8 @@ class Options:
     device: Device = "auto"
     columns: Columns = field(default_factory=Columns)
     max_file_bytes: int | None = None
+    include: tuple[str, ...] | None = None  # globs; () removes those of the index
+    exclude: tuple[str, ...] | None = None
     context_size: int | None = None  # in chunks; None for a new index: the size for which the model was trained
     seed: int | None = None
     rebuild: bool = False
@@ -48,8 +50,13 @@ class Settings:
     trust_request: TrustRequest  # the model and folders that the user must confirm
     columns: Columns
     max_file_bytes: int
+    globs: Globs
     context_size: int | None
     seed: int
+
+    def choose_as(self, manifest: Manifest) -> bool:
+        """Whether an index has been built with the same choice of files."""
+        return (self.globs, self.max_file_bytes) == (manifest.globs, manifest.max_file_bytes)
 
 
 def index_folder(paths: Sequence[Path], options: Options) -> Path:
@@ -106,7 +113,8 @@ def complete_settings(paths: Sequence[Path], options: Options, stored: Index | N
         seed = options.seed or 0
         size = options.context_size
         columns = options.columns
-        return Settings(root, sources, (), options.model, model_name, trust_request, columns, limit, size, seed)
+        globs = _globs(options, Globs())
+        return Settings(root, sources, (), options.model, model_name, trust_request, columns, limit, globs, size, seed)
     _check_context(options, stored)
     manifest = stored.manifest
     named = {name: value for name, value in asdict(options.columns).items() if value}
@@ -119,6 +127,7 @@ def complete_settings(paths: Sequence[Path], options: Options, stored: Index | N
         trust_request=trust_request,
         columns=Columns(**(manifest.columns | named)),
         max_file_bytes=manifest.max_file_bytes if options.max_file_bytes is None else options.max_file_bytes,
+        globs=_globs(options, manifest.globs),
         context_size=manifest.context_limit if options.context_size is None else options.context_size,
         seed=manifest.seed if options.seed is None else options.seed,
     )
@@ -137,6 +146,15 @@ def record_confirmation(folder: Path, request: TrustRequest) -> str | None:
     except (InputError, OSError) as error:
         return f"Later commands will ask you to confirm the model or folders of this index again: {error}"
     return None
+
+
+def _globs(options: Options, stored: Globs) -> Globs:
+    """The globs of a run; raises InputError for one that cannot be used."""
+    include = stored.include if options.include is None else options.include
+    exclude = stored.exclude if options.exclude is None else options.exclude
+    globs = Globs(include, exclude)
+    check_globs(globs)
+    return globs
 
 
 def _check_number(name: str, value: int | None, most: float) -> None:
@@ -172,13 +190,8 @@ def _check_missing(missing: Sequence[Path], stored: Index | None, options: Optio
     if reads_all or options.columns != Columns() or root != stored.root:
         raise SourceError(
             f"There is no folder or file {missing[0]}, and this run would have to read it.",
-            f"Put it back, or run `{remove_command(missing[0], stored.folder)}` first.",
+            f"Put it back, or first run {removal_command(missing[0], stored.sources, stored.folder)}.",
         )
-
-
-def remove_command(source: Path, folder: Path) -> str:
-    """The command that removes a source, with its documents, from the index in `folder`."""
-    return f"cdesearch sources remove {shlex.quote(str(source))} --index {shlex.quote(str(folder))}"
 
 
 def _model_name(model: Path | None) -> str | None:

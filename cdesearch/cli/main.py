@@ -1,7 +1,6 @@
 """The command line: the commands of this package, and those that other packages register."""
 
 import os
-import shlex
 import sys
 from pathlib import Path
 from typing import Annotated, Any, Literal
@@ -149,6 +148,7 @@ def status(
     as_json: Annotated[bool, typer.Option("--json", help="Print one JSON object.")] = False,
 ) -> None:
     """Show what is indexed and what has changed. The output also names the model and the context."""
+    from cdesearch.store.folder import removal_command
     from cdesearch.store.index import Index, read_newest
 
     opened = Index.open(named_index(folder, index))
@@ -168,7 +168,7 @@ def status(
         typer.echo(
             printable(
                 f"{source} no longer exists. Its documents stay in the index until you run"
-                f" `cdesearch sources remove {shlex.quote(source)} --index {shlex.quote(str(opened.folder))}`."
+                f" {removal_command(Path(source), opened.sources, opened.folder)}."
             ),
             err=True,
         )

@@ -15,6 +15,7 @@ from cdesearch.errors import InputError
 from cdesearch.store.folder import absolute
 from cdesearch.store.trust import real
 
+VIEWER_SECONDS = 3.0  # in which a viewer that cannot open a file ends
 # Files of these types are opened with the program of the system, because an editor does not show their text.
 VIEWED = {
     "docx", "epub", "htm", "html", "odp", "ods", "odt", "parquet", "pdf", "pptx", "rtf", "xhtml", "xlsx"
@@ -45,7 +46,7 @@ def open_place(place: HitPlace) -> None:
     file = _checked(place)
     editor = None if _suffix(file) in VIEWED else _editor()
     if editor is not None:
-        _run(editor_command(editor, file, place.line), waits=True)
+        _edit(editor_command(editor, file, place.line))
         return
     if _suffix(file) in _RUN or (sys.platform != "win32" and os.access(file, os.X_OK)):
         raise InputError(f"{file} is a program, which is not started.", "Set EDITOR to the name of your editor.")
@@ -55,7 +56,7 @@ def open_place(place: HitPlace) -> None:
     opener = "open" if sys.platform == "darwin" else "xdg-open"
     if shutil.which(opener) is None:
         raise InputError(f"{opener} is not installed.", f"Set EDITOR to the name of your editor, or open {file}.")
-    _run([opener, str(file)], waits=False)
+    _view([opener, str(file)])
 
 
 def editor_command(editor: list[str], file: Path, line: int | None) -> list[str]:
@@ -101,13 +102,27 @@ def _suffix(file: Path) -> str:
     return file.suffix.removeprefix(".").lower()
 
 
-def _run(command: list[str], *, waits: bool) -> None:
+def _edit(command: list[str]) -> None:
     try:
-        if waits:
-            subprocess.run(command, check=False)
-        else:
-            subprocess.Popen(command, stdin=subprocess.DEVNULL, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL)
+        subprocess.run(command, check=False)
     except OSError as error:
-        raise InputError(
-            f"{command[0]} cannot be started ({error.strerror}).", "Set EDITOR to the name of your editor."
-        ) from None
+        raise _not_started(command, error) from None
+
+
+def _view(command: list[str]) -> None:
+    """Start the program of the system for a file, which may stay open; raises InputError if it fails at once."""
+    nothing = subprocess.DEVNULL
+    try:
+        viewer = subprocess.Popen(command, stdin=nothing, stdout=nothing, stderr=nothing, start_new_session=True)
+    except OSError as error:
+        raise _not_started(command, error) from None
+    try:
+        code = viewer.wait(VIEWER_SECONDS)
+    except subprocess.TimeoutExpired:
+        return
+    if code:
+        raise InputError(f"{command[0]} found no program for {command[1]}.", "Install one for files of this type.")
+
+
+def _not_started(command: list[str], error: OSError) -> InputError:
+    return InputError(f"{command[0]} cannot be started ({error.strerror}).", "Set EDITOR to the name of your editor.")

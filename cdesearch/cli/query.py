@@ -134,7 +134,7 @@ def _show(options: QueryOptions, answer: _Answer) -> None:
         print_json(result_as_json(options.text, options.mode, result))
     elif options.format == "jsonl":
         for hit in result.hits:
-            print_json(hit_as_json(hit))
+            print_json(hit_as_json(hit, options.text))
     elif answer.tokenizer is not None:
         _show_passages(result, answer.tokenizer)
     elif answer.matches_no_file:

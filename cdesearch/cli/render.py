@@ -6,6 +6,7 @@ from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, Protocol
+from urllib.parse import quote
 
 from cdesearch.cli.grouping import HitGroup
 from cdesearch.cli.last_hits import HitPlace
@@ -57,10 +58,11 @@ def show_hits(shown: Shown, groups: Sequence[HitGroup], *, has_pager: bool = Fal
 
 def _plain_lines(shown: Shown, rank: int, group: HitGroup) -> Iterator[str]:
     """Yield the lines of one hit as `show_styled` would print them without styles."""
-    yield "".join(heading(rank, group.best, shown.root))
+    passage = shown.lines(group.best)
+    yield "".join(heading(rank, group.best, shown.root, passage))
     below = (
         *trail(group.best),
-        *(printable(shortened(line, full=shown.full)) for line in shown.lines(group.best)),
+        *(printable(shortened(line, full=shown.full)) for line in passage),
         *further(group, shown.root),
     )
     yield from (f"{' ' * INDENT}{line}" for line in below)
@@ -96,17 +98,20 @@ def shortened(line: Line, *, full: bool) -> str:
 
 
 def result_as_json(query: str, mode: str, result: SearchResult) -> dict[str, Any]:
-    """Return a JSON object with the query, the time that it took, and its hits."""
+    """Return a JSON object with the query, the time that it took, and its hits.
+
+    `line` is the line of the passage that is shown of a hit, which is between the first and the last line of the chunk.
+    """
     return {
         "query": query,
         "mode": mode,
         "milliseconds": round(1000 * result.seconds, 2),
         "stage": result.stage,
-        "hits": [*map(hit_as_json, result.hits)],
+        "hits": [hit_as_json(hit, query) for hit in result.hits],
     }
 
 
-def hit_as_json(hit: Hit) -> dict[str, Any]:
+def hit_as_json(hit: Hit, query: str) -> dict[str, Any]:
     """Return a JSON object with the scores, the place and the text of a hit."""
     return {
         "rank": hit.rank,
@@ -116,9 +121,11 @@ def hit_as_json(hit: Hit) -> dict[str, Any]:
         "path": hit.chunk.path,
         "document": hit.chunk.document_id,
         "record": hit.chunk.record,
+        "line": _first_line(shown_lines(hit.chunk, query_words(query), full=False)),
         "line_start": hit.chunk.line_start,
         "line_end": hit.chunk.line_end,
         "page": hit.chunk.page,
+        "anchor": hit.chunk.anchor,
         "title": hit.chunk.title,
         "trail": list(hit.chunk.trail),
         "text": hit.chunk.body,
@@ -146,9 +153,24 @@ def shown_place(place: _Place, location: str, root: Path) -> str:
     return shown
 
 
-def heading(rank: int, hit: Hit, root: Path) -> tuple[str, str, str]:
-    """Return the rank, the location and the score of a hit, formatted for one line."""
-    return f"{rank:>2} ", shown_place(hit.chunk, hit.chunk.location, root), f"  {hit.score:.3f}"
+def heading(rank: int, hit: Hit, root: Path, passage: Sequence[Line]) -> tuple[str, str, str]:
+    """Return the rank, the location of the passage and the score of a hit, formatted for one line."""
+    chunk, line = hit.chunk, _first_line(passage)
+    location = chunk.location if chunk.page is not None or line is None else f"{chunk.path}:{line}"
+    return f"{rank:>2} ", shown_place(chunk, location, root), f"  {hit.score:.3f}"
+
+
+def _first_line(passage: Sequence[Line]) -> int | None:
+    """Return the number of the first line of a passage; None if the format has no lines."""
+    return next((line.number for line in passage if not line.is_context), None)
+
+
+def link(hit: Hit, root: Path) -> str:
+    """Return the address of the file, with the page or the anchor at which a program can open it."""
+    address, chunk = (root / hit.chunk.path).as_uri(), hit.chunk
+    if chunk.page is not None:
+        return f"{address}#page={chunk.page}"
+    return address if chunk.anchor is None else f"{address}#{quote(chunk.anchor)}"
 
 
 def trail(hit: Hit) -> Iterator[str]:

@@ -136,4 +136,5 @@ def _chunk(values: dict[str, Any]) -> Chunk:
         line_start=values["line_start"],
         line_end=values["line_end"],
         page=values["page"],
+        anchor=values["anchor"],
     )

@@ -11,7 +11,7 @@ from rich.text import Text
 from cdesearch.cli.grouping import HitGroup
 from cdesearch.cli.pager import page
 from cdesearch.cli.passage_lines import Line, marked_words, query_words
-from cdesearch.cli.render import CUT, INDENT, TAB, Shown, further, heading, trail
+from cdesearch.cli.render import CUT, INDENT, TAB, Shown, further, heading, link, trail
 from cdesearch.terminal import open_console, printable
 
 # Colours that can be read on light and on dark terminals
@@ -26,30 +26,31 @@ def show_styled(shown: Shown, groups: Sequence[HitGroup], *, has_pager: bool) ->
     console = open_console(soft_wrap=True)
     with console.capture() as captured:
         for rank, group in enumerate(groups, start=1):
+            if rank > 1:
+                console.print()
             _print_group(console, shown, rank, group)
     page(captured.get(), console, has_pager=has_pager)
 
 
 def _print_group(console: Console, shown: Shown, rank: int, group: HitGroup) -> None:
-    number, location, score = heading(rank, group.best, shown.root)
-    link = (shown.root / group.best.chunk.path).as_uri()
-    console.print(Text.assemble((number, "bold"), (location, f"{PLACE_STYLE} link {link}"), (score, OTHER_STYLE)))
+    lines = shown.lines(group.best)
+    number, location, score = heading(rank, group.best, shown.root, lines)
+    place = (location, f"{PLACE_STYLE} link {link(group.best, shown.root)}")
+    console.print(Text.assemble((number, "bold"), place, (score, OTHER_STYLE)))
     width = max(MIN_CELLS, console.width - INDENT)
     below: list[Text] = [Text(fitted(line, width), OTHER_STYLE) for line in trail(group.best)]
-    below += _passage(shown, group, width)
+    below += _passage(shown, lines, width)
     below += [Text(fitted(line, width), OTHER_STYLE) for line in further(group, shown.root)]
     for text in below:
         console.print(_indented(text), soft_wrap=False)
-    console.print()
 
 
 def _indented(text: Text) -> RenderableType:
     return Padding(text, (0, 0, 0, INDENT))
 
 
-def _passage(shown: Shown, group: HitGroup, width: int) -> Iterator[Text]:
+def _passage(shown: Shown, lines: Sequence[Line], width: int) -> Iterator[Text]:
     """Yield the lines of the passage, with the words of the query marked."""
-    lines = shown.lines(group.best)
     words = query_words(shown.query)
     rows = None if shown.full else _rows_of(lines, words, width)
     marked = marked_words(shown.query)

@@ -31,6 +31,7 @@ class Chunk:
     line_start: int | None  # 1-based, inclusive; rows of a sheet; None if the format has no lines (PDF)
     line_end: int | None
     page: int | None  # 1-based; None if the format has no pages
+    anchor: str | None = None  # the id of the element at its start, or the last one above it (HTML, electronic books)
 
     @property
     def content_hash(self) -> str:
@@ -44,10 +45,27 @@ class Chunk:
 
     @property
     def location(self) -> str:
-        """`path:line`, `path#page=n`, or the path alone."""
+        """`path:line`, `path#page=n`, `path#anchor`, or the path alone."""
+        return self.location_at(0)
+
+    def location_at(self, n: int) -> str:
+        """The location of the line that is `n` lines below the first line of the body."""
         if self.page is not None:
             return f"{self.path}#page={self.page}"
-        return self.path if self.line_start is None else f"{self.path}:{self.line_start}"
+        line = self.line_at(n)
+        if line is not None:
+            return f"{self.path}:{line}"
+        return self.path if self.anchor is None else f"{self.path}#{self.anchor}"
+
+    def line_at(self, n: int) -> int | None:
+        """The number in the file of the line that is `n` lines below the first line of the body; None without lines.
+
+        Rows of a sheet may have gaps between them. The number is then that of the first row.
+        """
+        if self.line_start is None or self.line_end is None:
+            return self.line_start
+        has_gaps = self.line_end - self.line_start != self.body.rstrip().count("\n")
+        return self.line_start if has_gaps else min(self.line_start + n, self.line_end)
 
 
 def text_hash(text: str) -> str:
@@ -69,6 +87,8 @@ class Hit:
 # Each column of a hit takes a third of a millisecond to read. Fields that no search filters by share the column
 # `place`, as a JSON object.
 PLACE = ("record", "ordinal", "title", "trail", "body_start", "line_start", "line_end", "page")
+# Fields that are written only if they are set, so that other versions can read indexes without them.
+OPTIONAL_PLACE = ("anchor",)
 _SURROGATE = re.compile(r"[\ud800-\udfff]")
 _MAX_NUMBER = 1 << 53  # of lines, pages and chunks
 CHUNK_COLUMNS = ["id", "document_id", "path", "text", "place"]
@@ -119,9 +139,14 @@ def chunk_to_row(chunk: Chunk) -> dict[str, str]:
         "document_id": chunk.document_id,
         "path": chunk.path,
         "text": chunk.text,
-        "place": json.dumps({name: getattr(chunk, name) for name in PLACE}),
+        "place": json.dumps(_place(chunk)),
         "content_hash": chunk.content_hash,
     }
+
+
+def _place(chunk: Chunk) -> dict[str, Any]:
+    optional = {name: getattr(chunk, name) for name in OPTIONAL_PLACE}
+    return {name: getattr(chunk, name) for name in PLACE} | {n: value for n, value in optional.items() if value}
 
 
 def chunk_from_row(row: Mapping[str, Any]) -> Chunk:
@@ -133,12 +158,12 @@ def chunk_from_row(row: Mapping[str, Any]) -> Chunk:
         place = json.loads(row["place"])
     except RecursionError:
         raise ValueError("a chunk's place is nested too deep") from None
-    if not isinstance(place, dict) or place.keys() != set(PLACE):
+    if not isinstance(place, dict) or place.keys() - set(OPTIONAL_PLACE) != set(PLACE):
         raise ValueError("a chunk's place does not have the fields that an index writes")
     trail = place["trail"]
     numbers = [place[name] for name in ("line_start", "line_end", "page") if place[name] is not None]
     if not (
-        _are_texts([place["title"], *([] if place["record"] is None else [place["record"]])])
+        _are_texts([place["title"], place.get("anchor", ""), *([] if place["record"] is None else [place["record"]])])
         and isinstance(trail, list)
         and _are_texts(trail)
         and all(_is_number(number, _MAX_NUMBER) for number in [place["ordinal"], *numbers])

@@ -46,13 +46,13 @@ class Chunker:
     def _chunks(self, document: Document) -> Iterator[Chunk]:
         if not document.text.strip():
             return
-        lines = _Lines(document) if document.has_lines else None
+        places = _Places(document)
         trails = _Trails(document)
         ordinal = 0
         for pieces in self._pieces(document, trails):
             for offset, body in pieces:
                 trail = trails.at(offset)
-                yield _chunk(document, ordinal, (offset, body), self._header(document, trail, body), trail, lines)
+                yield _chunk(document, ordinal, (offset, body), self._header(document, trail, body), trail, places)
                 ordinal += 1
 
     def _pieces(self, document: Document, trails: "_Trails") -> Iterator[list[Piece]]:
@@ -186,14 +186,38 @@ class _Lines:
         return self._numbers[self._line - 1] if self._numbers else self._line
 
 
+class _Places:
+    """The lines, pages and anchors of offsets in ascending order."""
+
+    def __init__(self, document: Document) -> None:
+        self._lines = _Lines(document) if document.has_lines else None
+        self._pages = document.pages
+        self._anchors = document.anchors
+        self._anchor_offsets = [anchor.offset for anchor in document.anchors]
+
+    def lines(self, offset: int, body: str) -> tuple[int, int] | tuple[None, None]:
+        """The first and the last line of a piece; None if the document has no lines."""
+        if self._lines is None:
+            return None, None
+        return self._lines.at(offset), self._lines.at(offset + max(0, len(body.rstrip()) - 1))
+
+    def page(self, offset: int) -> int | None:
+        """The page that contains the character at `offset`, from 1; None if the document has no pages."""
+        return bisect_right(self._pages, offset) if self._pages else None
+
+    def anchor(self, offset: int) -> str | None:
+        """The name of the last anchor at or above `offset`; None if there is none."""
+        number = bisect_right(self._anchor_offsets, offset)
+        return self._anchors[number - 1].name if number else None
+
+
 def _chunk(
-    document: Document, ordinal: int, piece: Piece, header: str, trail: tuple[str, ...], lines: _Lines | None
+    document: Document, ordinal: int, piece: Piece, header: str, trail: tuple[str, ...], places: _Places
 ) -> Chunk:
     offset, body = piece
     text = header + body
-    line = lines.at(offset) if lines else None
-    line_end = lines.at(offset + max(0, len(body.rstrip()) - 1)) if lines else None
-    page = bisect_right(document.pages, offset) if document.pages else None
+    line, line_end = places.lines(offset, body)
+    page = places.page(offset)
     return Chunk(
         id=text_hash(f"{document.id}\n{document.record}\n{ordinal}\n{line}\n{page}\n{text}"),
         document_id=document.id,
@@ -207,4 +231,5 @@ def _chunk(
         line_start=line,
         line_end=line_end,
         page=page,
+        anchor=places.anchor(offset),
     )

@@ -23,7 +23,8 @@ def read(
     `left_out` counts the lines that cannot be read in a file whose other lines can. The names in `columns` that are
     columns of the file are added to `chosen`.
     """
-    file = OpenFile(source.path, stream, columns, left_out or LeftOut(), set() if chosen is None else chosen)
+    found = set() if chosen is None else chosen
+    file = OpenFile(source.path, stream, columns, left_out or LeftOut(), found, source.is_wanted)
     try:
         for document in format_of(file.name).read(file):
             yield _tidy(document)

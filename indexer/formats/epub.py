@@ -7,8 +7,8 @@ from typing import Any
 from urllib.parse import unquote
 
 from indexer.formats.encoding import decode
-from indexer.formats.format import Document, Format, OpenFile
-from indexer.formats.html import VOID, to_markdown
+from indexer.formats.format import MAX_TITLE, Anchor, Document, Format, OpenFile
+from indexer.formats.html import VOID, Page, to_markdown
 from indexer.formats.markdown import converted_document
 from indexer.formats.package import Package, attribute, parse_xml, title_of
 from indexer.formats.unreadable import UnreadableError
@@ -18,6 +18,7 @@ CONTAINER = "META-INF/container.xml"
 ENCRYPTION = "META-INF/encryption.xml"
 PAGES = ("application/xhtml+xml", "text/html", "application/x-dtbook+xml", "")
 MAX_CHARACTERS = 100_000_000  # of all chapters
+GAP = "\n\n"  # between chapters
 
 # XML may close any element at once, which a parser of HTML reads as an opening tag.
 _CLOSED_AT_ONCE = re.compile(r"<([a-zA-Z][\w:.-]{0,50})((?:\s[^<>]{0,2000})?)/>")
@@ -31,21 +32,25 @@ class Epub(Format):
     def read(self, file: OpenFile) -> Iterator[Document]:
         package = Package(file.stream.read(), KIND)
         book = _Book(package)
-        chapters, size = [], 0
+        chapters: list[str] = []
+        anchors: list[Anchor] = []
+        size = 0
         for number, part in enumerate(book.chapters(), start=1):
             try:
-                text = _chapter(package.read(part), book.titles.get(part, ""))
+                chapter = _chapter(package.read(part), book.titles.get(part, ""))
             except UnreadableError as error:
                 file.left_out.unit = "chapter"
                 file.left_out.add(number, f"cannot be read: {error}")
                 continue
-            size += len(text)
+            chapters.append(chapter.text)
+            if chapter.text:
+                anchors += _within_book(chapter, part, size)
+                size += len(chapter.text) + len(GAP)
             if size > MAX_CHARACTERS:
                 raise UnreadableError(f"{KIND} of more than {MAX_CHARACTERS:,} characters")
-            chapters.append(text)
         if not chapters:
             raise _nothing_read(package, file, is_encrypted=book.is_encrypted)
-        yield converted_document(file.path, book.title, "\n\n".join(text for text in chapters if text))
+        yield converted_document(file.path, book.title, GAP.join(filter(None, chapters)), tuple(anchors))
 
 
 def _nothing_read(package: Package, file: OpenFile, *, is_encrypted: bool) -> UnreadableError:
@@ -141,13 +146,25 @@ def _points(ncx: Any) -> Iterator[tuple[str, str]]:
             yield attribute(content, "src"), " ".join("".join(label.itertext()).split())
 
 
-def _chapter(data: bytes, title: str) -> str:
+def _within_book(chapter: Page, part: str, start: int) -> Iterator[Anchor]:
+    """The anchors of a chapter that begins at `start` in the book: its part, and its part with the id of an element."""
+    if not part.isprintable() or len(part) > MAX_TITLE:
+        return
+    if not chapter.anchors or chapter.anchors[0].offset > 0:
+        yield Anchor(start, part)
+    for anchor in chapter.anchors:
+        yield Anchor(start + anchor.offset, f"{part}#{anchor.name}")
+
+
+def _chapter(data: bytes, title: str) -> Page:
     """The Markdown of a chapter, which begins with its heading, or else its title in the table of contents."""
     markup = _CLOSED_AT_ONCE.sub(_opened_and_closed, decode(data, is_markup=True))
-    _, text = to_markdown(markup)
-    if title and text and not text.startswith("# "):
-        return f"# {title}\n\n{text}"
-    return text
+    page = to_markdown(markup)
+    if title and page.text and not page.text.startswith("# "):
+        heading = f"# {title}\n\n"
+        moved = tuple(Anchor(len(heading) + anchor.offset, anchor.name) for anchor in page.anchors)
+        return Page(title, heading + page.text, moved)
+    return page
 
 
 def _opened_and_closed(tag: re.Match[str]) -> str:

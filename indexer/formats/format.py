@@ -22,6 +22,14 @@ class Heading:
 
 
 @dataclass(frozen=True, slots=True)
+class Anchor:
+    """The id of an element, with which a link opens a page there, and where the element begins in the text."""
+
+    offset: int  # in characters
+    name: str
+
+
+@dataclass(frozen=True, slots=True)
 class Document:
     """One document: a whole file, or one record of a file of records."""
 
@@ -33,6 +41,7 @@ class Document:
     language: str | None = None  # of code: the name of its tree-sitter grammar
     headings: tuple[Heading, ...] = ()
     pages: tuple[int, ...] = ()  # offsets where pages start, for formats that have pages
+    anchors: tuple[Anchor, ...] = ()  # in the order of the text
     has_lines: bool = False  # whether lines of `text` are lines of the file, or rows of a sheet
     line_numbers: tuple[int, ...] = ()  # of the lines of `text`, unless they are 1, 2, 3 and so on
     record: str | None = None  # the id of a record, which may be one of several chunks of its document
@@ -93,6 +102,7 @@ class OpenFile:
     columns: Columns
     left_out: LeftOut  # a format of records adds the lines that it cannot read
     chosen: set[str] = field(default_factory=set)  # a format of records adds the names in `columns` that it finds
+    is_wanted: bool = False  # whether it is read although a program has written it
 
     @property
     def name(self) -> str:
@@ -111,7 +121,7 @@ class Format(Protocol):
         """Yield the documents in `file`.
 
         Raises UnreadableError with the reason that the user will see. Any other exception is reported as a failure of
-        the parser; the file is skipped in both cases.
+        the parser; the file is skipped in both cases. GeneratedError names the rule that ignores the file.
         """
 
 

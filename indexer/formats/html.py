@@ -2,10 +2,11 @@
 
 import re
 from collections.abc import Iterator
+from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 from indexer.formats.encoding import decode
-from indexer.formats.format import Document, Format, OpenFile
+from indexer.formats.format import MAX_TITLE, Anchor, Document, Format, OpenFile
 from indexer.formats.markdown import converted_document
 from indexer.formats.unreadable import UnreadableError
 
@@ -35,6 +36,7 @@ NEAR = 20  # at most so many elements are between code and the table row that ho
 MAX_STEPS = 300_000_000  # sum of the depths of all tags; the parser may look at all open elements at each
 MAX_REOPENED = 2_000_000  # sum of the open styling elements at all tags; each block opens all of them again
 
+_INLINE = {"a", "span", *STYLING}  # their ids do not replace that of the block around them
 _TAG = re.compile(r"<(/?)([a-zA-Z][^\s/>]*)")
 
 
@@ -44,12 +46,21 @@ class Html(Format):
     suffixes = frozenset({".html", ".htm", ".xhtml"})
 
     def read(self, file: OpenFile) -> Iterator[Document]:
-        title, markdown = to_markdown(decode(file.stream.read(), is_markup=True))
-        yield converted_document(file.path, title, markdown)
+        page = to_markdown(decode(file.stream.read(), is_markup=True))
+        yield converted_document(file.path, page.title, page.text, page.anchors)
 
 
-def to_markdown(markup: str) -> tuple[str, str]:
-    """Title and Markdown text of a page; raises UnreadableError if it is nested absurdly deep."""
+@dataclass(frozen=True, slots=True)
+class Page:
+    """A page as Markdown."""
+
+    title: str
+    text: str
+    anchors: tuple[Anchor, ...]
+
+
+def to_markdown(markup: str) -> Page:
+    """Convert a page; raises UnreadableError if it is nested absurdly deep."""
     from selectolax.lexbor import LexborHTMLParser
 
     _check_depth(markup)
@@ -57,7 +68,7 @@ def to_markdown(markup: str) -> tuple[str, str]:
     title_node = tree.css_first("title")
     title = _in_a_line(title_node.text()) if title_node else ""
     if tree.body is None:
-        return title, ""
+        return Page(title, "", ())
     left_out = {node.mem_id for node in tree.css(NAVIGATION)}
     layout = {row.mem_id for row in map(_row_around, tree.css("td pre, th pre")) if row is not None}
     content = {node.mem_id for node in tree.css(CONTENT)}
@@ -66,7 +77,8 @@ def to_markdown(markup: str) -> tuple[str, str]:
     if content and not writer.text():  # the marked content is empty, because a script would fill it
         writer = _Writer(left_out, layout)
         writer.write(tree.body, set())
-    return writer.heading or title, writer.text()
+    text = writer.text()
+    return Page(writer.heading or title, text, writer.anchors(text))
 
 
 def _row_around(node: "LexborNode") -> "LexborNode | None":
@@ -117,12 +129,26 @@ class _Writer:
         self._code_of: int | None = None  # the outermost <pre> that is open
         self._inner: list[str] = []  # pieces of that line, or of the code
         self._cells: list[str] = []
+        self._n_characters = 0  # in `_parts`, without white space
+        self._anchors: dict[int, str] = {}  # by the number of characters before each
         self.heading = ""
 
     def text(self) -> str:
         """The Markdown written so far."""
         lines = "".join(self._parts).split("\n")
         return re.sub(r"\n{3,}", "\n\n", "\n".join(line.rstrip(" \t") for line in lines)).strip()
+
+    def anchors(self, text: str) -> tuple[Anchor, ...]:
+        """The ids of elements and their offsets in `text`, whose white space differs from that of the parts."""
+        wanted = iter(self._anchors.items())
+        n_before, name = next(wanted, (-1, ""))
+        found, n_characters = [], 0
+        for match in re.finditer(r"\S+", text):
+            while n_characters <= n_before < n_characters + len(match[0]):
+                found.append(Anchor(match.start() + n_before - n_characters, name))
+                n_before, name = next(wanted, (-1, ""))
+            n_characters += len(match[0])
+        return tuple(found)
 
     def write(self, body: "LexborNode", content: set[int]) -> None:
         """Append the text of the outermost of the `content` nodes, or of the whole body if there are none."""
@@ -154,6 +180,9 @@ class _Writer:
 
     def _enter(self, node: "LexborNode") -> None:
         tag = node.tag or ""
+        name = node.id or (node.attributes.get("name") if tag == "a" else None)
+        if name:
+            self._anchor(name, is_inner=tag in _INLINE or self._code_of is not None or self._line_of is not None)
         if self._code_of is not None:
             self._break_code(tag)
         elif self._line_of is not None:
@@ -172,6 +201,13 @@ class _Writer:
             self._put("\n")
         elif tag in BLOCKS or tag in ("tr", "td", "th"):
             self._put("\n\n")
+
+    def _anchor(self, name: str, *, is_inner: bool) -> None:
+        if len(name) <= MAX_TITLE and name.isprintable() and " " not in name:
+            if is_inner:
+                self._anchors.setdefault(self._n_characters, name)
+            else:
+                self._anchors[self._n_characters] = name
 
     def _leave(self, node: "LexborNode") -> None:
         tag = node.tag or ""
@@ -204,6 +240,7 @@ class _Writer:
             text = text.lstrip()
         if text:
             self._parts.append(text)
+            self._n_characters += sum(map(len, text.split()))
 
     def _is_own_cell(self, node: "LexborNode") -> bool:
         return node.parent is not None and node.parent.mem_id == self._line_of

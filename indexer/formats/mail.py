@@ -191,7 +191,7 @@ def _text(part: Message) -> str:
     """The text of a part, as Markdown if it is HTML; raises UnreadableError."""
     is_html = part.get_content_subtype() == "html"
     text = decode(_bytes(part), is_markup=is_html, charset=_charset(part))
-    return to_markdown(text)[1] if is_html else text
+    return to_markdown(text).text if is_html else text
 
 
 def _charset(part: Message) -> str | None:

@@ -2,10 +2,11 @@
 
 import re
 from collections.abc import Iterator
+from dataclasses import replace
 from pathlib import PurePosixPath
 
 from indexer.formats.encoding import decode
-from indexer.formats.format import MAX_TITLE, Document, Format, Heading, OpenFile
+from indexer.formats.format import MAX_TITLE, Anchor, Document, Format, Heading, OpenFile
 
 _FENCE = re.compile(r"^(```|~~~)", re.MULTILINE)
 _ATX = re.compile(r"^(#{1,6})[ \t]+(.*)$", re.MULTILINE)
@@ -23,14 +24,20 @@ class Markdown(Format):
         yield Document(file.path, file.path, title, text, "markdown", headings=headings, has_lines=True)
 
 
-def converted_document(path: str, title: str, markdown: str) -> Document:
+def converted_document(path: str, title: str, markdown: str, anchors: tuple[Anchor, ...] = ()) -> Document:
     """The document of a file that was converted to Markdown.
 
     The title is its own, or else its first heading, or else the name of the file.
     """
     headings = _headings(markdown)
     title = title or (headings[0].title if headings else PurePosixPath(path).name)
-    return Document(path, path, title, markdown, "markdown", headings=headings)
+    return Document(path, path, title, markdown, "markdown", headings=headings, anchors=anchors)
+
+
+def marked_up_document(file: OpenFile, title: str, lines: list[str]) -> Document:
+    """The document of a file of another markup whose lines were converted to Markdown one by one."""
+    document = converted_document(file.path, title, "\n".join(lines))
+    return replace(document, has_lines=True)
 
 
 def without_headings(text: str) -> str:

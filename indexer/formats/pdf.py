@@ -1,13 +1,25 @@
-"""Convert PDF to text, page by page."""
+"""Convert PDF to text, page by page: columns in reading order, without headers and footers, with headings by size."""
 
-from collections.abc import Iterator
+from bisect import bisect_left
+from collections import Counter
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass, field
+from itertools import islice
 from typing import Any
 
-from indexer.formats.format import Document, Format, OpenFile
+from indexer.formats.format import MAX_TITLE, Document, Format, Heading, OpenFile
+from indexer.formats.pdf_layout import LARGE, rows_of, text_of, with_headings
+from indexer.formats.pdf_repeated import without_repeated
+from indexer.formats.pdf_segments import Segment, segments_of
 from indexer.formats.unreadable import UnreadableError
 
 MAX_PAGES = 50_000
 MAX_CHARACTERS = 100_000_000  # of all pages; a page may draw the same text over and over
+LAYOUT_CHARACTERS = 10_000_000  # in a longer file, the layout of the last pages is not read, which takes most time
+WINDOW = 200  # pages that are compared with each other to find headers and footers
+MAX_LEVEL = 6  # of headings
+
+_Page = list[Segment] | str  # plain text if the layout of the page is not read
 
 
 class Pdf(Format):
@@ -16,16 +28,74 @@ class Pdf(Format):
     suffixes = frozenset({".pdf"})
 
     def read(self, file: OpenFile) -> Iterator[Document]:
-        title, pages = _title_and_pages(file.stream.read())
-        starts, offset = [], 0
+        title, text = _title_and_text(file.stream.read())
+        headings = text.levelled_headings()
+        end = text.starts[1] if len(text.starts) > 1 else text.size
+        on_first_page = [heading for heading in headings if heading.offset < end]
+        largest = min(on_first_page, key=lambda heading: heading.level).title if on_first_page else ""
+        title = title or largest or file.name
+        pages = tuple(text.starts)
+        yield Document(file.path, file.path, title, "".join(text.parts), "text", headings=headings, pages=pages)
+
+
+@dataclass(slots=True)
+class _Text:
+    """The text of the pages so far."""
+
+    parts: list[str] = field(default_factory=list)
+    starts: list[int] = field(default_factory=list)  # of the pages
+    size: int = 0  # in characters
+    headings: list[tuple[int, float, str]] = field(default_factory=list)  # offset, font size, title
+    sizes: Counter[float] = field(default_factory=Counter)  # characters in each font size
+
+    def add(self, pages: Sequence[_Page]) -> None:
+        """Add neighbouring pages."""
         for page in pages:
-            starts.append(offset)
-            offset += len(page) + 2
-        yield Document(file.path, file.path, title or file.name, "\n\n".join(pages), "text", pages=tuple(starts))
+            for segment in page if not isinstance(page, str) else ():
+                self.sizes[_rounded(segment.size)] += len(segment.text)
+        body_size = max(self.sizes, key=lambda size: (self.sizes[size], size), default=0.0)
+        cleaned = iter(without_repeated([one for one in pages if not isinstance(one, str)], LARGE * body_size))
+        for page in pages:
+            if self.starts:
+                self._put("\n\n")
+            self.starts.append(self.size)
+            if isinstance(page, str):
+                self._put(page)
+            else:
+                self._add_rows(next(cleaned), body_size)
+
+    def levelled_headings(self) -> tuple[Heading, ...]:
+        """The headings; the larger its font, the lower its level."""
+        sizes = sorted({-_rounded(size) for _, size, _ in self.headings})
+        levels = [min(MAX_LEVEL, 1 + bisect_left(sizes, -_rounded(size))) for _, size, _ in self.headings]
+        return tuple(
+            Heading(offset, level, title) for (offset, _, title), level in zip(self.headings, levels, strict=True)
+        )
+
+    def _add_rows(self, segments: Sequence[Segment], body_size: float) -> None:
+        for number, (rows, size) in enumerate(with_headings(rows_of(segments), body_size)):
+            if number:
+                self._put("\n\n")
+            shown = text_of(rows)
+            if size is not None:
+                shown = " ".join(shown.split())
+                self.headings.append((self.size, size, shown[:MAX_TITLE]))
+            self._put(shown)
+
+    def _put(self, text: str) -> None:
+        self.parts.append(text)
+        self.size += len(text)
+        if self.size > MAX_CHARACTERS:
+            raise UnreadableError(f"PDF of more than {MAX_CHARACTERS:,} characters")
 
 
-def _title_and_pages(data: bytes) -> tuple[str, list[str]]:
-    """Title and the text of each page, "" for a page that is broken; raises UnreadableError."""
+def _rounded(size: float) -> float:
+    """A font size without the small differences by which a file scales the same font."""
+    return round(2 * size) / 2
+
+
+def _title_and_text(data: bytes) -> tuple[str, _Text]:
+    """Title and text; a page that is broken has no text. Raises UnreadableError."""
     import pypdfium2
 
     try:
@@ -33,50 +103,53 @@ def _title_and_pages(data: bytes) -> tuple[str, list[str]]:
     except pypdfium2.PdfiumError as error:
         encrypted = "password" in str(error).lower()
         raise UnreadableError("encrypted PDF" if encrypted else "broken PDF") from None
+    text = _Text()
     try:
-        pages = list(_texts(pdf))
+        pages = _pages(pdf)
+        while window := list(islice(pages, WINDOW)):
+            text.add(window)
         title = str(pdf.get_metadata_dict().get("Title") or "")
     except pypdfium2.PdfiumError:
         raise UnreadableError("broken PDF") from None
     finally:
         pdf.close()
-    if not any(page.strip() for page in pages):
+    if not any(part.strip() for part in text.parts):
         raise UnreadableError("PDF without text (scanned?)")
-    return title.strip(), pages
+    return title.strip(), text
 
 
-def _texts(pdf: Any) -> Iterator[str]:
+def _pages(pdf: Any) -> Iterator[_Page]:
     import pypdfium2
 
     if len(pdf) > MAX_PAGES:
         raise UnreadableError(f"PDF of more than {MAX_PAGES:,} pages")
-    size = broken = 0
+    broken = size = 0
     for number in range(len(pdf)):
         try:
-            text = _text(pdf, number)
+            page = _page(pdf, number, has_layout=size < LAYOUT_CHARACTERS)
         except pypdfium2.PdfiumError:
             broken += 1
-            text = ""
-        size += len(text)
-        if size > MAX_CHARACTERS:
-            raise UnreadableError(f"PDF of more than {MAX_CHARACTERS:,} characters")
-        yield text
+            page = ""
+        size += len(page) if isinstance(page, str) else sum(len(segment.text) for segment in page)
+        yield page
     if broken == len(pdf):
         raise UnreadableError("broken PDF")
 
 
-def _text(pdf: Any, number: int) -> str:
+def _page(pdf: Any, number: int, *, has_layout: bool) -> _Page:
     page = pdf[number]
     try:
         text_page = page.get_textpage()
         try:
-            return _joined(text_page.get_text_bounded().replace("\r\n", "\n").replace("\r", "\n"))
+            segments = segments_of(page, text_page) if has_layout else None
+            return segments if segments is not None else _plain(text_page)
         finally:
             text_page.close()
     finally:
         page.close()
 
 
-def _joined(text: str) -> str:
-    """Join words that a line end has split: pdfium marks the hyphen with a control character."""
+def _plain(text_page: Any) -> str:
+    """The text of a page in the order of the file. pdfium marks the hyphen at the end of a line as U+0002."""
+    text: str = text_page.get_text_bounded().replace("\r\n", "\n").replace("\r", "\n")
     return text.replace("\x02\n", "").replace("\x02", "")

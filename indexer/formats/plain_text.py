@@ -2,7 +2,7 @@
 
 from collections.abc import Iterator
 
-from indexer.formats.code import code_document, language_of_script
+from indexer.formats.code import check_written_by_hand, code_document, language_of_script
 from indexer.formats.encoding import decode
 from indexer.formats.format import Document, Format, OpenFile, suffix_of
 
@@ -11,17 +11,20 @@ class PlainText(Format):
     """Text whose structure is not parsed. A file without a suffix that names its interpreter is read as code."""
 
     suffixes = frozenset({
-        ".txt", ".text", ".org", ".adoc", ".asciidoc", ".tex", ".log", ".srt", ".vtt", ".bib", ".po", ".conf",
-        ".properties", ".textile", ".pod", ".wiki",
+        ".txt", ".text", ".log", ".bib", ".po", ".conf", ".properties", ".textile", ".pod", ".wiki", ".diff", ".patch",
     })  # fmt: skip
-    names = frozenset(
-        {"readme", "license", "copying", "notice", "changelog", "authors", "contributing", "todo", "news"}
-    )
+    names = frozenset({
+        "readme", "license", "copying", "notice", "changelog", "authors", "contributing", "todo", "news",
+        # lock files, which are read only if the user wants them
+        "yarn.lock", "cargo.lock", "poetry.lock", "uv.lock", "pdm.lock", "pipfile.lock", "pixi.lock", "gemfile.lock",
+        "composer.lock", "mix.lock", "pubspec.lock", "podfile.lock", "flake.lock", "go.sum", "go.work.sum",
+    })  # fmt: skip
 
     def read(self, file: OpenFile) -> Iterator[Document]:
         text = decode(file.stream.read())
         language = None if suffix_of(file.name) else language_of_script(text)
         if language is not None:
+            check_written_by_hand(file, text)
             yield code_document(file, text, language)
         else:
             yield Document(file.path, file.path, file.name, text, "text", has_lines=True)

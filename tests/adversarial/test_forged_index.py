@@ -225,6 +225,9 @@ def test_an_unknown_file_in_a_generation_does_not_make_its_checksums_unreadable(
         {"line_end": -1},
         {"page": {"a": 1}},
         {"page": 10**4000},
+        {"anchor": None},
+        {"anchor": ["setup"]},
+        {"anchor": "\ud800"},
         {"more": 1},
     ],
     ids=lambda values: f"{values!s:.30}",
@@ -234,6 +237,7 @@ def test_an_impossible_value_in_the_place_column_is_damage(values):
     place = {"record": None, "ordinal": 0, "title": "", "trail": [], "body_start": 0}
     place |= {"line_start": 1, "line_end": 1, "page": None}
     assert chunk_from_row(row | {"place": json.dumps(place)}).line_start == 1
+    assert chunk_from_row(row | {"place": json.dumps(place | {"anchor": "setup"})}).anchor == "setup"
     with pytest.raises(ValueError, match="place"):
         chunk_from_row(row | {"place": json.dumps(place | values)})
 

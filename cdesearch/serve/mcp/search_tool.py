@@ -118,6 +118,7 @@ def _data(one: LocatedPassage) -> dict[str, Any]:
         "lines": one.lines,
         "page": one.page,
         "part": one.part,
+        "anchor": None if best.chunk.anchor is None else readable(best.chunk.anchor),
         "heading": readable(one.headings) or None,
         "score": round(best.score, 3),
         "dense_score": None if best.dense_score is None else round(best.dense_score, 3),
@@ -158,7 +159,9 @@ def _snippets(hits: Sequence[Hit], query: str, budget: Budget) -> list[tuple[Pas
     snippets = []
     for hit in hits:
         (passage,) = fit_passages([hit], budget.characters, budget.tokenizer)
-        snippet = replace(passage, text=_snippet(hit.chunk.body, words))
+        start, text = _snippet(hit.chunk.body, words)
+        line = hit.chunk.line_at(hit.chunk.body.count("\n", 0, start))
+        snippet = replace(passage, text=text, line_start=line, line_end=hit.chunk.line_end)
         snippets.append((snippet, tokens_of(snippet, budget.tokenizer)))
     return snippets
 
@@ -169,9 +172,13 @@ def _first(snippets: Sequence[tuple[Passage, int]], room: int) -> tuple[Passage,
     return tuple(snippet for (snippet, _), end in zip(snippets, ends, strict=True) if end <= room)
 
 
-def _snippet(body: str, words: set[str]) -> str:
-    """Return the text from the sentence that contains most of the words, truncated to MAX_SNIPPET characters."""
+def _snippet(body: str, words: set[str]) -> tuple[int, str]:
+    """Return the text from the sentence that contains most of the words, and where it begins in the body.
+
+    It is truncated to MAX_SNIPPET characters.
+    """
     sentences = split_sentences(body)
     best = max(sentences, key=lambda one: sum(word in body[one.start : one.end].lower() for word in words))
     text = " ".join(body[best.start :].split())
-    return text if len(text) <= MAX_SNIPPET else text[:MAX_SNIPPET].rpartition(" ")[0] + OMISSION
+    shown = text if len(text) <= MAX_SNIPPET else text[:MAX_SNIPPET].rpartition(" ")[0] + OMISSION
+    return best.start, shown

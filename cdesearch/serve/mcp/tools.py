@@ -119,6 +119,7 @@ def _search(several: str, *common: Parameter) -> Tool:
         path=_TEXT,
         record=_TEXT,
         **_PLACES,
+        anchor=_TEXT,
         heading=_TEXT,
         score=_NUMBER,
         dense_score=_NUMBER,

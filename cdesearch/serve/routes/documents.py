@@ -63,6 +63,7 @@ def _shown(chunk: Chunk, *, is_hit: bool) -> dict[str, Any]:
         "line_start": chunk.line_start,
         "line_end": chunk.line_end,
         "page": chunk.page,
+        "anchor": chunk.anchor,
         "record": chunk.record,
         "is_hit": is_hit,
     }

@@ -14,7 +14,7 @@ export function pathOf(path) {
   return [el("span", { class: "folder" }, path.slice(0, end)), el("span", { class: "name" }, path.slice(end))];
 }
 
-/** Returns the extent of a chunk, such as "lines 3–9" or "page 2", with its record; empty if there is none of these. */
+/** Returns the extent of a chunk, such as "lines 3–9", "page 2" or "#setup", with its record; may be empty. */
 export function extentOf(chunk) {
   const parts = [];
   if (chunk.page !== null) parts.push(`page ${chunk.page}`);
@@ -22,14 +22,24 @@ export function extentOf(chunk) {
     const isOne = chunk.line_end === null || chunk.line_end === chunk.line_start;
     parts.push(isOne ? `line ${chunk.line_start}` : `lines ${chunk.line_start}–${chunk.line_end}`);
   }
+  else if (chunk.anchor) parts.push(`#${chunk.anchor}`);
   if (chunk.record !== null && chunk.record !== undefined) parts.push(`record ${chunk.record}`);
   return parts.join(", ");
 }
 
 export const locationOf = (path, chunk) => {
   if (chunk.page !== null) return `${path}#page=${chunk.page}`;
-  return chunk.line_start === null ? path : `${path}:${chunk.line_start}`;
+  if (chunk.line_start !== null) return `${path}:${chunk.line_start}`;
+  return chunk.anchor ? `${path}#${chunk.anchor}` : path;
 };
+
+/** Returns the place of a passage that begins `above` lines below the start of its chunk; place of the chunk if unknown. */
+export function placeOfPassage(chunk, above) {
+  if (chunk.line_start === null || chunk.line_end === null) return chunk;
+  const hasGaps = chunk.line_end - chunk.line_start !== chunk.text.trimEnd().split("\n").length - 1;
+  const line = Math.min(chunk.line_start + above, chunk.line_end);
+  return hasGaps ? chunk : { ...chunk, line_start: line, line_end: line };
+}
 
 export function copyButton(location) {
   const button = el("button", { type: "button", class: "small", "aria-label": `Copy path ${location}` }, "Copy path");

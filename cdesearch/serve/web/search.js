@@ -3,7 +3,7 @@
 import { get } from "./api.js";
 import { corpusOf } from "./corpus.js";
 import { byId, counted, el, fixed, number } from "./dom.js";
-import { copyButton, editorLink, extentOf, isCode, pathOf } from "./place.js";
+import { copyButton, editorLink, extentOf, isCode, locationOf, pathOf, placeOfPassage } from "./place.js";
 import { clearProblem, showProblem } from "./problem.js";
 import { go, href, inPage, onChange, searched, state } from "./route.js";
 import { whyButton } from "./why.js";
@@ -136,7 +136,9 @@ function summarise(answer) {
 function hitItem(hit, asked, k, root) {
   const words = wordsOf(asked.q);
   const target = { view: "document", document: hit.document, chunk: hit.chunk };
-  const extent = extentOf(hit);
+  const shown = passage(isCode(hit.path) ? indented(hit.text) : hit.text, words);
+  const place = placeOfPassage(hit, shown.above);
+  const extent = extentOf(place);
   const trail = [hit.title, ...hit.trail].filter((part) => part && part !== hit.path.split("/").pop());
   const why = whyButton(hit, asked, k);
   return el("li", { class: "hit" },
@@ -147,8 +149,8 @@ function hitItem(hit, asked, k, root) {
       el("span", { class: "score", title: "Score (higher is better)" },
         el("span", { class: "unseen" }, "score "), fixed(hit.score))),
     trail.length ? el("p", { class: "trail" }, trail.join(" › ")) : null,
-    el("p", { class: isCode(hit.path) ? "passage code" : "passage" }, marked(passage(isCode(hit.path) ? indented(hit.text) : hit.text, words), words)),
-    el("div", { class: "actions" }, why.button, copyButton(hit.location), editorLink(root, hit.path, hit)),
+    el("p", { class: isCode(hit.path) ? "passage code" : "passage" }, marked(shown.text, words)),
+    el("div", { class: "actions" }, why.button, copyButton(locationOf(hit.path, place)), editorLink(root, hit.path, place)),
     why.panel);
 }
 

@@ -59,12 +59,12 @@ export function indented(text) {
   return `${" ".repeat(Math.max(0, depth))}${text}`;
 }
 
-/** Returns the consecutive lines of a chunk that contain most of the words. */
+/** Returns the consecutive lines of a chunk that contain most of the words, and the number of lines above them. */
 export function passage(text, words) {
-  const lines = text.split("\n").map((line) => line.trimEnd()).filter((line) => line.trim());
+  const lines = text.split("\n").map((line, n) => ({ line: line.trimEnd(), n })).filter(({ line }) => line.trim());
   let start = 0;
   if (lines.length > PASSAGE_LINES) {
-    const found = lines.map((line) => countIn(line, words));
+    const found = lines.map(({ line }) => countIn(line, words));
     let best = -1;
     for (let first = 0; first + PASSAGE_LINES <= lines.length; first += 1) {
       const sum = found.slice(first, first + PASSAGE_LINES).reduce((total, count) => total + count, 0);
@@ -72,8 +72,8 @@ export function passage(text, words) {
     }
   }
   const shown = lines.slice(start, start + PASSAGE_LINES);
-  const indent = Math.min(...shown.map((line) => line.length - line.trimStart().length));
-  return shown.map((line) => cropped(line.slice(indent), words)).join("\n");
+  const indent = Math.min(...shown.map(({ line }) => line.length - line.trimStart().length));
+  return { text: shown.map(({ line }) => cropped(line.slice(indent), words)).join("\n"), above: shown[0]?.n ?? 0 };
 }
 
 /** Shortens a long line, so that it begins shortly before its first word of the query. */

@@ -2,6 +2,7 @@
 
 import io
 import sys
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
@@ -12,6 +13,7 @@ from rich.text import Text
 
 from cdesearch.cli import render, terminal_hits
 from cdesearch.cli.grouping import HitGroup
+from cdesearch.search.result import SearchResult
 from cdesearch.store.schema import Chunk, Hit
 from cdesearch.terminal import is_styled
 
@@ -53,7 +55,7 @@ def test_a_hit_without_a_terminal_is_what_rich_prints_without_styles(group):
         patched.setattr(terminal_hits, "open_console", lambda **_: console)
         patched.setattr(render, "is_styled", lambda _: True)
         render.show_hits(render.Shown("ab é", Path.cwd(), full=True), [group])
-    assert printed(group) == stream.getvalue()
+    assert printed(group) == stream.getvalue() + "\n", "on a terminal, no blank line follows the last hit"
 
 
 @pytest.mark.parametrize(
@@ -68,3 +70,33 @@ def test_styles_can_be_forced_as_for_other_programs(monkeypatch, environment, is
     stream = io.StringIO()
     monkeypatch.setattr(sys, "stdout", stream)
     assert is_styled(stream) is is_expected
+
+
+LINES = [f"line {n} of the chunk" for n in range(20)]
+LINES[12] = "the whale sings"
+CODE = Chunk("0", "a.txt", None, 0, "a.txt", "", (), "\n\n".join(LINES), 0, 101, 139, None)
+
+
+def test_the_line_of_a_hit_is_that_of_the_passage_that_is_shown(capsys):
+    hit = Hit(1, 1.0, CODE, None, None)
+    render.show_hits(render.Shown("whale", Path.cwd()), [HitGroup(hit)])
+    heading, first, *_ = capsys.readouterr().out.splitlines()
+    assert heading.startswith(" 1 a.txt:119 ") and first.strip() == LINES[9]
+    (shown,) = render.result_as_json("whale", "text", SearchResult((hit,)))["hits"]
+    assert (shown["line"], shown["line_start"], shown["line_end"]) == (119, 101, 139)
+
+
+def test_the_whole_text_of_a_hit_begins_at_the_line_of_its_chunk(capsys):
+    render.show_hits(render.Shown("whale", Path.cwd(), full=True), [HitGroup(Hit(1, 1.0, CODE, None, None))])
+    assert capsys.readouterr().out.startswith(" 1 a.txt:101 ")
+
+
+@pytest.mark.parametrize(
+    ("place", "fragment"),
+    [({"anchor": "a b#ü"}, "#a%20b%23%C3%BC"), ({"page": 3, "anchor": "x"}, "#page=3"), ({}, "")],
+)
+def test_the_link_of_a_hit_opens_the_file_at_its_anchor_or_page(capsys, monkeypatch, place, fragment):
+    monkeypatch.setenv("FORCE_COLOR", "1")
+    chunk = replace(CODE, line_start=None, line_end=None, **place)
+    render.show_hits(render.Shown("whale", Path.cwd()), [HitGroup(Hit(1, 1.0, chunk, None, None))])
+    assert f"{(Path.cwd() / 'a.txt').as_uri()}{fragment}\x1b\\" in capsys.readouterr().out

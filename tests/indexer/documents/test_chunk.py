@@ -93,3 +93,18 @@ def test_code_whose_parts_are_each_just_fast_enough_is_split_as_text_in_time(mon
     started = time.thread_time()
     assert splitters.splitter_for(text, "code", "c")(1000).chunks(text[:2000])
     assert time.thread_time() - started < 2
+
+
+def test_a_chunk_of_a_page_has_the_nearest_anchor_above_its_start():
+    sections = [f'<section id="s{n}"><h2>Part {n}</h2><p>{"the cat sat. " * 12}</p></section>' for n in range(3)]
+    document = document_of("a.html", f"<p>{'the dog ran. ' * 12}</p>{''.join(sections)}")
+    assert [document.text[anchor.offset :][:9] for anchor in document.anchors] == [f"## Part {n}" for n in range(3)]
+    start, found = 0, set()
+    for chunk in CHUNKER.split(document):
+        start = document.text.index(chunk.body, start)
+        names = [anchor.name for anchor in document.anchors if anchor.offset <= start]
+        assert chunk.anchor == (names[-1] if names else None)
+        assert chunk.location == (f"a.html#{chunk.anchor}" if names else "a.html")
+        found.add(chunk.anchor)
+        start += 1
+    assert {None, "s2"} < found

@@ -65,12 +65,6 @@ def test_pdf_pages():
     assert len(document.pages) == 2 and document.text[document.pages[1] :].strip() == "second page"
 
 
-def test_words_split_at_the_end_of_a_line_are_joined():
-    from indexer.formats.pdf import _joined
-
-    assert _joined("ex\x02\nport and im\x02port") == "export and import"
-
-
 @pytest.mark.parametrize("compress", [False, True])
 def test_records_in_beir_layout(compress):
     data = b'{"_id": "7", "title": "Cats", "text": "purr"}\n\n{"_id": "8", "title": "", "text": "bark"}\n'

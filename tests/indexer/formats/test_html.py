@@ -34,7 +34,7 @@ WIKI = """<html><head><title>Cat - Wiki</title></head><body><div id="content"><h
 
 
 def holds(page, *, kept, gone):
-    _, text = to_markdown(page)
+    text = to_markdown(page).text
     for part in kept:
         assert part in text, text
     for part in gone:
@@ -44,7 +44,7 @@ def holds(page, *, kept, gone):
 def test_a_sphinx_page():
     kept = ["# Cats\n", "They purr.", "Not all do.", "Name | Says\nTom | Miau and purr", "def purr():\n    pass"]
     holds(SPHINX, kept=kept, gone=["index", "Contents", "Copyright", "¶"])
-    assert to_markdown(SPHINX)[0] == "Cats"
+    assert to_markdown(SPHINX).title == "Cats"
 
 
 def test_a_mkdocs_page():
@@ -72,20 +72,20 @@ def test_an_encyclopedia_page():
     ],
 )
 def test_blocks_in_a_cell_are_separated_and_inline_markup_is_not(cell, text):
-    assert to_markdown(f"<table><tr><td>{cell}</td><td>x</td></tr></table>")[1] == f"{text} | x"
+    assert to_markdown(f"<table><tr><td>{cell}</td><td>x</td></tr></table>").text == f"{text} | x"
 
 
 def test_a_header_belongs_to_the_page_unless_it_is_inside_a_part():
     page = "<header>site</header><section><header><h2>Part</h2></header><p>a</p></section><footer>end</footer>"
-    assert to_markdown(page)[1] == "## Part\n\na"
+    assert to_markdown(page).text == "## Part\n\na"
 
 
 def test_content_that_is_marked_but_empty_does_not_hide_the_page():
-    assert to_markdown("<main></main><div>the cat</div>")[1] == "the cat"
+    assert to_markdown("<main></main><div>the cat</div>").text == "the cat"
 
 
 def test_code_keeps_its_line_breaks():
-    assert to_markdown("<pre>a<br>b\n  c<div>d</div><div>e</div></pre>")[1] == "```\na\nb\n  c\nd\ne\n```"
+    assert to_markdown("<pre>a<br>b\n  c<div>d</div><div>e</div></pre>").text == "```\na\nb\n  c\nd\ne\n```"
 
 
 def test_text_next_to_articles_is_read():
@@ -94,12 +94,43 @@ def test_text_next_to_articles_is_read():
         "<article><p>two</p></article><aside>hint</aside><form><p>question</p></form>"
         "<table><tr><td><p>Alice</p><p>Bob</p></td><td>Carol</td></tr></table></body>"
     )
-    title, text = to_markdown(page)
-    assert title == "Soups"
+    found = to_markdown(page)
+    text = found.text
+    assert found.title == "Soups"
     for part in ("before", "## Leek", "one", "two", "hint", "question", "Alice Bob | Carol"):
         assert part in text
 
 
 def test_code_in_code_ends_with_the_outer_one():
-    assert "a" in to_markdown("<pre>a<li>b<pre>c</pre>d</pre>e")[1]
-    assert to_markdown("<pre><li><pre>")[1].strip("`\n") == ""
+    assert "a" in to_markdown("<pre>a<li>b<pre>c</pre>d</pre>e").text
+    assert to_markdown("<pre><li><pre>").text.strip("`\n") == ""
+
+
+def at_anchors(page):
+    """The ids of a page, and the word that follows each in its text."""
+    found = to_markdown(page)
+    return [(anchor.name, found.text[anchor.offset :].split()[0]) for anchor in found.anchors]
+
+
+def test_the_id_of_an_element_is_where_its_text_begins():
+    page = (
+        '<body id="top"><p>before</p><section id="setup"><h2>Set <i>up</i></h2><ul><li id="one"> <p>first</p></li>'
+        '<li><a name="two"></a>second</li></ul><pre id="code">\n\n  x = 1\n</pre></section>'
+        '<table><tr id="row"><td>cell</td></tr></table><p id="end"></p></body>'
+    )
+    expected = [("setup", "##"), ("one", "-"), ("two", "second"), ("code", "```"), ("row", "cell")]
+    assert at_anchors(page) == expected
+
+
+def test_of_several_ids_at_one_place_the_innermost_block_counts():
+    page = '<div id="page"><section id="cats"><span id="index-0"></span><h1>Cats</h1><p>purr</p></section></div>'
+    assert at_anchors(page) == [("cats", "#")]
+
+
+def test_lines_of_code_have_the_id_of_the_code():
+    assert at_anchors('<pre id="code"><div id="L1">a</div><div id="L2">b</div></pre>') == [("code", "```")]
+
+
+@pytest.mark.parametrize("name", ["two words", "", "a" * 501, "a\x1bb"])
+def test_an_id_that_no_link_can_name_is_ignored(name):
+    assert at_anchors(f'<h1 id="{name}">Cats</h1>') == []

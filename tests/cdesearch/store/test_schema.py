@@ -1,0 +1,38 @@
+"""The place of a chunk and of a passage in it, and how an index stores it."""
+
+import json
+from dataclasses import replace
+
+from cdesearch.store.schema import PLACE, Chunk, chunk_from_row, chunk_to_row
+
+BODY = "one\ntwo\n\nfour\n"
+CHUNK = Chunk("0", "a.txt", None, 0, "a.txt", "Title", ("Part",), f"Title\n{BODY}", len("Title\n"), 11, 14, None)
+
+
+def test_a_line_of_a_chunk_has_its_number_in_the_file():
+    assert [CHUNK.line_at(n) for n in range(4)] == [11, 12, 13, 14]
+    assert CHUNK.location == "a.txt:11" and CHUNK.location_at(3) == "a.txt:14"
+
+
+def test_a_line_after_the_end_of_a_chunk_is_its_last_line():
+    assert CHUNK.line_at(9) == 14
+
+
+def test_rows_with_gaps_between_them_have_the_number_of_the_first():
+    assert replace(CHUNK, line_end=40).line_at(3) == 11
+
+
+def test_the_location_names_a_page_or_an_anchor_if_there_are_no_lines():
+    without_lines = replace(CHUNK, line_start=None, line_end=None)
+    assert without_lines.location == "a.txt" and without_lines.line_at(2) is None
+    assert replace(without_lines, anchor="part").location_at(2) == "a.txt#part"
+    assert replace(without_lines, anchor="part", page=3).location_at(2) == "a.txt#page=3"
+
+
+def test_a_chunk_is_read_as_it_was_written():
+    for chunk in (CHUNK, replace(CHUNK, anchor="a#b")):
+        assert chunk_from_row(chunk_to_row(chunk)) == chunk
+
+
+def test_a_chunk_without_an_anchor_is_written_as_by_versions_without_anchors():
+    assert json.loads(chunk_to_row(CHUNK)["place"]).keys() == set(PLACE)

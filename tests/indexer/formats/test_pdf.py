@@ -1,0 +1,162 @@
+"""The layout of pages: order of reading, headers, tables, headings and hyphens."""
+
+import io
+
+import pytest
+from pdf_pages import Line, column, pdf_of
+
+from indexer.documents.read import read
+from indexer.files.walk import Source
+from indexer.formats.format import Columns
+
+LEFT = [f"the left column has its own line {n:02}" for n in range(12)]
+RIGHT = [f"and in the right one there is line {n:02}" for n in range(12)]
+LINES = [f"this line of the only column has number {n:02}" for n in range(12)]
+
+
+def document_of(pages, **options):
+    data = pdf_of(pages, **options)
+    return next(read(Source(None, "a.pdf", len(data), 0), io.BytesIO(data), Columns()))
+
+
+def lines_of(pages, **options):
+    return [line for line in document_of(pages, **options).text.split("\n") if line]
+
+
+def row_by_row(*columns):
+    return [line for lines in zip(*columns, strict=True) for line in lines]
+
+
+@pytest.mark.parametrize("drawn", [lambda left, right: [*left, *right], row_by_row], ids=["by columns", "row by row"])
+def test_columns_are_read_one_after_the_other(drawn):
+    page = drawn(column(50, 700, LEFT), column(320, 700, RIGHT))
+    assert lines_of([page]) == [*LEFT, *RIGHT]
+
+
+def test_lines_across_both_columns_divide_them():
+    across = "this line is so long that it reaches over both of the columns, from the left margin to the right one"
+    page = [
+        Line(50, 750, across + " (1)"),
+        *row_by_row(column(50, 720, LEFT[:6]), column(320, 720, RIGHT[:6])),
+        Line(50, 600, across + " (2)"),
+        *row_by_row(column(50, 570, LEFT[6:]), column(320, 570, RIGHT[6:])),
+        Line(50, 450, across + " (3)"),
+    ]
+    expected = [f"{across} (1)", *LEFT[:6], *RIGHT[:6], f"{across} (2)", *LEFT[6:], *RIGHT[6:], f"{across} (3)"]
+    assert lines_of([page]) == expected
+
+
+def test_three_columns_are_read_one_after_the_other():
+    texts = [[f"in the column {name} is line {n:02}" for n in range(8)] for name in "abc"]
+    page = row_by_row(*(column(x, 700, text) for x, text in zip((40, 230, 420), texts, strict=True)))
+    assert lines_of([page]) == [line for text in texts for line in text]
+
+
+def test_an_index_in_columns_is_read_column_by_column():
+    entries = [[f"{word}{n}, {n}" for n in range(9)] for word in ("cat", "dog")]
+    assert lines_of([[*column(50, 700, entries[0]), *column(320, 700, entries[1])]]) == entries[0] + entries[1]
+
+
+def test_a_page_that_is_drawn_from_the_bottom_to_the_top_is_read_from_the_top():
+    assert lines_of([column(50, 700, LINES)[::-1]]) == LINES
+
+
+def test_rows_of_a_table_stay_together():
+    cells = [["Animal", "Sound", "Legs"], ["cat", "purr", "4"], ["dog", "bark loudly", "4"], ["bird", "sing", "2"]]
+    places = (50, 200, 400)
+    table = [Line(places[i], 600 - 14 * n, cell) for n, row in enumerate(cells) for i, cell in enumerate(row)]
+    page = [*column(50, 700, LINES[:3]), *table, *column(50, 500, LINES[3:6])]
+    text = document_of([page]).text
+    rows = "Animal | Sound | Legs\ncat | purr | 4\ndog | bark loudly | 4\nbird | sing | 2"
+    assert text == "\n".join(LINES[:3]) + f"\n\n{rows}\n\n" + "\n".join(LINES[3:6])
+
+
+def test_list_markers_are_no_cells():
+    page = [line for n in range(4) for line in (Line(50, 700 - 12 * n, "-"), Line(80, 700 - 12 * n, f"item {n}"))]
+    assert lines_of([page]) == [f"- item {n}" for n in range(4)]
+
+
+def test_gaps_in_code_are_no_cells():
+    page = [Line(50, 700 - 12 * n, f"x{n} = {n}        # the comment", font="F2") for n in range(4)]
+    assert "|" not in document_of([page]).text
+
+
+def test_headers_footers_and_page_numbers_are_left_out():
+    header = Line(50, 780, "The Book of Cats")
+    texts = [[f"{name} {line}" for line in LINES] for name in ("one", "two", "six")]
+    pages = [
+        [header, Line(500, 780, f"Chapter {n}"), *column(50, 700, text), Line(300, 20, str(n))]
+        for n, text in enumerate(texts)
+    ]
+    document = document_of(pages)
+    assert [line for line in document.text.split("\n") if line] == [line for text in texts for line in text]
+    assert len(document.pages) == 3
+
+
+def test_text_at_the_top_of_two_pages_is_kept():
+    assert lines_of([column(50, 780, LINES)] * 2) == LINES * 2
+
+
+def test_the_text_inside_of_a_header_is_kept_even_if_it_is_repeated():
+    pages = [
+        [Line(50, 780, text), Line(50, 700, "the same"), *column(50, 600, LINES)] for text in ("one", "two", "six")
+    ]
+    assert lines_of(pages).count("the same") == 3
+
+
+def test_large_lines_are_headings_whose_level_follows_from_their_size():
+    page = [
+        Line(50, 750, "The Book", 24),
+        Line(50, 700, "On cats", 16),
+        *column(50, 670, LINES[:4]),
+        Line(50, 600, "On dogs, and on all", 16),
+        Line(50, 580, "of the other animals", 16),
+        *column(50, 550, LINES[4:]),
+    ]
+    document = document_of([page])
+    found = [(heading.level, heading.title) for heading in document.headings]
+    assert found == [(1, "The Book"), (2, "On cats"), (2, "On dogs, and on all of the other animals")]
+    for heading in document.headings:
+        assert document.text.startswith(heading.title, heading.offset)
+    assert document.title == "The Book"
+    assert document_of([page], title="Animals").title == "Animals"
+
+
+def test_a_heading_at_the_same_height_of_each_chapter_is_kept():
+    pages = [[Line(50, 750, f"Chapter {n}", 20), *column(50, 700, LINES)] for n in range(5)]
+    assert [heading.title for heading in document_of(pages).headings] == [f"Chapter {n}" for n in range(5)]
+
+
+def test_a_word_that_a_line_end_divides_is_joined():
+    assert lines_of([column(50, 700, ["the exam-", "ple of CAPI-", "TALS in 1939-", "1945"])]) == [
+        "the example of CAPITALS in 1939-",
+        "1945",
+    ]
+
+
+def test_paragraphs_and_captions_have_an_empty_line_before_them():
+    page = [
+        *column(50, 700, LINES[:3]),
+        Line(50, 664, "Figure 2: A cat."),
+        *column(50, 640, LINES[3:6]),
+        Line(65, 604, "This paragraph begins with an indentation,"),
+        *column(50, 592, LINES[6:8]),
+    ]
+    blocks = document_of([page]).text.split("\n\n")
+    assert [block.split("\n")[0] for block in blocks] == [LINES[0], "Figure 2: A cat.", LINES[3], page[7].text]
+
+
+def test_dots_in_a_table_of_contents_are_shortened():
+    assert lines_of([[Line(50, 700, f"1.2 Cats {'. ' * 40} 7")]]) == ["1.2 Cats ... 7"]
+
+
+def test_text_beyond_the_basic_plane_does_not_move_the_other_text():
+    # The fonts of these tests have no such characters, so that the positions are compared directly.
+    from indexer.formats.pdf_segments import _Boxes
+
+    boxes = _Boxes(None, "a🐈b🐈c")
+    assert [boxes._index(offset) for offset in range(5)] == [0, 1, 3, 4, 6]
+
+
+def test_a_rotated_page_is_read_in_the_order_of_the_file():
+    assert sorted(lines_of([column(50, 700, LINES)], rotate=90)) == sorted(LINES)
