@@ -14,6 +14,7 @@ from cdesearch.cli.exits import exit_when_stopped
 from cdesearch.errors import InputError
 
 if TYPE_CHECKING:
+    from cdesearch.encode.encoder import Encoder
     from indexer.build import Report
     from indexer.files.walk import Skipped
     from indexer.settings import Options
@@ -130,16 +131,23 @@ def _build_with_progress(paths: list[Path], options: "Options") -> "Report":
 
 
 def build_quietly(
-    paths: list[Path], *, columns: dict[str, str | None], max_file_size: str | int | None, **options: Any
+    paths: list[Path],
+    *,
+    columns: dict[str, str | None],
+    max_file_size: str | int | None,
+    encoder: "Encoder | None" = None,
+    **options: Any,
 ) -> "Report":
-    """Build or update the index of `paths` silently. `options` are fields of Options."""
+    """Build or update the index of `paths` silently. `options` are fields of Options; `encoder` is a loaded model."""
     from cdesearch.progress import Silent
     from indexer.build import build
     from indexer.formats.format import Columns
     from indexer.settings import Options
+    from indexer.warm import Given
 
     limit = _bytes(max_file_size) if isinstance(max_file_size, str) else max_file_size
-    return build(paths, Options(columns=Columns(**columns), max_file_bytes=limit, **options), Silent())
+    given = Options(columns=Columns(**columns), max_file_bytes=limit, **options)
+    return build(paths, given, Silent(), Given(encoder))
 
 
 def _bytes(size: str) -> int:
