@@ -191,8 +191,9 @@ def trail(hit: Hit) -> Iterator[str]:
 def further(shown: Shown, group: HitGroup) -> Iterator[str]:
     """Yield one line about the further hits of the document, and one about other documents with the same text."""
     if group.more:
-        pages = {hit.chunk.page for hit in group.more} - {None}
-        numbers = sorted(pages or {_first_line(shown.passage(hit)) for hit in group.more} - {None}, key=int)
+        pages = {hit.chunk.page for hit in group.more if hit.chunk.page is not None}
+        lines = {line for hit in group.more if (line := _first_line(shown.passage(hit))) is not None}
+        numbers = sorted(pages or lines)
         name = f"{'page' if pages else 'line'}{'s' * (len(numbers) > 1)}"
         yield f"+{len(group.more)} more" + (f": {name} {', '.join(map(str, numbers))}" if numbers else "")
     if group.same:

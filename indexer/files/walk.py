@@ -165,7 +165,7 @@ class _Folder:
 class _Walk:
     """The walk through one folder and everything below it."""
 
-    def __init__(self, top: Path, shown: str, max_bytes: int, choice: Choice, *, with_images: bool) -> None:
+    def __init__(self, top: Path, shown: str, max_bytes: int, choice: Choice, *, with_images: bool = False) -> None:
         self._top = top
         self._choice = choice
         self._real_top = Path(os.path.realpath(top))
