@@ -161,7 +161,7 @@ def _globs(options: Options, stored: Globs) -> Globs:
     """The globs of a run; raises InputError for one that cannot be used."""
     include = stored.include if options.include is None else options.include
     exclude = stored.exclude if options.exclude is None else options.exclude
-    globs = Globs(include, exclude)
+    globs = Globs(tuple(include), tuple(exclude))
     check_globs(globs)
     return globs
 

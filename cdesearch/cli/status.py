@@ -1,7 +1,9 @@
 """The status of an index: what is indexed, and what has changed since the last update."""
 
+import shlex
 import sys
 import time
+from dataclasses import asdict
 from importlib.metadata import entry_points
 from typing import Any
 
@@ -34,6 +36,7 @@ def _facts(index: Index) -> dict[str, Any]:
         "vectors": manifest.n_chunks if manifest.n_vectors is None else manifest.n_vectors,
         "stage": manifest.stage,
         **{f"{outcome}_files": manifest.files[outcome] for outcome in OUTCOMES},
+        **{name: shlex.join(globs) for name, globs in asdict(manifest.globs).items() if globs},
         "size_mb": round(index.size_bytes() / 1e6, 1),
         "updated_hours_ago": round(max(0.0, time.time() - manifest.updated) / 3600, 1),
         "model": manifest.model or "default",

@@ -18,10 +18,11 @@ SHOWN_NUMBERS = 8  # of a long list of numbers, which is a vector, a curve or a 
 SPACED_DEPTH = 2  # objects up to this depth are separated by a blank line
 
 # JSON, and the comments and quotes of its variants JSONC and JSON5. Each match takes time in proportion to its length.
+_QUOTED = r"""(?:"[^"\\]*(?:\\.[^"\\]*)*"|'[^'\\]*(?:\\.[^'\\]*)*')"""
 _TOKEN = re.compile(
-    r"""(?P<blank>\s+|//[^\n]*|/\*(?:[^*]|\*(?!/))*(?:\*/|\Z))|(?P<sign>[{}\[\],:])"""
-    r"""|(?P<string>"[^"\\]*(?:\\.[^"\\]*)*"|'[^'\\]*(?:\\.[^'\\]*)*')"""
-    r"""|(?P<word>-?\.?\d[\w.+-]*|true\b|false\b|null\b|[-+]?(?:Infinity|NaN)\b)|(?P<name>[A-Za-z_$][\w$]*)|(?P<other>.)""",
+    rf"(?P<blank>[\s,]+|//[^\n]*|/\*(?:[^*]|\*(?!/))*(?:\*/|\Z))"
+    rf"|(?P<key>(?:{_QUOTED}|[A-Za-z_$][\w$]*)\s*+:)|(?P<string>{_QUOTED})|(?P<sign>[{{}}\[\]])"
+    r"|(?P<number>-?\.?\d[\w.+-]*)|(?P<word>true\b|false\b|null\b|[-+]?(?:Infinity|NaN)\b)|(?P<other>.)",
     re.DOTALL,
 )
 
@@ -78,37 +79,34 @@ class _Writer:
 
     def write(self) -> None:
         """Write all values; raises _NotJsonError, or UnreadableError for text that is nested too deep."""
-        number, colon_due = 1, False
-        n_values = 0
+        number, n_values = 1, 0
         for match in _TOKEN.finditer(self._text):
             kind, token = match.lastgroup, match[0]
-            if kind == "blank":
-                number += token.count("\n")
-                continue
             top = self._open[-1] if self._open else None
-            if colon_due != (token == ":") or kind == "other":
-                raise _NotJsonError
-            is_key = top is not None and top.is_object and top.key is None
-            if token == ":":
-                colon_due = False
-            elif token in ("{", "["):
-                if is_key:
-                    raise _NotJsonError
-                self._begin(token == "{", number)
+            if kind == "sign":
                 n_values += 1
-            elif token in ("}", "]"):
-                self._end(token == "}")
-            elif token != ",":
-                if top is None or (kind == "name" and not is_key):
+                self._open_or_close(token, number)
+            elif kind == "key":
+                if top is None or not top.is_object or top.key is not None:
                     raise _NotJsonError
-                value = _string(token) if kind == "string" else token
-                if is_key:
-                    top.key, colon_due = value, True
-                else:
-                    self._scalar(top, value, number, is_number=kind == "word" and not token.isalpha())
-            number += token.count("\n") if kind == "string" else 0
+                name = token[:-1].rstrip()
+                top.key = _string(name) if name[0] in "\"'" else name
+            elif kind != "blank":
+                if kind == "other" or top is None or (top.is_object and top.key is None):
+                    raise _NotJsonError
+                self._scalar(top, _string(token) if kind == "string" else token, number, is_number=kind == "number")
+            if "\n" in token:
+                number += token.count("\n")
         if self._open or not n_values:
             raise _NotJsonError
+
+    def _open_or_close(self, sign: str, number: int) -> None:
+        if sign in "}]":
+            self._end(sign == "}")
+        elif self._open and self._open[-1].is_object and self._open[-1].key is None:
+            raise _NotJsonError
+        else:
+            self._begin(sign == "{", number)
 
     def _begin(self, is_object: bool, number: int) -> None:
         depth = len(self._open)

@@ -20,6 +20,7 @@ class Outline:
         self._lines: list[str] = []
         self._numbers: list[int] = []
         self._headings: list[Heading] = []
+        self._begun = 0  # headings whose first line is written
         self._size = 0  # characters of the text so far, with the end of its last line
 
     def line(self, text: str, number: int, depth: int = 0, *, is_spread: bool = False) -> None:
@@ -30,6 +31,8 @@ class Outline:
         indent = "  " * min(depth, SHOWN_DEPTH)
         for offset, part in enumerate(text.split("\n")):
             line = (indent + part).rstrip() if part else ""
+            if self._begun < len(self._headings):
+                self._place_headings(len(line) - len(line.lstrip()))
             self._lines.append(line)
             self._numbers.append(number + offset if is_spread else number)
             self._size += len(line) + 1
@@ -47,6 +50,13 @@ class Outline:
             return None
         self._headings.append(Heading(self._size, level, title[:MAX_TITLE]))
         return len(self._headings) - 1
+
+    def _place_headings(self, indent: int) -> None:
+        """Let the new headings begin where the words of the next line do, because a chunk begins with a word."""
+        for number in range(self._begun, len(self._headings)):
+            heading = self._headings[number]
+            self._headings[number] = Heading(self._size + indent, heading.level, heading.title)
+        self._begun = len(self._headings)
 
     def rename(self, heading: int | None, title: str) -> None:
         """Give a heading the name that its contents contain."""

@@ -29,5 +29,7 @@ class Sections(Format):
         text = decode(file.stream.read())
         is_toml = suffix_of(file.name) == ".toml" or file.name.lower() in self.names
         found = (_TOML if is_toml else _INI).finditer(text)
-        headings = tuple(Heading(match.start(), 1, match["name"].strip()) for match in found if match["name"])
+        headings = tuple(
+            Heading(text.index("[", match.start()), 1, match["name"].strip()) for match in found if match["name"]
+        )
         yield code_document(file, text, "toml" if is_toml else "ini", headings)

@@ -163,6 +163,8 @@ def test_the_options_are_repeatable_and_status_names_the_rule(docs, tiny_checkpo
     assert json.loads(done.stdout)["files"] == {"indexed": 10, "ignored": 3, "skipped": 0}
     listed = run_here(["status", "--index", docs, "--files"], ".").stdout
     assert "ignored  01.md  (--exclude 01.md)" in listed and "indexed  yarn.lock" in listed
+    shown = run_here(["status", "--index", docs], ".").stdout
+    assert "include" in shown and "'0*.md' yarn.lock" in shown
     done = run_here(["index", docs, "--include=", "--json"], ".")
     assert json.loads(done.stdout)["files"] == {"indexed": 11, "ignored": 2, "skipped": 0}
     done = run_here(["index", docs, "--exclude", "# no"], ".")

@@ -58,13 +58,13 @@ def test_json_is_read_as_lines_with_the_line_numbers_of_the_file():
 def test_the_path_of_keys_is_the_trail_and_an_object_of_a_list_has_the_name_that_it_contains():
     assert headings("a.json", FILES["a.json"]) == [
         (1, "scripts", "scripts:"),
-        (2, "deep", "  deep:"),
-        (3, "list", "    list:"),
+        (2, "deep", "deep:"),
+        (3, "list", "list:"),
         (1, "people", "people:"),
-        (2, "Ann Smith", "    id: 7"),
-        (2, "Bär", "    title: Bär"),
+        (2, "Ann Smith", "id: 7"),
+        (2, "Bär", "title: Bär"),
     ]
-    assert headings("a.json", '{"a": {"name": "b"}, "c": [{"x": 1}]}')[::2] == [(1, "a", "a:"), (2, "[0]", "    x: 1")]
+    assert headings("a.json", '{"a": {"name": "b"}, "c": [{"x": 1}]}')[::2] == [(1, "a", "a:"), (2, "[0]", "x: 1")]
 
 
 def test_the_objects_of_a_list_stay_whole_in_chunks():
@@ -72,6 +72,7 @@ def test_the_objects_of_a_list_stay_whole_in_chunks():
     found = chunks("a.json", f"[{people}]", 64)
     assert len(found) > 5
     assert all(chunk.body.startswith("name: bear") for chunk in found)
+    assert {chunk.trail for chunk in found} == {()}, "the object that a chunk begins with is not above it"
 
 
 def test_a_chunk_within_an_object_has_its_name_in_the_trail():
