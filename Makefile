@@ -2,7 +2,7 @@ PYTHON ?= python3
 BIN := .venv/bin
 INSTALL := $(BIN)/pip install --quiet --disable-pip-version-check --constraint constraints.txt
 
-.PHONY: demo test slow check fix fuzz mutants model train-tiny clean
+.PHONY: demo test slow check fix fuzz soak mutants model train-tiny clean
 
 demo: .venv/run ## set up, index this repository, answer a query
 	$(BIN)/cdesearch index .
@@ -27,6 +27,9 @@ fix: .venv/dev ## correct what ruff can correct by itself
 
 fuzz: .venv/dev ## feed broken files to every parser: make fuzz MINUTES=30
 	$(BIN)/python tests/adversarial/fuzz.py --minutes $(or $(MINUTES),30)
+
+soak: .venv/dev ## change a folder at random while clients search: make soak MINUTES=60 CHUNKS=20000
+	$(BIN)/python tests/adversarial/soak.py --minutes $(or $(MINUTES),60) --chunks $(or $(CHUNKS),20000)
 
 mutants: .venv/dev ## mutation testing: half an hour; a stopped run is continued
 	$(INSTALL) --editable '.[mutants]'

@@ -7,6 +7,7 @@ from benchmarks.ablations.curves import curves
 from benchmarks.figures.command import analyse
 from benchmarks.quality.ask import ask
 from benchmarks.quality.beir import beir
+from benchmarks.quality.staleness import staleness
 from benchmarks.speed.command import speed
 from benchmarks.speed.joint import joint_speed
 from benchmarks.speed.peers import peers
@@ -21,6 +22,7 @@ app.command()(curves)
 app.command()(joint_speed)
 app.command()(peers)
 app.command()(speed)
+app.command()(staleness)
 app.command()(train_speed)
 
 

@@ -2,40 +2,58 @@
 
 import cdesearch
 
-cdesearch.build("docs")
-for hit in cdesearch.open("docs").search("how do I reset a password"):
-    print(hit.score, hit.chunk.location)
+with cdesearch.build("docs") as index:  # or cdesearch.open("docs"), which does not look for changed files
+    for hit in index.search("how do I reset a password", k=5):
+        print(hit.score, hit.chunk.location, hit.chunk.body)
+    index.search_many(["a question", "another one"])  # faster than one by one
+    index.update()  # after files have changed
+
+`await index.asearch(...)` searches without blocking an event loop. Every error is a CdesearchError.
 """
 
 TYPE_CHECKING = False  # type checkers treat it as true; importing `typing` would delay every start
 if TYPE_CHECKING:
-    from typing import Any
-
-    from cdesearch.api import OpenIndex, build, open
+    from cdesearch.api import BuildReport, OpenIndex, UnreadFile, build
+    from cdesearch.api import open as open  # exported, although not by `import *`
     from cdesearch.encode.embedder import Embedder
     from cdesearch.errors import CdesearchError
     from cdesearch.search.result import SearchResult
     from cdesearch.store.schema import Chunk, Hit
 
 __version__ = "0.1.0"
-__all__ = ["CdesearchError", "Chunk", "Embedder", "Hit", "OpenIndex", "SearchResult", "__version__", "build", "open"]
+# `open` is public as `cdesearch.open`. It is not listed, because `from cdesearch import *` would replace Python's own.
+__all__ = [
+    "BuildReport",
+    "CdesearchError",
+    "Chunk",
+    "Embedder",
+    "Hit",
+    "OpenIndex",
+    "SearchResult",
+    "UnreadFile",
+    "__version__",
+    "build",
+]
 
 _HOMES = {
+    "BuildReport": "cdesearch.api",
     "CdesearchError": "cdesearch.errors",
     "Chunk": "cdesearch.store.schema",
     "Embedder": "cdesearch.encode.embedder",
     "Hit": "cdesearch.store.schema",
     "OpenIndex": "cdesearch.api",
     "SearchResult": "cdesearch.search.result",
+    "UnreadFile": "cdesearch.api",
     "build": "cdesearch.api",
     "open": "cdesearch.api",
 }
 
+if not TYPE_CHECKING:  # a type checker would otherwise accept every name
 
-def __getattr__(name: str) -> "Any":
-    """Load a public name when it is first used, so that `import cdesearch` stays light."""
-    if name not in _HOMES:
-        raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
-    from importlib import import_module
+    def __getattr__(name):
+        """Load a public name when it is first used, so that `import cdesearch` stays light."""
+        if name not in _HOMES:
+            raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
+        from importlib import import_module
 
-    return getattr(import_module(_HOMES[name]), name)
+        return getattr(import_module(_HOMES[name]), name)

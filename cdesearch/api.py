@@ -1,23 +1,76 @@
-"""The Python API: build an index, open it, and search it."""
+"""The Python API: build an index, open it, search it, and keep it up to date."""
 
+import warnings
+from asyncio import wrap_future
+from collections.abc import Callable, Sequence
+from concurrent.futures import ThreadPoolExecutor
+from dataclasses import dataclass
 from importlib.metadata import entry_points
 from os import PathLike
 from pathlib import Path
-from typing import Self
+from threading import Lock
+from typing import Any, Self
 
 from cdesearch.encode.load import Device
-from cdesearch.errors import InputError
+from cdesearch.errors import InputError, QueryError, SourceError
 from cdesearch.search.reader import Mode
 from cdesearch.search.result import SearchResult
 from cdesearch.search.searcher import Searcher
 from cdesearch.store.index import Index
 
+ASYNCHRONOUS = 4  # searches of `asearch` that run at the same time; the others wait
+
+
+@dataclass(frozen=True, slots=True)
+class UnreadFile:
+    """A file that a run could not read, or only in part, or that is no longer in the index."""
+
+    path: str  # relative to the indexed folder
+    reason: str
+
+
+@dataclass(frozen=True, slots=True)
+class BuildReport:
+    """What a run of `build` or `OpenIndex.update` has done, and what the index contains since."""
+
+    changed: bool  # whether any document has changed
+    documents: int
+    documents_without_text: int  # among `documents`
+    chunks: int
+    embedded: int  # texts that went through the model in this run
+    indexed_files: int
+    ignored_files: int
+    skipped: tuple[UnreadFile, ...]  # files that could not be read
+    read_in_part: tuple[UnreadFile, ...]  # files that are indexed without the lines that could not be read
+    dropped: tuple[UnreadFile, ...]  # files that still exist, but are no longer in the index
+    seconds: float
+    size_bytes: int  # on disk
+    advice: str | None  # a line if a new context is advised (`refresh_context`)
+
 
 class OpenIndex:
-    """An index that is open for searching. Close it with `close`, or use it in a `with` block."""
+    """An index that is open for searching. Close it with `close`, or use it in a `with` block.
 
-    def __init__(self, searcher: Searcher) -> None:
+    Any number of threads may use it. Every call answers from the newest generation of the index: an update by another
+    process is noticed at the next call. A process that is forked from the one that uses an index cannot search: its
+    calls raise IndexStateError.
+    """
+
+    def __init__(
+        self,
+        searcher: Searcher,
+        device: Device = "auto",
+        model: Path | None = None,
+        *,
+        update_if_stale: bool = False,
+        report: BuildReport | None = None,
+    ) -> None:
+        self.report = report  # of the run that `build` has made; None for an index that was only opened
         self._searcher = searcher
+        self._options: dict[str, Any] = {"device": device, "model": model}
+        self._update_if_stale = update_if_stale
+        self._updating = Lock()
+        self._threads = ThreadPoolExecutor(ASYNCHRONOUS, thread_name_prefix="cdesearch-async")
 
     def __enter__(self) -> Self:
         return self
@@ -26,7 +79,8 @@ class OpenIndex:
         self.close()
 
     def close(self) -> None:
-        """Wait for the running searches, and end the threads that run them."""
+        """Wait for the running searches, and end the threads that run them. Later calls raise QueryError."""
+        self._threads.shutdown()
         self._searcher.close()
 
     @property
@@ -41,19 +95,78 @@ class OpenIndex:
         that match this glob are searched. The glob is relative to the indexed folder, like `chunk.path`. Raises
         QueryError for an invalid argument, and IndexStateError for an index that cannot be used.
         """
+        self._bring_up_to_date()
         return self._searcher.search(query, k, mode, path)
+
+    def search_many(
+        self, queries: Sequence[str], k: int = 10, mode: Mode = "hybrid", path: str | None = None
+    ) -> list[SearchResult]:
+        """Return for each query exactly what `search` returns, in less time than with a call for each.
+
+        All queries are answered from one generation. Raises what `search` raises.
+        """
+        if isinstance(queries, str):
+            raise QueryError("queries must be a list of texts, not a text.", 'For example: queries=["docs"].')
+        self._bring_up_to_date()
+        return self._searcher.search_many(list(queries), k, mode, path)
+
+    async def asearch(self, query: str, k: int = 10, mode: Mode = "hybrid", path: str | None = None) -> SearchResult:
+        """Return what `search` returns, without blocking the event loop: the search runs in a thread.
+
+        A search that is cancelled before it starts is not run. One that is running ends in its thread, and its result
+        is dropped. Raises what `search` raises.
+        """
+        try:
+            later = self._threads.submit(self.search, query, k, mode, path)
+        except RuntimeError:  # the threads have ended
+            raise QueryError("This index has been closed.", "Open it again.") from None
+        return await wrap_future(later)
+
+    def update(self, *, refresh_context: bool = False, wait: bool = False) -> BuildReport:
+        """Bring the index up to date with its files, as `cdesearch index` does, and answer from it from now on.
+
+        `refresh_context` samples a new context and embeds all texts again. With `wait`, another run on the same index
+        is waited for; otherwise IndexBusyError is raised. Searches of other threads are answered from the previous
+        generation meanwhile. Raises CdesearchError.
+        """
+        self._searcher.reload()
+        report = _run([], index=self.index.folder, refresh_context=refresh_context, wait=wait, **self._options)
+        self._searcher.reload()
+        return _shown(report)
+
+    def reload(self) -> bool:
+        """Open the newest generation if it is newer than the open one, and return whether it was.
+
+        Every search does this by itself. Raises IndexStateError if the newest generation cannot be used.
+        """
+        return self._searcher.reload()
+
+    def _bring_up_to_date(self) -> None:
+        self._searcher.reload()
+        if self._update_if_stale:
+            with self._updating:
+                line = _builder("quick")(self.index, **self._options)
+            if line:
+                warnings.warn(line, stacklevel=3)
+            self._searcher.reload()
 
 
 def open(
-    folder: str | PathLike[str] | None = None, device: Device = "auto", model: str | PathLike[str] | None = None
+    folder: str | PathLike[str] | None = None,
+    device: Device = "auto",
+    model: str | PathLike[str] | None = None,
+    *,
+    update_if_stale: bool = False,
 ) -> OpenIndex:
     """Open the index of `folder`, or for None the nearest index upward from the working directory.
 
     `model` is the model that built the index, if it is not the default model. Naming the model confirms it for this
-    call. Nothing is downloaded. Raises IndexStateError.
+    call. Nothing is downloaded. With `update_if_stale`, each search first looks for changed files, and brings the index
+    up to date if that takes less than a second; otherwise a warning says how far behind it is. Raises IndexStateError.
     """
     index = Index.open(None if folder is None else _path(folder))
-    return OpenIndex(Searcher(index, device=device, model=None if model is None else _path(model)))
+    named = None if model is None else _path(model)
+    return OpenIndex(Searcher(index, device=device, model=named), device, named, update_if_stale=update_if_stale)
 
 
 def build(
@@ -65,25 +178,82 @@ def build(
     id_column: str | None = None,
     title_column: str | None = None,
     document_column: str | None = None,
+    max_file_size: str | int | None = None,
+    context_size: int | None = None,
+    seed: int | None = None,
     rebuild: bool = False,
+    refresh_context: bool = False,
+    strict: bool = False,
     wait: bool = False,
 ) -> OpenIndex:
-    """Index files and folders, or update their index, and open it; raises CdesearchError.
+    """Index files and folders, or update their index, and open it.
 
-    Without paths, the nearest index upward from the working directory is updated. The keywords are the most common
-    options of `cdesearch index`.
+    Without paths, the nearest index upward from the working directory is updated. The keywords are the options of
+    `cdesearch index`, where `cdesearch index --help` explains them; `max_file_size` is a number of bytes, or a text
+    such as "20MB". The attribute `report` of the result tells what was done. With `strict`, SourceError is raised if a
+    file was not read completely, after the other files have been indexed. Raises CdesearchError.
     """
-    (builder,) = entry_points(group="cdesearch.builders", name="folder")
-    folder: Path = builder.load()(
+    named = None if model is None else _path(model)
+    report = _run(
         [_path(path) for path in paths],
         columns={"text": text_column, "id": id_column, "title": title_column, "document": document_column},
         index=None if index is None else _path(index),
-        model=None if model is None else _path(model),
+        model=named,
         device=device,
+        max_file_size=max_file_size,
+        context_size=context_size,
+        seed=seed,
         rebuild=rebuild,
+        refresh_context=refresh_context,
         wait=wait,
     )
-    return open(folder, device, model)
+    shown = _shown(report)
+    if strict:
+        _check_all_read(shown)
+    return OpenIndex(Searcher(Index.open(report.folder), device=device, model=named), device, named, report=shown)
+
+
+def _run(paths: Sequence[Path], *, columns: dict[str, str | None] | None = None, **options: Any) -> Any:
+    """Run a build or an update without output, and return its `Report` of the package that builds indexes."""
+    return _builder("folder")(paths, columns=columns or {}, **({"max_file_size": None} | options))
+
+
+def _builder(name: str) -> Callable[..., Any]:
+    """Return what the package that builds indexes registers under this name. It imports this package."""
+    (entry,) = entry_points(group="cdesearch.builders", name=name)
+    found: Callable[..., Any] = entry.load()
+    return found
+
+
+def _shown(report: Any) -> BuildReport:
+    return BuildReport(
+        changed=report.changed,
+        documents=report.n_documents,
+        documents_without_text=report.n_without_text,
+        chunks=report.n_chunks,
+        embedded=report.embedded,
+        indexed_files=report.n_files["indexed"],
+        ignored_files=report.n_files["ignored"],
+        skipped=_unread(report.skipped),
+        read_in_part=_unread(report.in_part),
+        dropped=_unread(report.dropped),
+        seconds=report.seconds,
+        size_bytes=report.size_bytes,
+        advice=report.advice,
+    )
+
+
+def _unread(files: Sequence[Any]) -> tuple[UnreadFile, ...]:
+    return tuple(UnreadFile(file.path, file.reason) for file in files)
+
+
+def _check_all_read(report: BuildReport) -> None:
+    unread = (*report.skipped, *report.read_in_part)
+    if unread:
+        raise SourceError(
+            f"{len(unread):,} of the files were not read completely, such as {unread[0].path} ({unread[0].reason}).",
+            "The others are indexed: open the index, or leave out `strict`.",
+        )
 
 
 def _path(value: str | PathLike[str]) -> Path:

@@ -16,12 +16,12 @@ def main() -> None:
     if len(sys.argv) != 3:
         sys.exit(__doc__)
     folder, question = sys.argv[1:]
-    index = cdesearch.build(folder)
-    # The question is encoded in the context that the index stores, like the documents.
-    for hit in index.search(question, k=3):
-        print(f"{hit.rank}. {hit.chunk.location}  {' > '.join(hit.chunk.trail)}")
-        print(f"   cosine {hit.dense_score:.2f}, BM25 {hit.text_score or 0:.1f}")
-        print(f"   {hit.chunk.body[:200]}")
+    with cdesearch.build(folder) as index:
+        # The question is encoded in the context that the index stores, like the documents.
+        for hit in index.search(question, k=3):
+            print(f"{hit.rank}. {hit.chunk.location}  {' > '.join(hit.chunk.trail)}")
+            print(f"   cosine {hit.dense_score:.2f}, BM25 {hit.text_score or 0:.1f}")
+            print(f"   {hit.chunk.body[:200]}")
 
 
 if __name__ == "__main__":

@@ -13,7 +13,7 @@ from cdesearch.encode.encoder import Encoder
 from cdesearch.encode.load import check_model
 from cdesearch.errors import IndexNotFoundError, IndexStateError, ModelError, SourceError
 from cdesearch.progress import Display, Progress
-from cdesearch.store.folder import CURRENT, FOLDER, absolute, check_nothing_lost, find_index
+from cdesearch.store.folder import CURRENT, FOLDER, absolute, check_nothing_lost, find_index, removal_command
 from cdesearch.store.index import Index
 from indexer.files.walk import Skipped, find_sources, portable
 from indexer.formats.format import Columns
@@ -27,7 +27,6 @@ from indexer.settings import (
     index_folder,
     is_there,
     record_confirmation,
-    remove_command,
 )
 from indexer.staleness import advice
 from indexer.warm import Fresh, Tools
@@ -72,8 +71,8 @@ def build(paths: Sequence[Path], options: Options, progress: Display, tools: Too
             progress.note(f"Updating {folder}")
         settings = complete_settings(paths, options, stored, folder)
         for source in settings.missing:
-            command = remove_command(source, folder)
-            progress.note(f"{source} no longer exists; its documents stay in the index until `{command}`.")
+            command = removal_command(source, settings.sources, folder)
+            progress.note(f"{source} no longer exists. Its documents stay in the index until you run {command}.")
         if stored is None and options.index is None:
             _tell_of_other_indexes(folder, settings, progress)
         # A stage of an unfinished build is no base: its vectors are those of a context that does not stay.
@@ -124,7 +123,7 @@ class _Run:
                 _check_context_source(encoder)
                 if base is not None:
                     base.check_encoder(encoder)
-                if plan.is_empty and not new_context:
+                if plan.is_empty and base is not None and not new_context and settings.choose_as(base.manifest):
                     return plan, None
                 job = BuildJob(self.folder, base, new_context, settings, plan, encoder, self.started, self.progress)
                 return plan, job.run(pool)
@@ -155,7 +154,7 @@ def _report(folder: Path, plan: Plan, embedded: int | None, begun: float, note: 
         seconds=time.monotonic() - begun,
         size_bytes=index.size_bytes(),
         changed=embedded is not None,
-        advice=advice(index) if embedded is not None else None,
+        advice=advice(index.folder, index.manifest) if embedded is not None else None,
         note=note,
     )
 
@@ -182,7 +181,7 @@ def _stored(folder: Path, paths: Sequence[Path], options: Options) -> Index | No
 
 def _plan(settings: Settings, base: Index | None, progress: Progress) -> Plan:
     present = [source for source in settings.sources if source not in settings.missing]
-    found = find_sources(present, settings.root, settings.max_file_bytes, with_images=settings.has_ocr)
+    found = find_sources(present, settings.root, settings.max_file_bytes, settings.globs, with_images=settings.has_ocr)
     reads_alike = base is not None and (Columns(**base.manifest.columns), base.manifest.has_ocr) == (
         settings.columns,
         settings.has_ocr,

@@ -49,6 +49,22 @@ def index(
         bool | None,
         typer.Option("--ocr/--no-ocr", help="Recognise text in scanned PDFs, PNG and JPEG (extra `ocr`)."),
     ] = None,
+    include: Annotated[
+        list[str] | None,
+        typer.Option(
+            metavar="GLOB",
+            help="Read only files that match, such as '*.py' or docs/; repeatable. A name without wildcards is read"
+            " even if a program has written it. The index keeps the globs; '' removes them.",
+        ),
+    ] = None,
+    exclude: Annotated[
+        list[str] | None,
+        typer.Option(
+            metavar="GLOB",
+            help="Leave out files and folders that match, as a line of .cdesearchignore; repeatable. '!GLOB' takes in"
+            " lock files, build folders and other files that programs have written. Kept, and removed by ''.",
+        ),
+    ] = None,
     context_size: Annotated[int | None, typer.Option(min=1, help="Chunks to sample; default: the model's.")] = None,
     seed: Annotated[int | None, typer.Option(help="Seed of the context sample; default: 0.")] = None,
     rebuild: Annotated[bool, typer.Option("--rebuild", help="Build the index again from the start.")] = False,
@@ -84,6 +100,8 @@ def index(
         columns=Columns(text_column, id_column, title_column, document_column),
         max_file_bytes=None if max_file_size is None else _bytes(max_file_size),
         has_ocr=ocr,
+        include=None if include is None else tuple(filter(None, include)),
+        exclude=None if exclude is None else tuple(filter(None, exclude)),
         context_size=context_size,
         seed=seed,
         rebuild=rebuild,
@@ -111,14 +129,17 @@ def _build_with_progress(paths: list[Path], options: "Options") -> "Report":
         return build(paths, options, progress)
 
 
-def build_quietly(paths: list[Path], *, columns: dict[str, str | None], **options: Any) -> Path:
-    """Build or update the index of `paths` silently; returns its folder. `options` are fields of Options."""
+def build_quietly(
+    paths: list[Path], *, columns: dict[str, str | None], max_file_size: str | int | None, **options: Any
+) -> "Report":
+    """Build or update the index of `paths` silently. `options` are fields of Options."""
     from cdesearch.progress import Silent
     from indexer.build import build
     from indexer.formats.format import Columns
     from indexer.settings import Options
 
-    return build(paths, Options(columns=Columns(**columns), **options), Silent()).folder
+    limit = _bytes(max_file_size) if isinstance(max_file_size, str) else max_file_size
+    return build(paths, Options(columns=Columns(**columns), max_file_bytes=limit, **options), Silent())
 
 
 def _bytes(size: str) -> int:

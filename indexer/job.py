@@ -15,8 +15,10 @@ from cdesearch.context.context import Context, ContextSample, FittedContext
 from cdesearch.encode.encoder import Encoder
 from cdesearch.errors import IndexDamagedError, IndexStateError, InputError, SourceError
 from cdesearch.progress import Display
+from cdesearch.search.drift import drift_of
 from cdesearch.store.checksums import MANIFEST, write_checksums
-from cdesearch.store.file_account import FILES, FileRecord, Outcome, write_files
+from cdesearch.store.file_account import FILES, FileRecord, write_files
+from cdesearch.store.filesystem import put_in_place
 from cdesearch.store.folder import CURRENT, rebuild_remedy
 from cdesearch.store.index import CONTEXT, Index
 from cdesearch.store.manifest import Manifest
@@ -83,11 +85,13 @@ class BuildJob:
             )
         self.progress.stage("Indexing words", None)
         tables.write_documents(documents)
-        manifest = self._manifest(documents, Context.load(building / CONTEXT))
-        del documents, fresh  # of a million records; the indexes need the memory now
+        context = Context.load(building / CONTEXT)
+        manifest = self._manifest(documents, context)
         with self._kept_base.checks.reading_tables() if self._kept_base else nullcontext():
+            drift = drift_of(context.sample_vectors, tables.chunks, documents, self.folder).standard_errors
+            del documents, fresh  # of a million records; the indexes need the memory now
             tables.finish()
-        self._finish(building, manifest)
+        self._finish(building, replace(manifest, drift=drift))
         return embedded
 
     @property
@@ -164,12 +168,11 @@ class BuildJob:
                 records += [document | stamp for document in event.documents]
             else:
                 columns.update(event.columns)
-                outcome: Outcome = "indexed" if event.reason is None else "skipped"
                 if event.reason is not None:
                     spool.drop(source.path)
                     del records[first:]
                 plan.files[source.path] = FileRecord(
-                    source.path, outcome, event.reason or event.note, source.size, source.mtime_ns, file_hash
+                    source.path, event.outcome, event.reason or event.note, source.size, source.mtime_ns, file_hash
                 )
                 first, file_hash = len(records), None
                 advance(1)
@@ -220,6 +223,7 @@ class BuildJob:
         """The manifest of the generation, or of a stage with `n_vectors`, the first of which has no context."""
         settings, encoder = self.settings, self.encoder
         root = settings.root
+        n_chunks = pc.sum(documents["n_chunks"]).as_py() or 0
         return Manifest(
             cdesearch=__version__,
             model=settings.model_name,
@@ -235,27 +239,32 @@ class BuildJob:
             columns=asdict(settings.columns),
             max_file_bytes=settings.max_file_bytes,
             has_ocr=settings.has_ocr,
+            include=settings.globs.include,
+            exclude=settings.globs.exclude,
             n_documents=documents.num_rows,
-            n_chunks=pc.sum(documents["n_chunks"]).as_py() or 0,
+            n_chunks=n_chunks,
             has_parts=(pc.max(documents["n_records"]).as_py() or 0) > 1,
             created=self.base.manifest.created if self.base else self.started,
             updated=self.started,
             files=self.plan.counts,
             n_vectors=n_vectors,
+            context_chunks=self._kept_base.manifest.context_chunks if self._kept_base else n_chunks,
         )
 
     def _finish_unchanged(self, building: Path, base: Index) -> None:
-        """End a build with the same documents as `base`; only changes of other files need a new generation."""
-        if not self.plan.has_news and base.manifest.has_ocr == self.settings.has_ocr:
+        """End a build with the same documents as `base`; only other files or settings need a new generation."""
+        settings = self.settings
+        if not self.plan.has_news and settings.choose_as(base.manifest):
             discard(self.folder, building)
             return
-        settings = self.settings
         manifest = replace(
             base.manifest,
             sources=tuple(source.relative_to(settings.root).as_posix() for source in settings.sources),
             columns=asdict(settings.columns),
             max_file_bytes=settings.max_file_bytes,
             has_ocr=settings.has_ocr,
+            include=settings.globs.include,
+            exclude=settings.globs.exclude,
             updated=self.started,
             files=self.plan.counts,
         )
@@ -305,7 +314,7 @@ def _save(part: _Storable, file: Path) -> None:
     fresh = file.with_suffix(".new")
     fresh.unlink(missing_ok=True)
     part.save(fresh)
-    fresh.replace(file)
+    put_in_place(fresh, file)
 
 
 def _stored_root(folder: Path, root: Path) -> str:

@@ -109,8 +109,7 @@ def _compare(
             plan.files[item.path] = _left_out(item)
             continue
         known = None if read_all else plan.before.get(item.path)
-        is_tried_again = tries_again and known is not None and known.outcome == "skipped"
-        if known is not None and not is_tried_again and _unchanged(item, known, sure_before):
+        if known is not None and not _is_tried_again(item, known, tries_again) and _unchanged(item, known, sure_before):
             is_restamped = known.mtime_ns != item.mtime_ns
             plan.files[item.path] = replace(known, mtime_ns=item.mtime_ns) if is_restamped else known
             unchanged.append(item.path)
@@ -118,6 +117,11 @@ def _compare(
             plan.files[item.path] = FileRecord(item.path, "skipped", "not read yet", item.size, item.mtime_ns)
             plan.to_read.append(item)
     return plan, unchanged
+
+
+def _is_tried_again(source: Source, known: FileRecord, is_other_version: bool) -> bool:
+    """Whether a file that was not indexed may be this time, although it has not changed."""
+    return known.outcome != "indexed" and (is_other_version or (known.outcome == "ignored" and source.is_wanted))
 
 
 def _keep_absent(plan: Plan, absent: Sequence[str]) -> list[str]:
@@ -163,10 +167,11 @@ def find_changes(index: Index) -> Changes:
     """What has changed since the index was built; reads only doubtful files."""
     missing = [source for source in index.sources if not is_there(source)]
     sources = [source for source in index.sources if source not in missing]
-    found = find_sources(sources, index.root, index.manifest.max_file_bytes, with_images=index.manifest.has_ocr)
+    manifest = index.manifest
+    found = find_sources(sources, index.root, manifest.max_file_bytes, manifest.globs, with_images=manifest.has_ocr)
     plan, _ = _compare(found, index, lambda _: None)
     _keep_absent(plan, [portable(source, index.root) for source in missing])
-    before = {path: file for path, file in plan.before.items() if file.outcome != "ignored"}
+    before = {path: file for path, file in plan.before.items() if file.outcome != "ignored" or file.file_hash}
     known = [source for source in plan.to_read if source.path in before]
     return Changes(
         new=len(plan.to_read) - len(known),
@@ -194,7 +199,7 @@ def _outcome(file: FileRecord) -> tuple[str, str, str, str | None]:
 
 def _is_still_unreadable(source: Source, before: FileRecord) -> bool:
     """Whether a file could not be read and has the same size and time since."""
-    return before.outcome == "skipped" and (before.size, before.mtime_ns) == (source.size, source.mtime_ns)
+    return before.outcome != "indexed" and (before.size, before.mtime_ns) == (source.size, source.mtime_ns)
 
 
 def _unchanged(source: Source, before: FileRecord, sure_before: int) -> bool:

@@ -1,7 +1,6 @@
 """The settings of a run: the options of a caller, completed by the settings of an existing index."""
 
 import os
-import shlex
 from collections.abc import Sequence
 from dataclasses import asdict, dataclass, field
 from pathlib import Path
@@ -9,10 +8,11 @@ from pathlib import Path
 from cdesearch.encode.load import Device
 from cdesearch.errors import IndexUntrustedError, InputError, SourceError
 from cdesearch.models.hub import is_id, stored_model
-from cdesearch.store.folder import FOLDER, absolute, chosen_folder, find_index
+from cdesearch.store.folder import FOLDER, absolute, chosen_folder, find_index, removal_command
 from cdesearch.store.index import Index
-from cdesearch.store.manifest import MAXIMA
+from cdesearch.store.manifest import MAXIMA, Globs, Manifest
 from cdesearch.store.trust import TrustRequest, check_confirmed, confirm, outside, trust_file
+from indexer.files.globs import check_globs
 from indexer.formats.format import Columns
 from indexer.formats.ocr import is_installed
 
@@ -29,6 +29,8 @@ class Options:
     columns: Columns = field(default_factory=Columns)
     max_file_bytes: int | None = None
     has_ocr: bool | None = None  # whether the text of scanned pages and images is recognised
+    include: tuple[str, ...] | None = None  # globs; () removes those of the index
+    exclude: tuple[str, ...] | None = None
     context_size: int | None = None  # in chunks; None for a new index: the size for which the model was trained
     seed: int | None = None
     rebuild: bool = False
@@ -50,9 +52,15 @@ class Settings:
     trust_request: TrustRequest  # the model and folders that the user must confirm
     columns: Columns
     max_file_bytes: int
+    globs: Globs
     context_size: int | None
     seed: int
     has_ocr: bool
+
+    def choose_as(self, manifest: Manifest) -> bool:
+        """Whether an index has been built with the same choice of files."""
+        chosen = (manifest.globs, manifest.max_file_bytes, manifest.has_ocr)
+        return (self.globs, self.max_file_bytes, self.has_ocr) == chosen
 
 
 def index_folder(paths: Sequence[Path], options: Options) -> Path:
@@ -111,8 +119,9 @@ def complete_settings(paths: Sequence[Path], options: Options, stored: Index | N
         seed = options.seed or 0
         size = options.context_size
         columns = options.columns
+        globs = _globs(options, Globs())
         return Settings(
-            root, sources, (), options.model, model_name, trust_request, columns, limit, size, seed, has_ocr
+            root, sources, (), options.model, model_name, trust_request, columns, limit, globs, size, seed, has_ocr
         )
     _check_context(options, stored)
     manifest = stored.manifest
@@ -126,6 +135,7 @@ def complete_settings(paths: Sequence[Path], options: Options, stored: Index | N
         trust_request=trust_request,
         columns=Columns(**(manifest.columns | named)),
         max_file_bytes=manifest.max_file_bytes if options.max_file_bytes is None else options.max_file_bytes,
+        globs=_globs(options, manifest.globs),
         context_size=manifest.context_limit if options.context_size is None else options.context_size,
         seed=manifest.seed if options.seed is None else options.seed,
         has_ocr=has_ocr,
@@ -145,6 +155,15 @@ def record_confirmation(folder: Path, request: TrustRequest) -> str | None:
     except (InputError, OSError) as error:
         return f"Later commands will ask you to confirm the model or folders of this index again: {error}"
     return None
+
+
+def _globs(options: Options, stored: Globs) -> Globs:
+    """The globs of a run; raises InputError for one that cannot be used."""
+    include = stored.include if options.include is None else options.include
+    exclude = stored.exclude if options.exclude is None else options.exclude
+    globs = Globs(include, exclude)
+    check_globs(globs)
+    return globs
 
 
 def _check_number(name: str, value: int | None, most: float) -> None:
@@ -189,13 +208,8 @@ def _check_missing(missing: Sequence[Path], stored: Index | None, options: Optio
     if reads_all or options.columns != Columns() or root != stored.root:
         raise SourceError(
             f"There is no folder or file {missing[0]}, and this run would have to read it.",
-            f"Put it back, or run `{remove_command(missing[0], stored.folder)}` first.",
+            f"Put it back, or first run {removal_command(missing[0], stored.sources, stored.folder)}.",
         )
-
-
-def remove_command(source: Path, folder: Path) -> str:
-    """The command that removes a source, with its documents, from the index in `folder`."""
-    return f"cdesearch sources remove {shlex.quote(str(source))} --index {shlex.quote(str(folder))}"
 
 
 def _model_name(model: Path | None) -> str | None:

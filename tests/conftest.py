@@ -25,6 +25,9 @@ from trainer.export import export
 
 # For `make mutants`: the same examples every time, and no search for a simpler one, because only the failure counts.
 settings.register_profile("mutants", settings.get_profile("ci"), phases=[Phase.explicit, Phase.generate])
+# Without a deadline, because an example may take any time on a busy machine.
+settings.register_profile("suite", settings.default, deadline=None)
+settings.load_profile("suite")
 
 LETTERS = "abcdefghijklmnopqrstuvwxyz0123456789.,:;!?#-_()[]{}<>=+*/'\"`"
 

@@ -1,12 +1,16 @@
 import json
 import os
+import plistlib
 import runpy
 import subprocess
 import sys
+from configparser import ConfigParser
 from pathlib import Path
 
 import pytest
 from hidden_libraries import run_code_without
+
+from cdesearch.cli.exits import TERMINATED
 
 EXAMPLES = Path(__file__).parent.parent / "examples"
 
@@ -71,6 +75,14 @@ def test_search_a_folder(tmp_path):
     assert run.stdout.startswith("1. cats.md:1")
 
 
+def test_keep_an_index(tmp_path, run_here):
+    (tmp_path / "cats.md").write_text("# Cats\n\nA cat purrs when it is content.")
+    (tmp_path / "bread.md").write_text("# Bread\n\nKnead the dough and bake it.")
+    lines = run_here("keep_an_index.py", tmp_path, "how to bake", "why does a cat purr").splitlines()
+    answers = ["how to bake: bread.md:1", "why does a cat purr: cats.md:1"]
+    assert lines == ["2 documents, 0 files skipped", *answers, *answers, "up to date"]
+
+
 def run_example(name, *arguments):
     command = [sys.executable, str(EXAMPLES / name), *map(str, arguments)]
     environment = {**os.environ, "HF_HUB_OFFLINE": "1"}
@@ -102,3 +114,13 @@ def test_mteb_task(tmp_path):
     (tmp_path / "queries.jsonl").write_text(json.dumps({"_id": "q", "text": "baking bread"}) + "\n")
     (tmp_path / "qrels" / "test.tsv").write_text("query-id\tcorpus-id\tscore\nq\td1\t1\n")
     assert run_example("mteb_task.py", tmp_path).endswith("nDCG@10 1.000\n")
+
+
+def test_the_service_files_run_the_command_watch():
+    unit = ConfigParser(strict=False, interpolation=None)
+    unit.optionxform = str
+    unit.read(EXAMPLES / "watch" / "cdesearch-watch.service", encoding="utf-8")
+    agent = plistlib.loads((EXAMPLES / "watch" / "cdesearch-watch.plist").read_bytes())
+    for program, command, folder in (unit["Service"]["ExecStart"].split(), agent["ProgramArguments"]):
+        assert program.endswith("/cdesearch") and command == "watch" and folder.endswith("/docs")
+    assert unit["Service"]["SuccessExitStatus"] == str(TERMINATED)

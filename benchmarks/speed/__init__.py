@@ -11,6 +11,7 @@ train_rate    training steps compared with matrix products
 trainee       a single training step
 peers         other search systems
 peer_process  one system in a process of its own
+updating      updates of large folders
 synthetic     indexes of any size
 turns         runs in turns, compared by their medians
 operations    counts arithmetic operations

@@ -1,7 +1,11 @@
 """Synthetic indexes of any size: sentences of real texts, and vectors drawn around real vectors."""
 
+import io
 import json
-from collections.abc import Iterable, Iterator
+import os
+import time
+from collections.abc import Iterable, Iterator, Sequence
+from dataclasses import replace
 from pathlib import Path
 
 import numpy as np
@@ -9,14 +13,16 @@ import pyarrow as pa
 
 from benchmarks.speed.indexing import write_first_lines
 from cdesearch import __version__
+from cdesearch.context.document import add_document_context
 from cdesearch.context.vectors import Floats
 from cdesearch.progress import Silent
 from cdesearch.store.checksums import MANIFEST, write_checksums
-from cdesearch.store.file_account import OUTCOMES
-from cdesearch.store.index import Index
+from cdesearch.store.file_account import FILES, OUTCOMES, FileRecord, write_files
+from cdesearch.store.index import CONTEXT, Index
 from cdesearch.store.manifest import Manifest
 from cdesearch.store.schema import Chunk, chunk_schema, chunk_to_row, document_schema
 from indexer.build import build
+from indexer.files.opening import hash_contents
 from indexer.generations.generation import open_building, swap_in
 from indexer.generations.lock import locked
 from indexer.generations.tables import Tables
@@ -26,6 +32,7 @@ SPREAD = (
     0.6  # length of the noise added to a unit vector: neighbours have a cosine of about .85, as near-duplicates have
 )
 ROWS = 10_000
+DOCUMENT_WEIGHT = 0.6  # of the default model
 SOURCE_DOCUMENTS = 600
 SOURCE_INDEX = "index"  # in the folder of `source_index`
 
@@ -84,9 +91,7 @@ def grow(source: Index, folder: Path, batches: Iterable[TextsAndVectors]) -> Ind
 
 
 def _grow(source: Index, folder: Path, batches: Iterable[TextsAndVectors]) -> None:
-    building = open_building(folder, None, {"synthetic": True})
-    source.context.save(building / "context.safetensors")
-    tables = Tables(building, source.chunks.schema.field("vector").type.list_size)
+    building, tables = _begin(source, folder)
     n_chunks = 0
     for texts, vectors in batches:
         rows = [chunk_to_row(_chunk(number, text)) for number, text in enumerate(texts, n_chunks)]
@@ -94,9 +99,79 @@ def _grow(source: Index, folder: Path, batches: Iterable[TextsAndVectors]) -> No
         n_chunks += len(texts)
     tables.write_documents(document_schema().empty_table())
     tables.finish()
-    _manifest(source, n_chunks).save(building / MANIFEST)
+    _publish(folder, building, _manifest(source, n_chunks), ())
+
+
+def grow_folder(source: Index, folder: Path, n_files: int, chunks_per_file: int) -> Index:
+    """Write text files of drawn texts, 1,000 in each subfolder, and their index in `folder`/.cdesearch.
+
+    `chunks_per_file` divides ROWS. A new build would divide the files at other places; an update does not read them.
+    """
+    index = folder / ".cdesearch"
+    with locked(index, wait=False):
+        building, tables = _begin(source, index)
+        records, n_written = [], 0
+        for texts, vectors in draw(source, n_files * chunks_per_file):
+            rows: list[dict[str, str]] = []
+            for start in range(0, len(texts), chunks_per_file):
+                some, stop = texts[start : start + chunks_per_file], start + chunks_per_file
+                record = _write_text(folder, n_written, some)
+                records.append(record)
+                vectors[start:stop] = add_document_context(vectors[start:stop], DOCUMENT_WEIGHT)
+                chunks = (_chunk(n_written * chunks_per_file + k, text, record.path, k) for k, text in enumerate(some))
+                rows += map(chunk_to_row, chunks)
+                n_written += 1
+            tables.add(pa.RecordBatch.from_pylist(rows, schema=chunk_schema(None)), vectors)
+        tables.write_documents(_documents(records, chunks_per_file))
+        tables.finish()
+        manifest = _manifest(source, n_files * chunks_per_file)
+        files: dict[str, int] = dict.fromkeys(OUTCOMES, 0) | {"indexed": n_files}
+        grown = replace(manifest, sources=(".",), n_documents=n_files, updated=time.time(), files=files)
+        _publish(index, building, grown, records)
+    return Index(index)
+
+
+def _begin(source: Index, folder: Path) -> tuple[Path, Tables]:
+    """The folder of a new generation in the context of `source`, and its tables, which are empty."""
+    building = open_building(folder, None, {"synthetic": True})
+    source.context.save(building / CONTEXT)
+    return building, Tables(building, source.manifest.dimension)
+
+
+def _publish(folder: Path, building: Path, manifest: Manifest, files: Sequence[FileRecord]) -> None:
+    write_files(files, building / FILES)
+    manifest.save(building / MANIFEST)
     write_checksums(building, None)
     swap_in(folder, building)
+
+
+def _write_text(folder: Path, number: int, texts: Sequence[str]) -> FileRecord:
+    """Write one file that was last changed an hour ago, which is long enough for its time to be trusted."""
+    path = f"{number // 1000:03}/{number:06}.txt"
+    file = folder / path
+    file.parent.mkdir(parents=True, exist_ok=True)
+    content = "\n\n".join(texts).encode()
+    file.write_bytes(content)
+    changed = int(time.time() - 3600) * 10**9
+    os.utime(file, ns=(changed, changed))
+    return FileRecord(path, "indexed", "", len(content), changed, hash_contents(io.BytesIO(content)))
+
+
+def _documents(records: Sequence[FileRecord], n_chunks: int) -> pa.Table:
+    rows = [
+        {
+            "id": record.path,
+            "path": record.path,
+            "title": "",
+            "size": record.size,
+            "mtime_ns": record.mtime_ns,
+            "file_hash": record.file_hash,
+            "n_chunks": n_chunks,
+            "n_records": 1,
+        }
+        for record in records
+    ]
+    return pa.Table.from_pylist(rows, schema=document_schema())
 
 
 def _around(vectors: Floats, n: int, random: np.random.Generator) -> Floats:
@@ -107,13 +182,14 @@ def _around(vectors: Floats, n: int, random: np.random.Generator) -> Floats:
     return unit
 
 
-def _chunk(number: int, text: str) -> Chunk:
+def _chunk(number: int, text: str, file: str | None = None, ordinal: int = 0) -> Chunk:
+    """A chunk of a file, or a record with its own document if there is none."""
     return Chunk(
         id=f"{number:032x}",
-        document_id=f"synthetic.jsonl#{number}",
-        record=str(number),
-        ordinal=0,
-        path="synthetic.jsonl",
+        document_id=file or f"synthetic.jsonl#{number}",
+        record=None if file else str(number),
+        ordinal=ordinal,
+        path=file or "synthetic.jsonl",
         title="",
         trail=(),
         text=text,

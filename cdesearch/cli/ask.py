@@ -30,13 +30,21 @@ def ask(
         str | None,
         typer.Option(
             metavar="URL",
+            envvar="CDESEARCH_LLM_URL",
+            show_envvar=False,
             help="Let a language model write the answer. URL is the address of an OpenAI-compatible server, such as"
             " http://127.0.0.1:11434/v1. Default: $CDESEARCH_LLM_URL. The key, if any, is read from"
             " $CDESEARCH_LLM_KEY.",
         ),
     ] = None,
     llm_model: Annotated[
-        str | None, typer.Option(metavar="NAME", help="The model of this server. Default: $CDESEARCH_LLM_MODEL.")
+        str | None,
+        typer.Option(
+            metavar="NAME",
+            envvar="CDESEARCH_LLM_MODEL",
+            show_envvar=False,
+            help="The model of this server. Default: $CDESEARCH_LLM_MODEL.",
+        ),
     ] = None,
 ) -> None:
     """Answer a question with citations."""

@@ -1,10 +1,16 @@
-"""Find out which command the first arguments of a command line name."""
+"""Find out which command the arguments of a command line name."""
 
 from collections.abc import Collection, Sequence
 from importlib.metadata import EntryPoint, entry_points
 
-OWN = ("query", "ask", "status", "models", "trust")
+OWN = ("query", "ask", "status", "models", "trust", "open", "completion")
 SYNONYMS = {"search": "query"}  # names that other programs use for the same command
+COMPLETING = "_CDESEARCH_COMPLETE"  # the environment variable with which a shell asks for completions
+ABOUT = ("--help", "-h", "--version")  # options without a command
+
+# The options of a query with a value, and those without. They may precede the words of a query.
+VALUED = ("-k", "-C", "--mode", "--path", "--type", "--since", "--index", "--model", "--format")
+FLAGS = ("--full", "--json", "--group", "--no-group", "--no-pager", "--open", "--update")
 
 
 def registered_commands() -> list[EntryPoint]:
@@ -20,16 +26,37 @@ def command_names() -> set[str]:
 def with_command(arguments: list[str], commands: Collection[str]) -> list[str]:
     """Return the arguments with the name of a command at the start.
 
-    `cdesearch words ...` means `cdesearch query words ...`, even if options precede the words. `cdesearch help` and
-    `cdesearch help COMMAND` mean the option --help.
+    `cdesearch words ...` means `cdesearch query words ...`. Options may precede the name of a command and the words of
+    a query. `cdesearch open words` is a query unless the first word is a number. `cdesearch help` and `cdesearch help
+    COMMAND` mean the option --help.
     """
     if arguments[:1] == ["help"] and (len(arguments) == 1 or (len(arguments) == 2 and arguments[1] in commands)):
         return [*arguments[1:], "--help"]
-    if not arguments or arguments[0] in {"--help", "--version"} or arguments[0] in commands:
+    if arguments[:1] == ["open"] and arguments[1:] and not _is_number_or_option(arguments[1]):
+        return ["query", *arguments]
+    if not arguments or arguments[0] in ABOUT or arguments[0] in commands:
         return arguments
-    if arguments[0].startswith("-"):
-        return arguments if set(commands).intersection(arguments) else ["query", *arguments]
+    first = first_word(arguments)
+    if first is not None and arguments[first] in commands:
+        return [arguments[first], *arguments[:first], *arguments[first + 1 :]]
     return ["query", *arguments]
+
+
+def _is_number_or_option(text: str) -> bool:
+    return text.startswith("-") or text.isdigit()
+
+
+def first_word(arguments: Sequence[str]) -> int | None:
+    """Return the position of the first argument that is neither an option nor the value of one; None if none is."""
+    position = 0
+    while position < len(arguments):
+        argument = arguments[position]
+        if argument == "--":
+            return None
+        if not argument.startswith("-"):
+            return position
+        position += 2 if argument in VALUED else 1
+    return None
 
 
 def meant_command(arguments: Sequence[str], commands: Collection[str]) -> str | None:

@@ -1,6 +1,6 @@
-"""The command line: `query`, `ask`, `status`, `models`, `trust`, and the commands that other packages register."""
+"""The command line: the commands of this package, and those that other packages register."""
 
-import shlex
+import os
 import sys
 from pathlib import Path
 from typing import Annotated, Any, Literal
@@ -9,11 +9,16 @@ import typer
 
 from cdesearch import __version__
 from cdesearch.cli.ask import ask
-from cdesearch.cli.command_names import command_names, meant_command, registered_commands, with_command
+from cdesearch.cli.command_names import COMPLETING, command_names, meant_command, registered_commands, with_command
+from cdesearch.cli.completion import completion
+from cdesearch.cli.configured import with_configuration
 from cdesearch.cli.named_index import FolderArgument, IndexOption, named_index
+from cdesearch.cli.open_hit import open_hit
+from cdesearch.cli.query import MAX_CONTEXT, Format
 from cdesearch.cli.trust import trust
 from cdesearch.cli.usage import usage_error
 from cdesearch.errors import IndexNotFoundError, InputError
+from cdesearch.search.file_filter import TYPES
 from cdesearch.slim_imports import shorten_cold_start
 from cdesearch.terminal import print_json, print_rows, print_text, printable
 
@@ -25,7 +30,12 @@ EXIT_CODES = (
     " 70 a defect of cdesearch, 130 stopped by Ctrl-C, 143 stopped by SIGTERM."
 )
 app = typer.Typer(
-    add_completion=False, no_args_is_help=True, pretty_exceptions_enable=False, rich_markup_mode=None, epilog=EXIT_CODES
+    add_completion=False,
+    no_args_is_help=True,
+    pretty_exceptions_enable=False,
+    rich_markup_mode=None,
+    epilog=EXIT_CODES,
+    context_settings={"help_option_names": ["-h", "--help"]},  # commands inherit them
 )
 
 
@@ -41,13 +51,32 @@ def _about(version: Annotated[bool, typer.Option("--version", help="Show the ver
 def query(
     context: typer.Context,
     words: Annotated[list[str], typer.Argument(help="What to search for.")],
-    k: Annotated[int, typer.Option("-k", min=1, help="Number of hits.")] = 10,
+    k: Annotated[
+        int | None,
+        typer.Option("-k", min=1, help="Number of hits. Default: 5 on a terminal, otherwise 10.", show_default=False),
+    ] = None,
     mode: Annotated[Literal["hybrid", "dense", "text"], typer.Option(help="Ranking method.")] = "hybrid",
     path: Annotated[
+        list[str] | None,
+        typer.Option(
+            metavar="GLOB",
+            help="Search only files that match this glob, such as 'docs/**/*.{md,rst}'. It may be relative to the"
+            " indexed folder (as in --json), relative to the working directory (as in hits), or absolute. Repeat it to"
+            " allow several.",
+        ),
+    ] = None,
+    type: Annotated[
+        list[str] | None,
+        typer.Option(
+            metavar="NAME",
+            help="Search only files of this type, such as py, md or pdf. Repeat it to allow several.",
+            autocompletion=lambda incomplete: [name for name in TYPES if name.startswith(incomplete)],
+        ),
+    ] = None,
+    since: Annotated[
         str | None,
         typer.Option(
-            help="Search only files that match this glob. It may be relative to the indexed folder (as in --json),"
-            " relative to the working directory (as in hits), or absolute."
+            metavar="TIME", help="Search only files that were modified since then: 12h, 7d or 2w ago, or a date."
         ),
     ] = None,
     index: IndexOption = None,
@@ -55,11 +84,28 @@ def query(
         Path | None, typer.Option(help="The model that built the index, if it is not the default model.")
     ] = None,
     full: Annotated[bool, typer.Option("--full", help="Show whole chunks.")] = False,
+    lines: Annotated[int, typer.Option("-C", min=0, max=MAX_CONTEXT, help="Lines of context around each passage.")] = 0,
     as_json: Annotated[bool, typer.Option("--json", help="Print one JSON object.")] = False,
     format: Annotated[
-        Literal["text", "json", "llm"],
-        typer.Option(help="json is the same as --json. llm prints compact passages for a language model."),
-    ] = "text",
+        Format | None,
+        typer.Option(
+            help="json is the same as --json. jsonl prints one JSON object for each hit. grep prints path:line:text."
+            " llm prints compact passages for a language model.  [default: text]",
+            show_default=False,
+        ),
+    ] = None,
+    group: Annotated[
+        bool | None,
+        typer.Option(
+            "--group/--no-group", help="Group the hits of one file. Default: only on a terminal.", show_default=False
+        ),
+    ] = None,
+    no_pager: Annotated[
+        bool, typer.Option("--no-pager", help="Do not show hits through $PAGER if the terminal is too small.")
+    ] = False,
+    opens: Annotated[
+        bool, typer.Option("--open", help="Open the best hit, as `cdesearch open` does, instead of printing hits.")
+    ] = False,
     update: Annotated[
         bool, typer.Option("--update", help="Bring the index up to date first if that takes less than a second.")
     ] = False,
@@ -67,9 +113,25 @@ def query(
     """Search the index."""
     from cdesearch.cli.query import QueryOptions, run_query
 
-    if as_json and format == "llm":
-        raise InputError("Both --json and --format llm are given.", "Use only one of them.")
-    options = QueryOptions(" ".join(words), k, mode, path, index, model, full, "json" if as_json else format, update)
+    if as_json and format not in (None, "json"):
+        raise InputError(f"Both --json and --format {format} are given.", "Use only one of them.")
+    options = QueryOptions(
+        " ".join(words),
+        k,
+        mode,
+        tuple(path or ()),
+        tuple(type or ()),
+        since,
+        index,
+        model,
+        full,
+        lines,
+        "json" if as_json else format or "text",
+        group,
+        not no_pager,
+        opens,
+        update,
+    )
     code = run_query(options, context.obj)  # the object is the command whose name resembles the first word, or None
     if code:
         raise typer.Exit(code)
@@ -86,6 +148,7 @@ def status(
     as_json: Annotated[bool, typer.Option("--json", help="Print one JSON object.")] = False,
 ) -> None:
     """Show what is indexed and what has changed. The output also names the model and the context."""
+    from cdesearch.store.folder import removal_command
     from cdesearch.store.index import Index, read_newest
 
     opened = Index.open(named_index(folder, index))
@@ -105,7 +168,7 @@ def status(
         typer.echo(
             printable(
                 f"{source} no longer exists. Its documents stay in the index until you run"
-                f" `cdesearch sources remove {shlex.quote(source)} --index {shlex.quote(str(opened.folder))}`."
+                f" {removal_command(Path(source), opened.sources, opened.folder)}."
             ),
             err=True,
         )
@@ -126,17 +189,28 @@ def models() -> None:
 
 app.command("ask")(ask)
 app.command("trust")(trust)
+app.command("open")(open_hit)
+app.command("completion")(completion)
 
 
 def run() -> int | None:
     """Run the command that the arguments of the process name, and return its exit code. Raises CdesearchError."""
+    if COMPLETING in os.environ:
+        import typer.completion
+
+        functions: Any = typer.completion  # its type information leaves this function out
+        functions.completion_init()
     commands = _add_commands()
     arguments = with_command(sys.argv[1:], commands)
     if arguments[:1] == ["index"] and "" in arguments:  # pathlib would treat it as the working directory
         raise InputError("An argument is empty.", "Name a folder or file. The working directory is `.`.")
     meant = meant_command(sys.argv[1:], commands)
+    arguments, defaults = with_configuration(app, arguments)
+    parsed = arguments or ["--help"]
     try:
-        code: int | None = app(arguments or ["--help"], prog_name="cdesearch", standalone_mode=False, obj=meant)
+        code: int | None = app(
+            parsed, prog_name="cdesearch", standalone_mode=False, obj=meant, default_map=defaults or None
+        )
     except _UsageError as error:
         if meant:
             raise _not_a_command(meant) from None

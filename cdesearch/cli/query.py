@@ -1,18 +1,23 @@
 """The command `query`: find the hits, with a running server if there is one, and print them."""
 
 import sys
+from collections.abc import Callable
 from dataclasses import dataclass
 from importlib.metadata import entry_points
 from pathlib import Path
 from typing import TYPE_CHECKING, Literal
 
 from cdesearch.cli.exits import DONE, NO_HITS
-from cdesearch.cli.render import result_as_json, show_hits
-from cdesearch.cli.server_client import ask_server
+from cdesearch.cli.grouping import HitGroup, group_hits, n_fetched
+from cdesearch.cli.render import Shown, hit_as_json, result_as_json, show_grep_lines, show_hits
+from cdesearch.cli.server_client import ask_server, chunks_from_server
 from cdesearch.cli.typed_path import globs_of
-from cdesearch.errors import CdesearchError
+from cdesearch.errors import CdesearchError, InputError
+from cdesearch.search.file_filter import FileFilter, suffixes_of, time_of
 from cdesearch.search.result import SearchResult
+from cdesearch.search.surroundings import Surroundings, surroundings_of
 from cdesearch.store.index import Index
+from cdesearch.store.schema import Hit
 from cdesearch.store.trust import TrustRequest, unconfirmed
 from cdesearch.terminal import print_json, printable
 
@@ -21,8 +26,11 @@ if TYPE_CHECKING:
 
     from cdesearch.search.reader import Mode
 
-Format = Literal["text", "json", "llm"]
+Format = Literal["text", "json", "jsonl", "grep", "llm"]
 LLM_TOKENS = 4_000  # the maximum number of tokens of all passages that are printed for a language model
+K = 10
+K_TERMINAL = 5  # so that the best hit stays visible
+MAX_CONTEXT = 50  # lines, as many as a server returns chunks
 
 
 @dataclass(frozen=True, slots=True)
@@ -30,21 +38,51 @@ class QueryOptions:
     """The arguments and options of one query."""
 
     text: str
-    k: int = 10
+    k: int | None = None  # None: K_TERMINAL for people on a terminal, otherwise K
     mode: "Mode" = "hybrid"
-    path: str | None = None  # the pattern as the user typed it
+    paths: tuple[str, ...] = ()  # the patterns as the user typed them; one must match
+    types: tuple[str, ...] = ()  # names of types of files
+    since: str | None = None  # an age or a date as the user typed it
     index: Path | None = None
     model: Path | None = None
     full: bool = False
+    context: int = 0  # lines around each passage
     format: "Format" = "text"
+    group: bool | None = None  # None: only on a terminal
+    has_pager: bool = True
+    opens: bool = False  # whether the best hit is opened instead of printing the hits
     update: bool = False  # whether the index is brought up to date first, if that is quick
+
+    @property
+    def is_for_people(self) -> bool:
+        """Whether the hits are printed as text on a terminal."""
+        return self.format == "text" and sys.stdout.isatty()
+
+    @property
+    def is_grouped(self) -> bool:
+        """Whether the hits of one file are grouped."""
+        return self.format == "text" and (self.is_for_people if self.group is None else self.group)
+
+    @property
+    def n_shown(self) -> int:
+        """How many hits or groups are shown."""
+        return self.k if self.k is not None else K_TERMINAL if self.is_for_people else K
+
+    @property
+    def filters(self) -> str:
+        """The options that restrict the files, as the user may have typed them."""
+        since = [] if self.since is None else [f"--since {self.since}"]
+        return ", ".join(
+            [*(f"--path {path}" for path in self.paths), *(f"--type {name}" for name in self.types), *since]
+        )
 
 
 @dataclass(frozen=True, slots=True)
 class _Answer:
     result: SearchResult
     root: Path  # the folder to which the paths of the hits are relative
-    matches_no_file: bool  # whether no indexed file matches the pattern for paths
+    around: Callable[[Hit], Surroundings]  # reads the text around a hit
+    matches_no_file: bool = False  # whether the filters allow no indexed file
     tokenizer: "Tokenizer | None" = None  # set if passages are printed instead of hits
 
 
@@ -53,28 +91,75 @@ def run_query(options: QueryOptions, meant: str | None = None) -> int:
 
     `meant` is the command that the user may have intended instead of a query.
     """
+    _check(options)
     index = Index.open(options.index)
     if meant:
         _note(f"The arguments are searched as words. If you meant the command, run `cdesearch {meant}`.")
     if options.update:
         index = _updated(index)
-    globs = None if options.path is None else globs_of(options.path, index)
-    answer = _from_server(index, options, globs) or _direct(index, options, globs)
+    files = FileFilter(
+        tuple(glob for path in options.paths for glob in globs_of(path, index)) if options.paths else None,
+        suffixes_of(options.types) if options.types else None,
+        None if options.since is None else time_of(options.since),
+    )
+    answer = _from_server(index, options, files) or _direct(index, options, files)
     result = answer.result
     if result.truncated_to is not None:
         _note(f"The query is longer than {result.truncated_to} tokens, so the model reads only its start.")
     if result.stage != "complete" and options.mode != "text":
         _note(f"{result.stage} (`cdesearch index` adds the others, if it is not doing so now)")
     if answer.matches_no_file:
-        line = f"No indexed file matches --path {options.path}. Patterns are relative to {index.root}"
-        _note(printable(f"{line}, or to the working directory."))
+        line = f"No indexed file matches {options.filters}."
+        if options.paths:
+            line += f" Patterns are relative to {index.root}, or to the working directory."
+        _note(printable(line))
+    _show(options, answer)
+    return DONE if result.hits else NO_HITS
+
+
+def _check(options: QueryOptions) -> None:
+    """Raise InputError for options that contradict each other."""
+    if options.context and options.format not in ("text", "grep"):
+        raise InputError(f"-C has no effect on --format {options.format}.", "Use it with text or grep.")
+    if options.group and options.format != "text":
+        raise InputError(f"--group has no effect on --format {options.format}.", "Omit one of them.")
+    if options.opens and options.format != "text":
+        raise InputError(f"Both --open and --format {options.format} are given.", "Use only one of them.")
+
+
+def _show(options: QueryOptions, answer: _Answer) -> None:
+    result = answer.result
+    shown = Shown(options.text, answer.root, options.full, options.context, answer.around)
     if options.format == "json":
         print_json(result_as_json(options.text, options.mode, result))
+    elif options.format == "jsonl":
+        for hit in result.hits:
+            print_json(hit_as_json(hit, options.text))
     elif answer.tokenizer is not None:
         _show_passages(result, answer.tokenizer)
-    elif not answer.matches_no_file:
-        show_hits(options.text, result.hits, answer.root, full=options.full)
-    return DONE if result.hits else NO_HITS
+    elif answer.matches_no_file:
+        return
+    elif options.format == "grep":
+        show_grep_lines(shown, result.hits)
+    else:
+        _show_groups(options, shown, result)
+
+
+def _show_groups(options: QueryOptions, shown: Shown, result: SearchResult) -> None:
+    """Print the hits or open the best one, and remember their places if people see them."""
+    k = options.n_shown
+    groups = group_hits(result.hits, k) if options.is_grouped else [HitGroup(hit) for hit in result.hits]
+    if groups and (options.opens or options.is_for_people):
+        from cdesearch.cli.last_hits import remember
+
+        places = [shown.place(group.best) for group in groups]
+        remember(places)
+        if options.opens:
+            from cdesearch.cli.opening import open_place
+
+            open_place(places[0])
+            return
+    show_hits(shown, groups, has_pager=options.has_pager and options.is_for_people)
 
 
 def _updated(index: Index) -> Index:
@@ -86,19 +171,36 @@ def _updated(index: Index) -> Index:
     return Index(index.folder)
 
 
-def _from_server(index: Index, options: QueryOptions, globs: tuple[str, ...] | None) -> _Answer | None:
+def _from_server(index: Index, options: QueryOptions, files: FileFilter) -> _Answer | None:
     """Return the answer of a running server; None if there is no server, or if its answer is not sufficient.
 
-    The server has already loaded the model, so this process checks whether the user has confirmed it. If a pattern for
-    paths has no hits, the server does not tell whether any file matches it. Passages for a language model need the
-    tokenizer of the model.
+    The server has already loaded the model, so this process checks whether the user has confirmed it. If a search with
+    a filter has no hits, the server does not tell whether the filter allows any file. Passages for a language model
+    need the tokenizer of the model.
     """
     if options.model is not None or options.format == "llm" or options.update or not _is_model_confirmed(index):
         return None
-    result = ask_server(index, options.text, options.k, options.mode, globs)
-    if result is None or (globs is not None and not result.hits):
+    result = ask_server(index, options.text, _n_searched(options), options.mode, files)
+    if result is None or (not files.is_empty and not result.hits):
         return None
-    return _Answer(result, index.root, matches_no_file=False)
+
+    def around(hit: Hit) -> Surroundings:
+        chunks = chunks_from_server(index, hit, options.context)
+        return (
+            _read_around(index, hit, options) if chunks is None else surroundings_of(chunks, hit.chunk.id, MAX_CONTEXT)
+        )
+
+    return _Answer(result, index.root, around)
+
+
+def _n_searched(options: QueryOptions) -> int:
+    return n_fetched(options.n_shown) if options.is_grouped else options.n_shown
+
+
+def _read_around(index: Index, hit: Hit, options: QueryOptions) -> Surroundings:
+    from cdesearch.search.documents import DocumentReader
+
+    return surroundings_of(DocumentReader(index).document(hit.chunk.document_id), hit.chunk.id, options.context)
 
 
 def _is_model_confirmed(index: Index) -> bool:
@@ -108,17 +210,19 @@ def _is_model_confirmed(index: Index) -> bool:
         return False
 
 
-def _direct(index: Index, options: QueryOptions, globs: tuple[str, ...] | None) -> _Answer:
+def _direct(index: Index, options: QueryOptions, files: FileFilter) -> _Answer:
     from cdesearch.slim_imports import shorten_cold_start
 
     shorten_cold_start(index.manifest.model)
     from cdesearch.search.searcher import Searcher
 
     searcher = Searcher(index, model=options.model)
-    result = searcher.search(options.text, options.k, options.mode, globs)
-    matches_no_file = globs is not None and not result.hits and not searcher.has_file(*globs)
+    result = searcher.search(options.text, _n_searched(options), options.mode, files)
+    matches_no_file = not files.is_empty and not result.hits and not searcher.has_file(files)
     has_passages = options.format == "llm" and result.hits
-    return _Answer(result, searcher.index.root, matches_no_file, searcher.encoder.tokenizer if has_passages else None)
+    tokenizer = searcher.encoder.tokenizer if has_passages else None
+    newest = searcher.index
+    return _Answer(result, newest.root, lambda hit: _read_around(newest, hit, options), matches_no_file, tokenizer)
 
 
 def _show_passages(result: SearchResult, tokenizer: "Tokenizer") -> None:

@@ -1,61 +1,100 @@
-"""Print hits as text for a terminal, and convert them to JSON."""
+"""Print hits as text or lines, and convert them to JSON."""
 
 import os
-import re
 import sys
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
+from dataclasses import dataclass
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, Protocol
+from typing import Any, Protocol
 from urllib.parse import quote
 
+from cdesearch.cli.grouping import HitGroup
+from cdesearch.cli.last_hits import HitPlace
+from cdesearch.cli.passage_lines import Line, best_line, query_words, shown_lines
 from cdesearch.search.result import SearchResult
-from cdesearch.search.word_forms import word_stem
-from cdesearch.store.schema import Hit
-from cdesearch.terminal import is_styled, open_console, printable
+from cdesearch.search.surroundings import NOTHING, Surroundings
+from cdesearch.store.schema import Chunk, Hit
+from cdesearch.terminal import is_styled, printable
 
-if TYPE_CHECKING:
-    from rich.text import Text
-
-PASSAGE_LINES = 4  # the number of lines that are shown of a chunk
 MAX_LINE = 400  # characters of a line that are shown
+CUT = "…"  # where a line is cut
 INDENT = 3  # spaces
 TAB = 4  # the number of spaces that replace a tab, which would break the indentation
 
-_Line = tuple[int, str]  # how many lines below the start of its chunk it is, and its text
+
+@dataclass(frozen=True, slots=True)
+class Shown:
+    """What is shown of the hits of a query."""
+
+    query: str
+    root: Path  # the folder to which the paths of the hits are relative
+    full: bool = False  # whether whole chunks are shown instead of passages
+    context: int = 0  # lines around the passage
+    around: Callable[[Hit], Surroundings] = lambda _: NOTHING  # the text around a hit, for `context`
+
+    def lines(self, hit: Hit) -> list[Line]:
+        """Return the lines of the passage of a hit, with its context."""
+        around = self.around(hit) if self.context else NOTHING
+        return shown_lines(hit.chunk, query_words(self.query), full=self.full, context=self.context, around=around)
+
+    def place(self, hit: Hit) -> HitPlace:
+        """Return where the file of a hit is opened: at the line of its passage with most words of the query."""
+        line = best_line(shown_lines(hit.chunk, query_words(self.query), full=False), query_words(self.query))
+        return HitPlace(str(self.root), hit.chunk.path, line.number)
 
 
-def show_hits(query: str, hits: Sequence[Hit], root: Path, *, full: bool) -> None:
+def show_hits(shown: Shown, groups: Sequence[HitGroup], *, has_pager: bool = False) -> None:
     """Print hits, with colours and links only on a terminal. Lines are indented below the heading of a hit."""
-    if not hits:
+    if not groups:
         sys.stderr.write("No hits.\n")
-        return
-    words = _words(query)
-    show = _show_styled if is_styled(sys.stdout) else _show_plain
-    for hit in hits:
-        lines = _passage(hit.chunk.body, words, full=full)
-        show(hit, root, [(n, printable(line.expandtabs(TAB))) for n, line in lines], words)
+    elif is_styled(sys.stdout):
+        from cdesearch.cli.terminal_hits import show_styled  # imports rich, which takes longer than a search
+
+        show_styled(shown, groups, has_pager=has_pager)
+    else:
+        for rank, group in enumerate(groups, start=1):
+            sys.stdout.write("".join(f"{line}\n" for line in _plain_lines(shown, rank, group)))
 
 
-def _show_plain(hit: Hit, root: Path, passage: Sequence[_Line], _words: Sequence[str]) -> None:
-    """Print one hit as `_show_styled` would without styles, because importing rich takes longer than a search."""
-    rank, location, score = _heading(hit, root, passage)
-    texts = (*_trail(hit), *(line for _, line in passage))
-    lines = [f"{rank}{location}{score}", *(f"{' ' * INDENT}{text}" for text in texts), ""]
-    sys.stdout.write("".join(f"{line}\n" for line in lines))
+def _plain_lines(shown: Shown, rank: int, group: HitGroup) -> Iterator[str]:
+    """Yield the lines of one hit as `show_styled` would print them without styles."""
+    passage = shown.lines(group.best)
+    yield "".join(heading(rank, group.best, shown.root, passage))
+    below = (
+        *trail(group.best),
+        *(printable(shortened(line, full=shown.full)) for line in passage),
+        *further(group, shown.root),
+    )
+    yield from (f"{' ' * INDENT}{line}" for line in below)
+    yield ""
 
 
-def _show_styled(hit: Hit, root: Path, passage: Sequence[_Line], words: Sequence[str]) -> None:
-    from rich.padding import Padding
-    from rich.text import Text
+def show_grep_lines(shown: Shown, hits: Sequence[Hit]) -> None:
+    """Print one line for each hit, `path:line:text`. Lines of context have `-` instead of `:`, as those of grep do."""
+    for number, hit in enumerate(hits):
+        if number and shown.context:
+            sys.stdout.write("--\n")
+        lines = shown.lines(hit)
+        best = best_line(lines, query_words(shown.query))
+        at = lines.index(best) if best in lines else 0
+        kept = lines[max(0, at - shown.context) : at + shown.context + 1] or [best]
+        for line in kept:
+            mark = ":" if line is best else "-"
+            place = _grep_place(hit.chunk, line, shown.root, mark)
+            sys.stdout.write(f"{place}{mark}{printable(shortened(line, full=shown.full).rstrip())}\n")
 
-    console = open_console(soft_wrap=True)
-    rank, location, score = _heading(hit, root, passage)
-    link = _link(hit, root)
-    console.print(Text.assemble((rank, "bold"), (location, f"cyan link {link}"), (score, "dim")))
-    marked = (_marked(line, words) for _, line in passage)
-    for text in (*(Text(trail, style="dim") for trail in _trail(hit)), *marked):
-        console.print(Padding(text, (0, 0, 0, INDENT)), soft_wrap=False)
-    console.print()
+
+def _grep_place(chunk: Chunk, line: Line, root: Path, mark: str) -> str:
+    path = printable(os.path.relpath(root / chunk.path))
+    if line.number is not None:
+        return f"{path}{mark}{line.number}"
+    return printable(os.path.relpath(root / chunk.path) + chunk.location.removeprefix(chunk.path))
+
+
+def shortened(line: Line, *, full: bool) -> str:
+    """Return the text of a line without tabs, cut after MAX_LINE characters unless `full`."""
+    text = line.text if full or len(line.text) <= MAX_LINE else line.text[:MAX_LINE] + CUT
+    return text.expandtabs(TAB)
 
 
 def result_as_json(query: str, mode: str, result: SearchResult) -> dict[str, Any]:
@@ -63,32 +102,33 @@ def result_as_json(query: str, mode: str, result: SearchResult) -> dict[str, Any
 
     `line` is the line of the passage that is shown of a hit, which is between the first and the last line of the chunk.
     """
-    words = _words(query)
     return {
         "query": query,
         "mode": mode,
         "milliseconds": round(1000 * result.seconds, 2),
         "stage": result.stage,
-        "hits": [
-            {
-                "rank": hit.rank,
-                "score": hit.score,
-                "dense_score": hit.dense_score,
-                "text_score": hit.text_score,
-                "path": hit.chunk.path,
-                "document": hit.chunk.document_id,
-                "record": hit.chunk.record,
-                "line": hit.chunk.line_at(_first(_passage(hit.chunk.body, words, full=False))),
-                "line_start": hit.chunk.line_start,
-                "line_end": hit.chunk.line_end,
-                "page": hit.chunk.page,
-                "anchor": hit.chunk.anchor,
-                "title": hit.chunk.title,
-                "trail": list(hit.chunk.trail),
-                "text": hit.chunk.body,
-            }
-            for hit in result.hits
-        ],
+        "hits": [hit_as_json(hit, query) for hit in result.hits],
+    }
+
+
+def hit_as_json(hit: Hit, query: str) -> dict[str, Any]:
+    """Return a JSON object with the scores, the place and the text of a hit."""
+    return {
+        "rank": hit.rank,
+        "score": hit.score,
+        "dense_score": hit.dense_score,
+        "text_score": hit.text_score,
+        "path": hit.chunk.path,
+        "document": hit.chunk.document_id,
+        "record": hit.chunk.record,
+        "line": _first_line(shown_lines(hit.chunk, query_words(query), full=False)),
+        "line_start": hit.chunk.line_start,
+        "line_end": hit.chunk.line_end,
+        "page": hit.chunk.page,
+        "anchor": hit.chunk.anchor,
+        "title": hit.chunk.title,
+        "trail": list(hit.chunk.trail),
+        "text": hit.chunk.body,
     }
 
 
@@ -113,13 +153,19 @@ def shown_place(place: _Place, location: str, root: Path) -> str:
     return shown
 
 
-def _heading(hit: Hit, root: Path, passage: Sequence[_Line]) -> tuple[str, str, str]:
+def heading(rank: int, hit: Hit, root: Path, passage: Sequence[Line]) -> tuple[str, str, str]:
     """Return the rank, the location of the passage and the score of a hit, formatted for one line."""
-    location = hit.chunk.location_at(_first(passage))
-    return f"{hit.rank:>2} ", shown_place(hit.chunk, location, root), f"  {hit.score:.3f}"
+    chunk, line = hit.chunk, _first_line(passage)
+    location = chunk.location if chunk.page is not None or line is None else f"{chunk.path}:{line}"
+    return f"{rank:>2} ", shown_place(chunk, location, root), f"  {hit.score:.3f}"
 
 
-def _link(hit: Hit, root: Path) -> str:
+def _first_line(passage: Sequence[Line]) -> int | None:
+    """Return the number of the first line of a passage; None if the format has no lines."""
+    return next((line.number for line in passage if not line.is_context), None)
+
+
+def link(hit: Hit, root: Path) -> str:
     """Return the address of the file, with the page or the anchor at which a program can open it."""
     address, chunk = (root / hit.chunk.path).as_uri(), hit.chunk
     if chunk.page is not None:
@@ -127,40 +173,24 @@ def _link(hit: Hit, root: Path) -> str:
     return address if chunk.anchor is None else f"{address}#{quote(chunk.anchor)}"
 
 
-def _trail(hit: Hit) -> Iterator[str]:
+def trail(hit: Hit) -> Iterator[str]:
     """Yield one line with the title and the headings above the chunk, or no line if there are none."""
-    trail = " > ".join(part for part in (hit.chunk.title, *hit.chunk.trail) if part)
-    if trail:
-        yield printable(trail)
+    above = " > ".join(part for part in (hit.chunk.title, *hit.chunk.trail) if part)
+    if above:
+        yield printable(above)
 
 
-def _passage(body: str, words: Sequence[str], *, full: bool) -> list[_Line]:
-    """Return the consecutive lines of a chunk that contain most of the query's words, or with `full` all lines."""
-    numbered = ((n, line) for n, text in enumerate(body.split("\n")) for line in text.splitlines())
-    lines = [(n, line) for n, line in numbered if line.strip()]
-    if full or len(lines) <= PASSAGE_LINES:
-        return lines if full else [(n, line[:MAX_LINE]) for n, line in lines]
-    starts = range(len(lines) - PASSAGE_LINES + 1)
-    found = [sum(word in line.lower() for word in words) for _, line in lines]
-    best = max(starts, key=lambda start: (sum(found[start : start + PASSAGE_LINES]), -start))
-    return [(n, line[:MAX_LINE]) for n, line in lines[best : best + PASSAGE_LINES]]
-
-
-def _first(passage: Sequence[_Line]) -> int:
-    """Return how many lines below the start of its chunk a passage begins."""
-    return passage[0][0] if passage else 0
-
-
-def _words(query: str) -> list[str]:
-    """Return the stems of the query's words, so that other forms of the words are found as well."""
-    words = [word for word in re.findall(r"\w+", query.lower()) if len(word) > 2 or not word.isascii()]
-    return [word_stem(word) for word in words]
-
-
-def _marked(line: str, words: Sequence[str]) -> "Text":
-    from rich.text import Text
-
-    text = Text(line)
-    for word in words:
-        text.highlight_regex(rf"(?i)\b{re.escape(word)}\w*", "bold yellow")
-    return text
+def further(group: HitGroup, root: Path) -> Iterator[str]:
+    """Yield one line about the further hits of the document, and one about other documents with the same text."""
+    if group.more:
+        chunks = [hit.chunk for hit in group.more]
+        pages = sorted({chunk.page for chunk in chunks if chunk.page is not None})
+        lines = sorted({chunk.line_start for chunk in chunks if chunk.line_start is not None})
+        name, numbers = ("page", pages) if pages else ("line", lines)
+        places = f"{name}{'s' * (len(numbers) > 1)} {', '.join(map(str, numbers))}" if numbers else ""
+        yield f"+{len(chunks)} more" + (f": {places}" if places else "")
+    if group.same:
+        chunks = [hit.chunk for hit in group.same]
+        noun = "file" if len({chunk.path for chunk in (group.best.chunk, *chunks)}) > len(chunks) else "document"
+        places = ", ".join(shown_place(chunk, chunk.location, root) for chunk in chunks)
+        yield f"same text in {len(chunks)} other {noun}{'s' * (len(chunks) > 1)}: {places}"

@@ -13,9 +13,10 @@ from dataclasses import replace
 from http.client import HTTPConnection, HTTPException
 from pathlib import Path
 from typing import Any
-from urllib.parse import urlencode, urlsplit
+from urllib.parse import quote, urlencode, urlsplit
 
 from cdesearch import __version__
+from cdesearch.search.file_filter import FileFilter
 from cdesearch.search.result import SearchResult
 from cdesearch.store.index import Index
 from cdesearch.store.schema import Chunk, Hit
@@ -26,22 +27,36 @@ TIMEOUT = 3.0  # seconds for each step of the request; a search in this process 
 FAILURES = (OSError, HTTPException, ValueError, LookupError, TypeError, AttributeError, RecursionError)
 
 
-def ask_server(index: Index, text: str, k: int, mode: str, globs: tuple[str, ...] | None) -> SearchResult | None:
+def ask_server(index: Index, text: str, k: int, mode: str, files: FileFilter) -> SearchResult | None:
     """Return the result from the running server of `index`, or None if there is no usable server.
 
     The result is exactly that of a search in this process.
     """
-    if globs == ():  # the HTTP API cannot express that no path may match
+    if files.paths == ():  # the HTTP API cannot express that no path may match
         return None
     record = read_record(index.folder)
     if record is None or record.version != __version__:
         return None
     query = [("q", text), ("k", str(k)), ("mode", mode), ("index", record.name)]
-    query += [("path", glob) for glob in globs or ()]
+    query += [("path", glob) for glob in files.paths or ()] + [("type", suffix) for suffix in files.suffixes or ()]
+    query += [] if files.since is None else [("since", f"@{files.since}")]
     try:
         answer = _get(record, f"search?{urlencode(query)}")
         is_same = answer["generation"] == index.generation.name
         return replace(_result(answer), stage=index.manifest.stage) if is_same else None
+    except FAILURES:
+        return None
+
+
+def chunks_from_server(index: Index, hit: Hit, around: int) -> tuple[Chunk, ...] | None:
+    """Return the chunk of a hit and `around` chunks on each side of it; None if the server does not answer."""
+    record = read_record(index.folder)
+    if record is None:
+        return None
+    query = urlencode([("chunk", hit.chunk.id), ("around", str(around)), ("index", record.name)])
+    try:
+        answer = _get(record, f"documents/{quote(hit.chunk.document_id)}?{query}")
+        return tuple(_chunk(answer | values) for values in answer["chunks"])
     except FAILURES:
         return None
 
@@ -104,7 +119,11 @@ def _result(answer: dict[str, Any]) -> SearchResult:
 
 
 def _hit(values: dict[str, Any]) -> Hit:
-    chunk = Chunk(
+    return Hit(values["rank"], values["score"], _chunk(values), values["dense_score"], values["text_score"])
+
+
+def _chunk(values: dict[str, Any]) -> Chunk:
+    return Chunk(
         id=values["chunk"],
         document_id=values["document"],
         record=values["record"],
@@ -119,4 +138,3 @@ def _hit(values: dict[str, Any]) -> Hit:
         page=values["page"],
         anchor=values["anchor"],
     )
-    return Hit(values["rank"], values["score"], chunk, values["dense_score"], values["text_score"])

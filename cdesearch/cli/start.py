@@ -22,10 +22,11 @@ def main() -> None:
 def _run() -> int | None:
     arguments = _query_arguments(sys.argv[1:])
     if arguments is not None:
-        from cdesearch.cli.plain_query import read_plain
+        from cdesearch.cli.plain_query import read_plain, with_plain_defaults
         from cdesearch.cli.query import run_query
 
-        options = read_plain(arguments)
+        configured = with_plain_defaults(arguments)
+        options = None if configured is None else read_plain(configured)
         if options is not None:
             return run_query(options)
     from cdesearch.cli.main import run

@@ -5,7 +5,7 @@ import time
 from importlib.metadata import entry_points
 from typing import Any
 
-from cdesearch.search.drift import measure_drift
+from cdesearch.search.drift import describe, measure_drift
 from cdesearch.store.file_account import OUTCOMES, FileRecord, read_files
 from cdesearch.store.folder import shown_path
 from cdesearch.store.index import Index
@@ -44,8 +44,16 @@ def _facts(index: Index) -> dict[str, Any]:
         "modified_files": changes["modified"],
         "deleted_files": changes["deleted"],
         "missing_sources": [shown_path(source) for source in index.sources if not source.exists()],
-        "drift": str(measure_drift(index)) if manifest.is_complete else "not measured: the index is not complete",
+        "drift": _drift(index),
     }
+
+
+def _drift(index: Index) -> str:
+    """How far the corpus has moved away from the context; older versions did not measure it at each update."""
+    manifest = index.manifest
+    if not manifest.is_complete:
+        return "not measured: the index is not complete"
+    return str(measure_drift(index)) if manifest.drift is None else describe(manifest.drift)
 
 
 def show_files(index: Index, *, only_skipped: bool, as_json: bool) -> None:

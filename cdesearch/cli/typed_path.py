@@ -6,6 +6,7 @@ from fnmatch import fnmatch
 from glob import escape
 from pathlib import Path
 
+from cdesearch.search.path_filter import alternatives
 from cdesearch.store.folder import absolute
 from cdesearch.store.index import Index
 from cdesearch.store.trust import real
@@ -22,7 +23,9 @@ def globs_of(pattern: str, index: Index) -> tuple[str, ...]:
     own = () if Path(typed).is_absolute() else (typed,)
     # The indexed folder as it was named, and with symbolic links resolved.
     roots = {index.root, absolute(real(index.folder) / index.manifest.root)}
-    absolutes = [*_absolute_globs(typed), *_absolute_globs(escape(typed))]  # a file name may contain `[`
+    # A file name may contain `[` or `{`.
+    forms = dict.fromkeys((*alternatives(typed), escape(typed)))
+    absolutes = [parts for form in forms for parts in _absolute_globs(form)]
     below = {glob for parts in absolutes for root in roots for glob in _below(parts, root.parts)}
     return (*own, *sorted(below))
 

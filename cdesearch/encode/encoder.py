@@ -171,6 +171,17 @@ class Encoder:
             vectors[indices] = batch
         return vectors
 
+    def encode_each(self, texts: Sequence[str], role: Role, context: EncodingContext | None) -> Floats:
+        """(n, d) vectors like those of `encode`, each exactly as if its text were the only one.
+
+        Every text is a batch of its own, because the vectors of a quantised model depend on the batch. The runtime's
+        `workers` compute several texts at the same time.
+        """
+        vectors = np.empty((len(texts), self.dimension), np.float32)
+        for indices, (_, batch) in self._second_stage(texts, self._prefix(role), context or self._null, alone=True):
+            vectors[indices] = self._checked(batch, len(indices))
+        return vectors
+
     def encode_documents(
         self,
         texts: Sequence[str],
@@ -211,17 +222,24 @@ class Encoder:
         return self.config.query_prefix if role == "query" else self.config.document_prefix
 
     def _second_stage(
-        self, texts: Sequence[str], prefix: str, context: EncodingContext
+        self, texts: Sequence[str], prefix: str, context: EncodingContext, *, alone: bool = False
     ) -> Iterator[tuple[Integers, tuple[Floats, Floats]]]:
-        return self._run(
-            texts, prefix, lambda ids, mask: self._runtime.second_stage(ids, mask, context), self._runtime.prefix_rows
+        """Run the second stage; with `alone`, each text is a batch of its own."""
+        return self._run_batches(
+            self._batches(texts, prefix, self._runtime.prefix_rows, alone=alone),
+            lambda ids, mask: self._runtime.second_stage(ids, mask, context),
         )
 
     def _run(
-        self, texts: Sequence[str], prefix: str, network: Callable[[Integers, Integers], Output], prefix_rows: int = 0
+        self, texts: Sequence[str], prefix: str, network: Callable[[Integers, Integers], Output]
+    ) -> Iterator[tuple[Integers, Output]]:
+        return self._run_batches(self._batches(texts, prefix), network)
+
+    def _run_batches(
+        self, batches: Sequence[TextBatch], network: Callable[[Integers, Integers], Output]
     ) -> Iterator[tuple[Integers, Output]]:
         """Text indices and output of every batch, in order; the runtime's `workers` compute batches in parallel."""
-        runtime, batches = self._runtime, self._batches(texts, prefix, prefix_rows)
+        runtime = self._runtime
         if runtime.workers == 1 or len(batches) == 1:
             for batch in batches:
                 yield batch.indices, network(batch.ids, batch.mask)
@@ -235,11 +253,12 @@ class Encoder:
         finally:
             pool.shutdown(cancel_futures=True)
 
-    def _batches(self, texts: Sequence[str], prefix: str, prefix_rows: int = 0) -> list[TextBatch]:
+    def _batches(
+        self, texts: Sequence[str], prefix: str, prefix_rows: int = 0, *, alone: bool = False
+    ) -> list[TextBatch]:
         runtime = self._runtime
-        limits = BatchLimits(
-            self.max_tokens, self.config.span_tokens, runtime.tokens_per_batch, runtime.pads, prefix_rows
-        )
+        n_tokens = 0 if alone else runtime.tokens_per_batch
+        limits = BatchLimits(self.max_tokens, self.config.span_tokens, n_tokens, runtime.pads, prefix_rows)
         n_opening = 1 + len(self.tokenizer.encode(prefix, add_special_tokens=False).ids)
         return make_batches(self._ids([prefix + text for text in texts]), n_opening, limits)
 

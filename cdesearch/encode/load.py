@@ -7,6 +7,7 @@ from typing import Literal, get_args
 from tokenizers import Tokenizer
 
 from cdesearch.encode.encoder import Encoder
+from cdesearch.encode.forked import claim_process
 from cdesearch.encode.runtime import Runtime
 from cdesearch.encode.tokenizer_limits import check_growth, reporting_failure
 from cdesearch.errors import InputError, ModelError
@@ -38,9 +39,11 @@ def load_encoder(model: Path | None = None, device: Device = "auto", *, fetch: b
     """Open the checkpoint `model`: a folder, an id on the hub, or for None the model that ships; raises ModelError.
 
     Without `fetch` an id must be in the cache. Convert a name in a manifest with `stored_model` first. A CPU runs the
-    ONNX export if there is one, without torch. Everything else runs on torch.
+    ONNX export if there is one, without torch. Everything else runs on torch. Raises IndexStateError in a forked child
+    of a process that has loaded a model, see `claim_process`.
     """
     check_device(device)
+    claim_process()
     folder = DEFAULT_MODEL if model is None else checkpoint_folder(model, fetch=fetch)
     family = family_of(folder)
     if family.needs_torch:

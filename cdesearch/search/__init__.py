@@ -9,8 +9,10 @@ context_map   the chunks as points in a plane
 drift         how far a corpus has moved away from its context
 documents     reads the stored texts without a query
 passages      fits hits into a budget of tokens, with neighbouring chunks joined
+surroundings  the text of a document around a chunk
 sentences     splits text into sentences, headings, table rows and code
 word_forms    whether two words are forms of one word
 result        the result of a search
+file_filter   which files a search covers: certain paths, types and times of modification
 path_filter   translates globs over paths into an SQL condition
 """

@@ -2,11 +2,13 @@
 
 from collections.abc import Iterable
 from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
-from cdesearch.context.vectors import to_unit
+from cdesearch.context.vectors import Floats, to_unit
 from cdesearch.errors import IndexDamagedError
 from cdesearch.store.damage import damaged
 from cdesearch.store.folder import rebuild_remedy
@@ -27,30 +29,47 @@ class Drift:
     @property
     def level(self) -> str:
         """The level of the drift: "none", "small" (from 2 standard errors on) or "large" (from 3 on)."""
-        if self.standard_errors is None or self.standard_errors < 2:
-            return "none"
-        return "small" if self.standard_errors < 3 else "large"
+        return level_of(self.standard_errors)
 
     def __str__(self) -> str:
-        if self.standard_errors is None:
-            return "none"
-        remedy = ": run cdesearch index --refresh-context" if self.level == "large" else ""
-        return f"{self.level}{remedy} ({self.standard_errors:.1f} standard errors)"
+        return describe(self.standard_errors)
+
+
+def level_of(standard_errors: float | None) -> str:
+    """The level of a drift of so many standard errors; None is the drift of a sample that is too small."""
+    if standard_errors is None or standard_errors < 2:
+        return "none"
+    return "small" if standard_errors < 3 else "large"
+
+
+def describe(standard_errors: float | None) -> str:
+    """A few words about a drift of so many standard errors."""
+    level = level_of(standard_errors)
+    if standard_errors is None:
+        return level
+    remedy = ": run cdesearch index --refresh-context" if level == "large" else ""
+    return f"{level}{remedy} ({standard_errors:.1f} standard errors)"
 
 
 def measure_drift(index: Index) -> Drift:
-    """Measure the drift; raises IndexDamagedError, and IndexStateError for a stage of an unfinished build.
-
-    The mean of J vectors has the standard error sqrt(trace of their covariance / J).
-    """
+    """Measure the drift; raises IndexDamagedError, and IndexStateError for a stage of an unfinished build."""
     if not index.manifest.is_complete:
         raise index.unfinished()
     sample = index.context.sample_vectors
-    if not index.manifest.n_chunks:
+    with index.checks.reading_tables():
+        return drift_of(sample, index.chunks, index.documents.to_arrow(), index.folder)
+
+
+def drift_of(sample: Floats, chunks: Any, documents: Any, folder: Path) -> Drift:
+    """The drift from the `sample` (n, d) of a table of chunks; `documents` are the rows of the documents table.
+
+    The mean of n vectors has the standard error sqrt(trace of their covariance / n). `folder` is that of the index.
+    Raises IndexDamagedError.
+    """
+    if not any(documents["n_chunks"].to_pylist()):
         mean = sample.mean(axis=0).astype(np.float64)
         return Drift(mean, mean, None)
-    with index.checks.reading_tables():
-        corpus_mean = _corpus_mean(index)
+    corpus_mean = _corpus_mean(chunks, documents, len(sample), folder)
     sample_mean = sample.mean(axis=0).astype(np.float64)
     if len(sample) < MIN_VECTORS:
         return Drift(sample_mean, corpus_mean, None)
@@ -58,36 +77,32 @@ def measure_drift(index: Index) -> Drift:
     return Drift(sample_mean, corpus_mean, float(np.linalg.norm(sample_mean - corpus_mean) / error))
 
 
-def _corpus_mean(index: Index) -> NDArray[np.float64]:
-    """Return the expected mean vector (d,) of a new context sample.
+def _corpus_mean(chunks: Any, documents: Any, drawn: int, folder: Path) -> NDArray[np.float64]:
+    """Return the expected mean vector (d,) of a new context sample of `drawn` chunks.
 
     Each distinct text counts once, even if several chunks contain it. It is represented by the chunk that the sampler
     would use, which is the chunk in the shortest document. If this document has n chunks, the text is drawn with the
     weight 1 / sqrt(n), and its vector is weighted by its probability to be drawn.
     """
-    documents = index.documents.to_arrow().select(["id", "n_chunks"]).to_pydict()
-    lengths = dict(zip(documents["id"], documents["n_chunks"], strict=True))
+    lengths = dict(zip(documents["id"].to_pylist(), documents["n_chunks"].to_pylist(), strict=True))
     chosen: dict[str, tuple[int, str, int]] = {}  # by content hash: chunks of the document, chunk id, row id
-    some_rows, share = _rows_of_some_texts(index)
+    some_rows, share = _rows_of_some_texts(chunks)
     for chunk, document, content, row in some_rows:
         length = lengths.get(document, 0)
         if length < 1:
-            raise IndexDamagedError(
-                f"The documents of {index.folder} are not those of its chunks.", rebuild_remedy(index.folder)
-            )
+            raise IndexDamagedError(f"The documents of {folder} are not those of its chunks.", rebuild_remedy(folder))
         candidate = length, chunk, row
         chosen[content] = min(chosen.get(content, candidate), candidate)
     if not chosen:
-        raise IndexDamagedError(f"The table of chunks of {index.folder} is empty.", rebuild_remedy(index.folder))
-    drawn = len(index.context.sample_vectors)
+        raise IndexDamagedError(f"The table of chunks of {folder} is empty.", rebuild_remedy(folder))
     probabilities = _inclusion_probabilities(
         np.array([length**-0.5 for length, _, _ in chosen.values()]), share * drawn
     )
     weights = {row: weight for (_, _, row), weight in zip(chosen.values(), probabilities.tolist(), strict=True)}
-    rows = index.chunks.take_row_ids(list(weights)).select(["vector"]).with_row_id().to_arrow()
+    rows = chunks.take_row_ids(list(weights)).select(["vector"]).with_row_id().to_arrow()
     vectors = to_unit(np.stack(rows["vector"].to_numpy()))
     if not np.isfinite(vectors).all():
-        raise damaged(index.folder, "it holds vectors that are not numbers")
+        raise damaged(folder, "it holds vectors that are not numbers")
     in_order = [weights[row] for row in rows["_rowid"].to_pylist()]
     mean: NDArray[np.float64] = np.average(vectors, axis=0, weights=in_order)
     return mean
@@ -111,18 +126,18 @@ def _inclusion_probabilities(weights: NDArray[np.float64], size: float) -> NDArr
     return probabilities
 
 
-def _rows_of_some_texts(index: Index) -> tuple[Iterable[tuple[str, str, str, int]], float]:
+def _rows_of_some_texts(chunks: Any) -> tuple[Iterable[tuple[str, str, str, int]], float]:
     """Return chunk id, document id, content hash and row id of the chunks of some random texts, and the texts' share.
 
     Content hashes are uniformly distributed, so the texts with a hash below a bound are a random sample. The share is 1
     for a small corpus, and also if so few texts are below the bound that their mean is too uncertain.
     """
-    n_chunks = index.chunks.count_rows()
+    n_chunks = chunks.count_rows()
     columns = ["id", "document_id", "content_hash"]
-    search = index.chunks.search().select(columns).with_row_id(True).limit(n_chunks)
+    search = chunks.search().select(columns).with_row_id(True).limit(n_chunks)
     bound = f"content_hash < '{int(DRIFT_SAMPLE / n_chunks * 2**64):016x}'" if n_chunks > DRIFT_SAMPLE else None
     rows = (search.where(bound) if bound else search).to_arrow()
     share = DRIFT_SAMPLE / n_chunks if bound else 1.0
     if bound and len(set(rows["content_hash"].to_pylist())) < MIN_VECTORS:
-        rows, share = index.chunks.search().select(columns).with_row_id(True).limit(n_chunks).to_arrow(), 1.0
+        rows, share = chunks.search().select(columns).with_row_id(True).limit(n_chunks).to_arrow(), 1.0
     return zip(*(rows[name].to_pylist() for name in [*columns, "_rowid"]), strict=True), share

@@ -11,6 +11,7 @@ from dataclasses import dataclass, replace
 from tokenizers import Tokenizer
 
 from cdesearch.search.sentences import split_sentences
+from cdesearch.search.surroundings import gap_between, lines_between
 from cdesearch.store.schema import Chunk, Hit
 
 OMISSION = " …"
@@ -150,7 +151,7 @@ def _continues(chunk: Chunk, following: Chunk) -> bool:
     return (
         (chunk.document_id, chunk.record, chunk.ordinal + 1)
         == (following.document_id, following.record, following.ordinal)
-        and (_lines_between(chunk, following) or 0) in range(MAX_BLANK_LINES + 2)
+        and (lines_between(chunk, following) or 0) in range(MAX_BLANK_LINES + 2)
         and not chunk.text.endswith(OMISSION)
     )
 
@@ -172,7 +173,7 @@ def _passage(run: Sequence[Hit]) -> Passage:
     first, last = run[0].chunk, run[-1].chunk
     text, before = first.body, first
     for hit in run[1:]:
-        text += _gap(before, hit.chunk) + hit.chunk.body
+        text += gap_between(before, hit.chunk) + hit.chunk.body
         before = hit.chunk
     return Passage(
         path=first.path,
@@ -188,19 +189,6 @@ def _passage(run: Sequence[Hit]) -> Passage:
         score=max(hit.score for hit in run),
         chunk_ids=tuple(hit.chunk.id for hit in run),
     )
-
-
-def _gap(chunk: Chunk, following: Chunk) -> str:
-    """Return the white space between two chunks, which their bodies do not contain."""
-    n_lines = _lines_between(chunk, following)
-    return "\n" if n_lines is None else "\n" * n_lines or " "
-
-
-def _lines_between(chunk: Chunk, following: Chunk) -> int | None:
-    """Return how many lines the second chunk starts below the end of the first; None for formats without lines."""
-    if chunk.line_end is None or following.line_start is None:
-        return None
-    return following.line_start - chunk.line_end
 
 
 def _shingles(text: str) -> set[tuple[str, ...]]:

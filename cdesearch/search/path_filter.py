@@ -6,6 +6,8 @@ from cdesearch.errors import QueryError
 
 _PART = re.compile(r"(\*\*/?|\*|\?|\[!?\]?[^\]]*\])", re.DOTALL)
 _SIMPLE = {"**": ".*", "**/": "(.*/)?", "*": "[^/]*", "?": "[^/]"}
+_BRACES = re.compile(r"\{([^{}]*,[^{}]*)\}")  # alternatives such as {a,b}
+MAX_ALTERNATIVES = 1_000  # globs that the braces of one glob may mean
 BELOW = "(/.*)?"  # matches the files below a folder
 _RANGE = re.compile(r"(.)-(.)|(.)", re.DOTALL)
 
@@ -14,16 +16,42 @@ def path_condition(*globs: str) -> str:
     """Return an SQL condition on the column `path` that is true if the path matches one of `globs`.
 
     Without globs the condition is false for every path. `*` and `?` match within one folder, and `**` matches across
-    folders. The path of a folder matches everything below it. A glob without a `/` matches at any depth. A glob with a
-    `/` is relative to the indexed folder, even if it begins with the `/`. A path that contains `*`, `?` or `[` matches
-    itself. Raises QueryError for an empty glob, and for an empty range such as [z-a].
+    folders. `{a,b}` matches either alternative. The path of a folder matches everything below it. A glob without a `/`
+    matches at any depth. A glob with a `/` is relative to the indexed folder, even if it begins with the `/`. A path
+    that contains `*`, `?`, `[` or `{` matches itself. Raises QueryError for an empty glob, and for an empty range such
+    as [z-a].
     """
     if not globs:
         return "false"
     if "" in globs:
         raise QueryError("The pattern for paths is empty.", "Omit it to search all files.")
-    expressions = dict.fromkeys(expression for glob in globs for expression in (_whole(glob), _exactly(glob)))
+    expressions = dict.fromkeys(
+        expression for glob in globs for expression in (*map(_whole, alternatives(glob)), _exactly(glob))
+    )
     return f"regexp_like(path, '(?s){'|'.join(expressions)}')"  # `_code` has escaped all quotes
+
+
+def alternatives(glob: str) -> tuple[str, ...]:
+    """Return the globs without braces that a glob such as `{a,b}/*.md` means; raises QueryError if there are too many.
+
+    Braces may contain further braces. Braces without a comma are literal.
+    """
+    found = {glob: None}  # a dictionary keeps the order
+    while any(map(_BRACES.search, found)):
+        found = {one: None for part in found for one in _first_replaced(part)}
+        if len(found) > MAX_ALTERNATIVES:
+            raise QueryError(
+                f"The pattern {glob:.100} has more than {MAX_ALTERNATIVES:,} alternatives.", "Use * or fewer braces."
+            )
+    return tuple(found)
+
+
+def _first_replaced(glob: str) -> list[str]:
+    """Return the glob with each alternative in place of its first innermost braces."""
+    braces = _BRACES.search(glob)
+    if braces is None:
+        return [glob]
+    return [glob[: braces.start()] + part + glob[braces.end() :] for part in braces[1].split(",")]
 
 
 def _whole(glob: str) -> str:

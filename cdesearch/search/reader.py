@@ -1,10 +1,10 @@
 """Answer one query from one generation of an index: dense and lexical candidates, their fused scores, and the hits."""
 
 from collections.abc import Callable, Sequence
-from concurrent.futures import Executor
+from concurrent.futures import Executor, Future
 from dataclasses import dataclass
 from functools import cached_property
-from typing import Any, Literal
+from typing import Any, Literal, TypeVar
 
 import numpy as np
 from numpy.typing import NDArray
@@ -12,16 +12,18 @@ from numpy.typing import NDArray
 from cdesearch.context.vectors import Floats, to_unit
 from cdesearch.encode.encoder import Encoder
 from cdesearch.errors import IndexDamagedError
-from cdesearch.search.documents import read_table
+from cdesearch.search.documents import quoted, read_table
+from cdesearch.search.file_filter import ALL_FILES, FileFilter
 from cdesearch.search.fusion import Candidates, Fusion, Scores
-from cdesearch.search.path_filter import path_condition
 from cdesearch.search.result import SearchResult
 from cdesearch.store.damage import damaged
+from cdesearch.store.file_account import read_files
 from cdesearch.store.folder import rebuild_remedy
 from cdesearch.store.index import Index
 from cdesearch.store.schema import CHUNK_COLUMNS, Hit, chunk_from_row
 
 Mode = Literal["hybrid", "dense", "text"]
+Output = TypeVar("Output")
 RowIds = NDArray[np.uint64]  # the row ids of LanceDB, which are valid within one generation
 
 SEARCH_WIDTH = 150  # candidates that a search in the graph index keeps; recall@10 is .995 at 100,000 chunks
@@ -34,7 +36,7 @@ class Query:
     text: str
     k: int
     mode: Mode
-    paths: tuple[str, ...] | None  # the path of a hit must match one of these globs; None allows every path
+    files: FileFilter = ALL_FILES
 
 
 @dataclass(frozen=True, slots=True)
@@ -97,40 +99,94 @@ class GenerationReader:
         """The model, which is loaded on first use; raises ModelError, and IndexStateError if it cannot be used."""
         return self._load(self.index)
 
+    @property
+    def has_encoder(self) -> bool:
+        """Whether the model is loaded."""
+        return "encoder" in vars(self)
+
     def search(self, query: Query) -> SearchResult:
         """Return the best chunks; raises IndexStateError, ModelError, and QueryError for an invalid glob."""
-        if not self.index.manifest.n_chunks:  # all of its files were deleted
-            return SearchResult(())
-        with self.index.checks.reporting_damage():
-            condition = None if query.paths is None else path_condition(*query.paths)
-            # The first stage of a build has no vectors.
-            if query.mode == "text" or (query.mode == "hybrid" and self.index.manifest.n_vectors == 0):
-                found = self._lexical_hits(query, condition, ["_score"])
-                return SearchResult(self._hits(_Ranking.best(query.k, found.rows, found.scores, text=found.scores)))
-            return self._search_with_model(query, condition)
+        return self.search_many([query])[0]
 
-    def has_file(self, globs: Sequence[str]) -> bool:
-        """Return whether the path of any indexed file matches one of `globs`; raises QueryError and IndexStateError."""
-        query = self.index.async_chunks.query().where(path_condition(*globs)).select(["path"]).limit(1)
+    def search_many(self, queries: Sequence[Query]) -> list[SearchResult]:
+        """Return for each query exactly what `search` returns; the queries have the same mode and filter of files.
+
+        The executor runs their parts in parallel.
+        """
+        mode = queries[0].mode
+        if not self.index.manifest.n_chunks:  # all of its files were deleted
+            return [SearchResult(()) for _ in queries]
+        with self.index.checks.reporting_damage():
+            condition = self._condition(queries[0].files)
+            # The first stage of a build has no vectors.
+            if mode == "text" or (mode == "hybrid" and self.index.manifest.n_vectors == 0):
+                return self._each(lambda query: self._search_words(query, condition), queries)
+            return self._search_with_model(queries, condition)
+
+    def _each(self, function: Callable[..., Output], *values: Sequence[Any]) -> list[Output]:
+        """Call a function for each value, in threads if there are several."""
+        run = map if len(values[0]) == 1 else self._executor.map
+        return list(run(function, *values))
+
+    def has_file(self, files: FileFilter) -> bool:
+        """Return whether the filter allows any indexed file; raises QueryError and IndexStateError."""
+        query = self.index.async_chunks.query().where(self._condition(files) or "true").select(["path"]).limit(1)
         return bool(read_table(self.index, query).num_rows)
 
-    def _search_with_model(self, query: Query, condition: str | None) -> SearchResult:
+    def _condition(self, files: FileFilter) -> str | None:
+        """Return the SQL condition on the column `path` for a filter; None if it allows every file."""
+        conditions = [*files.conditions()]
+        if files.since is not None:
+            conditions.append(self._modified_since(files.since))
+        return " AND ".join(f"({condition})" for condition in conditions) or None
+
+    def _modified_since(self, seconds: int) -> str:
+        """Return the condition for the files that were modified then or later.
+
+        The shorter list of paths is used: that of these files, or that of all others.
+        """
+        times = self._modified
+        newer = [path for path, mtime_ns in times if mtime_ns >= seconds * 10**9]
+        if len(newer) <= len(times) // 2:
+            return f"path IN ({', '.join(map(quoted, newer))})" if newer else "false"
+        older = [path for path, mtime_ns in times if mtime_ns < seconds * 10**9]
+        return f"path NOT IN ({', '.join(map(quoted, older))})" if older else "true"
+
+    @cached_property
+    def _modified(self) -> list[tuple[str, int]]:
+        """The path of every indexed file, with the time of its modification in nanoseconds."""
+        files = read_files(self.index.generation)
+        return [(file.path, file.mtime_ns or 0) for file in files if file.outcome == "indexed"]
+
+    def _search_words(self, query: Query, condition: str | None) -> SearchResult:
+        found = self._lexical_hits(query, condition, ["_score"])
+        return SearchResult(self._hits(_Ranking.best(query.k, found.rows, found.scores, text=found.scores)))
+
+    def _search_with_model(self, queries: Sequence[Query], condition: str | None) -> list[SearchResult]:
         # The tables are opened, and in hybrid mode full text is searched, while the model is loaded and encodes.
         opened = self._executor.submit(lambda: self.index.async_chunks)
-        is_hybrid = query.mode == "hybrid"
+        is_hybrid = queries[0].mode == "hybrid"
         columns = ["vector", "document_id"] if is_hybrid and self.index.manifest.has_parts else ["vector"]
-        later = self._executor.submit(self._lexical_hits, query, condition, ["_score", *columns]) if is_hybrid else None
+        searched = queries if is_hybrid else []
+        words = [
+            self._executor.submit(self._lexical_hits, query, condition, ["_score", *columns]) for query in searched
+        ]
         encoder = self.encoder
-        vector = encoder.encode([query.text], "query", self.index.context_for(encoder))[0]
+        context = self.index.context_for(encoder)
+        vectors = encoder.encode_each([query.text for query in queries], "query", context)
         opened.result()
-        dense_hits = self._dense_hits(vector, query.k, condition, ["_distance", *columns])
-        if later is None:
-            cosines = dense_hits.cosines(vector)
-            ranking = _Ranking.best(query.k, dense_hits.rows, cosines, dense=cosines)
-        else:
-            ranking = self._fused(query.k, vector, dense_hits, later.result())
-        is_truncated = encoder.truncates(query.text, "query")
-        return SearchResult(self._hits(ranking), encoder.max_tokens if is_truncated else None)
+
+        def answer(query: Query, vector: Floats, words: "Future[_Found] | None") -> SearchResult:
+            nearest = self._dense_hits(vector, query.k, condition, ["_distance", *columns])
+            if words is None:
+                cosines = nearest.cosines(vector)
+                ranking = _Ranking.best(query.k, nearest.rows, cosines, dense=cosines)
+            else:
+                ranking = self._fused(query.k, vector, nearest, words.result())
+            is_truncated = encoder.truncates(query.text, "query")
+            return SearchResult(self._hits(ranking), encoder.max_tokens if is_truncated else None)
+
+        return self._each(answer, queries, vectors, words or [None] * len(queries))
 
     def _fused(self, k: int, vector: Floats, dense_hits: _Found, lexical_hits: _Found) -> _Ranking:
         rows, candidates = self._candidates(vector, dense_hits, lexical_hits)
@@ -139,7 +195,7 @@ class GenerationReader:
 
     def candidates(self, query: Query, vector: Floats) -> tuple[RowIds, Candidates]:
         """Return the row ids (n,) and the scores of the candidates of a hybrid search; `vector` (d,) is the query's."""
-        condition = None if query.paths is None else path_condition(*query.paths)
+        condition = self._condition(query.files)
         columns = ["vector", "document_id"] if self.index.manifest.has_parts else ["vector"]
         lexical_hits = self._lexical_hits(query, condition, ["_score", *columns])
         return self._candidates(

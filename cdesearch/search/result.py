@@ -9,11 +9,14 @@ from cdesearch.store.schema import Hit
 
 @dataclass(frozen=True, slots=True)
 class SearchResult(Sequence[Hit]):
-    """The hits of one query, best first. A result is a sequence of its hits."""
+    """The hits of one query, best first. A result is a sequence of its hits.
+
+    Two results are equal if their hits are, whatever time they took and whichever generation answered.
+    """
 
     hits: tuple[Hit, ...]
     truncated_to: int | None = None  # the number of tokens that the model read of a longer query, otherwise None
-    seconds: float = field(default=0.0, compare=False)
+    seconds: float = field(default=0.0, compare=False)  # that the search took, with all queries of `search_many`
     generation: str = field(default="", compare=False)  # the name of the generation that answered
     stage: str = field(default="complete", compare=False)  # how much of it can be searched, see `Manifest.stage`
 

@@ -1,7 +1,7 @@
 """An open index that answers queries from its newest usable generation."""
 
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass, replace
 from numbers import Integral
@@ -10,9 +10,11 @@ from threading import Lock
 from typing import Self, TypeVar, get_args
 
 from cdesearch.encode.encoder import Encoder
+from cdesearch.encode.forked import claim_process
 from cdesearch.encode.load import Device
 from cdesearch.errors import CdesearchError, IndexDamagedError, IndexUntrustedError, QueryError
 from cdesearch.search.explanation import Explanation, explain
+from cdesearch.search.file_filter import FileFilter
 from cdesearch.search.fusion import DEFAULT_FUSION, FUSIONS
 from cdesearch.search.model_loader import ModelLoader
 from cdesearch.search.reader import GenerationReader, Mode, Query
@@ -20,9 +22,11 @@ from cdesearch.search.result import SearchResult
 from cdesearch.store.folder import current_name
 from cdesearch.store.index import Index
 
+MANY = 64  # queries whose candidates are in memory at the same time
 CONFIRMING_SECONDS = 2  # the time between two attempts to open a generation that the user has not confirmed
 
 Answer = TypeVar("Answer")
+PathFilter = str | tuple[str, ...] | FileFilter | None
 
 
 @dataclass(frozen=True, slots=True)
@@ -90,45 +94,64 @@ class Searcher:
         """
         return self._newest.encoder
 
-    def search(
-        self, query: str, k: int = 10, mode: Mode = "hybrid", path: str | tuple[str, ...] | None = None
-    ) -> SearchResult:
+    def search(self, query: str, k: int = 10, mode: Mode = "hybrid", path: PathFilter = None) -> SearchResult:
         """Return the `k` best chunks, best first.
 
-        `path` is a glob relative to the indexed folder, or a tuple of globs of which one must match. If updates have
-        removed the generation that was open, the newest generation is opened and searched. Raises QueryError for an
-        invalid query, `k`, `mode` or `path`, and IndexStateError for an index that cannot be used.
+        `path` is a glob relative to the indexed folder, a tuple of globs of which one must match, or a filter. If
+        updates have removed the generation that was open, the newest generation is opened and searched. Raises
+        QueryError for an invalid query, `k`, `mode` or `path`, and IndexStateError for an index that cannot be used.
+        """
+        return self.search_many([query], k, mode, path)[0]
+
+    def search_many(
+        self,
+        queries: Sequence[str],
+        k: int = 10,
+        mode: Mode = "hybrid",
+        path: PathFilter = None,
+    ) -> list[SearchResult]:
+        """Return for each query exactly what `search` returns, all from one generation.
+
+        The parts of up to MANY queries are computed in parallel. The time of a result is that of all queries together.
+        Raises what `search` raises.
         """
         started = time.perf_counter()
-        _check(query, k, mode, path)
-        paths = (path,) if isinstance(path, str) else path
+        for query in queries:
+            _check(query, k, mode, path)
+        files = _filter(path)
 
-        def answer(reader: GenerationReader) -> SearchResult:
-            most = max(1, reader.index.manifest.n_chunks)  # LanceDB allocates memory for k rows, so k is limited
-            result = reader.search(Query(query, min(k, most), mode, paths))
-            return replace(result, generation=reader.index.generation.name, stage=reader.index.manifest.stage)
+        def answer(reader: GenerationReader) -> list[SearchResult]:
+            manifest = reader.index.manifest
+            most = max(1, manifest.n_chunks)  # LanceDB allocates memory for k rows, so k is limited
+            asked = [Query(query, min(k, most), mode, files) for query in queries]
+            groups = (asked[start : start + MANY] for start in range(0, len(asked), MANY))
+            found = [result for group in groups for result in reader.search_many(group)]
+            name = reader.index.generation.name
+            return [replace(result, generation=name, stage=manifest.stage) for result in found]
 
-        return replace(self._ask(answer), seconds=time.perf_counter() - started)
+        results = self._ask(answer)
+        seconds = time.perf_counter() - started
+        return [replace(result, seconds=seconds) for result in results]
 
     def explain(
-        self, chunk: str, query: str, k: int = 10, mode: Mode = "hybrid", path: str | tuple[str, ...] | None = None
+        self, chunk: str, query: str, k: int = 10, mode: Mode = "hybrid", path: PathFilter = None
     ) -> Explanation:
         """Explain why the search with these arguments found a chunk, given by its id.
 
         Raises QueryError if the search does not find the chunk, and IndexStateError for an index that cannot be used.
         """
         _check(query, k, mode, path)
-        paths = (path,) if isinstance(path, str) else path
+        files = _filter(path)
 
         def answer(reader: GenerationReader) -> Explanation:
             most = max(1, reader.index.manifest.n_chunks)
-            return explain(reader, Query(query, min(k, most), mode, paths), chunk)
+            return explain(reader, Query(query, min(k, most), mode, files), chunk)
 
         return self._ask(answer)
 
-    def has_file(self, *globs: str) -> bool:
-        """Return whether the path of any indexed file matches one of `globs`; raises QueryError and IndexStateError."""
-        return self._ask(lambda reader: reader.has_file(globs))
+    def has_file(self, path: PathFilter) -> bool:
+        """Return whether `path`, as in `search`, allows any indexed file; raises QueryError and IndexStateError."""
+        return self._ask(lambda reader: reader.has_file(_filter(path)))
 
     def read(self, answer: Callable[[Index], Answer]) -> Answer:
         """Return what `answer` returns for the open generation, or for the newest one if updates have removed it."""
@@ -166,9 +189,32 @@ class Searcher:
             self._newest, self.refused = newest, None
         return True
 
-    def _ask(self, answer: Callable[[GenerationReader], Answer]) -> Answer:
+    def reload(self) -> bool:
+        """Open the newest generation if it is newer than the open one, and return whether it was.
+
+        Other than `refresh`, it raises CdesearchError if the newest generation cannot be used, and loads neither tables
+        nor a model that is not loaded yet. If there is no newer generation, only the file CURRENT is read.
+        """
+        self._check_usable()
+        if current_name(self.index.folder) == self.index.generation.name:
+            return False
+        with self._opening:
+            before = self._newest
+            newest = self._reader(_newest_index(before.index.folder))
+            if newest.index.generation == before.index.generation:  # another thread has opened it
+                return False
+            if before.has_encoder and newest.index.manifest.model_fingerprint == before.encoder.fingerprint:
+                _ = newest.encoder  # the loaded model is shared as long as `before` keeps it
+            self._newest = newest
+        return True
+
+    def _check_usable(self) -> None:
+        claim_process()
         if self._is_closed:
             raise QueryError("This index has been closed.", "Open it again.")
+
+    def _ask(self, answer: Callable[[GenerationReader], Answer]) -> Answer:
+        self._check_usable()
         reader = self._newest
         while True:  # each iteration uses a newer generation
             try:
@@ -199,12 +245,28 @@ class Searcher:
         return self._models.encoder_for(index)
 
 
+def _newest_index(folder: Path) -> Index:
+    """The newest generation. An update may remove the one that was the newest while it is opened."""
+    while True:
+        name = current_name(folder)
+        try:
+            return Index(folder)
+        except IndexDamagedError:
+            if current_name(folder) == name:
+                raise
+
+
 def _warm(reader: GenerationReader) -> None:
-    reader.search(Query("a", 1, "hybrid", None))
+    reader.search(Query("a", 1, "hybrid"))
 
 
-def _check(query: str, k: int, mode: str, path: str | tuple[str, ...] | None) -> None:
-    for name, value, kind in (("query", query, str), ("path", path, str | tuple | None), ("k", k, Integral)):
+def _filter(path: PathFilter) -> FileFilter:
+    return path if isinstance(path, FileFilter) else FileFilter((path,) if isinstance(path, str) else path)
+
+
+def _check(query: str, k: int, mode: str, path: PathFilter) -> None:
+    kinds = (("query", query, str), ("path", path, str | tuple | FileFilter | None), ("k", k, Integral))
+    for name, value, kind in kinds:
         if not isinstance(value, kind):
             wanted, example = ("a whole number", "k=10") if name == "k" else ("a text", f'{name}="docs"')
             given = "a text" if isinstance(value, str) else type(value).__name__

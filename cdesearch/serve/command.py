@@ -4,7 +4,7 @@ import re
 import sys
 from collections.abc import Mapping, Sequence
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated
+from typing import TYPE_CHECKING, Annotated, Literal
 
 import typer
 
@@ -47,6 +47,13 @@ def serve(
         Path | None, typer.Option(help="The model that built the indexes, if it is not the default model.")
     ] = None,
     watch: Annotated[bool, typer.Option("--watch", help="Update an index whenever its files change.")] = False,
+    refresh: Annotated[
+        Literal["auto", "advise"],
+        typer.Option(
+            help="With --watch, if the context no longer fits the documents: sample a new one and embed all texts"
+            " again, or let `cdesearch status` advise it."
+        ),
+    ] = "advise",
     background: Annotated[bool, typer.Option("--background", help="Run the server in the background.")] = False,
     idle_exit: Annotated[
         str | None, typer.Option(metavar="TIME", help="Stop after this time without a request, such as 30m.")
@@ -61,7 +68,9 @@ def serve(
             typer.echo(stop_server(absolute(opened_folder(folder))))
         return
     limit = None if idle_exit is None else seconds_of(idle_exit)
-    settings = ServeSettings(host=host, port=port, token=token or None, watch=watch, idle_seconds=limit)
+    settings = ServeSettings(
+        host=host, port=port, token=token or None, watch=watch, refreshes=refresh == "auto", idle_seconds=limit
+    )
     _check(settings)
     if background:
         options = {"--socket": socket, "--model": model, "--idle-exit": idle_exit}
@@ -92,6 +101,7 @@ def _start(folders: Sequence[Path | None], settings: ServeSettings, options: Map
     found = [Index.open(folder).folder for folder in folders]
     options = {"--host": settings.host, "--port": str(settings.port), **options}
     arguments = [f"{name}={value}" for name, value in options.items()] + ["--watch"] * settings.watch
+    arguments += ["--refresh=auto"] * settings.refreshes
     return start_in_background(found, [*arguments, "--", *map(str, found)], settings.token)
 
 

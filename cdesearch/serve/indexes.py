@@ -11,6 +11,7 @@ from cdesearch.encode.load import Device
 from cdesearch.errors import CdesearchError, InputError
 from cdesearch.search.documents import DocumentReader
 from cdesearch.search.explanation import Explanation
+from cdesearch.search.file_filter import FileFilter
 from cdesearch.search.model_loader import ModelLoader
 from cdesearch.search.reader import Mode
 from cdesearch.search.result import SearchResult
@@ -52,27 +53,25 @@ class ServedIndex:
         """The reason why the newest generation cannot be used; None if the newest generation is open."""
         return self._searcher.refused.error if self._searcher.refused else None
 
-    def search(
-        self, query: str, k: int = 10, mode: Mode = "hybrid", paths: tuple[str, ...] | None = None
-    ) -> SearchResult:
-        """Return the `k` best chunks, best first, from files that match one of the globs `paths`.
+    def search(self, query: str, k: int = 10, mode: Mode = "hybrid", files: FileFilter | None = None) -> SearchResult:
+        """Return the `k` best chunks, best first, from the files that `files` allows.
 
         Raises QueryError for an invalid argument, and IndexStateError for an index that cannot be used.
         """
-        return self._searcher.search(query, k, mode, paths)
+        return self._searcher.search(query, k, mode, files)
 
     def explain(
-        self, chunk: str, query: str, k: int = 10, mode: Mode = "hybrid", paths: tuple[str, ...] | None = None
+        self, chunk: str, query: str, k: int = 10, mode: Mode = "hybrid", files: FileFilter | None = None
     ) -> Explanation:
         """Explain why the search with these arguments found a chunk, given by its id.
 
         Raises QueryError if the search does not find the chunk, and IndexStateError for an index that cannot be used.
         """
-        return self._searcher.explain(chunk, query, k, mode, paths)
+        return self._searcher.explain(chunk, query, k, mode, files)
 
-    def has_file(self, *globs: str) -> bool:
-        """Return whether the path of any indexed file matches one of `globs`."""
-        return self._searcher.has_file(*globs)
+    def has_file(self, files: FileFilter) -> bool:
+        """Return whether the filter allows any indexed file."""
+        return self._searcher.has_file(files)
 
     def read(self, answer: Callable[[Index], Answer]) -> Answer:
         """Return what `answer` returns for the open generation, or for the newest one if an update has removed it."""

@@ -88,7 +88,7 @@ def _sentence(error: Any) -> str:
 
     An example is "The parameter k should be greater than or equal to 1, not 0."
     """
-    name = str(error["loc"][-1])
+    name = next(part for part in reversed(error["loc"]) if isinstance(part, str))  # a number is a place in a list
     if error["type"] == "missing":
         return f"The parameter {name} is missing."
     what = str(error["msg"]).removeprefix("Input ").removeprefix("String ").partition(", unable")[0]

@@ -29,6 +29,7 @@ class ServeSettings:
     max_url: int = 8_000  # bytes of the path and the query string
     max_connections: int = 256
     watch: bool = False  # whether an index is updated when its files change
+    refreshes: bool = False  # whether a new context is sampled if an update shows that the context no longer fits
     idle_seconds: float | None = None  # the server stops after this time without a request; None disables this
 
     @property

@@ -54,13 +54,16 @@ class UpdateRuns:
         """Return the latest update of the index in `folder`; None if this server has not started any."""
         return self._runs.get(folder)
 
-    def start(self, folder: Path) -> bool:
-        """Start an update of the index in `folder`. Returns False if another update is running."""
+    def start(self, folder: Path, *options: str) -> bool:
+        """Start an update of the index in `folder`, with further options of the command.
+
+        Returns False if another update is running.
+        """
         with self._lock:
             if any(run.ended is None for run in self._runs.values()):
                 return False
             process = subprocess.Popen(
-                self._command(folder),
+                [*self._command(folder), *options],
                 env=same_modules(),
                 stdin=subprocess.DEVNULL,
                 stdout=subprocess.PIPE,

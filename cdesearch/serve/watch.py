@@ -3,12 +3,14 @@
 import threading
 import time
 from importlib.metadata import entry_points
+from pathlib import Path
 from typing import Any
 
 from cdesearch.errors import CdesearchError
 from cdesearch.serve.indexes import ServedIndex, ServedIndexes
 from cdesearch.serve.update_runs import UpdateRun, UpdateRuns
 from cdesearch.store.folder import current_name
+from cdesearch.store.manifest import Globs
 from cdesearch.store.trust import require_trust
 
 POLL_SECONDS = 0.2  # between two checks whether an update has ended
@@ -17,10 +19,15 @@ RETRY_SECONDS = 60.0  # the pause after an update that failed, and between two a
 
 
 class Watcher:
-    """A thread for each index, which updates the index when the file system reports that its files have changed."""
+    """A thread for each index, which updates the index when the file system reports that its files have changed.
 
-    def __init__(self, indexes: ServedIndexes, updates: UpdateRuns) -> None:
+    With `refreshes`, a new context is sampled if an update shows that the context no longer fits the documents.
+    """
+
+    def __init__(self, indexes: ServedIndexes, updates: UpdateRuns, *, refreshes: bool = False) -> None:
         self._updates = updates
+        self._refreshes = refreshes
+        self._left_alone: set[Path] = set()  # indexes that a new context does not help
         self._closing = threading.Event()
         self._threads = [
             threading.Thread(target=self._watch, args=(served,), name="cdesearch-watch", daemon=True)
@@ -38,15 +45,18 @@ class Watcher:
     def _watch(self, served: ServedIndex) -> None:
         watched: Any = None
         while not self._closing.is_set():
-            if watched is None or watched.sources != served.index.sources:
+            if watched is None or (watched.sources, watched.globs) != _files(served):
                 watched = self._opened(served)
                 has_changes = self._has_changes(served)  # since the last update
             else:
                 has_changes = bool(watched.wait(self._closing))
             if watched is None:
                 self._closing.wait(RETRY_SECONDS)
-            elif has_changes and _is_current(served) and not self._update(served):
-                watched = None  # the next round finds the same changes and repeats the update
+            elif has_changes and _is_current(served):
+                if not self._run(served):
+                    watched = None  # the next round finds the same changes and repeats the update
+                elif self._refreshes and served.index.folder not in self._left_alone:
+                    self._refresh_if_stale(served)
 
     def _opened(self, served: ServedIndex) -> Any:
         """Return an object that waits for changes of files; None if the index cannot be used, as its status reports."""
@@ -54,7 +64,7 @@ class Watcher:
             require_trust(served.index, model=False)
         except CdesearchError:
             return None
-        return _builder("watched")(served.index.sources)
+        return _builder("watched")(*_files(served))
 
     def _has_changes(self, served: ServedIndex) -> bool:
         """Return whether any file is new, modified or deleted."""
@@ -65,10 +75,18 @@ class Watcher:
         except CdesearchError:
             return False
 
-    def _update(self, served: ServedIndex) -> bool:
+    def _refresh_if_stale(self, served: ServedIndex) -> None:
+        """Sample a new context if the context no longer fits the documents; searches use the old one meanwhile."""
+        if not _is_current(served) or _builder("stale")(served.index.manifest) is None:
+            return
+        is_refreshed = self._run(served, "--refresh-context") and _is_current(served)
+        if is_refreshed and _builder("stale")(served.index.manifest) is not None:
+            self._left_alone.add(served.index.folder)
+
+    def _run(self, served: ServedIndex, *options: str) -> bool:
         """Run an update, wait for its end and for a pause; returns whether it succeeded."""
         folder = served.index.folder
-        while not self._updates.start(folder):
+        while not self._updates.start(folder, *options):
             if self._closing.wait(POLL_SECONDS):
                 return False
         run = self._updates.latest(folder)
@@ -83,6 +101,11 @@ def _builder(name: str) -> Any:
     """Return what the package that builds indexes registers under this name."""
     (found,) = entry_points(group="cdesearch.builders", name=name)
     return found.load()
+
+
+def _files(served: ServedIndex) -> tuple[tuple[Path, ...], Globs]:
+    """Return what determines which files belong to the index."""
+    return served.index.sources, served.index.manifest.globs
 
 
 def _is_current(served: ServedIndex) -> bool:

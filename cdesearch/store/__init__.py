@@ -2,6 +2,7 @@
 
 index           one generation, open for reading
 folder          how an index folder is found, and how its small files are read and written
+filesystem      what differs between operating systems
 manifest        the settings and counts of a generation
 schema          chunks and hits, and the columns of the tables
 file_account    the outcome of every file that was found

@@ -13,6 +13,7 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 
 from cdesearch.errors import IndexStateError
+from cdesearch.store.filesystem import put_in_place
 from cdesearch.store.folder import CHECKSUMS, PLAN, read_small, unreadable
 
 MANIFEST = "manifest.json"
@@ -65,7 +66,7 @@ def write_checksums(generation: Path, base: Path | None) -> None:
         stream.write(_serialised(checksums))
         stream.flush()
         os.fsync(stream.fileno())
-    fresh.replace(generation / CHECKSUMS)
+    put_in_place(fresh, generation / CHECKSUMS)
 
 
 def read_checksums(generation: Path) -> Checksums:

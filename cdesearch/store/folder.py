@@ -8,7 +8,7 @@ import os
 import re
 import shlex
 import stat
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from pathlib import Path
 
 from cdesearch.errors import (
@@ -19,6 +19,7 @@ from cdesearch.errors import (
     IndexUntrustedError,
     InputError,
 )
+from cdesearch.store.filesystem import put_in_place
 
 FOLDER = ".cdesearch"
 CURRENT = "CURRENT"  # the file that names the live generation
@@ -48,6 +49,13 @@ _CONTROL = re.compile(r"[\x00-\x1f\x7f]")
 def rebuild_command(folder: Path) -> str:
     """The command that rebuilds the index in `folder`; PATH stands for the files and folders to index."""
     return f"`cdesearch index --rebuild PATH --index {shlex.quote(str(folder))}`"
+
+
+def removal_command(source: Path, sources: Sequence[Path], folder: Path) -> str:
+    """The command by which the index in `folder` loses one of its `sources`. It cannot lose its only one."""
+    if len(sources) == 1:
+        return rebuild_command(folder)
+    return f"`cdesearch sources remove {shlex.quote(str(source))} --index {shlex.quote(str(folder))}`"
 
 
 def rebuild_remedy(folder: Path) -> str:
@@ -294,7 +302,7 @@ def replace_file(file: Path, text: str) -> None:
     """Replace a small file atomically: a reader sees either the old text or the new text."""
     fresh = file.with_name(f"{file.name}.new")
     write_new(fresh, text)
-    fresh.replace(file)
+    put_in_place(fresh, file)
 
 
 def is_generation_name(name: object) -> bool:

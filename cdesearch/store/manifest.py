@@ -3,6 +3,8 @@
 import json
 import math
 import os
+import re
+from collections.abc import Sequence
 from dataclasses import asdict, dataclass, fields
 from pathlib import Path, PurePath
 from types import UnionType
@@ -22,9 +24,31 @@ MAXIMA = {  # of numbers that other numbers are computed from
     "n_chunks": 1 << 40,
     "created": 1e11,
     "updated": 1e11,
+    "drift": 1e9,
+    "context_chunks": 1 << 40,
 }
 COLUMNS = {"text", "id", "title", "document"}
+MOST_GLOBS, MOST_CHARACTERS = 5_000, 100_000  # of `include` or of `exclude`; both are compiled at every update
+DEFAULTS: dict[str, Any] = {  # of fields that a manifest may lack
+    "has_ocr": False,
+    "n_vectors": None,
+    "context_chunks": None,
+    "drift": None,
+    "include": (),
+    "exclude": (),
+}
 OUTCOMES = {"indexed", "ignored", "skipped"}  # of files, as `cdesearch.store.file_account` lists them
+
+
+_NO_GLOB = re.compile(r"[\x00-\x1f\x7f\ud800-\udfff]")
+
+
+@dataclass(frozen=True, slots=True)
+class Globs:
+    """The files that the user chose, in the syntax of ignore files and relative to each source."""
+
+    include: tuple[str, ...] = ()  # files that match one of them; none means all files
+    exclude: tuple[str, ...] = ()  # files and folders that are left out
 
 
 @dataclass(frozen=True, slots=True)
@@ -53,6 +77,15 @@ class Manifest:
     format: int = FORMAT
     has_ocr: bool = False  # whether the text of scanned pages and images is recognised
     n_vectors: int | None = None  # chunks that have a vector, in a stage of an unfinished build; None: all have one
+    context_chunks: int | None = None  # chunks that the index had when its context was made; None: not recorded
+    drift: float | None = None  # of the corpus from the context, in standard errors; None: not measured
+    include: tuple[str, ...] = ()
+    exclude: tuple[str, ...] = ()
+
+    @property
+    def globs(self) -> Globs:
+        """The files that the user chose."""
+        return Globs(self.include, self.exclude)
 
     @property
     def is_complete(self) -> bool:
@@ -69,10 +102,9 @@ class Manifest:
     def save(self, file: Path) -> None:
         """Write JSON, flushed to disk; a path that is not UTF-8 keeps its bytes as escapes."""
         values = asdict(self)
-        if self.n_vectors is None:  # versions that know no stages can read a complete index
-            del values["n_vectors"]
-        if not self.has_ocr:
-            del values["has_ocr"]
+        for name, default in DEFAULTS.items():  # older versions can read an index without what they do not know
+            if values[name] == default:
+                del values[name]
         write_new(file, json.dumps(values, indent=2))
 
     @classmethod
@@ -102,20 +134,30 @@ class Manifest:
         )
 
 
+def is_glob(text: str) -> bool:
+    """Whether `text` may be stored as a glob: it is not empty, and has no control characters or broken Unicode."""
+    return bool(text) and not _NO_GLOB.search(text)
+
+
 def _checked(values: dict[str, Any]) -> dict[str, Any]:
     """The fields of a manifest, each with its type and range checked; raises KeyError, TypeError or ValueError."""
     for name in values.keys() - {item.name for item in fields(Manifest)}:
         raise TypeError(f"{_shown(name)} is not a field of a manifest")
     if not isinstance(values["sources"], list):
         raise TypeError(f"sources is {_shown(values['sources'])}")
-    values = {"n_vectors": None, "has_ocr": False} | values | {"sources": tuple(values["sources"])}
+    values = DEFAULTS | values
+    for name in ("include", "exclude"):
+        if not isinstance(values[name], (list, tuple)):
+            raise TypeError(f"{name} is {_shown(values[name])}")
+        _check_globs(name, values[name])
+    values |= {name: tuple(values[name]) for name in ("sources", "include", "exclude")}
     for item in fields(Manifest):
         value = values[item.name]
         kind: Any = item.type if isinstance(item.type, UnionType) else get_origin(item.type) or item.type
-        is_kind = isinstance(value, (int, float) if kind is float else kind)
+        is_kind = isinstance(value, kind | int if kind in (float, float | None) else kind)
         if not is_kind or (isinstance(value, bool) and kind is not bool):
             raise TypeError(f"{item.name} is {_shown(value)}")
-        if item.name in MAXIMA and not (math.isfinite(value) and 0 <= value <= MAXIMA[item.name]):
+        if item.name in MAXIMA and value is not None and not (math.isfinite(value) and 0 <= value <= MAXIMA[item.name]):
             raise ValueError(f"{item.name} is {_shown(value)}")
     if values["n_vectors"] is not None and not 0 <= values["n_vectors"] < values["n_chunks"]:
         raise ValueError(f"n_vectors is {_shown(values['n_vectors'])}")
@@ -144,6 +186,16 @@ def _check_texts(values: dict[str, Any]) -> None:
         raise ValueError(f"files is {_shown(counts)}")
     if not columns.keys() <= COLUMNS or not all(name is None or isinstance(name, str) for name in columns.values()):
         raise ValueError(f"columns is {_shown(columns)}")
+
+
+def _check_globs(name: str, globs: Sequence[Any]) -> None:
+    """Raise TypeError or ValueError for globs that `cdesearch index` does not write."""
+    if not all(isinstance(glob, str) for glob in globs):
+        raise TypeError(f"{name} has an item that is not a string")
+    if len(globs) > MOST_GLOBS or sum(map(len, globs)) > MOST_CHARACTERS:
+        raise ValueError(f"{name} has too many globs")
+    if not all(map(is_glob, globs)):
+        raise ValueError(f"{name} is {_shown(globs)}")
 
 
 def _check_paths(root: str, sources: tuple[str, ...]) -> None:

@@ -16,6 +16,7 @@ from pathlib import Path
 from typing import Any
 
 from cdesearch.errors import IndexUntrustedError, InputError
+from cdesearch.store.filesystem import lock_of
 from cdesearch.store.folder import replace_file
 from cdesearch.store.index import Index
 from cdesearch.terminal import printable
@@ -106,11 +107,9 @@ def confirm(folder: Path, request: TrustRequest) -> bool:
     key = str(real(folder))
     if _entries().get(key, TrustRequest()) == request:
         return False
-    from filelock import FileLock  # imported late: most commands confirm nothing
-
     file = real(trust_file())
     file.parent.mkdir(parents=True, exist_ok=True)
-    with FileLock(file.with_suffix(".lock")):
+    with lock_of(file.with_suffix(".lock"), wait=True):
         _record(file, key, request)
     return True
 

@@ -23,7 +23,8 @@ def read(
     `left_out` counts the lines that cannot be read in a file whose other lines can. The names in `columns` that are
     columns of the file are added to `chosen`.
     """
-    return read_open(OpenFile(source.path, stream, columns, left_out or LeftOut(), set() if chosen is None else chosen))
+    found = set() if chosen is None else chosen
+    return read_open(OpenFile(source.path, stream, columns, left_out or LeftOut(), found, source.is_wanted))
 
 
 def read_open(file: OpenFile) -> Iterator[Document]:

@@ -3,5 +3,7 @@
 walk          finds every file below the sources, with its outcome
 ignore        the rules of one ignore file
 ignore_chain  the ignore files from the repository down to a folder
+globs         the files that a user includes and excludes
+byproducts    files and folders that programs write
 opening       opens files without following links
 """

@@ -48,19 +48,20 @@ class Level:
             level: Level | None = self
             while level is not None:
                 rules = level.rules.get(kind)
-                found = _match(rules, name, path[level.start :], is_folder, kind) if rules else None
+                found = match_rules(rules, name, path[level.start :], is_folder, kind) if rules else None
                 if found is None and kind == ".gitignore" and level.is_repository:
                     # The .gitignore of an outer repository does not apply to this one.
-                    found = _match(level.exclude, name, path[level.start :], is_folder, "exclude")
+                    found = match_rules(level.exclude, name, path[level.start :], is_folder, "exclude")
                     if found is None:
                         break
                 if found is not None:
                     return found
                 level = level.parent
-        return _match(of_user, name, path, is_folder, "user")
+        return match_rules(of_user, name, path, is_folder, "user")
 
 
-def _match(rules: RuleSet | None, name: str, path: str, is_folder: bool, kind: str) -> Decision | None:
+def match_rules(rules: RuleSet | None, name: str, path: str, is_folder: bool, kind: str) -> Decision | None:
+    """The decision of the rules of one ignore file of a `kind`; None if no rule matches."""
     rule = rules.match(name, path, is_folder=is_folder) if rules else None
     return Decision(not rule.negated, rules.describe(rule), kind) if rules and rule else None
 

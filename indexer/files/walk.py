@@ -5,12 +5,26 @@ import re
 import stat
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, replace
+from functools import cached_property
 from pathlib import Path
 
 from cdesearch.errors import SourceError
+from cdesearch.store.filesystem import relative_posix
+from cdesearch.store.manifest import Globs
 from cdesearch.terminal import counted
+from indexer.files.byproducts import MARKERS, byproduct_rule, marker_rule
+from indexer.files.globs import Choice, Wish
 from indexer.files.ignore import RuleSet
-from indexer.files.ignore_chain import KINDS, OWN_KINDS, Level, extend_chain, repository_parents, users_excludes
+from indexer.files.ignore_chain import (
+    KINDS,
+    OWN_KINDS,
+    Decision,
+    Level,
+    extend_chain,
+    match_rules,
+    repository_parents,
+    users_excludes,
+)
 from indexer.files.opening import NOT_REGULAR, open_regular
 from indexer.formats.format import suffix_of
 from indexer.formats.registry import format_of, is_image, is_known
@@ -22,6 +36,8 @@ LATEST = 2**63 - 1  # the largest time in ns that a table holds: the year 2262. 
 LITERAL_ESCAPE = re.compile(r"\\(?=x[0-9a-f]{2})")  # in a file name; it looks like the escape of a byte
 MOST_COMPRESSED = 1_000  # no file system compresses text as much
 SNIFFED = 4096  # bytes of a file without suffix, enough to distinguish text from binary
+NOT_INCLUDED = "no --include names it"
+NO_GLOBS = Globs()
 
 
 @dataclass(frozen=True, slots=True)
@@ -33,6 +49,7 @@ class Source:
     size: int
     mtime_ns: int
     top: Path | None = None  # the folder that was walked: no link below it is followed; None for a file named itself
+    is_wanted: bool = False  # whether the user named it, so that it is read although a program has written it
 
 
 @dataclass(frozen=True, slots=True)
@@ -54,37 +71,40 @@ class Ignored:
 Found = Source | Skipped | Ignored
 
 
-def find_sources(paths: Sequence[Path], root: Path, max_bytes: int, *, with_images: bool = False) -> Iterator[Found]:
+def find_sources(
+    paths: Sequence[Path], root: Path, max_bytes: int, globs: Globs = NO_GLOBS, *, with_images: bool = False
+) -> Iterator[Found]:
     """Every file under `paths` in a fixed order, each once; raises SourceError for a path that does not exist.
 
-    Ignore files (.gitignore, .ignore, .cdesearchignore; nested, and in parents up to the root of the repository) apply
-    inside folders; a file that `paths` names itself is always read. An excluded folder is one entry without contents.
-    Images are found only `with_images`.
+    Ignore files (.gitignore, .ignore, .cdesearchignore; nested, and in parents up to the root of the repository) and
+    `globs` apply inside folders; a file that `paths` names itself is always read. An excluded folder is one entry
+    without contents. Images are found only `with_images`. Raises InputError for globs that cannot be used.
     """
+    choice = Choice(globs)
     named = {str(path) for path in paths}
     seen: set[str] = set()
     for path in paths:
         if not os.path.lexists(path):
             raise SourceError(f"There is no folder or file {path}.", "Check the spelling.")
-        for file, item in _look_at(path, root, max_bytes, with_images=with_images):
+        for file, item in _look_at(path, root, max_bytes, choice, with_images=with_images):
             is_taken_later = not isinstance(item, Source) and file in named and file != str(path)
             if file not in seen and not is_taken_later:
                 seen.add(file)
                 yield item
 
 
-def concerns_walk(top: Path, changed: Iterable[Path]) -> bool:
+def concerns_walk(top: Path, changed: Iterable[Path], globs: Globs = NO_GLOBS) -> bool:
     """Whether the outcome of a walk through the folder `top` may depend on one of the files and folders `changed`.
 
     They have just changed, appeared or disappeared. Everything that the rules exclude, and an index, does not count.
     """
-    walk = _Walk(top, "", 0)
+    walk = _Walk(top, "", 0, Choice(globs))
     return any(walk.depends_on(file) for file in changed)
 
 
 def portable(file: Path, root: Path) -> str:
     """`file` relative to `root` as valid UTF-8; other bytes become escapes such as `\\xff`. Names stay distinct."""
-    return _as_utf8(os.path.relpath(file, root).replace(os.sep, "/"))
+    return _as_utf8(relative_posix(str(file), str(root)))
 
 
 def _as_utf8(name: str) -> str:
@@ -92,7 +112,9 @@ def _as_utf8(name: str) -> str:
     return name if name.isascii() else os.fsencode(name).decode("utf-8", "backslashreplace")
 
 
-def _look_at(path: Path, root: Path, max_bytes: int, *, with_images: bool) -> Iterator[tuple[str, Found]]:
+def _look_at(
+    path: Path, root: Path, max_bytes: int, choice: Choice, *, with_images: bool
+) -> Iterator[tuple[str, Found]]:
     """The files at a path that the user named: the real path and the outcome of each."""
     shown = portable(path, root)
     try:
@@ -101,9 +123,10 @@ def _look_at(path: Path, root: Path, max_bytes: int, *, with_images: bool) -> It
         yield str(path), Skipped(shown, _reason(error))
         return
     if stat.S_ISDIR(found.st_mode):
-        yield from _Walk(path, "" if shown == "." else f"{shown}/", max_bytes, with_images=with_images).items()
+        yield from _Walk(path, "" if shown == "." else f"{shown}/", max_bytes, choice, with_images=with_images).items()
     else:
-        yield str(path), _file(path, shown, found, max_bytes)
+        file = _file(path, shown, found, max_bytes)
+        yield str(path), replace(file, is_wanted=True) if isinstance(file, Source) else file
 
 
 def _is_sparse(found: os.stat_result) -> bool:
@@ -135,13 +158,16 @@ class _Folder:
     chain_path: str  # relative to where the chain of ignore files begins, with "/" at its end
     level: Level | None
     names: frozenset[str]  # of its entries
+    is_wanted: bool  # whether it is walked although a program has filled it
+    is_included: bool  # whether `--include` names it or a folder above it
 
 
 class _Walk:
     """The walk through one folder and everything below it."""
 
-    def __init__(self, top: Path, shown: str, max_bytes: int, *, with_images: bool = False) -> None:
+    def __init__(self, top: Path, shown: str, max_bytes: int, choice: Choice, *, with_images: bool = False) -> None:
         self._top = top
+        self._choice = choice
         self._real_top = Path(os.path.realpath(top))
         self._prefix = len(str(top / "_")) - 1  # characters of a path before its part below the top
         self._shown = shown
@@ -157,29 +183,35 @@ class _Walk:
         if file == self._top or not file.is_relative_to(self._top):
             return file == self._top
         *parents, name = file.relative_to(self._top).parts
-        level, chain_path = self._parents() if not self._entered else (None, "")
-        folder = self._entered_once(_Folder(str(self._top), self._shown, chain_path, level, frozenset()))
+        folder = self._entered_once(self._start)
         for parent in parents:
-            if folder is None or parent == INDEX_FOLDER or self._rule(folder, parent, is_folder=True) is not None:
+            if folder is None or parent == INDEX_FOLDER:
                 return False
-            folder = self._entered_once(_below(folder, parent))
+            rule, wish = self._rule(folder, parent, is_folder=True)
+            if rule is not None:
+                return False
+            folder = self._entered_once(_below(folder, parent, wish))
         if folder is None or name == INDEX_FOLDER:
             return False
-        return name in KINDS or self._rule(folder, name, is_folder=file.is_dir()) is None
+        return name in KINDS or name in MARKERS or self._rule(folder, name, is_folder=file.is_dir())[0] is None
+
+    @cached_property
+    def _start(self) -> _Folder:
+        level, chain_path = self._parents()
+        is_included = self._choice.includes_all
+        return _Folder(str(self._top), self._shown, chain_path, level, frozenset(), True, is_included)
 
     def _entered_once(self, folder: _Folder) -> _Folder | None:
         """The folder with its ignore files, read at the first call; None if it cannot be read."""
         if folder.path not in self._entered:
             entered = self._enter(folder)
-            self._entered[folder.path] = None if isinstance(entered, Skipped) else entered[0]
+            self._entered[folder.path] = entered[0] if isinstance(entered, tuple) else None
         return self._entered[folder.path]
 
     def items(self) -> Iterator[tuple[str, Found]]:
         """Files and excluded folders, in the order of the bytes of their paths."""
-        level, chain_path = self._parents()
-        start = _Folder(str(self._top), self._shown, chain_path, level, frozenset())
-        entered = self._enter(start)
-        if isinstance(entered, Skipped):
+        entered = self._enter(self._start)
+        if not isinstance(entered, tuple):
             yield str(self._top), replace(entered, path=entered.path or "./")
             return
         stack = [entered]  # not recursive: folders may be nested deeper than Python's own stack
@@ -194,7 +226,7 @@ class _Walk:
                         yield entry.path, found
                     continue
                 below = self._enter(found)
-                if isinstance(below, Skipped):
+                if not isinstance(below, tuple):
                     yield entry.path, below
                     continue
                 stack.append(below)
@@ -227,7 +259,7 @@ class _Walk:
             level = extend_chain(level, folder, names, start, shown, self._note)
         return level, self._top.relative_to(above[0]).as_posix() + "/"
 
-    def _enter(self, folder: _Folder) -> "tuple[_Folder, Iterator[os.DirEntry[str]]] | Skipped":
+    def _enter(self, folder: _Folder) -> "tuple[_Folder, Iterator[os.DirEntry[str]]] | Skipped | Ignored":
         try:
             with os.scandir(folder.path) as found:
                 # An index is not part of the documents.
@@ -235,6 +267,9 @@ class _Walk:
         except OSError as error:
             return Skipped(folder.shown, _reason(error))
         names = frozenset(entry.name for entry in entries)
+        marker = None if folder.is_wanted else marker_rule(names)
+        if marker is not None:
+            return Ignored(folder.shown, marker)
         path = Path(folder.path)
         level = extend_chain(folder.level, path, names, len(folder.chain_path), folder.shown, self._note)
         return replace(folder, level=level, names=names), iter(sorted(entries, key=_sort_key))
@@ -243,15 +278,16 @@ class _Walk:
         name = entry.name
         is_folder = _is_folder(entry)
         shown = folder.shown + _as_utf8(name) + ("/" if is_folder else "")
-        rule = self._rule(folder, name, is_folder=is_folder)
+        rule, wish = self._rule(folder, name, is_folder=is_folder)
         if rule is not None:
             return Ignored(shown, rule)
         if is_folder:
-            return _below(folder, name)
+            return _below(folder, name, wish)
         try:
-            return self._link(entry, shown) if entry.is_symlink() else self._inspect(entry, shown)
+            found = self._link(entry, shown) if entry.is_symlink() else self._inspect(entry, shown)
         except OSError as error:
             return Skipped(shown, _reason(error))
+        return replace(found, is_wanted=True) if wish.is_wanted and isinstance(found, Source) else found
 
     def _inspect(self, entry: "os.DirEntry[str]", shown: str) -> Found:
         """The outcome for an entry that is neither folder nor link and that no rule excludes; raises OSError."""
@@ -266,22 +302,32 @@ class _Walk:
         """The path of an entry below the top, whose own links are resolved."""
         return self._real_top / entry.path[self._prefix :]
 
-    def _rule(self, folder: _Folder, name: str, *, is_folder: bool) -> str | None:
-        """The rule that excludes an entry because of its name; None if it is to be read."""
-        path = folder.chain_path + name
-        decision = None
-        if folder.level is not None:
-            decision = folder.level.decide(name, path, is_folder=is_folder, of_user=self._of_user)
-        elif self._of_user is not None:
-            rule = self._of_user.match(name, path, is_folder=is_folder)
-            if rule is not None and not rule.negated:
-                return self._of_user.describe(rule)
+    def _rule(self, folder: _Folder, name: str, *, is_folder: bool) -> tuple[str | None, Wish]:
+        """The rule that excludes an entry because of its name, None if it is to be read; and what the globs say."""
+        path = f"{folder.path.rstrip(os.sep)}{os.sep}{name}"[self._prefix :]  # below the top
+        if os.sep != "/":
+            path = path.replace(os.sep, "/")
+        wish = self._choice.wish(name, path, is_folder=is_folder, in_included=folder.is_included)
+        if wish.excluded_by is not None:
+            return wish.excluded_by, wish
+        decision = self._decision(folder, name, is_folder=is_folder)
         if decision is not None and decision.ignored:
-            return decision.by
-        is_wanted = decision is not None and decision.kind in OWN_KINDS and name != ".git"
-        if name.startswith(".") and not is_wanted:
-            return "hidden"
-        return _accompanying(folder.names, name)
+            return decision.by, wish
+        if decision is not None and decision.kind in OWN_KINDS and name != ".git":
+            wish = replace(wish, is_wanted=True)
+        elif name.startswith("."):
+            return "hidden", wish
+        rule = None if wish.is_wanted else byproduct_rule(name, folder.names, is_folder=is_folder)
+        if rule is None and not (is_folder or wish.is_included):
+            rule = NOT_INCLUDED
+        return rule, wish
+
+    def _decision(self, folder: _Folder, name: str, *, is_folder: bool) -> Decision | None:
+        """The decision of the ignore files; None if they do not mention the entry."""
+        path = folder.chain_path + name
+        if folder.level is not None:
+            return folder.level.decide(name, path, is_folder=is_folder, of_user=self._of_user)
+        return match_rules(self._of_user, name, path, is_folder, "user")
 
     def _link(self, entry: "os.DirEntry[str]", shown: str) -> Skipped | Ignored:
         """The reason why a link is not followed. Its target is found under its own name, unless a rule excludes it."""
@@ -293,11 +339,16 @@ class _Walk:
         return Ignored(shown, "link to a folder" if target.is_dir() else "link to a file")
 
 
-def _below(folder: _Folder, name: str) -> _Folder:
+def _below(folder: _Folder, name: str, wish: Wish) -> _Folder:
     """A folder in `folder`, not entered yet."""
-    shown = f"{folder.shown}{_as_utf8(name)}/"
     return _Folder(
-        f"{folder.path.rstrip(os.sep)}{os.sep}{name}", shown, f"{folder.chain_path}{name}/", folder.level, frozenset()
+        path=f"{folder.path.rstrip(os.sep)}{os.sep}{name}",
+        shown=f"{folder.shown}{_as_utf8(name)}/",
+        chain_path=f"{folder.chain_path}{name}/",
+        level=folder.level,
+        names=frozenset(),
+        is_wanted=wish.is_wanted,
+        is_included=wish.is_included,
     )
 
 
@@ -311,17 +362,6 @@ def _is_folder(entry: "os.DirEntry[str]") -> bool:
 def _sort_key(entry: "os.DirEntry[str]") -> bytes:
     """The sort key that puts entries in the order of whole paths: those in a folder come after its name and "/"."""
     return os.fsencode(entry.name) + (b"/" if _is_folder(entry) else b"")
-
-
-def _accompanying(names: frozenset[str], name: str) -> str | None:
-    """The kind of a file that accompanies documents and is not one, recognised by the other files of its folder."""
-    if "searchindex.js" in names and (
-        name in ("_sources", "_static", "search.html", "searchindex.js") or name.startswith("genindex")
-    ):
-        return "search page or asset of Sphinx"
-    if "corpus.jsonl" in names and "queries.jsonl" in names and name in ("queries.jsonl", "qrels"):
-        return "queries and judgements of a BEIR folder"
-    return None
 
 
 def _unknown(name: str, shown: str, size: int, file: Path, top: Path) -> Found | None:

@@ -102,6 +102,7 @@ class OpenFile:
     columns: Columns
     left_out: LeftOut  # a format of records adds the lines that it cannot read
     chosen: set[str] = field(default_factory=set)  # a format of records adds the names in `columns` that it finds
+    is_wanted: bool = False  # whether it is read although a program has written it
     has_ocr: bool = False  # whether the text of scanned pages and images is recognised
     progress: Callable[[], None] = lambda: None  # a format that takes long for a file calls it again and again
 
@@ -122,7 +123,7 @@ class Format(Protocol):
         """Yield the documents in `file`.
 
         Raises UnreadableError with the reason that the user will see. Any other exception is reported as a failure of
-        the parser; the file is skipped in both cases.
+        the parser; the file is skipped in both cases. GeneratedError names the rule that ignores the file.
         """
 
 

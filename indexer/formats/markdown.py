@@ -2,6 +2,7 @@
 
 import re
 from collections.abc import Iterator
+from dataclasses import replace
 from pathlib import PurePosixPath
 
 from indexer.formats.encoding import decode
@@ -31,6 +32,12 @@ def converted_document(path: str, title: str, markdown: str, anchors: tuple[Anch
     headings = _headings(markdown)
     title = title or (headings[0].title if headings else PurePosixPath(path).name)
     return Document(path, path, title, markdown, "markdown", headings=headings, anchors=anchors)
+
+
+def marked_up_document(file: OpenFile, title: str, lines: list[str]) -> Document:
+    """The document of a file of another markup whose lines were converted to Markdown one by one."""
+    document = converted_document(file.path, title, "\n".join(lines))
+    return replace(document, has_lines=True)
 
 
 def without_headings(text: str) -> str:

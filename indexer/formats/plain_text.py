@@ -2,7 +2,7 @@
 
 from collections.abc import Iterator
 
-from indexer.formats.code import code_document, language_of_script
+from indexer.formats.code import check_written_by_hand, code_document, language_of_script
 from indexer.formats.encoding import decode
 from indexer.formats.format import Document, Format, OpenFile, suffix_of
 
@@ -11,8 +11,7 @@ class PlainText(Format):
     """Text whose structure is not parsed. A file without a suffix that names its interpreter is read as code."""
 
     suffixes = frozenset({
-        ".txt", ".text", ".org", ".adoc", ".asciidoc", ".tex", ".log", ".srt", ".vtt", ".bib", ".po", ".conf",
-        ".properties", ".textile", ".pod", ".wiki",
+        ".txt", ".text", ".log", ".bib", ".po", ".conf", ".properties", ".textile", ".pod", ".wiki", ".diff", ".patch",
     })  # fmt: skip
     names = frozenset(
         {"readme", "license", "copying", "notice", "changelog", "authors", "contributing", "todo", "news"}
@@ -22,6 +21,7 @@ class PlainText(Format):
         text = decode(file.stream.read())
         language = None if suffix_of(file.name) else language_of_script(text)
         if language is not None:
+            check_written_by_hand(file, text)
             yield code_document(file, text, language)
         else:
             yield Document(file.path, file.path, file.name, text, "text", has_lines=True)

@@ -1,4 +1,4 @@
-"""The error for a file that cannot be read, and the list of names in its message."""
+"""The errors for a file that cannot be read or is not worth reading, and the list of names in a message."""
 
 from collections.abc import Iterable
 from itertools import islice
@@ -9,6 +9,10 @@ SHOWN_CHARACTERS = 200
 
 class UnreadableError(Exception):
     """A file cannot be read; the message is the reason, for the list of skipped files."""
+
+
+class GeneratedError(UnreadableError):
+    """A program has written a file, and nobody searches it; the message is the rule that ignores it."""
 
 
 def listed(names: Iterable[object]) -> str:

@@ -12,6 +12,7 @@ import pyarrow as pa
 
 from cdesearch.errors import IndexStateError
 from cdesearch.store.checksums import MANIFEST
+from cdesearch.store.filesystem import link_or_copy, sync
 from cdesearch.store.folder import CURRENT, GENERATIONS, PLAN, current_name, read_small, replace_file, write_new
 from cdesearch.store.index import CONTEXT, connect
 from cdesearch.store.lance_manifest import TABLES
@@ -70,7 +71,7 @@ def swap_in(folder: Path, building: Path, unfinished: Path | None = None) -> Non
     before = _live(folder)
     _flush(building)
     replace_file(folder / CURRENT, building.name + "\n")
-    _sync(folder)
+    sync(folder)
     (building / PLAN).unlink(missing_ok=True)  # a repair makes a generation live that was live before
     remove(folder, [old for old in own_generations(folder) if old not in (before, building, unfinished)])
 
@@ -113,29 +114,11 @@ def _fits(generation: Path, columns: Mapping[str, pa.Schema]) -> bool:
         return False
 
 
-def link_or_copy(source: str | Path, target: str | Path) -> None:
-    """Make a hard link to a file, or a copy if the file system has no links."""
-    try:
-        os.link(source, target)
-    except OSError:  # a file system without links
-        shutil.copy2(source, target)
-
-
 def _flush(folder: Path) -> None:
     """Flush the new files in `folder` to the disk; files with a second link are flushed already."""
     for parent, _, files in os.walk(folder):
         for name in files:
             file = Path(parent) / name
             if file.stat().st_nlink == 1:
-                _sync(file)
-        _sync(Path(parent))
-
-
-def _sync(path: Path) -> None:
-    if path.is_dir() and os.name == "nt":  # Windows cannot open folders, and needs no flush of them
-        return
-    descriptor = os.open(path, os.O_RDWR if os.name == "nt" else os.O_RDONLY)
-    try:
-        os.fsync(descriptor)
-    finally:
-        os.close(descriptor)
+                sync(file)
+        sync(Path(parent))

@@ -8,7 +8,7 @@ from contextlib import contextmanager, suppress
 from datetime import datetime
 from pathlib import Path
 
-from filelock import FileLock, Timeout
+from filelock import Timeout
 
 from cdesearch.errors import (
     IndexBusyError,
@@ -18,6 +18,7 @@ from cdesearch.errors import (
     InputError,
     StorageError,
 )
+from cdesearch.store.filesystem import lock_of
 from cdesearch.store.folder import (
     CURRENT,
     GENERATIONS,
@@ -52,7 +53,7 @@ def locked(folder: Path, wait: bool) -> Iterator[None]:
     is_locked = False
     try:
         _prepare(folder, made)
-        with FileLock(folder / "lock", timeout=-1 if wait else 0):
+        with lock_of(folder / "lock", wait=wait):
             is_locked = True
             try:
                 if not os.path.lexists(folder / MARKER):  # the run that had the lock before has removed the folder

@@ -8,6 +8,7 @@ from datetime import timedelta
 from pathlib import Path
 from typing import Any
 
+import numpy as np
 import pyarrow as pa
 
 from cdesearch.context.vectors import Floats
@@ -23,9 +24,14 @@ from cdesearch.store.schema import chunk_schema
 #   IVF_SQ, refined           10         28          50 (20 s), 0.51
 #   IVF_PQ 96, refined         6         12          11 (378 s), 0.14; recall@10 .997
 VECTOR_INDEX_FROM = 10_000
-CHUNKS_PER_GRAPH = 50_000  # small graphs build faster, but a search visits all of them: 12 ms for 17, 8 ms for 2
-# Every update adds a small graph. More than this many are merged into one.
-MOST_GRAPHS = 32
+# Several parts are built faster, but Lance joins parts below 262,144 rows, a quarter of its target, whenever an index
+# is brought up to date: the first update of one file would build all graphs again, for minutes.
+CHUNKS_PER_GRAPH = 1_000_000
+# Every update adds a small graph, and a search visits all graphs: each costs about a millisecond of processor time. So
+# an update joins graphs with fewer than so many times the chunks that it adds. That leaves three or four on average.
+JOIN_RATIO = 16
+LARGEST_RATIO = 4  # of the largest graph: built again when a fifth of the chunks is in others
+FRAGMENT_BITS = 32  # a row id is the number of the fragment, and in its lowest 32 bits the number of the row
 NAMES_PER_QUERY = 1000
 
 
@@ -77,16 +83,52 @@ class Tables:
     def _update_indexes(self, *, has_all_vectors: bool) -> None:
         from lancedb.index import FTS, HnswSq
 
+        self._join_graphs()
         _compact(self.chunks)
-        graphs = {index.name: index.num_segments for index in self.chunks.list_indices()}
+        names = {index.name for index in self.chunks.list_indices()}
         n_chunks = self.chunks.count_rows()
         # New indexes come last, because a compaction after them would build them a second time.
-        if "text_idx" not in graphs:
+        if "text_idx" not in names:
             self.chunks.create_index("text", config=FTS(with_position=False), name="text_idx")
-        if has_all_vectors and n_chunks >= VECTOR_INDEX_FROM and not 0 < graphs.get("vector_idx", 0) <= MOST_GRAPHS:
-            parts = -(-n_chunks // CHUNKS_PER_GRAPH)
+        if has_all_vectors and n_chunks >= VECTOR_INDEX_FROM and "vector_idx" not in names:
+            parts = max(1, n_chunks // CHUNKS_PER_GRAPH)
             graph = HnswSq(distance_type="cosine", num_partitions=parts, m=16, ef_construction=150)
             self.chunks.create_index("vector", config=graph, name="vector_idx")
+
+    def _join_graphs(self) -> None:
+        """Write the chunks of small graphs again, so that they get one graph with those that this update has added.
+
+        Each graph covers a fragment of the table. LanceDB cannot join graphs, but it forgets a graph if every chunk in
+        it is deleted. If even the largest graph is too small, all are dropped, and one is built of all chunks.
+        """
+        unindexed = {index.name: index.num_unindexed_rows for index in self.chunks.list_indices()}.get("vector_idx")
+        if not unindexed:
+            return
+        rows = self.chunks.search().select(["id"]).with_row_id(True).limit(self.chunks.count_rows()).to_arrow()
+        fragments = rows["_rowid"].to_numpy() >> FRAGMENT_BITS
+        numbers, sizes = np.unique(fragments, return_counts=True)
+        n_indexed = len(numbers) - int(np.searchsorted(np.cumsum(sizes[::-1]), unindexed)) - 1  # new ones come last
+        by_size = np.argsort(sizes[:n_indexed], kind="stable")
+        n_joined = graphs_to_join(sizes[by_size].tolist(), unindexed)
+        if n_joined == n_indexed:
+            self.chunks.drop_index("vector_idx")
+            return
+        moved = rows.filter(pa.array(np.isin(fragments, numbers[by_size[:n_joined]]))).sort_by("_rowid")
+        if moved.num_rows:
+            chunks = self.chunks.take_row_ids(moved["_rowid"].to_pylist()).to_arrow()
+            self.delete(moved["id"].to_pylist())
+            self.chunks.add(chunks.cast(self._schema))
+
+
+def graphs_to_join(sizes: Sequence[int], added: int) -> int:
+    """How many of the smallest graphs, of ascending `sizes`, to join with chunks that are `added`.
+
+    The graphs that stay are each many times as large as all smaller ones together, so there are few of them.
+    """
+    below = [added + sum(sizes[:number]) for number in range(len(sizes))]
+    ratios = [JOIN_RATIO if number < len(sizes) else LARGEST_RATIO for number in range(1, len(sizes) + 1)]
+    small = [size < ratio * total for size, ratio, total in zip(sizes, ratios, below, strict=True)]
+    return max((number for number, is_small in enumerate(small, start=1) if is_small), default=0)
 
 
 @contextmanager

@@ -13,12 +13,13 @@ from cdesearch.errors import IndexDamagedError
 from cdesearch.progress import Display
 from cdesearch.store.checksums import MANIFEST, write_checksums
 from cdesearch.store.file_account import FILES, read_files, write_files
+from cdesearch.store.filesystem import link_or_copy
 from cdesearch.store.folder import rebuild_remedy
 from cdesearch.store.index import CONTEXT, connect
 from cdesearch.store.lance_manifest import NAMES
 from cdesearch.store.schema import document_schema
 from indexer.build import Report, build
-from indexer.generations.generation import link_or_copy, open_building, swap_in
+from indexer.generations.generation import open_building, swap_in
 from indexer.generations.lock import locked
 from indexer.generations.tables import Tables
 from indexer.health.doctor import Diagnosis, Examined, diagnose

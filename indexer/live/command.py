@@ -5,7 +5,7 @@ import signal
 import time
 from pathlib import Path
 from threading import Event
-from typing import Annotated
+from typing import Annotated, Literal
 
 import typer
 
@@ -19,6 +19,13 @@ def watch(
     folder: Annotated[
         Path | None, typer.Option("--index", help="Index folder; default: .cdesearch in the folder.")
     ] = None,
+    refresh: Annotated[
+        Literal["auto", "advise", "off"],
+        typer.Option(
+            help="If the context no longer fits the documents: sample a new one and embed all texts again, advise it,"
+            " or do nothing."
+        ),
+    ] = "advise",
 ) -> None:
     """Update an index whenever its files change, until Ctrl-C."""
     from cdesearch.progress import shown_on_stderr
@@ -44,7 +51,7 @@ def watch(
         with shown_on_stderr() as progress:
             report = build(paths or [], Options(index=folder, wait=True), progress, tools)
         _say(summary(report))
-        keep_up(report.folder, tools, _say, Event())
+        keep_up(report.folder, tools, _say, Event(), refresh)
     except KeyboardInterrupt:
         raise SystemExit(codes[-1]) from None
     finally:

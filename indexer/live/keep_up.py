@@ -2,8 +2,10 @@
 
 import time
 from collections.abc import Callable, Sequence
+from dataclasses import dataclass
 from pathlib import Path
 from threading import Event
+from typing import Literal
 
 from cdesearch.errors import CdesearchError
 from cdesearch.progress import Silent
@@ -17,48 +19,91 @@ from indexer.warm import Warm
 REST = 0.5  # of the time that an update took, before the next one: a file may be written all the time
 RETRY_SECONDS = 60.0  # after an update that failed
 
+Refresh = Literal["auto", "advise", "off"]
 
-def keep_up(folder: Path, tools: Warm, say: Callable[[str], None], stop: Event) -> None:
+
+def keep_up(folder: Path, tools: Warm, say: Callable[[str], None], stop: Event, refresh: Refresh = "advise") -> None:
     """Update the index in `folder` whenever its files change, until `stop` is set.
 
-    `say` gets one line for each update and each error, and for each source that disappears or returns.
+    `say` gets one line for each update and each error, and for each source that disappears or returns. `refresh` says
+    what follows if the context no longer fits the documents: a new context, a line that advises one, or nothing.
     """
-    watched = Watched(Index(folder).sources)
+    watched = _watched(Index(folder))
     if watched.problem:
         say(f"{watched.problem}: it is looked through every half minute.")
     _announce(watched, (), say)
-    seconds = _update(folder, watched, tools, say)  # what changed before the watch began
+    updates = _Updates(folder, tools, say, refresh)
+    seconds = updates.run(watched)  # what changed before the watch began
     while not stop.wait(REST * seconds):
         tools.prepare()
         missing = watched.missing
         if not watched.wait(stop):
             break
         _announce(watched, missing, say)
-        seconds = _update(folder, watched, tools, say)
+        seconds = updates.run(watched)
         watched = _of_present_sources(folder, watched)
 
 
-def _update(folder: Path, watched: Watched, tools: Warm, say: Callable[[str], None]) -> float:
-    """Run one update; returns how many seconds it took, or twice RETRY_SECONDS if it failed."""
-    started = time.monotonic()
-    try:
-        report = build([], Options(index=folder, absent=watched.missing, wait=True), Silent(), tools)
-    except CdesearchError as error:
-        say(f"error: {error}")
-        tools.close()  # the model on disk may be another one now
-        return RETRY_SECONDS / REST
-    if report.changed:
-        say(summary(report))
-    return time.monotonic() - started
+@dataclass(slots=True)
+class _Updates:
+    """The updates of one index, one after another."""
+
+    folder: Path
+    tools: Warm
+    say: Callable[[str], None]
+    refresh: Refresh
+    _has_advised: bool = False
+
+    def run(self, watched: Watched) -> float:
+        """Run one update; returns how many seconds it took, or twice RETRY_SECONDS if it failed."""
+        started = time.monotonic()
+        try:
+            report = self._build(Options(index=self.folder, absent=watched.missing, wait=True))
+            seconds = time.monotonic() - started
+            if report.changed:
+                self._check_context(report, watched)
+        except CdesearchError as error:
+            self.say(f"error: {error}")
+            self.tools.close()  # the model on disk may be another one now
+            return RETRY_SECONDS / REST
+        return seconds
+
+    def _build(self, options: Options) -> Report:
+        report = build([], options, Silent(), self.tools)
+        if report.changed:
+            self.say(summary(report))
+        return report
+
+    def _check_context(self, report: Report, watched: Watched) -> None:
+        """Sample a new context, or advise it once, if the context no longer fits. A missing source could not be read.
+
+        The index answers as before until the new generation is complete. Changes wait until then.
+        """
+        if report.advice is None:
+            self._has_advised = False
+        elif self.refresh == "auto" and not watched.missing and not self._has_advised:
+            self.say(
+                "The context no longer fits the documents: a new one is sampled, and all texts are embedded again."
+            )
+            refreshed = self._build(Options(index=self.folder, refresh_context=True, wait=True))
+            self._has_advised = refreshed.advice is not None  # again after every update would not help
+        elif self.refresh == "advise" and not self._has_advised:
+            self.say(report.advice)
+            self._has_advised = True
 
 
 def _of_present_sources(folder: Path, watched: Watched) -> Watched:
-    """The watch of the sources that the index has now."""
+    """The watch of the files that the index has now."""
     try:
-        sources = Index(folder).sources
+        index = Index(folder)
     except CdesearchError:
         return watched
-    return watched if sources == watched.sources else Watched(sources)
+    is_same = (index.sources, index.manifest.globs) == (watched.sources, watched.globs)
+    return watched if is_same else _watched(index)
+
+
+def _watched(index: Index) -> Watched:
+    return Watched(index.sources, index.manifest.globs)
 
 
 def _announce(watched: Watched, before: Sequence[Path], say: Callable[[str], None]) -> None:

@@ -2,7 +2,9 @@
 
 import shlex
 from dataclasses import astuple
+from pathlib import Path
 
+from cdesearch.encode.load import Device
 from cdesearch.errors import IndexBusyError
 from cdesearch.progress import Silent
 from cdesearch.store.index import Index
@@ -19,12 +21,12 @@ SECONDS_PER_FILE = 5e-5
 BYTES_PER_SECOND = 20_000
 
 
-def update_if_quick(index: Index) -> str | None:
+def update_if_quick(index: Index, model: Path | None = None, device: Device = "auto") -> str | None:
     """Update the index if that takes less than MOST_SECONDS; else returns a line that says how far behind it is.
 
-    Raises CdesearchError.
+    `model` is the model that the user has named. Raises CdesearchError.
     """
-    require_trust(index)
+    require_trust(index, model=model is None)
     if not index.manifest.is_complete:  # an update would run the rest of the build; the answer says how far it is
         return None
     with index.checks.reporting_damage():
@@ -38,7 +40,7 @@ def update_if_quick(index: Index) -> str | None:
     if _seconds(index, changes) > MOST_SECONDS:
         return f"{behind}: run `{command}`."
     try:
-        build([], Options(index=index.folder), Silent())
+        build([], Options(index=index.folder, model=model, device=device), Silent())
     except IndexBusyError:
         return f"{behind}; another run is updating it."
     return None

@@ -8,7 +8,8 @@ from pathlib import Path
 from threading import Event
 from typing import TYPE_CHECKING
 
-from indexer.files.walk import concerns_walk
+from cdesearch.store.manifest import Globs
+from indexer.files.walk import NO_GLOBS, concerns_walk
 from indexer.settings import is_there
 
 if TYPE_CHECKING:
@@ -35,8 +36,9 @@ Identity = tuple[int, int, int, int]  # device and inode number; for a file also
 class Watched:
     """The folders and files of an index, which are watched from the beginning."""
 
-    def __init__(self, sources: Sequence[Path]) -> None:
+    def __init__(self, sources: Sequence[Path], globs: Globs = NO_GLOBS) -> None:
         self.sources = tuple(sources)
+        self.globs = globs
         self.problem: str | None = None  # why the file system's events are not used
         self._devices: dict[Path, int] = {}  # on which each source was first seen
         self._begin()
@@ -55,7 +57,7 @@ class Watched:
             if identities != self._identities:
                 self._begin()
                 return True
-            if any(concerns_walk(source, changed) for source in self._folders):
+            if any(concerns_walk(source, changed, self.globs) for source in self._folders):
                 self._gather(changed, stop)
                 return True
             if self._is_silent and time.monotonic() > deadline:

@@ -10,6 +10,7 @@ from typing import Any
 
 import pyarrow as pa
 
+from cdesearch.store.file_account import Outcome
 from indexer.files.walk import Source
 from indexer.formats.format import Columns
 from indexer.workers.limits import Limits
@@ -53,12 +54,20 @@ class ReadChunks:
 
 @dataclass(frozen=True, slots=True)
 class Ended:
-    """A file has been read to its end, or cannot be read."""
+    """A file has been read to its end, or cannot be read, or is not worth reading."""
 
     source: Source
-    reason: str | None  # why it cannot be read; None if it was read
+    reason: str | None  # why it was not read; None if it was
     note: str = ""  # describes what was left out of a file that was read
     columns: tuple[str, ...] = ()  # the columns named by options that the file has, even if it cannot be read
+    is_ignored: bool = False  # whether `reason` is a rule that ignores the file
+
+    @property
+    def outcome(self) -> Outcome:
+        """The outcome of the file, as the file account lists it."""
+        if self.reason is None:
+            return "indexed"
+        return "ignored" if self.is_ignored else "skipped"
 
 
 Event = Begun | ReadChunks | Ended
@@ -123,8 +132,7 @@ class Pool:
                 elif kind == "batch":
                     yield _batch(source, message)
                 elif kind == "done":
-                    header = message.header
-                    yield Ended(source, header["reason"], header.get("note", ""), tuple(header.get("columns", ())))
+                    yield _ended(source, message.header)
                     break
 
     def _take(self, number: int) -> Message:
@@ -256,8 +264,13 @@ class Pool:
 
 def _task(source: Source) -> Message:
     top = str(source.top) if source.top is not None else None
-    task = {"file": str(source.file), "path": source.path, "size": source.size, "mtime_ns": source.mtime_ns, "top": top}
-    return Message(task)
+    task = {"file": str(source.file), "path": source.path, "size": source.size, "mtime_ns": source.mtime_ns}
+    return Message(task | {"top": top, "is_wanted": source.is_wanted})
+
+
+def _ended(source: Source, header: dict[str, Any]) -> Ended:
+    columns = tuple(header.get("columns", ()))
+    return Ended(source, header["reason"], header.get("note", ""), columns, bool(header.get("is_ignored")))
 
 
 def _batch(source: Source, message: Message) -> ReadChunks:

@@ -27,7 +27,7 @@ from indexer.files.walk import Source
 from indexer.formats.format import Columns, LeftOut, OpenFile
 from indexer.formats.ocr import is_loaded
 from indexer.formats.registry import format_of
-from indexer.formats.unreadable import UnreadableError
+from indexer.formats.unreadable import GeneratedError, UnreadableError
 from indexer.workers.limits import Limits, bound_memory, data_bytes, die_with
 from indexer.workers.messages import CHUNKS, DOCUMENTS, Message, receive, send
 
@@ -93,16 +93,18 @@ class Reader:
     def answer(self, task: dict[str, Any]) -> bool:
         """Read one file, send its contents and its outcome; returns whether this process must end afterwards."""
         top = Path(task["top"]) if task["top"] is not None else None
-        source = Source(Path(task["file"]), task["path"], task["size"], task["mtime_ns"], top)
+        file = Path(task["file"])
+        source = Source(file, task["path"], task["size"], task["mtime_ns"], top, bool(task["is_wanted"]))
         outbox = _Outbox(self._answers)
         reason: str | None = None
         left_out, chosen = LeftOut(), set[str]()
-        retire = False
+        retire = is_ignored = False
         try:
             self._read(source, outbox, left_out, chosen)
             outbox.flush()
         except UnreadableError as error:
             reason = str(error)
+            is_ignored = isinstance(error, GeneratedError)
         except CdesearchError as error:
             reason = f"{error.cause} {error.remedy}"
         except MemoryError:
@@ -113,8 +115,8 @@ class Reader:
         except BaseException as error:
             reason = f"could not be read: its parser failed ({type(error).__name__})"
         # What is left in the outbox belongs to a file that failed, and is not sent.
-        done = {"kind": "done", "reason": reason, "note": str(left_out), "columns": sorted(chosen)}
-        send(self._answers, Message(done))
+        done = {"kind": "done", "reason": reason, "is_ignored": is_ignored, "note": str(left_out)}
+        send(self._answers, Message(done | {"columns": sorted(chosen)}))
         return retire
 
     def _read(self, source: Source, outbox: "_Outbox", left_out: LeftOut, chosen: set[str]) -> None:
@@ -130,7 +132,16 @@ class Reader:
             outbox.begin(hash_contents(stream))
             seen: set[str] = set()
             n_characters = 0
-            opened = OpenFile(source.path, stream, self._columns, left_out, chosen, self._has_ocr, outbox.progress)
+            opened = OpenFile(
+                source.path,
+                stream,
+                self._columns,
+                left_out,
+                chosen,
+                is_wanted=source.is_wanted,
+                has_ocr=self._has_ocr,
+                progress=outbox.progress,
+            )
             for n_records, document in enumerate(read_open(opened), start=1):
                 if len(document.text) > self.limits.characters:
                     raise UnreadableError(f"has more than {self.limits.characters:,} characters of text")

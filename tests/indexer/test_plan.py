@@ -250,14 +250,15 @@ def test_a_file_that_was_ignored_before_is_new_and_one_that_is_ignored_now_is_no
     assert count_changes(Index.open(tmp_path)) == {"new": 1, "modified": 0, "deleted": 0}
 
 
-def test_a_folder_that_is_gone_counts_its_files_as_deleted(tmp_path, tiny_checkpoint):
+def test_the_files_of_a_folder_that_is_gone_do_not_count_as_deleted(tmp_path, tiny_checkpoint):
     for folder in ("one", "two"):
         (tmp_path / folder).mkdir()
         (tmp_path / folder / "a.md").write_text(f"the {folder}")
     build([tmp_path / "one", tmp_path / "two"], Options(model=tiny_checkpoint, index=tmp_path / "index"), Silent())
     (tmp_path / "two" / "a.md").unlink()
-    (tmp_path / "two").rmdir()
     assert count_changes(Index(tmp_path / "index")) == {"new": 0, "modified": 0, "deleted": 1}
+    (tmp_path / "two").rmdir()
+    assert count_changes(Index(tmp_path / "index")) == {"new": 0, "modified": 0, "deleted": 0}
 
 
 def test_a_file_over_the_limit_of_the_index_is_not_new(tmp_path, tiny_checkpoint):

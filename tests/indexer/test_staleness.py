@@ -1,10 +1,18 @@
 """When an update advises a new context."""
 
+import json
+from dataclasses import replace
+
 import pytest
 
+from cdesearch.cli.status import read_status
 from cdesearch.progress import Silent
+from cdesearch.search.drift import measure_drift
+from cdesearch.store.checksums import write_checksums
+from cdesearch.store.index import Index
 from indexer.build import build
 from indexer.settings import Options
+from indexer.staleness import staleness
 
 
 def write(docs, start, stop, sentence="the water is in the house"):
@@ -35,3 +43,48 @@ def test_other_documents_than_those_of_the_sample_need_a_new_context(tmp_path, t
     write(docs, 0, 32, "engine bread stone light dog")
     advice = update(docs, tiny_checkpoint).advice
     assert advice.startswith("The documents are unlike") and "--refresh-context" in advice
+
+
+def test_every_run_stores_the_drift_and_the_size_of_the_corpus_that_the_context_was_made_of(tmp_path, tiny_checkpoint):
+    docs = tmp_path / "docs"
+    write(docs, 0, 32)
+    update(docs, tiny_checkpoint)
+    first = Index.open(docs)
+    assert first.manifest.context_chunks == 32 and first.manifest.drift < 1
+    write(docs, 20, 48, "engine bread stone light dog")
+    update(docs, tiny_checkpoint)
+    second = Index.open(docs)
+    assert second.manifest.context_chunks == 32
+    assert second.manifest.drift == pytest.approx(measure_drift(second).standard_errors, rel=1e-4)
+    assert f"({second.manifest.drift:.1f} standard errors)" in read_status(second)["drift"]
+    update(docs, tiny_checkpoint, refresh_context=True)
+    third = Index.open(docs)
+    assert third.manifest.context_chunks == 48 and third.manifest.drift < second.manifest.drift
+
+
+def test_an_index_of_an_older_version_opens_and_its_drift_is_measured_when_it_is_asked_for(tmp_path, tiny_checkpoint):
+    docs = tmp_path / "docs"
+    write(docs, 0, 32)
+    update(docs, tiny_checkpoint)
+    index = Index.open(docs)
+    measured = read_status(index)["drift"]
+    file = index.generation / "manifest.json"
+    values = json.loads(file.read_text())
+    del values["drift"], values["context_chunks"]
+    file.write_text(json.dumps(values))
+    write_checksums(index.generation, None)
+    old = Index.open(docs)
+    assert old.manifest.drift is None and read_status(old)["drift"] == measured
+    grown = replace(old.manifest, n_chunks=10**6, context_size=32)
+    assert staleness(replace(grown, context_limit=512)) is not None  # all of its chunks were sampled
+    assert staleness(replace(grown, context_limit=32)) is None  # nobody knows of how many chunks these were sampled
+
+
+def test_the_statistics_of_a_large_corpus_stay_however_much_it_grows(tmp_path, tiny_checkpoint):
+    docs = tmp_path / "docs"
+    write(docs, 0, 32)
+    update(docs, tiny_checkpoint)
+    manifest = Index.open(docs).manifest
+    assert "had 500 chunks" in staleness(replace(manifest, context_chunks=500, n_chunks=5000))
+    assert staleness(replace(manifest, context_chunks=10_000, n_chunks=100_000)) is None
+    assert "unlike" in staleness(replace(manifest, context_chunks=10_000, n_chunks=100_000, drift=4.0))

@@ -11,6 +11,7 @@ from cdesearch.cli.passage_text import LocatedPassage, located, passages_as_text
 from cdesearch.cli.typed_path import globs_of
 from cdesearch.errors import InputError
 from cdesearch.search.documents import DocumentReader
+from cdesearch.search.file_filter import FileFilter
 from cdesearch.search.passages import OMISSION, Passage, fit_passages, tokens_of
 from cdesearch.search.sentences import split_sentences
 from cdesearch.search.word_forms import word_stem
@@ -31,10 +32,10 @@ def search(indexes: ServedIndexes, values: dict[str, Any]) -> Answer:
     served = indexes[values["index"]]
     call = tuple(values[name] for name in ("query", "mode", "path"))
     offset, _ = start_of(served, call, values["cursor"])
-    paths = None if values["path"] is None else globs_of(values["path"], served.index)
-    result = served.search(values["query"], offset + values["k"] + 1, values["mode"], paths)
+    files = FileFilter(None if values["path"] is None else globs_of(values["path"], served.index))
+    result = served.search(values["query"], offset + values["k"] + 1, values["mode"], files)
     hits = result.hits[offset : offset + values["k"]]
-    if not hits and not offset and paths is not None and not served.has_file(*paths):
+    if not hits and not offset and not files.is_empty and not served.has_file(files):
         raise InputError(
             f"No indexed file matches the path {values['path']:.200}.",
             f"Paths and globs are relative to {shown_path(served.index.root)}."

@@ -24,6 +24,7 @@ from cdesearch.answer.endpoint import Endpoint, chosen_endpoint
 from cdesearch.answer.extract import CorpusView
 from cdesearch.cli.answers import answer_as_json, passage_as_json
 from cdesearch.errors import BusyError, CdesearchError, LanguageModelError
+from cdesearch.search.file_filter import FileFilter
 from cdesearch.search.passages import Passage, fit_passages
 from cdesearch.serve.indexes import ServedIndex
 from cdesearch.serve.problems import problem_of
@@ -68,17 +69,15 @@ async def ask(
     state = state_of(request)
     served = state.indexes[index]
     endpoint = chosen_endpoint(None, None)
-    paths = None if path is None else tuple(path)
-    asked = await state.admission.run(lambda: _gather(served, q, tokens, paths, endpoint))
+    files = FileFilter(None if path is None else tuple(path))
+    asked = await state.admission.run(lambda: _gather(served, q, tokens, files, endpoint))
     headers = {"Cache-Control": "no-store", "X-Accel-Buffering": "no"}
     return StreamingResponse(_events(request, asked, endpoint), media_type="text/event-stream", headers=headers)
 
 
-def _gather(
-    served: ServedIndex, question: str, tokens: int, paths: tuple[str, ...] | None, endpoint: Endpoint | None
-) -> _Asked:
+def _gather(served: ServedIndex, question: str, tokens: int, files: FileFilter, endpoint: Endpoint | None) -> _Asked:
     started = time.perf_counter()
-    result = served.search(question, HITS, "hybrid", paths)
+    result = served.search(question, HITS, "hybrid", files)
     encoder, index = served.encoder, served.index
     passages = fit_passages(result, tokens, encoder.tokenizer)
     answer = None

@@ -42,7 +42,7 @@ async def context_map(
 def _map_and_hits(
     served: ServedIndex, query: str | None, k: int, scope: SearchScope
 ) -> tuple[ContextMap, list[dict[str, Any]]]:
-    hits = served.search(query, k, scope.mode, scope.globs).hits if query else ()
+    hits = served.search(query, k, scope.mode, scope.files).hits if query else ()
 
     def located(index: Index) -> tuple[ContextMap, list[dict[str, Any]]]:
         found = _map_of(index)

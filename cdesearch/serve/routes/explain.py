@@ -26,5 +26,5 @@ async def explain(
     """
     state = state_of(request)
     served = state.indexes[scope.index]
-    explained = await state.admission.run(lambda: served.explain(chunk, q, k, scope.mode, scope.globs))
+    explained = await state.admission.run(lambda: served.explain(chunk, q, k, scope.mode, scope.files))
     return JSONResponse({"query": q, "index": served.name, **asdict(explained)})

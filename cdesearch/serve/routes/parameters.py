@@ -5,6 +5,7 @@ from typing import Annotated
 
 from fastapi import Depends, Query
 
+from cdesearch.search.file_filter import FileFilter, time_of
 from cdesearch.search.reader import Mode
 
 MAX_K = 100
@@ -17,6 +18,14 @@ PathGlobs = Annotated[
     list[str] | None,
     Query(description="Search only files that match this glob. Repeat it to allow several globs.", max_length=100),
 ]
+Suffixes = Annotated[
+    list[Annotated[str, Query(pattern=r"^\w{1,20}$")]] | None,
+    Query(
+        alias="type",
+        description="Search only files whose name ends with a dot and this, e.g. py. Repeat it to allow several.",
+        max_length=100,
+    ),
+]
 IndexName = Annotated[str | None, Query(alias="index", description="The name of an index. Default: the first one.")]
 
 
@@ -26,25 +35,25 @@ class SearchScope:
 
     mode: Annotated[Mode, Query(description="The ranking method.")] = "hybrid"
     path: PathGlobs = None
-    suffix: Annotated[
-        str | None, Query(alias="type", pattern=r"^\w{1,20}$", description="Search only files of this type, e.g. py.")
+    suffix: Suffixes = None
+    since: Annotated[
+        str | None,
+        Query(
+            description="Search only files that were modified since then: an age such as 12h or 7d, or a date such as"
+            " 2026-11-01.",
+            max_length=40,
+        ),
     ] = None
     index: IndexName = None
 
     @property
-    def globs(self) -> tuple[str, ...] | None:
-        """The path of a hit must match one of these globs. None allows every path."""
-        if self.suffix is None:
-            return None if self.path is None else tuple(self.path)
-        paths = self.path or ("**",)
-        return tuple(glob for path in paths for glob in _of_type(path.rstrip("/"), self.suffix))
+    def files(self) -> FileFilter:
+        """Which files the search covers; raises QueryError."""
+        return FileFilter(
+            None if self.path is None else tuple(self.path),
+            None if self.suffix is None else tuple(self.suffix),
+            None if self.since is None else time_of(self.since),
+        )
 
 
 Scope = Annotated[SearchScope, Depends()]
-
-
-def _of_type(path: str, suffix: str) -> tuple[str, ...]:
-    """Return globs for the files with the suffix that `path` matches, or that are below a folder that it matches."""
-    itself = path if path.endswith(f".{suffix}") else f"{path}.{suffix}" if path.endswith("*") else None
-    below = f"{path}/**/*.{suffix}"
-    return (below,) if itself is None else (below, itself)

@@ -25,7 +25,7 @@ async def search(
     """Return the chunks that match the query best, best first."""
     state = state_of(request)
     served = state.indexes[scope.index]
-    result = await state.admission.run(lambda: served.search(q, offset + k, scope.mode, scope.globs))
+    result = await state.admission.run(lambda: served.search(q, offset + k, scope.mode, scope.files))
     return JSONResponse(_answer(served, q, scope.mode, offset, k, result))
 
 

@@ -32,6 +32,56 @@ def test_options_of_a_query_may_come_first(indexed):
     assert cdesearch("-k", "1", "cat", cwd=indexed).stdout.startswith(" 1 pets.md:1")
 
 
+def test_options_may_precede_the_words_and_the_name_of_a_command(indexed):
+    assert cdesearch("-k", "1", "how", "to", "index", "cat", cwd=indexed).stdout.startswith(" 1 ")
+    assert cdesearch("--index", ".", "status", cwd=indexed).stdout.startswith("root ")
+    assert "sub" in cdesearch("--path", "sub", "--full", "whale", cwd=indexed).stdout
+    assert "No such option: --pat (Possible options:" in cdesearch("--pat", "sub", "cat", cwd=indexed, code=2).stderr
+
+
+def test_the_command_open_with_words_is_a_query(indexed):
+    assert cdesearch("open", "cat", cwd=indexed).stdout.startswith(" 1 ")
+
+
+@pytest.mark.parametrize("command", [[], ["query"], ["status"], ["sources"], ["trust"]])
+def test_the_short_option_for_help_works_everywhere(indexed, command):
+    assert cdesearch(*command, "-h", cwd=indexed).stdout == cdesearch(*command, "--help", cwd=indexed).stdout
+
+
+def test_one_json_object_for_each_hit(indexed):
+    whole = json.loads(cdesearch("query", "cat", "--json", cwd=indexed).stdout)["hits"]
+    lines = cdesearch("query", "cat", "--format", "jsonl", cwd=indexed).stdout.splitlines()
+    assert [json.loads(line) for line in lines] == whole and len(lines) == 2
+
+
+def test_lines_as_those_of_grep_have_the_line_of_the_passage(indexed):
+    run = cdesearch("query", "dog barks", "--format", "grep", "-k", "1", cwd=indexed)
+    assert run.stdout == "pets.md:7:A dog barks.\n"
+    run = cdesearch("query", "dog barks", "--format", "grep", "-k", "1", "-C", "1", cwd=indexed / "sub")
+    assert run.stdout == "../pets.md-5-# Dogs\n../pets.md:7:A dog barks.\n"
+
+
+@pytest.mark.parametrize(
+    "arguments",
+    [["-C", "2", "--json"], ["--group", "--format", "grep"], ["--open", "--json"], ["--json", "--format", "llm"]],
+)
+def test_options_that_contradict_each_other_are_refused_in_one_line(indexed, arguments):
+    assert "error: " in cdesearch("query", "cat", *arguments, cwd=indexed, code=2).stderr
+
+
+@pytest.mark.parametrize("shell", ["bash", "zsh", "fish", "powershell"])
+def test_the_script_for_the_completion_of_a_shell_names_the_program(indexed, shell):
+    assert "cdesearch" in cdesearch("completion", shell, cwd=indexed).stdout
+
+
+def test_a_shell_completes_commands_options_and_types(indexed):
+    asked = {"que": "query", "query --typ": "--type", "query --type py": "py", "inde": "index"}
+    for typed, expected in asked.items():
+        words = f"cdesearch {typed}"
+        environment = {"_CDESEARCH_COMPLETE": "complete_bash", "COMP_WORDS": words, "COMP_CWORD": str(words.count(" "))}
+        assert cdesearch(cwd=indexed, **environment).stdout.split() == [expected]
+
+
 def test_every_command_but_train_fits_its_line_of_the_help(tmp_path):
     lines = cdesearch("--help", cwd=tmp_path).stdout.partition("Commands:")[2].splitlines()
     assert [line.split()[0] for line in lines if line.endswith("...")] in ([], ["train"])
@@ -92,10 +142,12 @@ def test_status_names_a_renamed_folder(tmp_path):
     assert "1 document, 1 chunk." in cdesearch("doctor", "--index", "index", cwd=tmp_path).stdout
     (tmp_path / "docs").rename(tmp_path / "texts")
     run = cdesearch("status", "--index", "index", cwd=tmp_path)
-    assert f"{tmp_path / 'docs'} was indexed but no longer exists." in run.stderr and "--rebuild PATH" in run.stderr
-    remedy = f"`cdesearch index --rebuild PATH --index {tmp_path / 'index'}`"
-    assert remedy in run.stderr
-    assert remedy in cdesearch("index", "--index", "index", cwd=tmp_path, code=2).stderr
+    line = (
+        f"{tmp_path / 'docs'} no longer exists. Its documents stay in the index until you run"
+        f" `cdesearch index --rebuild PATH --index {tmp_path / 'index'}`."
+    )
+    assert line in run.stderr
+    assert line in cdesearch("index", "--index", "index", cwd=tmp_path).stderr
     report = json.loads(cdesearch("status", "--index", "index", "--json", cwd=tmp_path).stdout)
     assert report["missing_sources"] == [str(tmp_path / "docs")]
 

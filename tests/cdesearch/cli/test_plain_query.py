@@ -9,13 +9,15 @@ from typer.main import get_command
 
 from cdesearch.cli import main as cli
 from cdesearch.cli import query
+from cdesearch.cli.command_names import FLAGS, VALUED
 from cdesearch.cli.plain_query import read_plain
 from cdesearch.cli.query import QueryOptions
 
 WORDS = ["cat", "a b", "", " ", "query", "=", "x=y", "漢字", "\udcff", "~", "--", "-", "-x", "--help", "*"]
-NAMES = ["-k", "--mode", "--path", "--index", "--full", "--json", "--model", "--ful", "-kk"]
-VALUES = ["1", "10", "0", "01", "-1", "+1", "1_0", " 1", "1.0", "٣", "9" * 12, "text", "dense", "Hybrid", "docs", ""]
-JOINED = [f"{name}={value}" for name in NAMES for value in ("1", "text", "docs", "", "a=b")] + ["-k1", "-k=1"]
+NAMES = [*VALUED, *FLAGS, "--ful", "-kk", "--grou"]
+VALUES = ["1", "10", "0", "01", "-1", "+1", "1_0", " 1", "1.0", "٣", "9" * 12, "51", "text", "dense", "Hybrid", "docs"]
+VALUES += ["", "json", "grep", "py", "7d"]
+JOINED = [f"{name}={value}" for name in NAMES for value in ("1", "text", "docs", "", "a=b")] + ["-k1", "-k=1", "-C3"]
 ARGUMENTS = st.lists(st.sampled_from([*WORDS, *NAMES, *VALUES, *JOINED]), max_size=6)
 
 COMMAND = get_command(cli.app)
@@ -41,6 +43,10 @@ def read_by_typer(arguments):
 @example(["cat", "--full=1"])
 @example(["cat", "-k", "3", "-k", "4"])
 @example(["cat", "--", "-k"])
+@example(["cat", "--json", "--format", "text"])
+@example(["cat", "--group", "--no-group"])
+@example(["cat", "--path", "a", "--path", "b", "--type", "py", "--type=md", "--since", "7d"])
+@example(["cat", "-C", "3", "--open", "--no-pager", "--update", "--format", "jsonl"])
 def test_arguments_that_are_read_without_typer_mean_what_typer_reads(arguments):
     plain = read_plain(arguments)
     assert plain is None or plain == read_by_typer(arguments)
@@ -53,12 +59,22 @@ def test_arguments_that_are_read_without_typer_mean_what_typer_reads(arguments):
         (["the", "cat"], QueryOptions("the cat")),
         (["-k", "3", "cat"], QueryOptions("cat", k=3)),
         (["cat", "--json", "--mode", "text"], QueryOptions("cat", mode="text", format="json")),
+        (["cat", "-C", "2", "--format", "grep"], QueryOptions("cat", context=2, format="grep")),
+        (["cat", "--type", "py", "--type=md"], QueryOptions("cat", types=("py", "md"))),
+        (["cat", "--no-group", "--no-pager"], QueryOptions("cat", group=False, has_pager=False)),
         (["cat", "--mode=dense", "--full"], QueryOptions("cat", mode="dense", full=True)),
-        (["cat", "--path", "*.py", "--index", "x"], QueryOptions("cat", path="*.py", index=Path("x"))),
+        (["cat", "--path", "*.py", "--index", "x"], QueryOptions("cat", paths=("*.py",), index=Path("x"))),
     ],
 )
 def test_common_arguments_are_read_without_typer(arguments, options):
     assert read_plain(arguments) == options == read_by_typer(arguments)
+
+
+def test_the_options_that_may_precede_words_are_those_of_the_command():
+    parameters = [one for one in COMMAND.commands["query"].params if one.param_type_name == "option"]
+    valued = {name for one in parameters if not one.is_flag for name in one.opts}
+    flags = {name for one in parameters if one.is_flag for name in (*one.opts, *one.secondary_opts)}
+    assert (valued, flags) == (set(VALUED), set(FLAGS))
 
 
 @pytest.mark.parametrize(

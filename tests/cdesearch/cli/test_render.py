@@ -1,4 +1,4 @@
-"""Without a terminal, hits are printed without rich. The output is the same as that of rich."""
+"""Without a terminal, hits are printed without rich. The output is that on a very wide terminal, without styles."""
 
 import io
 import sys
@@ -9,8 +9,10 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from rich.console import Console
+from rich.text import Text
 
-from cdesearch.cli import render
+from cdesearch.cli import render, terminal_hits
+from cdesearch.cli.grouping import HitGroup
 from cdesearch.search.result import SearchResult
 from cdesearch.store.schema import Chunk, Hit
 from cdesearch.terminal import is_styled
@@ -27,42 +29,33 @@ def hits(draw):
     return Hit(draw(st.integers(1, 1000)), draw(st.floats(-1e6, 1e6)), chunk, None, None)
 
 
-def printed(shown, **environment):
+@st.composite
+def groups(draw):
+    several = st.lists(hits(), max_size=2)
+    return HitGroup(draw(hits()), draw(several), draw(several))
+
+
+def printed(group):
     """Return what is printed on a stream that is not a terminal."""
     stream = io.StringIO()
     with pytest.MonkeyPatch.context() as patched:
         patched.setattr(sys, "stdout", stream)
-        for name, value in environment.items():
-            patched.setenv(name, value)
-        render.show_hits("ab é", [shown], Path.cwd(), full=True)
+        render.show_hits(render.Shown("ab é", Path.cwd(), full=True), [group])
     return stream.getvalue()
 
 
 @settings(deadline=None)
-@given(hits())
-def test_a_hit_without_a_terminal_is_what_rich_prints_without_styles(hit):
+@given(groups())
+def test_a_hit_without_a_terminal_is_what_rich_prints_without_styles(group):
     stream = io.StringIO()
     with pytest.MonkeyPatch.context() as patched:
-        console = Console(file=stream, highlight=False, markup=False, emoji=False, soft_wrap=True)
-        patched.setattr(console, "print", _indented_by_blanks(console))
-        patched.setattr(render, "open_console", lambda **_: console)
+        console = Console(file=stream, highlight=False, markup=False, emoji=False, soft_wrap=True, width=100_000)
+        patched.setattr(sys, "stdout", stream)
+        patched.setattr(terminal_hits, "_indented", lambda text: Text(" " * render.INDENT) + text)
+        patched.setattr(terminal_hits, "open_console", lambda **_: console)
         patched.setattr(render, "is_styled", lambda _: True)
-        render.show_hits("ab é", [hit], Path.cwd(), full=True)
-    assert printed(hit) == stream.getvalue()
-
-
-def _indented_by_blanks(console):
-    """The method `print` of a console, which without a terminal indents by blanks and does not wrap."""
-    from rich.padding import Padding
-    from rich.text import Text
-
-    original = console.print
-
-    def print_unwrapped(*values, soft_wrap=True):
-        flat = [Text(" " * v.left) + v.renderable if isinstance(v, Padding) else v for v in values]
-        original(*flat)
-
-    return print_unwrapped
+        render.show_hits(render.Shown("ab é", Path.cwd(), full=True), [group])
+    assert printed(group) == stream.getvalue() + "\n", "on a terminal, no blank line follows the last hit"
 
 
 @pytest.mark.parametrize(
@@ -86,7 +79,7 @@ CODE = Chunk("0", "a.txt", None, 0, "a.txt", "", (), "\n\n".join(LINES), 0, 101,
 
 def test_the_line_of_a_hit_is_that_of_the_passage_that_is_shown(capsys):
     hit = Hit(1, 1.0, CODE, None, None)
-    render.show_hits("whale", [hit], Path.cwd(), full=False)
+    render.show_hits(render.Shown("whale", Path.cwd()), [HitGroup(hit)])
     heading, first, *_ = capsys.readouterr().out.splitlines()
     assert heading.startswith(" 1 a.txt:119 ") and first.strip() == LINES[9]
     (shown,) = render.result_as_json("whale", "text", SearchResult((hit,)))["hits"]
@@ -94,7 +87,7 @@ def test_the_line_of_a_hit_is_that_of_the_passage_that_is_shown(capsys):
 
 
 def test_the_whole_text_of_a_hit_begins_at_the_line_of_its_chunk(capsys):
-    render.show_hits("whale", [Hit(1, 1.0, CODE, None, None)], Path.cwd(), full=True)
+    render.show_hits(render.Shown("whale", Path.cwd(), full=True), [HitGroup(Hit(1, 1.0, CODE, None, None))])
     assert capsys.readouterr().out.startswith(" 1 a.txt:101 ")
 
 
@@ -105,5 +98,5 @@ def test_the_whole_text_of_a_hit_begins_at_the_line_of_its_chunk(capsys):
 def test_the_link_of_a_hit_opens_the_file_at_its_anchor_or_page(capsys, monkeypatch, place, fragment):
     monkeypatch.setenv("FORCE_COLOR", "1")
     chunk = replace(CODE, line_start=None, line_end=None, **place)
-    render.show_hits("whale", [Hit(1, 1.0, chunk, None, None)], Path.cwd(), full=False)
+    render.show_hits(render.Shown("whale", Path.cwd()), [HitGroup(Hit(1, 1.0, chunk, None, None))])
     assert f"{(Path.cwd() / 'a.txt').as_uri()}{fragment}\x1b\\" in capsys.readouterr().out

@@ -62,11 +62,26 @@ QUERIES = [
     ["zebra", "--path", "notes"],
     ["moon", "--path", "notes/ünïcode 漢字.md"],
     ["moon", "--path=pets.md"],
+    ["moon", "--path", "{notes,nothing}/*.txt", "--path", "pets.md"],
+    ["moon", "--type", "md"],
+    ["moon", "--type", "txt", "--type", "md", "--path", "notes"],
+    ["moon", "--type", "rust"],
+    ["moon", "--since", "1d"],
+    ["moon", "--since", "2100-01-01"],
     ["cat", "-k", "100"],
     ["cat", "-k", "101"],
     ["cat", "-k", "5000"],
 ]
-OPTIONS = [[], ["--json"], ["--full"], ["--mode", "text"], ["--mode", "dense", "--json"]]
+OPTIONS = [
+    [],
+    ["--json"],
+    ["--full", "--group"],
+    ["-C", "2"],
+    ["--format", "grep", "-C", "50"],
+    ["--format", "jsonl"],
+    ["--mode", "text"],
+    ["--mode", "dense", "--json"],
+]
 ERRORS = [
     ["query", " "],
     ["query", ""],
@@ -131,7 +146,7 @@ def without_time(run):
 def needs_direct(query, options):
     """Return whether the output depends on more than the answer of the server."""
     is_many = any(query[n : n + 1] == ["-k"] and int(query[n + 1]) > 100 for n in range(len(query)))
-    return is_many or (any("--path" in word for word in query)) or len(query[0]) > 1000
+    return is_many or any(word.startswith(("--path", "--type", "--since")) for word in query) or len(query[0]) > 1000
 
 
 @pytest.mark.slow
@@ -143,7 +158,9 @@ def test_the_answer_through_the_server_is_that_without_it(ask, query):
 
 
 def test_text_json_and_no_hits_through_the_server_are_those_without_it(ask):
-    for query in (["the moon and the cat"], ["moon", "--json"], ["zebra", "--mode", "text"]):
+    filtered = ["moon", "--type", "md", "--since", "1d", "--path", "{pets,x}.md"]
+    grep = ["moon", "--format", "grep", "-C", "2"]
+    for query in (["the moon and the cat"], ["moon", "--json"], ["zebra", "--mode", "text"], filtered, grep):
         direct, through = ask("query", *query)
         assert without_time(direct) == without_time(through)
 

@@ -55,7 +55,7 @@ def test_a_corpus_of_one_text_has_a_mean(docs, tiny_checkpoint, monkeypatch):
         file.write_text("the moon")
     monkeypatch.setattr(drift, "DRIFT_SAMPLE", 1)
     build([docs], Options(model=tiny_checkpoint), Silent())
-    assert drift._corpus_mean(Index.open(docs)).shape == (16,)
+    assert drift.measure_drift(Index.open(docs)).corpus_mean.shape == (16,)
 
 
 @pytest.mark.parametrize("size", [1000, 40])

@@ -19,9 +19,10 @@ def parent(tmp_path_factory):
     return parent
 
 
-def found(parent, pattern, cwd, *, code=0):
+def found(parent, *patterns, cwd, code=0):
     index = parent / "two [2]"
-    arguments = ["owl", "--mode", "text", "--path", pattern, "--index", index, "--json"]
+    paths = [argument for pattern in patterns for argument in ("--path", pattern)]
+    arguments = ["owl", "--mode", "text", *paths, "--index", index, "--json"]
     answer = json.loads(cdesearch("query", *arguments, cwd=cwd, code=code).stdout)
     return {hit["path"] for hit in answer["hits"]}
 
@@ -45,6 +46,10 @@ ALL = {*OTHER, "guides/30.txt", "20.txt"}
         ("two */20.txt", {"20.txt"}),
         ("**/2?.txt", {*OTHER, "20.txt"}),
         (".", ALL),
+        ("./", ALL),
+        ("two [[]2]/{other,guides}/*.txt", {"other/20.txt", "guides/30.txt"}),
+        ("{parent}/two */{guides,other/deep}", {"guides/30.txt", "other/deep/21.txt"}),
+        ("{other/deep,guides}", {"guides/30.txt", "other/deep/21.txt"}),
         ("two [2]/other/20.txt", {"other/20.txt"}),  # as a hit shows it, although [2] is a set of characters
         ("{parent}/two [2]/other", OTHER),
         ("other/*", {"other/20.txt"}),  # relative to the indexed folder
@@ -56,7 +61,7 @@ ALL = {*OTHER, "guides/30.txt", "20.txt"}
     ],
 )
 def test_a_pattern_matches_printed_paths_stored_paths_and_absolute_paths(parent, pattern, expected):
-    assert found(parent, pattern.replace("{parent}", str(parent)), parent) == expected
+    assert found(parent, pattern.replace("{parent}", str(parent)), cwd=parent) == expected
 
 
 @pytest.mark.parametrize(
@@ -72,7 +77,15 @@ def test_a_pattern_matches_printed_paths_stored_paths_and_absolute_paths(parent,
     ],
 )
 def test_a_pattern_may_be_typed_in_a_folder_below_the_indexed_one(parent, pattern, expected):
-    assert found(parent, pattern, parent / "two [2]" / "other") == expected
+    assert found(parent, pattern, cwd=parent / "two [2]" / "other") == expected
+
+
+def test_of_several_patterns_one_must_match(parent):
+    assert found(parent, "guides", "20.txt", "nowhere", cwd=parent) == {"guides/30.txt", "other/20.txt", "20.txt"}
+
+
+def test_the_working_directory_is_a_pattern(parent):
+    assert found(parent, ".", cwd=parent / "two [2]" / "other") == OTHER
 
 
 def test_an_absolute_pattern_may_lead_through_a_link(parent, tmp_path):
@@ -81,7 +94,7 @@ def test_an_absolute_pattern_may_lead_through_a_link(parent, tmp_path):
         link.symlink_to(parent / "two [2]", target_is_directory=True)
     except OSError:
         pytest.skip("this user may not create links")
-    assert found(parent, f"{link}/guides/*", parent) == {"guides/30.txt"}
+    assert found(parent, f"{link}/guides/*", cwd=parent) == {"guides/30.txt"}
 
 
 @pytest.mark.parametrize("pattern", ["two/other/*", "{parent}/guides/*", "/nowhere"])

@@ -93,3 +93,18 @@ def test_an_index_whose_newest_generation_is_damaged_is_left_alone(own_pages, ti
         time.sleep(PATIENCE)
         watcher.close()
     assert recorded.n_runs == 0
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("refreshes", [True, False])
+def test_a_context_that_no_longer_fits_is_renewed_if_the_server_may(own_pages, refreshes):
+    with running_server([own_pages], ServeSettings(watch=True, refreshes=refreshes)) as server:
+        before = server.json("status")["indexes"][0]["context_fingerprint"]
+        for number in range(60):
+            (own_pages / f"more {number}.md").write_text(f"engine {number} and stone")
+        wait_until(lambda: server.json("status")["indexes"][0]["documents"] == 66)
+        if refreshes:
+            wait_until(lambda: server.json("status")["indexes"][0]["context_fingerprint"] != before)
+        else:
+            time.sleep(3 * PATIENCE)
+            assert server.json("status")["indexes"][0]["context_fingerprint"] == before

@@ -54,7 +54,8 @@ def test_a_damaged_manifest_is_reported_with_the_reason(tmp_path, written, reaso
 
 def test_a_complete_manifest_is_written_as_by_versions_without_stages(tmp_path):
     COMPLETE.save(tmp_path / "manifest.json")
-    assert not {"n_vectors", "has_ocr"} & json.loads((tmp_path / "manifest.json").read_text()).keys()
+    written = json.loads((tmp_path / "manifest.json").read_text()).keys()
+    assert not {"n_vectors", "drift", "context_chunks", "has_ocr"} & written
     assert Manifest.load(tmp_path / "manifest.json") == COMPLETE
     assert COMPLETE.is_complete and COMPLETE.stage == "complete"
 
@@ -72,3 +73,20 @@ def test_an_impossible_number_of_vectors_is_damage(tmp_path, n_vectors):
     replace(COMPLETE, n_vectors=n_vectors).save(tmp_path / "manifest.json")
     with pytest.raises(IndexDamagedError, match="n_vectors is"):
         Manifest.load(tmp_path / "manifest.json")
+
+
+@pytest.mark.parametrize(
+    ("name", "value"),
+    [("drift", -1.0), ("drift", float("nan")), ("drift", 1e300), ("drift", "3"), ("drift", True)]
+    + [("context_chunks", value) for value in (-1, 1.5, 1 << 60, "4", False)],
+)
+def test_an_impossible_drift_is_refused(tmp_path, name, value):
+    replace(COMPLETE, **{name: value}).save(tmp_path / "manifest.json")
+    with pytest.raises(IndexDamagedError, match=f"{name} is"):
+        Manifest.load(tmp_path / "manifest.json")
+
+
+def test_the_drift_is_read_as_it_was_written(tmp_path):
+    for drift in (0, 2.5, None):
+        replace(COMPLETE, drift=drift, context_chunks=300).save(tmp_path / "manifest.json")
+        assert Manifest.load(tmp_path / "manifest.json") == replace(COMPLETE, drift=drift, context_chunks=300)

@@ -12,7 +12,6 @@ from cdesearch.errors import IndexBusyError, StorageError
 from cdesearch.store.checksums import MANIFEST
 from cdesearch.store.folder import CURRENT, GENERATIONS, MARK, MARKER, MAX_SMALL_FILE, PLAN, write_new
 from cdesearch.store.index import connect
-from indexer.generations import generation
 from indexer.generations.generation import discard, open_building, swap_in
 from indexer.generations.lock import locked
 
@@ -318,14 +317,6 @@ def test_a_swap_that_stops_at_any_call_leaves_a_whole_generation_for_the_next_bu
     fill(again, "4")
     swap_in(folder, again)
     assert live(folder) == again and all((again / n).read_text() == content + "4" for n, content in FILES.items())
-
-
-def test_a_read_only_folder_is_flushed(tmp_path):
-    file = tmp_path / "file"
-    file.write_text("x")
-    file.chmod(0o400)
-    generation._sync(file)
-    generation._sync(tmp_path)
 
 
 @pytest.mark.parametrize(

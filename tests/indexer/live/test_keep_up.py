@@ -23,10 +23,11 @@ from indexer.warm import Warm
 class Keeping:
     """Runs `keep_up` in a thread and keeps its lines."""
 
-    def __init__(self, folder):
+    def __init__(self, folder, refresh="advise"):
         self.lines = []
         self._tools, self._stop = Warm(), threading.Event()
-        self._thread = threading.Thread(target=keep_up, args=(folder, self._tools, self.lines.append, self._stop))
+        inputs = (folder, self._tools, self.lines.append, self._stop, refresh)
+        self._thread = threading.Thread(target=keep_up, args=inputs)
 
     def __enter__(self):
         self._thread.start()
@@ -74,6 +75,27 @@ def test_the_documents_of_a_folder_that_disappears_stay_until_it_is_back(docs, r
         shutil.move(docs.parent / "away", docs)
         keeping.wait_for(lambda: any(line.endswith("is back.") for line in keeping.lines))
         keeping.wait_for(lambda: Index(folder).manifest.n_documents == 13)
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("refresh", ["auto", "advise", "off"])
+def test_a_context_that_no_longer_fits_is_renewed_or_its_renewal_is_advised_once(docs, run, refresh):
+    folder = run().folder
+    before = Index(folder).manifest
+    more = docs.parent / "more"
+    more.mkdir()
+    for number in range(70):
+        (more / f"{number}.md").write_text(f"engine {number} and stone")
+    with Keeping(folder, refresh) as keeping:
+        more.rename(docs / "more")
+        keeping.wait_for(lambda: Index(folder).manifest.n_documents == 82)
+        if refresh == "auto":
+            keeping.wait_for(lambda: Index(folder).manifest.context_chunks != before.context_chunks)
+        (docs / "last.md").write_text("xylophone")
+        keeping.wait_for(lambda: Index(folder).manifest.n_documents == 83)
+    after = Index(folder).manifest
+    assert (after.context_fingerprint != before.context_fingerprint) == (refresh == "auto")
+    assert sum("--refresh-context" in line for line in keeping.lines) == (refresh == "advise")
 
 
 @pytest.mark.slow

@@ -1,0 +1,178 @@
+"""The command `staleness`: what an index that grew from a part of its documents loses against a new one."""
+
+import json
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from functools import partial
+from pathlib import Path
+from typing import Annotated, Any
+
+import numpy as np
+import typer
+from numpy.typing import NDArray
+
+from benchmarks.measurement import RESULTS, Measurement, measure
+from benchmarks.quality.measures import compare, measure_run
+from benchmarks.systems.remembered_states import remembering_encoder
+from cdesearch.context.vectors import to_unit
+from cdesearch.encode.encoder import Encoder
+from cdesearch.encode.load import Device
+from cdesearch.progress import Silent
+from cdesearch.search.drift import measure_drift
+from cdesearch.search.reader import Mode
+from cdesearch.search.searcher import Searcher
+from cdesearch.store.index import Index
+from indexer.build import build
+from indexer.settings import Options
+from indexer.warm import Fresh
+from trainer.data.pairs.reading import domain_name, read_pairs
+
+MODES: tuple[Mode, ...] = ("dense", "hybrid")
+KINDS = ("random", "topical")
+
+Scores = Mapping[Mode, NDArray[np.float64]]  # nDCG@10 x 100 of every query
+
+
+def staleness(
+    data: Annotated[list[Path], typer.Argument(help="Pair files of domains for development.")],
+    documents: Annotated[int, typer.Option(help="Documents of each domain.")] = 5000,
+    characters: Annotated[int, typer.Option(help="Cut every document to so many characters.")] = 300,
+    queries: Annotated[int, typer.Option(help="Queries of each domain.")] = 500,
+    shares: Annotated[str, typer.Option(help="Shares of the documents that the index is first built from.")] = "0.1",
+    seeds: Annotated[int, typer.Option(help="Parts that are drawn of each kind, and context samples.")] = 3,
+    work: Annotated[Path, typer.Option(help="Folder for the indexes.")] = Path("runs/staleness"),
+    model: Annotated[Path | None, typer.Option(help="cdesearch checkpoint; default: the model that ships.")] = None,
+    out: Annotated[Path, typer.Option(help="Folder for the JSON.")] = RESULTS,
+) -> None:
+    """Index a part of a domain, update the index to the whole, and compare it with an index of the whole."""
+    encoder = remembering_encoder(model)
+    settings: dict[str, Any] = {
+        "documents": documents,
+        "characters": characters,
+        "queries": queries,
+        "shares": shares,
+        "seeds": seeds,
+    }
+    plan = [(float(share), kind, seed) for share in shares.split(",") for kind in KINDS for seed in range(seeds)]
+    for file in data:
+        domain = _read(file, documents, characters, queries)
+        growing = _Growing(domain, work / domain.name, encoder)
+        measure(f"staleness-{domain.name}", {"growth": partial(growing.measured, plan, seeds)}, settings, out)
+
+
+@dataclass(frozen=True, slots=True)
+class _Domain:
+    """Documents, and queries with the number of the document that each was written for."""
+
+    name: str
+    texts: Sequence[str]
+    queries: Sequence[tuple[str, int]]
+
+    def write(self, file: Path, rows: Sequence[int]) -> None:
+        file.parent.mkdir(parents=True, exist_ok=True)
+        lines = (json.dumps({"_id": str(row), "text": self.texts[row]}) + "\n" for row in rows)
+        file.write_text("".join(lines), encoding="utf-8")
+
+
+def _read(file: Path, documents: int, characters: int, queries: int) -> _Domain:
+    """A sample of the documents of a pair file, the same in every run."""
+    asked: dict[str, list[str]] = {}
+    for pair in read_pairs(file):
+        asked.setdefault(pair.document[:characters], []).append(pair.query)
+    random = np.random.default_rng(0)
+    texts = list(asked)
+    texts = [texts[row] for row in random.permutation(len(texts))[:documents]]
+    pairs = [(asked[text][0], row) for row, text in enumerate(texts)]
+    return _Domain(domain_name(file), texts, [pairs[row] for row in random.permutation(len(pairs))[:queries]])
+
+
+class _Tools(Fresh):
+    """Gives every build the same model."""
+
+    def __init__(self, encoder: Encoder) -> None:
+        self._encoder = encoder
+
+    def encoder(self, model: Path | None, device: Device) -> Encoder:  # noqa: ARG002 (the protocol has them)
+        return self._encoder
+
+
+@dataclass(frozen=True, slots=True)
+class _Growing:
+    """Builds indexes of one domain and measures them."""
+
+    domain: _Domain
+    work: Path
+    encoder: Encoder
+
+    def measured(self, plan: Sequence[tuple[float, str, int]], seeds: int) -> list[Measurement]:
+        """The figures of new indexes with several context samples, and what each index of the plan loses."""
+        return list(self._measurements(plan, seeds))
+
+    def _measurements(self, plan: Sequence[tuple[float, str, int]], seeds: int) -> Iterator[Measurement]:
+        everything = range(len(self.domain.texts))
+        whole = self._indexed(self.work / "whole", [everything], seed=0)
+        reference = self._scores(whole)
+        for mode in MODES:
+            yield Measurement(
+                f"{self.domain.name}: a new index, {mode}", float(reference[mode].mean()), "nDCG@10 x 100"
+            )
+        for seed in range(1, seeds):
+            other = self._indexed(self.work / f"whole-{seed}", [everything], seed)
+            yield from self._losses(f"another sample {seed}", other, reference)
+        vectors = self._vectors(whole)
+        for share, kind, seed in plan:
+            part = _part(vectors, share, kind, seed)
+            rest = [row for row in everything if row not in set(part)]
+            grown = self._indexed(self.work / f"{kind}-{share}-{seed}", [part, [*part, *rest]], seed=0)
+            yield from self._losses(f"grown from {share:g}, {kind} {seed}", grown, reference)
+
+    def _indexed(self, folder: Path, states: Sequence[Sequence[int]], seed: int) -> Index:
+        """An index that is built from the first of `states`, rows of the domain, and updated to the others."""
+        for rows in states:
+            self.domain.write(folder / "corpus.jsonl", rows)
+            build([folder / "corpus.jsonl"], Options(seed=seed), Silent(), _Tools(self.encoder))
+        return Index(folder / ".cdesearch")
+
+    def _vectors(self, index: Index) -> NDArray[np.float32]:
+        """(n, d) unit vectors of the documents, in the order of the domain."""
+        n = len(self.domain.texts)
+        rows = index.chunks.search().select(["document_id", "vector"]).limit(index.chunks.count_rows()).to_arrow()
+        vectors = np.zeros((n, index.manifest.dimension), np.float32)
+        for name, vector in zip(rows["document_id"].to_pylist(), rows["vector"].to_numpy(), strict=True):
+            vectors[int(name.rpartition("#")[2])] += vector
+        return to_unit(vectors)
+
+    def _scores(self, index: Index) -> Scores:
+        judgements = {str(number): {str(row): 1} for number, (_, row) in enumerate(self.domain.queries)}
+        found: dict[Mode, NDArray[np.float64]] = {}
+        with Searcher(index, self.encoder) as searcher:
+            for mode in MODES:
+                hits = [searcher.search(text, 10, mode).hits for text, _ in self.domain.queries]
+                names = [list(dict.fromkeys(str(hit.chunk.record) for hit in some)) for some in hits]
+                run = {str(number): some for number, some in enumerate(names)}
+                found[mode] = measure_run(judgements, run)["nDCG@10"]
+        return found
+
+    def _losses(self, what: str, index: Index, reference: Scores) -> Iterator[Measurement]:
+        scores, drift = self._scores(index), measure_drift(index)
+        facts = {
+            "chunks": index.manifest.n_chunks,
+            "sampled": index.manifest.context_size,
+            "standard_errors": drift.standard_errors,
+            "distance": float(np.linalg.norm(drift.sample_mean - drift.corpus_mean)),
+        }
+        for mode in MODES:
+            compared = compare(scores[mode], reference[mode])
+            detail = facts | {"low": compared.low, "high": compared.high, "p": compared.p}
+            yield Measurement(
+                f"{self.domain.name}: {what}, {mode}", compared.difference, "points to a new index", detail=detail
+            )
+
+
+def _part(vectors: NDArray[np.float32], share: float, kind: str, seed: int) -> list[int]:
+    """Rows of a part of the documents: at random, or those nearest to a document that is drawn at random."""
+    random, size = np.random.default_rng(seed), round(share * len(vectors))
+    if kind == "random":
+        return sorted(random.choice(len(vectors), size, replace=False).tolist())
+    centre = vectors[random.integers(len(vectors))]
+    return sorted(np.argsort(-(vectors @ centre), kind="stable")[:size].tolist())

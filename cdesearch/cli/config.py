@@ -1,0 +1,107 @@
+"""The command `config`: which options have which values, and where they come from."""
+
+import json
+from collections.abc import Iterator
+from dataclasses import asdict, dataclass
+from pathlib import Path
+from typing import Annotated, Any, Literal
+
+import typer
+
+from cdesearch.cli.config_files import (
+    PROJECT_FILE,
+    USER_FILE,
+    ConfigFile,
+    check_sections,
+    config_files,
+    project_file,
+    user_file,
+)
+from cdesearch.terminal import print_json, print_rows, print_text, printable
+
+SECRETS = frozenset({"token"})  # options whose values are not shown
+
+
+@dataclass(frozen=True, slots=True)
+class _Row:
+    command: str
+    option: str
+    value: Any
+    source: str
+
+
+def config(
+    action: Annotated[Literal["show", "path"], typer.Argument(help="path lists the configuration files.")] = "show",
+    show_all: Annotated[bool, typer.Option("--all", help="Show all options, not only those that are set.")] = False,
+    as_json: Annotated[bool, typer.Option("--json", help="Print one JSON object.")] = False,
+) -> None:
+    """Show which options a configuration file sets. A value on the command line counts more."""
+    files = _files()
+    if action == "path":
+        _show_files(files, as_json=as_json)
+        return
+    rows = [row for row in _rows(config_files()) if show_all or row.source != "default"]
+    if as_json:
+        print_json({"files": _described(files), "options": [asdict(row) for row in rows]})
+    elif rows:
+        print_rows([_cells(row) for row in rows])
+    else:
+        print_text(
+            f"No option differs from its default. A project's options are in {PROJECT_FILE} in its folder, and yours in"
+            f" {printable(str(user_file() or USER_FILE))}, in a section for each command, such as [query]. `cdesearch"
+            " config --all` lists the options."
+        )
+
+
+def _rows(files: list[ConfigFile]) -> Iterator[_Row]:
+    """Yield every option of every command with its value; raises InputError for a file with a mistake."""
+    from cdesearch.cli.configured import settings_of, shown_defaults
+
+    commands = _commands()
+    check_sections(files, commands)
+    for name, command in sorted(commands.items()):
+        for key, value, source in shown_defaults(settings_of(name, command, files), command):
+            is_secret = key in SECRETS and value is not None
+            yield _Row(name, key, "(hidden)" if is_secret else _plain(value), source)
+
+
+def _commands() -> dict[str, Any]:
+    """Return all commands of typer by name, including those of other packages."""
+    from cdesearch.cli.command_names import registered_commands
+    from cdesearch.cli.main import app
+
+    present = {command.name for command in app.registered_commands}
+    for entry in registered_commands():
+        if entry.name not in present:
+            app.command(entry.name)(entry.load())
+    group: Any = typer.main.get_command(app)
+    return dict(group.commands)
+
+
+def _plain(value: Any) -> Any:
+    return str(value) if isinstance(value, Path) else list(value) if isinstance(value, tuple) else value
+
+
+def _cells(row: _Row) -> tuple[str, str, str, str]:
+    value = "" if row.value is None else json.dumps(row.value, ensure_ascii=False)
+    return f"[{row.command}]", row.option, printable(value), printable(row.source)
+
+
+def _files() -> list[tuple[str, Path]]:
+    project, user = project_file(), user_file()
+    found = [("project", project)] if project else []
+    return [*found, ("user", user)] if user else found
+
+
+def _described(files: list[tuple[str, Path]]) -> list[dict[str, Any]]:
+    return [{"path": str(file), "of": owner, "exists": file.exists()} for owner, file in files]
+
+
+def _show_files(files: list[tuple[str, Path]], *, as_json: bool) -> None:
+    if as_json:
+        print_json({"files": _described(files)})
+        return
+    rows = [(owner, printable(str(file)) + ("" if file.exists() else "  (does not exist)")) for owner, file in files]
+    if not any(owner == "project" for owner, _ in files):
+        rows.insert(0, ("project", f"no {PROJECT_FILE} in this folder or above it"))
+    print_rows(rows)

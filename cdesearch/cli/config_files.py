@@ -1,0 +1,171 @@
+"""Find and read the configuration files: that of the project, and that of the user.
+
+A project's file may come with a folder that somebody else made, so it is read like a part of an index: it must be a
+plain, small file of this user. Only the standard library is used, because every command reads these files.
+"""
+
+import os
+import stat
+import sys
+from collections.abc import Collection, Mapping
+from contextlib import suppress
+from dataclasses import dataclass
+from pathlib import Path
+
+from cdesearch.child_process import NO_CONFIG
+from cdesearch.errors import InputError
+from cdesearch.store.trust import trust_file
+from cdesearch.terminal import printable
+
+PROJECT_FILE = ".cdesearch.toml"
+USER_FILE = "config.toml"
+TRUSTED = "trusted-projects"  # in the user's file, above its sections: folders whose files may set every option
+MAX_BYTES = 64_000
+REPAIR = "Correct or remove this file. `cdesearch config` checks all of it."
+
+_told: set[str] = set()  # the lines that this process has printed
+
+
+@dataclass(frozen=True, slots=True)
+class ConfigFile:
+    """A configuration file with its options, by the names of the command and of the option."""
+
+    path: Path
+    is_restricted: bool  # whether somebody else may have written it: a project's file that the user does not trust
+    sections: Mapping[str, Mapping[str, object]]
+
+
+def config_files() -> list[ConfigFile]:
+    """Return the files that exist, the project's before that of the user, whose options count less.
+
+    Raises InputError for a file that cannot be read. There are none if the environment variable CDESEARCH_NO_CONFIG is
+    set, as it is in processes that other commands start.
+    """
+    if os.environ.get(NO_CONFIG):
+        return []
+    files: list[ConfigFile] = []
+    trusted: list[str] = []
+    user = user_file()
+    if user is not None and user.exists():
+        sections = _parsed(user, is_project=False)
+        trusted = _trusted(user, sections.pop(TRUSTED, []))
+        files.append(ConfigFile(user, is_restricted=False, sections=_checked(user, sections)))
+    project = project_file()
+    if project is not None:
+        sections = _checked(project, _parsed(project, is_project=True))
+        files.insert(0, ConfigFile(project, os.path.realpath(project.parent) not in trusted, sections))
+    return files
+
+
+def check_sections(files: Collection[ConfigFile], commands: Collection[str]) -> None:
+    """Raise InputError for a section that is not named like a command."""
+    for file in files:
+        for name in file.sections:
+            if name not in commands:
+                raise InputError(
+                    f"{printable(str(file.path))} has a section [{printable(name)}], and there is no such command"
+                    f"{did_you_mean(name, commands)}.",
+                    REPAIR,
+                )
+
+
+def did_you_mean(name: str, known: Collection[str]) -> str:
+    """Return the part of a sentence that names the most similar of the known names, if one is similar."""
+    from difflib import get_close_matches
+
+    near = get_close_matches(name.replace("_", "-"), known, n=1, cutoff=0.6)
+    return f" (did you mean {near[0]}?)" if near else ""
+
+
+def user_file() -> Path | None:
+    """Return the path of the user's file, which may not exist; None if this user has no home folder."""
+    try:
+        return trust_file().with_name(USER_FILE)
+    except OSError:
+        return None
+
+
+def project_file() -> Path | None:
+    """Return the nearest project's file upward from the working directory, or None.
+
+    The search ends at the home folder, and before the first folder that belongs to another user. A file of another
+    user is not used, and a line on stderr says so.
+    """
+    with suppress(OSError):
+        start = Path.cwd()
+        home = os.path.realpath(os.path.expanduser("~"))  # noqa: PTH111 (Path.home fails without a home folder)
+        for folder in (start, *start.parents):
+            file = folder / PROJECT_FILE
+            found = file.lstat() if os.path.lexists(file) else None
+            if not _is_own(folder.stat()) or (found is not None and not _is_own(found)):
+                if found is not None:
+                    _tell(f"{file} or its folder belongs to another user, so it is not used.")
+                return None
+            if found is not None:
+                return file
+            if str(folder) == home:
+                return None
+    return None
+
+
+def _is_own(found: os.stat_result) -> bool:
+    """Return whether a file or folder belongs to this user, or to the user who has called sudo."""
+    if os.name == "nt":
+        return True
+    sudo = os.environ.get("SUDO_UID", "")
+    return found.st_uid == os.geteuid() or (sudo.isdecimal() and found.st_uid == int(sudo))
+
+
+def _tell(line: str) -> None:
+    if line not in _told:
+        _told.add(line)
+        sys.stderr.write(f"{printable(line)}\n")
+
+
+def _parsed(file: Path, *, is_project: bool) -> dict[str, object]:
+    from tomllib import loads  # only if there is a file: the import takes some milliseconds
+
+    shown = printable(str(file))
+    try:
+        return loads(_content(file, is_project=is_project).decode())
+    except OSError as error:
+        raise InputError(f"The configuration {shown} cannot be read ({error.strerror or error}).", REPAIR) from None
+    except (ValueError, RecursionError) as error:
+        reason = "nested too deep" if isinstance(error, RecursionError) else printable(str(error))[:200]
+        raise InputError(f"The configuration {shown} is not valid TOML ({reason}).", REPAIR) from None
+
+
+def _checked(file: Path, sections: Mapping[str, object]) -> dict[str, dict[str, object]]:
+    """Return the sections; raises InputError for a key outside them."""
+    for name, section in sections.items():
+        if not isinstance(section, dict):
+            raise InputError(
+                f"{printable(str(file))} sets {printable(name)} outside a section.",
+                "Put it below the name of a command, as [query].",
+            )
+    return {name: section for name, section in sections.items() if isinstance(section, dict)}
+
+
+def _trusted(file: Path, folders: object) -> list[str]:
+    """Return the real paths of the folders whose files may set every option; raises InputError."""
+    if not isinstance(folders, list) or not all(isinstance(folder, str) and "\0" not in folder for folder in folders):
+        raise InputError(f"{TRUSTED} in {printable(str(file))} must be a list of folders.", REPAIR)
+    return [os.path.realpath(os.path.expanduser(folder)) for folder in folders]  # noqa: PTH111 (never fails)
+
+
+def _content(file: Path, *, is_project: bool) -> bytes:
+    """Return the bytes of a plain file. A link of a project is not followed: it could lead to any file."""
+    if is_project and file.is_symlink():
+        raise OSError("it is a symbolic link")
+    links = getattr(os, "O_NOFOLLOW", 0) if is_project else 0
+    descriptor = os.open(file, os.O_RDONLY | getattr(os, "O_NONBLOCK", 0) | getattr(os, "O_BINARY", 0) | links)
+    with os.fdopen(descriptor, "rb") as stream:
+        found = os.fstat(descriptor)
+        if not stat.S_ISREG(found.st_mode):
+            raise OSError("it is not a plain file")
+        if is_project and not _is_own(found):
+            raise OSError("it belongs to another user")
+        content = stream.read(MAX_BYTES + 1)
+    if len(content) > MAX_BYTES:
+        raise OSError(f"it has more than {MAX_BYTES:,} bytes")
+    return content

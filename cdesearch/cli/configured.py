@@ -1,0 +1,216 @@
+"""The values that configuration files give to the options of a command.
+
+Everything follows from the options that the command declares: each has the key under which a file sets it, and its own
+conversion checks the value. A new option needs nothing here.
+"""
+
+import math
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass
+from datetime import date
+from pathlib import Path
+from typing import Any
+
+import typer
+
+from cdesearch.cli.command_names import command_names
+from cdesearch.cli.config_files import TRUSTED, ConfigFile, check_sections, config_files, did_you_mean, user_file
+from cdesearch.cli.usage import usage_error
+from cdesearch.errors import InputError
+from cdesearch.store.folder import absolute
+from cdesearch.store.trust import real
+from cdesearch.terminal import printable
+
+# A project's file may come from somebody else. Of the options whose value is any text or path, it sets only these:
+# others could send texts to a server, open the computer to others, load a foreign model, or write outside the project.
+TEXTS_OF_PROJECTS = frozenset({"path", "type", "since", "include", "exclude", "max-file-size", "idle-exit"}) | {
+    f"{kind}-column" for kind in ("text", "id", "title", "document")
+}
+PATHS_OF_PROJECTS = frozenset({"index"})  # within the project's folder
+NEVER_OF_PROJECTS = frozenset({"yes", "open"})  # flags that replace a question to the user, or start a program
+ID_OPTIONS = frozenset({"model"})  # a path or the id of a model; only a path that begins with a dot or ~ is relative
+EXCLUDES = {"json": "format", "format": "json"}  # options that say the same, so the more important file decides
+PROBE = "a value that no list of choices contains"
+
+_UsageError: Any = typer.BadParameter.__mro__[1]
+
+
+@dataclass(frozen=True, slots=True)
+class Setting:
+    """The value of an option in a file, as the command line would accept it."""
+
+    value: Any
+    file: ConfigFile
+
+
+def with_configuration(app: typer.Typer, arguments: Sequence[str]) -> tuple[list[str], dict[str, Any]]:
+    """Return the arguments to parse, and the defaults of the commands that replace the declared ones.
+
+    `--no-NAME` on the command line revokes a flag that a file sets. Raises InputError.
+    """
+    if not arguments or arguments[0].startswith("-"):  # the help must work whatever a file contains
+        return list(arguments), {}
+    files = config_files()
+    if not files and not any(argument.startswith("--no-") for argument in arguments):
+        return list(arguments), {}
+    check_sections(files, command_names())
+    name, *rest = arguments
+    command = typer.main.get_command(app).commands.get(name)  # type: ignore[attr-defined]
+    if command is None:
+        return list(arguments), {}
+    options = options_of(command)
+    revoked = {key for key, option in options.items() if option.is_flag and f"--no-{key}" in _before_words(rest)}
+    revoked -= {key for key, option in options.items() if f"--no-{key}" in option.secondary_opts}
+    given = {key for key, option in options.items() if _is_given(option, rest)}
+    settings = settings_of(name, command, files, given | revoked)
+    defaults = {options[key].name: setting.value for key, setting in settings.items()}
+    kept = [argument for argument in rest if argument.removeprefix("--no-") not in revoked or argument in revoked]
+    return [name, *kept], {name: defaults}
+
+
+def options_of(command: Any) -> dict[str, Any]:
+    """Return the options of a command of typer by their keys, such as "max-file-size", or "k" for -k."""
+    return {
+        max(option.opts, key=len).lstrip("-"): option
+        for option in command.params
+        if option.param_type_name == "option" and not option.is_eager
+    }
+
+
+def settings_of(name: str, command: Any, files: Iterable[ConfigFile], given: Iterable[str] = ()) -> dict[str, Setting]:
+    """Return the settings of a command, by the keys of its options; the first file that sets an option counts.
+
+    Options in `given` have a value already. Raises InputError for a key or a value that the command does not accept.
+    """
+    options = options_of(command)
+    context = typer.Context(command, info_name=f"cdesearch {name}")
+    found: dict[str, Setting] = {}
+    taken = set(given)
+    for file in files:
+        taken |= {EXCLUDES[key] for key in taken & EXCLUDES.keys() if key not in found or found[key].value}
+        for key, value in file.sections.get(name, {}).items():
+            if key not in options:
+                raise InputError(
+                    f"{printable(str(file.path))} sets {printable(key)} in [{name}], which is not an option of"
+                    f" `cdesearch {name}`{did_you_mean(key, options)}.",
+                    f"See `cdesearch {name} --help`.",
+                )
+            setting = Setting(_Value(file, name, key, options[key], context).checked(value), file)
+            if key not in taken:
+                found[key] = setting
+        taken |= found.keys()
+    return found
+
+
+@dataclass(frozen=True, slots=True)
+class _Value:
+    """A value in a file, which is checked with the option's own conversion."""
+
+    file: ConfigFile
+    section: str
+    key: str
+    option: Any
+    context: Any
+
+    def checked(self, value: object) -> Any:
+        """Return the value as the command line would accept it; raises InputError."""
+        if self.option.is_flag:
+            if not isinstance(value, bool):
+                raise self._error("must be true or false")
+            if self.file.is_restricted and self.key in NEVER_OF_PROJECTS:
+                raise self._not_of_a_project()
+            return value
+        values = value if isinstance(value, list) else [value]
+        if isinstance(value, list) and not self.option.multiple:
+            raise self._error("takes one value, not a list")
+        checked = [self._placed(one, self._text(one)) for one in values]
+        return checked if self.option.multiple else checked[0]
+
+    def _text(self, value: object) -> str:
+        """Return the value as it would be typed."""
+        if isinstance(value, bool) or not isinstance(value, str | int | float | date):
+            raise self._error("must be a text or a number")
+        if isinstance(value, float) and not math.isfinite(value):
+            raise self._error("must be a finite number")
+        text = str(value)
+        if not text or "\x00" in text:
+            raise self._error("must not be empty" if not text else "contains a NUL character")
+        return text
+
+    def _placed(self, value: object, text: str) -> str | int | float:
+        """Return the value after it was checked; a relative path becomes one that is relative to the file."""
+        converted = self._converted(text)
+        if isinstance(converted, int | float) != isinstance(value, int | float):
+            raise self._error("must be a text, in quotes" if isinstance(value, int | float) else "must be a number")
+        if isinstance(value, int | float):
+            return value
+        is_known = self.key in TEXTS_OF_PROJECTS | PATHS_OF_PROJECTS
+        if self.file.is_restricted and not is_known and self._takes_any_text():
+            raise self._not_of_a_project()
+        return self._path(text) if isinstance(converted, Path) else text
+
+    def _converted(self, text: str) -> Any:
+        try:
+            found = self.option.process_value(self.context, [text] if self.option.multiple else text)
+        except _UsageError as error:
+            cause = usage_error(error, self.section).cause
+            raise self._error(f"is not accepted: {printable(cause).removesuffix('.')}") from None
+        return found[0] if self.option.multiple else found
+
+    def _takes_any_text(self) -> bool:
+        try:
+            self.option.process_value(self.context, [PROBE] if self.option.multiple else PROBE)
+        except _UsageError:
+            return False
+        return True
+
+    def _path(self, text: str) -> str:
+        if self.key in ID_OPTIONS and not text.startswith((".", "~")):
+            return text
+        try:
+            path = absolute(self.file.path.parent / Path(text).expanduser())
+        except RuntimeError:  # of an unknown user
+            raise self._error(f"names a home folder that does not exist: {printable(text)}") from None
+        if self.file.is_restricted and not real(path).is_relative_to(real(self.file.path.parent)):
+            raise self._error("must be inside the folder of this file")
+        return str(path)
+
+    def _error(self, problem: str) -> InputError:
+        return InputError(
+            f"{printable(str(self.file.path))}: {self.key} in [{self.section}] {problem}.",
+            f"See `cdesearch {self.section} --help`.",
+        )
+
+    def _not_of_a_project(self) -> InputError:
+        return InputError(
+            f"{printable(str(self.file.path))} sets {self.key} in [{self.section}], which the file of a project must"
+            " not do, because it may come from somebody else.",
+            f"If you trust this folder, add it to {TRUSTED} in your own file ({user_file()}), or set the option there.",
+        )
+
+
+def shown_defaults(settings: Mapping[str, Setting], command: Any) -> list[tuple[str, Any, str]]:
+    """Return every option with its value and the place from which it comes: a file, the environment, or "default"."""
+    context = typer.Context(command)
+    rows = []
+    for key, option in options_of(command).items():
+        environment = option.value_from_envvar(context)
+        setting = settings.get(key)
+        if environment is not None:
+            rows.append((key, environment, f"${option.envvar}"))
+        elif setting is not None:
+            rows.append((key, setting.value, str(setting.file.path)))
+        else:
+            rows.append((key, option.default, "default"))
+    return rows
+
+
+def _before_words(arguments: Sequence[str]) -> Sequence[str]:
+    """Return the arguments before `--`, after which all are words."""
+    return arguments[: arguments.index("--")] if "--" in arguments else arguments
+
+
+def _is_given(option: Any, arguments: Sequence[str]) -> bool:
+    """Return whether the option is on the command line. The value of another option can look like it, at no harm."""
+    names = (*option.opts, *option.secondary_opts)
+    return any(argument in names or argument.partition("=")[0] in names for argument in _before_words(arguments))

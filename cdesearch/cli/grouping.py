@@ -1,0 +1,69 @@
+"""Group the hits of one file under its best passage, and fold passages that repeat the text of a better one."""
+
+import re
+from collections.abc import Sequence
+from dataclasses import dataclass, field
+
+from cdesearch.store.schema import Hit
+
+SHINGLE = 5  # the number of consecutive words of a shingle
+SAME = 0.9  # two texts are the same if they share at least this part of all their shingles
+FETCHED = 4  # hits that are searched for each group that is shown
+MAX_FETCHED = 100  # hits that a server returns at most
+
+
+@dataclass(slots=True)
+class HitGroup:
+    """The best hit of a document, with its further hits, and the hits of other documents with the same text."""
+
+    best: Hit
+    more: list[Hit] = field(default_factory=list)
+    same: list[Hit] = field(default_factory=list)
+
+
+def n_fetched(k: int) -> int:
+    """Return how many hits to search for `k` groups."""
+    return max(k, min(FETCHED * k, MAX_FETCHED))
+
+
+def group_hits(hits: Sequence[Hit], k: int) -> list[HitGroup]:
+    """Return at most `k` groups, best first. A record is a document of its own.
+
+    If there are fewer documents than `k`, the best of their further hits become groups as well.
+    """
+    groups: dict[str, HitGroup] = {}
+    kept: list[tuple[Hit, frozenset[tuple[str, ...]]]] = []
+    for hit in hits:
+        shingles = _shingles(hit.chunk.body)
+        original = next((one for one, known in kept if _is_repeated(hit, shingles, one, known)), None)
+        if original is not None:
+            group = groups[original.chunk.document_id]
+            if group.best is original:
+                group.same.append(hit)
+            continue
+        kept.append((hit, shingles))
+        group = groups.setdefault(hit.chunk.document_id, HitGroup(hit))
+        if group.best is not hit:
+            group.more.append(hit)
+    found = list(groups.values())
+    further = sorted((hit for group in found for hit in group.more), key=lambda hit: hit.rank)
+    alone = further[: max(0, k - len(found))]
+    for group in found:
+        group.more = [hit for hit in group.more if hit not in alone]
+    return sorted([*found, *map(HitGroup, alone)], key=lambda group: group.best.rank)[:k]
+
+
+def _is_repeated(
+    hit: Hit, shingles: frozenset[tuple[str, ...]], better: Hit, known: frozenset[tuple[str, ...]]
+) -> bool:
+    """Return whether a hit repeats the text of a better hit of another document."""
+    if hit.chunk.document_id == better.chunk.document_id:
+        return False
+    if min(len(shingles), len(known)) < SAME * max(len(shingles), len(known)):
+        return False
+    return len(shingles & known) >= SAME * len(shingles | known)
+
+
+def _shingles(text: str) -> frozenset[tuple[str, ...]]:
+    words = re.findall(r"\w+", text.lower()) or [text]
+    return frozenset(tuple(words[start : start + SHINGLE]) for start in range(max(1, len(words) - SHINGLE + 1)))

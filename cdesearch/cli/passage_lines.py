@@ -1,0 +1,116 @@
+"""The lines of a hit that are shown: its passage, and lines of context around the passage."""
+
+import re
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass, replace
+
+from cdesearch.search.surroundings import NOTHING, Surroundings
+from cdesearch.search.word_forms import word_stem
+from cdesearch.store.schema import Chunk
+
+PASSAGE_LINES = 4  # the number of lines that are shown of a chunk
+
+# Words that hardly say what a text is about. They are searched, but not marked in passages.
+_STOP_WORDS = (
+    "a about after all also an and any are as at be because been before being between both but by can could did do does"
+    " for from get had has have he her here him his how i if in into is it its just like me more most my no nor not of"
+    " on only or other our out over own she should so some such than that the their them then there these they this"
+    " those through to too under until up us use using very was we were what when where which while who whom whose why"
+    " will with would you your"
+)
+
+
+@dataclass(frozen=True, slots=True)
+class Line:
+    """One line of a document that is shown."""
+
+    text: str
+    number: int | None = None  # in the file, from 1; None if the format has no lines
+    is_context: bool = False  # whether it is outside of the passage
+
+
+def query_words(query: str) -> list[str]:
+    """Return the stems of the query's words, so that other forms of the words are found as well."""
+    words = [word for word in re.findall(r"\w+", query.lower()) if len(word) > 2 or not word.isascii()]
+    return [word_stem(word) for word in words]
+
+
+def marked_words(query: str) -> list[str]:
+    """Return the stems of the words that are marked in passages: all words but stop words, if there are others."""
+    stop_words = frozenset(_STOP_WORDS.split())
+    words = (word for word in re.findall(r"\w+", query.lower()) if word not in stop_words)
+    return query_words(" ".join(words)) or query_words(query)
+
+
+def shown_lines(
+    chunk: Chunk,
+    words: Sequence[str],
+    *,
+    full: bool,
+    context: int = 0,
+    around: Surroundings = NOTHING,
+    blank: bool = False,
+) -> list[Line]:
+    """Return the lines of the passage, with `context` lines before and after it, without blank lines unless `blank`.
+
+    `around` is the text of the document around the chunk, from which lines of context are taken.
+    """
+    body = chunk.body.rstrip() if around.after else chunk.body
+    first = chunk.line_start - around.before.count("\n") if chunk.line_start and _has_numbers(chunk) else None
+    lines = list(_numbered(around.before + body + around.after, first, chunk.line_start))
+    n_before = len(f"{around.before}x".splitlines()) - 1
+    filled = [n for n, line in enumerate(lines) if line.text.strip()]
+    own = [n for n in filled if n_before <= n < n_before + len(body.splitlines())]
+    passage = _passage([lines[n].text for n in own], words, full=full)
+    if not passage:
+        return []
+    start, stop = own[passage[0]], own[passage[-1]]
+    kept = range(len(lines)) if blank else filled
+    before = [n for n in kept if n < start][-context:] if context else []
+    after = [n for n in kept if n > stop][:context]
+    inside = [n for n in kept if start <= n <= stop]
+    return [
+        *(replace(lines[n], is_context=True) for n in before),
+        *(lines[n] for n in inside),
+        *(replace(lines[n], is_context=True) for n in after),
+    ]
+
+
+def best_line(lines: Sequence[Line], words: Sequence[str]) -> Line:
+    """Return the line of the passage that contains most of the words, the first of several."""
+    passage = [line for line in lines if not line.is_context]
+    return max(passage, key=lambda line: _count(line.text, words), default=Line(""))
+
+
+def _passage(lines: Sequence[str], words: Sequence[str], *, full: bool) -> range:
+    """Return the positions of the consecutive lines that contain most of the words, or with `full` of all lines."""
+    if full or len(lines) <= PASSAGE_LINES:
+        return range(len(lines))
+    starts = range(len(lines) - PASSAGE_LINES + 1)
+    found = [_count(line, words) for line in lines]
+    best = max(starts, key=lambda start: (sum(found[start : start + PASSAGE_LINES]), -start))
+    return range(best, best + PASSAGE_LINES)
+
+
+def _count(line: str, words: Sequence[str]) -> int:
+    lower = line.lower()
+    return sum(word in lower for word in words)
+
+
+def _has_numbers(chunk: Chunk) -> bool:
+    """Return whether each line of a chunk is one line of the file, which is not so in sheets and notebooks."""
+    if chunk.line_start is None or chunk.line_end is None:
+        return False
+    return chunk.body.rstrip().count("\n") == chunk.line_end - chunk.line_start
+
+
+def _numbered(text: str, first: int | None, default: int | None) -> Iterator[Line]:
+    """Yield the lines of a text. The first one has the number `first`; without it, all have the number `default`.
+
+    Python ends lines at characters that do not end a line of a file, such as a form feed.
+    """
+    number = first
+    for line in text.splitlines(keepends=True):
+        yield Line(line.splitlines()[0], default if number is None else number)
+        if number is not None:
+            number += line.count("\n")

@@ -1,0 +1,112 @@
+"""Print hits on a terminal: with colours and links, in few rows for each hit, and through a pager if there are many."""
+
+import re
+from collections.abc import Iterator, Sequence
+
+from rich.cells import cell_len
+from rich.console import Console, RenderableType
+from rich.padding import Padding
+from rich.text import Text
+
+from cdesearch.cli.grouping import HitGroup
+from cdesearch.cli.pager import page
+from cdesearch.cli.passage_lines import Line, marked_words, query_words
+from cdesearch.cli.render import CUT, INDENT, TAB, Shown, further, heading, link, trail
+from cdesearch.terminal import open_console, printable
+
+# Colours that can be read on light and on dark terminals
+PLACE_STYLE, MATCH_STYLE, OTHER_STYLE = "magenta", "bold red", "dim"
+PASSAGE_ROWS = 4  # rows of the terminal for the passage of a hit
+BREAK = 8  # cells at the end of a row that are empty because rows are broken between words
+MIN_CELLS = 20  # the least width of a passage
+
+
+def show_styled(shown: Shown, groups: Sequence[HitGroup], *, has_pager: bool) -> None:
+    """Print hits as they are printed without a terminal, but fitted to its width."""
+    console = open_console(soft_wrap=True)
+    with console.capture() as captured:
+        for rank, group in enumerate(groups, start=1):
+            if rank > 1:
+                console.print()
+            _print_group(console, shown, rank, group)
+    page(captured.get(), console, has_pager=has_pager)
+
+
+def _print_group(console: Console, shown: Shown, rank: int, group: HitGroup) -> None:
+    lines = shown.lines(group.best)
+    number, location, score = heading(rank, group.best, shown.root, lines)
+    place = (location, f"{PLACE_STYLE} link {link(group.best, shown.root)}")
+    console.print(Text.assemble((number, "bold"), place, (score, OTHER_STYLE)))
+    width = max(MIN_CELLS, console.width - INDENT)
+    below: list[Text] = [Text(fitted(line, width), OTHER_STYLE) for line in trail(group.best)]
+    below += _passage(shown, lines, width)
+    below += [Text(fitted(line, width), OTHER_STYLE) for line in further(group, shown.root)]
+    for text in below:
+        console.print(_indented(text), soft_wrap=False)
+
+
+def _indented(text: Text) -> RenderableType:
+    return Padding(text, (0, 0, 0, INDENT))
+
+
+def _passage(shown: Shown, lines: Sequence[Line], width: int) -> Iterator[Text]:
+    """Yield the lines of the passage, with the words of the query marked."""
+    words = query_words(shown.query)
+    rows = None if shown.full else _rows_of(lines, words, width)
+    marked = marked_words(shown.query)
+    for number, line in enumerate(lines):
+        text = printable(line.text.expandtabs(TAB))
+        if rows is not None and not rows[number]:
+            continue
+        if rows is not None:
+            text = excerpt(text, words, rows[number] * width - (rows[number] - 1) * BREAK)
+        styled = Text(text, OTHER_STYLE if line.is_context else "")
+        for word in marked:
+            styled.highlight_regex(rf"(?i)\b{re.escape(word)}\w*", MATCH_STYLE)
+        yield styled
+
+
+def _rows_of(lines: Sequence[Line], words: Sequence[str], width: int) -> list[int]:
+    """Return how many rows each line gets. Lines of context get one, and the lines of the passage PASSAGE_ROWS in all.
+
+    Lines with more words of the query are served first. A line that gets no row is left out.
+    """
+    rows = [int(line.is_context) for line in lines]
+    passage = [number for number, line in enumerate(lines) if not line.is_context]
+    left = PASSAGE_ROWS
+    found = {number: sum(word in lines[number].text.lower() for word in words) for number in passage}
+    for number in sorted(passage, key=lambda number: -found[number]):
+        rows[number] = min(left, _needed(lines[number].text, width))
+        left -= rows[number]
+    return rows
+
+
+def _needed(text: str, width: int) -> int:
+    """Return the rows of a line. A line that is only a little too long is cut, because its end would look lost."""
+    cells = cell_len(text.expandtabs(TAB))
+    return 1 if cells <= 1.5 * width else -(-cells // (width - BREAK))
+
+
+def excerpt(text: str, words: Sequence[str], cells: int) -> str:
+    """Return at most `cells` cells of a line, from before the first word of the query on, with CUT where it is cut."""
+    if cell_len(text) <= cells:
+        return text
+    lower = text.lower()
+    found = [position for word in words if (position := lower.find(word)) >= 0]
+    first = min(found, default=0)
+    if cell_len(text[:first]) < cells * 2 // 3:
+        return fitted(text, cells)
+    start = max(0, first - cells // 3)
+    space = text.find(" ", start, first)
+    return fitted(f"{CUT} {text[start if space < 0 else space + 1 :]}", cells)
+
+
+def fitted(text: str, cells: int) -> str:
+    """Return the start of a text that has at most `cells` cells, with CUT at its end if it was cut."""
+    if cell_len(text) <= cells:
+        return text
+    end = min(len(text), cells - 2)
+    while cell_len(text[:end]) > cells - 2:
+        end -= 1
+    space = text.rfind(" ", end - 20 if end > 40 else end, end)
+    return f"{text[: end if space < 0 else space].rstrip()} {CUT}"

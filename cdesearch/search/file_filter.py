@@ -1,0 +1,88 @@
+"""Which files a search covers: those of certain paths, types and times of modification."""
+
+import re
+from collections.abc import Iterator
+from dataclasses import dataclass
+
+from cdesearch.errors import QueryError
+from cdesearch.search.path_filter import path_condition
+
+_AGE = re.compile(r"([0-9]{1,6})(min|h|d|w)")
+_SECONDS = re.compile(r"@-?[0-9]{1,12}")
+_MINUTES = {"min": 1, "h": 60, "d": 24 * 60, "w": 7 * 24 * 60}
+_SUFFIX = re.compile(r"\w{1,20}")
+
+# The suffixes of the files of a type, by the name of the type.
+TYPES = {
+    "asm": "asm s", "bat": "bat cmd", "c": "c h", "clojure": "clj", "config": "cfg conf ini toml yaml yml",
+    "cpp": "cc cpp cxx h hh hpp hxx", "cs": "cs", "css": "css less sass scss", "csv": "csv tsv", "cuda": "cu",
+    "dart": "dart", "docx": "docx", "elixir": "ex exs", "epub": "epub", "erlang": "erl", "fortran": "f f90 f95",
+    "fsharp": "fs fsx", "go": "go", "graphql": "graphql", "haskell": "hs", "html": "htm html xhtml", "ini": "cfg ini",
+    "java": "java", "js": "cjs js jsx mjs", "json": "json jsonl ndjson", "julia": "jl", "kotlin": "kt kts",
+    "lisp": "el lisp rkt scm", "lua": "lua", "mail": "eml mbox", "md": "markdown md mdx", "nix": "nix",
+    "notebook": "ipynb", "ocaml": "ml", "office": "docx odp ods odt pptx rtf xlsx", "org": "org",
+    "parquet": "parquet", "pdf": "pdf", "perl": "pl pm", "php": "php", "powershell": "ps1 psd1 psm1",
+    "proto": "proto", "py": "py pyi", "r": "r rmd", "rst": "rest rst", "ruby": "rb", "rust": "rs", "scala": "scala",
+    "sh": "bash fish ksh sh zsh", "sheet": "csv ods tsv xlsx", "slides": "odp pptx", "sql": "sql",
+    "subtitles": "srt vtt", "svelte": "svelte", "swift": "swift", "terraform": "hcl tf tfvars", "tex": "bib tex",
+    "toml": "toml", "ts": "cts mts ts tsx", "txt": "log text txt", "verilog": "sv v", "vhdl": "vhd vhdl",
+    "vim": "vim", "vue": "vue", "xml": "xml", "yaml": "yaml yml", "zig": "zig",
+}  # fmt: skip
+
+
+@dataclass(frozen=True, slots=True)
+class FileFilter:
+    """Which files a search covers. Without a restriction, it covers all files."""
+
+    paths: tuple[str, ...] | None = None  # the path must match one of these globs; None allows every path
+    suffixes: tuple[str, ...] | None = None  # the name must end with one of these, such as "py"; None allows every name
+    since: int | None = None  # only files that were modified then or later, in seconds since 1970
+
+    @property
+    def is_empty(self) -> bool:
+        """Whether the filter allows every file."""
+        return self.paths is None and self.suffixes is None and self.since is None
+
+    def conditions(self) -> Iterator[str]:
+        """Yield the SQL conditions on the column `path` for `paths` and `suffixes`; raises QueryError."""
+        if self.paths is not None:
+            yield path_condition(*self.paths)
+        if self.suffixes is not None:
+            wrong = next((suffix for suffix in self.suffixes if not _SUFFIX.fullmatch(suffix)), None)
+            if wrong is not None:
+                raise QueryError(f"{wrong:.20} is not the end of a file name.", "Use letters and digits, such as py.")
+            yield rf"regexp_like(path, '(?i)\.({'|'.join(self.suffixes)})$')"
+
+
+ALL_FILES = FileFilter()
+
+
+def suffixes_of(types: tuple[str, ...]) -> tuple[str, ...]:
+    """Return the suffixes of the named types of files; raises QueryError for an unknown type."""
+    unknown = next((name for name in types if name not in TYPES), None)
+    if unknown is not None:
+        raise QueryError(f"There is no file type {unknown:.40}.", f"The types are {', '.join(TYPES)}.")
+    return tuple(dict.fromkeys(suffix for name in types for suffix in TYPES[name].split()))
+
+
+def time_of(text: str) -> int:
+    """Return the time of an age such as 12h, 7d or 2w, or of a date such as 2026-11-01, in seconds since 1970.
+
+    A date is midnight of the local time zone. A number after `@` is the result itself. Raises QueryError for any other
+    text.
+    """
+    from datetime import datetime, timedelta  # most queries need no time, and importing it takes longer than parsing
+
+    if _SECONDS.fullmatch(text):
+        return int(text[1:])
+    age = _AGE.fullmatch(text)
+    try:
+        if age is not None:
+            found = datetime.now() - timedelta(minutes=int(age[1]) * _MINUTES[age[2]])
+        else:
+            found = datetime.fromisoformat(text)
+        return int(found.timestamp())
+    except (ValueError, OverflowError, OSError):
+        raise QueryError(
+            f"{text[:40]!r} is neither an age nor a date.", "Examples are 30min, 12h, 7d, 2w and 2026-11-01."
+        ) from None

@@ -1,0 +1,62 @@
+"""What differs between operating systems: replacing files, links, locks, flushing to disk, and the form of paths."""
+
+import os
+import time
+from pathlib import Path
+from types import ModuleType
+from typing import TYPE_CHECKING
+
+if TYPE_CHECKING:
+    from filelock import BaseFileLock
+
+REPLACING_SECONDS = 2.0  # in which a program on Windows that reads a file, such as a virus scanner, closes it again
+_RETRY_SECONDS = 0.02
+
+
+def put_in_place(fresh: Path, file: Path) -> None:
+    """Rename `fresh` to `file` atomically, which may exist; raises OSError.
+
+    Windows refuses this while another program has `file` open. It is then tried again for REPLACING_SECONDS.
+    """
+    deadline = time.monotonic() + REPLACING_SECONDS
+    while True:
+        try:
+            fresh.replace(file)
+            return
+        except PermissionError:
+            if os.name != "nt" or time.monotonic() > deadline:
+                raise
+            time.sleep(_RETRY_SECONDS)
+
+
+def link_or_copy(source: str | Path, target: str | Path) -> None:
+    """Make a hard link to a file, or a copy if the file system has no links."""
+    try:
+        os.link(source, target)
+    except OSError:
+        import shutil
+
+        shutil.copy2(source, target)
+
+
+def sync(path: Path) -> None:
+    """Flush a file or a folder to the disk."""
+    if path.is_dir() and os.name == "nt":  # Windows cannot open folders, and needs no flush of them
+        return
+    descriptor = os.open(path, os.O_RDWR if os.name == "nt" else os.O_RDONLY)
+    try:
+        os.fsync(descriptor)
+    finally:
+        os.close(descriptor)
+
+
+def lock_of(file: Path, *, wait: bool) -> "BaseFileLock":
+    """The lock on `file`, a context manager; without `wait` it raises `filelock.Timeout` if another process has it."""
+    from filelock import FileLock  # imported late: most commands write nothing
+
+    return FileLock(file, timeout=-1 if wait else 0)
+
+
+def relative_posix(file: str, root: str, paths: ModuleType = os.path) -> str:
+    """`file` relative to `root`, with "/" between parts. `paths` is the module for paths of the operating system."""
+    return str(paths.relpath(file, root)).replace(paths.sep, "/")

@@ -1,0 +1,196 @@
+"""The application on the whole terminal: words above, hits on the left, and a preview on the right."""
+
+import os
+from typing import ClassVar
+
+from rich.text import Text
+from textual import work
+from textual.app import App, ComposeResult, SuspendNotSupported
+from textual.binding import Binding, BindingType
+from textual.containers import Horizontal, VerticalScroll
+from textual.timer import Timer
+from textual.widgets import Footer, Input, OptionList, Static
+from textual.widgets.option_list import Option
+
+from cdesearch.cli.grouping import HitGroup, group_hits, n_fetched
+from cdesearch.cli.opening import open_place
+from cdesearch.cli.passage_lines import best_line, query_words
+from cdesearch.cli.render import TAB, Shown, further, heading
+from cdesearch.errors import CdesearchError
+from cdesearch.search.searcher import Searcher
+from cdesearch.terminal import counted, printable
+from cdesearch.tui.preview import Preview, preview_of
+
+DELAY = 0.15  # seconds after the last key until the search starts
+GROUPS = 20  # of hits in the list
+ABOVE = 3  # lines of context that are visible above the passage
+
+
+class SearchApp(App[None]):
+    """Searches while the user types. Searches and previews are computed in threads, so that keys are never late."""
+
+    TITLE = "cdesearch"
+    ENABLE_COMMAND_PALETTE = False
+    CSS = """
+    Input { border: tall $primary; }
+    #hits { width: 2fr; border: none; padding: 0; }
+    #preview { width: 3fr; padding: 0 1; border-left: solid $primary; }
+    """
+    BINDINGS: ClassVar[list[BindingType]] = [
+        Binding("enter", "open", "Open", priority=True),
+        Binding("up", "select(-1)", "Previous", priority=True),
+        Binding("down", "select(1)", "Next", priority=True),
+        Binding("pageup", "scroll(-1)", "Page up", priority=True),
+        Binding("pagedown", "scroll(1)", "Page down", priority=True),
+        Binding("ctrl+t", "light", "Light or dark"),
+        Binding("escape", "quit", "Quit"),
+    ]
+
+    def __init__(self, searcher: Searcher) -> None:
+        super().__init__()
+        self._searcher = searcher
+        self._query = ""  # the words of the hits that are shown
+        self._groups: list[HitGroup] = []
+        self._waiting: Timer | None = None
+        self.theme = "textual-light" if _is_light(os.environ.get("COLORFGBG", "")) else "textual-dark"
+
+    def compose(self) -> ComposeResult:
+        yield Input(placeholder="Type to search")
+        with Horizontal():
+            yield OptionList(id="hits")
+            with VerticalScroll(id="preview", can_focus=False):
+                yield Static(id="text")
+        yield Footer()
+
+    def on_mount(self) -> None:
+        """Load the model while the user types the first words."""
+        self.query_one("#hits").can_focus = False
+        manifest = self._searcher.index.manifest
+        self._say(f"{counted(manifest.n_chunks, 'chunk')} of {counted(manifest.n_documents, 'document')}")
+        self._warm()
+
+    def on_input_changed(self, event: Input.Changed) -> None:
+        """Search when no further key follows at once."""
+        if self._waiting is not None:
+            self._waiting.stop()
+        self._waiting = self.set_timer(DELAY, lambda: self._search(event.value))
+
+    def on_option_list_option_highlighted(self, event: OptionList.OptionHighlighted) -> None:
+        """Show the preview of the selected hit."""
+        self._preview(event.option_index)
+
+    def on_option_list_option_selected(self) -> None:
+        """Open the hit on which the user has clicked."""
+        self.action_open()
+
+    def action_select(self, step: int) -> None:
+        """Select the next or the previous hit."""
+        hits = self.query_one("#hits", OptionList)
+        if hits.option_count:
+            hits.highlighted = min(max(0, (hits.highlighted or 0) + step), hits.option_count - 1)
+
+    def action_scroll(self, pages: int) -> None:
+        """Scroll the preview."""
+        preview = self.query_one("#preview")
+        preview.scroll_relative(y=pages * max(1, preview.size.height - 2), animate=False)
+
+    def action_light(self) -> None:
+        """Change between light and dark colours."""
+        self.theme = "textual-dark" if self.theme == "textual-light" else "textual-light"
+
+    def action_open(self) -> None:
+        """Open the selected hit, as `cdesearch open` does."""
+        selected = self.query_one("#hits", OptionList).highlighted
+        if selected is None or selected >= len(self._groups):
+            return
+        place = self._shown().place(self._groups[selected].best)
+        try:
+            try:
+                with self.suspend():
+                    open_place(place)
+            except SuspendNotSupported:
+                open_place(place)
+        except CdesearchError as error:
+            self._report(error)
+
+    def _shown(self) -> Shown:
+        return Shown(self._query, self._searcher.index.root)
+
+    @work(thread=True, group="warm")
+    def _warm(self) -> None:
+        try:
+            self._searcher.warm()
+        except CdesearchError as error:
+            self.call_from_thread(self._report, error)
+
+    @work(thread=True, exclusive=True, group="search")
+    def _search(self, query: str) -> None:
+        groups: list[HitGroup] = []
+        try:
+            if query.strip():
+                self._searcher.refresh()
+                groups = group_hits(self._searcher.search(query, n_fetched(GROUPS)).hits, GROUPS)
+        except CdesearchError as error:
+            self.call_from_thread(self._report, error)
+            return
+        self.call_from_thread(self._show, query, groups)
+
+    def _show(self, query: str, groups: list[HitGroup]) -> None:
+        """Replace the hits, unless the words have changed since the search started."""
+        if query != self.query_one(Input).value:
+            return
+        self._query, self._groups = query, groups
+        shown = self._shown()
+        hits = self.query_one("#hits", OptionList)
+        hits.clear_options()
+        hits.add_options([Option(_option(shown, rank, group)) for rank, group in enumerate(groups, start=1)])
+        if groups:
+            hits.highlighted = 0
+        else:
+            self._say("No hits." if query.strip() else "")
+
+    @work(thread=True, exclusive=True, group="preview")
+    def _preview(self, number: int) -> None:
+        query, groups = self._query, self._groups
+        if number >= len(groups):
+            return
+        try:
+            preview = self._searcher.read(lambda index: preview_of(index, groups[number].best, query))
+        except CdesearchError as error:
+            self.call_from_thread(self._report, error)
+            return
+        self.call_from_thread(self._show_preview, groups[number], preview)
+
+    def _show_preview(self, group: HitGroup, preview: Preview) -> None:
+        """Show a preview, unless another hit has been selected since."""
+        selected = self.query_one("#hits", OptionList).highlighted
+        if selected is None or selected >= len(self._groups) or self._groups[selected] is not group:
+            return
+        self.query_one("#text", Static).update(preview.text)
+        text, pane = self.query_one("#text"), self.query_one("#preview")
+        width = max(1, text.size.width)
+        above = preview.text.split("\n")[: preview.passage_line]
+        rows = sum(max(1, len(line.wrap(self.console, width))) for line in above)
+        self.call_after_refresh(pane.scroll_to, y=max(0, rows - ABOVE), animate=False)
+
+    def _say(self, text: str) -> None:
+        self.query_one("#text", Static).update(Text(text, "dim"))
+
+    def _report(self, error: CdesearchError) -> None:
+        self.notify(printable(str(error)), severity="error", markup=False)
+
+
+def _option(shown: Shown, rank: int, group: HitGroup) -> Text:
+    """Return the lines of a hit in the list: its place, its best line, and how many more there are."""
+    number, location, _ = heading(rank, group.best, shown.root)
+    words = query_words(shown.query)
+    line = best_line(shown.lines(group.best), words).text.expandtabs(TAB).strip()
+    more = "".join(f"\n   {one}" for one in further(group, shown.root))
+    text = Text.assemble((number, "bold"), (location, "bold"), f"\n   {printable(line)}", (more, "dim"))
+    text.no_wrap, text.overflow = True, "ellipsis"
+    return text
+
+
+def _is_light(colours: str) -> bool:
+    """Return whether a terminal has a light background, by the variable COLORFGBG that some terminals set."""
+    return colours.rpartition(";")[2] in ("7", "15")

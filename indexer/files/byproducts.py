@@ -1,0 +1,78 @@
+"""Files and folders that programs write and nobody searches, by their names and by the files beside or in them."""
+
+LOCK_FILES = frozenset({
+    "package-lock.json", "npm-shrinkwrap.json", "yarn.lock", "pnpm-lock.yaml", "bun.lock", "bun.lockb", "deno.lock",
+    "cargo.lock", "poetry.lock", "uv.lock", "pdm.lock", "pylock.toml", "pipfile.lock", "pixi.lock", "conda-lock.yml",
+    "go.sum", "go.work.sum", "gemfile.lock", "composer.lock", "symfony.lock", "mix.lock", "rebar.lock", "pubspec.lock",
+    "podfile.lock", "package.resolved", "cartfile.resolved", "packages.lock.json", "paket.lock", "flake.lock",
+    "gradle.lockfile", "cabal.project.freeze", "stack.yaml.lock", "module.bazel.lock", "shard.lock",
+})  # fmt: skip
+MINIFIED = (".min.js", ".min.mjs", ".min.cjs", ".min.css", "-min.js", "-min.css", ".bundle.js")
+# Folders, and the files beside them of the tools that fill such folders: `build` alone may hold documents.
+BUILD_FOLDERS = {
+    "build": ("pyproject.toml", "setup.py", "package.json", "build.gradle", "build.gradle.kts"),
+    "dist": ("pyproject.toml", "setup.py", "package.json"),
+    "target": ("Cargo.toml", "pom.xml", "build.sbt", "project.clj"),
+    "_build": ("conf.py", "mix.exs", "dune-project", "rebar.config"),
+    "coverage": ("package.json",),
+    "htmlcov": ("pyproject.toml", "setup.py", "setup.cfg"),
+    "zig-out": ("build.zig",),
+    "zig-cache": ("build.zig",),
+}
+INSTALLED = {
+    "node_modules": (),  # no other folder has this name
+    "bower_components": ("bower.json", "package.json"),
+    "elm-stuff": ("elm.json",),
+    "vendor": ("composer.json", "go.mod"),
+    "Pods": ("Podfile",),
+    "deps": ("mix.exs",),
+}
+MARKERS = {
+    "pyvenv.cfg": "virtual environment",
+    "CACHEDIR.TAG": "cache",
+    "CMakeCache.txt": "build folder",
+}  # files that a program writes into a folder of its own
+
+
+def byproduct_rule(name: str, names: frozenset[str], *, is_folder: bool) -> str | None:
+    """The rule by which an entry is left out, whose folder has entries of these `names`; None if there is none."""
+    return _folder_rule(name, names) if is_folder else _file_rule(name, names)
+
+
+def marker_rule(names: frozenset[str]) -> str | None:
+    """The rule by which a folder with entries of these `names` is left out; None if there is none."""
+    return next((f"{kind} ({marker})" for marker, kind in MARKERS.items() if marker in names), None)
+
+
+def _folder_rule(name: str, names: frozenset[str]) -> str | None:
+    if name == "__pycache__":
+        return "compiled code (__pycache__)"
+    for folders, kind in ((BUILD_FOLDERS, "build folder"), (INSTALLED, "installed packages")):
+        beside = folders.get(name)
+        if beside is not None:
+            found = next((file for file in beside if file in names), None)
+            if found is not None:
+                return f"{kind} (beside {found})"
+            if not beside:
+                return f"{kind} ({name})"
+    return _accompanying(name, names)
+
+
+def _file_rule(name: str, names: frozenset[str]) -> str | None:
+    lower = name.lower()
+    if lower in LOCK_FILES:
+        return "lock file"
+    if lower.endswith(MINIFIED):
+        return "minified code"
+    return _accompanying(name, names)
+
+
+def _accompanying(name: str, names: frozenset[str]) -> str | None:
+    """The kind of an entry that accompanies documents and is not one."""
+    if "searchindex.js" in names and (
+        name in ("_sources", "_static", "search.html", "searchindex.js") or name.startswith("genindex")
+    ):
+        return "search page or asset of Sphinx"
+    if "corpus.jsonl" in names and "queries.jsonl" in names and name in ("queries.jsonl", "qrels"):
+        return "queries and judgements of a BEIR folder"
+    return None

@@ -1,0 +1,87 @@
+"""Write structured data as indented lines, each with its line in the file, and the path of keys as headings."""
+
+from collections.abc import Sequence
+
+from indexer.formats.format import MAX_TITLE, Document, Heading, OpenFile
+from indexer.formats.unreadable import UnreadableError
+
+MAX_DEPTH = 500  # of nested values
+MAX_VALUES = 3_000_000  # of values, or of XML elements
+MAX_CHARACTERS = 100_000_000  # of the text; a file of twenty megabytes may be indented to more
+SHOWN_DEPTH = 8  # deeper levels are not indented further, and are no headings: every chunk stores its headings
+LONG_WORD = 500  # characters without a blank: encoded data, not a word
+SHOWN_OF_WORD = 60
+
+
+class Outline:
+    """The lines and headings of a document that is being written."""
+
+    def __init__(self) -> None:
+        self._lines: list[str] = []
+        self._numbers: list[int] = []
+        self._headings: list[Heading] = []
+        self._size = 0  # characters of the text so far, with the end of its last line
+
+    def line(self, text: str, number: int, depth: int = 0, *, is_spread: bool = False) -> None:
+        """Add `text`, which stands on line `number` of the file, or with `is_spread` begins there.
+
+        Raises UnreadableError if there is too much text.
+        """
+        indent = "  " * min(depth, SHOWN_DEPTH)
+        for offset, part in enumerate(text.split("\n")):
+            line = (indent + part).rstrip() if part else ""
+            self._lines.append(line)
+            self._numbers.append(number + offset if is_spread else number)
+            self._size += len(line) + 1
+        if self._size > MAX_CHARACTERS:
+            raise UnreadableError(f"more than {MAX_CHARACTERS:,} characters of text")
+
+    def blank(self, number: int) -> None:
+        """Add a blank line, which separates units that stay whole in a chunk, unless there is one already."""
+        if self._lines and self._lines[-1]:
+            self.line("", number)
+
+    def heading(self, level: int, title: str) -> int | None:
+        """Begin a heading at the next line; returns its number for `rename`, None if it is nested too deep."""
+        if level > SHOWN_DEPTH:
+            return None
+        self._headings.append(Heading(self._size, level, title[:MAX_TITLE]))
+        return len(self._headings) - 1
+
+    def rename(self, heading: int | None, title: str) -> None:
+        """Give a heading the name that its contents contain."""
+        if heading is not None:
+            before = self._headings[heading]
+            self._headings[heading] = Heading(before.offset, before.level, title[:MAX_TITLE])
+
+    def document(self, file: OpenFile, title: str = "") -> Document:
+        """The document of all lines."""
+        return Document(
+            file.path,
+            file.path,
+            title or file.name,
+            "\n".join(self._lines),
+            "text",
+            headings=tuple(self._headings),
+            has_lines=True,
+            line_numbers=tuple(self._numbers),
+        )
+
+
+def readable(value: str) -> str:
+    """A value as it is shown: data that is encoded as one long word is cut."""
+    if len(value) > LONG_WORD and len(value[:LONG_WORD].split(None, 1)) == 1:
+        return f"{value[:SHOWN_OF_WORD]}… ({len(value):,} characters)"
+    return value
+
+
+def check_depth(depth: int, kind: str) -> None:
+    """Raise UnreadableError for a file that is nested deeper than people write."""
+    if depth > MAX_DEPTH:
+        raise UnreadableError(f"{kind} nested deeper than {MAX_DEPTH} levels")
+
+
+def check_values(text: str, signs: Sequence[str], kind: str) -> None:
+    """Raise UnreadableError if the `signs` that separate values are too many."""
+    if sum(map(text.count, signs)) > MAX_VALUES:
+        raise UnreadableError(f"{kind} of more than {MAX_VALUES:,} values")

@@ -1,0 +1,107 @@
+"""Read subtitles: consecutive cues are joined, and their time is the heading of a chunk."""
+
+import html
+import re
+from collections.abc import Iterator
+from dataclasses import dataclass
+
+from indexer.formats.encoding import decode
+from indexer.formats.format import Document, Format, OpenFile
+from indexer.formats.outline import Outline
+
+UNIT_SECONDS, MOST_SECONDS = 30.0, 60.0  # a unit ends with the first sentence after the one, or after the other
+PAUSE_SECONDS = 15.0  # without a cue, after which a unit ends
+
+_TIME = r"(?:(\d{1,3}):)?(\d{1,2}):(\d{2})[.,](\d{1,3})"
+_TIMING = re.compile(rf"^[ \t]*{_TIME}[ \t]*-->[ \t]*{_TIME}")
+_VOICE = re.compile(r"<v(?:\.[\w.]{1,99})?[ \t]+([^<>\n]{1,200})>")
+_TAG = re.compile(r"</?[a-zA-Z\d][^<>\n]{0,300}>|\{\\[^{}\n]{0,300}\}")
+_ENDS_SENTENCE = re.compile(r"[.!?…。！？][\"'”’)\]]*$")  # noqa: RUF001 (full-width signs)
+
+
+@dataclass(frozen=True, slots=True)
+class Cue:
+    """Lines of text with their numbers, shown for some seconds."""
+
+    start: float
+    end: float
+    lines: list[tuple[int, str]]
+
+
+class Subtitles(Format):
+    """SubRip and WebVTT."""
+
+    suffixes = frozenset({".srt", ".vtt"})
+
+    def read(self, file: OpenFile) -> Iterator[Document]:
+        text = decode(file.stream.read())
+        outline = Outline()
+        for unit in _units(_cues(text.split("\n"))):
+            number = unit[0].lines[0][0]
+            # On a line of its own before the text, so that a chunk that begins with the unit has it above.
+            outline.line("", number)
+            outline.heading(1, f"{_clock(unit[0].start)}-{_clock(unit[-1].end)}")
+            outline.line("", number)
+            for cue in unit:
+                for line, part in cue.lines:
+                    outline.line(part, line)
+        document = outline.document(file)
+        if not document.text.strip():
+            document = Document(file.path, file.path, file.name, text, "text", has_lines=True)
+        yield document
+
+
+def _cues(lines: list[str]) -> Iterator[Cue]:
+    """The cues with text. A line that repeats the one before it, as in captions that roll, is left out."""
+    cue: Cue | None = None
+    last = ""
+    for number, line in enumerate(lines, start=1):
+        timing = _TIMING.match(line)
+        if timing:
+            if cue is not None and cue.lines:
+                yield cue
+            cue = Cue(_seconds(*timing.groups()[:4]), _seconds(*timing.groups()[4:]), [])
+        elif not line.strip():
+            if cue is not None and cue.lines:
+                yield cue
+            cue = None
+        elif cue is not None:
+            text = _plain(line)
+            if text and text != last:
+                cue.lines.append((number, text))
+                last = text
+    if cue is not None and cue.lines:
+        yield cue
+
+
+def _units(cues: Iterator[Cue]) -> Iterator[list[Cue]]:
+    unit: list[Cue] = []
+    for cue in cues:
+        if unit and _is_over(unit, cue):
+            yield unit
+            unit = []
+        unit.append(cue)
+    if unit:
+        yield unit
+
+
+def _is_over(unit: list[Cue], following: Cue) -> bool:
+    seconds = following.start - unit[0].start
+    ends = _ENDS_SENTENCE.search(unit[-1].lines[-1][1]) is not None
+    is_far = following.start - unit[-1].end > PAUSE_SECONDS or seconds < 0
+    return is_far or following.end - unit[0].start > MOST_SECONDS or (seconds >= UNIT_SECONDS and ends)
+
+
+def _plain(line: str) -> str:
+    spoken = _VOICE.sub(lambda match: f"{match[1].strip()}: ", line) if "<v" in line else line
+    return html.unescape(_TAG.sub("", spoken)).strip()
+
+
+def _seconds(hours: str | None, minutes: str, seconds: str, fraction: str) -> float:
+    return 3600 * int(hours or 0) + 60 * int(minutes) + int(seconds) + int(fraction.ljust(3, "0")) / 1000
+
+
+def _clock(seconds: float) -> str:
+    """A time as players show it, such as 1:02:03."""
+    whole = int(seconds)
+    return f"{whole // 3600}:{whole // 60 % 60:02}:{whole % 60:02}"

@@ -1,0 +1,47 @@
+"""Hits are grouped by document, and repeated texts are folded under the best of them."""
+
+from cdesearch.cli.grouping import group_hits, n_fetched
+from cdesearch.store.schema import Chunk, Hit
+
+LONG = "The owl hoots at night while the fox sleeps under the old oak near the river bank. "
+
+
+def hit(rank, path, text, line=1):
+    chunk = Chunk(f"{rank}", path, None, 0, path, "", (), text, 0, line, line, None)
+    return Hit(rank, 10 - rank, chunk, None, None)
+
+
+def test_the_hits_of_a_document_are_grouped_under_the_best():
+    hits = [hit(1, "a", "one"), hit(2, "b", "two"), hit(3, "a", "three", 9), hit(4, "c", "four"), hit(5, "a", "five")]
+    groups = group_hits(hits, 3)
+    assert [group.best for group in groups] == [hits[0], hits[1], hits[3]]
+    assert groups[0].more == [hits[2], hits[4]] and not groups[1].more
+
+
+def test_further_hits_of_few_documents_fill_the_places():
+    hits = [hit(n, "book", f"text {n}") for n in range(1, 7)]
+    groups = group_hits(hits, 4)
+    assert [group.best.rank for group in groups] == [1, 2, 3, 4]
+    assert [one.rank for one in groups[0].more] == [5, 6]
+
+
+def test_a_text_in_other_files_is_folded_even_if_a_word_differs():
+    hits = [hit(1, "a", LONG * 3), hit(2, "b", LONG * 3), hit(3, "c", "Other words."), hit(4, "d", LONG * 3 + "End.")]
+    groups = group_hits(hits, 10)
+    assert [group.best.chunk.path for group in groups] == ["a", "c"]
+    assert [one.chunk.path for one in groups[0].same] == ["b", "d"]
+
+
+def test_another_passage_of_a_folded_file_is_a_hit_of_its_own():
+    hits = [hit(1, "a", LONG), hit(2, "b", LONG), hit(3, "b", "A whale sings.")]
+    groups = group_hits(hits, 10)
+    assert [group.best.chunk.path for group in groups] == ["a", "b"]
+
+
+def test_a_repeated_text_in_one_document_is_not_folded():
+    groups = group_hits([hit(1, "a", LONG), hit(2, "a", LONG, 5)], 1)
+    assert len(groups) == 1 and len(groups[0].more) == 1 and not groups[0].same
+
+
+def test_more_hits_than_groups_are_searched_up_to_the_limit_of_a_server():
+    assert [n_fetched(k) for k in (1, 5, 30, 200)] == [4, 20, 100, 200]

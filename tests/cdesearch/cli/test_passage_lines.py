@@ -1,0 +1,74 @@
+"""The lines of a hit: the passage, and lines of context around it with their numbers in the file."""
+
+from dataclasses import replace
+
+import pytest
+
+from cdesearch.cli.passage_lines import best_line, marked_words, query_words, shown_lines
+from cdesearch.search.surroundings import Surroundings, surroundings_of
+from cdesearch.store.schema import Chunk
+
+FILE = [f"line {n}" if n % 7 else "" for n in range(1, 41)]  # lines 7, 14, ... are blank
+FILE[19] = "line 20 about the owl"
+
+
+def chunk_of(first, last, ordinal=0, record=None):
+    text = "\n".join(FILE[first - 1 : last])
+    return Chunk(f"{first}", "a", record, ordinal, "a.txt", "", (), text, 0, first, last, None)
+
+
+CHUNKS = [chunk_of(1, 6), chunk_of(8, 13, 1), chunk_of(15, 27, 2), chunk_of(29, 40, 3)]
+HIT = CHUNKS[2]
+
+
+def numbered(lines):
+    return [(line.number, line.text, line.is_context) for line in lines]
+
+
+def test_the_passage_is_the_lines_with_most_words():
+    lines = shown_lines(HIT, ["owl"], full=False)
+    assert [line.number for line in lines] == [16, 17, 18, 19, 20][1:]  # the first window that contains line 20
+    assert best_line(lines, ["owl"]).number == 20
+
+
+@pytest.mark.parametrize("context", [1, 3, 10, 50])
+def test_context_comes_from_the_neighbouring_chunks_with_the_numbers_of_the_file(context):
+    around = surroundings_of(CHUNKS, HIT.id, context)
+    lines = shown_lines(HIT, ["owl"], full=False, context=context, around=around)
+    filled = [n for n in range(1, 41) if FILE[n - 1]]
+    before = [n for n in filled if n < 17][-context:]
+    after = [n for n in filled if n > 20][:context]
+    expected = [(n, FILE[n - 1], n not in range(17, 21)) for n in filled if n in {*before, *range(17, 21), *after}]
+    assert numbered(lines) == expected
+
+
+def test_context_does_not_leave_the_record():
+    chunks = [replace(chunk, record=name) for chunk, name in zip(CHUNKS, "aabb", strict=True)]
+    around = surroundings_of(chunks, HIT.id, 50)
+    assert around.before == "" and "line 40" in around.after
+    assert surroundings_of(chunks, "unknown", 5) == Surroundings()
+
+
+def test_a_line_that_is_divided_between_chunks_is_shown_whole():
+    first = Chunk("1", "a", None, 0, "a", "", (), "one\nthe owl", 0, 1, 2, None)
+    second = Chunk("2", "a", None, 1, "a", "", (), "hoots\nthree", 0, 2, 3, None)
+    lines = shown_lines(second, ["hoots"], full=False, context=1, around=surroundings_of([first, second], "2", 1))
+    assert numbered(lines) == [(1, "one", True), (2, "the owl hoots", False), (3, "three", False)]
+
+
+def test_lines_have_the_number_of_the_chunk_if_its_lines_are_not_those_of_the_file():
+    rows = replace(HIT, line_end=HIT.line_start)
+    assert {line.number for line in shown_lines(rows, [], full=True)} == {15}
+    page = replace(HIT, line_start=None, line_end=None, page=3)
+    assert {line.number for line in shown_lines(page, [], full=True)} == {None}
+
+
+def test_a_chunk_without_text_has_no_lines():
+    assert shown_lines(replace(HIT, text=" \n"), ["owl"], full=False, context=2) == []
+    assert best_line([], ["owl"]).text == ""
+
+
+def test_stop_words_are_searched_but_not_marked():
+    assert query_words("how does the owl hoot") == ["how", "does", "the", "owl", "hoot"]
+    assert marked_words("how does the owl hoot") == ["owl", "hoot"]
+    assert marked_words("how does the") == ["how", "does", "the"]

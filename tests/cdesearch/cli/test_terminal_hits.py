@@ -1,0 +1,165 @@
+"""On a terminal, hits are grouped, fitted to its size, and shown through a pager if they are longer."""
+
+import os
+import re
+import select
+import signal
+import struct
+import sys
+import time
+from random import Random
+
+import pytest
+from command import cdesearch
+from rich.cells import cell_len
+
+from cdesearch.cli.last_hits import remembered
+from cdesearch.cli.passage_lines import Line
+from cdesearch.cli.terminal_hits import _rows_of, excerpt, fitted
+
+WORDS = [
+    "ash",
+    "barn",
+    "cloud",
+    "door",
+    "earth",
+    "field",
+    "gate",
+    "hill",
+    "iron",
+    "jar",
+    "kite",
+    "lamp",
+    "mill",
+    "nest",
+    "oak",
+    "pond",
+    "road",
+    "sand",
+    "tree",
+    "wall",
+]
+PROSE = " ".join(f"word{n}" for n in range(200)) + " the owl hoots " + " ".join(f"end{n}" for n in range(200))
+
+
+@pytest.mark.parametrize("cells", [20, 41, 77, 300])
+@pytest.mark.parametrize("text", [PROSE, "x" * 1000, "漢字" * 300, "漢字 owl " * 100, "short"])
+def test_a_cut_line_has_its_width_and_a_mark_at_each_cut(text, cells):
+    for shown in (fitted(text, cells), excerpt(text, ["owl"], cells)):
+        assert cell_len(shown) <= cells
+        assert shown == text or shown.endswith(" …")
+    assert "owl" not in text or "owl" in excerpt(text, ["owl"], cells)
+    assert fitted(text, cells).startswith(text[:5])
+
+
+def test_the_passage_has_four_rows_of_which_the_line_with_most_words_gets_most():
+    lines = [Line("a" * 50), Line("the owl hoots " * 20), Line("b" * 200), Line("c", is_context=True)]
+    assert _rows_of(lines, ["owl"], 77) == [0, 4, 0, 1]
+    assert _rows_of([Line("a"), Line("b"), Line("c"), Line("d")], [], 77) == [1, 1, 1, 1]
+    assert _rows_of([Line("a" * 100), Line("b" * 100)], [], 77) == [1, 1]
+
+
+def words(*seed):
+    return " ".join(Random(str(seed)).choices(WORDS, k=130))
+
+
+@pytest.fixture(scope="module")
+def docs(tmp_path_factory):
+    folder = tmp_path_factory.mktemp("docs")
+    for number in range(8):
+        parts = (f"# Part {part}\n\n{words(number, part)} The owl hoots.\n" for part in range(4))
+        (folder / f"{number}.md").write_text("\n".join(parts))
+    (folder / "copy.md").write_text((folder / "0.md").read_text())
+    cdesearch("index", ".", cwd=folder)
+    return folder
+
+
+@pytest.fixture
+def on_terminal(docs, tmp_path, monkeypatch):
+    """Run `cdesearch` on a pseudo-terminal of a size, and return what it prints."""
+    if sys.platform == "win32":
+        pytest.skip("there are no pseudo-terminals")
+    monkeypatch.setenv("XDG_STATE_HOME", str(tmp_path))
+    monkeypatch.setenv("TERM", "xterm-256color")
+    for name in ("PAGER", "LESS", "NO_COLOR", "FORCE_COLOR", "TTY_COMPATIBLE", "COLUMNS", "LINES"):
+        monkeypatch.delenv(name, raising=False)
+
+    def run(*arguments, columns=120, rows=45, keys=b""):
+        import fcntl
+        import pty
+        import termios
+
+        pid, terminal = pty.fork()
+        if pid == 0:
+            fcntl.ioctl(0, termios.TIOCSWINSZ, struct.pack("4H", rows, columns, 0, 0))
+            os.chdir(docs)
+            os.execv(sys.executable, [sys.executable, "-m", "cdesearch", *map(str, arguments)])
+        printed = b""
+        ends = time.monotonic() + 120
+        while time.monotonic() < ends:
+            if not select.select([terminal], [], [], 1)[0]:
+                continue
+            try:
+                piece = os.read(terminal, 10_000)
+            except OSError:  # the end, on Linux
+                break
+            if not piece:
+                break
+            printed += piece
+            if (keys and b"\x1b[7m" in printed) or printed.endswith((b":", b"\r\x1b[K:\x1b[K")):  # less waits for a key
+                os.write(terminal, keys)
+                keys = b""
+        else:
+            os.kill(pid, signal.SIGKILL)
+        os.waitpid(pid, 0)
+        os.close(terminal)
+        return printed.decode()
+
+    return run
+
+
+def plain(text):
+    return re.sub(r"\x1b\[[0-9;]*m|\x1b\]8;[^\x1b]*\x1b\\", "", text).replace("\r\n", "\n")
+
+
+def test_a_terminal_of_45_lines_shows_five_hits_without_a_pager(on_terminal, docs):
+    shown = on_terminal("query", "owl hoots at part")
+    assert "\x1b[1;31mowl\x1b[0m" in shown and "\x1b]8;" in shown
+    lines = plain(shown).splitlines()
+    ranks = [line.split()[0] for line in lines if re.match(r" ?\d+ \S+:\d+  ", line)]
+    assert ranks == ["1", "2", "3", "4", "5"] and len(lines) < 45
+    assert any(line.startswith("   +") and " more: lines " in line for line in lines)
+    assert any(line.startswith("   same text in 1 other file: ") for line in lines)
+    assert all(cell_len(line) <= 120 for line in lines)
+    first = re.match(r" 1 (\S+):", lines[0])[1]
+    assert remembered(1).path == first and remembered(1).root == str(docs)
+    assert len({remembered(n).path for n in range(1, 6)}) == 5
+
+
+def test_a_pipe_gets_ten_hits_without_groups_and_nothing_is_remembered(docs, tmp_path, monkeypatch):
+    monkeypatch.setenv("XDG_STATE_HOME", str(tmp_path))
+    shown = cdesearch("query", "owl hoots at part", cwd=docs).stdout
+    assert len(re.findall(r"^ ?\d+ \S+:\d+  ", shown, re.MULTILINE)) == 10
+    assert "more: lines" not in shown and not list(tmp_path.iterdir())
+    grouped = cdesearch("query", "owl hoots at part", "--group", cwd=docs).stdout
+    assert "more: lines" in grouped and "same text in 1 other file" in grouped
+
+
+def test_the_pager_is_used_only_if_the_terminal_is_too_small(on_terminal, tmp_path, monkeypatch):
+    pager = tmp_path / "my pager"
+    pager.write_text(
+        f"#!{sys.executable}\nimport sys\nprint('PAGED', sys.argv[1:], len(sys.stdin.read().splitlines()))\n"
+    )
+    pager.chmod(0o755)
+    monkeypatch.setenv("PAGER", f"'{pager}' -x")
+    assert on_terminal("query", "owl", "-k", "1").startswith("\x1b[1m 1 ")
+    assert re.match(r"PAGED \['-x'\] \d\d\r\n$", on_terminal("query", "owl", columns=80, rows=24))
+    assert on_terminal("query", "owl", "--no-pager", columns=80, rows=24).startswith("\x1b[1m 1 ")
+    for other in ("cat", "", "/nowhere/pager", "'"):
+        monkeypatch.setenv("PAGER", other)
+        assert on_terminal("query", "owl", columns=80, rows=24).startswith("\x1b[1m 1 ")
+
+
+def test_a_long_line_in_a_pipe_ends_with_a_mark(docs):
+    shown = cdesearch("query", "owl", "-k", "1", cwd=docs).stdout
+    assert any(line.endswith("…") and len(line) == 3 + 400 + 1 for line in shown.splitlines())

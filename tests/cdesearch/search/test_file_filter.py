@@ -1,0 +1,82 @@
+"""A search covers the files that its filter allows: of certain paths, types and times."""
+
+import os
+import time
+from datetime import UTC, datetime
+
+import pytest
+
+import cdesearch
+from cdesearch.errors import QueryError
+from cdesearch.search.file_filter import TYPES, FileFilter, suffixes_of, time_of
+from cdesearch.search.path_filter import alternatives
+
+DAY = 24 * 3600
+AGES = {"a.md": 1, "b.PY": 3, "sub/c.py": 10, "sub/d's.md": 30, "e.txt": 400}  # days
+
+
+@pytest.fixture(scope="module")
+def opened(tmp_path_factory, tiny_checkpoint):
+    docs = tmp_path_factory.mktemp("docs")
+    for name, days in AGES.items():
+        (docs / name).parent.mkdir(exist_ok=True)
+        (docs / name).write_text(f"the owl of {name[0]}")
+        os.utime(docs / name, (time.time(), time.time() - days * DAY))
+    with cdesearch.build(docs, model=tiny_checkpoint) as index:
+        yield index._searcher
+
+
+def found(opened, **options):
+    hits = opened.search("owl", 10, "text", FileFilter(**options))
+    assert opened.has_file(FileFilter(**options)) == bool(hits)
+    return {hit.chunk.path for hit in hits}
+
+
+@pytest.mark.parametrize("days", [0.5, 2, 5, 20, 100, 1000])
+def test_files_that_were_modified_since_a_time_are_searched(opened, days):
+    expected = {name for name, age in AGES.items() if age < days}
+    assert found(opened, since=int(time.time() - days * DAY)) == expected
+
+
+def test_paths_types_and_times_restrict_a_search_together(opened):
+    assert found(opened) == set(AGES)
+    assert found(opened, suffixes=("py",)) == {"b.PY", "sub/c.py"}
+    assert found(opened, suffixes=("py", "txt"), paths=("sub", "e.*")) == {"sub/c.py", "e.txt"}
+    assert found(opened, suffixes=("md",), since=int(time.time() - 5 * DAY)) == {"a.md"}
+    assert found(opened, paths=()) == set()
+    assert found(opened, paths=("{a,b,sub/{c,d}*}.*",)) == {"a.md", "b.PY", "sub/c.py", "sub/d's.md"}
+
+
+def test_what_is_not_the_end_of_a_name_is_refused(opened):
+    with pytest.raises(QueryError, match="not the end"):
+        opened.search("owl", path=FileFilter(suffixes=("p|.*",)))
+
+
+def test_ages_and_dates_become_times():
+    now = time.time()
+    for text, seconds in (("30min", 1800), ("12h", DAY / 2), ("7d", 7 * DAY), ("2w", 14 * DAY)):
+        assert abs(time_of(text) - (now - seconds)) < 5
+    assert time_of("2026-11-01") == int(datetime(2026, 11, 1).timestamp())
+    assert time_of("2026-11-01T12:00+00:00") == int(datetime(2026, 11, 1, 12, tzinfo=UTC).timestamp())
+    assert time_of("@17") == 17
+
+
+@pytest.mark.parametrize("text", ["", "7", "d", "-1d", "7 d", "yesterday", "2026-13-01", "999999w", "1e9d", "٣d"])
+def test_other_texts_are_no_times(text):
+    with pytest.raises(QueryError, match="neither an age nor a date"):
+        time_of(text)
+
+
+def test_an_unknown_type_is_reported_with_the_known_ones():
+    assert suffixes_of(("py", "md", "py")) == ("py", "pyi", "markdown", "md", "mdx")
+    with pytest.raises(QueryError, match=r"no file type pyt\. The types are asm, .*, zig\."):
+        suffixes_of(("pyt",))
+    assert list(TYPES) == sorted(TYPES)
+
+
+def test_braces_are_alternatives():
+    assert alternatives("{a,b}/*.{md,rst}") == ("a/*.md", "a/*.rst", "b/*.md", "b/*.rst")
+    assert alternatives("x{a,{b,c}d}y") == ("xay", "xbdy", "xcdy")
+    assert alternatives("{a}") == ("{a}",) and alternatives("{a,b") == ("{a,b",) and alternatives("a,b}") == ("a,b}",)
+    with pytest.raises(QueryError, match="more than 1,000 alternatives"):
+        alternatives("{a,b}" * 40)

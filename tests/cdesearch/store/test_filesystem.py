@@ -1,0 +1,129 @@
+"""What differs between operating systems. The paths of both are tested on either."""
+
+import ntpath
+import os
+import posixpath
+import subprocess
+import sys
+import threading
+import time
+from pathlib import Path
+
+import pytest
+from filelock import Timeout
+
+from cdesearch.store import filesystem
+from cdesearch.store.filesystem import link_or_copy, lock_of, put_in_place, relative_posix, sync
+
+
+@pytest.mark.parametrize(
+    ("file", "root", "paths", "relative"),
+    [
+        (r"C:\docs\a\b.md", r"C:\docs", ntpath, "a/b.md"),
+        (r"C:\docs\a\b.md", "C:/docs/", ntpath, "a/b.md"),
+        (r"c:\Docs\b.md", r"C:\docs", ntpath, "b.md"),
+        (r"C:\other\b.md", r"C:\docs\deep", ntpath, "../../other/b.md"),
+        (r"\\host\share\docs\b.md", r"\\host\share\docs", ntpath, "b.md"),
+        (r"C:\docs", r"C:\docs", ntpath, "."),
+        ("/docs/a/b.md", "/docs", posixpath, "a/b.md"),
+        ("/docs/a\\b.md", "/docs", posixpath, "a\\b.md"),
+        ("/docs/C:/b.md", "/docs", posixpath, "C:/b.md"),
+        ("/other/b.md", "/docs/deep", posixpath, "../../other/b.md"),
+    ],
+)
+def test_the_parts_of_a_path_are_separated_by_slashes(file, root, paths, relative):
+    assert relative_posix(file, root, paths) == relative
+
+
+def test_a_file_that_exists_is_replaced(tmp_path):
+    (tmp_path / "old").write_text("old")
+    (tmp_path / "new").write_text("new")
+    put_in_place(tmp_path / "new", tmp_path / "old")
+    assert (tmp_path / "old").read_text() == "new" and not (tmp_path / "new").exists()
+
+
+def refusing(monkeypatch, refusals):
+    """Let `Path.replace` fail so many times as it does on Windows while the target is open."""
+    replace, left = Path.replace, [refusals]
+
+    def refuse(path, target):
+        if left[0]:
+            left[0] -= 1
+            raise PermissionError(13, "Access is denied")
+        return replace(path, target)
+
+    monkeypatch.setattr(Path, "replace", refuse)
+
+
+def test_on_windows_a_file_is_replaced_as_soon_as_its_reader_closes_it(tmp_path, monkeypatch):
+    (tmp_path / "new").write_text("new")
+    refusing(monkeypatch, 3)
+    monkeypatch.setattr(filesystem.os, "name", "nt")
+    put_in_place(tmp_path / "new", tmp_path / "old")
+    monkeypatch.undo()
+    assert (tmp_path / "old").read_text() == "new"
+
+
+@pytest.mark.parametrize("system", ["nt", "posix"])
+def test_a_file_that_may_not_be_replaced_is_an_error_at_once_or_on_windows_after_a_while(tmp_path, monkeypatch, system):
+    (tmp_path / "new").write_text("new")
+    refusing(monkeypatch, 10**6)
+    monkeypatch.setattr(filesystem, "REPLACING_SECONDS", 0.1)
+    monkeypatch.setattr(filesystem.os, "name", system)
+    started = time.monotonic()
+    with pytest.raises(PermissionError):
+        put_in_place(tmp_path / "new", tmp_path / "old")
+    monkeypatch.undo()
+    assert (time.monotonic() - started > 0.1) or system == "posix"
+
+
+def test_a_reader_sees_the_old_content_or_the_new_one(tmp_path):
+    file, stop = tmp_path / "file", threading.Event()
+    file.write_text("0")
+    seen = set()
+
+    def read():
+        while not stop.is_set():
+            seen.add(file.read_text())
+
+    reader = threading.Thread(target=read)
+    reader.start()
+    for number in range(200):
+        (tmp_path / "fresh").write_text(str(number))
+        put_in_place(tmp_path / "fresh", file)
+    stop.set()
+    reader.join()
+    assert seen <= {str(number) for number in range(200)}
+
+
+def test_a_link_has_the_content_of_its_file(tmp_path):
+    (tmp_path / "file").write_text("content")
+    link_or_copy(tmp_path / "file", tmp_path / "link")
+    assert (tmp_path / "link").read_text() == "content" and (tmp_path / "link").samefile(tmp_path / "file")
+
+
+def test_a_read_only_file_and_its_folder_are_flushed(tmp_path):
+    file = tmp_path / "file"
+    file.write_text("x")
+    file.chmod(0o400)
+    sync(file)
+    sync(tmp_path)
+
+
+def test_a_lock_that_another_process_holds_is_refused_and_is_free_after_the_process_was_killed(tmp_path):
+    code = (
+        "import sys, time\n"
+        "from pathlib import Path\n"
+        "from cdesearch.store.filesystem import lock_of\n"
+        "with lock_of(Path(sys.argv[1]), wait=True):\n"
+        "    print('locked', flush=True)\n"
+        "    time.sleep(600)\n"
+    )
+    command = [sys.executable, "-c", code, str(tmp_path / "lock")]
+    with subprocess.Popen(command, stdout=subprocess.PIPE, text=True) as process:
+        assert process.stdout.readline() == "locked\n"
+        with pytest.raises(Timeout), lock_of(tmp_path / "lock", wait=False):
+            pass
+        process.kill()
+    with lock_of(tmp_path / "lock", wait=True):
+        assert os.path.lexists(tmp_path / "lock")

@@ -1,0 +1,131 @@
+"""The tables of a generation, and the graphs of vectors that updates add to them."""
+
+import numpy as np
+import pyarrow as pa
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from cdesearch.store.schema import Chunk, chunk_schema, chunk_to_row
+from indexer.generations import tables as module
+from indexer.generations.tables import Tables, graphs_to_join
+
+DIMENSION = 16
+
+
+def chunk(number):
+    return Chunk(
+        id=f"{number:032x}",
+        document_id=f"{number}.md",
+        record=None,
+        ordinal=0,
+        path=f"{number}.md",
+        title="",
+        trail=(),
+        text=f"text {number}",
+        body_start=0,
+        line_start=1,
+        line_end=1,
+        page=None,
+    )
+
+
+def vector(number):
+    drawn = np.random.default_rng(number).standard_normal(DIMENSION).astype(np.float32)
+    return drawn / np.linalg.norm(drawn)
+
+
+def add(tables, numbers):
+    rows = pa.RecordBatch.from_pylist([chunk_to_row(chunk(number)) for number in numbers], schema=chunk_schema(None))
+    tables.add(rows, np.stack([vector(number) for number in numbers]))
+
+
+def graphs(tables):
+    return {index.name: index.num_segments for index in tables.chunks.list_indices()}.get("vector_idx", 0)
+
+
+def graph_files(tables, folder):
+    """The size of each file of a vector index, by the random name of its folder."""
+    return {file.parent.name: file.stat().st_size for file in folder.rglob("auxiliary.idx")}
+
+
+@pytest.fixture
+def tables(tmp_path, monkeypatch):
+    monkeypatch.setattr(module, "VECTOR_INDEX_FROM", 300)
+    monkeypatch.setattr(module, "JOIN_RATIO", 3)
+    tables = Tables(tmp_path, DIMENSION)
+    add(tables, range(400))
+    tables.finish()
+    return tables
+
+
+def test_updates_keep_the_large_graph_and_never_have_many_small_ones(tables, tmp_path):
+    (large,) = graph_files(tables, tmp_path)
+    present = set(range(400))
+    counts = []
+    for update in range(12):
+        fresh = {1000 + 3 * update + more for more in range(3)}
+        gone = {update, *([1000 + 3 * (update - 2)] if update > 1 else [])}
+        tables.delete(f"{number:032x}" for number in gone)
+        add(tables, sorted(fresh))
+        tables.finish()
+        present = present - gone | fresh
+        counts.append(graphs(tables))
+        assert large in graph_files(tables, tmp_path)
+    assert 2 in counts and max(counts) <= 4
+    found = tables.chunks.search().limit(10_000).to_arrow()
+    assert sorted(int(name, 16) for name in found["id"].to_pylist()) == sorted(present)
+    for name, stored in zip(found["id"].to_pylist(), found["vector"].to_numpy(), strict=True):
+        np.testing.assert_array_equal(stored, vector(int(name, 16)))
+    assert tables.chunks.index_stats("vector_idx").num_unindexed_rows == 0
+    assert tables.chunks.index_stats("text_idx").num_unindexed_rows == 0
+
+
+def test_the_largest_graph_is_built_again_when_a_fifth_of_the_chunks_is_new(tables, tmp_path):
+    (large,) = graph_files(tables, tmp_path)
+    add(tables, range(1000, 1090))
+    tables.finish()
+    assert large in graph_files(tables, tmp_path) and graphs(tables) == 2
+    add(tables, range(1100, 1120))
+    tables.finish()
+    assert large not in graph_files(tables, tmp_path) and graphs(tables) == 1
+    assert tables.chunks.index_stats("vector_idx").num_unindexed_rows == 0
+
+
+def test_a_table_of_new_chunks_alone_gets_a_new_graph(tables):
+    tables.delete(f"{number:032x}" for number in range(400))
+    add(tables, range(1000, 1350))
+    tables.finish()
+    assert graphs(tables) == 1 and tables.chunks.index_stats("vector_idx").num_indexed_rows == 350
+
+
+@given(added=st.lists(st.integers(1, 60), max_size=300))
+def test_there_are_never_many_graphs(added):
+    sizes = [20_000]
+    for some in added:
+        n_joined = graphs_to_join(sorted(sizes), some)
+        sizes = [*sorted(sizes)[n_joined:], some + sum(sorted(sizes)[:n_joined])]
+        kept = sorted(sizes)
+        assert all(kept[at] >= 4 * sum(kept[:at]) for at in range(1, len(kept)))
+    assert len(sizes) <= 5 and sum(sizes) == 20_000 + sum(added)
+
+
+def test_after_updates_every_chunk_is_found_once_by_its_vector_and_by_its_text(tables):
+    for update in range(9):
+        add(tables, [1000 + update])
+        tables.finish()
+    for number in [0, 250, 399, *range(1000, 1009)]:
+        nearest = tables.chunks.search(vector(number)).distance_type("cosine").limit(3).select(["id"]).to_list()
+        assert [int(row["id"], 16) for row in nearest].count(number) == 1 and int(nearest[0]["id"], 16) == number
+        found = tables.chunks.search(str(number), query_type="fts").limit(3).select(["id"]).to_list()
+        assert [int(row["id"], 16) for row in found] == [number]
+
+
+def test_chunks_that_were_added_together_keep_their_order_when_they_are_moved(tables):
+    for update in range(9):
+        add(tables, [1000 + 5 * update + more for more in range(5)])
+        tables.finish()
+    rows = tables.chunks.search().select(["id"]).with_row_id(True).limit(10_000).to_arrow().sort_by("_rowid")
+    numbers = [int(name, 16) for name in rows["id"].to_pylist()]
+    places = [numbers.index(number) for number in range(1000, 1045)]
+    assert all(places[at + 1] == places[at] + 1 for at in range(44) if (at + 1) % 5)
