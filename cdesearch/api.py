@@ -101,9 +101,10 @@ class OpenIndex:
     def search_many(
         self, queries: Sequence[str], k: int = 10, mode: Mode = "hybrid", path: str | None = None
     ) -> list[SearchResult]:
-        """Return for each query exactly what `search` returns, in less time than with a call for each.
+        """Return for each query what `search` returns, in less time than with a call for each.
 
-        All queries are answered from one generation. Raises what `search` raises.
+        All queries are answered from one generation. With the default model the results are exactly the same; with
+        models that are not quantised, scores may differ by rounding. Raises what `search` raises.
         """
         if isinstance(queries, str):
             raise QueryError("queries must be a list of texts, not a text.", 'For example: queries=["docs"].')
@@ -130,7 +131,9 @@ class OpenIndex:
         generation meanwhile. Raises CdesearchError.
         """
         self._searcher.reload()
-        report = _run([], index=self.index.folder, refresh_context=refresh_context, wait=wait, **self._options)
+        encoder = self._searcher.loaded_encoder
+        options = self._options | {"index": self.index.folder, "refresh_context": refresh_context, "wait": wait}
+        report = _run([], encoder=encoder, **options)
         self._searcher.reload()
         return _shown(report)
 
@@ -145,7 +148,7 @@ class OpenIndex:
         self._searcher.reload()
         if self._update_if_stale:
             with self._updating:
-                line = _builder("quick")(self.index, **self._options)
+                line = _builder("quick")(self.index, **self._options, encoder=self._searcher.loaded_encoder)
             if line:
                 warnings.warn(line, stacklevel=3)
             self._searcher.reload()

@@ -32,6 +32,10 @@ class CdesearchError(Exception):
         self.cause = cause
         self.remedy = remedy
 
+    def __reduce__(self) -> "tuple[type[CdesearchError], tuple[str, str]]":
+        """Let other processes, such as those of a pool, hand the error over."""
+        return type(self), (self.cause, self.remedy)
+
 
 class InputError(CdesearchError):
     """An argument or option is invalid."""

@@ -14,6 +14,7 @@ from cdesearch.cli.exits import exit_when_stopped
 from cdesearch.errors import InputError
 
 if TYPE_CHECKING:
+    from cdesearch.encode.encoder import Encoder
     from indexer.build import Report
     from indexer.files.walk import Skipped
     from indexer.settings import Options
@@ -45,16 +46,12 @@ def index(
         typer.Option(help="Column that names the document of a record; default: the part of its id before `::`."),
     ] = None,
     max_file_size: Annotated[str | None, typer.Option(help="Skip larger files; default: 20MB.")] = None,
-    ocr: Annotated[
-        bool | None,
-        typer.Option("--ocr/--no-ocr", help="Recognise text in scanned PDFs, PNG and JPEG (extra `ocr`)."),
-    ] = None,
     include: Annotated[
         list[str] | None,
         typer.Option(
             metavar="GLOB",
             help="Read only files that match, such as '*.py' or docs/; repeatable. A name without wildcards is read"
-            " even if a program has written it. The index keeps the globs; '' removes them.",
+            " even if a program has written it. The index keeps the globs; an empty --include= removes them.",
         ),
     ] = None,
     exclude: Annotated[
@@ -62,8 +59,12 @@ def index(
         typer.Option(
             metavar="GLOB",
             help="Leave out files and folders that match, as a line of .cdesearchignore; repeatable. '!GLOB' takes in"
-            " lock files, build folders and other files that programs have written. Kept, and removed by ''.",
+            " lock files, build folders and other files that programs have written. Kept until --exclude=.",
         ),
+    ] = None,
+    ocr: Annotated[
+        bool | None,
+        typer.Option("--ocr/--no-ocr", help="Recognise text in scanned PDFs, PNG and JPEG (extra `ocr`)."),
     ] = None,
     context_size: Annotated[int | None, typer.Option(min=1, help="Chunks to sample; default: the model's.")] = None,
     seed: Annotated[int | None, typer.Option(help="Seed of the context sample; default: 0.")] = None,
@@ -99,9 +100,9 @@ def index(
         device=device,
         columns=Columns(text_column, id_column, title_column, document_column),
         max_file_bytes=None if max_file_size is None else _bytes(max_file_size),
-        has_ocr=ocr,
         include=None if include is None else tuple(filter(None, include)),
         exclude=None if exclude is None else tuple(filter(None, exclude)),
+        has_ocr=ocr,
         context_size=context_size,
         seed=seed,
         rebuild=rebuild,
@@ -130,16 +131,23 @@ def _build_with_progress(paths: list[Path], options: "Options") -> "Report":
 
 
 def build_quietly(
-    paths: list[Path], *, columns: dict[str, str | None], max_file_size: str | int | None, **options: Any
+    paths: list[Path],
+    *,
+    columns: dict[str, str | None],
+    max_file_size: str | int | None,
+    encoder: "Encoder | None" = None,
+    **options: Any,
 ) -> "Report":
-    """Build or update the index of `paths` silently. `options` are fields of Options."""
+    """Build or update the index of `paths` silently. `options` are fields of Options; `encoder` is a loaded model."""
     from cdesearch.progress import Silent
     from indexer.build import build
     from indexer.formats.format import Columns
     from indexer.settings import Options
+    from indexer.warm import Given
 
     limit = _bytes(max_file_size) if isinstance(max_file_size, str) else max_file_size
-    return build(paths, Options(columns=Columns(**columns), max_file_bytes=limit, **options), Silent())
+    given = Options(columns=Columns(**columns), max_file_bytes=limit, **options)
+    return build(paths, given, Silent(), Given(encoder))
 
 
 def _bytes(size: str) -> int:

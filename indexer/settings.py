@@ -28,9 +28,9 @@ class Options:
     device: Device = "auto"
     columns: Columns = field(default_factory=Columns)
     max_file_bytes: int | None = None
-    has_ocr: bool | None = None  # whether the text of scanned pages and images is recognised
     include: tuple[str, ...] | None = None  # globs; () removes those of the index
     exclude: tuple[str, ...] | None = None
+    has_ocr: bool | None = None  # whether the text of scanned pages and images is recognised
     context_size: int | None = None  # in chunks; None for a new index: the size for which the model was trained
     seed: int | None = None
     rebuild: bool = False
@@ -59,8 +59,8 @@ class Settings:
 
     def choose_as(self, manifest: Manifest) -> bool:
         """Whether an index has been built with the same choice of files."""
-        chosen = (manifest.globs, manifest.max_file_bytes, manifest.has_ocr)
-        return (self.globs, self.max_file_bytes, self.has_ocr) == chosen
+        stored = (manifest.globs, manifest.max_file_bytes, manifest.has_ocr)
+        return (self.globs, self.max_file_bytes, self.has_ocr) == stored
 
 
 def index_folder(paths: Sequence[Path], options: Options) -> Path:

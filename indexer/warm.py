@@ -28,6 +28,16 @@ class Fresh:
         return Pool(n_workers)
 
 
+class Given(Fresh):
+    """Uses a model that is loaded already, if there is one."""
+
+    def __init__(self, encoder: Encoder | None) -> None:
+        self._given = encoder
+
+    def encoder(self, model: Path | None, device: Device) -> Encoder:
+        return self._given or super().encoder(model, device)
+
+
 class Warm:
     """Keeps the model, and one worker process that is ready to read, between updates; `close` ends the process."""
 

@@ -1,7 +1,7 @@
 """The command `staleness`: what an index that grew from a part of its documents loses against a new one."""
 
 import json
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from functools import partial
 from pathlib import Path
@@ -28,8 +28,9 @@ from indexer.warm import Fresh
 from trainer.data.pairs.reading import domain_name, read_pairs
 
 MODES: tuple[Mode, ...] = ("dense", "hybrid")
-KINDS = ("random", "topical")
+KINDS = ("random", "topical", "foreign")
 
+Rows = Sequence[tuple[str, str]]  # ids and texts
 Scores = Mapping[Mode, NDArray[np.float64]]  # nDCG@10 x 100 of every query
 
 
@@ -39,24 +40,32 @@ def staleness(
     characters: Annotated[int, typer.Option(help="Cut every document to so many characters.")] = 300,
     queries: Annotated[int, typer.Option(help="Queries of each domain.")] = 500,
     shares: Annotated[str, typer.Option(help="Shares of the documents that the index is first built from.")] = "0.1",
+    kinds: Annotated[
+        str, typer.Option(help="Any of random, topical (about one subject) and foreign (of the next domain).")
+    ] = ",".join(KINDS),
     seeds: Annotated[int, typer.Option(help="Parts that are drawn of each kind, and context samples.")] = 3,
     work: Annotated[Path, typer.Option(help="Folder for the indexes.")] = Path("runs/staleness"),
     model: Annotated[Path | None, typer.Option(help="cdesearch checkpoint; default: the model that ships.")] = None,
     out: Annotated[Path, typer.Option(help="Folder for the JSON.")] = RESULTS,
 ) -> None:
-    """Index a part of a domain, update the index to the whole, and compare it with an index of the whole."""
+    """Index a part of a domain, update the index to the whole, and compare it with an index of the whole.
+
+    A foreign part consists of documents of another domain, which the update removes.
+    """
     encoder = remembering_encoder(model)
     settings: dict[str, Any] = {
         "documents": documents,
         "characters": characters,
         "queries": queries,
         "shares": shares,
+        "kinds": kinds,
         "seeds": seeds,
     }
-    plan = [(float(share), kind, seed) for share in shares.split(",") for kind in KINDS for seed in range(seeds)]
-    for file in data:
-        domain = _read(file, documents, characters, queries)
-        growing = _Growing(domain, work / domain.name, encoder)
+    chosen = [(float(share), kind) for share in shares.split(",") for kind in kinds.split(",")]
+    plan = [(share, kind, seed) for share, kind in chosen for seed in range(seeds)]
+    domains = [_read(file, documents, characters, queries) for file in data]
+    for domain, other in zip(domains, [*domains[1:], domains[0]], strict=True):
+        growing = _Growing(domain, other, work / domain.name, encoder)
         measure(f"staleness-{domain.name}", {"growth": partial(growing.measured, plan, seeds)}, settings, out)
 
 
@@ -68,10 +77,9 @@ class _Domain:
     texts: Sequence[str]
     queries: Sequence[tuple[str, int]]
 
-    def write(self, file: Path, rows: Sequence[int]) -> None:
-        file.parent.mkdir(parents=True, exist_ok=True)
-        lines = (json.dumps({"_id": str(row), "text": self.texts[row]}) + "\n" for row in rows)
-        file.write_text("".join(lines), encoding="utf-8")
+    def rows(self, numbers: Iterable[int]) -> Rows:
+        """Ids and texts of some documents. Ids of two domains differ."""
+        return [(f"{self.name}-{number}", self.texts[number]) for number in numbers]
 
 
 def _read(file: Path, documents: int, characters: int, queries: int) -> _Domain:
@@ -101,6 +109,7 @@ class _Growing:
     """Builds indexes of one domain and measures them."""
 
     domain: _Domain
+    other: _Domain
     work: Path
     encoder: Encoder
 
@@ -109,27 +118,32 @@ class _Growing:
         return list(self._measurements(plan, seeds))
 
     def _measurements(self, plan: Sequence[tuple[float, str, int]], seeds: int) -> Iterator[Measurement]:
-        everything = range(len(self.domain.texts))
-        whole = self._indexed(self.work / "whole", [everything], seed=0)
+        whole = self._indexed(self.work / "whole", None, seed=0)
         reference = self._scores(whole)
         for mode in MODES:
             yield Measurement(
                 f"{self.domain.name}: a new index, {mode}", float(reference[mode].mean()), "nDCG@10 x 100"
             )
         for seed in range(1, seeds):
-            other = self._indexed(self.work / f"whole-{seed}", [everything], seed)
+            other = self._indexed(self.work / f"whole-{seed}", None, seed)
             yield from self._losses(f"another sample {seed}", other, reference)
         vectors = self._vectors(whole)
         for share, kind, seed in plan:
-            part = _part(vectors, share, kind, seed)
-            rest = [row for row in everything if row not in set(part)]
-            grown = self._indexed(self.work / f"{kind}-{share}-{seed}", [part, [*part, *rest]], seed=0)
+            if kind == "foreign":
+                part = _part(np.zeros((len(self.other.texts), 1), np.float32), share, "random", seed)
+                first = self.other.rows(part)
+            else:
+                first = self.domain.rows(_part(vectors, share, kind, seed))
+            grown = self._indexed(self.work / f"{kind}-{share}-{seed}", first, seed=0)
             yield from self._losses(f"grown from {share:g}, {kind} {seed}", grown, reference)
 
-    def _indexed(self, folder: Path, states: Sequence[Sequence[int]], seed: int) -> Index:
-        """An index that is built from the first of `states`, rows of the domain, and updated to the others."""
-        for rows in states:
-            self.domain.write(folder / "corpus.jsonl", rows)
+    def _indexed(self, folder: Path, first: Rows | None, seed: int) -> Index:
+        """An index of the whole domain, which was first built from the rows `first` if there are any."""
+        everything = self.domain.rows(range(len(self.domain.texts)))
+        for rows in ([first] if first else []) + [everything]:
+            folder.mkdir(parents=True, exist_ok=True)
+            lines = (json.dumps({"_id": name, "text": text}) + "\n" for name, text in rows)
+            (folder / "corpus.jsonl").write_text("".join(lines), encoding="utf-8")
             build([folder / "corpus.jsonl"], Options(seed=seed), Silent(), _Tools(self.encoder))
         return Index(folder / ".cdesearch")
 
@@ -139,11 +153,13 @@ class _Growing:
         rows = index.chunks.search().select(["document_id", "vector"]).limit(index.chunks.count_rows()).to_arrow()
         vectors = np.zeros((n, index.manifest.dimension), np.float32)
         for name, vector in zip(rows["document_id"].to_pylist(), rows["vector"].to_numpy(), strict=True):
-            vectors[int(name.rpartition("#")[2])] += vector
+            vectors[int(name.rpartition("-")[2])] += vector
         return to_unit(vectors)
 
     def _scores(self, index: Index) -> Scores:
-        judgements = {str(number): {str(row): 1} for number, (_, row) in enumerate(self.domain.queries)}
+        judgements = {
+            str(number): {f"{self.domain.name}-{row}": 1} for number, (_, row) in enumerate(self.domain.queries)
+        }
         found: dict[Mode, NDArray[np.float64]] = {}
         with Searcher(index, self.encoder) as searcher:
             for mode in MODES:

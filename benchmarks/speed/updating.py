@@ -1,6 +1,6 @@
 """Measure updates of large folders: one file of many chunks, and nothing of many files."""
 
-import json
+import os
 import subprocess
 import sys
 import time
@@ -21,23 +21,8 @@ from indexer.settings import Options
 from indexer.warm import Warm
 
 CHUNKS_PER_FILE = 10
+MAXRSS_BYTES = 1 if sys.platform == "darwin" else 1024  # the unit of `ru_maxrss`
 UPDATES = 20  # so many that graphs are joined
-
-# Updates an index in a process of its own, and prints its peak memory in bytes, and its seconds on the clock and on
-# the processor with those of its children.
-_UPDATE = (
-    "import json, resource, sys, time\n"
-    "from pathlib import Path\n"
-    "started = time.perf_counter()\n"
-    "from benchmarks.machine import peak_memory\n"
-    "from indexer.build import build\n"
-    "from cdesearch.progress import Silent\n"
-    "from indexer.settings import Options\n"
-    "build([], Options(index=Path(sys.argv[1])), Silent())\n"
-    "used = [resource.getrusage(who) for who in (resource.RUSAGE_SELF, resource.RUSAGE_CHILDREN)]\n"
-    "processor = sum(one.ru_utime + one.ru_stime for one in used)\n"
-    "print(json.dumps([peak_memory(), time.perf_counter() - started, processor]))\n"
-)
 
 
 def update_measurements(corpus: Path, work: Path, n_chunks: int) -> list[Measurement]:
@@ -86,10 +71,15 @@ def _change(folder: Path, number: int) -> None:
 
 
 def _update(folder: Path) -> tuple[int, float, float]:
-    """Peak memory in bytes, and seconds on the clock and on the processor."""
-    run = subprocess.run([sys.executable, "-c", _UPDATE, str(folder)], capture_output=True, text=True, check=True)
-    peak, seconds, processor = json.loads(run.stdout.splitlines()[-1])
-    return peak, seconds, processor
+    """Peak memory in bytes, and seconds on the clock and on the processor, of a process that updates an index."""
+    started = time.perf_counter()
+    command = [sys.executable, "-m", "cdesearch", "index", "--index", str(folder)]
+    process = subprocess.Popen(command, stderr=subprocess.DEVNULL)
+    _, status, used = os.wait4(process.pid, 0)
+    process.returncode = os.waitstatus_to_exitcode(status)
+    if process.returncode:
+        raise subprocess.CalledProcessError(process.returncode, command)
+    return used.ru_maxrss * MAXRSS_BYTES, time.perf_counter() - started, used.ru_utime + used.ru_stime
 
 
 def _searches(index: Index, queries: Sequence[str]) -> float:

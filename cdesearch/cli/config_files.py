@@ -52,8 +52,8 @@ def config_files() -> list[ConfigFile]:
         files.append(ConfigFile(user, is_restricted=False, sections=_checked(user, sections)))
     project = project_file()
     if project is not None:
-        sections = _checked(project, _parsed(project, is_project=True))
-        files.insert(0, ConfigFile(project, os.path.realpath(project.parent) not in trusted, sections))
+        is_restricted = os.path.realpath(project.parent) not in trusted
+        files.insert(0, ConfigFile(project, is_restricted, _checked(project, _parsed(project, is_project=True))))
     return files
 
 

@@ -5,6 +5,7 @@ from collections import deque
 from collections.abc import Callable, Iterator, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import replace
+from functools import cached_property
 from typing import Literal, TypeVar
 
 import numpy as np
@@ -172,15 +173,21 @@ class Encoder:
         return vectors
 
     def encode_each(self, texts: Sequence[str], role: Role, context: EncodingContext | None) -> Floats:
-        """(n, d) vectors like those of `encode`, each exactly as if its text were the only one.
+        """(n, d) vectors like those of `encode`, each as if its text were the only one, up to rounding.
 
-        Every text is a batch of its own, because the vectors of a quantised model depend on the batch. The runtime's
-        `workers` compute several texts at the same time.
+        In a quantised model, where the vectors of a batch depend on each other, every text is a batch of its own, and
+        the result is exact. The runtime's `workers` compute several batches at the same time.
         """
         vectors = np.empty((len(texts), self.dimension), np.float32)
-        for indices, (_, batch) in self._second_stage(texts, self._prefix(role), context or self._null, alone=True):
+        alone = len(texts) > 1 and self._is_quantised
+        batches = self._second_stage(texts, self._prefix(role), context or self._null, alone=alone)
+        for indices, (_, batch) in batches:
             vectors[indices] = self._checked(batch, len(indices))
         return vectors
+
+    @cached_property
+    def _is_quantised(self) -> bool:
+        return self.precision == "int8"
 
     def encode_documents(
         self,

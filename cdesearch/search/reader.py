@@ -1,6 +1,6 @@
 """Answer one query from one generation of an index: dense and lexical candidates, their fused scores, and the hits."""
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from concurrent.futures import Executor, Future
 from dataclasses import dataclass
 from functools import cached_property
@@ -20,7 +20,7 @@ from cdesearch.store.damage import damaged
 from cdesearch.store.file_account import read_files
 from cdesearch.store.folder import rebuild_remedy
 from cdesearch.store.index import Index
-from cdesearch.store.schema import CHUNK_COLUMNS, Hit, chunk_from_row
+from cdesearch.store.schema import CHUNK_COLUMNS, Chunk, Hit, chunk_from_row
 
 Mode = Literal["hybrid", "dense", "text"]
 Output = TypeVar("Output")
@@ -109,9 +109,9 @@ class GenerationReader:
         return self.search_many([query])[0]
 
     def search_many(self, queries: Sequence[Query]) -> list[SearchResult]:
-        """Return for each query exactly what `search` returns; the queries have the same mode and filter of files.
+        """Return for each query what `search` returns; the queries have the same mode and filter of files.
 
-        The executor runs their parts in parallel.
+        The executor runs their parts in parallel, and the chunks of all hits are read at once.
         """
         mode = queries[0].mode
         if not self.index.manifest.n_chunks:  # all of its files were deleted
@@ -120,8 +120,10 @@ class GenerationReader:
             condition = self._condition(queries[0].files)
             # The first stage of a build has no vectors.
             if mode == "text" or (mode == "hybrid" and self.index.manifest.n_vectors == 0):
-                return self._each(lambda query: self._search_words(query, condition), queries)
-            return self._search_with_model(queries, condition)
+                return self._results(
+                    self._each(lambda query: self._rank_words(query, condition), queries), queries, None
+                )
+            return self._results(self._rank_with_model(queries, condition), queries, self.encoder)
 
     def _each(self, function: Callable[..., Output], *values: Sequence[Any]) -> list[Output]:
         """Call a function for each value, in threads if there are several."""
@@ -158,11 +160,11 @@ class GenerationReader:
         files = read_files(self.index.generation)
         return [(file.path, file.mtime_ns or 0) for file in files if file.outcome == "indexed"]
 
-    def _search_words(self, query: Query, condition: str | None) -> SearchResult:
+    def _rank_words(self, query: Query, condition: str | None) -> _Ranking:
         found = self._lexical_hits(query, condition, ["_score"])
-        return SearchResult(self._hits(_Ranking.best(query.k, found.rows, found.scores, text=found.scores)))
+        return _Ranking.best(query.k, found.rows, found.scores, text=found.scores)
 
-    def _search_with_model(self, queries: Sequence[Query], condition: str | None) -> list[SearchResult]:
+    def _rank_with_model(self, queries: Sequence[Query], condition: str | None) -> list[_Ranking]:
         # The tables are opened, and in hybrid mode full text is searched, while the model is loaded and encodes.
         opened = self._executor.submit(lambda: self.index.async_chunks)
         is_hybrid = queries[0].mode == "hybrid"
@@ -176,17 +178,26 @@ class GenerationReader:
         vectors = encoder.encode_each([query.text for query in queries], "query", context)
         opened.result()
 
-        def answer(query: Query, vector: Floats, words: "Future[_Found] | None") -> SearchResult:
+        def rank(query: Query, vector: Floats, words: "Future[_Found] | None") -> _Ranking:
             nearest = self._dense_hits(vector, query.k, condition, ["_distance", *columns])
-            if words is None:
-                cosines = nearest.cosines(vector)
-                ranking = _Ranking.best(query.k, nearest.rows, cosines, dense=cosines)
-            else:
-                ranking = self._fused(query.k, vector, nearest, words.result())
-            is_truncated = encoder.truncates(query.text, "query")
-            return SearchResult(self._hits(ranking), encoder.max_tokens if is_truncated else None)
+            if words is not None:
+                return self._fused(query.k, vector, nearest, words.result())
+            cosines = nearest.cosines(vector)
+            return _Ranking.best(query.k, nearest.rows, cosines, dense=cosines)
 
-        return self._each(answer, queries, vectors, words or [None] * len(queries))
+        return self._each(rank, queries, list(vectors), words or [None] * len(queries))
+
+    def _results(
+        self, rankings: Sequence[_Ranking], queries: Sequence[Query], encoder: Encoder | None
+    ) -> list[SearchResult]:
+        """Read the hits of all rankings. `encoder` is the model that has read the queries, if one has."""
+        chunks = self._chunks(np.unique(np.concatenate([ranking.rows for ranking in rankings])))
+        results = []
+        for query, ranking in zip(queries, rankings, strict=True):
+            is_truncated = encoder is not None and encoder.truncates(query.text, "query")
+            most = encoder.max_tokens if encoder is not None and is_truncated else None
+            results.append(SearchResult(_hits(ranking, chunks), most))
+        return results
 
     def _fused(self, k: int, vector: Floats, dense_hits: _Found, lexical_hits: _Found) -> _Ranking:
         rows, candidates = self._candidates(vector, dense_hits, lexical_hits)
@@ -244,27 +255,31 @@ class GenerationReader:
             raise damaged(self.index.folder, "it holds vectors that are not numbers")
         return found
 
-    def _hits(self, ranking: _Ranking) -> tuple[Hit, ...]:
-        if not len(ranking.rows):
-            return ()
-        query = self.index.async_chunks.take_row_ids(ranking.rows.tolist()).select(CHUNK_COLUMNS).with_row_id()
+    def _chunks(self, row_ids: RowIds) -> dict[int, Chunk]:
+        """Read chunks by their row ids."""
+        if not len(row_ids):
+            return {}
+        query = self.index.async_chunks.take_row_ids(row_ids.tolist()).select(CHUNK_COLUMNS).with_row_id()
         rows = read_table(self.index, query).to_pylist()
         try:
-            chunks = {row["_rowid"]: chunk_from_row(row) for row in rows}
+            return {row["_rowid"]: chunk_from_row(row) for row in rows}
         except ValueError as error:
             raise IndexDamagedError(
                 f"{self.index.folder} cannot be searched ({error}).", rebuild_remedy(self.index.folder)
             ) from None
-        return tuple(
-            Hit(
-                rank=i + 1,
-                score=float(ranking.scores[i]),
-                chunk=chunks[row],
-                dense_score=_score_at(ranking.dense, i),
-                text_score=_score_at(ranking.text, i),
-            )
-            for i, row in enumerate(ranking.rows.tolist())
+
+
+def _hits(ranking: _Ranking, chunks: Mapping[int, Chunk]) -> tuple[Hit, ...]:
+    return tuple(
+        Hit(
+            rank=i + 1,
+            score=float(ranking.scores[i]),
+            chunk=chunks[row],
+            dense_score=_score_at(ranking.dense, i),
+            text_score=_score_at(ranking.text, i),
         )
+        for i, row in enumerate(ranking.rows.tolist())
+    )
 
 
 def _score_at(scores: Scores | None, i: int) -> float | None:

@@ -94,6 +94,11 @@ class Searcher:
         """
         return self._newest.encoder
 
+    @property
+    def loaded_encoder(self) -> Encoder | None:
+        """The model of the newest generation that is open, if it is loaded."""
+        return self._newest.encoder if self._newest.has_encoder else None
+
     def search(self, query: str, k: int = 10, mode: Mode = "hybrid", path: PathFilter = None) -> SearchResult:
         """Return the `k` best chunks, best first.
 
@@ -110,7 +115,7 @@ class Searcher:
         mode: Mode = "hybrid",
         path: PathFilter = None,
     ) -> list[SearchResult]:
-        """Return for each query exactly what `search` returns, all from one generation.
+        """Return for each query what `search` returns, all from one generation. Scores may differ by rounding.
 
         The parts of up to MANY queries are computed in parallel. The time of a result is that of all queries together.
         Raises what `search` raises.

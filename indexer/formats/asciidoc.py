@@ -21,6 +21,8 @@ _BLOCK_TITLE = re.compile(r"^\.(?=[^\s.])")
 _IMAGE = re.compile(r"(?:image|video|audio)::?([^\s\[\]]{1,500})\[([^\]\n]{0,500})\]")
 _LINK = re.compile(r"(?:(?:link|xref|mailto):|(?=https?://))([^\s\[\]]{1,500})\[([^\]\n]{1,500})\]")
 _REFERENCE = re.compile(r"<<([^<>,\n]{1,300})(?:,[ \t]*([^<>\n]{1,300}))?>>")
+_INDEX = re.compile(r"\(\(\([^()\n]{0,300}\)\)\)")
+_TERM = re.compile(r"\(\(([^()\n]{0,300})\)\)")
 _ANCHOR = re.compile(r"\[\[[^\]\n]{0,300}\]\]")
 _MACRO = re.compile(r"\b(?:footnote|kbd|btn|menu|indexterm2?|pass|stem|latexmath):[^\s\[\]]{0,200}\[([^\]\n]{0,500})\]")
 
@@ -76,6 +78,8 @@ def _is_underline(line: str, title: str) -> bool:
 
 def _plain(line: str) -> str:
     """A line of prose without macros; a link becomes its text."""
+    if "((" in line:
+        line = _TERM.sub(r"\1", _INDEX.sub("", line))
     if "[" in line:
         line = _IMAGE.sub(lambda match: match[2] or match[1], line)
         line = _LINK.sub(r"\2", line)

@@ -39,6 +39,10 @@ _OPENER = re.compile(
 )
 _HEADING = re.compile(rf"^[ \t]*\\({'|'.join(LEVELS)})\*?[ \t]*(?:\[[^\]\n]*\])?\{{((?:[^{{}}]|\{{[^{{}}]*\}})*)\}}")
 _TITLE = re.compile(r"\\title[ \t]*(?:\[[^\]\n]*\])?\{((?:[^{}]|\{[^{}]*\}){0,1000})\}")
+_GROUP = r"\{((?:[^{}]|\{[^{}]{0,200}\}){0,500})\}"
+# Their arguments may contain formulas, so that they are replaced before formulas are looked for.
+_INDEX = re.compile(rf"\\(?:index[a-z]*|label|glsadd){_GROUP}")
+_TITLE_OF_PDF = re.compile(rf"\\texorpdfstring[ \t]*{_GROUP}[ \t]*{_GROUP}")
 _ARGUMENT = r"[ \t]*(?:\[[^\]]{0,500}\]|\{[^{}]{0,500}\}|\\[a-zA-Z]+(?=[{\[]))"
 _SILENT = re.compile(rf"\\(?:{'|'.join(SILENT)})\*?(?![a-zA-Z])(?:{_ARGUMENT})*")
 _ENVIRONMENT = re.compile(r"\\(?:begin|end)\{[^{}\n]{0,100}\}(?:\[[^\]\n]{0,500}\])?(?:\{[^{}\n]{0,200}\})?")
@@ -72,6 +76,8 @@ class Latex(Format):
 
 def _converted(text: str) -> Iterator[str]:
     """The text in pieces: prose, formulas and verbatim text."""
+    if "\\" in text:
+        text = _TITLE_OF_PDF.sub(r"\2", _INDEX.sub(_line_ends, text))
     text = "\n".join(_heading(line) if "\\" in line else line for line in text.split("\n"))
     position, missing = 0, set[str]()
     while match := _OPENER.search(text, position):

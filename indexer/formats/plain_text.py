@@ -13,9 +13,12 @@ class PlainText(Format):
     suffixes = frozenset({
         ".txt", ".text", ".log", ".bib", ".po", ".conf", ".properties", ".textile", ".pod", ".wiki", ".diff", ".patch",
     })  # fmt: skip
-    names = frozenset(
-        {"readme", "license", "copying", "notice", "changelog", "authors", "contributing", "todo", "news"}
-    )
+    names = frozenset({
+        "readme", "license", "copying", "notice", "changelog", "authors", "contributing", "todo", "news",
+        # lock files, which are read only if the user wants them
+        "yarn.lock", "cargo.lock", "poetry.lock", "uv.lock", "pdm.lock", "pipfile.lock", "pixi.lock", "gemfile.lock",
+        "composer.lock", "mix.lock", "pubspec.lock", "podfile.lock", "flake.lock", "go.sum", "go.work.sum",
+    })  # fmt: skip
 
     def read(self, file: OpenFile) -> Iterator[Document]:
         text = decode(file.stream.read())

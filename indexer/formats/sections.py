@@ -10,7 +10,7 @@ from indexer.formats.format import Document, Format, Heading, OpenFile, suffix_o
 # The name of a section, or what may contain a bracket at the start of a line: comments and texts of several lines
 _TOML = re.compile(
     r"""\#[^\n]*|\"{3}(?:[^"\\]|\\.|"{1,2}(?!"))*(?:\"{3}|\Z)|'{3}(?:[^']|'{1,2}(?!'))*(?:'{3}|\Z)"""
-    r"""|"(?:[^"\\\n]|\\.)*"?|'[^'\n]*'?|^[ \t]{0,20}\[\[?(?P<name>[\w."' -]{1,200})\]\]?[ \t]{0,20}(?=\#|$)""",
+    r"""|"(?:[^"\\\n]|\\.)*"?|'[^'\n]*'?|^[ \t]{0,20}\[\[?(?P<name>\w[\w."' -]{0,199})\]\]?[ \t]{0,20}(?=\#|$)""",
     re.MULTILINE | re.DOTALL,
 )
 _INI = re.compile(r"^\[(?P<name>[^\]\n]{1,200})\][ \t]{0,20}(?=[;#]|$)", re.MULTILINE)

@@ -24,6 +24,7 @@ MAX_ATTRIBUTES, MAX_NAME = 300, 100  # characters
 UNPACKED = 20  # times the size of the file: what entities may unpack to
 SPACED_DEPTH = 2  # parents up to this depth are separated by a blank line
 VERBATIM = {"programlisting", "screen", "pre", "literallayout", "code", "codeblock", "eg", "synopsis"}
+LEFT_OUT = {"indexterm", "remark"}  # elements of documents whose text is not shown
 NOT_SHOWN = re.compile(r"xmlns(:|$)|xml:|xsi:")
 
 Attributes = dict[str, str]
@@ -166,8 +167,12 @@ class _Writer(_Parsing):
         self._label = ""
         self._depth_of_block = self._line = 0
         self._is_verbatim = False
+        self._left_out: int | None = None  # the depth of the element that is left out
 
     def start(self, name: str, attributes: Attributes) -> None:
+        if self._left_out is not None or name in LEFT_OUT:
+            self._left_out = self.depth if self._left_out is None else self._left_out
+            return
         if self._block is not None:
             self._is_verbatim = self._is_verbatim or name in VERBATIM
             if self._block and not self._block[-1][-1].isspace() and name in ("br", "p", "para", "li", "item"):
@@ -185,6 +190,9 @@ class _Writer(_Parsing):
         self._begin_parent(name, attributes, shown)
 
     def end(self, name: str) -> None:  # noqa: ARG002 (those of the survey)
+        if self._left_out is not None:
+            self._left_out = None if self.depth == self._left_out else self._left_out
+            return
         if self._block is None or self.depth != self._depth_of_block:
             return
         text = "".join(self._block)
@@ -201,7 +209,7 @@ class _Writer(_Parsing):
             self._outline.line(value, line, max(0, self.depth - 1), is_spread=True)
 
     def text(self, text: str) -> None:
-        if self._block is not None:
+        if self._block is not None and self._left_out is None:
             if not self._block:
                 self._line = self.parser.CurrentLineNumber
             self._block.append(text)

@@ -4,6 +4,7 @@ import shlex
 from dataclasses import astuple
 from pathlib import Path
 
+from cdesearch.encode.encoder import Encoder
 from cdesearch.encode.load import Device
 from cdesearch.errors import IndexBusyError
 from cdesearch.progress import Silent
@@ -12,6 +13,7 @@ from cdesearch.store.trust import require_trust
 from indexer.build import build
 from indexer.plan import Changes, find_changes
 from indexer.settings import Options
+from indexer.warm import Given
 
 MOST_SECONDS = 1.0
 # Estimates for two cores: of every update, for each chunk and each file of the index, and to read and embed text.
@@ -21,10 +23,13 @@ SECONDS_PER_FILE = 5e-5
 BYTES_PER_SECOND = 20_000
 
 
-def update_if_quick(index: Index, model: Path | None = None, device: Device = "auto") -> str | None:
+def update_if_quick(
+    index: Index, model: Path | None = None, device: Device = "auto", encoder: Encoder | None = None
+) -> str | None:
     """Update the index if that takes less than MOST_SECONDS; else returns a line that says how far behind it is.
 
-    `model` is the model that the user has named. Raises CdesearchError.
+    `model` is the model that the user has named, and `encoder` is that of the index if it is loaded already. Raises
+    CdesearchError.
     """
     require_trust(index, model=model is None)
     if not index.manifest.is_complete:  # an update would run the rest of the build; the answer says how far it is
@@ -40,7 +45,7 @@ def update_if_quick(index: Index, model: Path | None = None, device: Device = "a
     if _seconds(index, changes) > MOST_SECONDS:
         return f"{behind}: run `{command}`."
     try:
-        build([], Options(index=index.folder, model=model, device=device), Silent())
+        build([], Options(index=index.folder, model=model, device=device), Silent(), Given(encoder))
     except IndexBusyError:
         return f"{behind}; another run is updating it."
     return None

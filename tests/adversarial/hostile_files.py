@@ -326,6 +326,12 @@ def _office() -> dict[str, Callable[[], bytes]]:
     }
 
 
+def _laughs() -> bytes:
+    """A billion laughs."""
+    entities = "".join(f'<!ENTITY l{n} "{f"&l{n - 1};" * 10}">' for n in range(1, 10))
+    return f'<!DOCTYPE a [<!ENTITY l0 "lol">{entities}]><a>&l9;</a>'.encode()
+
+
 def _code() -> dict[str, Callable[[], bytes]]:
     return {
         "arrows.c": lambda: b"x=>\n" * 7500,  # the parser takes minutes, and cannot be stopped within them
@@ -335,6 +341,23 @@ def _code() -> dict[str, Callable[[], bytes]]:
         "dashes.yaml": lambda: b"- " * 3000,
         "tags.xml": lambda: b"<a>\n" * 25_000,
         "lists.json": lambda: b"[\n" * 20_000,
+        "quotes.json": lambda: b'"\n' * 100_001,
+        "comments.json": lambda: b"/*\n" * 100_000,
+        "surrogates.json": lambda: b'{"a": "the \\ud800 cat"}',
+        "number.json": lambda: b'{"a": [' + b"9" * 100_000 + b', "the cat"]}',
+        "laughs.xml": _laughs,
+        "itself.xml": lambda: b'<!DOCTYPE a [<!ENTITY a "&b;"><!ENTITY b "&a;">]><a>&a;</a>',
+        "elsewhere.xml": lambda: b'<!DOCTYPE a [<!ENTITY x SYSTEM "file:///etc/passwd">]><a>the cat &x;</a>',
+        "wrong_encoding.xml": lambda: b"<?xml version='1.0' encoding='utf-16'?>\n<a>the cat</a>\n",
+        "attributes.xml": lambda: (
+            b"<a>" + b"".join(b"<b c%d='%d'/>\n" % (n, n) for n in range(50_000)) + b"the cat</a>"
+        ),
+        "laughs.yaml": lambda: b"a: &a [the, cat]\n" + b"".join(b"b%d: &b%d [*a, *a]\n" % (n, n) for n in range(2000)),
+        "questions.yaml": lambda: b"? " * 3000,
+        "open.toml": lambda: b'"""\n' * 9999 + b"[" + b" " * 400,
+        "open.tex": lambda: b"\\[\n$\n\\begin{verbatim}\n" * 20_000 + b"the cat",
+        "drawers.org": lambda: b":A:\n" * 20_000 + b"the cat",
+        "times.srt": lambda: b"99:99:99,999 --> 00:00:00,0\nthe cat\n" * 20_000,
         "parentheses.py": lambda: b"(\n" * 20_000,
         "surrogate.py": lambda: b"# coding: utf-8\nx = '\xed\xa0\x80'\n",
     }

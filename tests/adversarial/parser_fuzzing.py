@@ -47,7 +47,6 @@ SEEDS = {
     "a.yaml": b"a: &x\n  - b: 1\n    c: [1, {d: 2}]\n  - |\n    text\n",
     "a.sh": b'for x in $(ls "$y"); do cat <<A\n$x\nA\ndone\n',
     "a.xml": b"<?xml version='1.0' encoding='iso-8859-1'?><a b='c'><!-- d --><e>\xe9</e></a>\n",
-    "a.json": b'{"a": [1, {"b": null}],\n "c": "d"}\n',
     "a.ipynb": json.dumps(NOTEBOOK).encode(),
     "a.jsonl": RECORDS,
     "a.jsonl.gz": gzip.compress(RECORDS, mtime=0),
@@ -63,7 +62,9 @@ SEEDS = {
     **sample_files.FILES,
 }
 PIECES = [b"<", b">", b"\0", b"\xff", b"\xed\xa0\x80", b'"', b"\\ud800", b"[", b"{", b"\r", b"\n", b" ", b"#",
-          b"```", b"<table>", b"</p>", b"&#", b"::", b"9999999999", b"-1", b"\x1b]0;", b"\xef\xbb\xbf",
+          b"```",
+          b"&x;", b"<!ENTITY", b"/*", b"\\begin{", b"\\[", b"$$", b" --> ", b"- ",
+          b"<table>", b"</p>", b"&#", b"::", b"9999999999", b"-1", b"\x1b]0;", b"\xef\xbb\xbf",
           b"\xff\xfe"]  # fmt: skip
 
 

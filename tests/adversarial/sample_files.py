@@ -1,4 +1,4 @@
-"""Sound files of the formats that are packages, and of mail and rich text, each as small as it can be, made by code."""
+"""Sound files of packages, mail, rich text, markup and structured data, each as small as it can be, made by code."""
 
 import io
 import zipfile
@@ -239,7 +239,146 @@ PACKAGES = {
     "a.odp": open_talk(),
     "a.epub": bears(),
 }
+PACKAGE_JSON = b"""// tsconfig and others have comments
+{
+  "name": "bears",
+  "scripts": {"build": "tsc -p .", "deep": {"list": [1, [2, 3]]}},
+  "keywords": ["honey", "paw"],
+  "people": [
+    {"id": 7, "name": "Ann\\nSmith"},
+    {"title": "B\\u00e4r", "track": [1, 2, 3, 4, 5, 6, 7, 8, 9, 10, 11]}
+  ]
+}
+"""
+BOOK = b"""<?xml version="1.0"?>
+<!DOCTYPE book PUBLIC "-//OASIS//DTD DocBook XML V4.5//EN" "docbookx.dtd" [<!ENTITY version "4.2">]>
+<book><title>Bears &version;</title>
+<chapter id="den"><title>The <emphasis>den</emphasis></title>
+<para><indexterm><primary>sleep</primary></indexterm>A bear <literal>sleeps</literal>&nbsp;there
+  all winter &mdash; alone.</para>
+<itemizedlist><listitem><para>on <emphasis>leaves</emphasis></para></listitem></itemizedlist>
+<programlisting>
+  if cold:
+      sleep()
+</programlisting>
+</chapter></book>
+"""
+SCHEMA = b"""<schemalist version="2">
+  <schema id="org.bear" path="/org/bear/">
+    <key name="honey" type="i">
+      <default>3</default>
+      <summary>Pots of honey</summary>
+    </key>
+    <empty/>
+  </schema>
+</schemalist>
+"""
+WORKFLOW = b"""# runs every night
+name: hibernate
+on:
+  push:
+    branches: [main, dev]
+jobs:
+  sleep:
+    steps:
+      - uses: actions/den
+        name: Find a den
+      - run: |
+          not: a key
+"""
+PROJECT = b"""[project]
+name = "bears" # [no section]
+text = \"\"\"
+[no section either]
+\"\"\"
+[tool.den.lint]
+rows = [
+ ["a"],
+ ["b"]
+]
+[[bin]]
+path = 'x[y]'
+"""
+NOTES = b"""#+TITLE: Bear notes
+# a comment
+* TODO [#A] Find honey :food:forest:
+:PROPERTIES:
+:ID: 1
+:END:
+See [[https://bear.example][the map]].
+#+begin_src sh
+# no heading
+,* star
+#+end_src
+** Trees
+- oak
+"""
+MANUAL = b"""= Bear Manual
+:toc:
+// a comment
+== Care
+[[care]]
+[source,sh]
+----
+# no heading
+----
+See https://bear.example[the map](((maps))) and <<care,above>>.
+
+Older style
+-----------
+Feed it.
+"""
+PAPER = rb"""\documentclass{article}
+\title{On \emph{Bears}}
+\begin{document}
+\section{The B\"aren \textbf{of $x^2$}}\label{sec:a}
+They~sleep --- ``soundly'' 50\% of \emph{a \textbf{cold}} winter\cite[p.~3]{x,y}\index{w!$x$|see{cold}}. % note $
+\begin{align}
+ a &= b % kept
+\end{align}
+\begin{itemize}
+\item Na\"\i ve
+\end{itemize}
+\begin{verbatim}
+# no \emph{heading} % $
+\end{verbatim}
+For \$5.
+\end{document}
+"""
+FILM = "".join(
+    f"{n + 1}\n00:00:{5 * n:02},000 --> 00:00:{5 * n + 4:02},500\n"
+    f"<i>Bear {n}</i>{' &amp; cub.' if n % 3 == 2 else ''}\n\n"
+    for n in range(12)
+).encode()
+TALK = b"""WEBVTT
+
+NOTE not spoken
+
+STYLE
+::cue { color: red }
+
+intro
+00:01.000 --> 00:03.500 align:start
+<v Roger Bear>We are here
+- yes
+
+01:00:00.000 --> 01:00:02.000
+- yes
+The end
+"""
+
 FILES = {
+    "a.json": PACKAGE_JSON,
+    "book.xml": BOOK,
+    "data.xml": SCHEMA,
+    "a.yml": WORKFLOW,
+    "a.toml": PROJECT,
+    "a.ini": b"; [no]\n[Desktop Entry]\nName=Bear\n[Action New] ; new\nName=Cub\n",
+    "a.org": NOTES,
+    "a.adoc": MANUAL,
+    "a.tex": PAPER,
+    "a.srt": FILM,
+    "a.vtt": TALK,
     **{name: zipped(parts) for name, parts in PACKAGES.items()},
     "a.rtf": RICH_TEXT,
     "a.eml": MESSAGE,

@@ -2,6 +2,7 @@
 
 import multiprocessing
 import os
+import pickle
 import subprocess
 import sys
 
@@ -70,6 +71,31 @@ def test_a_forked_child_of_a_process_that_has_searched_says_what_to_do(docs, tin
     assert all('"spawn"' in error for error in errors.values())
 
 
+POOL = """
+import multiprocessing, sys, warnings
+warnings.simplefilter("ignore")
+import cdesearch
+docs, model = sys.argv[1:]
+
+def search(query):
+    return len(index.search(query))
+
+index = cdesearch.open(docs, model=model)
+search("cat")
+with multiprocessing.get_context("fork").Pool(2) as pool:
+    try:
+        print(pool.map(search, ["cat", "dog"]))
+    except cdesearch.CdesearchError as error:
+        print(type(error).__name__, error.remedy)
+"""
+
+
+def test_a_pool_of_forked_processes_hands_the_error_over(docs, tiny_checkpoint):
+    command = [sys.executable, "-c", POOL, str(docs), str(tiny_checkpoint)]
+    run = subprocess.run(command, capture_output=True, text=True, check=True, timeout=120)
+    assert run.stdout.startswith('IndexStateError Start it with the method "spawn"')
+
+
 def test_a_forked_child_of_a_process_that_has_not_searched_works(docs, tiny_checkpoint):
     assert forked(docs, tiny_checkpoint, "", OPEN_AND_SEARCH) == ["worked"]
     assert forked(docs, tiny_checkpoint, OPEN, SEARCH) == ["worked"]
@@ -84,3 +110,8 @@ def test_a_spawned_child_opens_the_index_again(docs, tiny_checkpoint):
     expected = search_here(docs, tiny_checkpoint)
     with multiprocessing.get_context("spawn").Pool(1) as pool:
         assert pool.apply(search_here, (docs, tiny_checkpoint)) == expected == ["a.md"]
+
+
+def test_an_error_can_be_sent_to_another_process():
+    error = pickle.loads(pickle.dumps(cdesearch.CdesearchError("a", "b")))
+    assert (error.cause, error.remedy, str(error)) == ("a", "b", "a b")

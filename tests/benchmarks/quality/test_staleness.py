@@ -26,13 +26,19 @@ def test_indexes_that_grew_are_compared_with_a_new_one(tmp_path, closed_checkpoi
     texts = [f"the {WORDS[number % 9]} and the {WORDS[number // 9]} {number}" for number in range(60)]
     pairs = {"query": [text.rpartition(" ")[2] for text in texts], "document": texts, "group": ["a"] * 60}
     pq.write_table(pa.table(pairs), tmp_path / "numbers.parquet")
-    staleness(
-        [tmp_path / "numbers.parquet"], 60, 100, 20, "0.5", 2, tmp_path / "work", closed_checkpoint, tmp_path / "out"
-    )
-    (file,) = (tmp_path / "out").glob("*.json")
+    places = [tmp_path / "work", closed_checkpoint, tmp_path / "out"]
+    other = {
+        "query": ["a"] * 60,
+        "document": [f"bread {number} and bread" for number in range(60)],
+        "group": ["a"] * 60,
+    }
+    pq.write_table(pa.table(other), tmp_path / "other.parquet")
+    files = [tmp_path / "numbers.parquet", tmp_path / "other.parquet"]
+    staleness(files, 60, 100, 20, "0.5", "random,topical,foreign", 2, *places)
+    (file,) = (tmp_path / "out").glob("*numbers*.json")
     figures = {one["name"]: one for one in json.loads(file.read_text())["figures"]}
     assert figures["numbers: a new index, hybrid"]["value"] > 0
-    for kind in ("random", "topical"):
+    for kind in ("random", "topical", "foreign"):
         for seed in range(2):
             detail = figures[f"numbers: grown from 0.5, {kind} {seed}, hybrid"]["detail"]
             assert detail["chunks"] == 60 and detail["sampled"] <= 30

@@ -214,9 +214,8 @@ def test_an_option_name_is_written_as_on_the_command_line(indexed, project, erro
 def test_a_project_must_not_set_what_would_be_dangerous(error, project, section, line):
     project(f"[{section}]\n{line}\n")
     message = error("config")
-    assert (
-        f"in [{section}], which the file of a project must not do" in message and "`cdesearch config path`" in message
-    )
+    assert f"in [{section}], which the file of a project must not do" in message
+    assert "add it to trusted-projects in your own file" in message
     assert "must not do" in error(section, *(["cat"] if section in ("query", "ask", "train") else []))
 
 
@@ -237,7 +236,7 @@ def test_the_user_may_trust_a_project(indexed, project, user, error):
     assert values["query", "model"][0] == str(indexed / "model") and values["serve", "host"][0] == "0.0.0.0"
     assert values["clear", "index"][0] == str(indexed.parent)
     user(f'trusted-projects = ["{indexed.parent.as_posix()}"]\n')
-    assert "must not do" in error("config")
+    assert "must be inside the folder" in error("config")
     user("trusted-projects = [3]\n")
     assert "trusted-projects in" in error("config")
     user("")

@@ -89,7 +89,7 @@ def test_the_last_passage_is_cut_after_a_sentence():
 def test_a_passage_that_is_cut_has_the_indentation_of_its_first_line_once():
     whole = hit(1, "The cat sat. " + "The water of the river is light. " * 20)
     (passage,) = fitted(replace(whole, chunk=replace(whole.chunk, indent="    ")), tokens=20)
-    assert passage.text == "    The cat sat." + OMISSION
+    assert passage.text.startswith("    The cat sat. The water") and passage.text.endswith(OMISSION)
 
 
 def test_a_first_sentence_that_is_too_long_is_cut_after_a_word():

@@ -99,12 +99,19 @@ def test_an_index_whose_newest_generation_is_damaged_is_left_alone(own_pages, ti
 @pytest.mark.parametrize("refreshes", [True, False])
 def test_a_context_that_no_longer_fits_is_renewed_if_the_server_may(own_pages, refreshes):
     with running_server([own_pages], ServeSettings(watch=True, refreshes=refreshes)) as server:
-        before = server.json("status")["indexes"][0]["context_fingerprint"]
-        for number in range(60):
-            (own_pages / f"more {number}.md").write_text(f"engine {number} and stone")
-        wait_until(lambda: server.json("status")["indexes"][0]["documents"] == 66)
+        before = server.json("status")["indexes"][0]
+        more = own_pages.parent / "more"
+        more.mkdir()
+        for number in range(6 * before["chunks"]):
+            (more / f"{number}.md").write_text(f"engine {number} and stone")
+        more.rename(own_pages / "more")
+        wait_until(lambda: server.json("status")["indexes"][0]["documents"] > before["documents"])
         if refreshes:
-            wait_until(lambda: server.json("status")["indexes"][0]["context_fingerprint"] != before)
+            wait_until(lambda: _context(server) != before["context_fingerprint"])
         else:
             time.sleep(3 * PATIENCE)
-            assert server.json("status")["indexes"][0]["context_fingerprint"] == before
+            assert _context(server) == before["context_fingerprint"]
+
+
+def _context(server):
+    return server.json("status")["indexes"][0]["context_fingerprint"]

@@ -5,7 +5,7 @@ import pytest
 
 from cdesearch.errors import IndexDamagedError
 from cdesearch.store.folder import FORMAT
-from cdesearch.store.manifest import Manifest
+from cdesearch.store.manifest import Globs, Manifest
 
 COMPLETE = Manifest(
     cdesearch="1",
@@ -54,8 +54,8 @@ def test_a_damaged_manifest_is_reported_with_the_reason(tmp_path, written, reaso
 
 def test_a_complete_manifest_is_written_as_by_versions_without_stages(tmp_path):
     COMPLETE.save(tmp_path / "manifest.json")
-    written = json.loads((tmp_path / "manifest.json").read_text()).keys()
-    assert not {"n_vectors", "drift", "context_chunks", "has_ocr"} & written
+    absent = {"n_vectors", "drift", "context_chunks", "has_ocr"}
+    assert not absent & json.loads((tmp_path / "manifest.json").read_text()).keys()
     assert Manifest.load(tmp_path / "manifest.json") == COMPLETE
     assert COMPLETE.is_complete and COMPLETE.stage == "complete"
 
@@ -90,3 +90,25 @@ def test_the_drift_is_read_as_it_was_written(tmp_path):
     for drift in (0, 2.5, None):
         replace(COMPLETE, drift=drift, context_chunks=300).save(tmp_path / "manifest.json")
         assert Manifest.load(tmp_path / "manifest.json") == replace(COMPLETE, drift=drift, context_chunks=300)
+
+
+def test_the_globs_of_a_manifest_are_written_only_if_there_are_any(tmp_path):
+    COMPLETE.save(tmp_path / "manifest.json")
+    written = json.loads((tmp_path / "manifest.json").read_text())
+    assert not {"include", "exclude"} & written.keys()
+    chosen = replace(COMPLETE, include=("*.md",), exclude=("old/", "!x"))
+    chosen.save(tmp_path / "manifest.json")
+    assert Manifest.load(tmp_path / "manifest.json") == chosen
+    assert chosen.globs == Globs(("*.md",), ("old/", "!x"))
+
+
+@pytest.mark.parametrize("name", ["include", "exclude"])
+@pytest.mark.parametrize(
+    "globs", ["*.md", {}, None, [1], [""], ["a\nb"], ["\x1b"], ["a" * 100_001], ["a"] * 5001, [["a"]]]
+)
+def test_impossible_globs_are_damage(tmp_path, name, globs):
+    COMPLETE.save(tmp_path / "manifest.json")
+    values = json.loads((tmp_path / "manifest.json").read_text())
+    (tmp_path / "manifest.json").write_text(json.dumps(values | {name: globs}))
+    with pytest.raises(IndexDamagedError, match=name):
+        Manifest.load(tmp_path / "manifest.json")

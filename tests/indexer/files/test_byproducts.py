@@ -1,0 +1,81 @@
+"""Files and folders that programs write are left out, each with the rule, where something shows what they are."""
+
+import pytest
+
+from indexer.files.walk import Ignored, Source, concerns_walk, find_sources
+
+
+def put(root, name, text="x"):
+    file = root / name
+    file.parent.mkdir(parents=True, exist_ok=True)
+    file.write_text(text)
+
+
+def outcomes(root):
+    items = find_sources([root], root, 10**6)
+    return {item.path: item.rule if isinstance(item, Ignored) else "" for item in items if not isinstance(item, Source)}
+
+
+def found(root):
+    return [item.path for item in find_sources([root], root, 10**6) if isinstance(item, Source)]
+
+
+@pytest.mark.parametrize(
+    ("name", "rule"),
+    [
+        ("package-lock.json", "lock file"),
+        ("Cargo.lock", "lock file"),
+        ("sub/go.sum", "lock file"),
+        ("a.min.js", "minified code"),
+        ("a.MIN.CSS", "minified code"),
+    ],
+)
+def test_lock_files_and_minified_files_are_left_out(tmp_path, name, rule):
+    put(tmp_path, name)
+    assert outcomes(tmp_path) == {name: rule}
+
+
+@pytest.mark.parametrize(
+    ("files", "rule"),
+    [
+        (["build/a.md", "pyproject.toml"], {"build/": "build folder (beside pyproject.toml)"}),
+        (["dist/a.md", "package.json"], {"dist/": "build folder (beside package.json)"}),
+        (["target/a.md", "Cargo.toml"], {"target/": "build folder (beside Cargo.toml)"}),
+        (["vendor/a.md", "go.mod"], {"vendor/": "installed packages (beside go.mod)"}),
+        (["sub/node_modules/a.md"], {"sub/node_modules/": "installed packages (node_modules)"}),
+        (["a/__pycache__/a.md"], {"a/__pycache__/": "compiled code (__pycache__)"}),
+        (["env/pyvenv.cfg", "env/a.md"], {"env/": "virtual environment (pyvenv.cfg)"}),
+        (["x/CMakeCache.txt", "x/a.md"], {"x/": "build folder (CMakeCache.txt)"}),
+        (["c/CACHEDIR.TAG", "c/a.md"], {"c/": "cache (CACHEDIR.TAG)"}),
+    ],
+)
+def test_a_folder_that_a_program_fills_is_left_out_where_something_shows_it(tmp_path, files, rule):
+    for name in files:
+        put(tmp_path, name)
+    assert outcomes(tmp_path) == rule
+
+
+@pytest.mark.parametrize("name", ["build/a.md", "dist/a.md", "target/a.md", "vendor/a.md", "docs/lock.json", "min.js"])
+def test_a_folder_of_such_a_name_alone_is_read(tmp_path, name):
+    put(tmp_path, name)
+    assert found(tmp_path) == [name]
+
+
+def test_such_a_folder_is_read_when_it_is_named_itself(tmp_path):
+    for name in ("pyvenv.cfg", "a.md", "CACHEDIR.TAG"):
+        put(tmp_path, f"node_modules/{name}")
+    assert "a.md" in found(tmp_path / "node_modules")
+
+
+def test_an_ignore_file_can_take_them_in(tmp_path):
+    for name in ("yarn.lock", "build/a.md", "package.json", "env/pyvenv.cfg", "env/a.md"):
+        put(tmp_path, name)
+    put(tmp_path, ".cdesearchignore", "!yarn.lock\n!build\n!env/\n")
+    assert found(tmp_path) == ["build/a.md", "env/a.md", "env/pyvenv.cfg", "package.json", "yarn.lock"]
+
+
+def test_a_change_in_such_a_folder_does_not_count(tmp_path):
+    for name in ("package.json", "build/a.md", "env/pyvenv.cfg", "env/a.md"):
+        put(tmp_path, name)
+    names = ["build/a.md", "env/a.md", "package-lock.json", "package.json", "env/pyvenv.cfg"]
+    assert [concerns_walk(tmp_path, [tmp_path / name]) for name in names] == [False, False, False, True, False]

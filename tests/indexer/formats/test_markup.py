@@ -1,0 +1,126 @@
+"""Org, AsciiDoc, LaTeX and subtitles: what is text in them, and on which line it stands."""
+
+import io
+
+import pytest
+from conftest import make_tokenizer
+from sample_files import FILES
+
+from indexer.documents.chunk import Chunker
+from indexer.documents.read import read
+from indexer.files.walk import Source
+from indexer.formats.format import Columns
+
+
+def document(name, data):
+    data = data.encode() if isinstance(data, str) else data
+    (found,) = read(Source(None, name, len(data), 0), io.BytesIO(data), Columns())
+    return found
+
+
+def lines(name, data=None):
+    """The lines of the text that are not blank, each with its number in the file."""
+    found = document(name, FILES[name] if data is None else data)
+    texts = found.text.split("\n")
+    return [(n, line) for n, line in zip(found.line_numbers or range(1, 10**6), texts, strict=False) if line.strip()]
+
+
+def titles(name):
+    return [(one.level, one.title) for one in document(name, FILES[name]).headings]
+
+
+@pytest.mark.parametrize("name", ["a.org", "a.adoc", "a.tex"])
+def test_each_line_of_the_text_is_a_line_of_the_file(name):
+    found = document(name, FILES[name])
+    assert found.has_lines and not found.line_numbers
+    assert found.text.count("\n") <= FILES[name].count(b"\n")
+
+
+def test_org_is_read_without_settings_drawers_and_comments():
+    assert document("a.org", FILES["a.org"]).title == "Bear notes"
+    assert titles("a.org") == [(1, "Find honey"), (2, "Trees")]
+    assert lines("a.org") == [
+        (3, "# Find honey"),
+        (7, "See the map."),
+        (8, "```sh"),
+        (9, "# no heading"),
+        (10, "* star"),
+        (11, "```"),
+        (12, "## Trees"),
+        (13, "- oak"),
+    ]
+
+
+def test_a_drawer_without_an_end_hides_nothing():
+    assert lines("a.org", ":LOGBOOK:\nhoney\n") == [(1, ":LOGBOOK:"), (2, "honey")]
+
+
+def test_asciidoc_is_read_without_attributes_comments_and_macros():
+    assert titles("a.adoc") == [(1, "Bear Manual"), (2, "Care"), (2, "Older style")]
+    assert lines("a.adoc") == [
+        (1, "# Bear Manual"),
+        (4, "## Care"),
+        (7, "```"),
+        (8, "# no heading"),
+        (9, "```"),
+        (10, "See the map and above."),
+        (12, "## Older style"),
+        (14, "Feed it."),
+    ]
+
+
+def test_a_signature_is_no_asciidoc():
+    text = "-----BEGIN PGP SIGNATURE-----\n\nabc\n"
+    assert document("a.asc", text).text == text
+
+
+def test_latex_is_read_without_commands_and_comments_and_with_its_formulas():
+    found = document("a.tex", FILES["a.tex"])
+    assert found.title == "On Bears"
+    assert titles("a.tex") == [(2, "The Bären of $x^2$")]
+    assert lines("a.tex") == [
+        (4, "## The Bären of $x^2$"),
+        (5, "They sleep — “soundly” 50% of a cold winter. "),
+        (6, "\\begin{align}"),
+        (7, " a &= b % kept"),
+        (8, "\\end{align}"),
+        (10, "- Naïve"),
+        (12, "```"),
+        (13, "# no \\emph{heading} % $"),
+        (14, "```"),
+        (15, "For $5."),
+    ]
+
+
+@pytest.mark.parametrize("text", ["\\[" * 200_000, "$" * 200_001, "%$\n" * 50_000, "\\emph{" * 50_000, "{" * 200_000])
+def test_latex_that_is_never_closed_takes_no_longer(text):
+    document("a.tex", text)
+
+
+def test_cues_are_joined_to_units_whose_time_is_in_the_trail():
+    found = document("a.srt", FILES["a.srt"])
+    assert [one.title for one in found.headings] == ["0:00:00-0:00:29", "0:00:30-0:00:59"]
+    assert lines("a.srt")[:3] == [(3, "Bear 0"), (7, "Bear 1"), (11, "Bear 2 & cub.")]
+    chunks = list(Chunker(make_tokenizer(), 16).split(found))
+    assert {chunk.trail for chunk in chunks} == {("0:00:00-0:00:29",), ("0:00:30-0:00:59",)}
+    assert chunks[0].line_start == 3 and chunks[-1].body.endswith("cub.") and chunks[-1].line_end == 47
+
+
+def test_webvtt_is_read_with_its_speakers_and_without_notes_styles_and_repeated_lines():
+    assert lines("a.vtt") == [(10, "Roger Bear: We are here"), (11, "- yes"), (15, "The end")]
+    assert [one.title for one in document("a.vtt", FILES["a.vtt"]).headings] == ["0:00:01-0:00:03", "1:00:00-1:00:02"]
+
+
+def test_a_unit_ends_with_a_minute_although_no_sentence_does():
+    cues = "".join(
+        f"00:{n // 6:02}:{n % 6 * 10:02}.000 --> 00:{n // 6:02}:{n % 6 * 10 + 9:02}.000\nand {n}\n\n" for n in range(18)
+    )
+    assert [one.title for one in document("a.vtt", cues).headings] == [
+        "0:00:00-0:00:59",
+        "0:01:00-0:01:59",
+        "0:02:00-0:02:59",
+    ]
+
+
+def test_subtitles_without_cues_are_read_as_they_are():
+    assert document("a.srt", "no cues\n").text == "no cues\n"

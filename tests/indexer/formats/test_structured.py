@@ -1,0 +1,217 @@
+"""JSON, XML, YAML, TOML and INI: their text, the path of keys as the trail, and the lines of the file."""
+
+import io
+
+import pytest
+from conftest import make_tokenizer
+from sample_files import FILES
+
+from indexer.documents.chunk import Chunker
+from indexer.documents.read import read
+from indexer.files.walk import Source
+from indexer.formats.format import Columns
+from indexer.formats.unreadable import GeneratedError, UnreadableError
+
+
+def document(name, data):
+    data = data.encode() if isinstance(data, str) else data
+    (found,) = read(Source(None, name, len(data), 0), io.BytesIO(data), Columns())
+    return found
+
+
+def lines(name, data):
+    """The lines of the text that are not blank, each with its number in the file."""
+    found = document(name, data)
+    texts = found.text.split("\n")
+    return [(n, line) for n, line in zip(found.line_numbers or range(1, 10**6), texts, strict=False) if line]
+
+
+def headings(name, data):
+    """The level and title of each heading, and the first line of its text."""
+    found = document(name, data)
+    return [(one.level, one.title, found.text[one.offset :].lstrip("\n").split("\n")[0]) for one in found.headings]
+
+
+def chunks(name, data, size=16):
+    return list(Chunker(make_tokenizer(), size).split(document(name, data)))
+
+
+def test_json_is_read_as_lines_with_the_line_numbers_of_the_file():
+    assert lines("a.json", FILES["a.json"]) == [
+        (3, "name: bears"),
+        (4, "scripts:"),
+        (4, "  build: tsc -p ."),
+        (4, "  deep:"),
+        (4, "    list:"),
+        (4, "      - 1"),
+        (4, "      - 2, 3"),
+        (5, "keywords: honey, paw"),
+        (6, "people:"),
+        (7, "    id: 7"),
+        (7, "    name: Ann"),
+        (7, "    Smith"),
+        (8, "    title: Bär"),
+        (8, "    track: 1, 2, 3, 4, 5, 6, 7, 8, … (3 more numbers)"),
+    ]
+
+
+def test_the_path_of_keys_is_the_trail_and_an_object_of_a_list_has_the_name_that_it_contains():
+    assert headings("a.json", FILES["a.json"]) == [
+        (1, "scripts", "scripts:"),
+        (2, "deep", "  deep:"),
+        (3, "list", "    list:"),
+        (1, "people", "people:"),
+        (2, "Ann Smith", "    id: 7"),
+        (2, "Bär", "    title: Bär"),
+    ]
+    assert headings("a.json", '{"a": {"name": "b"}, "c": [{"x": 1}]}')[::2] == [(1, "a", "a:"), (2, "[0]", "    x: 1")]
+
+
+def test_the_objects_of_a_list_stay_whole_in_chunks():
+    people = ",".join(f'{{"name": "bear {n}", "age": {n}, "den": "cave {n}"}}' for n in range(50))
+    found = chunks("a.json", f"[{people}]", 64)
+    assert len(found) > 5
+    assert all(chunk.body.startswith("name: bear") for chunk in found)
+
+
+def test_a_chunk_within_an_object_has_its_name_in_the_trail():
+    words = "\\n".join(f"word{n}" for n in range(40))
+    *_, last = chunks("a.json", f'{{"bears": [{{"text": "{words}", "name": "Bruno"}}]}}')
+    assert last.trail == ("bears", "Bruno")
+
+
+@pytest.mark.parametrize("text", ['{"a" 1}', "hello", "[1", '{"a":}', '{"a":1}}', "[{]}", '"x"', "{{ template }}"])
+def test_what_is_not_json_is_read_as_it_is(text):
+    assert document("a.json", text).text == text
+
+
+def test_several_values_and_the_variants_of_json_are_read():
+    text = "{a: 'x', // one\n b: +Infinity, /* two */ c: -.5e3,}\n{\"a\": true}"
+    assert lines("a.json5", text) == [(1, "a: x"), (2, "b: +Infinity"), (2, "c: -.5e3"), (3, "a: true")]
+
+
+def test_encoded_data_and_long_numbers_are_cut():
+    ((_, line),) = lines("a.json", f'{{"image": "{"A" * 9000}"}}')
+    assert line == f"image: {'A' * 60}… (9,000 characters)"
+    assert len(lines("a.json", f'{{"pi": {"3" * 5000}}}')[0][1]) < 100
+    assert len(document("a.json", f"[{'1, ' * 9999}1]").text) < 100
+
+
+def test_minified_json_is_read():
+    assert lines("a.json", "{" + ",".join(f'"k{n}":"v{n}"' for n in range(999)) + "}")[-1] == (1, "k998: v998")
+
+
+@pytest.mark.parametrize(
+    ("name", "text", "reason"),
+    [
+        ("a.json", "[" * 100_000, "JSON nested deeper than 500 levels"),
+        ("a.json", '{"a":' * 600, "JSON nested deeper than 500 levels"),
+        ("a.json", "[" + "1," * 3_000_001 + "1]", "JSON of more than 3,000,000 values"),
+        ("a.yaml", "- " * 3000, "YAML nested deeper than 500 levels"),
+        ("a.yaml", "[" * 100_000, "YAML nested deeper than 500 levels"),
+        ("a.xml", "<a>" * 600, "XML nested deeper than 500 levels"),
+        ("a.xml", f"<a>{'<b/>' * 3_000_001}</a>", "XML of more than 3,000,000 elements"),
+    ],
+)
+def test_values_that_are_nested_too_deep_or_too_many_are_refused(name, text, reason):
+    with pytest.raises(UnreadableError) as raised:
+        document(name, text)
+    assert str(raised.value) == reason
+
+
+def test_xml_prose_is_read_as_paragraphs_under_its_titles():
+    assert lines("a.xml", FILES["book.xml"]) == [
+        (3, "Bears 4.2"),
+        (4, "The den"),
+        (5, "A bear sleeps there"),
+        (6, "all winter — alone."),
+        (7, "on leaves"),
+        (9, "  if cold:"),
+        (10, "      sleep()"),
+    ]
+    assert document("a.xml", FILES["book.xml"]).title == "Bears 4.2"
+    assert headings("a.xml", FILES["book.xml"]) == [(1, "The den", "The den")]
+
+
+def test_xml_data_is_read_with_its_names_and_attributes():
+    assert lines("a.xml", FILES["data.xml"]) == [
+        (1, "schemalist version=2"),
+        (2, "schema id=org.bear path=/org/bear/"),
+        (3, "  key name=honey type=i"),
+        (4, "    default: 3"),
+        (5, "    summary: Pots of honey"),
+    ]
+    assert [one[:2] for one in headings("a.xml", FILES["data.xml"])] == [(1, "schema org.bear"), (2, "Pots of honey")]
+
+
+def test_xml_that_is_not_well_formed_is_read_as_it_is():
+    for text in ("<a><b>", "<a>&x;</a>", "{% if x %}<a/>{% endif %}", "<a>1</a><a>2</a>"):
+        assert document("a.xml", text).text == text
+
+
+def test_entities_that_unpack_without_bounds_are_refused():
+    laughs = "".join(f'<!ENTITY l{n} "{f"&l{n - 1};" * 10}">' for n in range(1, 10))
+    for text in (
+        f'<!DOCTYPE a [<!ENTITY l0 "lol">{laughs}]><a>&l9;</a>',
+        f'<!DOCTYPE a [<!ENTITY x "{"A" * 100_000}">]><a>{"&x;" * 3000}</a>',
+    ):
+        with pytest.raises(UnreadableError, match="entities unpack to much more text than it contains"):
+            document("a.xml", text)
+
+
+def test_no_entity_reads_another_file(tmp_path):
+    (tmp_path / "secret").write_text("secret")
+    text = f'<!DOCTYPE a [<!ENTITY x SYSTEM "{(tmp_path / "secret").as_uri()}">]><a>&x;</a>'
+    assert "secret" not in document("a.xml", text).text
+
+
+@pytest.mark.parametrize("encoding", ["utf-8", "iso-8859-1", "utf-16"])
+def test_xml_is_read_in_the_encoding_that_it_declares(encoding):
+    text = f"<?xml version='1.0' encoding='{encoding}'?><a>Bär</a>"
+    assert lines("a.xml", text.encode(encoding)) == [(1, "a: Bär")]
+
+
+def test_yaml_is_kept_as_it_is_with_the_path_of_keys():
+    assert document("a.yml", FILES["a.yml"]).text == FILES["a.yml"].decode()
+    assert headings("a.yml", FILES["a.yml"]) == [
+        (1, "on", "on:"),
+        (2, "push", "push:"),
+        (3, "branches", "branches: [main, dev]"),
+        (1, "jobs", "jobs:"),
+        (2, "sleep", "sleep:"),
+        (3, "steps", "steps:"),
+        (4, "Find a den", "uses: actions/den"),
+        (4, "[1]", "run: |"),
+    ]
+    chunk = next(chunk for chunk in chunks("a.yml", FILES["a.yml"]) if "not: a key" in chunk.body)
+    assert chunk.trail[:3] == ("jobs", "sleep", "steps") and chunk.line_start >= 11
+
+
+def test_the_aliases_of_yaml_are_not_followed():
+    text = "a: &a [x, x]\n" + "".join(f"b{n}: &b{n} [*a, *a]\n" for n in range(100))
+    assert len(document("a.yaml", text).text) == len(text)
+
+
+def test_a_template_of_yaml_has_a_trail_up_to_what_is_not_yaml():
+    text = "a:\n  b: 1\nc:\n  d:\n    {{- if x }}\n    e: 1\n"
+    assert document("a.yaml", text).text == text
+    assert "a" in [title for _, title, _ in headings("a.yaml", text)]
+
+
+def test_the_sections_of_toml_and_ini_are_headings():
+    assert headings("a.toml", FILES["a.toml"]) == [
+        (1, "project", "[project]"),
+        (1, "tool.den.lint", "[tool.den.lint]"),
+        (1, "bin", "[[bin]]"),
+    ]
+    assert headings("a.ini", FILES["a.ini"]) == [
+        (1, "Desktop Entry", "[Desktop Entry]"),
+        (1, "Action New", "[Action New] ; new"),
+    ]
+
+
+def test_data_that_a_program_has_written_is_read_unless_its_lines_are_long():
+    text = "# generated by bears. DO NOT EDIT\na:\n  b: 1\n"
+    assert document("a.yaml", text).text == text
+    with pytest.raises(GeneratedError):
+        document("a.yaml", "a: " + "x" * 9999)
