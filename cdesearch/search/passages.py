@@ -166,7 +166,7 @@ def _cut(hit: Hit, end: int) -> Hit:
     kept = chunk.body[:end]
     line_end = None if chunk.line_start is None else chunk.line_start + kept.count("\n")
     text = chunk.text[: chunk.body_start] + kept + OMISSION
-    return replace(hit, chunk=replace(chunk, text=text, line_end=line_end))
+    return replace(hit, chunk=replace(chunk, text=text, line_end=line_end, indent=""))
 
 
 def _passage(run: Sequence[Hit]) -> Passage:

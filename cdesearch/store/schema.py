@@ -32,6 +32,7 @@ class Chunk:
     line_end: int | None
     page: int | None  # 1-based; None if the format has no pages
     anchor: str | None = None  # the id of the element at its start, or the last one above it (HTML, electronic books)
+    indent: str = ""  # of its first line of code; `text` begins with the first visible character
 
     @property
     def content_hash(self) -> str:
@@ -41,7 +42,7 @@ class Chunk:
     @property
     def body(self) -> str:
         """The chunk's own words, without the title and headings."""
-        return self.text[self.body_start :]
+        return self.indent + self.text[self.body_start :]
 
     @property
     def location(self) -> str:
@@ -88,7 +89,8 @@ class Hit:
 # `place`, as a JSON object.
 PLACE = ("record", "ordinal", "title", "trail", "body_start", "line_start", "line_end", "page")
 # Fields that are written only if they are set, so that other versions can read indexes without them.
-OPTIONAL_PLACE = ("anchor",)
+OPTIONAL_PLACE = ("anchor", "indent")
+_INDENT = re.compile(r"[ \t]{0,1000}")
 _SURROGATE = re.compile(r"[\ud800-\udfff]")
 _MAX_NUMBER = 1 << 53  # of lines, pages and chunks
 CHUNK_COLUMNS = ["id", "document_id", "path", "text", "place"]
@@ -168,6 +170,8 @@ def chunk_from_row(row: Mapping[str, Any]) -> Chunk:
         and _are_texts(trail)
         and all(_is_number(number, _MAX_NUMBER) for number in [place["ordinal"], *numbers])
         and _is_number(place["body_start"], len(row["text"]))
+        and isinstance(place.get("indent", ""), str)
+        and _INDENT.fullmatch(place.get("indent", ""))
     ):
         raise ValueError("a chunk's place has an impossible value")
     place["trail"] = tuple(trail)

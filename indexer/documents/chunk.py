@@ -16,6 +16,7 @@ WHOLE_TOKENS = 512  # a document of at most so many tokens is one chunk, if the 
 SPECIAL_TOKENS = 2
 CHARACTERS_PER_TOKEN = 4  # a first guess; pieces that turn out too long are split again
 HEADER_SHARE = 4  # title and trail may take a quarter of a chunk
+MAX_INDENT = 1_000  # characters
 MAX_SPLIT_CHARACTERS = 1_000_000  # the splitter's cost grows faster than its input
 
 Piece = tuple[int, str]  # offset in the document, text
@@ -211,6 +212,15 @@ class _Places:
         return self._anchors[number - 1].name if number else None
 
 
+def _indent(document: Document, offset: int) -> str:
+    """The blanks before a chunk of code that begins a line; the splitter removes them."""
+    if document.layout != "code":
+        return ""
+    start = document.text.rfind("\n", max(0, offset - MAX_INDENT - 1), offset) + 1
+    before = document.text[start:offset] if start or offset <= MAX_INDENT else ""
+    return before if not before.strip(" \t") else ""
+
+
 def _chunk(
     document: Document, ordinal: int, piece: Piece, header: str, trail: tuple[str, ...], places: _Places
 ) -> Chunk:
@@ -232,4 +242,5 @@ def _chunk(
         line_end=line_end,
         page=page,
         anchor=places.anchor(offset),
+        indent=_indent(document, offset),
     )

@@ -149,7 +149,10 @@ def _attachment(
     if found is None:
         return
     try:
-        for document in found.read(OpenFile(name, BytesIO(_bytes(part)), file.columns, LeftOut())):
+        opened = OpenFile(
+            name, BytesIO(_bytes(part)), file.columns, LeftOut(), has_ocr=file.has_ocr, progress=file.progress
+        )
+        for document in found.read(opened):
             below = document.id.removeprefix(name)  # of a record in the attachment
             yield replace(
                 document,

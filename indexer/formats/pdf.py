@@ -15,7 +15,7 @@ from indexer.formats.unreadable import UnreadableError
 
 MAX_PAGES = 50_000
 MAX_CHARACTERS = 100_000_000  # of all pages; a page may draw the same text over and over
-LAYOUT_CHARACTERS = 10_000_000  # in a longer file, the layout of the last pages is not read, which takes most time
+LAYOUT_CHARACTERS = 4_000_000  # in a longer file, the layout of the last pages is not read, which takes most time
 WINDOW = 200  # pages that are compared with each other to find headers and footers
 MAX_LEVEL = 6  # of headings
 MAX_SCANNED = 1_000  # scanned pages of a file that are read; each takes seconds

@@ -15,6 +15,8 @@ from typing import NamedTuple
 from indexer.formats.pdf_segments import HYPHEN, Segment
 
 MAX_DEPTH = 3  # of columns in columns
+MAX_SEGMENTS = 2_000  # of a page whose columns are looked for
+MAX_CELLS = 50  # of a row that are compared with its neighbour
 MIN_LINES = 4  # in each of two columns, beside a line of the other one
 MIN_WIDTH = 0.2  # of a column, as a share of the width of the text
 FEW_SWITCHES = 0.3  # of the lines of a column: a file that draws column by column seldom goes from one to the other
@@ -85,7 +87,7 @@ def _columns(segments: Sequence[Segment], band: tuple[list[int], list[int]], dep
 
 def _gutter(segments: Sequence[Segment], depth: int) -> float | None:
     """The x between two columns, which is just before an edge where many segments begin; None if there are none."""
-    if depth == MAX_DEPTH or len(segments) < 2 * MIN_LINES:
+    if depth == MAX_DEPTH or not 2 * MIN_LINES <= len(segments) <= MAX_SEGMENTS:
         return None
     left, right = min(one.left for one in segments), max(one.right for one in segments)
     margin = MIN_WIDTH * (right - left)
@@ -164,8 +166,8 @@ def _have_cells(line: Sequence[Segment]) -> bool:
 
 
 def _are_aligned(line: Sequence[Segment], below: Sequence[Segment]) -> bool:
-    for one in line[1:]:
-        for other in below[1:]:
+    for one in line[1:MAX_CELLS]:
+        for other in below[1:MAX_CELLS]:
             starts, ends = one.left - other.left, one.right - other.right
             if min(abs(starts), abs(ends), abs(starts + ends) / 2) < one.size / 2:
                 return True

@@ -8,12 +8,12 @@ import threading
 from indexer.formats.unreadable import UnreadableError
 from indexer.workers import worker
 
-real = worker.read
+real = worker.read_open
 
 
-def hostile_read(source, stream, columns, *notes):
-    word = stream.read(40).decode("utf-8", "replace").split(maxsplit=1)[0]
-    stream.seek(0)
+def hostile_read(file):
+    word = file.stream.read(40).decode("utf-8", "replace").split(maxsplit=1)[0]
+    file.stream.seek(0)
     if word == "HANG":
         threading.Event().wait()
     elif word == "SPIN":
@@ -37,13 +37,13 @@ def hostile_read(source, stream, columns, *notes):
         sys.stdout.write("noise")
     elif word == "REFUSE":
         raise UnreadableError("not for reading")
-    yield from real(source, stream, columns, *notes)
+    yield from real(file)
 
 
 def recurse():
     recurse()
 
 
-worker.read = hostile_read
+worker.read_open = hostile_read
 if __name__ == "__main__":
     worker.main()

@@ -86,8 +86,8 @@ def test_a_file_that_becomes_a_pipe_after_the_walk_is_skipped(tmp_path, tiny_che
         (tmp_path / name).write_text("the cat")
     from indexer import build as building
 
-    def find_then_replace(*arguments):
-        items = list(find_sources(*arguments))
+    def find_then_replace(*arguments, **options):
+        items = list(find_sources(*arguments, **options))
         (tmp_path / "b.md").unlink()
         os.mkfifo(tmp_path / "b.md")
         return items
@@ -103,8 +103,8 @@ def change_after_the_walk(monkeypatch):
     from indexer import build as building
 
     def set_change(change):
-        def find_then_change(*arguments):
-            items = list(find_sources(*arguments))
+        def find_then_change(*arguments, **options):
+            items = list(find_sources(*arguments, **options))
             change()
             return items
 

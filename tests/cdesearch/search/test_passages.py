@@ -1,3 +1,5 @@
+from dataclasses import replace
+
 import pytest
 from conftest import make_tokenizer
 from hypothesis import given
@@ -82,6 +84,12 @@ def test_the_last_passage_is_cut_after_a_sentence():
     (passage,) = fitted(hit(1, body, line=7), tokens=24)
     assert passage.text == "The cat sat.\nThe dog ran." + OMISSION
     assert (passage.line_start, passage.line_end) == (7, 8)
+
+
+def test_a_passage_that_is_cut_has_the_indentation_of_its_first_line_once():
+    whole = hit(1, "The cat sat. " + "The water of the river is light. " * 20)
+    (passage,) = fitted(replace(whole, chunk=replace(whole.chunk, indent="    ")), tokens=20)
+    assert passage.text.startswith("    The cat sat. The water") and passage.text.endswith(OMISSION)
 
 
 def test_a_first_sentence_that_is_too_long_is_cut_after_a_word():

@@ -30,9 +30,14 @@ def test_the_location_names_a_page_or_an_anchor_if_there_are_no_lines():
 
 
 def test_a_chunk_is_read_as_it_was_written():
-    for chunk in (CHUNK, replace(CHUNK, anchor="a#b")):
+    for chunk in (CHUNK, replace(CHUNK, anchor="a#b"), replace(CHUNK, indent="  \t")):
         assert chunk_from_row(chunk_to_row(chunk)) == chunk
 
 
 def test_a_chunk_without_an_anchor_is_written_as_by_versions_without_anchors():
     assert json.loads(chunk_to_row(CHUNK)["place"]).keys() == set(PLACE)
+
+
+def test_the_body_has_the_indentation_that_the_text_lacks():
+    indented = replace(CHUNK, indent="    ")
+    assert indented.body == f"    {BODY}" and indented.content_hash == CHUNK.content_hash

@@ -108,3 +108,14 @@ def test_a_chunk_of_a_page_has_the_nearest_anchor_above_its_start():
         found.add(chunk.anchor)
         start += 1
     assert {None, "s2"} < found
+
+
+def test_a_chunk_of_code_keeps_the_indentation_of_its_first_line():
+    methods = [f"    def method_{n}(self):\n\treturn {n} + sum(range(20))\n" for n in range(12)]
+    document = document_of("a.py", "class Cat:\n" + "\n".join(methods))
+    chunks = list(CHUNKER.split(document))
+    lines = document.text.split("\n")
+    assert len(chunks) > 2 and any(chunk.indent for chunk in chunks)
+    for chunk in chunks:
+        assert chunk.body.rstrip().split("\n") == [*lines[chunk.line_start - 1 : chunk.line_end]]
+        assert not chunk.text[chunk.body_start :].startswith((" ", "\t"))

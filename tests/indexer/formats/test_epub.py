@@ -70,3 +70,10 @@ def test_the_sample_is_one_document():
     data = FILES["a.epub"]
     (document,) = read(Source(None, "b/a.epub", len(data), 0), io.BytesIO(data), Columns())
     assert (document.id, document.path) == ("b/a.epub", "b/a.epub")
+
+
+def test_an_anchor_names_the_chapter_and_the_element_in_it():
+    chapters = {"a.xhtml": '<p>one</p><p id="two">two</p>', "b.xhtml": "", "c.xhtml": '<p id="top">three</p>'}
+    document = read_book(book(chapters, {"a.xhtml": "Numbers"}))
+    found = [(anchor.name, document.text[anchor.offset :].split()[0]) for anchor in document.anchors]
+    assert found == [("OEBPS/a.xhtml", "#"), ("OEBPS/a.xhtml#two", "two"), ("OEBPS/c.xhtml#top", "three")]

@@ -1,6 +1,7 @@
 """The layout of pages: order of reading, headers, tables, headings and hyphens."""
 
 import io
+import time
 from types import SimpleNamespace
 
 import pytest
@@ -145,6 +146,14 @@ def test_paragraphs_and_captions_have_an_empty_line_before_them():
     ]
     blocks = document_of([page]).text.split("\n\n")
     assert [block.split("\n")[0] for block in blocks] == [LINES[0], "Figure 2: A cat.", LINES[3], page[7].text]
+
+
+def test_a_page_of_very_many_cells_is_read_in_time():
+    rows = [[Line(20 + 560 * i / 400, 20 + 7.5 * n, "x", size=1) for i in range(400)] for n in range(40)]
+    started = time.process_time()
+    assert document_of(rows).text.count("x") == 400 * 40
+    assert document_of([[cell for row in rows for cell in row]]).text.count("x") == 400 * 40
+    assert time.process_time() - started < 20
 
 
 def test_dots_in_a_table_of_contents_are_shortened():

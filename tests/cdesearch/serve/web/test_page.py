@@ -321,3 +321,17 @@ def test_no_request_leaves_the_server(browser):
     requests = browser.requests()
     assert any("/static/search.js" in url for url in requests)
     assert [url for url in requests if not url.startswith((f"{browser.url}/", "data:"))] == []
+
+
+def test_a_hit_shows_the_line_at_which_its_passage_begins(browser, notes):
+    browser.open()
+    browser.search("start_engine_60")
+    lines = (notes / "code" / "engine.py").read_text().splitlines()
+    shown = browser.script(
+        "return [...document.querySelectorAll('.hit')].filter((hit) => hit.textContent.includes('engine.py'))"
+        ".map((hit) => [hit.querySelector('.extent').textContent,"
+        " hit.querySelector('.passage').textContent.split('\\n')[0]])"
+    )
+    assert shown
+    for extent, text in shown:
+        assert lines[int(re.search(r"line (\d+)", extent)[1]) - 1].strip() == text.strip()
