@@ -3,7 +3,7 @@
 import shlex
 import sys
 import time
-from dataclasses import asdict
+from dataclasses import asdict, replace
 from importlib.metadata import entry_points
 from typing import Any
 
@@ -56,7 +56,10 @@ def _drift(index: Index) -> str:
     manifest = index.manifest
     if not manifest.is_complete:
         return "not measured: the index is not complete"
-    return str(measure_drift(index)) if manifest.drift is None else describe(manifest.drift)
+    drift = measure_drift(index).standard_errors if manifest.drift is None else manifest.drift
+    (finder,) = entry_points(group="cdesearch.builders", name="stale")
+    is_stale = finder.load()(replace(manifest, drift=drift)) is not None
+    return describe(drift) + (": run cdesearch index --refresh-context" if is_stale else "")
 
 
 def show_files(index: Index, *, only_skipped: bool, as_json: bool) -> None:

@@ -45,10 +45,7 @@ def level_of(standard_errors: float | None) -> str:
 def describe(standard_errors: float | None) -> str:
     """A few words about a drift of so many standard errors."""
     level = level_of(standard_errors)
-    if standard_errors is None:
-        return level
-    remedy = ": run cdesearch index --refresh-context" if level == "large" else ""
-    return f"{level}{remedy} ({standard_errors:.1f} standard errors)"
+    return level if standard_errors is None else f"{level} ({standard_errors:.1f} standard errors)"
 
 
 def measure_drift(index: Index) -> Drift:

@@ -41,10 +41,14 @@ build([Path(sys.argv[1])], options, Silent())
 """
 
 
-def start(*command):
-    """A process, when it has printed its first line, which it does when its work begins."""
-    process = subprocess.Popen([sys.executable, *map(str, command)], stdout=subprocess.PIPE, stderr=subprocess.STDOUT)
-    process.stdout.readline()
+def start(*command, ready=("ready",)):
+    """A process, when it has printed a line with one of the words `ready`."""
+    command = [sys.executable, *map(str, command)]
+    process = subprocess.Popen(command, stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True)
+    lines = []
+    while not any(word in line for line in lines for word in ready):
+        lines.append(process.stdout.readline())
+        assert lines[-1], "".join(lines)  # else it has ended
     return process
 
 
@@ -135,18 +139,21 @@ def test_a_refresh_that_is_killed_again_and_again_leaves_the_old_context_or_the_
     assert_equal(docs, undisturbed)
 
 
-def test_a_watch_that_is_killed_again_and_again_loses_no_change(docs, tmp_path, tiny_checkpoint):
+@pytest.mark.parametrize("ready", [("Looking for files",), ("Updated", "Nothing has changed")], ids=["first", "later"])
+def test_a_watch_that_is_killed_again_and_again_loses_no_change(docs, tmp_path, tiny_checkpoint, ready):
+    """The first update of `watch` is killed, or a later one of a file that is saved while it watches."""
     build([docs], Options(model=tiny_checkpoint), Silent())
     numbers = random.Random(2)
-    for number in range(WATCHES):
+    for number in range(WATCHES // 2):
         (docs / f"before {number}.md").write_text(f"a change before the watch {number}")
-        process = start("-m", "cdesearch", "watch", "--index", docs / ".cdesearch")  # its first update has ended
+        process = start("-m", "cdesearch", "watch", "--index", docs / ".cdesearch", ready=ready)
         (docs / f"new {number}.md").write_text(f"the river and the moon {number}")
         (docs / f"{number % 12:02}.md").write_text(f"# Changed\n\nthe house has changed {number}")
         time.sleep(numbers.uniform(0, 1.5))
         kill(process)
         assert_answers(docs)
-        assert f"before {number}.md" in Index.open(docs).documents.to_arrow()["path"].to_pylist()
+        if "Updated" in ready:
+            assert f"before {number}.md" in Index.open(docs).documents.to_arrow()["path"].to_pylist()
     build([docs], Options(), Silent())
     build([docs], Options(index=tmp_path / "fresh", model=tiny_checkpoint), Silent())
     assert texts(docs)[0].equals(texts(tmp_path / "fresh")[0])

@@ -87,4 +87,7 @@ def test_the_statistics_of_a_large_corpus_stay_however_much_it_grows(tmp_path, t
     manifest = Index.open(docs).manifest
     assert "had 500 chunks" in staleness(replace(manifest, context_chunks=500, n_chunks=5000))
     assert staleness(replace(manifest, context_chunks=10_000, n_chunks=100_000)) is None
-    assert "unlike" in staleness(replace(manifest, context_chunks=10_000, n_chunks=100_000, drift=4.0))
+    large = replace(manifest, context_chunks=10_000, n_chunks=100_000, context_size=512)
+    assert staleness(replace(large, drift=6.0)) is None  # a certain difference, but a small one: .27
+    assert "unlike" in staleness(replace(large, drift=12.0))
+    assert staleness(replace(large, context_size=16, drift=2.9)) is None  # a large difference, but not a certain one
