@@ -182,6 +182,8 @@ def build(
     title_column: str | None = None,
     document_column: str | None = None,
     max_file_size: str | int | None = None,
+    include: Sequence[str] | None = None,
+    exclude: Sequence[str] | None = None,
     context_size: int | None = None,
     seed: int | None = None,
     rebuild: bool = False,
@@ -193,8 +195,9 @@ def build(
 
     Without paths, the nearest index upward from the working directory is updated. The keywords are the options of
     `cdesearch index`, where `cdesearch index --help` explains them; `max_file_size` is a number of bytes, or a text
-    such as "20MB". The attribute `report` of the result tells what was done. With `strict`, SourceError is raised if a
-    file was not read completely, after the other files have been indexed. Raises CdesearchError.
+    such as "20MB". The index keeps the globs of `include` and `exclude` until others, or none ([]), are given. The
+    attribute `report` of the result tells what was done. With `strict`, SourceError is raised if a file was not
+    read completely, after the other files have been indexed. Raises CdesearchError.
     """
     named = None if model is None else _path(model)
     report = _run(
@@ -204,6 +207,8 @@ def build(
         model=named,
         device=device,
         max_file_size=max_file_size,
+        include=_globs("include", include),
+        exclude=_globs("exclude", exclude),
         context_size=context_size,
         seed=seed,
         rebuild=rebuild,
@@ -257,6 +262,12 @@ def _check_all_read(report: BuildReport) -> None:
             f"{len(unread):,} of the files were not read completely, such as {unread[0].path} ({unread[0].reason}).",
             "The others are indexed: open the index, or leave out `strict`.",
         )
+
+
+def _globs(name: str, globs: Sequence[str] | None) -> tuple[str, ...] | None:
+    if isinstance(globs, str) or not all(isinstance(glob, str) for glob in globs or ()):
+        raise InputError(f"{name} must be a list of globs.", f'For example: {name}=["*.py"].')
+    return None if globs is None else tuple(globs)
 
 
 def _path(value: str | PathLike[str]) -> Path:

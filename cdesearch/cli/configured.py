@@ -29,6 +29,7 @@ TEXTS_OF_PROJECTS = frozenset({"path", "type", "since", "include", "exclude", "m
 PATHS_OF_PROJECTS = frozenset({"index"})  # within the project's folder
 NEVER_OF_PROJECTS = frozenset({"yes", "open"})  # flags that replace a question to the user, or start a program
 ID_OPTIONS = frozenset({"model"})  # a path or the id of a model; only a path that begins with a dot or ~ is relative
+KEPT_OPTIONS = frozenset({"include", "exclude"})  # an index keeps their values until an empty value removes them
 EXCLUDES = {"json": "format", "format": "json"}  # options that say the same, so the more important file decides
 PROBE = "a value that no list of choices contains"
 
@@ -123,6 +124,8 @@ class _Value:
         values = value if isinstance(value, list) else [value]
         if isinstance(value, list) and not self.option.multiple:
             raise self._error("takes one value, not a list")
+        if not values and self.key in KEPT_OPTIONS:
+            return [""]
         checked = [self._placed(one, self._text(one)) for one in values]
         return checked if self.option.multiple else checked[0]
 

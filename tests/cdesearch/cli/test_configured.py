@@ -184,6 +184,19 @@ def test_a_mistake_in_the_section_of_another_command_does_not_stop_a_command(ind
     assert "port in [serve] is not accepted: --port must be at most 65,535, not 70000" in error("config")
 
 
+def test_the_globs_of_an_index_can_be_set_and_removed(indexed, project):
+    def n_documents():
+        return json.loads(cdesearch("index", ".", "--json", cwd=indexed).stdout)["documents"]
+
+    for globs, expected in (('["*.md"]', 2), ("[]", 3)):
+        project(f"[index]\ninclude = {globs}\n")
+        assert n_documents() == expected
+    project('[index]\nexclude = "*.md"\n')
+    assert n_documents() == 1
+    project("[index]\nexclude = []\n")
+    assert n_documents() == 3
+
+
 def test_an_option_name_is_written_as_on_the_command_line(indexed, project, error):
     project('[index]\nmax_file_size = "1KB"\n')
     assert "(did you mean max-file-size?)" in error("index", ".")
