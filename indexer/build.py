@@ -181,8 +181,11 @@ def _stored(folder: Path, paths: Sequence[Path], options: Options) -> Index | No
 
 def _plan(settings: Settings, base: Index | None, progress: Progress) -> Plan:
     present = [source for source in settings.sources if source not in settings.missing]
-    found = find_sources(present, settings.root, settings.max_file_bytes, settings.globs)
-    reads_alike = base is not None and Columns(**base.manifest.columns) == settings.columns
+    found = find_sources(present, settings.root, settings.max_file_bytes, settings.globs, with_images=settings.has_ocr)
+    reads_alike = base is not None and (Columns(**base.manifest.columns), base.manifest.has_ocr) == (
+        settings.columns,
+        settings.has_ocr,
+    )
     absent = [portable(source, settings.root) for source in settings.missing]
     seen = progress.stage("Looking for files", None)
     plan = make_plan(found, base, seen, read_all=not reads_alike, absent=absent)

@@ -62,6 +62,10 @@ def index(
             " lock files, build folders and other files that programs have written. Kept until --exclude=.",
         ),
     ] = None,
+    ocr: Annotated[
+        bool | None,
+        typer.Option("--ocr/--no-ocr", help="Recognise text in scanned PDFs, PNG and JPEG (extra `ocr`)."),
+    ] = None,
     context_size: Annotated[int | None, typer.Option(min=1, help="Chunks to sample; default: the model's.")] = None,
     seed: Annotated[int | None, typer.Option(help="Seed of the context sample; default: 0.")] = None,
     rebuild: Annotated[bool, typer.Option("--rebuild", help="Build the index again from the start.")] = False,
@@ -98,6 +102,7 @@ def index(
         max_file_bytes=None if max_file_size is None else _bytes(max_file_size),
         include=None if include is None else tuple(filter(None, include)),
         exclude=None if exclude is None else tuple(filter(None, exclude)),
+        has_ocr=ocr,
         context_size=context_size,
         seed=seed,
         rebuild=rebuild,

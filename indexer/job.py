@@ -146,7 +146,12 @@ class BuildJob:
         settings, plan = self.settings, self.plan
         encoder = self.encoder
         reading = Reading(
-            encoder.tokenizer.to_str(), encoder.max_chunk_tokens, settings.columns, settings.max_file_bytes, LIMITS
+            encoder.tokenizer.to_str(),
+            encoder.max_chunk_tokens,
+            settings.columns,
+            settings.max_file_bytes,
+            LIMITS,
+            settings.has_ocr,
         )
         advance = self.progress.stage("Reading", len(plan.to_read))
         records: list[Record] = []
@@ -235,6 +240,7 @@ class BuildJob:
             max_file_bytes=settings.max_file_bytes,
             include=settings.globs.include,
             exclude=settings.globs.exclude,
+            has_ocr=settings.has_ocr,
             n_documents=documents.num_rows,
             n_chunks=n_chunks,
             has_parts=(pc.max(documents["n_records"]).as_py() or 0) > 1,
@@ -258,6 +264,7 @@ class BuildJob:
             max_file_bytes=settings.max_file_bytes,
             include=settings.globs.include,
             exclude=settings.globs.exclude,
+            has_ocr=settings.has_ocr,
             updated=self.started,
             files=self.plan.counts,
         )

@@ -14,6 +14,7 @@ from cdesearch.store.manifest import MAXIMA, Globs, Manifest
 from cdesearch.store.trust import TrustRequest, check_confirmed, confirm, outside, trust_file
 from indexer.files.globs import check_globs
 from indexer.formats.format import Columns
+from indexer.formats.ocr import is_installed
 
 MAX_FILE_BYTES = 20_000_000
 
@@ -29,6 +30,7 @@ class Options:
     max_file_bytes: int | None = None
     include: tuple[str, ...] | None = None  # globs; () removes those of the index
     exclude: tuple[str, ...] | None = None
+    has_ocr: bool | None = None  # whether the text of scanned pages and images is recognised
     context_size: int | None = None  # in chunks; None for a new index: the size for which the model was trained
     seed: int | None = None
     rebuild: bool = False
@@ -53,10 +55,12 @@ class Settings:
     globs: Globs
     context_size: int | None
     seed: int
+    has_ocr: bool
 
     def choose_as(self, manifest: Manifest) -> bool:
         """Whether an index has been built with the same choice of files."""
-        return (self.globs, self.max_file_bytes) == (manifest.globs, manifest.max_file_bytes)
+        stored = (manifest.globs, manifest.max_file_bytes, manifest.has_ocr)
+        return (self.globs, self.max_file_bytes, self.has_ocr) == stored
 
 
 def index_folder(paths: Sequence[Path], options: Options) -> Path:
@@ -100,6 +104,8 @@ def complete_settings(paths: Sequence[Path], options: Options, stored: Index | N
     """
     _check_number("context size", options.context_size, MAXIMA["context_limit"])
     _check_number("largest file size", options.max_file_bytes, MAXIMA["max_file_bytes"])
+    has_ocr = options.has_ocr if options.has_ocr is not None else stored is not None and stored.manifest.has_ocr
+    _check_ocr(has_ocr=has_ocr)
     sources = tuple(source for source in _sources(paths, stored) if source not in options.removed)
     model_name = _model_name(options.model) if options.model or stored is None else stored.manifest.model
     untyped = [source for source in sources if not any(source.is_relative_to(path) for path in paths)]
@@ -114,7 +120,9 @@ def complete_settings(paths: Sequence[Path], options: Options, stored: Index | N
         size = options.context_size
         columns = options.columns
         globs = _globs(options, Globs())
-        return Settings(root, sources, (), options.model, model_name, trust_request, columns, limit, globs, size, seed)
+        return Settings(
+            root, sources, (), options.model, model_name, trust_request, columns, limit, globs, size, seed, has_ocr
+        )
     _check_context(options, stored)
     manifest = stored.manifest
     named = {name: value for name, value in asdict(options.columns).items() if value}
@@ -130,6 +138,7 @@ def complete_settings(paths: Sequence[Path], options: Options, stored: Index | N
         globs=_globs(options, manifest.globs),
         context_size=manifest.context_limit if options.context_size is None else options.context_size,
         seed=manifest.seed if options.seed is None else options.seed,
+        has_ocr=has_ocr,
     )
 
 
@@ -161,6 +170,15 @@ def _check_number(name: str, value: int | None, most: float) -> None:
     """Raise InputError for a number with which an index could be written but not read again."""
     if value is not None and not 1 <= value <= most:
         raise InputError(f"{value} cannot be the {name}.", f"Choose one from 1 to {most:,}.")
+
+
+def _check_ocr(*, has_ocr: bool) -> None:
+    """Raise InputError if the recognition of text is switched on but not installed."""
+    if has_ocr and not is_installed():
+        raise InputError(
+            "The recognition of text in scanned pages and images is not installed.",
+            'Run `pip install "cdesearch[ocr]"`, or switch it off with --no-ocr.',
+        )
 
 
 def is_there(source: Path) -> bool:

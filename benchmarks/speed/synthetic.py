@@ -125,7 +125,7 @@ def grow_folder(source: Index, folder: Path, n_files: int, chunks_per_file: int)
         tables.write_documents(_documents(records, chunks_per_file))
         tables.finish()
         manifest = _manifest(source, n_files * chunks_per_file)
-        files: dict[str, int] = dict.fromkeys(OUTCOMES, 0) | {"indexed": n_files}
+        files: dict[str, int] = {**dict.fromkeys(OUTCOMES, 0), "indexed": n_files}
         grown = replace(manifest, sources=(".",), n_documents=n_files, updated=time.time(), files=files)
         _publish(index, building, grown, records)
     return Index(index)

@@ -40,9 +40,10 @@ def remembering_encoder(model: Path | None = None) -> Encoder:
             states = np.stack([self._states[text.tobytes()] for text in input_ids]).astype(np.float32)
             weights = context.inputs.token_weights[input_ids] * mask.astype(np.float32)
             weights = weights.reshape(len(input_ids), -1, 1)
-            pooled = ((states * weights).sum(1) / weights.sum(1)).astype(np.float32)
+            pooled: Floats = ((states * weights).sum(1) / weights.sum(1)).astype(np.float32)
             whitening = context.whitening
-            return pooled, to_unit((to_unit(pooled) - whitening.shift) @ whitening.projection)
+            whitened: Floats = ((to_unit(pooled) - whitening.shift) @ whitening.projection).astype(np.float32)
+            return pooled, to_unit(whitened)
 
         def _remember(self, input_ids: NDArray[np.int64], mask: NDArray[np.int64]) -> None:
             fresh = [row for row, text in enumerate(input_ids) if text.tobytes() not in self._states]

@@ -37,9 +37,13 @@ class Shown:
         around = self.around(hit) if self.context else NOTHING
         return shown_lines(hit.chunk, query_words(self.query), full=self.full, context=self.context, around=around)
 
+    def passage(self, hit: Hit) -> list[Line]:
+        """Return the lines of the passage of a hit alone."""
+        return shown_lines(hit.chunk, query_words(self.query), full=False)
+
     def place(self, hit: Hit) -> HitPlace:
         """Return where the file of a hit is opened: at the line of its passage with most words of the query."""
-        line = best_line(shown_lines(hit.chunk, query_words(self.query), full=False), query_words(self.query))
+        line = best_line(self.passage(hit), query_words(self.query))
         return HitPlace(str(self.root), hit.chunk.path, line.number)
 
 
@@ -63,7 +67,7 @@ def _plain_lines(shown: Shown, rank: int, group: HitGroup) -> Iterator[str]:
     below = (
         *trail(group.best),
         *(printable(shortened(line, full=shown.full)) for line in passage),
-        *further(group, shown.root),
+        *further(shown, group),
     )
     yield from (f"{' ' * INDENT}{line}" for line in below)
     yield ""
@@ -155,9 +159,13 @@ def shown_place(place: _Place, location: str, root: Path) -> str:
 
 def heading(rank: int, hit: Hit, root: Path, passage: Sequence[Line]) -> tuple[str, str, str]:
     """Return the rank, the location of the passage and the score of a hit, formatted for one line."""
+    return f"{rank:>2} ", _place(hit, root, passage), f"  {hit.score:.3f}"
+
+
+def _place(hit: Hit, root: Path, passage: Sequence[Line]) -> str:
     chunk, line = hit.chunk, _first_line(passage)
     location = chunk.location if chunk.page is not None or line is None else f"{chunk.path}:{line}"
-    return f"{rank:>2} ", shown_place(chunk, location, root), f"  {hit.score:.3f}"
+    return shown_place(chunk, location, root)
 
 
 def _first_line(passage: Sequence[Line]) -> int | None:
@@ -180,17 +188,16 @@ def trail(hit: Hit) -> Iterator[str]:
         yield printable(above)
 
 
-def further(group: HitGroup, root: Path) -> Iterator[str]:
+def further(shown: Shown, group: HitGroup) -> Iterator[str]:
     """Yield one line about the further hits of the document, and one about other documents with the same text."""
     if group.more:
-        chunks = [hit.chunk for hit in group.more]
-        pages = sorted({chunk.page for chunk in chunks if chunk.page is not None})
-        lines = sorted({chunk.line_start for chunk in chunks if chunk.line_start is not None})
-        name, numbers = ("page", pages) if pages else ("line", lines)
-        places = f"{name}{'s' * (len(numbers) > 1)} {', '.join(map(str, numbers))}" if numbers else ""
-        yield f"+{len(chunks)} more" + (f": {places}" if places else "")
+        pages = {hit.chunk.page for hit in group.more if hit.chunk.page is not None}
+        lines = {line for hit in group.more if (line := _first_line(shown.passage(hit))) is not None}
+        numbers = sorted(pages or lines)
+        name = f"{'page' if pages else 'line'}{'s' * (len(numbers) > 1)}"
+        yield f"+{len(group.more)} more" + (f": {name} {', '.join(map(str, numbers))}" if numbers else "")
     if group.same:
-        chunks = [hit.chunk for hit in group.same]
-        noun = "file" if len({chunk.path for chunk in (group.best.chunk, *chunks)}) > len(chunks) else "document"
-        places = ", ".join(shown_place(chunk, chunk.location, root) for chunk in chunks)
-        yield f"same text in {len(chunks)} other {noun}{'s' * (len(chunks) > 1)}: {places}"
+        paths = {hit.chunk.path for hit in (group.best, *group.same)}
+        noun = f"{'file' if len(paths) > len(group.same) else 'document'}{'s' * (len(group.same) > 1)}"
+        places = ", ".join(_place(hit, shown.root, shown.passage(hit)) for hit in group.same)
+        yield f"same text in {len(group.same)} other {noun}: {places}"

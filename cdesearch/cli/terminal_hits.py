@@ -40,7 +40,7 @@ def _print_group(console: Console, shown: Shown, rank: int, group: HitGroup) -> 
     width = max(MIN_CELLS, console.width - INDENT)
     below: list[Text] = [Text(fitted(line, width), OTHER_STYLE) for line in trail(group.best)]
     below += _passage(shown, lines, width)
-    below += [Text(fitted(line, width), OTHER_STYLE) for line in further(group, shown.root)]
+    below += [Text(fitted(line, width), OTHER_STYLE) for line in further(shown, group)]
     for text in below:
         console.print(_indented(text), soft_wrap=False)
 

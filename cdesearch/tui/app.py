@@ -182,10 +182,10 @@ class SearchApp(App[None]):
 
 def _option(shown: Shown, rank: int, group: HitGroup) -> Text:
     """Return the lines of a hit in the list: its place, its best line, and how many more there are."""
-    number, location, _ = heading(rank, group.best, shown.root)
-    words = query_words(shown.query)
-    line = best_line(shown.lines(group.best), words).text.expandtabs(TAB).strip()
-    more = "".join(f"\n   {one}" for one in further(group, shown.root))
+    passage = shown.lines(group.best)
+    number, location, _ = heading(rank, group.best, shown.root, passage)
+    line = best_line(passage, query_words(shown.query)).text.expandtabs(TAB).strip()
+    more = "".join(f"\n   {one}" for one in further(shown, group))
     text = Text.assemble((number, "bold"), (location, "bold"), f"\n   {printable(line)}", (more, "dim"))
     text.no_wrap, text.overflow = True, "ellipsis"
     return text

@@ -24,7 +24,11 @@ def read(
     columns of the file are added to `chosen`.
     """
     found = set() if chosen is None else chosen
-    file = OpenFile(source.path, stream, columns, left_out or LeftOut(), found, source.is_wanted)
+    return read_open(OpenFile(source.path, stream, columns, left_out or LeftOut(), found, source.is_wanted))
+
+
+def read_open(file: OpenFile) -> Iterator[Document]:
+    """The documents in an open file; raises UnreadableError, whatever is wrong with it."""
     try:
         for document in format_of(file.name).read(file):
             yield _tidy(document)

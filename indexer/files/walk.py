@@ -27,7 +27,7 @@ from indexer.files.ignore_chain import (
 )
 from indexer.files.opening import NOT_REGULAR, open_regular
 from indexer.formats.format import suffix_of
-from indexer.formats.registry import format_of, is_known
+from indexer.formats.registry import format_of, is_image, is_known
 from indexer.formats.without_text import WITHOUT_TEXT
 
 INDEX_FOLDER = ".cdesearch"
@@ -71,12 +71,14 @@ class Ignored:
 Found = Source | Skipped | Ignored
 
 
-def find_sources(paths: Sequence[Path], root: Path, max_bytes: int, globs: Globs = NO_GLOBS) -> Iterator[Found]:
+def find_sources(
+    paths: Sequence[Path], root: Path, max_bytes: int, globs: Globs = NO_GLOBS, *, with_images: bool = False
+) -> Iterator[Found]:
     """Every file under `paths` in a fixed order, each once; raises SourceError for a path that does not exist.
 
     Ignore files (.gitignore, .ignore, .cdesearchignore; nested, and in parents up to the root of the repository) and
     `globs` apply inside folders; a file that `paths` names itself is always read. An excluded folder is one entry
-    without contents. Raises InputError for globs that cannot be used.
+    without contents. Images are found only `with_images`. Raises InputError for globs that cannot be used.
     """
     choice = Choice(globs)
     named = {str(path) for path in paths}
@@ -84,7 +86,7 @@ def find_sources(paths: Sequence[Path], root: Path, max_bytes: int, globs: Globs
     for path in paths:
         if not os.path.lexists(path):
             raise SourceError(f"There is no folder or file {path}.", "Check the spelling.")
-        for file, item in _look_at(path, root, max_bytes, choice):
+        for file, item in _look_at(path, root, max_bytes, choice, with_images=with_images):
             is_taken_later = not isinstance(item, Source) and file in named and file != str(path)
             if file not in seen and not is_taken_later:
                 seen.add(file)
@@ -110,7 +112,9 @@ def _as_utf8(name: str) -> str:
     return name if name.isascii() else os.fsencode(name).decode("utf-8", "backslashreplace")
 
 
-def _look_at(path: Path, root: Path, max_bytes: int, choice: Choice) -> Iterator[tuple[str, Found]]:
+def _look_at(
+    path: Path, root: Path, max_bytes: int, choice: Choice, *, with_images: bool
+) -> Iterator[tuple[str, Found]]:
     """The files at a path that the user named: the real path and the outcome of each."""
     shown = portable(path, root)
     try:
@@ -119,7 +123,7 @@ def _look_at(path: Path, root: Path, max_bytes: int, choice: Choice) -> Iterator
         yield str(path), Skipped(shown, _reason(error))
         return
     if stat.S_ISDIR(found.st_mode):
-        yield from _Walk(path, "" if shown == "." else f"{shown}/", max_bytes, choice).items()
+        yield from _Walk(path, "" if shown == "." else f"{shown}/", max_bytes, choice, with_images=with_images).items()
     else:
         file = _file(path, shown, found, max_bytes)
         yield str(path), replace(file, is_wanted=True) if isinstance(file, Source) else file
@@ -161,13 +165,14 @@ class _Folder:
 class _Walk:
     """The walk through one folder and everything below it."""
 
-    def __init__(self, top: Path, shown: str, max_bytes: int, choice: Choice) -> None:
+    def __init__(self, top: Path, shown: str, max_bytes: int, choice: Choice, *, with_images: bool = False) -> None:
         self._top = top
         self._choice = choice
         self._real_top = Path(os.path.realpath(top))
         self._prefix = len(str(top / "_")) - 1  # characters of a path before its part below the top
         self._shown = shown
         self._max_bytes = max_bytes
+        self._with_images = with_images
         self._unusable: list[tuple[str, str]] = []  # ignore files that cannot be used, each with the reason
         self._explained: set[str] = set()  # their paths, which are not reported again as hidden entries
         self._of_user: RuleSet | None = users_excludes(self._note)
@@ -288,7 +293,8 @@ class _Walk:
         """The outcome for an entry that is neither folder nor link and that no rule excludes; raises OSError."""
         found = entry.stat(follow_symlinks=False)
         source = _file(self._real(entry), shown, found, self._max_bytes, self._real_top)
-        if not stat.S_ISREG(found.st_mode) or is_known(entry.name):
+        is_read = is_known(entry.name) or (self._with_images and is_image(entry.name))
+        if not stat.S_ISREG(found.st_mode) or is_read:
             return source
         return _unknown(entry.name, shown, found.st_size, self._real(entry), self._real_top) or source
 

@@ -14,5 +14,6 @@ kinds of files that contain no text. `encoding`, `json_values` and `records` are
 `outline` writes structured data as lines with headings;
 `package` reads ZIP archives of XML within limits, `opendocument` is what OpenDocument formats share, and `slides` and
 `spreadsheet` make the documents of presentations and sheets. `pdf_segments` reads the words of a PDF page with their
-positions, `pdf_repeated` removes headers and footers, and `pdf_layout` arranges the rest. `unreadable` is their error.
+positions, `pdf_repeated` removes headers and footers, and `pdf_layout` arranges the rest. `ocr` recognises the text of
+scanned pages and of the format `image`, if that is switched on. `unreadable` is their error.
 """

@@ -1,6 +1,6 @@
 """The protocol of file formats: the names of their files, and how an open file becomes documents."""
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import asdict, dataclass, field
 from io import BufferedIOBase
 from pathlib import PurePosixPath
@@ -103,6 +103,8 @@ class OpenFile:
     left_out: LeftOut  # a format of records adds the lines that it cannot read
     chosen: set[str] = field(default_factory=set)  # a format of records adds the names in `columns` that it finds
     is_wanted: bool = False  # whether it is read although a program has written it
+    has_ocr: bool = False  # whether the text of scanned pages and images is recognised
+    progress: Callable[[], None] = lambda: None  # a format that takes long for a file calls it again and again
 
     @property
     def name(self) -> str:

@@ -18,6 +18,8 @@ MAX_CHARACTERS = 100_000_000  # of all pages; a page may draw the same text over
 LAYOUT_CHARACTERS = 10_000_000  # in a longer file, the layout of the last pages is not read, which takes most time
 WINDOW = 200  # pages that are compared with each other to find headers and footers
 MAX_LEVEL = 6  # of headings
+MAX_SCANNED = 1_000  # scanned pages of a file that are read; each takes seconds
+SCAN_DPI = 150  # dots per inch
 
 _Page = list[Segment] | str  # plain text if the layout of the page is not read
 
@@ -28,7 +30,7 @@ class Pdf(Format):
     suffixes = frozenset({".pdf"})
 
     def read(self, file: OpenFile) -> Iterator[Document]:
-        title, text = _title_and_text(file.stream.read())
+        title, text = _title_and_text(file)
         headings = text.levelled_headings()
         end = text.starts[1] if len(text.starts) > 1 else text.size
         on_first_page = [heading for heading in headings if heading.offset < end]
@@ -94,18 +96,18 @@ def _rounded(size: float) -> float:
     return round(2 * size) / 2
 
 
-def _title_and_text(data: bytes) -> tuple[str, _Text]:
+def _title_and_text(file: OpenFile) -> tuple[str, _Text]:
     """Title and text; a page that is broken has no text. Raises UnreadableError."""
     import pypdfium2
 
     try:
-        pdf = pypdfium2.PdfDocument(data)
+        pdf = pypdfium2.PdfDocument(file.stream.read())
     except pypdfium2.PdfiumError as error:
         encrypted = "password" in str(error).lower()
         raise UnreadableError("encrypted PDF" if encrypted else "broken PDF") from None
     text = _Text()
     try:
-        pages = _pages(pdf)
+        pages = _pages(pdf, file)
         while window := list(islice(pages, WINDOW)):
             text.add(window)
         title = str(pdf.get_metadata_dict().get("Title") or "")
@@ -114,24 +116,32 @@ def _title_and_text(data: bytes) -> tuple[str, _Text]:
     finally:
         pdf.close()
     if not any(part.strip() for part in text.parts):
-        raise UnreadableError("PDF without text (scanned?)")
+        offer = "" if file.has_ocr else "; `cdesearch index --ocr` reads scanned pages"
+        raise UnreadableError(f"PDF without text{offer}")
     return title.strip(), text
 
 
-def _pages(pdf: Any) -> Iterator[_Page]:
+def _pages(pdf: Any, file: OpenFile) -> Iterator[_Page]:
     import pypdfium2
 
     if len(pdf) > MAX_PAGES:
         raise UnreadableError(f"PDF of more than {MAX_PAGES:,} pages")
-    broken = size = 0
+    broken = size = n_scanned = 0
     for number in range(len(pdf)):
         try:
             page = _page(pdf, number, has_layout=size < LAYOUT_CHARACTERS)
+            if file.has_ocr and not page and _has_drawings(pdf, number):
+                n_scanned += 1
+                page = _scanned(pdf, number, file) if n_scanned <= MAX_SCANNED else ""
         except pypdfium2.PdfiumError:
             broken += 1
             page = ""
         size += len(page) if isinstance(page, str) else sum(len(segment.text) for segment in page)
         yield page
+    if n_scanned > MAX_SCANNED:
+        file.left_out.unit = "page"
+        for number in range(MAX_SCANNED, n_scanned):
+            file.left_out.add(number + 1, f"is scanned, as {MAX_SCANNED:,} pages before it")
     if broken == len(pdf):
         raise UnreadableError("broken PDF")
 
@@ -145,6 +155,31 @@ def _page(pdf: Any, number: int, *, has_layout: bool) -> _Page:
             return segments if segments is not None else _plain(text_page)
         finally:
             text_page.close()
+    finally:
+        page.close()
+
+
+def _has_drawings(pdf: Any, number: int) -> bool:
+    """Whether a page is not blank."""
+    page = pdf[number]
+    try:
+        return any(True for _ in page.get_objects(max_depth=1))
+    finally:
+        page.close()
+
+
+def _scanned(pdf: Any, number: int, file: OpenFile) -> list[Segment]:
+    """The recognised text of a page that has no text of its own."""
+    import numpy as np
+
+    from indexer.formats.ocr import MAX_PIXELS, recognise
+
+    file.progress()
+    page = pdf[number]
+    try:
+        width, height = page.get_size()
+        scale = min(SCAN_DPI / 72, (MAX_PIXELS / max(1.0, width * height)) ** 0.5)
+        return recognise(np.ascontiguousarray(page.render(scale=scale).to_numpy()[:, :, :3]), 1 / scale)
     finally:
         page.close()
 

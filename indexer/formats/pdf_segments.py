@@ -52,8 +52,8 @@ def _segments(text: str, boxes: "_Boxes") -> Iterator[Segment]:
 
 def _line_segments(text: str, words: list[tuple[int, int]], boxes: "_Boxes") -> Iterator[Segment]:
     """The segments of one line, whose words have these starts and ends in the text of the page."""
-    _, size = boxes.baseline(words[len(words) // 2][0])
-    edges = [(boxes.edges(start)[0], boxes.edges(end - 1)[1]) for start, end in words]
+    y, size = boxes.baseline(words[len(words) // 2][0])
+    edges = boxes.edges(words)
     runs = [[0]]
     for number in range(1, len(words)):
         gap = edges[number][0] - edges[number - 1][1]
@@ -65,8 +65,8 @@ def _line_segments(text: str, words: list[tuple[int, int]], boxes: "_Boxes") -> 
     for run in runs:
         first, last = run[0], run[-1]
         shown = text[words[first][0] : words[last][1]]
-        # pdfium may return several short lines as one, so that each run has its own baseline.
-        y, size = boxes.baseline(words[run[len(run) // 2]][0])
+        if len(runs) > 1:  # pdfium may return several short lines as one, so that each run has its own baseline
+            y, size = boxes.baseline(words[run[len(run) // 2]][0])
         yield Segment(shown, min(edges[n][0] for n in run), max(edges[n][1] for n in run), y, size)
 
 
@@ -77,7 +77,7 @@ class _Boxes:
         import pypdfium2.raw
 
         self._raw = pypdfium2.raw
-        self._page = text_page
+        self._page = text_page.raw
         # pdfium counts in UTF-16, in which a character beyond U+FFFF has two units.
         self._wide = [] if text.isascii() else [n for n, character in enumerate(text) if character > "\uffff"]
         self._left, self._right, self._bottom, self._top = (c_double() for _ in range(4))
@@ -90,10 +90,17 @@ class _Boxes:
     def _index(self, offset: int) -> int:
         return offset + bisect_left(self._wide, offset) if self._wide else offset
 
-    def edges(self, offset: int) -> tuple[float, float]:
-        """The left and the right edge of a character."""
-        self._raw.FPDFText_GetCharBox(self._page, self._index(offset), *self._box)
-        return self._left.value, self._right.value
+    def edges(self, words: list[tuple[int, int]]) -> list[tuple[float, float]]:
+        """The left and the right edge of each word, which is given by its start and end."""
+        read, page, box = self._raw.FPDFText_GetCharBox, self._page, self._box  # most of the time is spent here
+        left, right = self._left, self._right
+        found = []
+        for start, end in words:
+            read(page, self._index(start) if self._wide else start, *box)
+            edge = left.value
+            read(page, self._index(end - 1) if self._wide else end - 1, *box)
+            found.append((edge, right.value))
+        return found
 
     def baseline(self, offset: int) -> tuple[float, float]:
         """The y of the baseline of a character, and the size of its font on the page."""

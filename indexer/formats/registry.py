@@ -9,6 +9,7 @@ from indexer.formats.docx import Docx
 from indexer.formats.epub import Epub
 from indexer.formats.format import Format, find_format, suffix_of
 from indexer.formats.html import Html
+from indexer.formats.image import Image
 from indexer.formats.json_file import JsonFile
 from indexer.formats.jsonl import JsonLines
 from indexer.formats.latex import Latex
@@ -61,15 +62,24 @@ ATTACHED: tuple[Format, ...] = (  # what a message may have attached, so that at
     Parquet(),
 )
 FORMATS: tuple[Format, ...] = (*ATTACHED, Mail(ATTACHED), Mailbox(ATTACHED))
+IMAGE = Image()
 
 
 def format_of(name: str) -> Format:
     """The format of a file of this name. A file of an unknown name that is read nevertheless is plain text."""
-    return _find(name) or PLAIN_TEXT
+    return _find(name) or (IMAGE if is_image(name) else PLAIN_TEXT)
+
+
+def is_image(name: str) -> bool:
+    """Whether a file is an image whose text can be recognised."""
+    return suffix_of(name) in IMAGE.suffixes
 
 
 def is_known(name: str) -> bool:
-    """Whether a format lists this name or its suffix, or its name without the suffix of a compression."""
+    """Whether a format lists this name or its suffix, or its name without the suffix of a compression.
+
+    Images do not count, because they are read only if text recognition is switched on.
+    """
     return _find(name) is not None
 
 

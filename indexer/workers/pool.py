@@ -32,6 +32,7 @@ class Reading:
     columns: Columns
     max_file_bytes: int
     limits: Limits
+    has_ocr: bool = False
 
 
 @dataclass(frozen=True, slots=True)
@@ -237,6 +238,7 @@ class Pool:
             "max_tokens": reading.max_tokens,
             "columns": asdict(reading.columns),
             "max_file_bytes": reading.max_file_bytes,
+            "has_ocr": reading.has_ocr,
             "limits": asdict(reading.limits),
         }
         worker.send(Message(settings))

@@ -21,10 +21,11 @@ from cdesearch.errors import CdesearchError
 from cdesearch.slim_imports import leave_out_pandas
 from cdesearch.store.schema import Chunk, chunk_to_row
 from indexer.documents.chunk import Chunker
-from indexer.documents.read import read
+from indexer.documents.read import read_open
 from indexer.files.opening import hash_contents, open_regular
 from indexer.files.walk import Source
-from indexer.formats.format import Columns, LeftOut
+from indexer.formats.format import Columns, LeftOut, OpenFile
+from indexer.formats.ocr import is_loaded
 from indexer.formats.registry import format_of
 from indexer.formats.unreadable import GeneratedError, UnreadableError
 from indexer.workers.limits import Limits, bound_memory, data_bytes, die_with
@@ -48,8 +49,11 @@ def main() -> None:
     bytes_at_start = data_bytes() or 0
     bound_memory(reader.limits)
     send(answers, Message({"kind": "set"}))
+    has_models = False
     while True:
         retire = reader.answer(tasks.get().header)
+        if is_loaded() and not has_models:  # the models of text recognition stay in memory for other files
+            has_models, bytes_at_start = True, data_bytes() or 0
         if retire or (data_bytes() or 0) > bytes_at_start + reader.limits.memory_bytes // RETIRE_AT:
             send(answers, Message({"kind": "retired"}))
             os._exit(0)
@@ -83,6 +87,7 @@ class Reader:
         self._chunker = Chunker(Tokenizer.from_str(settings["tokenizer"]), settings["max_tokens"])
         self._columns = Columns(**settings["columns"])
         self._max_file_bytes: int = settings["max_file_bytes"]
+        self._has_ocr: bool = settings["has_ocr"]
         self._answers = answers
 
     def answer(self, task: dict[str, Any]) -> bool:
@@ -127,7 +132,17 @@ class Reader:
             outbox.begin(hash_contents(stream))
             seen: set[str] = set()
             n_characters = 0
-            for n_records, document in enumerate(read(source, stream, self._columns, left_out, chosen), start=1):
+            opened = OpenFile(
+                source.path,
+                stream,
+                self._columns,
+                left_out,
+                chosen,
+                is_wanted=source.is_wanted,
+                has_ocr=self._has_ocr,
+                progress=outbox.progress,
+            )
+            for n_records, document in enumerate(read_open(opened), start=1):
                 if len(document.text) > self.limits.characters:
                     raise UnreadableError(f"has more than {self.limits.characters:,} characters of text")
                 n_characters += len(document.text)

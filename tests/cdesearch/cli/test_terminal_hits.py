@@ -84,7 +84,7 @@ def on_terminal(docs, tmp_path, monkeypatch):
     for name in ("PAGER", "LESS", "NO_COLOR", "FORCE_COLOR", "TTY_COMPATIBLE", "COLUMNS", "LINES"):
         monkeypatch.delenv(name, raising=False)
 
-    def run(*arguments, columns=120, rows=45, keys=b""):
+    def run(*arguments, columns=120, rows=45):
         import fcntl
         import pty
         import termios
@@ -93,7 +93,8 @@ def on_terminal(docs, tmp_path, monkeypatch):
         if pid == 0:
             fcntl.ioctl(0, termios.TIOCSWINSZ, struct.pack("4H", rows, columns, 0, 0))
             os.chdir(docs)
-            os.execv(sys.executable, [sys.executable, "-m", "cdesearch", *map(str, arguments)])
+            # Libraries of this process may have set LINES and COLUMNS without Python's knowledge.
+            os.execve(sys.executable, [sys.executable, "-m", "cdesearch", *map(str, arguments)], dict(os.environ))
         printed = b""
         ends = time.monotonic() + 120
         while time.monotonic() < ends:
@@ -106,9 +107,6 @@ def on_terminal(docs, tmp_path, monkeypatch):
             if not piece:
                 break
             printed += piece
-            if (keys and b"\x1b[7m" in printed) or printed.endswith((b":", b"\r\x1b[K:\x1b[K")):  # less waits for a key
-                os.write(terminal, keys)
-                keys = b""
         else:
             os.kill(pid, signal.SIGKILL)
         os.waitpid(pid, 0)

@@ -54,7 +54,8 @@ def test_a_damaged_manifest_is_reported_with_the_reason(tmp_path, written, reaso
 
 def test_a_complete_manifest_is_written_as_by_versions_without_stages(tmp_path):
     COMPLETE.save(tmp_path / "manifest.json")
-    assert not {"n_vectors", "drift", "context_chunks"} & json.loads((tmp_path / "manifest.json").read_text()).keys()
+    absent = {"n_vectors", "drift", "context_chunks", "has_ocr"}
+    assert not absent & json.loads((tmp_path / "manifest.json").read_text()).keys()
     assert Manifest.load(tmp_path / "manifest.json") == COMPLETE
     assert COMPLETE.is_complete and COMPLETE.stage == "complete"
 

@@ -1,6 +1,7 @@
 """The layout of pages: order of reading, headers, tables, headings and hyphens."""
 
 import io
+from types import SimpleNamespace
 
 import pytest
 from pdf_pages import Line, column, pdf_of
@@ -154,7 +155,7 @@ def test_text_beyond_the_basic_plane_does_not_move_the_other_text():
     # The fonts of these tests have no such characters, so that the positions are compared directly.
     from indexer.formats.pdf_segments import _Boxes
 
-    boxes = _Boxes(None, "a🐈b🐈c")
+    boxes = _Boxes(SimpleNamespace(raw=None), "a🐈b🐈c")
     assert [boxes._index(offset) for offset in range(5)] == [0, 1, 3, 4, 6]
 
 

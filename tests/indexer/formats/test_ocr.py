@@ -1,0 +1,100 @@
+"""Text recognition: off by default, stored in the index, for scanned pages and images."""
+
+import io
+import json
+
+import pytest
+from command import cdesearch
+from hidden_libraries import run_module_without
+from pdf_pages import Line, pdf_of
+from PIL import Image, ImageDraw, ImageFont
+
+from cdesearch.store.index import Index
+from indexer.documents.read import read_open
+from indexer.formats.format import Columns, LeftOut, OpenFile
+from indexer.formats.unreadable import UnreadableError
+
+
+def drawn(*lines):
+    """An image of lines of text, in large letters."""
+    image = Image.new("RGB", (900, 80 + 70 * len(lines)), "white")
+    for number, line in enumerate(lines):
+        ImageDraw.Draw(image).text((40, 40 + 70 * number), line, "black", ImageFont.load_default(size=40))
+    return image
+
+
+def saved(image, kind, **options):
+    stream = io.BytesIO()
+    image.save(stream, kind, **options)
+    return stream.getvalue()
+
+
+def text_of(name, data, *, has_ocr=True):
+    signs = []
+    file = OpenFile(name, io.BytesIO(data), Columns(), LeftOut(), has_ocr=has_ocr, progress=lambda: signs.append(name))
+    (document,) = read_open(file)
+    return document, signs
+
+
+def test_without_text_recognition_the_reason_offers_it():
+    for name, data in (("a.pdf", saved(drawn("cats"), "PDF")), ("a.png", saved(drawn("cats"), "PNG"))):
+        with pytest.raises(UnreadableError, match="`cdesearch index --ocr` reads"):
+            text_of(name, data, has_ocr=False)
+
+
+@pytest.mark.parametrize("data", [b"", b"cats", saved(drawn("cats"), "PNG")[:300], saved(drawn("cats"), "GIF")])
+def test_a_broken_image_has_one_reason(data):
+    with pytest.raises(UnreadableError, match=r"^broken image$"):
+        text_of("a.png", data)
+
+
+def test_an_image_with_too_many_pixels_is_not_unpacked():
+    data = saved(Image.new("1", (20_000, 20_000)), "PNG")
+    assert len(data) < 100_000
+    with pytest.raises(UnreadableError, match="pixels"):
+        text_of("a.png", data)
+
+
+@pytest.mark.slow
+def test_only_the_pages_without_text_are_recognised():
+    scan = drawn("The whale sings at night.", "Nobody knows why.")
+    document, signs = text_of("a.pdf", saved(scan, "PDF", resolution=150))
+    assert document.text.split("\n") == ["The whale sings at night.", "Nobody knows why."] and len(signs) == 1
+    blank_and_text = pdf_of([[], [Line(50, 700, "the cat")]])
+    document, signs = text_of("b.pdf", blank_and_text)
+    assert document.text.strip() == "the cat" and document.pages == (0, 2) and signs == []
+
+
+@pytest.mark.slow
+def test_an_index_keeps_the_choice_of_text_recognition(tmp_path, tiny_checkpoint):
+    docs = tmp_path / "docs"
+    docs.mkdir()
+    (docs / "photo.jpg").write_bytes(saved(drawn("A whale sings."), "JPEG"))
+    (docs / "note.md").write_text("the cat")
+    run = cdesearch("index", docs, "--model", tiny_checkpoint, cwd=tmp_path)
+    assert "1 document" in run.stderr and "Ignored: 1" in run.stderr
+    cdesearch("index", docs, "--ocr", cwd=tmp_path)
+    assert Index.open(docs).manifest.has_ocr
+    (docs / "scan.pdf").write_bytes(saved(drawn("The moon is bright."), "PDF", resolution=150))
+    report = json.loads(cdesearch("status", "--json", "--index", docs, cwd=tmp_path).stdout)
+    assert (report["documents"], report["new_files"], report["modified_files"]) == (2, 1, 0)
+    assert "3 documents" in cdesearch("index", docs, cwd=tmp_path).stderr
+    found = json.loads(cdesearch("query", "moon", "--mode", "text", "--json", "--index", docs, cwd=tmp_path).stdout)
+    (hit,) = found["hits"]
+    assert (hit["path"], hit["page"]) == ("scan.pdf", 1) and hit["text"].startswith("The moon is")
+    assert "1 document" in cdesearch("index", docs, "--no-ocr", cwd=tmp_path).stderr
+    assert not Index.open(docs).manifest.has_ocr
+
+
+@pytest.mark.slow
+def test_the_choice_is_stored_even_if_no_file_needs_it(tmp_path, tiny_checkpoint):
+    (tmp_path / "note.md").write_text("the cat")
+    cdesearch("index", tmp_path, "--model", tiny_checkpoint, cwd=tmp_path)
+    cdesearch("index", tmp_path, "--ocr", cwd=tmp_path)
+    assert Index.open(tmp_path).manifest.has_ocr
+
+
+def test_text_recognition_that_is_not_installed_is_refused_in_one_line(tmp_path):
+    (tmp_path / "note.md").write_text("the cat")
+    run = run_module_without("rapidocr", "cdesearch", "index", ".", "--ocr", cwd=tmp_path)
+    assert run.returncode == 2 and 'pip install "cdesearch[ocr]"' in run.stderr.splitlines()[-1]
