@@ -196,8 +196,9 @@ def build(
 
     Without paths, the nearest index upward from the working directory is updated. The keywords are the options of
     `cdesearch index`, where `cdesearch index --help` explains them; `max_file_size` is a number of bytes, or a text
-    such as "20MB". The attribute `report` of the result tells what was done. With `strict`, SourceError is raised if a
-    file was not read completely, after the other files have been indexed. Raises CdesearchError.
+    such as "20MB". The index keeps the globs of `include` and `exclude` until others, or none ([]), are given. The
+    attribute `report` of the result tells what was done. With `strict`, SourceError is raised if a file was not
+    read completely, after the other files have been indexed. Raises CdesearchError.
     """
     named = None if model is None else _path(model)
     report = _run(
@@ -207,8 +208,8 @@ def build(
         model=named,
         device=device,
         max_file_size=max_file_size,
-        include=None if include is None else tuple(include),
-        exclude=None if exclude is None else tuple(exclude),
+        include=_globs("include", include),
+        exclude=_globs("exclude", exclude),
         has_ocr=ocr,
         context_size=context_size,
         seed=seed,
@@ -263,6 +264,12 @@ def _check_all_read(report: BuildReport) -> None:
             f"{len(unread):,} of the files were not read completely, such as {unread[0].path} ({unread[0].reason}).",
             "The others are indexed: open the index, or leave out `strict`.",
         )
+
+
+def _globs(name: str, globs: Sequence[str] | None) -> tuple[str, ...] | None:
+    if isinstance(globs, str) or not all(isinstance(glob, str) for glob in globs or ()):
+        raise InputError(f"{name} must be a list of globs.", f'For example: {name}=["*.py"].')
+    return None if globs is None else tuple(globs)
 
 
 def _path(value: str | PathLike[str]) -> Path:

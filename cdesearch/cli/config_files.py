@@ -63,7 +63,7 @@ def check_sections(files: Collection[ConfigFile], commands: Collection[str]) -> 
         for name in file.sections:
             if name not in commands:
                 raise InputError(
-                    f"{printable(str(file.path))} has a section [{printable(name)}], and there is no such command"
+                    f"{printable(str(file.path))} has a section [{printable(name)[:80]}], and there is no such command"
                     f"{did_you_mean(name, commands)}.",
                     REPAIR,
                 )
@@ -140,7 +140,7 @@ def _checked(file: Path, sections: Mapping[str, object]) -> dict[str, dict[str, 
     for name, section in sections.items():
         if not isinstance(section, dict):
             raise InputError(
-                f"{printable(str(file))} sets {printable(name)} outside a section.",
+                f"{printable(str(file))} sets {printable(name)[:80]} outside a section.",
                 "Put it below the name of a command, as [query].",
             )
     return {name: section for name, section in sections.items() if isinstance(section, dict)}

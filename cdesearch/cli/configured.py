@@ -29,7 +29,10 @@ TEXTS_OF_PROJECTS = frozenset({"path", "type", "since", "include", "exclude", "m
 PATHS_OF_PROJECTS = frozenset({"index"})  # within the project's folder
 NEVER_OF_PROJECTS = frozenset({"yes", "open"})  # flags that replace a question to the user, or start a program
 ID_OPTIONS = frozenset({"model"})  # a path or the id of a model; only a path that begins with a dot or ~ is relative
+KEPT_OPTIONS = frozenset({"include", "exclude"})  # an index keeps their values until an empty value removes them
 EXCLUDES = {"json": "format", "format": "json"}  # options that say the same, so the more important file decides
+MAX_TEXT = 4_000  # characters of a value
+SHOWN = 300  # characters of a message that repeats a value
 PROBE = "a value that no list of choices contains"
 
 _UsageError: Any = typer.BadParameter.__mro__[1]
@@ -91,7 +94,7 @@ def settings_of(name: str, command: Any, files: Iterable[ConfigFile], given: Ite
         for key, value in file.sections.get(name, {}).items():
             if key not in options:
                 raise InputError(
-                    f"{printable(str(file.path))} sets {printable(key)} in [{name}], which is not an option of"
+                    f"{printable(str(file.path))} sets {printable(key)[:SHOWN]} in [{name}], which is not an option of"
                     f" `cdesearch {name}`{did_you_mean(key, options)}.",
                     f"See `cdesearch {name} --help`.",
                 )
@@ -123,6 +126,8 @@ class _Value:
         values = value if isinstance(value, list) else [value]
         if isinstance(value, list) and not self.option.multiple:
             raise self._error("takes one value, not a list")
+        if not values and self.key in KEPT_OPTIONS:
+            return [""]
         checked = [self._placed(one, self._text(one)) for one in values]
         return checked if self.option.multiple else checked[0]
 
@@ -135,6 +140,8 @@ class _Value:
         text = str(value)
         if not text or "\x00" in text:
             raise self._error("must not be empty" if not text else "contains a NUL character")
+        if len(text) > MAX_TEXT:
+            raise self._error(f"is longer than {MAX_TEXT:,} characters")
         return text
 
     def _placed(self, value: object, text: str) -> str | int | float:
@@ -154,7 +161,8 @@ class _Value:
             found = self.option.process_value(self.context, [text] if self.option.multiple else text)
         except _UsageError as error:
             cause = usage_error(error, self.section).cause
-            raise self._error(f"is not accepted: {printable(cause).removesuffix('.')}") from None
+            shown = printable(cause)[:SHOWN].removesuffix(".")
+            raise self._error(f"is not accepted: {shown}") from None
         return found[0] if self.option.multiple else found
 
     def _takes_any_text(self) -> bool:
@@ -170,7 +178,7 @@ class _Value:
         try:
             path = absolute(self.file.path.parent / Path(text).expanduser())
         except RuntimeError:  # of an unknown user
-            raise self._error(f"names a home folder that does not exist: {printable(text)}") from None
+            raise self._error(f"names a home folder that does not exist: {printable(text)[:SHOWN]}") from None
         if self.file.is_restricted and not real(path).is_relative_to(real(self.file.path.parent)):
             raise self._error("must be inside the folder of this file")
         return str(path)

@@ -15,7 +15,7 @@ from typer.main import get_command_from_info
 from typer.models import CommandInfo
 
 import cdesearch
-from cdesearch.errors import IndexMismatchError, IndexNotFoundError, QueryError, SourceError
+from cdesearch.errors import IndexMismatchError, IndexNotFoundError, InputError, QueryError, SourceError
 from indexer.command import index as index_command
 
 REPOSITORY = Path(__file__).parents[2]
@@ -88,6 +88,16 @@ def test_a_largest_file_size_is_a_number_or_a_text(docs, tiny_checkpoint, limit)
         docs, model=tiny_checkpoint, max_file_size=limit, rebuild=True, context_size=5, seed=3
     ).report
     assert [file.path for file in report.skipped] == ["large.txt"]
+
+
+def test_the_index_keeps_the_globs_of_a_build(docs, tiny_checkpoint):
+    report = cdesearch.build(docs, model=tiny_checkpoint, include=["0*.md"], exclude=["05.md"]).report
+    assert report.indexed_files == 9
+    with cdesearch.open(docs, model=tiny_checkpoint) as index:
+        assert index.update().indexed_files == 9
+    assert cdesearch.build(docs, model=tiny_checkpoint, include=[], exclude=[]).report.indexed_files == 12
+    with pytest.raises(InputError, match="include must be a list of globs"):
+        cdesearch.build(docs, model=tiny_checkpoint, include="*.md")
 
 
 def test_a_handle_notices_each_of_many_fast_updates_at_its_next_call(opened, docs, tiny_checkpoint):

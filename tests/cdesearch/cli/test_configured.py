@@ -4,14 +4,16 @@ import json
 import os
 import subprocess
 import sys
+from datetime import date, datetime
 
 import pytest
+import typer
 from command import cdesearch
 
 from cdesearch.child_process import same_modules
 from cdesearch.cli.config import _commands, _rows
-from cdesearch.cli.config_files import config_files
-from cdesearch.cli.configured import options_of, with_configuration
+from cdesearch.cli.config_files import ConfigFile, config_files
+from cdesearch.cli.configured import options_of, settings_of, with_configuration
 from cdesearch.cli.main import app
 from cdesearch.errors import InputError
 
@@ -184,6 +186,19 @@ def test_a_mistake_in_the_section_of_another_command_does_not_stop_a_command(ind
     assert "port in [serve] is not accepted: --port must be at most 65,535, not 70000" in error("config")
 
 
+def test_the_globs_of_an_index_can_be_set_and_removed(indexed, project):
+    def n_documents():
+        return json.loads(cdesearch("index", ".", "--json", cwd=indexed).stdout)["documents"]
+
+    for globs, expected in (('["*.md"]', 2), ("[]", 3)):
+        project(f"[index]\ninclude = {globs}\n")
+        assert n_documents() == expected
+    project('[index]\nexclude = "*.md"\n')
+    assert n_documents() == 1
+    project("[index]\nexclude = []\n")
+    assert n_documents() == 3
+
+
 def test_an_option_name_is_written_as_on_the_command_line(indexed, project, error):
     project('[index]\nmax_file_size = "1KB"\n')
     assert "(did you mean max-file-size?)" in error("index", ".")
@@ -351,3 +366,37 @@ def test_a_query_without_files_imports_no_parser_of_toml(indexed, project):
             project(text)
         run = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True, cwd=indexed)
         assert run.stdout.splitlines()[-1] == loaded
+
+
+HOSTILE = [
+    10**30,
+    -1,
+    0,
+    1.5,
+    float("inf"),
+    True,
+    "",
+    " ",
+    "\x1b[31m",
+    "x" * 60_000,
+    "~nobody-at-all/x",
+    "../" * 99,
+    "-k",
+    "--",
+]
+HOSTILE += [date(2026, 1, 1), datetime(2026, 1, 1), {}, {"a": 1}, [], [[]], [True], ["a", 1], ["\x07"], ["*" * 500]]
+
+
+@pytest.mark.parametrize("is_restricted", [True, False])
+def test_whatever_a_file_sets_is_a_value_or_one_line(tmp_path, is_restricted):
+    for name, command in _commands().items():
+        for key in options_of(command):
+            for value in HOSTILE:
+                file = ConfigFile(tmp_path / "file.toml", is_restricted, {name: {key: value}})
+                try:
+                    setting = settings_of(name, command, [file])[key]
+                except InputError as error:
+                    assert "\x1b" not in str(error) and "\n" not in str(error) and len(str(error)) < 1_000
+                else:
+                    context = typer.Context(command, default_map={options_of(command)[key].name: setting.value})
+                    options_of(command)[key].handle_parse_result(context, {}, [])
