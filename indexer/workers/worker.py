@@ -21,7 +21,7 @@ from cdesearch.errors import CdesearchError
 from cdesearch.slim_imports import leave_out_pandas
 from cdesearch.store.schema import Chunk, chunk_to_row
 from indexer.documents.chunk import Chunker
-from indexer.documents.read import read_open
+from indexer.documents.read import read
 from indexer.files.opening import hash_contents, open_regular
 from indexer.files.walk import Source
 from indexer.formats.format import Columns, LeftOut, OpenFile
@@ -142,7 +142,7 @@ class Reader:
                 has_ocr=self._has_ocr,
                 progress=outbox.progress,
             )
-            for n_records, document in enumerate(read_open(opened), start=1):
+            for n_records, document in enumerate(read(opened), start=1):
                 if len(document.text) > self.limits.characters:
                     raise UnreadableError(f"has more than {self.limits.characters:,} characters of text")
                 n_characters += len(document.text)

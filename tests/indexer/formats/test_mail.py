@@ -1,20 +1,18 @@
 """Messages and mailboxes: headers, the text that is chosen, and attachments."""
 
 import gzip
-import io
 
 import pytest
+from read_bytes import read_bytes
 from sample_files import FILES, MAILBOX, MESSAGE
 
-from indexer.documents.read import read
-from indexer.files.walk import Source
 from indexer.formats import mail
-from indexer.formats.format import Columns, LeftOut
+from indexer.formats.format import LeftOut
 from indexer.formats.unreadable import UnreadableError
 
 
 def documents(name, data, left_out=None):
-    return list(read(Source(None, name, len(data), 0), io.BytesIO(data), Columns(), left_out))
+    return list(read_bytes(name, data, left_out=left_out))
 
 
 def message(*parts, subject="Bears"):

@@ -1,20 +1,16 @@
 """Org, AsciiDoc, LaTeX and subtitles: what is text in them, and on which line it stands."""
 
-import io
-
 import pytest
 from conftest import make_tokenizer
+from read_bytes import read_bytes
 from sample_files import FILES
 
 from indexer.documents.chunk import Chunker
-from indexer.documents.read import read
-from indexer.files.walk import Source
-from indexer.formats.format import Columns
 
 
 def document(name, data):
     data = data.encode() if isinstance(data, str) else data
-    (found,) = read(Source(None, name, len(data), 0), io.BytesIO(data), Columns())
+    (found,) = read_bytes(name, data)
     return found
 
 

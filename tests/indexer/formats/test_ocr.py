@@ -10,7 +10,7 @@ from pdf_pages import Line, pdf_of
 from PIL import Image, ImageDraw, ImageFont
 
 from cdesearch.store.index import Index
-from indexer.documents.read import read_open
+from indexer.documents.read import read
 from indexer.formats.format import Columns, LeftOut, OpenFile
 from indexer.formats.unreadable import UnreadableError
 
@@ -32,7 +32,7 @@ def saved(image, kind, **options):
 def text_of(name, data, *, has_ocr=True):
     signs = []
     file = OpenFile(name, io.BytesIO(data), Columns(), LeftOut(), has_ocr=has_ocr, progress=lambda: signs.append(name))
-    (document,) = read_open(file)
+    (document,) = read(file)
     return document, signs
 
 

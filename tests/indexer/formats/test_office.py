@@ -1,9 +1,8 @@
 """Presentations, spreadsheets and texts of Office and OpenDocument: their text, and the places in it."""
 
-import io
-
 import pytest
 from conftest import make_tokenizer
+from read_bytes import read_bytes
 from sample_files import (
     FILES,
     PACKAGES,
@@ -19,14 +18,12 @@ from sample_files import (
 )
 
 from indexer.documents.chunk import Chunker
-from indexer.documents.read import read
-from indexer.files.walk import Source
-from indexer.formats.format import Columns, LeftOut
+from indexer.formats.format import LeftOut
 from indexer.formats.unreadable import UnreadableError
 
 
 def documents(name, data, left_out=None):
-    return list(read(Source(None, name, len(data), 0), io.BytesIO(data), Columns(), left_out))
+    return list(read_bytes(name, data, left_out=left_out))
 
 
 def sheet_texts(rows, texts="", styles=""):

@@ -1,15 +1,11 @@
 """The layout of pages: order of reading, headers, tables, headings and hyphens."""
 
-import io
 import time
 from types import SimpleNamespace
 
 import pytest
 from pdf_pages import Line, column, pdf_of
-
-from indexer.documents.read import read
-from indexer.files.walk import Source
-from indexer.formats.format import Columns
+from read_bytes import read_bytes
 
 LEFT = [f"the left column has its own line {n:02}" for n in range(12)]
 RIGHT = [f"and in the right one there is line {n:02}" for n in range(12)]
@@ -18,7 +14,7 @@ LINES = [f"this line of the only column has number {n:02}" for n in range(12)]
 
 def document_of(pages, **options):
     data = pdf_of(pages, **options)
-    return next(read(Source(None, "a.pdf", len(data), 0), io.BytesIO(data), Columns()))
+    return next(read_bytes("a.pdf", data))
 
 
 def lines_of(pages, **options):

@@ -1,18 +1,14 @@
 """Rich Text Format: characters, headings, tables, and what is not text."""
 
-import io
-
 import pytest
+from read_bytes import read_bytes
 from sample_files import RICH_TEXT
 
-from indexer.documents.read import read
-from indexer.files.walk import Source
-from indexer.formats.format import Columns
 from indexer.formats.unreadable import UnreadableError
 
 
 def read_rtf(data):
-    (document,) = read(Source(None, "a.rtf", len(data), 0), io.BytesIO(data), Columns())
+    (document,) = read_bytes("a.rtf", data)
     return document
 
 
