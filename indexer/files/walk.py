@@ -13,7 +13,7 @@ from cdesearch.store.filesystem import relative_posix
 from cdesearch.store.manifest import Globs
 from cdesearch.terminal import counted
 from indexer.files.byproducts import MARKERS, byproduct_rule, marker_rule
-from indexer.files.globs import Choice, Wish
+from indexer.files.globs import Choice, GlobDecision
 from indexer.files.ignore import RuleSet
 from indexer.files.ignore_chain import (
     KINDS,
@@ -36,7 +36,7 @@ LATEST = 2**63 - 1  # the largest time in ns that a table holds: the year 2262. 
 LITERAL_ESCAPE = re.compile(r"\\(?=x[0-9a-f]{2})")  # in a file name; it looks like the escape of a byte
 MOST_COMPRESSED = 1_000  # no file system compresses text as much
 SNIFFED = 4096  # bytes of a file without suffix, enough to distinguish text from binary
-NOT_INCLUDED = "no --include names it"
+NOT_INCLUDED = "no --include matches it"
 NO_GLOBS = Globs()
 
 
@@ -48,7 +48,7 @@ class Source:
     path: str  # relative to the root, "/" between parts, always valid UTF-8
     size: int
     mtime_ns: int
-    top: Path | None = None  # the folder that was walked: no link below it is followed; None for a file named itself
+    top: Path | None = None  # the folder that was walked, below which links are not followed; None for a named file
     is_wanted: bool = False  # whether the user named it, so that it is read although a program has written it
 
 
@@ -86,7 +86,7 @@ def find_sources(
     for path in paths:
         if not os.path.lexists(path):
             raise SourceError(f"There is no folder or file {path}.", "Check the spelling.")
-        for file, item in _look_at(path, root, max_bytes, choice, with_images=with_images):
+        for file, item in _found_at(path, root, max_bytes, choice, with_images=with_images):
             is_taken_later = not isinstance(item, Source) and file in named and file != str(path)
             if file not in seen and not is_taken_later:
                 seen.add(file)
@@ -96,7 +96,8 @@ def find_sources(
 def concerns_walk(top: Path, changed: Iterable[Path], globs: Globs = NO_GLOBS) -> bool:
     """Whether the outcome of a walk through the folder `top` may depend on one of the files and folders `changed`.
 
-    They have just changed, appeared or disappeared. Everything that the rules exclude, and an index, does not count.
+    They have just changed, appeared or disappeared. The folder of an index and everything that the rules exclude are
+    disregarded.
     """
     walk = _Walk(top, "", 0, Choice(globs))
     return any(walk.depends_on(file) for file in changed)
@@ -112,7 +113,7 @@ def _as_utf8(name: str) -> str:
     return name if name.isascii() else os.fsencode(name).decode("utf-8", "backslashreplace")
 
 
-def _look_at(
+def _found_at(
     path: Path, root: Path, max_bytes: int, choice: Choice, *, with_images: bool
 ) -> Iterator[tuple[str, Found]]:
     """The files at a path that the user named: the real path and the outcome of each."""
@@ -159,7 +160,7 @@ class _Folder:
     level: Level | None
     names: frozenset[str]  # of its entries
     is_wanted: bool  # whether it is walked although a program has filled it
-    is_included: bool  # whether `--include` names it or a folder above it
+    is_included: bool  # whether a glob of `--include` matches it or a folder above it
 
 
 class _Walk:
@@ -187,10 +188,10 @@ class _Walk:
         for parent in parents:
             if folder is None or parent == INDEX_FOLDER:
                 return False
-            rule, wish = self._rule(folder, parent, is_folder=True)
+            rule, globs = self._rule(folder, parent, is_folder=True)
             if rule is not None:
                 return False
-            folder = self._entered_once(_below(folder, parent, wish))
+            folder = self._entered_once(_below(folder, parent, globs))
         if folder is None or name == INDEX_FOLDER:
             return False
         return name in KINDS or name in MARKERS or self._rule(folder, name, is_folder=file.is_dir())[0] is None
@@ -221,7 +222,7 @@ class _Walk:
             for entry in entries:
                 found = self._decide(folder, entry)
                 if not isinstance(found, _Folder):
-                    # What has the name of an ignore file may be a folder.
+                    # A folder may have the name of an ignore file.
                     if found.path.removesuffix("/") not in self._explained:
                         yield entry.path, found
                     continue
@@ -278,16 +279,16 @@ class _Walk:
         name = entry.name
         is_folder = _is_folder(entry)
         shown = folder.shown + _as_utf8(name) + ("/" if is_folder else "")
-        rule, wish = self._rule(folder, name, is_folder=is_folder)
+        rule, globs = self._rule(folder, name, is_folder=is_folder)
         if rule is not None:
             return Ignored(shown, rule)
         if is_folder:
-            return _below(folder, name, wish)
+            return _below(folder, name, globs)
         try:
             found = self._link(entry, shown) if entry.is_symlink() else self._inspect(entry, shown)
         except OSError as error:
             return Skipped(shown, _reason(error))
-        return replace(found, is_wanted=True) if wish.is_wanted and isinstance(found, Source) else found
+        return replace(found, is_wanted=True) if globs.is_wanted and isinstance(found, Source) else found
 
     def _inspect(self, entry: "os.DirEntry[str]", shown: str) -> Found:
         """The outcome for an entry that is neither folder nor link and that no rule excludes; raises OSError."""
@@ -302,25 +303,25 @@ class _Walk:
         """The path of an entry below the top, whose own links are resolved."""
         return self._real_top / entry.path[self._prefix :]
 
-    def _rule(self, folder: _Folder, name: str, *, is_folder: bool) -> tuple[str | None, Wish]:
-        """The rule that excludes an entry because of its name, None if it is to be read; and what the globs say."""
+    def _rule(self, folder: _Folder, name: str, *, is_folder: bool) -> tuple[str | None, GlobDecision]:
+        """The rule that excludes an entry because of its name, or None; and the decision of the globs."""
         path = f"{folder.path.rstrip(os.sep)}{os.sep}{name}"[self._prefix :]  # below the top
         if os.sep != "/":
             path = path.replace(os.sep, "/")
-        wish = self._choice.wish(name, path, is_folder=is_folder, in_included=folder.is_included)
-        if wish.excluded_by is not None:
-            return wish.excluded_by, wish
+        globs = self._choice.decide(name, path, is_folder=is_folder, in_included=folder.is_included)
+        if globs.excluded_by is not None:
+            return globs.excluded_by, globs
         decision = self._decision(folder, name, is_folder=is_folder)
         if decision is not None and decision.ignored:
-            return decision.by, wish
+            return decision.by, globs
         if decision is not None and decision.kind in OWN_KINDS and name != ".git":
-            wish = replace(wish, is_wanted=True)
+            globs = replace(globs, is_wanted=True)
         elif name.startswith("."):
-            return "hidden", wish
-        rule = None if wish.is_wanted else byproduct_rule(name, folder.names, is_folder=is_folder)
-        if rule is None and not (is_folder or wish.is_included):
+            return "hidden", globs
+        rule = None if globs.is_wanted else byproduct_rule(name, folder.names, is_folder=is_folder)
+        if rule is None and not (is_folder or globs.is_included):
             rule = NOT_INCLUDED
-        return rule, wish
+        return rule, globs
 
     def _decision(self, folder: _Folder, name: str, *, is_folder: bool) -> Decision | None:
         """The decision of the ignore files; None if they do not mention the entry."""
@@ -333,13 +334,13 @@ class _Walk:
         """The reason why a link is not followed. Its target is found under its own name, unless a rule excludes it."""
         target = Path(os.path.realpath(entry.path))
         if not target.exists():
-            return Skipped(shown, "a link to nowhere")
+            return Skipped(shown, "a link whose target does not exist")
         if not target.is_relative_to(self._real_top):
             return Ignored(shown, "link out of the tree")
         return Ignored(shown, "link to a folder" if target.is_dir() else "link to a file")
 
 
-def _below(folder: _Folder, name: str, wish: Wish) -> _Folder:
+def _below(folder: _Folder, name: str, globs: GlobDecision) -> _Folder:
     """A folder in `folder`, not entered yet."""
     return _Folder(
         path=f"{folder.path.rstrip(os.sep)}{os.sep}{name}",
@@ -347,8 +348,8 @@ def _below(folder: _Folder, name: str, wish: Wish) -> _Folder:
         chain_path=f"{folder.chain_path}{name}/",
         level=folder.level,
         names=frozenset(),
-        is_wanted=wish.is_wanted,
-        is_included=wish.is_included,
+        is_wanted=globs.is_wanted,
+        is_included=globs.is_included,
     )
 
 

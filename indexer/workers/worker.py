@@ -52,7 +52,7 @@ def main() -> None:
     has_models = False
     while True:
         retire = reader.answer(tasks.get().header)
-        if is_loaded() and not has_models:  # the models of text recognition stay in memory for other files
+        if is_loaded() and not has_models:  # the models of text recognition stay in memory, which is not a leak
             has_models, bytes_at_start = True, data_bytes() or 0
         if retire or (data_bytes() or 0) > bytes_at_start + reader.limits.memory_bytes // RETIRE_AT:
             send(answers, Message({"kind": "retired"}))
@@ -170,7 +170,7 @@ class _Outbox:
         send(self._answers, Message({"kind": "begun", "hash": file_hash}))
 
     def progress(self) -> None:
-        """Send a sign of life, at most once a second."""
+        """Tell the parent that this process is still working, at most once a second."""
         if time.monotonic() - self._last_sent > 1:
             self._last_sent = time.monotonic()
             send(self._answers, Message({"kind": "working"}))

@@ -58,8 +58,8 @@ def test_entries_that_are_not_regular_files_are_skipped_and_never_opened(special
     assert looked_at(special) == {
         "a.md": None,
         "around": "link to a folder",
-        "loop.md": "a link to nowhere",
-        "nowhere.md": "a link to nowhere",
+        "loop.md": "a link whose target does not exist",
+        "nowhere.md": "a link whose target does not exist",
         "pipe without suffix": "not a regular file",
         "pipe.md": "not a regular file",
         "socket.md": "not a regular file",

@@ -66,5 +66,5 @@ def test_code_that_a_program_has_written_is_left_out_unless_it_is_wanted(text):
         "def generated(by):\n    pass\n",
     ],
 )
-def test_code_that_speaks_of_generated_code_is_read(text):
+def test_code_that_mentions_generated_code_is_read(text):
     assert document("a.py", text).text == text

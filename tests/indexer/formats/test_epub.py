@@ -63,7 +63,7 @@ def test_a_book_is_encrypted_only_if_a_chapter_is(hidden):
             read_book(parts)
 
 
-def test_the_sample_is_one_document():
+def test_a_book_is_one_document():
     data = FILES["a.epub"]
     (document,) = read_bytes("b/a.epub", data)
     assert (document.id, document.path) == ("b/a.epub", "b/a.epub")

@@ -51,7 +51,7 @@ def test_an_attachment_is_a_document_named_without_its_folders():
     assert "Attachments: food.md, bear.png" in first.text
 
 
-def test_attachments_of_the_same_name_are_told_apart():
+def test_attachments_of_the_same_name_get_different_names():
     data = message(attachment("a.txt", b"one"), attachment("a.txt", b"two"), attachment("c\\a.txt", b"three"))
     assert [one.record for one in documents("a.eml", data)] == [None, "a.txt", "a (2).txt", "a (3).txt"]
 

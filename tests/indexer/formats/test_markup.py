@@ -65,7 +65,7 @@ def test_asciidoc_is_read_without_attributes_comments_and_macros():
     ]
 
 
-def test_a_signature_is_no_asciidoc():
+def test_a_signature_is_not_read_as_asciidoc():
     text = "-----BEGIN PGP SIGNATURE-----\n\nabc\n"
     assert document("a.asc", text).text == text
 
@@ -89,7 +89,7 @@ def test_latex_is_read_without_commands_and_comments_and_with_its_formulas():
 
 
 @pytest.mark.parametrize("text", ["\\[" * 200_000, "$" * 200_001, "%$\n" * 50_000, "\\emph{" * 50_000, "{" * 200_000])
-def test_latex_that_is_never_closed_takes_no_longer(text):
+def test_latex_with_unclosed_formulas_is_read_in_time(text):
     document("a.tex", text)
 
 

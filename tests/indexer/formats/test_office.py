@@ -128,7 +128,7 @@ def test_the_guide_to_the_pronunciation_of_a_text_is_not_read():
     ]
 
 
-def test_what_is_repeated_in_a_sheet_is_written_once_and_counts_as_often():
+def test_repeated_rows_and_cells_are_written_once_and_keep_their_numbers():
     (document,) = documents("a.ods", FILES["a.ods"])
     assert document.text == "Name | Price\n\n\nblue paint | 3.5\nx"
     assert document.line_numbers == (1, 2, 3, 4, 5)

@@ -69,12 +69,12 @@ def test_rows_of_a_table_stay_together():
     assert text == "\n".join(LINES[:3]) + f"\n\n{rows}\n\n" + "\n".join(LINES[3:6])
 
 
-def test_list_markers_are_no_cells():
+def test_list_markers_are_not_cells():
     page = [line for n in range(4) for line in (Line(50, 700 - 12 * n, "-"), Line(80, 700 - 12 * n, f"item {n}"))]
     assert lines_of([page]) == [f"- item {n}" for n in range(4)]
 
 
-def test_gaps_in_code_are_no_cells():
+def test_gaps_in_code_are_not_cells():
     page = [Line(50, 700 - 12 * n, f"x{n} = {n}        # the comment", font="F2") for n in range(4)]
     assert "|" not in document_of([page]).text
 
