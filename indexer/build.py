@@ -15,7 +15,8 @@ from cdesearch.errors import IndexNotFoundError, IndexStateError, ModelError, So
 from cdesearch.progress import Display, Progress
 from cdesearch.store.folder import CURRENT, FOLDER, absolute, check_nothing_lost, find_index, removal_command
 from cdesearch.store.index import Index
-from indexer.files.walk import Skipped, find_sources, portable
+from indexer.files.outcome import Skipped, portable
+from indexer.files.walk import find_sources
 from indexer.formats.format import Columns
 from indexer.generations.lock import locked
 from indexer.job import BuildJob

@@ -16,7 +16,7 @@ from cdesearch.errors import InputError
 if TYPE_CHECKING:
     from cdesearch.encode.encoder import Encoder
     from indexer.build import Report
-    from indexer.files.walk import Skipped
+    from indexer.files.outcome import Skipped
     from indexer.settings import Options
 
 SHOWN_REASONS = 10
@@ -221,7 +221,7 @@ def _dropped(files: "Sequence[Skipped]", folder: Path) -> str:
 def _reasons(skipped: "Sequence[Skipped]") -> list[str]:
     """A line for each reason, the most frequent one first."""
     from cdesearch.terminal import printable
-    from indexer.files.walk import UNKNOWN_FORMAT
+    from indexer.files.outcome import UNKNOWN_FORMAT
 
     by_reason: dict[str, list[str]] = {}
     formats: Counter[str] = Counter()

@@ -1,7 +1,6 @@
 """Walk through folders and decide which files are read, ignored or skipped."""
 
 import os
-import re
 import stat
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, replace
@@ -9,9 +8,7 @@ from functools import cached_property
 from pathlib import Path
 
 from cdesearch.errors import SourceError
-from cdesearch.store.filesystem import relative_posix
 from cdesearch.store.manifest import Globs
-from cdesearch.terminal import counted
 from indexer.files.byproducts import MARKERS, byproduct_rule, marker_rule
 from indexer.files.globs import Choice, GlobDecision
 from indexer.files.ignore import RuleSet
@@ -25,50 +22,22 @@ from indexer.files.ignore_chain import (
     repository_parents,
     users_excludes,
 )
-from indexer.files.opening import NOT_REGULAR, open_regular
-from indexer.formats.format import suffix_of
-from indexer.formats.registry import format_of, is_image, is_known
-from indexer.formats.without_text import WITHOUT_TEXT
+from indexer.files.outcome import (
+    Found,
+    Ignored,
+    Skipped,
+    Source,
+    as_utf8,
+    file_outcome,
+    portable,
+    reason_of,
+    unknown_outcome,
+)
+from indexer.formats.registry import is_image, is_known
 
 INDEX_FOLDER = ".cdesearch"
-UNKNOWN_FORMAT = "unknown format"
-LATEST = 2**63 - 1  # the largest time in ns that a table holds: the year 2262. File systems allow later ones.
-LITERAL_ESCAPE = re.compile(r"\\(?=x[0-9a-f]{2})")  # in a file name; it looks like the escape of a byte
-MOST_COMPRESSED = 1_000  # no file system compresses text as much
-SNIFFED = 4096  # bytes of a file without suffix, enough to distinguish text from binary
 NOT_INCLUDED = "no --include matches it"
 NO_GLOBS = Globs()
-
-
-@dataclass(frozen=True, slots=True)
-class Source:
-    """A file to read."""
-
-    file: Path
-    path: str  # relative to the root, "/" between parts, always valid UTF-8
-    size: int
-    mtime_ns: int
-    top: Path | None = None  # the folder that was walked, below which links are not followed; None for a named file
-    is_wanted: bool = False  # whether the user named it, so that it is read although a program has written it
-
-
-@dataclass(frozen=True, slots=True)
-class Skipped:
-    """A file, or a folder ("/" at its end), that should have been read and was not, and the reason."""
-
-    path: str
-    reason: str
-
-
-@dataclass(frozen=True, slots=True)
-class Ignored:
-    """A file, or a folder ("/" at its end), that is not meant to be read, and the rule that excludes it."""
-
-    path: str
-    rule: str
-
-
-Found = Source | Skipped | Ignored
 
 
 def find_sources(
@@ -103,16 +72,6 @@ def concerns_walk(top: Path, changed: Iterable[Path], globs: Globs = NO_GLOBS) -
     return any(walk.depends_on(file) for file in changed)
 
 
-def portable(file: Path, root: Path) -> str:
-    """`file` relative to `root` as valid UTF-8; other bytes become escapes such as `\\xff`. Names stay distinct."""
-    return _as_utf8(relative_posix(str(file), str(root)))
-
-
-def _as_utf8(name: str) -> str:
-    name = LITERAL_ESCAPE.sub(r"\\x5c", name)
-    return name if name.isascii() else os.fsencode(name).decode("utf-8", "backslashreplace")
-
-
 def _found_at(
     path: Path, root: Path, max_bytes: int, choice: Choice, *, with_images: bool
 ) -> Iterator[tuple[str, Found]]:
@@ -121,33 +80,13 @@ def _found_at(
     try:
         found = path.stat()
     except OSError as error:
-        yield str(path), Skipped(shown, _reason(error))
+        yield str(path), Skipped(shown, reason_of(error))
         return
     if stat.S_ISDIR(found.st_mode):
         yield from _Walk(path, "" if shown == "." else f"{shown}/", max_bytes, choice, with_images=with_images).items()
     else:
-        file = _file(path, shown, found, max_bytes)
+        file = file_outcome(path, shown, found, max_bytes)
         yield str(path), replace(file, is_wanted=True) if isinstance(file, Source) else file
-
-
-def _is_sparse(found: os.stat_result) -> bool:
-    """Whether a file consists of holes, which take hours to read and contain no text."""
-    blocks: int | None = getattr(found, "st_blocks", None)  # of 512 bytes; Windows has none
-    return blocks is not None and blocks * 512 * MOST_COMPRESSED < found.st_size
-
-
-def _file(file: Path, path: str, found: os.stat_result, max_bytes: int, top: Path | None = None) -> Source | Skipped:
-    if not stat.S_ISREG(found.st_mode):
-        return Skipped(path, NOT_REGULAR)
-    if found.st_size > max_bytes and not format_of(file.name).streams:
-        return Skipped(path, f"larger than {_size(max_bytes)} (--max-file-size)")
-    if found.st_size > max_bytes and _is_sparse(found):
-        return Skipped(path, "a sparse file: almost nothing of it is on the disk")
-    return Source(file, path, found.st_size, max(-LATEST, min(found.st_mtime_ns, LATEST)), top)
-
-
-def _reason(error: OSError) -> str:
-    return (error.strerror or "cannot be opened").lower()
 
 
 @dataclass(frozen=True, slots=True)
@@ -266,7 +205,7 @@ class _Walk:
                 # An index is not part of the documents.
                 entries = [entry for entry in found if entry.name != INDEX_FOLDER]
         except OSError as error:
-            return Skipped(folder.shown, _reason(error))
+            return Skipped(folder.shown, reason_of(error))
         names = frozenset(entry.name for entry in entries)
         marker = None if folder.is_wanted else marker_rule(names)
         if marker is not None:
@@ -278,7 +217,7 @@ class _Walk:
     def _decide(self, folder: _Folder, entry: "os.DirEntry[str]") -> Found | _Folder:
         name = entry.name
         is_folder = _is_folder(entry)
-        shown = folder.shown + _as_utf8(name) + ("/" if is_folder else "")
+        shown = folder.shown + as_utf8(name) + ("/" if is_folder else "")
         rule, globs = self._rule(folder, name, is_folder=is_folder)
         if rule is not None:
             return Ignored(shown, rule)
@@ -287,17 +226,17 @@ class _Walk:
         try:
             found = self._link(entry, shown) if entry.is_symlink() else self._inspect(entry, shown)
         except OSError as error:
-            return Skipped(shown, _reason(error))
+            return Skipped(shown, reason_of(error))
         return replace(found, is_wanted=True) if globs.is_wanted and isinstance(found, Source) else found
 
     def _inspect(self, entry: "os.DirEntry[str]", shown: str) -> Found:
         """The outcome for an entry that is neither folder nor link and that no rule excludes; raises OSError."""
         found = entry.stat(follow_symlinks=False)
-        source = _file(self._real(entry), shown, found, self._max_bytes, self._real_top)
+        source = file_outcome(self._real(entry), shown, found, self._max_bytes, self._real_top)
         is_read = is_known(entry.name) or (self._with_images and is_image(entry.name))
         if not stat.S_ISREG(found.st_mode) or is_read:
             return source
-        return _unknown(entry.name, shown, found.st_size, self._real(entry), self._real_top) or source
+        return unknown_outcome(entry.name, shown, found.st_size, self._real(entry), self._real_top) or source
 
     def _real(self, entry: "os.DirEntry[str]") -> Path:
         """The path of an entry below the top, whose own links are resolved."""
@@ -344,7 +283,7 @@ def _below(folder: _Folder, name: str, globs: GlobDecision) -> _Folder:
     """A folder in `folder`, not entered yet."""
     return _Folder(
         path=f"{folder.path.rstrip(os.sep)}{os.sep}{name}",
-        shown=f"{folder.shown}{_as_utf8(name)}/",
+        shown=f"{folder.shown}{as_utf8(name)}/",
         chain_path=f"{folder.chain_path}{name}/",
         level=folder.level,
         names=frozenset(),
@@ -363,26 +302,3 @@ def _is_folder(entry: "os.DirEntry[str]") -> bool:
 def _sort_key(entry: "os.DirEntry[str]") -> bytes:
     """The sort key that puts entries in the order of whole paths: those in a folder come after its name and "/"."""
     return os.fsencode(entry.name) + (b"/" if _is_folder(entry) else b"")
-
-
-def _unknown(name: str, shown: str, size: int, file: Path, top: Path) -> Found | None:
-    """The outcome for a file whose name no format lists; None for text without a suffix, which is read."""
-    suffix = suffix_of(name)
-    if suffix in WITHOUT_TEXT:
-        return Ignored(shown, f"{WITHOUT_TEXT[suffix]} ({suffix})")
-    if suffix:
-        return Skipped(shown, f"{UNKNOWN_FORMAT} {_as_utf8(suffix)}")
-    if not size:
-        return None
-    with open_regular(file, top) as stream:
-        start = stream.read(SNIFFED)
-    is_utf16 = start.startswith((b"\xff\xfe", b"\xfe\xff"))
-    return Ignored(shown, "binary file without suffix") if b"\0" in start and not is_utf16 else None
-
-
-def _size(n_bytes: int) -> str:
-    """A number of bytes with a suitable unit, such as "20 MB"."""
-    for unit, name in ((10**9, "GB"), (10**6, "MB"), (10**3, "kB")):
-        if n_bytes >= unit:
-            return f"{n_bytes / unit:.12g} {name}"
-    return counted(n_bytes, "byte")

@@ -23,7 +23,7 @@ from cdesearch.store.schema import Chunk, chunk_to_row
 from indexer.documents.chunk import Chunker
 from indexer.documents.read import read
 from indexer.files.opening import hash_contents, open_regular
-from indexer.files.walk import Source
+from indexer.files.outcome import Source
 from indexer.formats.format import Columns, LeftOut, OpenFile
 from indexer.formats.ocr import is_loaded
 from indexer.formats.registry import format_of

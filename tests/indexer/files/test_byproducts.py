@@ -2,7 +2,8 @@
 
 import pytest
 
-from indexer.files.walk import Ignored, Source, concerns_walk, find_sources
+from indexer.files.outcome import Ignored, Source
+from indexer.files.walk import concerns_walk, find_sources
 
 
 def put(root, name, text="x"):

@@ -8,7 +8,8 @@ import shout
 from read_bytes import read_bytes
 
 from cdesearch.store.index import Index
-from indexer.files.walk import Skipped, Source, find_sources
+from indexer.files.outcome import Skipped, Source
+from indexer.files.walk import find_sources
 from indexer.formats import registry
 from indexer.formats.registry import FORMATS, format_of, is_known
 from indexer.formats.without_text import WITHOUT_TEXT
