@@ -105,7 +105,7 @@ class _Run:
     base: Index | None
     settings: Settings
     options: Options
-    started: float  # seconds since 1970
+    started: float  # seconds since the epoch
     progress: Display
     tools: Tools
 
