@@ -15,7 +15,8 @@ from cdesearch.errors import IndexNotFoundError, IndexStateError, ModelError, So
 from cdesearch.progress import Display, Progress
 from cdesearch.store.folder import CURRENT, FOLDER, absolute, check_nothing_lost, find_index, removal_command
 from cdesearch.store.index import Index
-from indexer.files.walk import Skipped, find_sources, portable
+from indexer.files.outcome import Skipped, portable
+from indexer.files.walk import find_sources
 from indexer.formats.format import Columns
 from indexer.generations.lock import locked
 from indexer.job import BuildJob
@@ -43,7 +44,7 @@ class Report:
     n_chunks: int
     embedded: int  # texts that went through the model
     skipped: tuple[Skipped, ...]
-    in_part: tuple[Skipped, ...]  # files that are indexed without the lines that could not be read
+    in_part: tuple[Skipped, ...]  # files that are indexed without the parts that could not be read
     dropped: tuple[Skipped, ...]  # files that still exist, but are no longer in the index
     n_files: dict[str, int]  # by outcome: indexed, ignored, skipped
     seconds: float
@@ -56,8 +57,8 @@ class Report:
 def build(paths: Sequence[Path], options: Options, progress: Display, tools: Tools | None = None) -> Report:
     """Index `paths`, or update their index; without paths, the nearest index upward. Raises CdesearchError.
 
-    After Ctrl-C or a kill, finished embeddings and the old index are kept, and the next run continues. `tools` are
-    those of a process that makes several updates.
+    After Ctrl-C or a kill, finished embeddings and the old index are kept, and the next run continues. A process that
+    makes several updates passes its own `tools`.
     """
     started, begun = time.time(), time.monotonic()
     paths = [_existing(absolute(path)) for path in paths]
@@ -74,16 +75,16 @@ def build(paths: Sequence[Path], options: Options, progress: Display, tools: Too
             command = removal_command(source, settings.sources, folder)
             progress.note(f"{source} no longer exists. Its documents stay in the index until you run {command}.")
         if stored is None and options.index is None:
-            _tell_of_other_indexes(folder, settings, progress)
-        # A stage of an unfinished build is no base: its vectors are those of a context that does not stay.
+            _note_overlapping_indexes(folder, settings, progress)
+        # A stage of an unfinished build cannot be the base, because the complete index will have another context.
         base = None if options.rebuild or (stored and not stored.manifest.is_complete) else stored
         run = _Run(folder, base, settings, options, started, progress, tools or Fresh())
         plan, embedded = run.update()
         return _report(folder, plan, embedded, begun, record_confirmation(folder, settings.trust_request))
 
 
-def _tell_of_other_indexes(folder: Path, settings: Settings, progress: Display) -> None:
-    """Say which index answers where two cover the same files: a query uses the nearest one upward."""
+def _note_overlapping_indexes(folder: Path, settings: Settings, progress: Display) -> None:
+    """Say which index answers if two cover the same files: a query uses the nearest one upward."""
     with suppress(IndexStateError, OSError):
         above = Index(find_index(folder.parent.parent))
         if any(folder.parent.is_relative_to(source) for source in above.sources):
@@ -104,7 +105,7 @@ class _Run:
     base: Index | None
     settings: Settings
     options: Options
-    started: float  # seconds since 1970
+    started: float  # seconds since the epoch
     progress: Display
     tools: Tools
 
@@ -123,7 +124,7 @@ class _Run:
                 _check_context_source(encoder)
                 if base is not None:
                     base.check_encoder(encoder)
-                if plan.is_empty and base is not None and not new_context and settings.choose_as(base.manifest):
+                if plan.is_empty and base is not None and not new_context and settings.select_as(base.manifest):
                     return plan, None
                 job = BuildJob(self.folder, base, new_context, settings, plan, encoder, self.started, self.progress)
                 return plan, job.run(pool)
@@ -182,14 +183,14 @@ def _stored(folder: Path, paths: Sequence[Path], options: Options) -> Index | No
 def _plan(settings: Settings, base: Index | None, progress: Progress) -> Plan:
     present = [source for source in settings.sources if source not in settings.missing]
     found = find_sources(present, settings.root, settings.max_file_bytes, settings.globs, with_images=settings.has_ocr)
-    reads_alike = base is not None and (Columns(**base.manifest.columns), base.manifest.has_ocr) == (
+    is_read_alike = base is not None and (Columns(**base.manifest.columns), base.manifest.has_ocr) == (
         settings.columns,
         settings.has_ocr,
     )
     absent = [portable(source, settings.root) for source in settings.missing]
     seen = progress.stage("Looking for files", None)
-    plan = make_plan(found, base, seen, read_all=not reads_alike, absent=absent)
+    plan = make_plan(found, base, seen, read_all=not is_read_alike, absent=absent)
     for source in present:
-        if not is_there(source):  # else all of its documents would leave the index
-            raise SourceError(f"{source} disappeared while it was looked through.", "Run the same command again.")
+        if not is_there(source):  # otherwise, all of its documents would be removed from the index
+            raise SourceError(f"{source} disappeared while its files were listed.", "Run the same command again.")
     return plan

@@ -16,7 +16,7 @@ from cdesearch.errors import InputError
 if TYPE_CHECKING:
     from cdesearch.encode.encoder import Encoder
     from indexer.build import Report
-    from indexer.files.walk import Skipped
+    from indexer.files.outcome import Skipped
     from indexer.settings import Options
 
 SHOWN_REASONS = 10
@@ -58,7 +58,7 @@ def index(
         list[str] | None,
         typer.Option(
             metavar="GLOB",
-            help="Leave out files and folders that match, as a line of .cdesearchignore; repeatable. '!GLOB' takes in"
+            help="Leave out files and folders that match, as a line of .cdesearchignore; repeatable. '!GLOB' also reads"
             " lock files, build folders and other files that programs have written. Kept until --exclude=.",
         ),
     ] = None,
@@ -88,8 +88,8 @@ def index(
     from cdesearch.terminal import print_json, printable
 
     leave_out_rest_client()
-    # Read when NumPy is imported. The threads of OpenBLAS wait for one another on a busy machine: with two the
-    # whitening takes 5 to 13 s there, with one 0.2 s.
+    # NumPy reads this when it is imported. On a busy machine, the threads of OpenBLAS wait for one another: with two
+    # threads the whitening takes 5 to 13 s, with one 0.2 s.
     os.environ.setdefault("OPENBLAS_NUM_THREADS", "1")
     from indexer.formats.format import Columns
     from indexer.settings import Options
@@ -219,9 +219,9 @@ def _dropped(files: "Sequence[Skipped]", folder: Path) -> str:
 
 
 def _reasons(skipped: "Sequence[Skipped]") -> list[str]:
-    """A line for each reason, the most frequent first."""
+    """A line for each reason, the most frequent one first."""
     from cdesearch.terminal import printable
-    from indexer.files.walk import UNKNOWN_FORMAT
+    from indexer.files.outcome import UNKNOWN_FORMAT
 
     by_reason: dict[str, list[str]] = {}
     formats: Counter[str] = Counter()

@@ -140,8 +140,8 @@ class BuildJob:
     def _read_all(self, spool: Spool, pool: Pool) -> tuple[list[Record], set[str]]:
         """Read and chunk the files of the plan into the spool.
 
-        The newest files come first, and get their vectors first. Returns the records of their documents, and those of
-        the columns named by options that some file has. The outcome of each file is entered in the plan.
+        The newest files come first, and get their vectors first. Returns the records of the documents, and the columns
+        named by options that at least one file has. The outcome of each file is entered in the plan.
         """
         settings, plan = self.settings, self.plan
         encoder = self.encoder
@@ -204,14 +204,17 @@ class BuildJob:
         return cache.embedded
 
     def _stages(self, building: Path, spool: Spool, documents: pa.Table) -> Stages | None:
-        if _is_complete(self.folder):  # it answers queries meanwhile
+        if _is_complete(self.folder):  # the live generation answers queries during the build
             return None
         files = list(self.plan.files.values())
         describe = partial(self._manifest, documents)
         return Stages(self.folder, building, spool, self.encoder, documents, files, describe, self._tell)
 
     def _tell(self, line: str) -> None:
-        """Show that a stage is live. What the user has typed is confirmed now, so that queries may load the model."""
+        """Tell the user that a stage is live.
+
+        The model and folders that the user has named are recorded as confirmed now, so that queries may load the model.
+        """
         for text in filter(None, (record_confirmation(self.folder, self.settings.trust_request), line)):
             self.progress.note(text)
 
@@ -222,7 +225,6 @@ class BuildJob:
     def _manifest(self, documents: pa.Table, context: Context | None, n_vectors: int | None = None) -> Manifest:
         """The manifest of the generation, or of a stage with `n_vectors`, the first of which has no context."""
         settings, encoder = self.settings, self.encoder
-        root = settings.root
         n_chunks = pc.sum(documents["n_chunks"]).as_py() or 0
         return Manifest(
             cdesearch=__version__,
@@ -234,41 +236,36 @@ class BuildJob:
             seed=context.sampled.seed if context else settings.seed,
             dimension=encoder.dimension,
             max_tokens=encoder.max_tokens,
-            root=_stored_root(self.folder, root),
-            sources=tuple(source.relative_to(root).as_posix() for source in settings.sources),
-            columns=asdict(settings.columns),
-            max_file_bytes=settings.max_file_bytes,
-            include=settings.globs.include,
-            exclude=settings.globs.exclude,
-            has_ocr=settings.has_ocr,
+            root=_stored_root(self.folder, settings.root),
             n_documents=documents.num_rows,
             n_chunks=n_chunks,
             has_parts=(pc.max(documents["n_records"]).as_py() or 0) > 1,
             created=self.base.manifest.created if self.base else self.started,
-            updated=self.started,
-            files=self.plan.counts,
             n_vectors=n_vectors,
             context_chunks=self._kept_base.manifest.context_chunks if self._kept_base else n_chunks,
+            **self._file_fields(),
         )
+
+    def _file_fields(self) -> dict[str, Any]:
+        """The fields of a manifest that describe the files of this run and how they were selected."""
+        settings = self.settings
+        return {
+            "sources": tuple(source.relative_to(settings.root).as_posix() for source in settings.sources),
+            "columns": asdict(settings.columns),
+            "max_file_bytes": settings.max_file_bytes,
+            "include": settings.globs.include,
+            "exclude": settings.globs.exclude,
+            "has_ocr": settings.has_ocr,
+            "updated": self.started,
+            "files": self.plan.counts,
+        }
 
     def _finish_unchanged(self, building: Path, base: Index) -> None:
         """End a build with the same documents as `base`; only other files or settings need a new generation."""
-        settings = self.settings
-        if not self.plan.has_news and settings.choose_as(base.manifest):
+        if not self.plan.has_news and self.settings.select_as(base.manifest):
             discard(self.folder, building)
             return
-        manifest = replace(
-            base.manifest,
-            sources=tuple(source.relative_to(settings.root).as_posix() for source in settings.sources),
-            columns=asdict(settings.columns),
-            max_file_bytes=settings.max_file_bytes,
-            include=settings.globs.include,
-            exclude=settings.globs.exclude,
-            has_ocr=settings.has_ocr,
-            updated=self.started,
-            files=self.plan.counts,
-        )
-        self._finish(building, manifest)
+        self._finish(building, replace(base.manifest, **self._file_fields()))
 
     def _finish(self, building: Path, manifest: Manifest) -> None:
         """Write the manifest and the other descriptions of the generation, and make it the live one."""
@@ -304,7 +301,7 @@ Part = TypeVar("Part", bound=_Storable)
 
 
 def _load_or_make(file: Path, part: type[Part], make: Callable[[], Part]) -> Part:
-    """A part of the context: that of a stopped build, whose chunks may depend on it, or a new one."""
+    """A part of the context. That of a stopped build is reused, because its vectors depend on it."""
     if not file.is_file():
         _save(make(), file)
     return part.load(file)

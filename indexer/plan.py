@@ -14,7 +14,8 @@ from cdesearch.store.file_account import OUTCOMES, FileRecord, read_files
 from cdesearch.store.index import Index
 from cdesearch.store.schema import document_schema
 from indexer.files.opening import hash_contents, open_regular
-from indexer.files.walk import Found, Ignored, Skipped, Source, find_sources, portable
+from indexer.files.outcome import Found, Ignored, Skipped, Source, portable
+from indexer.files.walk import find_sources
 from indexer.settings import is_there
 
 Record = dict[str, Any]  # a row of the documents table

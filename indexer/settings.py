@@ -30,13 +30,13 @@ class Options:
     max_file_bytes: int | None = None
     include: tuple[str, ...] | None = None  # globs; () removes those of the index
     exclude: tuple[str, ...] | None = None
-    has_ocr: bool | None = None  # whether the text of scanned pages and images is recognised
+    has_ocr: bool | None = None  # whether text in scanned pages and images is recognised
     context_size: int | None = None  # in chunks; None for a new index: the size for which the model was trained
     seed: int | None = None
     rebuild: bool = False
     refresh_context: bool = False
     wait: bool = False
-    removed: tuple[Path, ...] = ()  # sources of the index that it loses
+    removed: tuple[Path, ...] = ()  # sources to remove from the index
     absent: tuple[Path, ...] = ()  # sources that count as missing, although something exists at their path
 
 
@@ -57,8 +57,8 @@ class Settings:
     seed: int
     has_ocr: bool
 
-    def choose_as(self, manifest: Manifest) -> bool:
-        """Whether an index has been built with the same choice of files."""
+    def select_as(self, manifest: Manifest) -> bool:
+        """Whether an index was built with the same settings that select files."""
         stored = (manifest.globs, manifest.max_file_bytes, manifest.has_ocr)
         return (self.globs, self.max_file_bytes, self.has_ocr) == stored
 
@@ -182,7 +182,7 @@ def _check_ocr(*, has_ocr: bool) -> None:
 
 
 def is_there(source: Path) -> bool:
-    """Whether a source exists and can be reached: a file system that hangs in the air has it no longer."""
+    """Whether a source exists and can be reached. It cannot if its file system is disconnected."""
     try:
         source.stat()
     except OSError:
@@ -191,7 +191,7 @@ def is_there(source: Path) -> bool:
 
 
 def _root(sources: Sequence[Path], stored: Index | None) -> Path:
-    """The folder that paths are relative to. That of the stored index is kept if all sources are in it."""
+    """The folder that paths are relative to. The root of the stored index is kept if all sources are in it."""
     if stored is None:
         return common_folder(sources)
     fresh = [source for source in sources if not source.is_relative_to(stored.root)]

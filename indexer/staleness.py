@@ -10,15 +10,16 @@ from cdesearch.store.manifest import Manifest
 # On samples of training domains, growth to ten times the chunks of the context changed nDCG@10 by -.003 to .002, and
 # growth from 40 chunks to 2,000 by -.004 in dense search; both are within the noise.
 MOST_GROWTH = 5
-# The distance of the mean vectors of the corpus and of the sample. A tenth about one subject is .2 to .3 away from the
-# whole, which cost nothing; documents of another domain are .56 away, which cost .005 in dense search.
+# The largest distance between the mean vectors of the corpus and of the sample. If the sample is a tenth of the corpus
+# about one subject, the distance is .2 to .3, and nDCG@10 is the same. If the documents are of another domain, the
+# distance is .56, and dense search loses .005.
 MOST_DISTANCE = 0.4
 
 
 def staleness(manifest: Manifest) -> str | None:
-    """A sentence that says why the context no longer fits; None if it fits."""
+    """A sentence that says why the context no longer describes the corpus; None if it does."""
     before = manifest.context_chunks
-    if before is None:  # not recorded by older versions; all chunks of a small corpus were sampled
+    if before is None:  # older versions did not record it, but they sampled all chunks of a small corpus
         before = manifest.context_size if manifest.context_size < manifest.context_limit else manifest.n_chunks
     if before < FITTED_TEXTS and manifest.n_chunks > MOST_GROWTH * before:
         return f"The context was sampled when the index had {before:,} chunks; it has {manifest.n_chunks:,} now."

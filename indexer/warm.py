@@ -1,4 +1,4 @@
-"""The model and a worker process: made for one build, or kept ready between the updates of a process that stays."""
+"""The model and the worker processes of a build: made for one build, or kept between the updates of one process."""
 
 from pathlib import Path
 from typing import Protocol
@@ -29,7 +29,7 @@ class Fresh:
 
 
 class Given(Fresh):
-    """Uses a model that is loaded already, if there is one."""
+    """Uses a model that is loaded already, and loads one only if there is none."""
 
     def __init__(self, encoder: Encoder | None) -> None:
         self._given = encoder
@@ -39,7 +39,7 @@ class Given(Fresh):
 
 
 class Warm:
-    """Keeps the model, and one worker process that is ready to read, between updates; `close` ends the process."""
+    """Keeps the model and one idle worker process between updates; `close` ends the process."""
 
     def __init__(self) -> None:
         self._loaded: dict[tuple[Path | None, Device], Encoder] = {}  # at most one
@@ -58,11 +58,11 @@ class Warm:
         return pool
 
     def prepare(self) -> None:
-        """Start the process for the next update, which then need not wait for it."""
+        """Start a worker process now, so that the next update does not wait for it."""
         self._ready = self._ready or Pool(1)
 
     def close(self) -> None:
-        """End the process, and forget a model that may not be the right one."""
+        """End the process and drop the model, so that the next update loads it again."""
         self._loaded.clear()
         if self._ready is not None:
             self._ready.close()

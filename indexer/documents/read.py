@@ -2,32 +2,14 @@
 
 from collections.abc import Iterator
 from dataclasses import replace
-from io import BufferedIOBase
 
-from indexer.files.walk import Source
 from indexer.formats.encoding import without_surrogates
-from indexer.formats.format import MAX_TITLE, Columns, Document, LeftOut, OpenFile
+from indexer.formats.format import MAX_TITLE, Document, OpenFile
 from indexer.formats.registry import format_of
 from indexer.formats.unreadable import UnreadableError
 
 
-def read(
-    source: Source,
-    stream: BufferedIOBase,
-    columns: Columns,
-    left_out: LeftOut | None = None,
-    chosen: set[str] | None = None,
-) -> Iterator[Document]:
-    """The documents in one file; raises UnreadableError, whatever is wrong with it.
-
-    `left_out` counts the lines that cannot be read in a file whose other lines can. The names in `columns` that are
-    columns of the file are added to `chosen`.
-    """
-    found = set() if chosen is None else chosen
-    return read_open(OpenFile(source.path, stream, columns, left_out or LeftOut(), found, source.is_wanted))
-
-
-def read_open(file: OpenFile) -> Iterator[Document]:
+def read(file: OpenFile) -> Iterator[Document]:
     """The documents in an open file; raises UnreadableError, whatever is wrong with it."""
     try:
         for document in format_of(file.name).read(file):

@@ -49,7 +49,7 @@ def fit_whitening(sample: ContextSample, spool: Spool, cache: EmbeddingCache, en
 def sample_vectors(tables: Tables, sample: ContextSample) -> Floats:
     """The unit vectors (n, d) of the sampled chunks as the table stores them, with which queries are compared.
 
-    Chunks that have no vector yet are left out, and those that no longer exist, which a stopped build may have sampled.
+    Chunks without a vector are left out. So are chunks that a stopped build has sampled and that no longer exist.
     """
     found = tables.vectors_of(sample.sampled.chunk_ids)
     vectors = [found[chunk] for chunk in sample.sampled.chunk_ids if chunk in found and found[chunk].any()]

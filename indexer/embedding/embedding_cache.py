@@ -25,7 +25,7 @@ def cache_schema(dimension: int) -> pa.Schema:
 
 
 def holds_vectors(building: Path) -> bool:
-    """Whether the table in an unfinished generation contains vectors; looks only at the names of its files."""
+    """Whether the table in an unfinished generation contains vectors; only the names of its files are read."""
     return any((building / TABLES / f"{TABLE}.lance" / "data").glob("*"))
 
 

@@ -1,4 +1,4 @@
-"""Fill the table of a generation. It may already hold chunks of the last generation or of a stopped run."""
+"""Fill the table of a generation, which may already contain chunks of the last generation or of a stopped run."""
 
 from collections import defaultdict
 from collections.abc import Callable, Iterable, Iterator

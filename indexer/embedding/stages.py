@@ -1,7 +1,7 @@
 """Publish stages of a new build: generations that answer queries until every chunk has its vector.
 
-The first stage has the words alone. Later ones have the vectors so far, whitened by statistics of these vectors. They
-are separate generations, so a stage never changes what the final generation is made of.
+The first stage has only the full-text index. Later stages also have the vectors that are finished, whitened by the
+statistics of these vectors. Each stage is a separate generation, so it cannot change the final one.
 """
 
 import time
@@ -26,9 +26,9 @@ from indexer.embedding.spool import Spool
 from indexer.generations.generation import new_generation, swap_in
 from indexer.generations.tables import Tables
 
-STAGED_FROM = 1000  # chunks; two cores embed fewer in less than 20 s, which is not worth a stage
+STAGED_FROM = 1000  # chunks; two cores embed fewer in less than 20 s, so a stage would be useless
 SECONDS = 180.0  # from one stage to the next
-COST_SHARE = 0.04  # the time that a stage takes, at most, of the time until the next one
+COST_SHARE = 0.04  # the largest share of the time until the next stage that writing a stage may take
 
 
 @dataclass(slots=True)
@@ -42,7 +42,7 @@ class Stages:
     records: pa.Table  # all rows of the documents table
     files: list[FileRecord]
     describe: Callable[[Context | None, int], Manifest]  # from the context and the number of chunks with a vector
-    tell: Callable[[str], None]  # shows a line to the user
+    tell: Callable[[str], None]  # prints a line for the user
     _due: float = field(default_factory=lambda: time.monotonic() + SECONDS)
 
     def publish_words(self) -> None:
@@ -56,7 +56,7 @@ class Stages:
         self._schedule(started)
 
     def publish_vectors(self, sample: ContextSample, cache: EmbeddingCache) -> None:
-        """Publish the vectors so far if the last stage is old enough, unless there are none or all."""
+        """Publish the finished vectors if the last stage is old enough, unless there are none, or all are finished."""
         started = time.monotonic()
         if started < self._due:
             return
@@ -71,7 +71,7 @@ class Stages:
         self._schedule(started)
 
     def _schedule(self, started: float) -> None:
-        """Set the time of the next stage, by the cost of the one that began at `started`."""
+        """Set the time of the next stage, which depends on how long the one that began at `started` took."""
         ended = time.monotonic()
         self._due = ended + max(SECONDS, (ended - started) / COST_SHARE)
 

@@ -1,6 +1,7 @@
 """Which files are worth reading, and what becomes of all others?
 
 walk          finds every file below the sources, with its outcome
+outcome       whether one file is read, skipped or ignored
 ignore        the rules of one ignore file
 ignore_chain  the ignore files from the repository down to a folder
 globs         the files that a user includes and excludes

@@ -1,4 +1,4 @@
-"""Files and folders that programs write and nobody searches, by their names and by the files beside or in them."""
+"""Recognise files and folders that programs write for programs, by their names and by the files beside or in them."""
 
 LOCK_FILES = frozenset({
     "package-lock.json", "npm-shrinkwrap.json", "yarn.lock", "pnpm-lock.yaml", "bun.lock", "bun.lockb", "deno.lock",
@@ -8,7 +8,7 @@ LOCK_FILES = frozenset({
     "gradle.lockfile", "cabal.project.freeze", "stack.yaml.lock", "module.bazel.lock", "shard.lock",
 })  # fmt: skip
 MINIFIED = (".min.js", ".min.mjs", ".min.cjs", ".min.css", "-min.js", "-min.css", ".bundle.js")
-# Folders, and the files beside them of the tools that fill such folders: `build` alone may hold documents.
+# Folders, and files of the tools that fill them. Without such a file beside it, a folder `build` may hold documents.
 BUILD_FOLDERS = {
     "build": ("pyproject.toml", "setup.py", "package.json", "build.gradle", "build.gradle.kts"),
     "dist": ("pyproject.toml", "setup.py", "package.json"),
@@ -35,12 +35,12 @@ MARKERS = {
 
 
 def byproduct_rule(name: str, names: frozenset[str], *, is_folder: bool) -> str | None:
-    """The rule by which an entry is left out, whose folder has entries of these `names`; None if there is none."""
+    """The rule that excludes an entry, whose folder has entries of these `names`; None if there is none."""
     return _folder_rule(name, names) if is_folder else _file_rule(name, names)
 
 
 def marker_rule(names: frozenset[str]) -> str | None:
-    """The rule by which a folder with entries of these `names` is left out; None if there is none."""
+    """The rule that excludes a folder with entries of these `names`; None if there is none."""
     return next((f"{kind} ({marker})" for marker, kind in MARKERS.items() if marker in names), None)
 
 
@@ -68,7 +68,7 @@ def _file_rule(name: str, names: frozenset[str]) -> str | None:
 
 
 def _accompanying(name: str, names: frozenset[str]) -> str | None:
-    """The kind of an entry that accompanies documents and is not one."""
+    """The rule for files that are stored with documents but are not documents; None if there is none."""
     if "searchindex.js" in names and (
         name in ("_sources", "_static", "search.html", "searchindex.js") or name.startswith("genindex")
     ):

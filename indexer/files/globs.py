@@ -11,12 +11,12 @@ _WILDCARD = re.compile(r"[*?\[]")
 
 
 @dataclass(frozen=True, slots=True)
-class Wish:
-    """What the globs say of an entry; a folder's wish to be included holds for everything in it."""
+class GlobDecision:
+    """What the globs decide about an entry. If a folder is included, so is everything in it."""
 
     excluded_by: str | None = None  # such as `--exclude *.log`
     is_wanted: bool = False  # whether it is read although a program has written it
-    is_included: bool = True  # whether `--include` names it; true for all if there is no `--include`
+    is_included: bool = True  # whether a glob of `--include` matches it; true for all entries without `--include`
 
 
 class Choice:
@@ -27,16 +27,16 @@ class Choice:
         self._exclude = _rules("--exclude", globs.exclude)
         self.includes_all = self._include is None
 
-    def wish(self, name: str, path: str, *, is_folder: bool, in_included: bool) -> Wish:
-        """The wish for an entry; `in_included` tells whether a folder above it is included."""
+    def decide(self, name: str, path: str, *, is_folder: bool, in_included: bool) -> GlobDecision:
+        """The decision for an entry; `in_included` says whether a folder above it is included."""
         excluded = _match(self._exclude, name, path, is_folder)
         if excluded is not None and not excluded.negated:
-            return Wish(f"--exclude {excluded.text}")
+            return GlobDecision(f"--exclude {excluded.text}")
         included = _match(self._include, name, path, is_folder)
         is_included = in_included if included is None else not included.negated
-        # A name without wildcards means exactly this file or folder.
+        # With a name without wildcards, the user asks for exactly this file or folder.
         is_named = included is not None and not included.negated and not _WILDCARD.search(included.text)
-        return Wish(None, excluded is not None or is_named, is_included)
+        return GlobDecision(None, excluded is not None or is_named, is_included)
 
 
 def check_globs(globs: Globs) -> None:

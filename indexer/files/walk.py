@@ -1,7 +1,6 @@
 """Walk through folders and decide which files are read, ignored or skipped."""
 
 import os
-import re
 import stat
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, replace
@@ -9,11 +8,9 @@ from functools import cached_property
 from pathlib import Path
 
 from cdesearch.errors import SourceError
-from cdesearch.store.filesystem import relative_posix
 from cdesearch.store.manifest import Globs
-from cdesearch.terminal import counted
 from indexer.files.byproducts import MARKERS, byproduct_rule, marker_rule
-from indexer.files.globs import Choice, Wish
+from indexer.files.globs import Choice, GlobDecision
 from indexer.files.ignore import RuleSet
 from indexer.files.ignore_chain import (
     KINDS,
@@ -25,50 +22,22 @@ from indexer.files.ignore_chain import (
     repository_parents,
     users_excludes,
 )
-from indexer.files.opening import NOT_REGULAR, open_regular
-from indexer.formats.format import suffix_of
-from indexer.formats.registry import format_of, is_image, is_known
-from indexer.formats.without_text import WITHOUT_TEXT
+from indexer.files.outcome import (
+    Found,
+    Ignored,
+    Skipped,
+    Source,
+    as_utf8,
+    file_outcome,
+    portable,
+    reason_of,
+    unknown_outcome,
+)
+from indexer.formats.registry import is_image, is_known
 
 INDEX_FOLDER = ".cdesearch"
-UNKNOWN_FORMAT = "unknown format"
-LATEST = 2**63 - 1  # the largest time in ns that a table holds: the year 2262. File systems allow later ones.
-LITERAL_ESCAPE = re.compile(r"\\(?=x[0-9a-f]{2})")  # in a file name; it looks like the escape of a byte
-MOST_COMPRESSED = 1_000  # no file system compresses text as much
-SNIFFED = 4096  # bytes of a file without suffix, enough to distinguish text from binary
-NOT_INCLUDED = "no --include names it"
+NOT_INCLUDED = "no --include matches it"
 NO_GLOBS = Globs()
-
-
-@dataclass(frozen=True, slots=True)
-class Source:
-    """A file to read."""
-
-    file: Path
-    path: str  # relative to the root, "/" between parts, always valid UTF-8
-    size: int
-    mtime_ns: int
-    top: Path | None = None  # the folder that was walked: no link below it is followed; None for a file named itself
-    is_wanted: bool = False  # whether the user named it, so that it is read although a program has written it
-
-
-@dataclass(frozen=True, slots=True)
-class Skipped:
-    """A file, or a folder ("/" at its end), that should have been read and was not, and the reason."""
-
-    path: str
-    reason: str
-
-
-@dataclass(frozen=True, slots=True)
-class Ignored:
-    """A file, or a folder ("/" at its end), that is not meant to be read, and the rule that excludes it."""
-
-    path: str
-    rule: str
-
-
-Found = Source | Skipped | Ignored
 
 
 def find_sources(
@@ -86,7 +55,7 @@ def find_sources(
     for path in paths:
         if not os.path.lexists(path):
             raise SourceError(f"There is no folder or file {path}.", "Check the spelling.")
-        for file, item in _look_at(path, root, max_bytes, choice, with_images=with_images):
+        for file, item in _found_at(path, root, max_bytes, choice, with_images=with_images):
             is_taken_later = not isinstance(item, Source) and file in named and file != str(path)
             if file not in seen and not is_taken_later:
                 seen.add(file)
@@ -96,23 +65,14 @@ def find_sources(
 def concerns_walk(top: Path, changed: Iterable[Path], globs: Globs = NO_GLOBS) -> bool:
     """Whether the outcome of a walk through the folder `top` may depend on one of the files and folders `changed`.
 
-    They have just changed, appeared or disappeared. Everything that the rules exclude, and an index, does not count.
+    They have just changed, appeared or disappeared. The folder of an index and everything that the rules exclude are
+    disregarded.
     """
     walk = _Walk(top, "", 0, Choice(globs))
     return any(walk.depends_on(file) for file in changed)
 
 
-def portable(file: Path, root: Path) -> str:
-    """`file` relative to `root` as valid UTF-8; other bytes become escapes such as `\\xff`. Names stay distinct."""
-    return _as_utf8(relative_posix(str(file), str(root)))
-
-
-def _as_utf8(name: str) -> str:
-    name = LITERAL_ESCAPE.sub(r"\\x5c", name)
-    return name if name.isascii() else os.fsencode(name).decode("utf-8", "backslashreplace")
-
-
-def _look_at(
+def _found_at(
     path: Path, root: Path, max_bytes: int, choice: Choice, *, with_images: bool
 ) -> Iterator[tuple[str, Found]]:
     """The files at a path that the user named: the real path and the outcome of each."""
@@ -120,33 +80,13 @@ def _look_at(
     try:
         found = path.stat()
     except OSError as error:
-        yield str(path), Skipped(shown, _reason(error))
+        yield str(path), Skipped(shown, reason_of(error))
         return
     if stat.S_ISDIR(found.st_mode):
         yield from _Walk(path, "" if shown == "." else f"{shown}/", max_bytes, choice, with_images=with_images).items()
     else:
-        file = _file(path, shown, found, max_bytes)
+        file = file_outcome(path, shown, found, max_bytes)
         yield str(path), replace(file, is_wanted=True) if isinstance(file, Source) else file
-
-
-def _is_sparse(found: os.stat_result) -> bool:
-    """Whether a file consists of holes, which take hours to read and contain no text."""
-    blocks: int | None = getattr(found, "st_blocks", None)  # of 512 bytes; Windows has none
-    return blocks is not None and blocks * 512 * MOST_COMPRESSED < found.st_size
-
-
-def _file(file: Path, path: str, found: os.stat_result, max_bytes: int, top: Path | None = None) -> Source | Skipped:
-    if not stat.S_ISREG(found.st_mode):
-        return Skipped(path, NOT_REGULAR)
-    if found.st_size > max_bytes and not format_of(file.name).streams:
-        return Skipped(path, f"larger than {_size(max_bytes)} (--max-file-size)")
-    if found.st_size > max_bytes and _is_sparse(found):
-        return Skipped(path, "a sparse file: almost nothing of it is on the disk")
-    return Source(file, path, found.st_size, max(-LATEST, min(found.st_mtime_ns, LATEST)), top)
-
-
-def _reason(error: OSError) -> str:
-    return (error.strerror or "cannot be opened").lower()
 
 
 @dataclass(frozen=True, slots=True)
@@ -159,7 +99,7 @@ class _Folder:
     level: Level | None
     names: frozenset[str]  # of its entries
     is_wanted: bool  # whether it is walked although a program has filled it
-    is_included: bool  # whether `--include` names it or a folder above it
+    is_included: bool  # whether a glob of `--include` matches it or a folder above it
 
 
 class _Walk:
@@ -187,10 +127,10 @@ class _Walk:
         for parent in parents:
             if folder is None or parent == INDEX_FOLDER:
                 return False
-            rule, wish = self._rule(folder, parent, is_folder=True)
+            rule, globs = self._rule(folder, parent, is_folder=True)
             if rule is not None:
                 return False
-            folder = self._entered_once(_below(folder, parent, wish))
+            folder = self._entered_once(_below(folder, parent, globs))
         if folder is None or name == INDEX_FOLDER:
             return False
         return name in KINDS or name in MARKERS or self._rule(folder, name, is_folder=file.is_dir())[0] is None
@@ -221,7 +161,7 @@ class _Walk:
             for entry in entries:
                 found = self._decide(folder, entry)
                 if not isinstance(found, _Folder):
-                    # What has the name of an ignore file may be a folder.
+                    # A folder may have the name of an ignore file.
                     if found.path.removesuffix("/") not in self._explained:
                         yield entry.path, found
                     continue
@@ -265,7 +205,7 @@ class _Walk:
                 # An index is not part of the documents.
                 entries = [entry for entry in found if entry.name != INDEX_FOLDER]
         except OSError as error:
-            return Skipped(folder.shown, _reason(error))
+            return Skipped(folder.shown, reason_of(error))
         names = frozenset(entry.name for entry in entries)
         marker = None if folder.is_wanted else marker_rule(names)
         if marker is not None:
@@ -277,50 +217,50 @@ class _Walk:
     def _decide(self, folder: _Folder, entry: "os.DirEntry[str]") -> Found | _Folder:
         name = entry.name
         is_folder = _is_folder(entry)
-        shown = folder.shown + _as_utf8(name) + ("/" if is_folder else "")
-        rule, wish = self._rule(folder, name, is_folder=is_folder)
+        shown = folder.shown + as_utf8(name) + ("/" if is_folder else "")
+        rule, globs = self._rule(folder, name, is_folder=is_folder)
         if rule is not None:
             return Ignored(shown, rule)
         if is_folder:
-            return _below(folder, name, wish)
+            return _below(folder, name, globs)
         try:
             found = self._link(entry, shown) if entry.is_symlink() else self._inspect(entry, shown)
         except OSError as error:
-            return Skipped(shown, _reason(error))
-        return replace(found, is_wanted=True) if wish.is_wanted and isinstance(found, Source) else found
+            return Skipped(shown, reason_of(error))
+        return replace(found, is_wanted=True) if globs.is_wanted and isinstance(found, Source) else found
 
     def _inspect(self, entry: "os.DirEntry[str]", shown: str) -> Found:
         """The outcome for an entry that is neither folder nor link and that no rule excludes; raises OSError."""
         found = entry.stat(follow_symlinks=False)
-        source = _file(self._real(entry), shown, found, self._max_bytes, self._real_top)
+        source = file_outcome(self._real(entry), shown, found, self._max_bytes, self._real_top)
         is_read = is_known(entry.name) or (self._with_images and is_image(entry.name))
         if not stat.S_ISREG(found.st_mode) or is_read:
             return source
-        return _unknown(entry.name, shown, found.st_size, self._real(entry), self._real_top) or source
+        return unknown_outcome(entry.name, shown, found.st_size, self._real(entry), self._real_top) or source
 
     def _real(self, entry: "os.DirEntry[str]") -> Path:
         """The path of an entry below the top, whose own links are resolved."""
         return self._real_top / entry.path[self._prefix :]
 
-    def _rule(self, folder: _Folder, name: str, *, is_folder: bool) -> tuple[str | None, Wish]:
-        """The rule that excludes an entry because of its name, None if it is to be read; and what the globs say."""
+    def _rule(self, folder: _Folder, name: str, *, is_folder: bool) -> tuple[str | None, GlobDecision]:
+        """The rule that excludes an entry because of its name, or None; and the decision of the globs."""
         path = f"{folder.path.rstrip(os.sep)}{os.sep}{name}"[self._prefix :]  # below the top
         if os.sep != "/":
             path = path.replace(os.sep, "/")
-        wish = self._choice.wish(name, path, is_folder=is_folder, in_included=folder.is_included)
-        if wish.excluded_by is not None:
-            return wish.excluded_by, wish
+        globs = self._choice.decide(name, path, is_folder=is_folder, in_included=folder.is_included)
+        if globs.excluded_by is not None:
+            return globs.excluded_by, globs
         decision = self._decision(folder, name, is_folder=is_folder)
         if decision is not None and decision.ignored:
-            return decision.by, wish
+            return decision.by, globs
         if decision is not None and decision.kind in OWN_KINDS and name != ".git":
-            wish = replace(wish, is_wanted=True)
+            globs = replace(globs, is_wanted=True)
         elif name.startswith("."):
-            return "hidden", wish
-        rule = None if wish.is_wanted else byproduct_rule(name, folder.names, is_folder=is_folder)
-        if rule is None and not (is_folder or wish.is_included):
+            return "hidden", globs
+        rule = None if globs.is_wanted else byproduct_rule(name, folder.names, is_folder=is_folder)
+        if rule is None and not (is_folder or globs.is_included):
             rule = NOT_INCLUDED
-        return rule, wish
+        return rule, globs
 
     def _decision(self, folder: _Folder, name: str, *, is_folder: bool) -> Decision | None:
         """The decision of the ignore files; None if they do not mention the entry."""
@@ -333,22 +273,22 @@ class _Walk:
         """The reason why a link is not followed. Its target is found under its own name, unless a rule excludes it."""
         target = Path(os.path.realpath(entry.path))
         if not target.exists():
-            return Skipped(shown, "a link to nowhere")
+            return Skipped(shown, "a link whose target does not exist")
         if not target.is_relative_to(self._real_top):
             return Ignored(shown, "link out of the tree")
         return Ignored(shown, "link to a folder" if target.is_dir() else "link to a file")
 
 
-def _below(folder: _Folder, name: str, wish: Wish) -> _Folder:
+def _below(folder: _Folder, name: str, globs: GlobDecision) -> _Folder:
     """A folder in `folder`, not entered yet."""
     return _Folder(
         path=f"{folder.path.rstrip(os.sep)}{os.sep}{name}",
-        shown=f"{folder.shown}{_as_utf8(name)}/",
+        shown=f"{folder.shown}{as_utf8(name)}/",
         chain_path=f"{folder.chain_path}{name}/",
         level=folder.level,
         names=frozenset(),
-        is_wanted=wish.is_wanted,
-        is_included=wish.is_included,
+        is_wanted=globs.is_wanted,
+        is_included=globs.is_included,
     )
 
 
@@ -362,26 +302,3 @@ def _is_folder(entry: "os.DirEntry[str]") -> bool:
 def _sort_key(entry: "os.DirEntry[str]") -> bytes:
     """The sort key that puts entries in the order of whole paths: those in a folder come after its name and "/"."""
     return os.fsencode(entry.name) + (b"/" if _is_folder(entry) else b"")
-
-
-def _unknown(name: str, shown: str, size: int, file: Path, top: Path) -> Found | None:
-    """The outcome for a file whose name no format lists; None for text without a suffix, which is read."""
-    suffix = suffix_of(name)
-    if suffix in WITHOUT_TEXT:
-        return Ignored(shown, f"{WITHOUT_TEXT[suffix]} ({suffix})")
-    if suffix:
-        return Skipped(shown, f"{UNKNOWN_FORMAT} {_as_utf8(suffix)}")
-    if not size:
-        return None
-    with open_regular(file, top) as stream:
-        start = stream.read(SNIFFED)
-    is_utf16 = start.startswith((b"\xff\xfe", b"\xfe\xff"))
-    return Ignored(shown, "binary file without suffix") if b"\0" in start and not is_utf16 else None
-
-
-def _size(n_bytes: int) -> str:
-    """A number of bytes with a suitable unit, such as "20 MB"."""
-    for unit, name in ((10**9, "GB"), (10**6, "MB"), (10**3, "kB")):
-        if n_bytes >= unit:
-            return f"{n_bytes / unit:.12g} {name}"
-    return counted(n_bytes, "byte")

@@ -10,7 +10,7 @@ from indexer.formats.unreadable import GeneratedError
 
 MINIFIED = 500  # characters per line; people write code in shorter lines
 FIRST_LINES, FIRST_CHARACTERS, SHOWN_CHARACTERS = 6, 2000, 80
-# A comment that a generator writes; "generated" alone is a word of many programs.
+# A comment that a generator writes. The word "generated" alone occurs in many programs.
 _GENERATED = re.compile(
     r"^\s*(?:#|//|/?\*|--|;|%|<!--|\(\*|\|\*|\"\s|'\s|rem\b)\W{0,9}"
     r"(?:.{0,60}\b)?(?:@generated|do not (?:edit|modify)|auto(?:matically)?[- ]?generated)\b"
@@ -88,7 +88,7 @@ class Code(Format):
 
 
 def code_document(file: OpenFile, text: str, language: str, headings: tuple[Heading, ...] = ()) -> Document:
-    """The document of a file of code or settings; raises GeneratedError for lines longer than people write them."""
+    """The document of a file of code or settings; raises GeneratedError if its lines are too long for a person."""
     if not file.is_wanted and len(text) > MINIFIED * (text.count("\n") + 1):
         raise GeneratedError("minified or generated code")
     return Document(file.path, file.path, file.name, text, "code", language=language, headings=headings, has_lines=True)

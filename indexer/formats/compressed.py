@@ -20,7 +20,7 @@ NAMES = {".gz": "gzip", ".bz2": "bzip2", ".xz": "xz", ".zst": "Zstandard"}
 class Compressed(Format):
     """A compressed file of one other format."""
 
-    suffixes = frozenset()  # the registry looks at the name without the suffix of the compression
+    suffixes = frozenset()  # the registry finds the inner format by the name without the suffix of the compression
 
     def __init__(self, inner: Format) -> None:
         self._inner = inner

@@ -41,7 +41,7 @@ def _to_markdown(data: bytes) -> tuple[str, str]:
 def _checked(data: bytes) -> bytes:
     """A copy of the archive without pictures, after counting the bytes that its parts really unpack to.
 
-    python-docx unpacks every part whole, whatever size the archive declares.
+    python-docx unpacks every part whole, even if it is larger than the archive declares.
     """
     package = Package(data, "DOCX")
     unpacked = io.BytesIO()
@@ -63,7 +63,7 @@ def _is_xml(part: bytes) -> bool:
 def _title(document: Any) -> str:
     try:
         return (document.core_properties.title or "").strip()
-    except Exception:  # a title that cannot be read is no reason to lose the text
+    except Exception:  # without its title, the text is still worth reading
         return ""
 
 

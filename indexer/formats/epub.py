@@ -91,7 +91,7 @@ class _Book:
         return posixpath.normpath(posixpath.join("/", posixpath.dirname(base), path)).lstrip("/")
 
     def _navigation(self) -> str | None:
-        """The part with the table of contents of EPUB 3, which is no chapter."""
+        """The part with the table of contents of EPUB 3, which is not a chapter."""
         for item in self._items.values():
             if "nav" in attribute(item, "properties").split():
                 return self._part(self._file, attribute(item, "href"))

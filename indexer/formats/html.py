@@ -33,7 +33,7 @@ VOID = {
 CLOSED_BY_NEXT = {"p", "li", "dt", "dd", "tr", "td", "th", "option", "thead", "tbody", "tfoot", "html", "head", "body"}
 STYLING = {"b", "big", "code", "em", "font", "i", "nobr", "s", "small", "strike", "strong", "tt", "u"}
 NEAR = 20  # at most so many elements are between code and the table row that holds it
-MAX_STEPS = 300_000_000  # sum of the depths of all tags; the parser may look at all open elements at each
+MAX_STEPS = 300_000_000  # sum of the depths of all tags; the parser may check all open elements at each
 MAX_REOPENED = 2_000_000  # sum of the open styling elements at all tags; each block opens all of them again
 
 _INLINE = {"a", "span", *STYLING}  # their ids do not replace that of the block around them
@@ -60,7 +60,7 @@ class Page:
 
 
 def to_markdown(markup: str) -> Page:
-    """Convert a page; raises UnreadableError if it is nested absurdly deep."""
+    """Convert a page; raises UnreadableError if it is nested too deep."""
     from selectolax.lexbor import LexborHTMLParser
 
     _check_depth(markup)

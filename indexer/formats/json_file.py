@@ -10,7 +10,7 @@ from indexer.formats.encoding import decode
 from indexer.formats.format import Document, Format, OpenFile
 from indexer.formats.outline import Outline, check_depth, check_values, readable
 
-# Names of members that name the object, the best first
+# Keys of members whose value is the name of the object, the best first
 NAMES = {name: rank for rank, name in enumerate(("title", "name", "label", "id", "_id", "key"))}
 MAX_NAME = 100  # characters of such a name
 SHORT = 120  # characters of a list that stands on one line
@@ -58,9 +58,9 @@ class _Container:
     is_object: bool
     label: str  # what its first line begins with
     number: int  # of the line where it begins
-    title: str = ""  # of its heading, until a member names it
+    title: str = ""  # of its heading, until the value of a member replaces it
     heading: int | None = None
-    rank: int = len(NAMES)  # of the member that has named the heading
+    rank: int = len(NAMES)  # of the member whose value is the heading
     key: str | None = None  # that awaits its value
     count: int = 0  # of the items of a list
     is_written: bool = False  # whether its first line is

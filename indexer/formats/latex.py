@@ -15,7 +15,7 @@ LEVELS = {"part": 1, "chapter": 1, "section": 2, "subsection": 3, "subsubsection
 VERBATIM = ("verbatim", "lstlisting", "minted", "Verbatim", "alltt")
 FORMULAS = ("equation", "align", "gather", "multline", "eqnarray", "displaymath", "math", "alignat", "flalign")
 MOST_NESTED = 6  # commands in the argument of a command
-# Commands whose arguments are no text
+# Commands whose arguments are not text
 SILENT = (
     "label", "ref", "eqref", "pageref", "autoref", "cref", "Cref", "cite", "citep", "citet", "citeauthor", "citeyear",
     "nocite", "parencite", "textcite", "autocite", "index", "glsadd", "vspace", "hspace", "includegraphics", "input",
@@ -40,7 +40,7 @@ _OPENER = re.compile(
 _HEADING = re.compile(rf"^[ \t]*\\({'|'.join(LEVELS)})\*?[ \t]*(?:\[[^\]\n]*\])?\{{((?:[^{{}}]|\{{[^{{}}]*\}})*)\}}")
 _TITLE = re.compile(r"\\title[ \t]*(?:\[[^\]\n]*\])?\{((?:[^{}]|\{[^{}]*\}){0,1000})\}")
 _GROUP = r"\{((?:[^{}]|\{[^{}]{0,200}\}){0,500})\}"
-# Their arguments may contain formulas, so that they are replaced before formulas are looked for.
+# Their arguments may contain formulas, so they are replaced before the search for formulas.
 _INDEX = re.compile(rf"\\(?:index[a-z]*|label|glsadd){_GROUP}")
 _TITLE_OF_PDF = re.compile(rf"\\texorpdfstring[ \t]*{_GROUP}[ \t]*{_GROUP}")
 _ARGUMENT = r"[ \t]*(?:\[[^\]]{0,500}\]|\{[^{}]{0,500}\}|\\[a-zA-Z]+(?=[{\[]))"
@@ -87,7 +87,7 @@ def _converted(text: str) -> Iterator[str]:
         ending = f"\\end{{{environment}}}" if environment else "\\]" if bracket else "\\)" if parenthesis else dollars
         end = -1 if is_comment or ending in missing else text.find(ending, match.end())
         if end < 0:
-            missing |= set() if is_comment else {ending}  # looked for only once
+            missing |= set() if is_comment else {ending}  # so that it is searched for only once
             stop = text.find("\n", match.end()) if is_comment else match.end()
             stop = len(text) if stop < 0 else stop
             yield _prose(_without_comments(text[position : stop if is_comment else match.start()]))

@@ -26,14 +26,13 @@ BLOCK = 1 << 20
 SHOWN = ("From", "To", "Cc", "Date")
 
 _NESTED = re.compile(rb"(?:\A|[\r\n])content-type:\s{0,99}(?:multipart|message)/", re.IGNORECASE)
-# Headers with parameters, for which the library takes a time that grows with the square of their length
+# Headers with parameters: the time that the library takes to parse them grows with the square of their length.
 _PARAMETERS = re.compile(
     rb"(?:\A|[\r\n])content-(?:type|disposition):[^\r\n]*(?:(?:\r\n|\r|\n)[ \t][^\r\n]*)*", re.IGNORECASE
 )
 _HEADER = re.compile(rb"[!-9;-~]{1,99}:")
-_ENCODED_WORD = re.compile(
-    r"=\?([^?\s]{1,99})\?([bBqQ])\?([^?]{0,2000})\?=(?: (?==\?))?"
-)  # blanks between two do not count
+# A blank between two encoded words is not part of the text.
+_ENCODED_WORD = re.compile(r"=\?([^?\s]{1,99})\?([bBqQ])\?([^?]{0,2000})\?=(?: (?==\?))?")
 _QUOTED_FROM = re.compile(rb"^>(>*From )", re.MULTILINE)
 
 

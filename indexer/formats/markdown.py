@@ -41,7 +41,7 @@ def marked_up_document(file: OpenFile, title: str, lines: list[str]) -> Document
 
 
 def without_headings(text: str) -> str:
-    """Plain text for Markdown: a line such as a comment of a shell script, which begins with `#`, is no heading."""
+    """Plain text for Markdown: a line such as a comment of a shell script, which begins with `#`, is not a heading."""
     return _ATX.sub(r" \g<0>", text)
 
 

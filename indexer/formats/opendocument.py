@@ -1,4 +1,4 @@
-"""Functions that the formats of OpenDocument share: how a file is opened, and the text of paragraphs and tables."""
+"""Open OpenDocument files, and read the text of their paragraphs, lists and tables."""
 
 from collections.abc import Iterator
 from typing import Any
@@ -8,7 +8,7 @@ from indexer.formats.package import Package, attribute, local_name, title_of
 from indexer.formats.unreadable import UnreadableError
 
 CONTENT = "content.xml"
-# Deleted text, comments, and what a program writes by itself, such as a table of contents
+# Deleted text, comments, and text that the program generates, such as a table of contents
 LEFT_OUT = {
     "tracked-changes", "annotation", "annotation-end", "table-of-content", "alphabetical-index", "illustration-index",
     "table-index", "object-index", "user-index", "bibliography", "note-citation", "title", "desc", "forms",
@@ -27,7 +27,7 @@ def open_package(data: bytes, kind: str) -> tuple[Package, str]:
     return package, title_of(package, "meta.xml")
 
 
-def paragraph_text(element: Any) -> str:
+def _paragraph_text(element: Any) -> str:
     """The text of a paragraph, with footnotes and text boxes in it after a blank."""
     parts: list[str] = []
     _collect(element, parts)
@@ -53,10 +53,10 @@ def blocks(parent: Any, depth: int = 0) -> Iterator[str]:
         name = local_name(child)
         if name == "h":
             level = attribute(child, "outline-level", "1")
-            text = " ".join(paragraph_text(child).split())
+            text = " ".join(_paragraph_text(child).split())
             yield f"{'#' * max(1, min(int(level), 6))} {text}" if text and level.isdecimal() else text
         elif name == "p":
-            yield without_headings(paragraph_text(child))
+            yield without_headings(_paragraph_text(child))
         elif name == "list":
             yield "\n".join(_items(child, depth))
         elif name == "table":

@@ -8,7 +8,7 @@ from indexer.formats.unreadable import UnreadableError
 MAX_DEPTH = 500  # of nested values
 MAX_VALUES = 3_000_000  # of values, or of XML elements
 MAX_CHARACTERS = 100_000_000  # of the text; a file of twenty megabytes may be indented to more
-SHOWN_DEPTH = 8  # deeper levels are not indented further, and are no headings: every chunk stores its headings
+SHOWN_DEPTH = 8  # deeper levels are not indented further and get no headings, which every chunk stores
 LONG_WORD = 500  # characters without a blank: encoded data, not a word
 SHOWN_OF_WORD = 60
 
@@ -59,7 +59,7 @@ class Outline:
         self._begun = len(self._headings)
 
     def rename(self, heading: int | None, title: str) -> None:
-        """Give a heading the name that its contents contain."""
+        """Replace the title of a heading by the name that its contents contain."""
         if heading is not None:
             before = self._headings[heading]
             self._headings[heading] = Heading(before.offset, before.level, title[:MAX_TITLE])

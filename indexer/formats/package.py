@@ -1,4 +1,4 @@
-"""Read the parts of formats that are ZIP archives of XML, within limits, whatever sizes an archive declares."""
+"""Read the parts of ZIP archives of XML, within limits that do not depend on the sizes that an archive declares."""
 
 import io
 import posixpath
@@ -13,8 +13,8 @@ from indexer.formats.unreadable import UnreadableError
 MAX_PART = 64_000_000  # bytes of one unpacked part: some 2,000 pages
 MAX_PARTS = 100_000_000  # bytes of all of them
 MAX_TAGS = 3_000_000  # of all parts that are read whole; each takes some 150 bytes in memory
-STREAMED = 2  # tags of a part that is read element by element and count as one
-MAX_ENTRIES = 20_000  # in an archive; and reads of its parts, because one part may be referred to many times
+STREAMED = 2  # so many tags of a part that is read element by element count as one
+MAX_ENTRIES = 20_000  # in an archive, and the most reads of its parts: one part may be referred to many times
 BLOCK = 1 << 20
 OLE = b"\xd0\xcf\x11\xe0\xa1\xb1\x1a\xe1"  # the container of encrypted Office files, and of those before 2007
 
@@ -91,7 +91,7 @@ class Package:
 
 
 def parse_xml(data: bytes, kind: str) -> Any:
-    """The root element; raises UnreadableError if `data` is no XML or declares entities. Nothing else is loaded."""
+    """The root element; raises UnreadableError if `data` is not XML or declares entities. No other file is loaded."""
     from lxml import etree
 
     _refuse_entities(data, kind)
@@ -159,7 +159,7 @@ def main_part(package: Package) -> str:
 
 
 def title_of(package: Package, part: str) -> str:
-    """The title in a part with metadata, or ""; a title that cannot be read is no reason to lose the text."""
+    """The title in a part with metadata; "" if there is none or it cannot be read."""
     try:
         found = package.xml(part).find(".//{*}title") if part in package.names else None
     except UnreadableError:

@@ -15,7 +15,7 @@ from indexer.formats.unreadable import UnreadableError
 
 MAX_PAGES = 50_000
 MAX_CHARACTERS = 100_000_000  # of all pages; a page may draw the same text over and over
-LAYOUT_CHARACTERS = 4_000_000  # in a longer file, the layout of the last pages is not read, which takes most time
+LAYOUT_CHARACTERS = 4_000_000  # reading the layout takes most of the time, so pages after these are read without it
 WINDOW = 200  # pages that are compared with each other to find headers and footers
 MAX_LEVEL = 6  # of headings
 MAX_SCANNED = 1_000  # scanned pages of a file that are read; each takes seconds
@@ -132,16 +132,16 @@ def _pages(pdf: Any, file: OpenFile) -> Iterator[_Page]:
             page = _page(pdf, number, has_layout=size < LAYOUT_CHARACTERS)
             if file.has_ocr and not page and _has_drawings(pdf, number):
                 n_scanned += 1
-                page = _scanned(pdf, number, file) if n_scanned <= MAX_SCANNED else ""
+                if n_scanned <= MAX_SCANNED:
+                    page = _scanned(pdf, number, file)
+                else:
+                    file.left_out.unit = "page"
+                    file.left_out.add(number + 1, f"is scanned, as are {MAX_SCANNED:,} pages before it")
         except pypdfium2.PdfiumError:
             broken += 1
             page = ""
         size += len(page) if isinstance(page, str) else sum(len(segment.text) for segment in page)
         yield page
-    if n_scanned > MAX_SCANNED:
-        file.left_out.unit = "page"
-        for number in range(MAX_SCANNED, n_scanned):
-            file.left_out.add(number + 1, f"is scanned, as {MAX_SCANNED:,} pages before it")
     if broken == len(pdf):
         raise UnreadableError("broken PDF")
 

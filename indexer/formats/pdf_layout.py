@@ -15,7 +15,7 @@ from typing import NamedTuple
 from indexer.formats.pdf_segments import HYPHEN, Segment
 
 MAX_DEPTH = 3  # of columns in columns
-MAX_SEGMENTS = 2_000  # of a page whose columns are looked for
+MAX_SEGMENTS = 2_000  # of a page; in a page with more, columns are not detected
 MAX_CELLS = 50  # of a row that are compared with its neighbour
 MIN_LINES = 4  # in each of two columns, beside a line of the other one
 MIN_WIDTH = 0.2  # of a column, as a share of the width of the text

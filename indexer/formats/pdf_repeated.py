@@ -1,4 +1,4 @@
-"""Remove what the pages of a PDF repeat: headers, footers and page numbers."""
+"""Remove the headers, footers and page numbers of a PDF, which its pages repeat."""
 
 import re
 from collections import Counter
@@ -42,7 +42,7 @@ def _outer_rows(page: Sequence[Segment], *, is_top: bool) -> list[list[Segment]]
 
 
 def _repeated(side: Sequence[list[Segment]], counts: "Counter[_Key]", large: float) -> Iterator[list[Segment]]:
-    """The rows that are repeated. One inside of a row that is not repeated belongs to the text of its page."""
+    """The repeated rows from the edge of the page inwards, up to the first row that belongs to the text of the page."""
     for row in side:
         key = _key(row, large)
         if counts[key] < MIN_PAGES or not any(character.isalnum() or character == "#" for character in key[1]):

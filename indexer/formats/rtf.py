@@ -10,7 +10,7 @@ from indexer.formats.unreadable import UnreadableError
 
 MAX_TOKENS = 5_000_000  # a control word, a bracket or a run of text; the largest books have a million
 START = b"{\\rtf"
-# Groups without text of the document. Any other group that is marked with `\*` is left out as well.
+# Groups that contain no text of the document. Other groups that are marked with `\*` are left out as well.
 LEFT_OUT = {
     "fonttbl", "colortbl", "stylesheet", "listtable", "listoverridetable", "rsidtbl", "generator", "pict", "object",
     "themedata", "fldinst", "header", "headerl", "headerr", "headerf", "footer", "footerl", "footerr", "footerf",
@@ -37,7 +37,7 @@ WESTERN = "cp1252"
 _TOKEN = re.compile(
     rb"\\([a-zA-Z]{1,32})(-?\d{1,9})?[ ]?|\\'([0-9a-fA-F]{2})|\\([^a-zA-Z])|([{}])|([^\\{}]+)", re.DOTALL
 )
-_LINE_ENDS = bytes.maketrans(b"", b""), b"\r\n\0"  # for `translate`; they are no text
+_LINE_ENDS = bytes.maketrans(b"", b""), b"\r\n\0"  # for `translate`; they are not text
 
 
 class Rtf(Format):
@@ -56,7 +56,7 @@ class Rtf(Format):
 
 @dataclass(frozen=True, slots=True)
 class _State:
-    """What holds inside a group, until it ends."""
+    """The state of the reader inside a group."""
 
     target: str = "text"  # where text goes: "text", "title", "fonts" or "" for nowhere
     encoding: str = ""  # of the font; "" for the encoding of the file
@@ -91,7 +91,7 @@ class _Reader:
         return "".join(self._done).strip()
 
     def read(self, data: bytes) -> None:
-        """Read until the outermost group ends; raises UnreadableError if there are absurdly many tokens."""
+        """Read until the outermost group ends; raises UnreadableError above MAX_TOKENS tokens."""
         position = n_tokens = 0
         while position < len(data):
             n_tokens += 1

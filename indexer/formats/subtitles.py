@@ -9,7 +9,8 @@ from indexer.formats.encoding import decode
 from indexer.formats.format import Document, Format, OpenFile
 from indexer.formats.outline import Outline
 
-UNIT_SECONDS, MOST_SECONDS = 30.0, 60.0  # a unit ends with the first sentence after the one, or after the other
+UNIT_SECONDS = 30.0  # a unit ends with the first sentence that ends after so long
+MOST_SECONDS = 60.0  # a unit that lasts so long ends even within a sentence
 PAUSE_SECONDS = 15.0  # without a cue, after which a unit ends
 
 _TIME = r"(?:(\d{1,3}):)?(\d{1,2}):(\d{2})[.,](\d{1,3})"
@@ -38,7 +39,7 @@ class Subtitles(Format):
         outline = Outline()
         for unit in _units(_cues(text.split("\n"))):
             number = unit[0].lines[0][0]
-            # On a line of its own before the text, so that a chunk that begins with the unit has it above.
+            # The heading has its own line before the text, so that it is above a chunk that begins with the unit.
             outline.line("", number)
             outline.heading(1, f"{_clock(unit[0].start)}-{_clock(unit[-1].end)}")
             outline.line("", number)

@@ -12,7 +12,7 @@ class UnreadableError(Exception):
 
 
 class GeneratedError(UnreadableError):
-    """A program has written a file, and nobody searches it; the message is the rule that ignores it."""
+    """A file was written by a program for programs; the message is the rule that ignores it."""
 
 
 def listed(names: Iterable[object]) -> str:

@@ -14,8 +14,8 @@ KIND = "XLSX"
 MAX_SHEETS = 1000
 MAX_COLUMNS = 16_384
 MAX_CELL = 32_767  # characters that a cell may have in Excel
-BUILT_IN_DATES = {*range(14, 23), *range(45, 48)}  # numbers of formats that a workbook does not define itself
-# Parts of a format that are not codes of it: texts in quotes, escaped characters, and colours or conditions.
+BUILT_IN_DATES = {*range(14, 23), *range(45, 48)}  # numbers of formats that are part of every workbook
+# Parts of a format that are not codes: texts in quotes, escaped characters, and colours or conditions.
 _LITERALS = re.compile(r'"[^"]*"?|\\.|\[(?![hms]+\])[^\]]*\]?', re.IGNORECASE)
 _LETTERS = re.compile(r"[A-Z]{1,3}(?=\d)")
 

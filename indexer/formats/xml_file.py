@@ -1,7 +1,7 @@
-"""Read XML: text with its element names, or for documents such as DocBook prose, and the path of elements as the trail.
+"""Read XML: data with the names of its elements, and documents such as DocBook as prose.
 
-The text is parsed twice, so that memory does not grow with a tree: `_Survey` finds out which elements contain text
-between elements, and `_Writer` writes.
+The path of elements is the trail of a chunk. The text is parsed twice, so that no tree has to be in memory: `_Survey`
+finds out which elements contain both text and elements, and `_Writer` writes the text.
 """
 
 import html
@@ -26,6 +26,7 @@ SPACED_DEPTH = 2  # parents up to this depth are separated by a blank line
 VERBATIM = {"programlisting", "screen", "pre", "literallayout", "code", "codeblock", "eg", "synopsis"}
 LEFT_OUT = {"indexterm", "remark"}  # elements of documents whose text is not shown
 NOT_SHOWN = re.compile(r"xmlns(:|$)|xml:|xsi:")
+AMPLIFIED = 43  # the code of expat for entities that refer to one another without bounds
 
 Attributes = dict[str, str]
 
@@ -53,9 +54,6 @@ class XmlFile(Format):
             yield code_document(file, text, "xml")
         else:
             yield outline.document(file, survey.titles.get(0, (0, ""))[1])
-
-
-AMPLIFIED = 43  # the code of expat for entities that refer to one another without bounds
 
 
 class _Parsing:

@@ -26,8 +26,8 @@ class _Collection:
     """A mapping or list that is open."""
 
     is_mapping: bool
-    heading: int | None  # the number of the heading that begins it
-    is_item: bool  # whether it is an item of a list, which a member may name
+    heading: int | None  # the number of its heading
+    is_item: bool  # whether it is an item of a list, whose heading may be the value of a member
     rank: int = len(NAMES)
     key: Any = None  # the event of the key that awaits its value
     count: int = 0
@@ -48,7 +48,7 @@ def _headings(text: str) -> list[Heading]:
                 opened.pop()
             elif opened and isinstance(event, (yaml.ScalarEvent, yaml.AliasEvent)):
                 _take_scalar(event, opened[-1], headings)
-    except yaml.YAMLError:
+    except yaml.YAMLError:  # the headings before the error are kept
         pass
     return headings
 

@@ -32,7 +32,7 @@ def watch(
     from cdesearch.slim_imports import leave_out_rest_client
 
     leave_out_rest_client()
-    # Read when NumPy is imported; with two threads, the whitening takes many times as long on a busy machine.
+    # NumPy reads this when it is imported. On a busy machine, whitening with two threads takes many times as long.
     os.environ.setdefault("OPENBLAS_NUM_THREADS", "1")
     from indexer.build import build
     from indexer.live.keep_up import keep_up, summary

@@ -1,4 +1,4 @@
-"""Update an index whenever its files have changed, one update at a time, with the model loaded all the time."""
+"""Update an index whenever its files have changed, one update at a time, while the model stays loaded."""
 
 import time
 from collections.abc import Callable, Sequence
@@ -16,7 +16,7 @@ from indexer.live.watched import Watched
 from indexer.settings import Options
 from indexer.warm import Warm
 
-REST = 0.5  # of the time that an update took, before the next one: a file may be written all the time
+REST = 0.5  # of the time of an update, as a pause before the next one: a file may change all the time
 RETRY_SECONDS = 60.0  # after an update that failed
 
 Refresh = Literal["auto", "advise", "off"]
@@ -25,15 +25,16 @@ Refresh = Literal["auto", "advise", "off"]
 def keep_up(folder: Path, tools: Warm, say: Callable[[str], None], stop: Event, refresh: Refresh = "advise") -> None:
     """Update the index in `folder` whenever its files change, until `stop` is set.
 
-    `say` gets one line for each update and each error, and for each source that disappears or returns. `refresh` says
-    what follows if the context no longer fits the documents: a new context, a line that advises one, or nothing.
+    `say` is called with one line for each update and each error, and for each source that disappears or exists again.
+    If the context no longer fits the documents, `refresh` decides: "auto" samples a new context, "advise" prints a
+    line that advises it, and "off" does nothing.
     """
     watched = _watched(Index(folder))
     if watched.problem:
-        say(f"{watched.problem}: it is looked through every half minute.")
+        say(f"{watched.problem}, so all files are checked every 30 seconds.")
     _announce(watched, (), say)
     updates = _Updates(folder, tools, say, refresh)
-    seconds = updates.run(watched)  # what changed before the watch began
+    seconds = updates.run(watched)  # for changes before the watch began
     while not stop.wait(REST * seconds):
         tools.prepare()
         missing = watched.missing
@@ -41,7 +42,7 @@ def keep_up(folder: Path, tools: Warm, say: Callable[[str], None], stop: Event, 
             break
         _announce(watched, missing, say)
         seconds = updates.run(watched)
-        watched = _of_present_sources(folder, watched)
+        watched = _renewed(folder, watched)
 
 
 @dataclass(slots=True)
@@ -64,7 +65,7 @@ class _Updates:
                 self._check_context(report, watched)
         except CdesearchError as error:
             self.say(f"error: {error}")
-            self.tools.close()  # the model on disk may be another one now
+            self.tools.close()  # the model on disk may have been replaced
             return RETRY_SECONDS / REST
         return seconds
 
@@ -75,9 +76,10 @@ class _Updates:
         return report
 
     def _check_context(self, report: Report, watched: Watched) -> None:
-        """Sample a new context, or advise it once, if the context no longer fits. A missing source could not be read.
+        """Sample a new context, or advise it once, if the context no longer fits.
 
-        The index answers as before until the new generation is complete. Changes wait until then.
+        No new context is sampled while a source is missing, because its files could not be read. Until the new
+        generation is complete, queries use the old one, and changes are not indexed.
         """
         if report.advice is None:
             self._has_advised = False
@@ -86,14 +88,14 @@ class _Updates:
                 "The context no longer fits the documents: a new one is sampled, and all texts are embedded again."
             )
             refreshed = self._build(Options(index=self.folder, refresh_context=True, wait=True))
-            self._has_advised = refreshed.advice is not None  # again after every update would not help
+            self._has_advised = refreshed.advice is not None  # to do so after every update would not help
         elif self.refresh == "advise" and not self._has_advised:
             self.say(report.advice)
             self._has_advised = True
 
 
-def _of_present_sources(folder: Path, watched: Watched) -> Watched:
-    """The watch of the files that the index has now."""
+def _renewed(folder: Path, watched: Watched) -> Watched:
+    """`watched`, or a new watch if the index has other sources or globs now."""
     try:
         index = Index(folder)
     except CdesearchError:
@@ -109,10 +111,10 @@ def _watched(index: Index) -> Watched:
 def _announce(watched: Watched, before: Sequence[Path], say: Callable[[str], None]) -> None:
     for source in watched.missing:
         if source not in before:
-            say(f"{source} is not there. Its documents stay in the index; waiting for it to come back.")
+            say(f"{source} does not exist. Its documents stay in the index, and are updated when it exists again.")
     for source in before:
         if source not in watched.missing:
-            say(f"{source} is back.")
+            say(f"{source} exists again.")
 
 
 def summary(report: Report) -> str:

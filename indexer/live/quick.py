@@ -16,7 +16,7 @@ from indexer.settings import Options
 from indexer.warm import Given
 
 MOST_SECONDS = 1.0
-# Estimates for two cores: of every update, for each chunk and each file of the index, and to read and embed text.
+# Estimates for two cores: seconds of any update, of each chunk and file of the index, and bytes of text embedded.
 SECONDS = 0.4
 SECONDS_PER_CHUNK = 6e-6
 SECONDS_PER_FILE = 5e-5
@@ -26,13 +26,13 @@ BYTES_PER_SECOND = 20_000
 def update_if_quick(
     index: Index, model: Path | None = None, device: Device = "auto", encoder: Encoder | None = None
 ) -> str | None:
-    """Update the index if that takes less than MOST_SECONDS; else returns a line that says how far behind it is.
+    """Update the index if that takes less than MOST_SECONDS; otherwise return a line that says how far behind it is.
 
-    `model` is the model that the user has named, and `encoder` is that of the index if it is loaded already. Raises
-    CdesearchError.
+    `model` is the checkpoint that the user has named. `encoder` is the model of the index if it is loaded already.
+    Raises CdesearchError.
     """
     require_trust(index, model=model is None)
-    if not index.manifest.is_complete:  # an update would run the rest of the build; the answer says how far it is
+    if not index.manifest.is_complete:  # an update would complete the build; the answer shows its progress
         return None
     with index.checks.reporting_damage():
         changes = find_changes(index)

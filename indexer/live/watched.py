@@ -15,26 +15,26 @@ from indexer.settings import is_there
 if TYPE_CHECKING:
     from watchfiles._rust_notify import RustNotify
 
-QUIET_MS = 150  # without another event before changes are reported
-MOST_QUIET_MS = 1_000  # in which a file that is written all the time delays a report
+QUIET_MS = 150  # without another event, before changes are reported
+MOST_QUIET_MS = 1_000  # the longest delay of a report by a file that is written all the time
 # Many changes at once come from one operation, such as a checkout, which may pause for longer.
 MANY = 50
 QUIET_MS_OF_MANY = 400
 MOST_SECONDS_OF_MANY = 30.0
 
-LOOK_SECONDS = 10.0  # between two looks whether each source still is the same folder: an unmount is not an event
-MISSING_SECONDS = 3.0  # between two looks whether a missing source is back
-FILE_SECONDS = 0.5  # between two looks at files that are sources themselves: editors replace them, which ends a watch
+CHECK_SECONDS = 10.0  # between two checks that each source is still the same folder: an unmount is not an event
+MISSING_SECONDS = 3.0  # between two checks whether a missing source exists again
+FILE_SECONDS = 0.5  # between two checks of sources that are files: editors replace them, which ends a watch
 SILENT_SECONDS = 30.0  # between two reports for a file system that has no events
 
-# Other computers may change their files, of which the kernel of this one is not told.
+# Other computers may change files on these file systems, and the local kernel reports no event.
 SILENT_FILE_SYSTEMS = ("nfs", "nfs4", "cifs", "smb3", "smbfs", "9p", "afs", "ceph", "vboxsf", "fuse.", "prl_fs")
 
 Identity = tuple[int, int, int, int]  # device and inode number; for a file also its size and time of change
 
 
 class Watched:
-    """The folders and files of an index, which are watched from the beginning."""
+    """The folders and files of an index, which are watched from the moment an object is made."""
 
     def __init__(self, sources: Sequence[Path], globs: Globs = NO_GLOBS) -> None:
         self.sources = tuple(sources)
@@ -45,7 +45,7 @@ class Watched:
 
     @property
     def missing(self) -> tuple[Path, ...]:
-        """The sources that are not there: removed, or on a file system that was unmounted."""
+        """The sources that do not exist now: they were removed, or their file system was unmounted."""
         return tuple(source for source in self.sources if self._identities[source] is None)
 
     def wait(self, stop: Event) -> bool:
@@ -65,7 +65,7 @@ class Watched:
         return False
 
     def _begin(self) -> None:
-        """Watch the sources that are there now. Whatever changes after this call is reported."""
+        """Watch the sources that exist now. All changes after this call are reported."""
         self._identities = {source: self._identity(source) for source in self.sources}
         present = [source for source in self.sources if self._identities[source] is not None]
         self._folders = [source for source in present if source.is_dir()]
@@ -82,15 +82,18 @@ class Watched:
 
         try:
             return RustNotify(list(map(str, self._folders)), False, False, 0, True, True)
-        except (OSError, RuntimeError) as error:  # the system's limit of watched folders, or one was just removed
+        except (
+            OSError,
+            RuntimeError,
+        ) as error:  # too many folders for the system, or one was just removed
             self.problem = f"The folders cannot be watched ({error})"
             return None
 
     def _timeout(self) -> float:
-        """Seconds until the sources have to be looked at, whatever events there are."""
+        """Seconds until the sources have to be checked even if there is no event."""
         if self._has_files:
             return FILE_SECONDS
-        return MISSING_SECONDS if self.missing else LOOK_SECONDS
+        return MISSING_SECONDS if self.missing else CHECK_SECONDS
 
     def _events(self, most_ms: int, quiet_ms: int, seconds: float, stop: Event) -> set[Path]:
         """The files that have changed; none after `seconds` without a change, or if `stop` was set."""
@@ -113,9 +116,9 @@ class Watched:
             n_changed += len(more)
 
     def _identity(self, source: Path) -> Identity | None:
-        """What tells a source from another one at its path; None if it is not there.
+        """What distinguishes a source from another one at the same path; None if it does not exist.
 
-        An empty folder on another device than before is the place where a file system was mounted.
+        An empty folder on another device than before is the mount point of a file system that was unmounted.
         """
         if not is_there(source):
             return None

@@ -11,7 +11,7 @@ from typing import Any
 import pyarrow as pa
 
 from cdesearch.store.file_account import Outcome
-from indexer.files.walk import Source
+from indexer.files.outcome import Source
 from indexer.formats.format import Columns
 from indexer.workers.limits import Limits
 from indexer.workers.messages import CHUNKS, DOCUMENTS, Message

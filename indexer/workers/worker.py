@@ -21,9 +21,9 @@ from cdesearch.errors import CdesearchError
 from cdesearch.slim_imports import leave_out_pandas
 from cdesearch.store.schema import Chunk, chunk_to_row
 from indexer.documents.chunk import Chunker
-from indexer.documents.read import read_open
+from indexer.documents.read import read
 from indexer.files.opening import hash_contents, open_regular
-from indexer.files.walk import Source
+from indexer.files.outcome import Source
 from indexer.formats.format import Columns, LeftOut, OpenFile
 from indexer.formats.ocr import is_loaded
 from indexer.formats.registry import format_of
@@ -52,7 +52,7 @@ def main() -> None:
     has_models = False
     while True:
         retire = reader.answer(tasks.get().header)
-        if is_loaded() and not has_models:  # the models of text recognition stay in memory for other files
+        if is_loaded() and not has_models:  # the models of text recognition stay in memory, which is not a leak
             has_models, bytes_at_start = True, data_bytes() or 0
         if retire or (data_bytes() or 0) > bytes_at_start + reader.limits.memory_bytes // RETIRE_AT:
             send(answers, Message({"kind": "retired"}))
@@ -142,7 +142,7 @@ class Reader:
                 has_ocr=self._has_ocr,
                 progress=outbox.progress,
             )
-            for n_records, document in enumerate(read_open(opened), start=1):
+            for n_records, document in enumerate(read(opened), start=1):
                 if len(document.text) > self.limits.characters:
                     raise UnreadableError(f"has more than {self.limits.characters:,} characters of text")
                 n_characters += len(document.text)
@@ -170,7 +170,7 @@ class _Outbox:
         send(self._answers, Message({"kind": "begun", "hash": file_hash}))
 
     def progress(self) -> None:
-        """Send a sign of life, at most once a second."""
+        """Tell the parent that this process is still working, at most once a second."""
         if time.monotonic() - self._last_sent > 1:
             self._last_sent = time.monotonic()
             send(self._answers, Message({"kind": "working"}))

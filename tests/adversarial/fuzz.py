@@ -15,7 +15,8 @@ from collections import Counter
 from pathlib import Path
 
 REPOSITORY = Path(__file__).resolve().parents[2]
-sys.path[:0] = [str(REPOSITORY), str(REPOSITORY / "tests"), str(REPOSITORY / "tests" / "adversarial")]
+TESTS = REPOSITORY / "tests"
+sys.path[:0] = list(map(str, (REPOSITORY, TESTS, TESTS / "adversarial", TESTS / "indexer")))
 
 from hypothesis import HealthCheck, Phase, given, seed, settings  # noqa: E402
 from parser_fuzzing import check, files  # noqa: E402

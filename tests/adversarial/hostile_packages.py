@@ -1,4 +1,4 @@
-"""The part of the corpus of hostile files that are packages, mail, rich text or compressed."""
+"""Hostile files that are packages, mail, rich text or compressed files."""
 
 import base64
 import bz2

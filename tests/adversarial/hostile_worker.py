@@ -8,7 +8,7 @@ import threading
 from indexer.formats.unreadable import UnreadableError
 from indexer.workers import worker
 
-real = worker.read_open
+real = worker.read
 
 
 def hostile_read(file):
@@ -44,6 +44,6 @@ def recurse():
     recurse()
 
 
-worker.read_open = hostile_read
+worker.read = hostile_read
 if __name__ == "__main__":
     worker.main()

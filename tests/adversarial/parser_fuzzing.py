@@ -2,21 +2,17 @@
 
 import bz2
 import gzip
-import io
 import json
 import lzma
 import time
-from pathlib import Path
 
 import hostile_files
 import sample_files
 from conftest import make_tokenizer
 from hypothesis import strategies as st
+from read_bytes import read_bytes
 
 from indexer.documents.chunk import Chunker
-from indexer.documents.read import read
-from indexer.files.walk import Source
-from indexer.formats.format import Columns
 from indexer.formats.unreadable import UnreadableError
 
 SECONDS = 10.0  # of the processor, for a file of some kilobytes
@@ -136,7 +132,7 @@ def check(name: str, data: bytes) -> bool:
     started = time.thread_time()
     seen: set[tuple[str, str | None]] = set()
     try:
-        for document in read(Source(Path(name), name, len(data), 0), io.BytesIO(data), Columns()):
+        for document in read_bytes(name, data):
             for text in (document.id, document.title, document.text, document.record or ""):
                 assert isinstance(text, str)
                 text.encode()

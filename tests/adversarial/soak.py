@@ -1,6 +1,6 @@
 """Change a folder at random while a server answers clients and `watch` follows: `make soak MINUTES=60`.
 
-Every file contains a word of its own, so a hit shows which state of the file it comes from. The exit status is 1 if a
+Every file contains a word of its own, so a hit shows from which version of the file it comes. The exit status is 1 if a
 request failed, if a removed text was found too late, if a saved text was not found, if disk or memory grew, or if the
 final index differs from a new one.
 """
@@ -32,17 +32,18 @@ from indexer.health.doctor import diagnose  # noqa: E402
 from indexer.plan import count_changes  # noqa: E402
 from indexer.settings import Options  # noqa: E402
 
+MODES = ("hybrid", "text")
 WORDS = [f"{first}{second}" for first in ("ba", "co", "di", "fu", "ga", "le", "mo", "ni") for second in "lmnrst"]
 TEXT_WORDS = 25
 CLIENTS = 4
-SAMPLE_SECONDS = 2.0  # between two looks at disk and memory
+SAMPLE_SECONDS = 2.0  # between two measurements of disk and memory
 MOST_GROWTH = 1.25  # of disk and memory, from the second quarter of the time to the last
-SLACK = 30_000_000  # bytes that may be added to both
+SLACK = 30_000_000  # bytes by which both may grow in addition
 
 
 @dataclass(frozen=True, slots=True)
 class Plan:
-    """What a soak does."""
+    """The parameters of a soak test."""
 
     minutes: float
     chunks: int = 20_000
@@ -54,7 +55,7 @@ class Plan:
 
 @dataclass
 class Outcome:
-    """What was seen. `problems` says what should not have been."""
+    """The results of a soak test; it has failed if there are `problems`."""
 
     problems: list[str] = field(default_factory=list)
     changes: int = 0
@@ -65,11 +66,11 @@ class Outcome:
     memory: list[int] = field(default_factory=list)  # bytes of the server and of `watch`
 
     def report(self) -> str:
-        """A few lines for people."""
+        """The results in a few lines."""
         latest, stalest = max(self.found_after, default=0), max(self.stale_for, default=0)
         lines = [
             f"{self.changes:,} changes, {self.searches:,} searches",
-            f"found after saving: median {_middle(self.found_after):.1f} s, at most {latest:.1f} s",
+            f"found after saving: median {_median(self.found_after):.1f} s, at most {latest:.1f} s",
             f"found after removal: {len(self.stale_for):,} times, for at most {stalest:.1f} s",
             f"disk: {_span(self.disk)}; memory: {_span(self.memory)}",
         ]
@@ -77,7 +78,7 @@ class Outcome:
 
 
 class Folder:
-    """Files with known texts. Changes and looks at what should be found are made under one lock."""
+    """Files with known texts. `lock` is held while they are changed or compared with hits."""
 
     def __init__(self, path: Path, random_numbers: random.Random) -> None:
         self.path = path
@@ -89,13 +90,13 @@ class Folder:
         self._number = 0
 
     def fill(self, count: int) -> None:
-        """Write the first files, long before the soak."""
+        """Write the files that exist when the test begins."""
         for _ in range(count):
             self._write(self._new_path())
         self.probes.clear()
 
     def change(self) -> None:
-        """One random operation: mostly of one file, seldom of many."""
+        """Run one random operation, usually on one file and rarely on many."""
         with self.lock:
             operation = self._random.choices(
                 [self._add, self._edit, self._move, self._delete, self._checkout], [25, 40, 15, 19, 1]
@@ -142,7 +143,7 @@ class Folder:
 
 
 class Soak:
-    """The server, `watch`, the clients and the changes."""
+    """Runs the server, `watch`, the clients and the changes."""
 
     def __init__(self, work: Path, plan: Plan) -> None:
         self.plan = plan
@@ -153,7 +154,7 @@ class Soak:
         self._options = Options(model=plan.model)
 
     def run(self) -> Outcome:
-        """Run the whole soak."""
+        """Run the whole test."""
         self.folder.fill(self.plan.chunks)
         index = build([self.folder.path], self._options, Silent()).folder
         model = [] if self.plan.model is None else ["--model", str(self.plan.model)]
@@ -196,7 +197,7 @@ class Soak:
             time.sleep(0.5)
 
     def _search(self, url: str, number: int) -> None:
-        """One client, which looks for texts that must be there, texts that must not, and common words."""
+        """Run one client, which searches for texts that must be found, texts that must not, and common words."""
         numbers = random.Random(1000 * self.plan.seed + number)
         with httpx.Client(base_url=url, timeout=60) as client:
             while not self._stop.is_set():
@@ -213,7 +214,7 @@ class Soak:
                 time.sleep(0.05)
 
     def _question(self, numbers: random.Random) -> tuple[str, str, float]:
-        """What to look for: its kind, the words, and when they were saved or removed."""
+        """The next query: its kind, its words, and the time at which they were saved or removed."""
         with self.folder.lock:
             kind = numbers.choice(["probe", "present", "removed", "common"])
             if kind == "probe" and self.folder.probes:
@@ -262,9 +263,6 @@ class Soak:
                 self.outcome.problems.append(f"The {name} grew from {before / 1e6:,.0f} to {after / 1e6:,.0f} MB.")
 
 
-MODES = ("hybrid", "text")
-
-
 @contextmanager
 def _process(*arguments: str) -> Any:
     """A command of cdesearch in a process of its own, with the lines that it prints; it is stopped by SIGTERM."""
@@ -301,7 +299,7 @@ def _size(folder: Path) -> int:
     for file in folder.rglob("*"):
         try:
             status = file.lstat()
-        except OSError:  # removed meanwhile
+        except OSError:  # the file was removed in the meantime
             continue
         found[status.st_ino] = status.st_size
     return sum(found.values())
@@ -320,7 +318,7 @@ def _quarter(series: list[int], number: int) -> float:
     return median(series[number * size : (number + 1) * size] or [0])
 
 
-def _middle(values: list[float]) -> float:
+def _median(values: list[float]) -> float:
     return median(values) if values else 0.0
 
 
@@ -329,7 +327,7 @@ def _span(series: list[int]) -> str:
 
 
 def main() -> int:
-    """Soak, print the report and return the exit status."""
+    """Run the test, print the report and return the exit status."""
     arguments = argparse.ArgumentParser(description=__doc__)
     arguments.add_argument("--minutes", type=float, default=60)
     arguments.add_argument("--chunks", type=int, default=20_000)

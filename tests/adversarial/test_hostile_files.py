@@ -1,20 +1,16 @@
 """Every hostile file is read, or refused with a reason, in bounded time and memory."""
 
-import io
 import re
 import subprocess
 import sys
 import time
-from pathlib import Path
 
 import hostile_files
 import pytest
 from conftest import make_tokenizer
+from read_bytes import read_bytes
 
 from indexer.documents.chunk import Chunker
-from indexer.documents.read import read
-from indexer.files.walk import Source
-from indexer.formats.format import Columns
 from indexer.formats.unreadable import UnreadableError
 
 pytestmark = pytest.mark.slow
@@ -129,7 +125,7 @@ REFUSED = {
 def texts_of(name, data):
     """The texts of the documents; their chunks are made and checked too."""
     texts = []
-    for document in read(Source(Path(name), name, len(data), 0), io.BytesIO(data), Columns()):
+    for document in read_bytes(name, data):
         texts.append(document.text)
         for text in (document.id, document.title, document.text, document.record or ""):
             text.encode()
@@ -181,16 +177,15 @@ BOMBS = [
     "styling.html",
 ]
 MEASURE = """
-import io, re, sys
+import re, sys
 from pathlib import Path
 from indexer.formats.unreadable import UnreadableError
 from indexer.documents.read import read
-from indexer.files.walk import Source
-from indexer.formats.format import Columns
+from indexer.formats.format import Columns, LeftOut, OpenFile
 file = Path(sys.argv[1])
 try:
     with file.open("rb") as stream:
-        for document in read(Source(file, file.name, file.stat().st_size, 0), stream, Columns()):
+        for document in read(OpenFile(file.name, stream, Columns(), LeftOut())):
             pass
 except UnreadableError:
     pass

@@ -17,14 +17,15 @@ from cdesearch.progress import Silent
 from cdesearch.store.index import Index
 from indexer.build import build
 from indexer.files.opening import _open_below, _open_then_check
-from indexer.files.walk import Ignored, Skipped, Source, find_sources
+from indexer.files.outcome import Ignored, Skipped, Source
+from indexer.files.walk import find_sources
 from indexer.settings import Options
 
 pytestmark = pytest.mark.skipif(os.name == "nt", reason="needs a POSIX file system")
 NOBODY = 65534
 
 
-def looked_at(root, *paths):
+def outcomes_of(root, *paths):
     items = find_sources(list(paths) or [root], root, 10**7)
     return {item.path: item.reason if isinstance(item, Skipped) else getattr(item, "rule", None) for item in items}
 
@@ -55,11 +56,11 @@ def special(tmp_path):
 
 
 def test_entries_that_are_not_regular_files_are_skipped_and_never_opened(special):
-    assert looked_at(special) == {
+    assert outcomes_of(special) == {
         "a.md": None,
         "around": "link to a folder",
-        "loop.md": "a link to nowhere",
-        "nowhere.md": "a link to nowhere",
+        "loop.md": "a link whose target does not exist",
+        "nowhere.md": "a link whose target does not exist",
         "pipe without suffix": "not a regular file",
         "pipe.md": "not a regular file",
         "socket.md": "not a regular file",
@@ -69,8 +70,8 @@ def test_entries_that_are_not_regular_files_are_skipped_and_never_opened(special
 
 @pytest.mark.parametrize("name", ["pipe.md", "socket.md", "zero.md", "/dev/zero", "pipe without suffix"])
 def test_a_special_file_that_the_user_names_is_skipped_too(special, name):
-    (path,) = looked_at(special, special / name)
-    assert looked_at(special, special / name) == {path: "not a regular file"}
+    (path,) = outcomes_of(special, special / name)
+    assert outcomes_of(special, special / name) == {path: "not a regular file"}
 
 
 def test_a_folder_of_special_files_is_indexed_and_every_one_is_accounted_for(special, tiny_checkpoint):

@@ -1,6 +1,6 @@
 """SIGKILL at 50 moments of `watch`, of builds in stages and of a refresh of the context, each at a random time.
 
-After every kill the index answers and is sound. A last run without a kill leaves what an undisturbed one leaves.
+After every kill the index answers and is sound. After a last run without a kill, it equals that of an undisturbed run.
 """
 
 import random
@@ -48,7 +48,7 @@ def start(*command, ready=("ready",)):
     lines = []
     while not any(word in line for line in lines for word in ready):
         lines.append(process.stdout.readline())
-        assert lines[-1], "".join(lines)  # else it has ended
+        assert lines[-1], "".join(lines)  # an empty line means that the process has ended
     return process
 
 
@@ -70,7 +70,7 @@ def seconds_of_a_run(docs, model, kind):
 
 
 def assert_answers(docs):
-    """Assert that the live generation is whole, and answers."""
+    """Assert that the live generation is sound and answers queries."""
     found = diagnose(docs / ".cdesearch")
     assert found.live is not None and found.live.is_sound, found
     with Searcher(Index.open(docs)) as searcher:

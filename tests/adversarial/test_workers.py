@@ -20,7 +20,7 @@ from cdesearch.store.file_account import read_files
 from cdesearch.store.index import Index
 from indexer import job
 from indexer.build import build
-from indexer.files.walk import Source
+from indexer.files.outcome import Source
 from indexer.settings import Options
 from indexer.workers import process
 from indexer.workers.limits import Limits
@@ -150,7 +150,7 @@ from indexer.formats.format import Columns
 from indexer.workers import process
 from indexer.workers.limits import Limits
 from indexer.workers.pool import Pool, Reading
-from indexer.files.walk import Source
+from indexer.files.outcome import Source
 process.COMMAND = (sys.executable, "-P", sys.argv[1])
 file = Path(sys.argv[2])
 with Pool(1) as workers:

@@ -1,6 +1,6 @@
 """Reading files in worker processes, without an index."""
 
-from indexer.files.walk import Source
+from indexer.files.outcome import Source
 from indexer.formats.format import Columns
 from indexer.workers.limits import Limits
 from indexer.workers.pool import Ended, Pool, Reading

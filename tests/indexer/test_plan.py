@@ -14,7 +14,7 @@ from cdesearch.store.file_account import FILES, FileRecord, read_files, write_fi
 from cdesearch.store.folder import FOLDER
 from cdesearch.store.index import Index, current_generation
 from indexer.build import build
-from indexer.files.walk import Ignored, Skipped, Source
+from indexer.files.outcome import Ignored, Skipped, Source
 from indexer.plan import STAMP_NS, count_changes, make_plan
 from indexer.settings import Options
 

@@ -45,7 +45,7 @@ def test_other_documents_than_those_of_the_sample_need_a_new_context(tmp_path, t
     assert advice.startswith("The documents are unlike") and "--refresh-context" in advice
 
 
-def test_every_run_stores_the_drift_and_the_size_of_the_corpus_that_the_context_was_made_of(tmp_path, tiny_checkpoint):
+def test_every_run_stores_the_drift_and_the_size_of_the_corpus_that_was_sampled(tmp_path, tiny_checkpoint):
     docs = tmp_path / "docs"
     write(docs, 0, 32)
     update(docs, tiny_checkpoint)
@@ -77,10 +77,10 @@ def test_an_index_of_an_older_version_opens_and_its_drift_is_measured_when_it_is
     assert old.manifest.drift is None and read_status(old)["drift"] == measured
     grown = replace(old.manifest, n_chunks=10**6, context_size=32)
     assert staleness(replace(grown, context_limit=512)) is not None  # all of its chunks were sampled
-    assert staleness(replace(grown, context_limit=32)) is None  # nobody knows of how many chunks these were sampled
+    assert staleness(replace(grown, context_limit=32)) is None  # it is unknown from how many chunks these were sampled
 
 
-def test_the_statistics_of_a_large_corpus_stay_however_much_it_grows(tmp_path, tiny_checkpoint):
+def test_a_large_corpus_needs_a_new_context_only_if_its_documents_differ(tmp_path, tiny_checkpoint):
     docs = tmp_path / "docs"
     write(docs, 0, 32)
     update(docs, tiny_checkpoint)

@@ -1,16 +1,14 @@
-import io
 import time
 
 import pytest
 from conftest import make_tokenizer
 from hypothesis import given, settings
 from hypothesis import strategies as st
+from read_bytes import read_bytes
 
 from indexer.documents import splitters
 from indexer.documents.chunk import Chunker
-from indexer.documents.read import read
-from indexer.files.walk import Source
-from indexer.formats.format import Columns, Document
+from indexer.formats.format import Document
 
 LIMIT = 64
 TOKENIZER = make_tokenizer()
@@ -38,8 +36,7 @@ def test_every_visible_character_is_in_exactly_one_chunk_in_order(text, layout):
 
 
 def document_of(name, text):
-    source = Source(None, name, len(text), 0)
-    return next(read(source, io.BytesIO(text.encode()), Columns()))
+    return next(read_bytes(name, text.encode()))
 
 
 def test_markdown_chunks_have_their_headings_and_lines():

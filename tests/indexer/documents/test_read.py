@@ -4,15 +4,14 @@ import json
 
 import pytest
 from hostile_files import pdf
+from read_bytes import read_bytes
 
-from indexer.documents.read import read
-from indexer.files.walk import Source
 from indexer.formats.format import Columns
 from indexer.formats.unreadable import UnreadableError
 
 
 def documents(name, data, columns=Columns()):  # noqa: B008 (frozen)
-    return list(read(Source(None, name, len(data), 0), io.BytesIO(data), columns))
+    return list(read_bytes(name, data, columns))
 
 
 def test_html_loses_its_navigation_and_keeps_its_structure():

@@ -52,11 +52,11 @@ def undisturbed(dated, tmp_path, tiny_checkpoint, monkeypatch):
     return copy
 
 
-def staged(docs, model, look):
-    """Build in stages; returns what `look` returns for each stage and for the complete index."""
+def staged(docs, model, observe):
+    """Build in stages; returns the results of `observe` for each stage and for the complete index."""
     seen = []
-    build([docs], Options(model=model), Told(lambda _: seen.append(look())))
-    return [*seen, look()]
+    build([docs], Options(model=model), Told(lambda _: seen.append(observe())))
+    return [*seen, observe()]
 
 
 def hits(docs, encoder):
@@ -85,7 +85,7 @@ def test_a_build_in_stages_ends_with_the_vectors_and_hits_of_one_without(
 
 
 def test_the_first_stage_answers_by_words_without_a_model(dated, often, tiny_checkpoint):
-    def look():
+    def observe():
         index = Index.open(dated)
         if index.manifest.n_vectors != 0:
             return None
@@ -99,18 +99,18 @@ def test_the_first_stage_answers_by_words_without_a_model(dated, often, tiny_che
         assert (status["vectors"], status["stage"]) == (0, "vectors: 0%, words: all")
         return found, searcher.search("the bread 5", mode="text")
 
-    by_default, by_words = staged(dated, tiny_checkpoint, look)[0]
+    by_default, by_words = staged(dated, tiny_checkpoint, observe)[0]
     assert by_default.hits == by_words.hits and by_default[0].chunk.path == "05.md"
     assert by_default.stage == "vectors: 0%, words: all"
 
 
 def test_a_stage_has_the_newest_files_vectors_in_a_context_of_its_own(dated, often, tiny_checkpoint, tiny_encoder):
-    def look():
+    def observe():
         index = Index.open(dated)
         return index, contents(dated), index.manifest.n_vectors and index.context
 
     newest_first = [f"{(5 - number) % 12:02}.md" for number in range(12)]
-    for index, (rows, vectors), context in staged(dated, tiny_checkpoint, look)[1:-1]:
+    for index, (rows, vectors), context in staged(dated, tiny_checkpoint, observe)[1:-1]:
         known = vectors.any(axis=1)
         assert known.sum() == index.manifest.n_vectors
         paths = np.array(rows["path"].to_pylist())
@@ -127,7 +127,7 @@ def test_a_stage_has_the_newest_files_vectors_in_a_context_of_its_own(dated, oft
 
 
 def test_a_stage_finds_chunks_with_and_without_vectors(dated, often, tiny_checkpoint, tiny_encoder):
-    def look():
+    def observe():
         index = Index.open(dated)
         if not index.manifest.n_vectors:
             return None
@@ -147,7 +147,7 @@ def test_a_stage_finds_chunks_with_and_without_vectors(dated, often, tiny_checkp
             assert {hit.chunk.id for hit in dense} == {chunk for chunk, own in stored.items() if own.any()}
         return [hit.dense_score is None for hit in found]
 
-    for without in staged(dated, tiny_checkpoint, look)[1:-1]:
+    for without in staged(dated, tiny_checkpoint, observe)[1:-1]:
         assert any(without) and not all(without)
 
 

@@ -10,7 +10,7 @@ from cdesearch.errors import IndexDamagedError
 from cdesearch.store.file_account import FILES, read_files
 from cdesearch.store.index import Index
 from indexer.command import _reasons
-from indexer.files.walk import Skipped
+from indexer.files.outcome import Skipped
 from indexer.plan import count_changes
 
 

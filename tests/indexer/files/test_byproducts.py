@@ -1,8 +1,9 @@
-"""Files and folders that programs write are left out, each with the rule, where something shows what they are."""
+"""Files and folders that programs write are left out, each with the rule that excludes it."""
 
 import pytest
 
-from indexer.files.walk import Ignored, Source, concerns_walk, find_sources
+from indexer.files.outcome import Ignored, Source
+from indexer.files.walk import concerns_walk, find_sources
 
 
 def put(root, name, text="x"):
@@ -49,32 +50,32 @@ def test_lock_files_and_minified_files_are_left_out(tmp_path, name, rule):
         (["c/CACHEDIR.TAG", "c/a.md"], {"c/": "cache (CACHEDIR.TAG)"}),
     ],
 )
-def test_a_folder_that_a_program_fills_is_left_out_where_something_shows_it(tmp_path, files, rule):
+def test_a_folder_that_a_program_fills_is_left_out_if_a_file_in_or_beside_it_shows_that(tmp_path, files, rule):
     for name in files:
         put(tmp_path, name)
     assert outcomes(tmp_path) == rule
 
 
 @pytest.mark.parametrize("name", ["build/a.md", "dist/a.md", "target/a.md", "vendor/a.md", "docs/lock.json", "min.js"])
-def test_a_folder_of_such_a_name_alone_is_read(tmp_path, name):
+def test_a_folder_is_not_left_out_because_of_its_name_alone(tmp_path, name):
     put(tmp_path, name)
     assert found(tmp_path) == [name]
 
 
-def test_such_a_folder_is_read_when_it_is_named_itself(tmp_path):
+def test_a_folder_that_a_program_fills_is_read_if_the_user_names_it(tmp_path):
     for name in ("pyvenv.cfg", "a.md", "CACHEDIR.TAG"):
         put(tmp_path, f"node_modules/{name}")
     assert "a.md" in found(tmp_path / "node_modules")
 
 
-def test_an_ignore_file_can_take_them_in(tmp_path):
+def test_an_ignore_file_can_include_what_programs_write(tmp_path):
     for name in ("yarn.lock", "build/a.md", "package.json", "env/pyvenv.cfg", "env/a.md"):
         put(tmp_path, name)
     put(tmp_path, ".cdesearchignore", "!yarn.lock\n!build\n!env/\n")
     assert found(tmp_path) == ["build/a.md", "env/a.md", "env/pyvenv.cfg", "package.json", "yarn.lock"]
 
 
-def test_a_change_in_such_a_folder_does_not_count(tmp_path):
+def test_a_change_in_a_folder_that_a_program_fills_does_not_count(tmp_path):
     for name in ("package.json", "build/a.md", "env/pyvenv.cfg", "env/a.md"):
         put(tmp_path, name)
     names = ["build/a.md", "env/a.md", "package-lock.json", "package.json", "env/pyvenv.cfg"]

@@ -10,7 +10,8 @@ from cdesearch.errors import InputError
 from cdesearch.store.file_account import read_files
 from cdesearch.store.index import Index
 from cdesearch.store.manifest import Globs
-from indexer.files.walk import Ignored, Source, concerns_walk, find_sources
+from indexer.files.outcome import Ignored, Source
+from indexer.files.walk import concerns_walk, find_sources
 from indexer.live.watched import Watched
 from indexer.plan import count_changes
 
@@ -58,33 +59,33 @@ def test_globs_choose_files_as_lines_of_an_ignore_file_do(folder, include, exclu
 
 def test_every_file_that_is_left_out_names_its_glob(folder):
     assert rules(folder, ["*.md"], ["old/", "!c.md"]) == {
-        "b.py": "no --include names it",
+        "b.py": "no --include matches it",
         "docs/old/": "--exclude old/",
         "package-lock.json": "lock file",
-        "src/f.py": "no --include names it",
+        "src/f.py": "no --include matches it",
     }
 
 
 @pytest.mark.parametrize(("include", "exclude"), [(["package-lock.json"], []), ([], ["!*-lock.json"])])
-def test_a_name_without_wildcards_or_a_negated_glob_takes_in_what_a_program_has_written(folder, include, exclude):
+def test_a_name_without_wildcards_or_a_negated_glob_includes_what_a_program_has_written(folder, include, exclude):
     assert "package-lock.json" in found(folder, include, exclude)
     assert "package-lock.json" not in found(folder, ["*.json"])
 
 
-def test_globs_take_in_neither_hidden_nor_ignored_files(tmp_path):
+def test_globs_include_neither_hidden_nor_ignored_files(tmp_path):
     for name in (".secret.md", ".git/HEAD", "b.md"):
         put(tmp_path, name)
     put(tmp_path, ".gitignore", "b.md\n")
     assert found(tmp_path, [".secret.md", ".git", "b.md"], ["!.secret.md", "!.git", "!b.md"]) == []
 
 
-def test_a_file_that_is_named_itself_is_read_whatever_the_globs_say(folder):
+def test_a_file_that_the_user_names_is_read_even_if_the_globs_exclude_it(folder):
     items = list(find_sources([folder / "b.py"], folder, 10**6, Globs(("*.md",), ("*.py",))))
     assert [(item.path, item.is_wanted) for item in items] == [("b.py", True)]
 
 
 @pytest.mark.parametrize("glob", ["", "# no glob", "a\nb", "\x1b]0;", "a\udcff", "  "])
-def test_a_text_that_is_no_glob_is_refused(tmp_path, glob):
+def test_a_text_that_is_not_a_glob_is_refused(tmp_path, glob):
     with pytest.raises(InputError):
         found(tmp_path, [], [glob])
 
@@ -122,12 +123,12 @@ def test_an_index_keeps_its_globs_for_updates_and_status(docs, run):
     assert count_changes(Index.open(docs)) == {"new": 1, "modified": 0, "deleted": 0}
     assert run().n_documents == 11
     reasons = {file.path: file.reason for file in read_files(Index.open(docs).generation) if file.outcome == "ignored"}
-    assert reasons["new.txt"] == "no --include names it" and reasons["notes.py"] == "--exclude *.py"
+    assert reasons["new.txt"] == "no --include matches it" and reasons["notes.py"] == "--exclude *.py"
     report = run(exclude=(), include=())
     assert report.n_documents == 15 and Index.open(docs).manifest.globs == Globs()
 
 
-def test_globs_that_change_no_file_are_kept_all_the_same(docs, run):
+def test_globs_that_match_no_file_are_stored_too(docs, run):
     run()
     report = run(exclude=("*.log",))
     assert not report.changed and Index.open(docs).manifest.exclude == ("*.log",)

@@ -9,7 +9,8 @@ from hypothesis import HealthCheck, example, given, settings
 from hypothesis import strategies as st
 
 from cdesearch.errors import SourceError
-from indexer.files.walk import Ignored, Skipped, Source, concerns_walk, find_sources
+from indexer.files.outcome import Ignored, Skipped, Source
+from indexer.files.walk import concerns_walk, find_sources
 
 
 def items(root, *paths, limit=10**7):

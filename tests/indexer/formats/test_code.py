@@ -1,14 +1,10 @@
 """Source code: the language of a file, and files that programs have written."""
 
-import io
-
 import pytest
+from read_bytes import read_bytes
 from tree_sitter_language_pack import get_parser
 
-from indexer.documents.read import read
-from indexer.files.walk import Source
 from indexer.formats.code import INTERPRETERS, LANGUAGES, LANGUAGES_BY_NAME
-from indexer.formats.format import Columns
 from indexer.formats.unreadable import GeneratedError
 
 WITHOUT_GRAMMAR = {"awk", "batch", "vb"}  # they are split as plain text
@@ -16,7 +12,7 @@ WITHOUT_GRAMMAR = {"awk", "batch", "vb"}  # they are split as plain text
 
 def document(name, text, *, is_wanted=False):
     data = text.encode()
-    (found,) = read(Source(None, name, len(data), 0, None, is_wanted), io.BytesIO(data), Columns())
+    (found,) = read_bytes(name, data, is_wanted=is_wanted)
     return found
 
 
@@ -70,5 +66,5 @@ def test_code_that_a_program_has_written_is_left_out_unless_it_is_wanted(text):
         "def generated(by):\n    pass\n",
     ],
 )
-def test_code_that_speaks_of_generated_code_is_read(text):
+def test_code_that_mentions_generated_code_is_read(text):
     assert document("a.py", text).text == text

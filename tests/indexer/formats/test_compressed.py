@@ -2,17 +2,15 @@
 
 import bz2
 import gzip
-import io
 import lzma
 
 import pytest
 from hostile_files import pdf, zstandard
+from read_bytes import read_bytes
 from sample_files import FILES
 
-from indexer.documents.read import read
-from indexer.files.walk import Source
 from indexer.formats import compressed
-from indexer.formats.format import Columns, LeftOut
+from indexer.formats.format import LeftOut
 from indexer.formats.registry import format_of, is_known
 from indexer.formats.unreadable import UnreadableError
 
@@ -20,7 +18,7 @@ PACK = {".gz": gzip.compress, ".bz2": bz2.compress, ".xz": lzma.compress, ".zst"
 
 
 def documents(name, data, left_out=None):
-    return list(read(Source(None, name, len(data), 0), io.BytesIO(data), Columns(), left_out))
+    return list(read_bytes(name, data, left_out=left_out))
 
 
 @pytest.mark.parametrize("suffix", PACK)

@@ -1,13 +1,10 @@
 # ruff: noqa: RUF001 (letters of other scripts are what is tested)
-import io
 import random
 
 import pytest
+from read_bytes import read_bytes
 
-from indexer.documents.read import read
-from indexer.files.walk import Source
 from indexer.formats.encoding import decode
-from indexer.formats.format import Columns
 from indexer.formats.unreadable import UnreadableError
 
 GERMAN = "Der Bär läuft über die Straße und grüßt die Vögel.\n"
@@ -17,7 +14,7 @@ JAPANESE = "すべての人間は、生まれながらにして自由であり�
 
 
 def text_of(name, data):
-    (document,) = read(Source(None, name, len(data), 0), io.BytesIO(data), Columns())
+    (document,) = read_bytes(name, data)
     return document.text
 
 
@@ -106,7 +103,7 @@ def test_noise_without_control_characters_is_never_read_as_text():
 def test_a_table_is_read_whatever_its_delimiter_and_encoding(delimiter, codec):
     row = delimiter.join(["7", '"Bär; a, b | c"', "Größe"])
     data = (delimiter.join(["id", "text", "title"]) + "\r\n" + row + "\r\n").encode(codec)
-    (document,) = read(Source(None, "a.csv", len(data), 0), io.BytesIO(data), Columns())
+    (document,) = read_bytes("a.csv", data)
     assert (document.record, document.text, document.title) == ("7", "Bär; a, b | c", "Größe")
 
 
@@ -120,5 +117,5 @@ def test_a_late_accent_in_a_long_table_is_read():
         + (b"1,the cat" + b" and the cat" * 9 + b"\n") * 20_000
         + "2,Das Café öffnet früh\n".encode("cp1252")
     )
-    *_, last = read(Source(None, "a.csv", len(data), 0), io.BytesIO(data), Columns())
+    *_, last = read_bytes("a.csv", data)
     assert last.text == "Das Café öffnet früh"

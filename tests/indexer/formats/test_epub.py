@@ -1,19 +1,16 @@
 """Electronic books: the order and the titles of chapters."""
 
-import io
-
 import pytest
+from read_bytes import read_bytes
 from sample_files import FILES, bears, book, zipped
 
-from indexer.documents.read import read
-from indexer.files.walk import Source
-from indexer.formats.format import Columns, LeftOut
+from indexer.formats.format import LeftOut
 from indexer.formats.unreadable import UnreadableError
 
 
 def read_book(parts, left_out=None):
     data = zipped(parts)
-    (document,) = read(Source(None, "a.epub", len(data), 0), io.BytesIO(data), Columns(), left_out)
+    (document,) = read_bytes("a.epub", data, left_out=left_out)
     return document
 
 
@@ -66,9 +63,9 @@ def test_a_book_is_encrypted_only_if_a_chapter_is(hidden):
             read_book(parts)
 
 
-def test_the_sample_is_one_document():
+def test_a_book_is_one_document():
     data = FILES["a.epub"]
-    (document,) = read(Source(None, "b/a.epub", len(data), 0), io.BytesIO(data), Columns())
+    (document,) = read_bytes("b/a.epub", data)
     assert (document.id, document.path) == ("b/a.epub", "b/a.epub")
 
 

@@ -1,20 +1,18 @@
 """Messages and mailboxes: headers, the text that is chosen, and attachments."""
 
 import gzip
-import io
 
 import pytest
+from read_bytes import read_bytes
 from sample_files import FILES, MAILBOX, MESSAGE
 
-from indexer.documents.read import read
-from indexer.files.walk import Source
 from indexer.formats import mail
-from indexer.formats.format import Columns, LeftOut
+from indexer.formats.format import LeftOut
 from indexer.formats.unreadable import UnreadableError
 
 
 def documents(name, data, left_out=None):
-    return list(read(Source(None, name, len(data), 0), io.BytesIO(data), Columns(), left_out))
+    return list(read_bytes(name, data, left_out=left_out))
 
 
 def message(*parts, subject="Bears"):
@@ -53,7 +51,7 @@ def test_an_attachment_is_a_document_named_without_its_folders():
     assert "Attachments: food.md, bear.png" in first.text
 
 
-def test_attachments_of_the_same_name_are_told_apart():
+def test_attachments_of_the_same_name_get_different_names():
     data = message(attachment("a.txt", b"one"), attachment("a.txt", b"two"), attachment("c\\a.txt", b"three"))
     assert [one.record for one in documents("a.eml", data)] == [None, "a.txt", "a (2).txt", "a (3).txt"]
 

@@ -1,20 +1,16 @@
 """Org, AsciiDoc, LaTeX and subtitles: what is text in them, and on which line it stands."""
 
-import io
-
 import pytest
 from conftest import make_tokenizer
+from read_bytes import read_bytes
 from sample_files import FILES
 
 from indexer.documents.chunk import Chunker
-from indexer.documents.read import read
-from indexer.files.walk import Source
-from indexer.formats.format import Columns
 
 
 def document(name, data):
     data = data.encode() if isinstance(data, str) else data
-    (found,) = read(Source(None, name, len(data), 0), io.BytesIO(data), Columns())
+    (found,) = read_bytes(name, data)
     return found
 
 
@@ -69,7 +65,7 @@ def test_asciidoc_is_read_without_attributes_comments_and_macros():
     ]
 
 
-def test_a_signature_is_no_asciidoc():
+def test_a_signature_is_not_read_as_asciidoc():
     text = "-----BEGIN PGP SIGNATURE-----\n\nabc\n"
     assert document("a.asc", text).text == text
 
@@ -93,7 +89,7 @@ def test_latex_is_read_without_commands_and_comments_and_with_its_formulas():
 
 
 @pytest.mark.parametrize("text", ["\\[" * 200_000, "$" * 200_001, "%$\n" * 50_000, "\\emph{" * 50_000, "{" * 200_000])
-def test_latex_that_is_never_closed_takes_no_longer(text):
+def test_latex_with_unclosed_formulas_is_read_in_time(text):
     document("a.tex", text)
 
 

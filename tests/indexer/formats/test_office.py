@@ -1,9 +1,8 @@
 """Presentations, spreadsheets and texts of Office and OpenDocument: their text, and the places in it."""
 
-import io
-
 import pytest
 from conftest import make_tokenizer
+from read_bytes import read_bytes
 from sample_files import (
     FILES,
     PACKAGES,
@@ -19,14 +18,12 @@ from sample_files import (
 )
 
 from indexer.documents.chunk import Chunker
-from indexer.documents.read import read
-from indexer.files.walk import Source
-from indexer.formats.format import Columns, LeftOut
+from indexer.formats.format import LeftOut
 from indexer.formats.unreadable import UnreadableError
 
 
 def documents(name, data, left_out=None):
-    return list(read(Source(None, name, len(data), 0), io.BytesIO(data), Columns(), left_out))
+    return list(read_bytes(name, data, left_out=left_out))
 
 
 def sheet_texts(rows, texts="", styles=""):
@@ -131,7 +128,7 @@ def test_the_guide_to_the_pronunciation_of_a_text_is_not_read():
     ]
 
 
-def test_what_is_repeated_in_a_sheet_is_written_once_and_counts_as_often():
+def test_repeated_rows_and_cells_are_written_once_and_keep_their_numbers():
     (document,) = documents("a.ods", FILES["a.ods"])
     assert document.text == "Name | Price\n\n\nblue paint | 3.5\nx"
     assert document.line_numbers == (1, 2, 3, 4, 5)

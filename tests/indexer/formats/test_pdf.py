@@ -1,15 +1,11 @@
 """The layout of pages: order of reading, headers, tables, headings and hyphens."""
 
-import io
 import time
 from types import SimpleNamespace
 
 import pytest
 from pdf_pages import Line, column, pdf_of
-
-from indexer.documents.read import read
-from indexer.files.walk import Source
-from indexer.formats.format import Columns
+from read_bytes import read_bytes
 
 LEFT = [f"the left column has its own line {n:02}" for n in range(12)]
 RIGHT = [f"and in the right one there is line {n:02}" for n in range(12)]
@@ -18,7 +14,7 @@ LINES = [f"this line of the only column has number {n:02}" for n in range(12)]
 
 def document_of(pages, **options):
     data = pdf_of(pages, **options)
-    return next(read(Source(None, "a.pdf", len(data), 0), io.BytesIO(data), Columns()))
+    return next(read_bytes("a.pdf", data))
 
 
 def lines_of(pages, **options):
@@ -73,12 +69,12 @@ def test_rows_of_a_table_stay_together():
     assert text == "\n".join(LINES[:3]) + f"\n\n{rows}\n\n" + "\n".join(LINES[3:6])
 
 
-def test_list_markers_are_no_cells():
+def test_list_markers_are_not_cells():
     page = [line for n in range(4) for line in (Line(50, 700 - 12 * n, "-"), Line(80, 700 - 12 * n, f"item {n}"))]
     assert lines_of([page]) == [f"- item {n}" for n in range(4)]
 
 
-def test_gaps_in_code_are_no_cells():
+def test_gaps_in_code_are_not_cells():
     page = [Line(50, 700 - 12 * n, f"x{n} = {n}        # the comment", font="F2") for n in range(4)]
     assert "|" not in document_of([page]).text
 

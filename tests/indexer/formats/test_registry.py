@@ -1,18 +1,16 @@
 """The registry of formats: the choice of a format, and a new format, which needs only a class and an entry."""
 
-import io
 import sys
 from collections import Counter
-from pathlib import Path
 
 import pytest
 import shout
+from read_bytes import read_bytes
 
 from cdesearch.store.index import Index
-from indexer.documents.read import read
-from indexer.files.walk import Skipped, Source, find_sources
+from indexer.files.outcome import Skipped, Source
+from indexer.files.walk import find_sources
 from indexer.formats import registry
-from indexer.formats.format import Columns
 from indexer.formats.registry import FORMATS, format_of, is_known
 from indexer.formats.without_text import WITHOUT_TEXT
 from indexer.workers import process
@@ -59,7 +57,7 @@ def test_a_new_format_is_found_by_the_walk_and_read_by_the_workers(docs, run, mo
     monkeypatch.setattr(registry, "FORMATS", shout.FORMATS)
     assert [one.path for one in find_sources([docs], docs, 10**6) if isinstance(one, Source)][-1] == "news.shout"
     data = b"the title\nthe moon is here"
-    (document,) = read(Source(Path(), "news.shout", len(data), 0), io.BytesIO(data), Columns())
+    (document,) = read_bytes("news.shout", data)
     assert (document.title, document.text) == ("THE TITLE", "THE MOON IS HERE")
     # Workers are processes of their own, which import the registry; this one adds the entry in them as well.
     monkeypatch.setattr(process, "COMMAND", (sys.executable, "-P", shout.__file__))

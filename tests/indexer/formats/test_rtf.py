@@ -1,22 +1,18 @@
 """Rich Text Format: characters, headings, tables, and what is not text."""
 
-import io
-
 import pytest
+from read_bytes import read_bytes
 from sample_files import RICH_TEXT
 
-from indexer.documents.read import read
-from indexer.files.walk import Source
-from indexer.formats.format import Columns
 from indexer.formats.unreadable import UnreadableError
 
 
 def read_rtf(data):
-    (document,) = read(Source(None, "a.rtf", len(data), 0), io.BytesIO(data), Columns())
+    (document,) = read_bytes("a.rtf", data)
     return document
 
 
-def test_the_sample():
+def test_a_file_becomes_markdown_with_its_title_headings_and_tables():
     document = read_rtf(RICH_TEXT)
     assert (document.title, [heading.title for heading in document.headings]) == ("On bärs", ["Bears"])
     assert document.text == (
@@ -44,7 +40,7 @@ def test_the_sample():
         (rb"{\f1 \'82\'a0}", "あ"),
     ],
 )
-def test_characters(coded, text):
+def test_coded_characters_are_decoded(coded, text):
     assert read_rtf(rb"{\rtf1\ansi{\fonttbl{\f1\fcharset128 x;}}" + coded + b"}").text == text
 
 

@@ -1,21 +1,17 @@
 """JSON, XML, YAML, TOML and INI: their text, the path of keys as the trail, and the lines of the file."""
 
-import io
-
 import pytest
 from conftest import make_tokenizer
+from read_bytes import read_bytes
 from sample_files import FILES
 
 from indexer.documents.chunk import Chunker
-from indexer.documents.read import read
-from indexer.files.walk import Source
-from indexer.formats.format import Columns
 from indexer.formats.unreadable import GeneratedError, UnreadableError
 
 
 def document(name, data):
     data = data.encode() if isinstance(data, str) else data
-    (found,) = read(Source(None, name, len(data), 0), io.BytesIO(data), Columns())
+    (found,) = read_bytes(name, data)
     return found
 
 

@@ -1,4 +1,4 @@
-"""`sources` and `clear` on a real index, and what an update does when a source or all files are gone."""
+"""`sources` and `clear` on a real index, and updates after a source or all files were removed."""
 
 import shutil
 import sys

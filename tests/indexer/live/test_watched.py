@@ -1,4 +1,4 @@
-"""What wakes an update, on a real file system."""
+"""Which changes of a real file system start an update."""
 
 import shutil
 import threading
@@ -76,7 +76,7 @@ def test_two_thousand_files_are_one_report(docs):
 
 @pytest.mark.slow
 def test_a_folder_that_disappears_and_returns_is_reported_twice(docs, monkeypatch):
-    monkeypatch.setattr(module, "LOOK_SECONDS", 0.2)
+    monkeypatch.setattr(module, "CHECK_SECONDS", 0.2)
     monkeypatch.setattr(module, "MISSING_SECONDS", 0.2)
     watched = Watched([docs])
     with Waiting(watched) as waiting:
@@ -110,15 +110,15 @@ def test_an_empty_folder_on_another_device_is_an_unmounted_one(docs, tmp_path):
     assert watched._identity(tmp_path / "empty") is None
 
 
-def test_a_network_file_system_is_looked_through(docs, monkeypatch):
+def test_a_network_file_system_is_checked_periodically(docs, monkeypatch):
     monkeypatch.setattr(module, "_is_silent", lambda _: True)
     monkeypatch.setattr(module, "SILENT_SECONDS", 0.1)
-    monkeypatch.setattr(module, "LOOK_SECONDS", 0.05)
+    monkeypatch.setattr(module, "CHECK_SECONDS", 0.05)
     watched = Watched([docs])
     assert str(docs) in watched.problem and watched.wait(threading.Event())
 
 
-def test_the_wait_ends_when_it_is_told_to(docs):
+def test_the_wait_ends_when_stop_is_set(docs):
     stop = threading.Event()
     stop.set()
     assert not Watched([docs]).wait(stop)
