@@ -90,12 +90,14 @@ with multiprocessing.get_context("fork").Pool(2) as pool:
 """
 
 
+@pytest.mark.slow
 def test_a_pool_of_forked_processes_hands_the_error_over(docs, tiny_checkpoint):
     command = [sys.executable, "-c", POOL, str(docs), str(tiny_checkpoint)]
     run = subprocess.run(command, capture_output=True, text=True, check=True, timeout=120)
     assert run.stdout.startswith('IndexStateError Start it with the method "spawn"')
 
 
+@pytest.mark.slow
 def test_a_forked_child_of_a_process_that_has_not_searched_works(docs, tiny_checkpoint):
     assert forked(docs, tiny_checkpoint, "", OPEN_AND_SEARCH) == ["worked"]
     assert forked(docs, tiny_checkpoint, OPEN, SEARCH) == ["worked"]
@@ -106,6 +108,7 @@ def search_here(docs, model):
         return [hit.chunk.path for hit in index.search("cat")]
 
 
+@pytest.mark.slow
 def test_a_spawned_child_opens_the_index_again(docs, tiny_checkpoint):
     expected = search_here(docs, tiny_checkpoint)
     with multiprocessing.get_context("spawn").Pool(1) as pool:

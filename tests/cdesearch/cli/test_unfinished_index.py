@@ -52,6 +52,7 @@ def test_the_status_names_the_stage(unfinished):
         assert share(folder) in cdesearch("status", cwd=folder).stdout
 
 
+@pytest.mark.slow
 def test_a_server_answers_in_each_stage_and_takes_up_the_next(unfinished, tiny_checkpoint):
     with running_server([folder / ".cdesearch" for folder in unfinished]) as server:
         names = server.indexes.names

@@ -201,6 +201,7 @@ main()
 """
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("number", [1, 2, 3])
 def test_sigkill_after_a_stage_keeps_it_and_the_next_run_completes_the_index(
     number, dated, undisturbed, often, tiny_checkpoint, tiny_encoder
