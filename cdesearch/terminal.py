@@ -82,13 +82,23 @@ def print_text(text: str) -> None:
 
 
 def print_json(value: Any) -> None:
-    """Print a JSON value on stdout. On a terminal, or if stdout is not UTF-8, the output is pure ASCII."""
+    """Print a JSON value on stdout. On a terminal, or if stdout is not UTF-8, the output is pure ASCII.
+
+    Otherwise unsafe characters are escaped, because the next program of a pipe may print them on a terminal.
+    """
     is_utf8 = (sys.stdout.encoding or "").lower().replace("-", "") == "utf8"
-    sys.stdout.write(json.dumps(value, ensure_ascii=sys.stdout.isatty() or not is_utf8) + "\n")
+    text = json.dumps(value, ensure_ascii=sys.stdout.isatty() or not is_utf8)
+    if not text.isascii():
+        text = "".join(json.dumps(part)[1:-1] if _is_unsafe(part) else part for part in text)
+    sys.stdout.write(text + "\n")
+
+
+def _is_unsafe(character: str) -> bool:
+    return character not in _JOINERS and unicodedata.category(character) in _UNSAFE
 
 
 def _escaped(character: str) -> str:
-    if character in _JOINERS or unicodedata.category(character) not in _UNSAFE:
+    if not _is_unsafe(character):
         return character
     code = ord(character)
     if code <= 0xFF:

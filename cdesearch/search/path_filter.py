@@ -8,6 +8,7 @@ _PART = re.compile(r"(\*\*/?|\*|\?|\[!?\]?[^\]]*\])", re.DOTALL)
 _SIMPLE = {"**": ".*", "**/": "(.*/)?", "*": "[^/]*", "?": "[^/]"}
 _BRACES = re.compile(r"\{([^{}]*,[^{}]*)\}")  # alternatives such as {a,b}
 MAX_ALTERNATIVES = 1_000  # globs that the braces of one glob may mean
+_REPEATED = re.compile(r"(\*\*/){2,}")
 BELOW = "(/.*)?"  # matches the files below a folder
 _RANGE = re.compile(r"(.)-(.)|(.)", re.DOTALL)
 
@@ -69,7 +70,8 @@ def _exactly(path: str) -> str:
 
 
 def _plain(glob: str) -> str:
-    return glob.removeprefix("./").rstrip("/")
+    """Return a glob without what has no meaning. The memory for repeated `**/` would grow with their number squared."""
+    return _REPEATED.sub("**/", glob.removeprefix("./")).rstrip("/")
 
 
 def _start(pattern: str) -> str:

@@ -26,7 +26,10 @@ def clear(
         raise InputError(f"{shown} was not removed.", "Answer y, or add --yes.")
     left = remove_index(found)
     if left:
-        typer.echo(f"Removed the index. {shown} stays, because of what cdesearch did not write: {_names(left)}.")
+        typer.echo(
+            f"Removed the index. {shown} stays, because it contains what the index has not recorded: {_names(left)}."
+            " Move or delete the folder before you make a new index there."
+        )
     else:
         typer.echo(f"Removed the index {shown}.")
 

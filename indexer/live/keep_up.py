@@ -64,6 +64,8 @@ class _Updates:
             if report.changed:
                 self._check_context(report, watched)
         except CdesearchError as error:
+            if any(self.folder.is_relative_to(source) for source in watched.missing):
+                return 0.0  # the index is missing together with its source, which has been reported
             self.say(f"error: {error}")
             self.tools.close()  # the model on disk may have been replaced
             return RETRY_SECONDS / REST

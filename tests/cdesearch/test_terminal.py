@@ -49,9 +49,11 @@ def test_what_is_printed_can_be_encoded_and_holds_no_control_character(text):
 
 
 def test_json_on_a_pipe_is_utf8_and_parses(capsys):
-    print_json({"text": "漢 \x1b \u202e"})
+    value = {"text": "漢 \x1b \u202e \x9b"}
+    print_json(value)
     written = capsys.readouterr().out
-    assert json.loads(written) == {"text": "漢 \x1b \u202e"} and "\x1b" not in written
+    assert json.loads(written) == value
+    assert "漢" in written and not {"\x1b", "\u202e", "\x9b"}.intersection(written)
 
 
 def test_a_number_goes_with_its_noun():

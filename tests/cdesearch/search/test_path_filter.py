@@ -41,6 +41,7 @@ def matching(table, glob):
         ("/sub", {"sub/a.md", "sub/deep/a.md"}),
         ("[x].md", {"[x].md"}),
         ("/[x].md", {"[x].md"}),
+        ("**/" * 1300 + "a.md", {"a.md", "sub/a.md", "sub/deep/a.md", "subway/a.md"}),
     ],
 )
 def test_a_glob_selects_the_paths_that_it_names(table, glob, expected):
