@@ -12,6 +12,7 @@ class PlainText(Format):
 
     suffixes = frozenset({
         ".txt", ".text", ".log", ".bib", ".po", ".conf", ".properties", ".textile", ".pod", ".wiki", ".diff", ".patch",
+        ".debian",  # README.Debian, NEWS.Debian and so on, in packages of Debian
     })  # fmt: skip
     names = frozenset({
         "readme", "license", "copying", "notice", "changelog", "authors", "contributing", "todo", "news",
