@@ -15,7 +15,7 @@ import typer
 
 from cdesearch.cli.command_names import command_names
 from cdesearch.cli.config_files import TRUSTED, ConfigFile, check_sections, config_files, did_you_mean, user_file
-from cdesearch.cli.usage import usage_error
+from cdesearch.cli.usage import UsageError, usage_error
 from cdesearch.errors import InputError
 from cdesearch.store.folder import absolute
 from cdesearch.store.trust import real
@@ -34,8 +34,6 @@ EXCLUDES = {"json": "format", "format": "json"}  # options that say the same, so
 MAX_TEXT = 4_000  # characters of a value
 SHOWN = 300  # characters of a message that repeats a value
 PROBE = "a value that no list of choices contains"
-
-_UsageError: Any = typer.BadParameter.__mro__[1]
 
 
 @dataclass(frozen=True, slots=True)
@@ -159,7 +157,7 @@ class _Value:
     def _converted(self, text: str) -> Any:
         try:
             found = self.option.process_value(self.context, [text] if self.option.multiple else text)
-        except _UsageError as error:
+        except UsageError as error:
             cause = usage_error(error, self.section).cause
             shown = printable(cause)[:SHOWN].removesuffix(".")
             raise self._error(f"is not accepted: {shown}") from None
@@ -168,7 +166,7 @@ class _Value:
     def _takes_any_text(self) -> bool:
         try:
             self.option.process_value(self.context, [PROBE] if self.option.multiple else PROBE)
-        except _UsageError:
+        except UsageError:
             return False
         return True
 

@@ -19,7 +19,6 @@ PLAIN_FLAGS = ("--full", "--json", "--group", "--no-pager")
 EXCLUSIVE = ("--json", "--format")
 # Commands that are not looked up among the entry points of all installed packages, which takes longer than a query.
 USUAL_SECTIONS = {*OWN, "clear", "config", "doctor", "index", "mcp", "serve", "sources", "train", "tui", "watch"}
-SEVERAL = ("--path", "--type")  # options that may be repeated; of others, the last one counts
 
 
 def read_plain(arguments: Sequence[str]) -> QueryOptions | None:

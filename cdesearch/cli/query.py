@@ -8,9 +8,9 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Literal
 
 from cdesearch.cli.exits import DONE, NO_HITS
-from cdesearch.cli.grouping import HitGroup, group_hits, n_fetched
-from cdesearch.cli.print_hits import show_grep_lines, show_hits
-from cdesearch.cli.render import Shown, hit_as_json, result_as_json
+from cdesearch.cli.hits.grouping import HitGroup, group_hits, n_fetched
+from cdesearch.cli.hits.printing import show_grep_lines, show_hits
+from cdesearch.cli.hits.render import Shown, hit_as_json, result_as_json
 from cdesearch.cli.server_client import ask_server, chunks_from_server
 from cdesearch.cli.typed_path import globs_of
 from cdesearch.errors import CdesearchError, InputError
@@ -151,12 +151,12 @@ def _show_groups(options: QueryOptions, shown: Shown, result: SearchResult) -> N
     k = options.n_shown
     groups = group_hits(result.hits, k) if options.is_grouped else [HitGroup(hit) for hit in result.hits]
     if groups and (options.opens or options.is_for_people):
-        from cdesearch.cli.last_hits import remember
+        from cdesearch.cli.hits.last_hits import remember
 
         places = [shown.place(group.best) for group in groups]
         remember(places)
         if options.opens:
-            from cdesearch.cli.opening import open_place
+            from cdesearch.cli.hits.opening import open_place
 
             open_place(places[0])
             return

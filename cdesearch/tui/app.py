@@ -12,10 +12,10 @@ from textual.timer import Timer
 from textual.widgets import Footer, Input, OptionList, Static
 from textual.widgets.option_list import Option
 
-from cdesearch.cli.grouping import HitGroup, group_hits, n_fetched
-from cdesearch.cli.opening import open_place
-from cdesearch.cli.passage_lines import best_line, query_words
-from cdesearch.cli.render import TAB, Shown, further, heading
+from cdesearch.cli.hits.grouping import HitGroup, group_hits, n_fetched
+from cdesearch.cli.hits.opening import open_place
+from cdesearch.cli.hits.passage_lines import best_line, query_words
+from cdesearch.cli.hits.render import TAB, Shown, further, heading
 from cdesearch.errors import CdesearchError
 from cdesearch.search.searcher import Searcher
 from cdesearch.terminal import counted, printable

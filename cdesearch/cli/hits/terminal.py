@@ -8,10 +8,10 @@ from rich.console import Console, RenderableType
 from rich.padding import Padding
 from rich.text import Text
 
-from cdesearch.cli.grouping import HitGroup
-from cdesearch.cli.pager import page
-from cdesearch.cli.passage_lines import Line, marked_words, query_words
-from cdesearch.cli.render import CUT, INDENT, TAB, Shown, further, heading, link, trail
+from cdesearch.cli.hits.grouping import HitGroup
+from cdesearch.cli.hits.pager import page
+from cdesearch.cli.hits.passage_lines import Line, marked_words, query_words
+from cdesearch.cli.hits.render import CUT, INDENT, TAB, Shown, further, heading, link, trail
 from cdesearch.terminal import open_console, printable
 
 # Colours that can be read on light and on dark terminals

@@ -10,7 +10,7 @@ import subprocess
 import sys
 from pathlib import Path, PurePath
 
-from cdesearch.cli.last_hits import HitPlace
+from cdesearch.cli.hits.last_hits import HitPlace
 from cdesearch.errors import InputError
 from cdesearch.store.folder import absolute
 from cdesearch.store.trust import real
