@@ -27,7 +27,7 @@ ABOVE = 3  # lines of context that are visible above the passage
 
 
 class SearchApp(App[None]):
-    """Searches while the user types. Searches and previews are computed in threads, so that keys are never late."""
+    """Searches while the user types. Threads compute searches and previews, so that keys are handled without delay."""
 
     TITLE = "cdesearch"
     ENABLE_COMMAND_PALETTE = False
@@ -72,7 +72,7 @@ class SearchApp(App[None]):
         self._warm()
 
     def on_input_changed(self, event: Input.Changed) -> None:
-        """Search when no further key follows at once."""
+        """Search when no further key has been pressed for DELAY seconds."""
         if self._waiting is not None:
             self._waiting.stop()
         self._waiting = self.set_timer(DELAY, lambda: self._search(event.value))

@@ -304,7 +304,7 @@ def test_the_user_may_link_to_the_own_file(indexed, user, tmp_path):
 @pytest.mark.skipif(not hasattr(os, "geteuid") or os.geteuid() != 0, reason="only root can give files away")
 @pytest.mark.parametrize("what", ["file", "folder"])
 def test_a_file_of_another_user_is_not_used_and_a_line_says_so(indexed, project, what, monkeypatch):
-    monkeypatch.setattr("cdesearch.cli.config_files._told", set())  # a process says it once
+    monkeypatch.setattr("cdesearch.cli.config_files._printed", set())  # a process prints each message once
     project("[query]\nk = 1\n")
     given = indexed / ".cdesearch.toml" if what == "file" else indexed
     os.chown(given, 12345, 12345)
