@@ -36,7 +36,7 @@ class ConfigFile:
 
 
 def config_files() -> list[ConfigFile]:
-    """Return the files that exist, the project's before that of the user, whose options count less.
+    """Return the files that exist: the project's, and then that of the user, whose options have a lower priority.
 
     Raises InputError for a file that cannot be read. There are none if the environment variable CDESEARCH_NO_CONFIG is
     set, as it is in processes that other commands start.
