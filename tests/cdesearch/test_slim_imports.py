@@ -67,14 +67,15 @@ def test_loading_a_model_on_torch_does_not_import_its_compiler(tmp_path, joint_c
 
 def test_the_public_names():
     assert sorted(cdesearch.__all__) == [
+        "BuildReport",
         "CdesearchError",
         "Chunk",
         "Embedder",
         "Hit",
         "OpenIndex",
         "SearchResult",
+        "UnreadFile",
         "__version__",
         "build",
-        "open",
     ]
-    assert all(getattr(cdesearch, name) for name in cdesearch.__all__)
+    assert all(getattr(cdesearch, name) for name in [*cdesearch.__all__, "open"])
