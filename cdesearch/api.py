@@ -2,15 +2,15 @@
 
 import warnings
 from asyncio import wrap_future
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
-from importlib.metadata import entry_points
 from os import PathLike
 from pathlib import Path
 from threading import Lock
 from typing import Any, Self
 
+from cdesearch.builders import builder
 from cdesearch.encode.load import Device
 from cdesearch.errors import InputError, QueryError, SourceError
 from cdesearch.search.reader import Mode
@@ -51,9 +51,9 @@ class BuildReport:
 class OpenIndex:
     """An index that is open for searching. Close it with `close`, or use it in a `with` block.
 
-    Any number of threads may use it. Every call answers from the newest generation of the index: an update by another
-    process is noticed at the next call. A process that is forked from the one that uses an index cannot search: its
-    calls raise IndexStateError.
+    Any number of threads may use it. Every call uses the newest generation of the index, so the next call after an
+    update by another process uses the updated index. A process that is forked from the one that uses an index cannot
+    search: its calls raise IndexStateError.
     """
 
     def __init__(
@@ -124,7 +124,7 @@ class OpenIndex:
         return await wrap_future(later)
 
     def update(self, *, refresh_context: bool = False, wait: bool = False) -> BuildReport:
-        """Bring the index up to date with its files, as `cdesearch index` does, and answer from it from now on.
+        """Update the index to its files, as `cdesearch index` does. Later calls use the new generation.
 
         `refresh_context` samples a new context and embeds all texts again. With `wait`, another run on the same index
         is waited for; otherwise IndexBusyError is raised. Searches of other threads are answered from the previous
@@ -148,7 +148,7 @@ class OpenIndex:
         self._searcher.reload()
         if self._update_if_stale:
             with self._updating:
-                line = _builder("quick")(self.index, **self._options, encoder=self._searcher.loaded_encoder)
+                line = builder("quick")(self.index, **self._options, encoder=self._searcher.loaded_encoder)
             if line:
                 warnings.warn(line, stacklevel=3)
             self._searcher.reload()
@@ -164,8 +164,8 @@ def open(
     """Open the index of `folder`, or for None the nearest index upward from the working directory.
 
     `model` is the model that built the index, if it is not the default model. Naming the model confirms it for this
-    call. Nothing is downloaded. With `update_if_stale`, each search first looks for changed files, and brings the index
-    up to date if that takes less than a second; otherwise a warning says how far behind it is. Raises IndexStateError.
+    call. Nothing is downloaded. With `update_if_stale`, each search first checks for changed files, and updates the
+    index if that takes less than a second. Otherwise it warns that the index is out of date. Raises IndexStateError.
     """
     index = Index.open(None if folder is None else _path(folder))
     named = None if model is None else _path(model)
@@ -197,7 +197,7 @@ def build(
     Without paths, the nearest index upward from the working directory is updated. The keywords are the options of
     `cdesearch index`, where `cdesearch index --help` explains them; `max_file_size` is a number of bytes, or a text
     such as "20MB". The index keeps the globs of `include` and `exclude` until others, or none ([]), are given. The
-    attribute `report` of the result tells what was done. With `strict`, SourceError is raised if a file was not
+    attribute `report` of the result describes the run. With `strict`, SourceError is raised if a file was not
     read completely, after the other files have been indexed. Raises CdesearchError.
     """
     named = None if model is None else _path(model)
@@ -224,15 +224,8 @@ def build(
 
 
 def _run(paths: Sequence[Path], *, columns: dict[str, str | None] | None = None, **options: Any) -> Any:
-    """Run a build or an update without output, and return its `Report` of the package that builds indexes."""
-    return _builder("folder")(paths, columns=columns or {}, **({"max_file_size": None} | options))
-
-
-def _builder(name: str) -> Callable[..., Any]:
-    """Return what the package that builds indexes registers under this name. It imports this package."""
-    (entry,) = entry_points(group="cdesearch.builders", name=name)
-    found: Callable[..., Any] = entry.load()
-    return found
+    """Build or update an index without output, and return the `Report` of the package that builds indexes."""
+    return builder("folder")(paths, columns=columns or {}, **({"max_file_size": None} | options))
 
 
 def _shown(report: Any) -> BuildReport:

@@ -33,7 +33,7 @@ class CdesearchError(Exception):
         self.remedy = remedy
 
     def __reduce__(self) -> "tuple[type[CdesearchError], tuple[str, str]]":
-        """Let other processes, such as those of a pool, hand the error over."""
+        """Return what pickle needs, so that a process of a pool can pass the error on."""
         return type(self), (self.cause, self.remedy)
 
 

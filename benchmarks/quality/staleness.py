@@ -1,4 +1,4 @@
-"""The command `staleness`: what an index that grew from a part of its documents loses against a new one."""
+"""The command `staleness`: how much worse an index that grew from a part of its documents ranks than a new one."""
 
 import json
 from collections.abc import Iterable, Iterator, Mapping, Sequence
@@ -37,7 +37,7 @@ Scores = Mapping[Mode, NDArray[np.float64]]  # nDCG@10 x 100 of every query
 def staleness(
     data: Annotated[list[Path], typer.Argument(help="Pair files of domains for development.")],
     documents: Annotated[int, typer.Option(help="Documents of each domain.")] = 5000,
-    characters: Annotated[int, typer.Option(help="Cut every document to so many characters.")] = 300,
+    characters: Annotated[int, typer.Option(help="Characters to which every document is cut.")] = 300,
     queries: Annotated[int, typer.Option(help="Queries of each domain.")] = 500,
     shares: Annotated[str, typer.Option(help="Shares of the documents that the index is first built from.")] = "0.1",
     kinds: Annotated[
@@ -95,7 +95,7 @@ def _read(file: Path, documents: int, characters: int, queries: int) -> _Domain:
 
 
 class _Tools(Fresh):
-    """Gives every build the same model."""
+    """Provides the same model to every build."""
 
     def __init__(self, encoder: Encoder) -> None:
         self._encoder = encoder

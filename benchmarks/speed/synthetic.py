@@ -105,7 +105,8 @@ def _grow(source: Index, folder: Path, batches: Iterable[TextsAndVectors]) -> No
 def grow_folder(source: Index, folder: Path, n_files: int, chunks_per_file: int) -> Index:
     """Write text files of drawn texts, 1,000 in each subfolder, and their index in `folder`/.cdesearch.
 
-    `chunks_per_file` divides ROWS. A new build would divide the files at other places; an update does not read them.
+    `chunks_per_file` divides ROWS. A new build would divide the files at other places, but an update does not read
+    unchanged files.
     """
     index = folder / ".cdesearch"
     with locked(index, wait=False):

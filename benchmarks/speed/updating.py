@@ -1,4 +1,4 @@
-"""Measure updates of large folders: one file of many chunks, and nothing of many files."""
+"""Measure updates of large indexes: of one file in an index of many chunks, and of none or one of many files."""
 
 import os
 import subprocess
@@ -22,11 +22,11 @@ from indexer.warm import Warm
 
 CHUNKS_PER_FILE = 10
 MAXRSS_BYTES = 1 if sys.platform == "darwin" else 1024  # the unit of `ru_maxrss`
-UPDATES = 20  # so many that graphs are joined
+UPDATES = 20  # enough that graphs are joined
 
 
 def update_measurements(corpus: Path, work: Path, n_chunks: int) -> list[Measurement]:
-    """Changes of one file in an index of `n_chunks`: in a new process, and in one that keeps the model, as `watch`."""
+    """Updates of one file in an index of `n_chunks`: in a new process, and in one that keeps the model like `watch`."""
     source, folder = source_index(corpus, work / "update"), work / f"folder-{n_chunks}"
     index = grow_folder(source, folder, n_chunks // CHUNKS_PER_FILE, CHUNKS_PER_FILE)
     queries = search_queries(corpus)[:100]

@@ -16,7 +16,7 @@ from cdesearch.models.registry import family_of
 
 
 def remembering_encoder(model: Path | None = None) -> Encoder:
-    """A checkpoint, by default the one that ships, on a CPU; raises ModelError unless every gate of it is zero.
+    """A checkpoint, by default the one that ships, on a CPU; raises ModelError unless all of its gates are zero.
 
     If every gate is zero, a context changes only the weights of tokens and the whitening. Its vectors are those of the
     torch runtime, up to the precision of stored states.
@@ -24,7 +24,7 @@ def remembering_encoder(model: Path | None = None) -> Encoder:
     from cdesearch.encode.backends.torch import TorchRuntime, pick_device
 
     class RememberedStates(TorchRuntime):
-        """The torch runtime, with token states in memory: 768 bytes a token of 384 dimensions."""
+        """The torch runtime, with token states in memory. States of 384 dimensions take 768 bytes for each token."""
 
         pads = False  # so that a batch has no padding, and the states of a text are those of all of its positions
 

@@ -9,7 +9,7 @@ from rich.padding import Padding
 from rich.text import Text
 
 from cdesearch.answer.answer import NOTHING, Answer
-from cdesearch.cli.render import shown_place
+from cdesearch.cli.hits.render import shown_place
 from cdesearch.errors import LanguageModelError
 from cdesearch.search.passages import Passage
 from cdesearch.terminal import counted, open_console, printable

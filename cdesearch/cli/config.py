@@ -35,7 +35,7 @@ def config(
     show_all: Annotated[bool, typer.Option("--all", help="Show all options, not only those that are set.")] = False,
     as_json: Annotated[bool, typer.Option("--json", help="Print one JSON object.")] = False,
 ) -> None:
-    """Show which options a configuration file sets. A value on the command line counts more."""
+    """Show which options a configuration file sets. A value on the command line has priority."""
     files = _files()
     if action == "path":
         _show_files(files, as_json=as_json)

@@ -21,9 +21,9 @@ PROJECT_FILE = ".cdesearch.toml"
 USER_FILE = "config.toml"
 TRUSTED = "trusted-projects"  # in the user's file, above its sections: folders whose files may set every option
 MAX_BYTES = 64_000
-REPAIR = "Correct or remove this file. `cdesearch config` checks all of it."
+REMEDY = "Correct or remove this file. `cdesearch config` checks all of it."
 
-_told: set[str] = set()  # the lines that this process has printed
+_printed: set[str] = set()  # the lines that this process has printed
 
 
 @dataclass(frozen=True, slots=True)
@@ -36,7 +36,7 @@ class ConfigFile:
 
 
 def config_files() -> list[ConfigFile]:
-    """Return the files that exist, the project's before that of the user, whose options count less.
+    """Return the files that exist: the project's, and then that of the user, whose options have a lower priority.
 
     Raises InputError for a file that cannot be read. There are none if the environment variable CDESEARCH_NO_CONFIG is
     set, as it is in processes that other commands start.
@@ -65,7 +65,7 @@ def check_sections(files: Collection[ConfigFile], commands: Collection[str]) -> 
                 raise InputError(
                     f"{printable(str(file.path))} has a section [{printable(name)[:80]}], and there is no such command"
                     f"{did_you_mean(name, commands)}.",
-                    REPAIR,
+                    REMEDY,
                 )
 
 
@@ -89,7 +89,7 @@ def project_file() -> Path | None:
     """Return the nearest project's file upward from the working directory, or None.
 
     The search ends at the home folder, and before the first folder that belongs to another user. A file of another
-    user is not used, and a line on stderr says so.
+    user is not used, and a message is printed on stderr.
     """
     with suppress(OSError):
         start = Path.cwd()
@@ -99,7 +99,7 @@ def project_file() -> Path | None:
             found = file.lstat() if os.path.lexists(file) else None
             if not _is_own(folder.stat()) or (found is not None and not _is_own(found)):
                 if found is not None:
-                    _tell(f"{file} or its folder belongs to another user, so it is not used.")
+                    _print_once(f"{file} or its folder belongs to another user, so it is not used.")
                 return None
             if found is not None:
                 return file
@@ -116,9 +116,9 @@ def _is_own(found: os.stat_result) -> bool:
     return found.st_uid == os.geteuid() or (sudo.isdecimal() and found.st_uid == int(sudo))
 
 
-def _tell(line: str) -> None:
-    if line not in _told:
-        _told.add(line)
+def _print_once(line: str) -> None:
+    if line not in _printed:
+        _printed.add(line)
         sys.stderr.write(f"{printable(line)}\n")
 
 
@@ -129,10 +129,10 @@ def _parsed(file: Path, *, is_project: bool) -> dict[str, object]:
     try:
         return loads(_content(file, is_project=is_project).decode())
     except OSError as error:
-        raise InputError(f"The configuration {shown} cannot be read ({error.strerror or error}).", REPAIR) from None
+        raise InputError(f"The configuration {shown} cannot be read ({error.strerror or error}).", REMEDY) from None
     except (ValueError, RecursionError) as error:
         reason = "nested too deep" if isinstance(error, RecursionError) else printable(str(error))[:200]
-        raise InputError(f"The configuration {shown} is not valid TOML ({reason}).", REPAIR) from None
+        raise InputError(f"The configuration {shown} is not valid TOML ({reason}).", REMEDY) from None
 
 
 def _checked(file: Path, sections: Mapping[str, object]) -> dict[str, dict[str, object]]:
@@ -149,7 +149,7 @@ def _checked(file: Path, sections: Mapping[str, object]) -> dict[str, dict[str, 
 def _trusted(file: Path, folders: object) -> list[str]:
     """Return the real paths of the folders whose files may set every option; raises InputError."""
     if not isinstance(folders, list) or not all(isinstance(folder, str) and "\0" not in folder for folder in folders):
-        raise InputError(f"{TRUSTED} in {printable(str(file))} must be a list of folders.", REPAIR)
+        raise InputError(f"{TRUSTED} in {printable(str(file))} must be a list of folders.", REMEDY)
     return [os.path.realpath(os.path.expanduser(folder)) for folder in folders]  # noqa: PTH111 (never fails)
 
 

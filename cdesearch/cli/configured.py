@@ -15,7 +15,7 @@ import typer
 
 from cdesearch.cli.command_names import command_names
 from cdesearch.cli.config_files import TRUSTED, ConfigFile, check_sections, config_files, did_you_mean, user_file
-from cdesearch.cli.usage import usage_error
+from cdesearch.cli.usage import UsageError, usage_error
 from cdesearch.errors import InputError
 from cdesearch.store.folder import absolute
 from cdesearch.store.trust import real
@@ -30,12 +30,13 @@ PATHS_OF_PROJECTS = frozenset({"index"})  # within the project's folder
 NEVER_OF_PROJECTS = frozenset({"yes", "open"})  # flags that replace a question to the user, or start a program
 ID_OPTIONS = frozenset({"model"})  # a path or the id of a model; only a path that begins with a dot or ~ is relative
 KEPT_OPTIONS = frozenset({"include", "exclude"})  # an index keeps their values until an empty value removes them
-EXCLUDES = {"json": "format", "format": "json"}  # options that say the same, so the more important file decides
+EXCLUDES = {
+    "json": "format",
+    "format": "json",
+}  # the same option in two forms; the more important file decides
 MAX_TEXT = 4_000  # characters of a value
 SHOWN = 300  # characters of a message that repeats a value
 PROBE = "a value that no list of choices contains"
-
-_UsageError: Any = typer.BadParameter.__mro__[1]
 
 
 @dataclass(frozen=True, slots=True)
@@ -159,7 +160,7 @@ class _Value:
     def _converted(self, text: str) -> Any:
         try:
             found = self.option.process_value(self.context, [text] if self.option.multiple else text)
-        except _UsageError as error:
+        except UsageError as error:
             cause = usage_error(error, self.section).cause
             shown = printable(cause)[:SHOWN].removesuffix(".")
             raise self._error(f"is not accepted: {shown}") from None
@@ -168,7 +169,7 @@ class _Value:
     def _takes_any_text(self) -> bool:
         try:
             self.option.process_value(self.context, [PROBE] if self.option.multiple else PROBE)
-        except _UsageError:
+        except UsageError:
             return False
         return True
 
@@ -219,6 +220,9 @@ def _before_words(arguments: Sequence[str]) -> Sequence[str]:
 
 
 def _is_given(option: Any, arguments: Sequence[str]) -> bool:
-    """Return whether the option is on the command line. The value of another option can look like it, at no harm."""
+    """Return whether the option is on the command line.
+
+    The result is also true if the value of another option has the same form. The option then keeps its default.
+    """
     names = (*option.opts, *option.secondary_opts)
     return any(argument in names or argument.partition("=")[0] in names for argument in _before_words(arguments))

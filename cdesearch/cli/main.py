@@ -12,18 +12,15 @@ from cdesearch.cli.ask import ask
 from cdesearch.cli.command_names import COMPLETING, command_names, meant_command, registered_commands, with_command
 from cdesearch.cli.completion import completion
 from cdesearch.cli.configured import with_configuration
+from cdesearch.cli.hits.open_hit import open_hit
 from cdesearch.cli.named_index import FolderArgument, IndexOption, named_index
-from cdesearch.cli.open_hit import open_hit
 from cdesearch.cli.query import MAX_CONTEXT, Format
 from cdesearch.cli.trust import trust
-from cdesearch.cli.usage import usage_error
+from cdesearch.cli.usage import UsageError, usage_error
 from cdesearch.errors import IndexNotFoundError, InputError
 from cdesearch.search.file_filter import TYPES
 from cdesearch.slim_imports import shorten_cold_start
 from cdesearch.terminal import print_json, print_rows, print_text, printable
-
-# Typer contains its own copy of click. This is the only public way to reach its error for invalid options.
-_UsageError: Any = typer.BadParameter.__mro__[1]
 
 EXIT_CODES = (
     "Exit codes: 0 success, 1 no hits, 2 invalid input or an unusable index, 3 files skipped under --strict,"
@@ -211,7 +208,7 @@ def run() -> int | None:
         code: int | None = app(
             parsed, prog_name="cdesearch", standalone_mode=False, obj=meant, default_map=defaults or None
         )
-    except _UsageError as error:
+    except UsageError as error:
         if meant:
             raise _not_a_command(meant) from None
         if all(argument.startswith("-") for argument in sys.argv[1:]):  # there are no words, so it was not a query

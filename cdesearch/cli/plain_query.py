@@ -12,14 +12,13 @@ from cdesearch.cli.query import MAX_CONTEXT, Format, QueryOptions
 MODES = ("hybrid", "dense", "text")
 MAX_DIGITS = 9  # digits of a number
 RARE = ("--model",)  # typer parses them
-# Options that a configuration file may set here; typer's part of the program reads others.
+# Options of a configuration file that are read here. Files with others are left to typer.
 PLAIN_NUMBERS = ("-k", "-C")
 PLAIN_CHOICES = ("--mode", "--format")
 PLAIN_FLAGS = ("--full", "--json", "--group", "--no-pager")
 EXCLUSIVE = ("--json", "--format")
 # Commands that are not looked up among the entry points of all installed packages, which takes longer than a query.
 USUAL_SECTIONS = {*OWN, "clear", "config", "doctor", "index", "mcp", "serve", "sources", "train", "tui", "watch"}
-SEVERAL = ("--path", "--type")  # options that may be repeated; of others, the last one counts
 
 
 def read_plain(arguments: Sequence[str]) -> QueryOptions | None:
@@ -49,7 +48,7 @@ def read_plain(arguments: Sequence[str]) -> QueryOptions | None:
 def with_plain_defaults(arguments: Sequence[str]) -> list[str] | None:
     """Return the arguments after those that stand for the options of configuration files; None if typer must parse.
 
-    Only options with simple values are read here. Typer's part of the program reads and checks all others.
+    Only options with simple values are read here. `configured` reads and checks all others.
     """
     files = config_files()
     if not files:

@@ -3,14 +3,14 @@
 import sys
 from collections.abc import Callable
 from dataclasses import dataclass
-from importlib.metadata import entry_points
 from pathlib import Path
 from typing import TYPE_CHECKING, Literal
 
+from cdesearch.builders import builder
 from cdesearch.cli.exits import DONE, NO_HITS
-from cdesearch.cli.grouping import HitGroup, group_hits, n_fetched
-from cdesearch.cli.print_hits import show_grep_lines, show_hits
-from cdesearch.cli.render import Shown, hit_as_json, result_as_json
+from cdesearch.cli.hits.grouping import HitGroup, group_hits, n_fetched
+from cdesearch.cli.hits.printing import show_grep_lines, show_hits
+from cdesearch.cli.hits.render import Shown, hit_as_json, result_as_json
 from cdesearch.cli.server_client import ask_server, chunks_from_server
 from cdesearch.cli.typed_path import globs_of
 from cdesearch.errors import CdesearchError, InputError
@@ -31,7 +31,7 @@ Format = Literal["text", "json", "jsonl", "grep", "llm"]
 LLM_TOKENS = 4_000  # the maximum number of tokens of all passages that are printed for a language model
 K = 10
 K_TERMINAL = 5  # so that the best hit stays visible
-MAX_CONTEXT = 50  # lines, as many as a server returns chunks
+MAX_CONTEXT = 50  # lines; a server returns at most so many chunks on each side
 
 
 @dataclass(frozen=True, slots=True)
@@ -151,12 +151,12 @@ def _show_groups(options: QueryOptions, shown: Shown, result: SearchResult) -> N
     k = options.n_shown
     groups = group_hits(result.hits, k) if options.is_grouped else [HitGroup(hit) for hit in result.hits]
     if groups and (options.opens or options.is_for_people):
-        from cdesearch.cli.last_hits import remember
+        from cdesearch.cli.hits.last_hits import remember
 
         places = [shown.place(group.best) for group in groups]
         remember(places)
         if options.opens:
-            from cdesearch.cli.opening import open_place
+            from cdesearch.cli.hits.opening import open_place
 
             open_place(places[0])
             return
@@ -164,9 +164,8 @@ def _show_groups(options: QueryOptions, shown: Shown, result: SearchResult) -> N
 
 
 def _updated(index: Index) -> Index:
-    """The index after an update if that is quick; otherwise a line on stderr says how far behind it is."""
-    (entry,) = entry_points(group="cdesearch.builders", name="quick")
-    line = entry.load()(index)
+    """Update the index if that is quick, and return it. Otherwise print on stderr how many changes are pending."""
+    line = builder("quick")(index)
     if line:
         _note(printable(line))
     return Index(index.folder)
@@ -176,8 +175,8 @@ def _from_server(index: Index, options: QueryOptions, files: FileFilter) -> _Ans
     """Return the answer of a running server; None if there is no server, or if its answer is not sufficient.
 
     The server has already loaded the model, so this process checks whether the user has confirmed it. If a search with
-    a filter has no hits, the server does not tell whether the filter allows any file. Passages for a language model
-    need the tokenizer of the model.
+    a filter has no hits, the answer of the server does not show whether the filter allows any file. Passages for a
+    language model need the tokenizer of the model.
     """
     if options.model is not None or options.format == "llm" or options.update or not _is_model_confirmed(index):
         return None

@@ -4,9 +4,9 @@ import shlex
 import sys
 import time
 from dataclasses import asdict, replace
-from importlib.metadata import entry_points
 from typing import Any
 
+from cdesearch.builders import builder
 from cdesearch.search.drift import describe, measure_drift
 from cdesearch.store.file_account import OUTCOMES, FileRecord, read_files
 from cdesearch.store.folder import shown_path
@@ -52,13 +52,12 @@ def _facts(index: Index) -> dict[str, Any]:
 
 
 def _drift(index: Index) -> str:
-    """How far the corpus has moved away from the context; older versions did not measure it at each update."""
+    """Describe the drift. It is measured here if the manifest, which an older version may have written, lacks it."""
     manifest = index.manifest
     if not manifest.is_complete:
         return "not measured: the index is not complete"
     drift = measure_drift(index).standard_errors if manifest.drift is None else manifest.drift
-    (finder,) = entry_points(group="cdesearch.builders", name="stale")
-    is_stale = finder.load()(replace(manifest, drift=drift)) is not None
+    is_stale = builder("stale")(replace(manifest, drift=drift)) is not None
     return describe(drift) + (": run cdesearch index --refresh-context" if is_stale else "")
 
 
@@ -84,10 +83,6 @@ def _is_unread(file: FileRecord) -> bool:
 
 
 def _changes(index: Index) -> dict[str, int]:
-    """Return how many files are new, modified and deleted since the last run.
-
-    The package that builds indexes counts them. It is found through an entry point, because it imports this package.
-    """
-    (finder,) = entry_points(group="cdesearch.builders", name="changes")
-    found: dict[str, int] = finder.load()(index)
+    """Return how many files are new, modified and deleted since the last run."""
+    found: dict[str, int] = builder("changes")(index)
     return found

@@ -3,7 +3,13 @@
 from collections.abc import Callable
 from typing import Any
 
+import typer
+
 from cdesearch.errors import InputError
+
+# Typer contains its own copy of click. This is the only public way to reach its error for invalid options.
+UsageError: Any = typer.BadParameter.__mro__[1]
+
 
 # The condition that a number violates, by the type of the validation error.
 _LIMITS: dict[str, Callable[[dict[str, Any]], str]] = {

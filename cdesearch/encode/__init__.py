@@ -3,7 +3,7 @@
 load              loads a checkpoint as an encoder
 encoder           prefixes, batches, contexts
 corpus_context    the context of texts in memory
-forked            refuses to encode and search in a process that was forked from one that has done so
+forked            raises an error in a process that was forked from one that has searched or encoded
 embedder          the model without an index, for programs that store vectors themselves
 runtime           the protocol of the libraries that compute the networks
 length_batches    groups texts into batches of similar length

@@ -1,4 +1,4 @@
-"""Refuse to search and encode in a process that was forked from one that has done so.
+"""Raise an error in a process that was forked from one that has searched or encoded.
 
 LanceDB, ONNX Runtime and this package use threads, and a forked child has none of them. A search in it would wait for
 an answer forever.

@@ -2,7 +2,7 @@
 
 searcher      an open index that answers queries, for any number of threads
 model_loader  loads the models that built the indexes, each of them once
-reader        answers one query from one generation: candidates, scores, hits
+reader        answers queries from one generation: candidates, scores, hits
 fusion        combines dense and lexical scores, with a registry of methods
 explanation   why a chunk is a hit, as numbers that add up to its score
 context_map   the chunks as points in a plane
@@ -11,6 +11,7 @@ documents     reads the stored texts without a query
 passages      fits hits into a budget of tokens, with neighbouring chunks joined
 surroundings  the text of a document around a chunk
 sentences     splits text into sentences, headings, table rows and code
+shingles      compares texts by runs of consecutive words
 word_forms    whether two words are forms of one word
 result        the result of a search
 file_filter   which files a search covers: certain paths, types and times of modification

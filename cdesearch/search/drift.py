@@ -36,14 +36,14 @@ class Drift:
 
 
 def level_of(standard_errors: float | None) -> str:
-    """The level of a drift of so many standard errors; None is the drift of a sample that is too small."""
+    """The level of a drift in standard errors, which is None if the sample is too small."""
     if standard_errors is None or standard_errors < 2:
         return "none"
     return "small" if standard_errors < 3 else "large"
 
 
 def describe(standard_errors: float | None) -> str:
-    """A few words about a drift of so many standard errors."""
+    """A description of a drift in standard errors, such as "small (2.4 standard errors)"."""
     level = level_of(standard_errors)
     return level if standard_errors is None else f"{level} ({standard_errors:.1f} standard errors)"
 

@@ -82,8 +82,8 @@ class EvidenceFusion:
     of text is lower.
 
     The dense evidence of a candidate without a vector is estimated from its words: it is the same share of the best
-    dense evidence as its lexical evidence is of the best lexical evidence. Without lexical evidence it is 0. So such
-    candidates are ranked by words, and the vectors of others neither raise nor lower them.
+    dense evidence as its lexical evidence is of the best lexical evidence. Without lexical evidence it is 0. Such
+    candidates are therefore ranked by words, and the vectors of others neither raise nor lower them.
     """
 
     def dense_depth(self, k: int) -> int:

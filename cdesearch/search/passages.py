@@ -11,6 +11,7 @@ from dataclasses import dataclass, replace
 from tokenizers import Tokenizer
 
 from cdesearch.search.sentences import split_sentences
+from cdesearch.search.shingles import shingles_of
 from cdesearch.search.surroundings import gap_between, lines_between
 from cdesearch.store.schema import Chunk, Hit
 
@@ -19,7 +20,6 @@ OMISSION = " …"
 # text is therefore at least its number of characters divided by this constant.
 CHARACTERS_PER_TOKEN = 8
 MAX_BLANK_LINES = 5  # chunks with more blank lines between them are not joined
-SHINGLE = 5  # the number of consecutive words of a shingle
 REPEATED = 0.8  # a text is left out if better hits contain at least this share of its shingles
 
 
@@ -93,7 +93,7 @@ class _Selection:
 
     def add(self, hit: Hit) -> bool:
         """Add `hit`, whole or truncated, unless better hits contain its text. Returns False if no budget is left."""
-        shingles = _shingles(hit.chunk.body)
+        shingles = shingles_of(hit.chunk.body)
         if len(shingles & self._seen) >= REPEATED * len(shingles):
             return True
         self._seen |= shingles
@@ -189,8 +189,3 @@ def _passage(run: Sequence[Hit]) -> Passage:
         score=max(hit.score for hit in run),
         chunk_ids=tuple(hit.chunk.id for hit in run),
     )
-
-
-def _shingles(text: str) -> set[tuple[str, ...]]:
-    words = re.findall(r"\w+", text.lower()) or [text]
-    return {tuple(words[start : start + SHINGLE]) for start in range(max(1, len(words) - SHINGLE + 1))}

@@ -1,4 +1,4 @@
-"""Answer one query from one generation of an index: dense and lexical candidates, their fused scores, and the hits."""
+"""Answer queries from one generation of an index: dense and lexical candidates, their fused scores, and the hits."""
 
 from collections.abc import Callable, Mapping, Sequence
 from concurrent.futures import Executor, Future
@@ -85,7 +85,7 @@ class _Ranking:
 
 
 class GenerationReader:
-    """Answers queries from one generation, which a running update never changes."""
+    """Answers queries from one generation, which updates never change."""
 
     def __init__(self, index: Index, encoder: Callable[[Index], Encoder], executor: Executor, fusion: Fusion) -> None:
         """`encoder` loads the model of an index; `executor` runs the parts of a search that can overlap."""

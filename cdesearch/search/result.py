@@ -11,7 +11,7 @@ from cdesearch.store.schema import Hit
 class SearchResult(Sequence[Hit]):
     """The hits of one query, best first. A result is a sequence of its hits.
 
-    Two results are equal if their hits are, whatever time they took and whichever generation answered.
+    Two results with the same hits are equal, even if other generations answered or the searches took different times.
     """
 
     hits: tuple[Hit, ...]

@@ -197,7 +197,7 @@ class Searcher:
     def reload(self) -> bool:
         """Open the newest generation if it is newer than the open one, and return whether it was.
 
-        Other than `refresh`, it raises CdesearchError if the newest generation cannot be used, and loads neither tables
+        Unlike `refresh`, it raises CdesearchError if the newest generation cannot be used, and loads neither tables
         nor a model that is not loaded yet. If there is no newer generation, only the file CURRENT is read.
         """
         self._check_usable()
@@ -251,7 +251,7 @@ class Searcher:
 
 
 def _newest_index(folder: Path) -> Index:
-    """The newest generation. An update may remove the one that was the newest while it is opened."""
+    """Open the newest generation. If an update removes it meanwhile, the then newest one is opened."""
     while True:
         name = current_name(folder)
         try:

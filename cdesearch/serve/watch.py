@@ -2,10 +2,10 @@
 
 import threading
 import time
-from importlib.metadata import entry_points
 from pathlib import Path
 from typing import Any
 
+from cdesearch.builders import builder
 from cdesearch.errors import CdesearchError
 from cdesearch.serve.indexes import ServedIndex, ServedIndexes
 from cdesearch.serve.update_runs import UpdateRun, UpdateRuns
@@ -27,7 +27,7 @@ class Watcher:
     def __init__(self, indexes: ServedIndexes, updates: UpdateRuns, *, refreshes: bool = False) -> None:
         self._updates = updates
         self._refreshes = refreshes
-        self._left_alone: set[Path] = set()  # indexes that a new context does not help
+        self._left_alone: set[Path] = set()  # indexes whose context was still stale after a refresh
         self._closing = threading.Event()
         self._threads = [
             threading.Thread(target=self._watch, args=(served,), name="cdesearch-watch", daemon=True)
@@ -64,27 +64,27 @@ class Watcher:
             require_trust(served.index, model=False)
         except CdesearchError:
             return None
-        return _builder("watched")(*_files(served))
+        return builder("watched")(*_files(served))
 
     def _has_changes(self, served: ServedIndex) -> bool:
         """Return whether any file is new, modified or deleted."""
         try:
             require_trust(served.index, model=False)
             with served.index.checks.reporting_damage():
-                return any(_builder("changes")(served.index).values())
+                return any(builder("changes")(served.index).values())
         except CdesearchError:
             return False
 
     def _refresh_if_stale(self, served: ServedIndex) -> None:
         """Sample a new context if the context no longer fits the documents; searches use the old one meanwhile."""
-        if not _is_current(served) or _builder("stale")(served.index.manifest) is None:
+        if not _is_current(served) or builder("stale")(served.index.manifest) is None:
             return
         is_refreshed = self._run(served, "--refresh-context") and _is_current(served)
-        if is_refreshed and _builder("stale")(served.index.manifest) is not None:
+        if is_refreshed and builder("stale")(served.index.manifest) is not None:
             self._left_alone.add(served.index.folder)
 
     def _run(self, served: ServedIndex, *options: str) -> bool:
-        """Run an update, wait for its end and for a pause; returns whether it succeeded."""
+        """Run an update, wait until it has ended and for a pause, and return whether it succeeded."""
         folder = served.index.folder
         while not self._updates.start(folder, *options):
             if self._closing.wait(POLL_SECONDS):
@@ -95,12 +95,6 @@ class Watcher:
                 return False
         self._closing.wait(_rest(run))
         return run is not None and run.state == "done"
-
-
-def _builder(name: str) -> Any:
-    """Return what the package that builds indexes registers under this name."""
-    (found,) = entry_points(group="cdesearch.builders", name=name)
-    return found.load()
 
 
 def _files(served: ServedIndex) -> tuple[tuple[Path, ...], Globs]:

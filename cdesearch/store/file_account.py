@@ -69,10 +69,8 @@ def _record(line: str) -> FileRecord:
         raise ValueError(f"a line without the {len(NAMES)} values {', '.join(NAMES)}")
     if abs(values[3] or 0) > MAX_INTEGER or abs(values[4] or 0) > MAX_INTEGER:
         raise ValueError("an impossible number")
-    if "\\u" in line:
-        "".join(
-            value for value in values if isinstance(value, str)
-        ).encode()  # raises ValueError for half of a character
+    if "\\u" in line:  # an escape may be half of a surrogate pair, for which `encode` raises ValueError
+        "".join(value for value in values if isinstance(value, str)).encode()
     if values[1] not in OUTCOMES:
         raise ValueError(f"unknown outcome {values[1]!r:.50}")
     return FileRecord(*values)

@@ -38,8 +38,6 @@ DEFAULTS: dict[str, Any] = {  # of fields that a manifest may lack
     "exclude": (),
 }
 OUTCOMES = {"indexed", "ignored", "skipped"}  # of files, as `cdesearch.store.file_account` lists them
-
-
 _NO_GLOB = re.compile(r"[\x00-\x1f\x7f\ud800-\udfff]")
 
 
@@ -102,7 +100,7 @@ class Manifest:
     def save(self, file: Path) -> None:
         """Write JSON, flushed to disk; a path that is not UTF-8 keeps its bytes as escapes."""
         values = asdict(self)
-        for name, default in DEFAULTS.items():  # older versions can read an index without what they do not know
+        for name, default in DEFAULTS.items():  # without them, older versions can read the index
             if values[name] == default:
                 del values[name]
         write_new(file, json.dumps(values, indent=2))

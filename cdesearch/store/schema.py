@@ -88,7 +88,7 @@ class Hit:
 # Each column of a hit takes a third of a millisecond to read. Fields that no search filters by share the column
 # `place`, as a JSON object.
 PLACE = ("record", "ordinal", "title", "trail", "body_start", "line_start", "line_end", "page")
-# Fields that are written only if they are set, so that other versions can read indexes without them.
+# Fields that are written only if they are set, so that older versions can read indexes without them.
 OPTIONAL_PLACE = ("anchor", "indent")
 _INDENT = re.compile(r"[ \t]{0,1000}")
 _SURROGATE = re.compile(r"[\ud800-\udfff]")

@@ -12,10 +12,10 @@ from textual.timer import Timer
 from textual.widgets import Footer, Input, OptionList, Static
 from textual.widgets.option_list import Option
 
-from cdesearch.cli.grouping import HitGroup, group_hits, n_fetched
-from cdesearch.cli.opening import open_place
-from cdesearch.cli.passage_lines import best_line, query_words
-from cdesearch.cli.render import TAB, Shown, further, heading
+from cdesearch.cli.hits.grouping import HitGroup, group_hits, n_fetched
+from cdesearch.cli.hits.opening import open_place
+from cdesearch.cli.hits.passage_lines import best_line, query_words
+from cdesearch.cli.hits.render import TAB, Shown, further, heading
 from cdesearch.errors import CdesearchError
 from cdesearch.search.searcher import Searcher
 from cdesearch.terminal import counted, printable
@@ -27,7 +27,7 @@ ABOVE = 3  # lines of context that are visible above the passage
 
 
 class SearchApp(App[None]):
-    """Searches while the user types. Searches and previews are computed in threads, so that keys are never late."""
+    """Searches while the user types. Threads compute searches and previews, so that keys are handled without delay."""
 
     TITLE = "cdesearch"
     ENABLE_COMMAND_PALETTE = False
@@ -72,7 +72,7 @@ class SearchApp(App[None]):
         self._warm()
 
     def on_input_changed(self, event: Input.Changed) -> None:
-        """Search when no further key follows at once."""
+        """Search when no further key has been pressed for DELAY seconds."""
         if self._waiting is not None:
             self._waiting.stop()
         self._waiting = self.set_timer(DELAY, lambda: self._search(event.value))

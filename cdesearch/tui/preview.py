@@ -7,8 +7,8 @@ from dataclasses import dataclass
 from rich.console import Console
 from rich.text import Text
 
-from cdesearch.cli.passage_lines import Line, marked_words, query_words, shown_lines
-from cdesearch.cli.render import TAB
+from cdesearch.cli.hits.passage_lines import Line, marked_words, query_words, shown_lines
+from cdesearch.cli.hits.render import TAB
 from cdesearch.search.documents import DocumentReader
 from cdesearch.search.surroundings import surroundings_of
 from cdesearch.store.index import Index

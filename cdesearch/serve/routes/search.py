@@ -5,7 +5,7 @@ from typing import Annotated, Any
 from fastapi import APIRouter, Query, Request
 from fastapi.responses import JSONResponse
 
-from cdesearch.cli.render import result_as_json
+from cdesearch.cli.hits.render import result_as_json
 from cdesearch.search.result import SearchResult
 from cdesearch.serve.indexes import ServedIndex
 from cdesearch.serve.routes.parameters import MAX_OFFSET, NumberOfHits, QueryText, Scope

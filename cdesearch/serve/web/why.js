@@ -36,7 +36,7 @@ function meaning({ dense, mode }) {
   if (dense.cosine === null) {
     return el("section", {},
       el("h3", {}, "Meaning"),
-      el("p", {}, "This passage has no vector yet. Its words let expect ",
+      el("p", {}, "This passage has no vector yet. From its words, its similarity is estimated as ",
         el("b", {}, `${fixed(dense.z, 1)} standard deviations`), " above the mean of the context."));
   }
   const offset = dense.own_cosine === null ? null : dense.cosine - dense.own_cosine;

@@ -72,7 +72,7 @@ def shown(folder, *arguments):
     return {(row["command"], row["option"]): (row["value"], row["source"]) for row in report["options"]}
 
 
-def test_the_command_line_counts_more_than_the_project_and_the_project_more_than_the_user(indexed, project, user):
+def test_the_command_line_has_priority_over_the_project_and_the_project_over_the_user(indexed, project, user):
     user("[query]\nk = 1\nfull = true\n")
     assert n_hits(indexed) == 1
     project("[query]\nk = 2\n")
@@ -95,7 +95,7 @@ def test_a_query_with_a_configuration_is_the_same_with_and_without_typer(indexed
 
 
 @pytest.mark.parametrize("words", [["cat"], ["--", "cat"]])
-def test_an_option_of_the_command_line_replaces_one_that_says_the_same(indexed, project, user, words):
+def test_an_option_of_the_command_line_replaces_the_other_form_of_the_same_option(indexed, project, user, words):
     user("[query]\njson = true\n")
     project('[query]\nmode = "text"\n')
     assert cdesearch("query", "--format", "grep", *words, cwd=indexed).stdout.startswith("cats.md:1:")
@@ -121,7 +121,7 @@ def test_repeatable_options_take_lists_and_single_values(indexed, project):
     assert n_hits(indexed, "--path", "*.md") == 2, "the command line replaces the list"
 
 
-def test_environment_variables_count_more_than_files(indexed, user, monkeypatch):
+def test_environment_variables_have_priority_over_files(indexed, user, monkeypatch):
     user('[serve]\ntoken = "the-token-of-the-file"\n[ask]\nllm = "http://127.0.0.1:9/v1"\nllm-model = "m"\n')
     assert shown(indexed)["serve", "token"][0] == "(hidden)"
     monkeypatch.setenv("CDESEARCH_TOKEN", "the-token-of-the-environment")
@@ -292,7 +292,7 @@ def test_a_project_file_that_is_a_link_or_a_pipe_is_refused(indexed, tmp_path, p
     assert "cannot be read (it is not a plain file)" in error("query", "cat")
 
 
-def test_the_user_may_link_to_the_own_file(indexed, user, tmp_path):
+def test_the_configuration_file_of_the_user_may_be_a_link(indexed, user, tmp_path):
     user("")
     file = tmp_path / "cdesearch" / "config.toml"
     file.rename(tmp_path / "dotfiles.toml")
@@ -303,8 +303,8 @@ def test_the_user_may_link_to_the_own_file(indexed, user, tmp_path):
 
 @pytest.mark.skipif(not hasattr(os, "geteuid") or os.geteuid() != 0, reason="only root can give files away")
 @pytest.mark.parametrize("what", ["file", "folder"])
-def test_a_file_of_another_user_is_not_used_and_a_line_says_so(indexed, project, what, monkeypatch):
-    monkeypatch.setattr("cdesearch.cli.config_files._told", set())  # a process says it once
+def test_a_file_of_another_user_is_not_used_and_is_reported(indexed, project, what, monkeypatch):
+    monkeypatch.setattr("cdesearch.cli.config_files._printed", set())  # a process prints each message once
     project("[query]\nk = 1\n")
     given = indexed / ".cdesearch.toml" if what == "file" else indexed
     os.chown(given, 12345, 12345)

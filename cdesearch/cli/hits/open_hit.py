@@ -12,7 +12,7 @@ def open_hit(
 
     The editor is $VISUAL or $EDITOR. PDF, HTML and office files are opened with the program of the system.
     """
-    from cdesearch.cli.last_hits import remembered
-    from cdesearch.cli.opening import open_place
+    from cdesearch.cli.hits.last_hits import remembered
+    from cdesearch.cli.hits.opening import open_place
 
     open_place(remembered(number))

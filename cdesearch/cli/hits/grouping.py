@@ -1,12 +1,11 @@
 """Group the hits of one file under its best passage, and fold passages that repeat the text of a better one."""
 
-import re
 from collections.abc import Sequence
 from dataclasses import dataclass, field
 
+from cdesearch.search.shingles import shingles_of
 from cdesearch.store.schema import Hit
 
-SHINGLE = 5  # the number of consecutive words of a shingle
 SAME = 0.9  # two texts are the same if they share at least this part of all their shingles
 FETCHED = 4  # hits that are searched for each group that is shown
 MAX_FETCHED = 100  # hits that a server returns at most
@@ -34,7 +33,7 @@ def group_hits(hits: Sequence[Hit], k: int) -> list[HitGroup]:
     groups: dict[str, HitGroup] = {}
     kept: list[tuple[Hit, frozenset[tuple[str, ...]]]] = []
     for hit in hits:
-        shingles = _shingles(hit.chunk.body)
+        shingles = shingles_of(hit.chunk.body)
         original = next((one for one, known in kept if _is_repeated(hit, shingles, one, known)), None)
         if original is not None:
             group = groups[original.chunk.document_id]
@@ -62,8 +61,3 @@ def _is_repeated(
     if min(len(shingles), len(known)) < SAME * max(len(shingles), len(known)):
         return False
     return len(shingles & known) >= SAME * len(shingles | known)
-
-
-def _shingles(text: str) -> frozenset[tuple[str, ...]]:
-    words = re.findall(r"\w+", text.lower()) or [text]
-    return frozenset(tuple(words[start : start + SHINGLE]) for start in range(max(1, len(words) - SHINGLE + 1)))

@@ -7,9 +7,9 @@ from pathlib import Path
 from typing import Any, Protocol
 from urllib.parse import quote
 
-from cdesearch.cli.grouping import HitGroup
-from cdesearch.cli.last_hits import HitPlace
-from cdesearch.cli.passage_lines import Line, best_line, query_words, shown_lines
+from cdesearch.cli.hits.grouping import HitGroup
+from cdesearch.cli.hits.last_hits import HitPlace
+from cdesearch.cli.hits.passage_lines import Line, best_line, query_words, shown_lines
 from cdesearch.search.result import SearchResult
 from cdesearch.search.surroundings import NOTHING, Surroundings
 from cdesearch.store.schema import Hit

@@ -14,9 +14,9 @@ import pytest
 from command import cdesearch
 from rich.cells import cell_len
 
-from cdesearch.cli.last_hits import remembered
-from cdesearch.cli.passage_lines import Line
-from cdesearch.cli.terminal_hits import _rows_of, excerpt, fitted
+from cdesearch.cli.hits.last_hits import remembered
+from cdesearch.cli.hits.passage_lines import Line
+from cdesearch.cli.hits.terminal import _rows_of, excerpt, fitted
 
 WORDS = [
     "ash",

@@ -8,10 +8,10 @@ from rich.console import Console, RenderableType
 from rich.padding import Padding
 from rich.text import Text
 
-from cdesearch.cli.grouping import HitGroup
-from cdesearch.cli.pager import page
-from cdesearch.cli.passage_lines import Line, marked_words, query_words
-from cdesearch.cli.render import CUT, INDENT, TAB, Shown, further, heading, link, trail
+from cdesearch.cli.hits.grouping import HitGroup
+from cdesearch.cli.hits.pager import page
+from cdesearch.cli.hits.passage_lines import Line, marked_words, query_words
+from cdesearch.cli.hits.render import CUT, INDENT, TAB, Shown, further, heading, link, trail
 from cdesearch.terminal import open_console, printable
 
 # Colours that can be read on light and on dark terminals
@@ -69,7 +69,7 @@ def _passage(shown: Shown, lines: Sequence[Line], width: int) -> Iterator[Text]:
 def _rows_of(lines: Sequence[Line], words: Sequence[str], width: int) -> list[int]:
     """Return how many rows each line gets. Lines of context get one, and the lines of the passage PASSAGE_ROWS in all.
 
-    Lines with more words of the query are served first. A line that gets no row is left out.
+    Rows are given first to the lines with more words of the query. A line without rows is left out.
     """
     rows = [int(line.is_context) for line in lines]
     passage = [number for number, line in enumerate(lines) if not line.is_context]
@@ -82,7 +82,7 @@ def _rows_of(lines: Sequence[Line], words: Sequence[str], width: int) -> list[in
 
 
 def _needed(text: str, width: int) -> int:
-    """Return the rows of a line. A line that is only a little too long is cut, because its end would look lost."""
+    """Return the rows of a line. A line that is a little too long is cut, so that no row has only a few words."""
     cells = cell_len(text.expandtabs(TAB))
     return 1 if cells <= 1.5 * width else -(-cells // (width - BREAK))
 

@@ -4,7 +4,7 @@ from dataclasses import replace
 
 import pytest
 
-from cdesearch.cli.passage_lines import best_line, marked_words, query_words, shown_lines
+from cdesearch.cli.hits.passage_lines import best_line, marked_words, query_words, shown_lines
 from cdesearch.search.surroundings import Surroundings, surroundings_of
 from cdesearch.store.schema import Chunk
 

@@ -5,9 +5,9 @@ import sys
 from collections.abc import Iterator, Sequence
 from pathlib import Path
 
-from cdesearch.cli.grouping import HitGroup
-from cdesearch.cli.passage_lines import Line, best_line, query_words
-from cdesearch.cli.render import INDENT, Shown, further, heading, shortened, trail
+from cdesearch.cli.hits.grouping import HitGroup
+from cdesearch.cli.hits.passage_lines import Line, best_line, query_words
+from cdesearch.cli.hits.render import INDENT, Shown, further, heading, shortened, trail
 from cdesearch.store.schema import Chunk, Hit
 from cdesearch.terminal import is_styled, printable
 
@@ -17,7 +17,7 @@ def show_hits(shown: Shown, groups: Sequence[HitGroup], *, has_pager: bool = Fal
     if not groups:
         sys.stderr.write("No hits.\n")
     elif is_styled(sys.stdout):
-        from cdesearch.cli.terminal_hits import show_styled  # imports rich, which takes longer than a search
+        from cdesearch.cli.hits.terminal import show_styled  # imports rich, which takes longer than a search
 
         show_styled(shown, groups, has_pager=has_pager)
     else:

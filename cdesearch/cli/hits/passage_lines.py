@@ -10,7 +10,7 @@ from cdesearch.store.schema import Chunk
 
 PASSAGE_LINES = 4  # the number of lines that are shown of a chunk
 
-# Words that hardly say what a text is about. They are searched, but not marked in passages.
+# Words that hardly show what a text is about. They are searched, but not marked in passages.
 _STOP_WORDS = (
     "a about after all also an and any are as at be because been before being between both but by can could did do does"
     " for from get had has have he her here him his how i if in into is it its just like me more most my no nor not of"

@@ -1,6 +1,6 @@
 """Hits are grouped by document, and repeated texts are folded under the best of them."""
 
-from cdesearch.cli.grouping import group_hits, n_fetched
+from cdesearch.cli.hits.grouping import group_hits, n_fetched
 from cdesearch.store.schema import Chunk, Hit
 
 LONG = "The owl hoots at night while the fox sleeps under the old oak near the river bank. "

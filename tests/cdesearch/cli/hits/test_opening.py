@@ -6,8 +6,8 @@ from pathlib import Path
 
 import pytest
 
-from cdesearch.cli.last_hits import FILE, HitPlace, remember, remembered, state_folder
-from cdesearch.cli.opening import editor_command, open_place
+from cdesearch.cli.hits.last_hits import FILE, HitPlace, remember, remembered, state_folder
+from cdesearch.cli.hits.opening import editor_command, open_place
 from cdesearch.errors import InputError
 
 pytestmark = pytest.mark.skipif(sys.platform == "win32", reason="the programs are scripts")
@@ -60,7 +60,7 @@ def docs(tmp_path):
         (["unknown"], ["unknown", "/a b"]),
     ],
 )
-def test_editors_take_the_line_in_their_own_way(editor, expected):
+def test_each_editor_gets_the_line_in_its_own_form(editor, expected):
     assert editor_command(editor, Path("/a b"), 7) == expected
     assert editor_command(editor, Path("/a b"), None) == [*editor, "/a b"]
 
@@ -121,7 +121,7 @@ def test_the_last_hits_are_remembered_in_a_private_file(state):
 
 
 @pytest.mark.parametrize("content", ["", "{}", "[1]", '[{"root": 1, "path": "a"}]', '[{"path": "a"}]', "[" * 100_000])
-def test_a_damaged_file_of_hits_is_that_of_no_query(state, content):
+def test_a_damaged_file_of_hits_is_reported_as_missing(state, content):
     remember([HitPlace("/docs", "a.md")])
     (state / FILE).write_text(content)
     with pytest.raises(InputError, match="No hits of an earlier query"):

@@ -10,7 +10,7 @@ import subprocess
 import sys
 from pathlib import Path, PurePath
 
-from cdesearch.cli.last_hits import HitPlace
+from cdesearch.cli.hits.last_hits import HitPlace
 from cdesearch.errors import InputError
 from cdesearch.store.folder import absolute
 from cdesearch.store.trust import real
@@ -20,7 +20,7 @@ VIEWER_SECONDS = 3.0  # in which a viewer that cannot open a file ends
 VIEWED = {
     "docx", "epub", "htm", "html", "odp", "ods", "odt", "parquet", "pdf", "pptx", "rtf", "xhtml", "xlsx"
 }  # fmt: skip
-# How editors take a line. An editor that is in none of these opens the file at its start.
+# The forms in which editors accept a line. An editor that is in none of these sets opens the file at its start.
 _PLUS = {
     "emacs", "emacsclient", "gedit", "gnome-text-editor", "gvim", "jed", "joe", "kak", "mg", "micro", "mvim", "nano",
     "ne", "nvim", "pico", "vi", "view", "vim"
@@ -60,7 +60,7 @@ def open_place(place: HitPlace) -> None:
 
 
 def editor_command(editor: list[str], file: Path, line: int | None) -> list[str]:
-    """Return the command that opens `file` in an editor, at `line` if it is known how the editor takes a line."""
+    """Return the command that opens `file` in an editor, at `line` if the editor is known."""
     name = PurePath(editor[0]).name.lower().removesuffix(".exe").removesuffix(".cmd")
     if line:
         if name in _PLUS:

@@ -11,8 +11,8 @@ from hypothesis import strategies as st
 from rich.console import Console
 from rich.text import Text
 
-from cdesearch.cli import print_hits, render, terminal_hits
-from cdesearch.cli.grouping import HitGroup
+from cdesearch.cli.hits import printing, render, terminal
+from cdesearch.cli.hits.grouping import HitGroup
 from cdesearch.search.result import SearchResult
 from cdesearch.store.schema import Chunk, Hit
 from cdesearch.terminal import is_styled
@@ -40,7 +40,7 @@ def printed(group):
     stream = io.StringIO()
     with pytest.MonkeyPatch.context() as patched:
         patched.setattr(sys, "stdout", stream)
-        print_hits.show_hits(render.Shown("ab é", Path.cwd(), full=True), [group])
+        printing.show_hits(render.Shown("ab é", Path.cwd(), full=True), [group])
     return stream.getvalue()
 
 
@@ -51,10 +51,10 @@ def test_a_hit_without_a_terminal_is_what_rich_prints_without_styles(group):
     with pytest.MonkeyPatch.context() as patched:
         console = Console(file=stream, highlight=False, markup=False, emoji=False, soft_wrap=True, width=100_000)
         patched.setattr(sys, "stdout", stream)
-        patched.setattr(terminal_hits, "_indented", lambda text: Text(" " * render.INDENT) + text)
-        patched.setattr(terminal_hits, "open_console", lambda **_: console)
-        patched.setattr(print_hits, "is_styled", lambda _: True)
-        print_hits.show_hits(render.Shown("ab é", Path.cwd(), full=True), [group])
+        patched.setattr(terminal, "_indented", lambda text: Text(" " * render.INDENT) + text)
+        patched.setattr(terminal, "open_console", lambda **_: console)
+        patched.setattr(printing, "is_styled", lambda _: True)
+        printing.show_hits(render.Shown("ab é", Path.cwd(), full=True), [group])
     assert printed(group) == stream.getvalue() + "\n", "on a terminal, no blank line follows the last hit"
 
 
@@ -79,7 +79,7 @@ CODE = Chunk("0", "a.txt", None, 0, "a.txt", "", (), "\n\n".join(LINES), 0, 101,
 
 def test_the_line_of_a_hit_is_that_of_the_passage_that_is_shown(capsys):
     hit = Hit(1, 1.0, CODE, None, None)
-    print_hits.show_hits(render.Shown("whale", Path.cwd()), [HitGroup(hit)])
+    printing.show_hits(render.Shown("whale", Path.cwd()), [HitGroup(hit)])
     heading, first, *_ = capsys.readouterr().out.splitlines()
     assert heading.startswith(" 1 a.txt:119 ") and first.strip() == LINES[9]
     (shown,) = render.result_as_json("whale", "text", SearchResult((hit,)))["hits"]
@@ -87,7 +87,7 @@ def test_the_line_of_a_hit_is_that_of_the_passage_that_is_shown(capsys):
 
 
 def test_the_whole_text_of_a_hit_begins_at_the_line_of_its_chunk(capsys):
-    print_hits.show_hits(render.Shown("whale", Path.cwd(), full=True), [HitGroup(Hit(1, 1.0, CODE, None, None))])
+    printing.show_hits(render.Shown("whale", Path.cwd(), full=True), [HitGroup(Hit(1, 1.0, CODE, None, None))])
     assert capsys.readouterr().out.startswith(" 1 a.txt:101 ")
 
 
@@ -98,5 +98,5 @@ def test_the_whole_text_of_a_hit_begins_at_the_line_of_its_chunk(capsys):
 def test_the_link_of_a_hit_opens_the_file_at_its_anchor_or_page(capsys, monkeypatch, place, fragment):
     monkeypatch.setenv("FORCE_COLOR", "1")
     chunk = replace(CODE, line_start=None, line_end=None, **place)
-    print_hits.show_hits(render.Shown("whale", Path.cwd()), [HitGroup(Hit(1, 1.0, chunk, None, None))])
+    printing.show_hits(render.Shown("whale", Path.cwd()), [HitGroup(Hit(1, 1.0, chunk, None, None))])
     assert f"{(Path.cwd() / 'a.txt').as_uri()}{fragment}\x1b\\" in capsys.readouterr().out
