@@ -28,7 +28,7 @@ def n_fetched(k: int) -> int:
 def group_hits(hits: Sequence[Hit], k: int) -> list[HitGroup]:
     """Return at most `k` groups, best first. A record is a document of its own.
 
-    If there are fewer documents than `k`, the best of their further hits become groups as well.
+    If all hits are in one document, the best of them are groups.
     """
     groups: dict[str, HitGroup] = {}
     kept: list[tuple[Hit, frozenset[tuple[str, ...]]]] = []
@@ -44,12 +44,11 @@ def group_hits(hits: Sequence[Hit], k: int) -> list[HitGroup]:
         group = groups.setdefault(hit.chunk.document_id, HitGroup(hit))
         if group.best is not hit:
             group.more.append(hit)
-    found = list(groups.values())
-    further = sorted((hit for group in found for hit in group.more), key=lambda hit: hit.rank)
-    alone = further[: max(0, k - len(found))]
-    for group in found:
-        group.more = [hit for hit in group.more if hit not in alone]
-    return sorted([*found, *map(HitGroup, alone)], key=lambda group: group.best.rank)[:k]
+    if len(groups) == 1:
+        (group,) = groups.values()
+        alone, group.more = group.more[: k - 1], group.more[k - 1 :]
+        return [group, *map(HitGroup, alone)]
+    return list(groups.values())[:k]
 
 
 def _is_repeated(

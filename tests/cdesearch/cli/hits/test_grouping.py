@@ -18,11 +18,13 @@ def test_the_hits_of_a_document_are_grouped_under_the_best():
     assert groups[0].more == [hits[2], hits[4]] and not groups[1].more
 
 
-def test_further_hits_of_few_documents_fill_the_places():
+def test_the_places_are_filled_with_further_hits_only_if_there_is_one_document():
     hits = [hit(n, "book", f"text {n}") for n in range(1, 7)]
     groups = group_hits(hits, 4)
     assert [group.best.rank for group in groups] == [1, 2, 3, 4]
     assert [one.rank for one in groups[0].more] == [5, 6]
+    groups = group_hits([*hits, hit(7, "letter", "text 7")], 4)
+    assert [(group.best.rank, len(group.more)) for group in groups] == [(1, 5), (7, 0)]
 
 
 def test_a_text_in_other_files_is_folded_even_if_a_word_differs():

@@ -144,6 +144,7 @@ def test_a_pipe_gets_ten_hits_without_groups_and_nothing_is_remembered(docs, tmp
     assert "more: lines" in grouped and "same text in 1 other file" in grouped
 
 
+@pytest.mark.slow
 def test_the_pager_is_used_only_if_the_terminal_is_too_small(on_terminal, tmp_path, monkeypatch):
     pager = tmp_path / "my pager"
     pager.write_text(
