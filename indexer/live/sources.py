@@ -19,7 +19,7 @@ def sources(
     paths: Annotated[list[Path] | None, typer.Argument(metavar="[PATH]...", help="Folders and files.")] = None,
     index: IndexOption = None,
 ) -> None:
-    """List the files and folders of an index, add some, or remove some from the index. No file is deleted."""
+    """List, add or remove the folders and files of an index. No file is deleted."""
     from cdesearch.slim_imports import leave_out_rest_client
     from cdesearch.store.folder import absolute
     from cdesearch.store.index import Index

@@ -84,6 +84,7 @@ def test_an_impossible_configuration_is_refused_before_memory_is_reserved(checkp
         load_encoder(checkpoint)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("name", ["vocabulary", "dimension", "n_layers", "inner"])
 def test_weights_of_another_size_than_the_configuration_says_are_refused(for_torch, name):
     change_json(for_torch / "config.json", "backbone", name, 1_000 if name == "n_layers" else 60_000)

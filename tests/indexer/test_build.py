@@ -241,6 +241,7 @@ def test_nothing_is_written_to_the_temporary_folder_of_the_system(docs, run, mon
     assert not (index.generation / "tmp").exists()
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("years", [4, -30])
 def test_changes_are_found_and_no_duration_is_negative_if_the_clock_jumps(docs, run, monkeypatch, years):
     wrong, real = years * 365 * 86_400, time.time
@@ -257,6 +258,7 @@ def test_changes_are_found_and_no_duration_is_negative_if_the_clock_jumps(docs, 
     assert run().changed and not run().changed
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("seconds", [2**33, 2**34 + 1, -(2**31)], ids=["year 2242", "year 2514", "year 1901"])
 def test_files_from_the_far_future_or_past_are_indexed_and_updated(docs, run, tiny_encoder, seconds):
     file = docs / "old.md"

@@ -1,8 +1,11 @@
 import json
 
+import pytest
+
 from benchmarks.speed.serving import CLIENTS, Load, serving_measurements
 
 
+@pytest.mark.slow
 def test_a_server_is_measured_under_load(tmp_path):
     rows = [{"_id": str(n), "text": f"the cat and {n} dogs, by the river of stone. " * 3} for n in range(30)]
     (tmp_path / "corpus.jsonl").write_text("\n".join(map(json.dumps, rows)))

@@ -186,6 +186,7 @@ def test_a_mistake_in_the_section_of_another_command_does_not_stop_a_command(ind
     assert "port in [serve] is not accepted: --port must be at most 65,535, not 70000" in error("config")
 
 
+@pytest.mark.slow
 def test_the_globs_of_an_index_can_be_set_and_removed(indexed, project):
     def n_documents():
         return json.loads(cdesearch("index", ".", "--json", cwd=indexed).stdout)["documents"]
@@ -354,6 +355,7 @@ def test_a_setting_updates_the_index_before_a_query(indexed, project):
     cdesearch("query", "quokka", cwd=indexed, code=1)
 
 
+@pytest.mark.slow
 def test_a_query_without_files_imports_no_parser_of_toml(indexed, project):
     code = (
         "import sys, atexit\nfrom cdesearch.cli import start\n"

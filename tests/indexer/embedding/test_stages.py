@@ -126,6 +126,7 @@ def test_a_stage_has_the_newest_files_vectors_in_a_context_of_its_own(dated, oft
         np.testing.assert_array_equal(context.sample_vectors, to_unit(np.stack(expected)))
 
 
+@pytest.mark.slow
 def test_a_stage_finds_chunks_with_and_without_vectors(dated, often, tiny_checkpoint, tiny_encoder):
     def observe():
         index = Index.open(dated)
@@ -151,6 +152,7 @@ def test_a_stage_finds_chunks_with_and_without_vectors(dated, often, tiny_checkp
         assert any(without) and not all(without)
 
 
+@pytest.mark.slow
 def test_doctor_finds_every_stage_sound_and_repairs_one_that_is_damaged(dated, often, tiny_checkpoint, tiny_encoder):
     for stop_at in (1, 2):
         stop_at_stage(dated, tiny_checkpoint, stop_at)
@@ -229,6 +231,7 @@ def test_sigkill_after_a_stage_keeps_it_and_the_next_run_completes_the_index(
     assert not list(generations.rglob("plan.json")) and not list(generations.rglob("spool.arrow"))
 
 
+@pytest.mark.slow
 def test_a_continued_build_publishes_its_next_stage_with_the_vectors_of_the_stopped_one(
     dated, often, tiny_checkpoint, monkeypatch
 ):
@@ -252,12 +255,14 @@ def test_a_large_build_publishes_words_once_and_vectors_only_after_a_while(dated
     assert [one.n_vectors for one in staged(dated, tiny_checkpoint, lambda: Index.open(dated).manifest)] == [0, None]
 
 
+@pytest.mark.slow
 def test_stages_take_a_bounded_share_of_the_time(dated, often, tiny_checkpoint, monkeypatch):
     monkeypatch.setattr(stages, "COST_SHARE", 1e-6)
     manifests = staged(dated, tiny_checkpoint, lambda: Index.open(dated).manifest)
     assert [one.n_vectors for one in manifests] == [0, None], "the next would be due after days"
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("options", [{}, {"rebuild": True}, {"refresh_context": True}])
 def test_a_complete_index_answers_until_the_next_one_is_complete(options, dated, often, tiny_checkpoint):
     build([dated], Options(model=tiny_checkpoint), Silent())
@@ -284,6 +289,7 @@ def test_a_text_that_occurs_in_many_files_is_embedded_once(dated, tiny_checkpoin
     assert sum("terms" in text for text in texts) == 1
 
 
+@pytest.mark.slow
 def test_a_stage_of_two_large_documents_has_the_vectors_of_parts_of_them(tmp_path, often, tiny_checkpoint):
     docs = write_documents(tmp_path / "two")
     texts = [file.read_text() for file in sorted(docs.iterdir())]

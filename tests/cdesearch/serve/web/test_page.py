@@ -269,6 +269,7 @@ def test_the_map_shows_folders_context_and_hits(browser):
     assert label.startswith("Hit")
 
 
+@pytest.mark.slow
 def test_the_index_shows_what_was_skipped_and_is_updated(browser, notes):
     open_view(browser, "/?view=index")
     assert "up to date" in browser.text(".verdict")
