@@ -278,6 +278,7 @@ def test_a_folder_with_an_odd_name_can_have_its_index_elsewhere(tmp_path, tiny_c
         assert "\x1b" not in done.stdout + done.stderr
 
 
+@pytest.mark.slow
 def test_folders_nested_deeper_than_pythons_stack_are_walked(tmp_path):
     place = os.open(tmp_path, os.O_RDONLY)
     for _ in range(2100):

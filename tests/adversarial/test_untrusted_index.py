@@ -144,6 +144,7 @@ def test_a_query_by_words_needs_no_model_and_no_confirmation(other):
     assert Searcher(Index.open(other)).search("cat", mode="text")
 
 
+@pytest.mark.slow
 def test_another_model_is_confirmed_for_one_call_by_naming_it(other, tiny_checkpoint, config):
     with pytest.raises(IndexUntrustedError, match="tiny"):
         package.open(other).search("cat")
@@ -200,6 +201,7 @@ def test_trust_at_a_terminal_ends_with_the_code_of_the_answer(other, config, typ
     assert (b"error: Nothing is confirmed." in error) is (code == 2) and b"Traceback" not in error
 
 
+@pytest.mark.slow
 def test_naming_a_folder_elsewhere_or_a_model_is_recorded_and_reported_once(docs, secret, config, tiny_checkpoint):
     for form, change in (([], "a moon"), (["--json"], "two moons")):
         index = docs.parent / "indexes" / f"of{len(form)}"

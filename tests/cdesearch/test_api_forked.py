@@ -64,6 +64,7 @@ def forked(docs, model, before, *calls):
     return run.stdout.splitlines()
 
 
+@pytest.mark.slow
 def test_a_forked_child_of_a_process_that_has_searched_says_what_to_do(docs, tiny_checkpoint):
     errors = dict(zip(CALLS, forked(docs, tiny_checkpoint, f"{OPEN}; {SEARCH}", *CALLS), strict=True))
     assert errors.pop("index.close()") == "worked"

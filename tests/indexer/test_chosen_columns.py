@@ -47,6 +47,7 @@ def test_a_mistyped_column_of_a_first_build_is_refused_and_leaves_no_index(small
     assert not (tmp_path / "other").exists()
 
 
+@pytest.mark.slow
 def test_a_chosen_column_that_one_file_has_is_used(small):
     run = cdesearch("index", small, "--text-column", "bio", cwd=small.parent)
     assert "more.jsonl (no column bio" in run.stderr

@@ -71,6 +71,7 @@ def test_a_first_build_stopped_before_its_first_chunk_keeps_the_vectors_of_its_c
     assert second.totals.keys() == {"Looking for files", "Reading", "Embedding"}, "the context is not made twice"
 
 
+@pytest.mark.slow
 def test_a_build_stopped_while_it_writes_continues_with_the_same_whitening(docs, run, monkeypatch):
     monkeypatch.setattr(spool, "WINDOW", 8)
     run()

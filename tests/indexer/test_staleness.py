@@ -25,6 +25,7 @@ def update(docs, model, **options):
     return build([docs], Options(model=model, **options), Silent())
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(("n_later", "advised"), [(20, False), (22, True)])
 def test_a_corpus_that_has_grown_many_times_needs_a_new_context(tmp_path, tiny_checkpoint, n_later, advised):
     docs = tmp_path / "docs"

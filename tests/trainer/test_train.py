@@ -273,6 +273,7 @@ def losses_of(folder):
     return [(row["step"], row["loss"]) for row in rows if "loss" in row]
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGTERM])
 def test_a_signal_inside_the_optimizer_neither_loses_nor_repeats_a_step(recipe_file, tmp_path, monkeypatch, number):
     changes = {"learning.steps": "5", "model.dropout": "0.1"}

@@ -6,6 +6,7 @@ from benchmarks.ablations.curves import curves
 from cdesearch.errors import InputError
 
 
+@pytest.mark.slow
 def test_the_held_out_losses_of_finished_and_unfinished_runs_are_stored_and_drawn(tmp_path, capsys):
     runs = tmp_path / "context"
     for number, name in enumerate(["gates-at-zero", "token-context", "just-begun"]):

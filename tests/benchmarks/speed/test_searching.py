@@ -1,11 +1,13 @@
 import json
 
+import pytest
 from random_biencoder import biencoder_folder
 
 from benchmarks.speed.joint import joint_speed
 from benchmarks.speed.searching import context_measurements
 
 
+@pytest.mark.slow
 def test_the_cost_of_a_context_is_measured_without_it_gated_and_joint(tmp_path):
     rows = [{"_id": str(n), "text": f"the cat and {n} dogs"} for n in range(20)]
     (tmp_path / "corpus.jsonl").write_text("\n".join(map(json.dumps, rows)))

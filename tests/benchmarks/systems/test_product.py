@@ -1,5 +1,6 @@
 from dataclasses import replace
 
+import pytest
 from beir_folder import write_set
 from conftest import TINY, make_checkpoint
 
@@ -9,6 +10,7 @@ from cdesearch.encode.load import load_encoder
 from cdesearch.store.index import Index
 
 
+@pytest.mark.slow
 def test_models_of_one_folder_name_have_indexes_of_their_own(tmp_path):
     dataset = read_dataset(write_set(tmp_path / "set"))
     configs = {"a": TINY, "b": replace(TINY, context_size=4)}

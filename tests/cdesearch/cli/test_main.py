@@ -74,6 +74,7 @@ def test_the_script_for_the_completion_of_a_shell_names_the_program(indexed, she
     assert "cdesearch" in cdesearch("completion", shell, cwd=indexed).stdout
 
 
+@pytest.mark.slow
 def test_a_shell_completes_commands_options_and_types(indexed):
     asked = {"que": "query", "query --typ": "--type", "query --type py": "py", "inde": "index"}
     for typed, expected in asked.items():

@@ -157,6 +157,7 @@ def test_the_answer_through_the_server_is_that_without_it(ask, query):
         assert without_time(direct) == without_time(through)
 
 
+@pytest.mark.slow
 def test_text_json_and_no_hits_through_the_server_are_those_without_it(ask):
     filtered = ["moon", "--type", "md", "--since", "1d", "--path", "{pets,x}.md"]
     grep = ["moon", "--format", "grep", "-C", "2"]

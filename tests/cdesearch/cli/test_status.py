@@ -34,6 +34,7 @@ def drift_after(docs, checkpoint, **options):
     return read_status(Index.open(docs))["drift"]
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("sampled", [5000, 100])
 def test_a_corpus_of_duplicates_has_not_drifted_right_after_a_refresh(docs, tiny_checkpoint, monkeypatch, sampled):
     monkeypatch.setattr(drift, "DRIFT_SAMPLE", sampled)
@@ -58,6 +59,7 @@ def test_a_corpus_of_one_text_has_a_mean(docs, tiny_checkpoint, monkeypatch):
     assert drift.measure_drift(Index.open(docs)).corpus_mean.shape == (16,)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("size", [1000, 40])
 def test_documents_of_uneven_length_are_not_drift(tmp_path, tiny_checkpoint, size):
     """Long documents have one subject, and short documents another. The sample contains all texts or some of them."""

@@ -18,6 +18,7 @@ CORPUS = [
 QUERIES = [{"id": "q1", "text": "how to bake"}, {"id": "q2", "text": "moon and tides"}]
 
 
+@pytest.mark.slow
 @pytest.mark.filterwarnings("ignore::DeprecationWarning")
 def test_a_document_has_the_score_of_its_best_chunk(tmp_path):
     model = CdesearchModel("dense")

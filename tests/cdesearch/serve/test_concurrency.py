@@ -1,5 +1,6 @@
 from concurrent.futures import ThreadPoolExecutor
 
+import pytest
 from served_pages import PAGES
 
 from cdesearch.search.searcher import Searcher
@@ -9,6 +10,7 @@ CLIENTS = 16
 ROUNDS = 5
 
 
+@pytest.mark.slow
 def test_sixteen_clients_at_once_get_the_hits_of_a_searcher_alone(server, pages):
     queries = [" ".join(text.split()[-4:]) for text in PAGES.values()]
     modes = ("hybrid", "dense", "text")

@@ -126,6 +126,7 @@ def test_a_rebuild_with_another_model_changes_the_model(served, own_pages, close
         assert served.search("moon river").hits == fresh.search("moon river").hits
 
 
+@pytest.mark.slow
 def test_a_search_whose_generation_was_removed_is_answered_by_the_newest(served, own_pages, tiny_checkpoint):
     for number in range(3):  # the generation before the newest one is kept
         update(own_pages, tiny_checkpoint, number)
@@ -133,6 +134,7 @@ def test_a_search_whose_generation_was_removed_is_answered_by_the_newest(served,
     assert n_hits(served) > 3
 
 
+@pytest.mark.slow
 def test_documents_of_a_removed_generation_are_read_from_the_newest(own_pages, tiny_checkpoint, monkeypatch):
     monkeypatch.setattr("cdesearch.serve.indexes.REFRESH_SECONDS", 3600)
     with running_server([own_pages]) as server:

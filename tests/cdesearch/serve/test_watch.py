@@ -51,6 +51,7 @@ def test_a_changed_file_is_found_without_a_command(own_pages):
         wait_until(lambda: server.json("status")["indexes"][0]["documents"] == 6)
 
 
+@pytest.mark.slow
 def test_nothing_runs_while_nothing_changes(own_pages, tmp_path):
     recorded = Recorded(tmp_path, "")
     with watching([own_pages], recorded.updates):
@@ -58,6 +59,7 @@ def test_nothing_runs_while_nothing_changes(own_pages, tmp_path):
     assert recorded.n_runs == 0
 
 
+@pytest.mark.slow
 def test_an_update_that_helps_nothing_is_repeated_only_after_another_change(own_pages, tmp_path):
     recorded = Recorded(tmp_path, "")
     with watching([own_pages], recorded.updates):
@@ -81,6 +83,7 @@ def test_an_update_that_failed_is_tried_again_later(own_pages, tmp_path, monkeyp
         assert (recorded.n_runs > 1) == repeated
 
 
+@pytest.mark.slow
 def test_an_index_whose_newest_generation_is_damaged_is_left_alone(own_pages, tiny_checkpoint, tmp_path, monkeypatch):
     monkeypatch.setattr("cdesearch.serve.indexes.REFRESH_SECONDS", 3600)  # it must not see the sound generation
     recorded = Recorded(tmp_path, "")

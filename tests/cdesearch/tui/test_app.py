@@ -87,6 +87,7 @@ def test_results_and_the_preview_change_while_the_user_types(drive):
     drive(steps)
 
 
+@pytest.mark.slow
 def test_the_selected_hit_is_opened_in_the_editor_at_its_line(drive, docs, tmp_path, monkeypatch):
     editor = tmp_path / "vim"
     editor.write_text(

@@ -169,6 +169,7 @@ def test_doctor_finds_every_stage_sound_and_repairs_one_that_is_damaged(dated, o
         shutil.rmtree(folder)
 
 
+@pytest.mark.slow
 def test_ctrl_c_keeps_a_stage_and_the_next_run_embeds_only_the_rest(
     dated, undisturbed, often, tiny_checkpoint, tiny_encoder
 ):

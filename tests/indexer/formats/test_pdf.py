@@ -144,6 +144,7 @@ def test_paragraphs_and_captions_have_an_empty_line_before_them():
     assert [block.split("\n")[0] for block in blocks] == [LINES[0], "Figure 2: A cat.", LINES[3], page[7].text]
 
 
+@pytest.mark.slow
 def test_a_page_of_very_many_cells_is_read_in_time():
     rows = [[Line(20 + 560 * i / 400, 20 + 7.5 * n, "x", size=1) for i in range(400)] for n in range(40)]
     started = time.process_time()

@@ -26,6 +26,7 @@ def test_doctor_exits_with_2_and_names_the_file_and_with_0_after_a_repair(sound)
     assert result.exit_code == 0 and '"sound": true' in result.output
 
 
+@pytest.mark.slow
 @pytest.mark.skipif(os.name == "nt", reason="Windows cannot send such signals")
 @pytest.mark.parametrize(("number", "code"), [(signal.SIGINT, 130), (signal.SIGTERM, 143)])
 def test_a_repair_shows_its_stages_and_is_stopped_with_one_line(sound, number, code):

@@ -121,6 +121,7 @@ def plain(text):
     return re.sub(r"\x1b\[[0-9;]*m|\x1b\]8;[^\x1b]*\x1b\\", "", text).replace("\r\n", "\n")
 
 
+@pytest.mark.slow
 def test_a_terminal_of_45_lines_shows_five_hits_without_a_pager(on_terminal, docs):
     shown = on_terminal("query", "owl hoots at part")
     assert "\x1b[1;31mowl\x1b[0m" in shown and "\x1b]8;" in shown

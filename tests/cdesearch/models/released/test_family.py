@@ -48,6 +48,7 @@ def test_vectors_of_a_released_folder_are_those_of_the_networks_called_directly(
     assert (context.inputs.token_weights == 1).all()
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("variant", ["v1", "v2"])
 def test_a_folder_is_indexed_and_searched_with_a_released_checkpoint(tmp_path, documents, variant):
     folder, _ = released_folder(tmp_path / "released", variant)

@@ -11,6 +11,7 @@ def items(result):
     return result.structured_content["items"]
 
 
+@pytest.mark.slow
 def test_the_whole_index_is_listed_by_folders_and_files(agent):
     listed = items(outline(agent))
     assert listed[0] == {"folder": "guide", "documents": 2}

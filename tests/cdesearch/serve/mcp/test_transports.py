@@ -124,6 +124,7 @@ def test_mcp_needs_the_token_if_the_server_has_one(corpus):
         assert not call(with_token(url, "s3cret"), "status").is_error
 
 
+@pytest.mark.slow
 def test_a_new_generation_is_served(tmp_path):
     from running_server import wait_until
 

@@ -63,6 +63,7 @@ def test_typing_shows_hits(browser):
     browser.picture("hits-light")
 
 
+@pytest.mark.slow
 def test_further_typing_discards_responses_to_earlier_queries(browser):
     browser.open()
     browser.script(LATE.replace("arguments_late", "'bread'"))
@@ -111,6 +112,7 @@ def test_the_page_can_be_used_with_the_keyboard_alone(browser):
     browser.press(Keys.ARROW_UP)
 
 
+@pytest.mark.slow
 def test_a_document_opens_at_the_passage_with_its_neighbours(browser):
     browser.open()
     browser.search("start_engine_60")[0].click()
