@@ -13,7 +13,7 @@ from cdesearch.encode.encoder import Encoder
 from cdesearch.encode.load import check_model
 from cdesearch.errors import IndexNotFoundError, IndexStateError, ModelError, SourceError
 from cdesearch.progress import Display, Progress
-from cdesearch.store.folder import CURRENT, FOLDER, absolute, check_nothing_lost, find_index, removal_command
+from cdesearch.store.folder import CURRENT, FOLDER, absolute, check_nothing_lost, find_index, still_answering
 from cdesearch.store.index import Index
 from indexer.files.outcome import Skipped, portable
 from indexer.files.walk import find_sources
@@ -72,8 +72,7 @@ def build(paths: Sequence[Path], options: Options, progress: Display, tools: Too
             progress.note(f"Updating {folder}")
         settings = complete_settings(paths, options, stored, folder)
         for source in settings.missing:
-            command = removal_command(source, settings.sources, folder)
-            progress.note(f"{source} no longer exists. Its documents stay in the index until you run {command}.")
+            progress.note(still_answering(source, settings.sources, folder))
         if stored is None and options.index is None:
             _note_overlapping_indexes(folder, settings, progress)
         # A stage of an unfinished build cannot be the base, because the complete index will have another context.

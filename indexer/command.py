@@ -195,6 +195,8 @@ def _summarise(report: "Report") -> None:
         )
     if report.advice:
         console.print(printable(report.advice), soft_wrap=True)
+    if not report.n_chunks:
+        return
     # On one line even in a narrow terminal, so that it can be copied.
     console.print(f'Next: cdesearch query{where} "your question"', soft_wrap=True)
 

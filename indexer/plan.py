@@ -173,12 +173,14 @@ def find_changes(index: Index) -> Changes:
     plan, _ = _compare(found, index, lambda _: None)
     _keep_absent(plan, [portable(source, index.root) for source in missing])
     before = {path: file for path, file in plan.before.items() if file.outcome != "ignored" or file.file_hash}
+    new = [source for source in plan.to_read if source.path not in before]
     known = [source for source in plan.to_read if source.path in before]
+    modified = [source for source in known if not _is_still_unreadable(source, before[source.path])]
     return Changes(
-        new=len(plan.to_read) - len(known),
-        modified=sum(not _is_still_unreadable(source, before[source.path]) for source in known),
+        new=len(new),
+        modified=len(modified),
         deleted=sum(file.outcome == "indexed" and path not in plan.files for path, file in before.items()),
-        n_bytes=sum(source.size for source in plan.to_read),
+        n_bytes=sum(source.size for source in [*new, *modified]),
     )
 
 

@@ -9,6 +9,7 @@ os.environ.setdefault("OMP_NUM_THREADS", "1")
 if signal.getsignal(signal.SIGINT) is signal.SIG_IGN:
     signal.signal(signal.SIGINT, signal.default_int_handler)
 
+from collections.abc import Iterator
 from dataclasses import replace
 from pathlib import Path
 
@@ -92,10 +93,20 @@ def pytest_terminal_summary(terminalreporter: pytest.TerminalReporter) -> None:
 
 
 @pytest.fixture(scope="session", autouse=True)
-def _own_configuration(tmp_path_factory: pytest.TempPathFactory) -> None:
-    """Tests store confirmations in a configuration folder of their own, which their processes inherit."""
-    folder = str(tmp_path_factory.mktemp("config"))
-    os.environ["XDG_CONFIG_HOME"] = os.environ["APPDATA"] = folder
+def _own_home(tmp_path_factory: pytest.TempPathFactory) -> Iterator[None]:
+    """Tests have folders of their own for configuration and state, and an empty home, which their processes inherit.
+
+    The caches stay where they are, because they contain models and the data of browsers.
+    """
+    cache = Path.home() / ".cache"
+    home = tmp_path_factory.mktemp("home")
+    os.environ.setdefault("XDG_CACHE_HOME", str(cache))
+    os.environ["XDG_CONFIG_HOME"] = os.environ["APPDATA"] = str(tmp_path_factory.mktemp("config"))
+    os.environ["XDG_STATE_HOME"] = os.environ["LOCALAPPDATA"] = str(tmp_path_factory.mktemp("state"))
+    os.environ["HOME"] = os.environ["USERPROFILE"] = str(home)
+    yield
+    written = [str(path) for path in home.rglob("*") if "cdesearch" in path.name]
+    assert not written, f"A test wrote into the home folder: {written}"
 
 
 @pytest.fixture(scope="session", autouse=True)

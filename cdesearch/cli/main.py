@@ -145,7 +145,7 @@ def status(
     as_json: Annotated[bool, typer.Option("--json", help="Print one JSON object.")] = False,
 ) -> None:
     """Show what is indexed and what has changed. The output also names the model and the context."""
-    from cdesearch.store.folder import removal_command
+    from cdesearch.store.folder import still_answering
     from cdesearch.store.index import Index, read_newest
 
     opened = Index.open(named_index(folder, index))
@@ -162,13 +162,7 @@ def status(
     missing = report.pop("missing_sources")
     print_rows([(name.replace("_", " "), printable(str(value))) for name, value in report.items()])
     for source in missing:
-        typer.echo(
-            printable(
-                f"{source} no longer exists. Its documents stay in the index until you run"
-                f" {removal_command(Path(source), opened.sources, opened.folder)}."
-            ),
-            err=True,
-        )
+        typer.echo(printable(still_answering(Path(source), opened.sources, opened.folder)), err=True)
 
 
 @app.command()

@@ -178,7 +178,7 @@ def _from_server(index: Index, options: QueryOptions, files: FileFilter) -> _Ans
     a filter has no hits, the answer of the server does not show whether the filter allows any file. Passages for a
     language model need the tokenizer of the model.
     """
-    if options.model is not None or options.format == "llm" or options.update or not _is_model_confirmed(index):
+    if options.model is not None or options.format == "llm" or not _is_model_confirmed(index):
         return None
     result = ask_server(index, options.text, _n_searched(options), options.mode, files)
     if result is None or (not files.is_empty and not result.hits):

@@ -58,6 +58,12 @@ def removal_command(source: Path, sources: Sequence[Path], folder: Path) -> str:
     return f"`cdesearch sources remove {shlex.quote(str(source))} --index {shlex.quote(str(folder))}`"
 
 
+def still_answering(source: Path, sources: Sequence[Path], folder: Path) -> str:
+    """The line about one of the `sources` of the index in `folder` that does not exist."""
+    command = removal_command(source, sources, folder)
+    return f"{source} no longer exists. Its documents stay in the index until you run {command}."
+
+
 def rebuild_remedy(folder: Path) -> str:
     """The remedy for a damaged index in `folder`."""
     return f"Run {rebuild_command(folder)}, with PATH the folder that is indexed."

@@ -19,13 +19,13 @@ def embed_spool(
 ) -> Iterator[None]:
     """Embed every text of documents that are not `unchanged`; yields whenever the vectors of a window are stored.
 
-    On Ctrl-C the finished part of a window is kept.
+    `advance` is called with the number of texts that the model has encoded. On Ctrl-C the finished part of a window is
+    kept.
     """
     for window in spool.windows(["document_id", "content_hash", "text"]):
         rows = zip(*(window[name].to_pylist() for name in window.schema.names), strict=True)
         texts = {content: text for document, content, text in rows if document not in unchanged}
         todo = cache.missing(texts)
-        advance(window.num_rows - len(todo))
         made: dict[str, Floats] = {}
         try:
             for indices, vectors in encoder.stream([texts[content] for content in todo], "document", context):
@@ -34,3 +34,12 @@ def embed_spool(
         finally:
             cache.add(made)
         yield
+
+
+def count_missing(spool: Spool, unchanged: Container[str], cache: EmbeddingCache) -> int:
+    """How many texts `embed_spool` would embed."""
+    missing: set[int] = set()  # hashes of the content hashes, because a large corpus has too many texts for strings
+    for window in spool.windows(["document_id", "content_hash"]):
+        rows = zip(window["document_id"].to_pylist(), window["content_hash"].to_pylist(), strict=True)
+        missing.update(map(hash, cache.missing(content for document, content in rows if document not in unchanged)))
+    return len(missing)

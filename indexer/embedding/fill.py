@@ -14,7 +14,7 @@ from cdesearch.encode.encoder import Encoder
 from cdesearch.progress import Progress
 from cdesearch.store.index import Index
 from indexer.embedding.document_vectors import encoded_documents
-from indexer.embedding.embed import embed_spool
+from indexer.embedding.embed import count_missing, embed_spool
 from indexer.embedding.embedding_cache import EmbeddingCache
 from indexer.embedding.spool import Spool
 from indexer.generations.tables import Tables, identities
@@ -70,7 +70,7 @@ class Filling:
         return unchanged_documents(present, chain(kept, _spooled(self.spool))) if present else set()
 
     def _embed(self, unchanged: set[str], context: EncodingContext, publish: Callable[[], None]) -> None:
-        advance = self.progress.stage("Embedding", self.spool.count())
+        advance = self.progress.stage("Embedding", count_missing(self.spool, unchanged, self.cache))
         for _ in embed_spool(self.spool, unchanged, self.cache, self.encoder, context, advance):
             publish()
 

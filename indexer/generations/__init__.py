@@ -3,5 +3,6 @@
 generation  builds a generation beside the live one and swaps it in
 ledger      the names of generations that may be removed
 lock        one writer at a time
+removal     removes an index, and leaves foreign files
 tables      LanceDB's tables and indexes
 """

@@ -27,7 +27,7 @@ def own_generations(folder: Path) -> list[Path]:
 
 def record(folder: Path, generation: Path) -> None:
     """Add a generation that is about to be made."""
-    _save(folder, [*(one.name for one in own_generations(folder)), generation.name])
+    save(folder, [*(one.name for one in own_generations(folder)), generation.name])
 
 
 def remove(folder: Path, unwanted: Iterable[Path]) -> None:
@@ -35,16 +35,27 @@ def remove(folder: Path, unwanted: Iterable[Path]) -> None:
     known = set(own_generations(folder))
     for generation in known.intersection(unwanted):
         shutil.rmtree(generation, ignore_errors=True)
-    _save(folder, [generation.name for generation in own_generations(folder)])
+    save(folder, [generation.name for generation in own_generations(folder)])
+
+
+def is_readable(folder: Path) -> bool:
+    """Whether there is a ledger that can be read."""
+    return _stored(folder) is not None
 
 
 def _names(folder: Path) -> list[str]:
+    return _stored(folder) or []
+
+
+def _stored(folder: Path) -> list[str] | None:
+    """The names in the ledger; None if it cannot be read."""
     with suppress(OSError, ValueError, TypeError, KeyError, RecursionError, IndexStateError):
         stored = json.loads(read_small(folder / LEDGER))["generations"]
         return list(dict.fromkeys(name for name in stored if is_generation_name(name)))
-    return []
+    return None
 
 
-def _save(folder: Path, names: list[str]) -> None:
+def save(folder: Path, names: list[str]) -> None:
+    """Replace the ledger if it differs."""
     if names != _names(folder) or not os.path.lexists(folder / LEDGER):
         replace_file(folder / LEDGER, json.dumps({"generations": names}, indent=2) + "\n")

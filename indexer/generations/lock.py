@@ -87,32 +87,6 @@ def locked(folder: Path, wait: bool) -> Iterator[None]:
             _remove_made(folder, made)
 
 
-def remove_index(folder: Path) -> list[Path]:
-    """Remove everything that cdesearch has written into an index folder; returns what else is in it, which stays.
-
-    Raises IndexBusyError while another run writes, and IndexStateError for a folder that is not an index.
-    """
-    check_marker(folder)
-    with locked(folder, wait=False):
-        (folder / CURRENT).unlink(missing_ok=True)  # first: from here on, the folder holds no index
-        remove(folder, own_generations(folder))
-        _remove_files(folder)
-    (folder / "lock").unlink(missing_ok=True)
-    left = sorted(folder.iterdir())
-    if not left:
-        folder.rmdir()
-    return left
-
-
-def _remove_files(folder: Path) -> None:
-    """Remove the files beside the generations, and the folder of the generations if it is empty; the marker last."""
-    with suppress(OSError):
-        (folder / GENERATIONS).rmdir()
-    for name in KNOWN_FILES[::-1]:
-        with suppress(PermissionError):  # Windows cannot remove the lock while it is held
-            (folder / name).unlink(missing_ok=True)
-
-
 def _prepare(folder: Path, made: list[Path]) -> None:
     """Make the folder and its marker if they are missing, and check it; adds new paths to `made`."""
     check_path(folder)

@@ -1,12 +1,13 @@
 """The command `clear`: remove an index."""
 
-from pathlib import Path
 from typing import Annotated
 
 import typer
 
 from cdesearch.cli.named_index import FolderArgument, IndexOption, named_index
 from cdesearch.errors import InputError
+
+SHOWN = 3  # files that stay
 
 
 def clear(
@@ -17,7 +18,7 @@ def clear(
     """Remove an index. The indexed files stay as they are."""
     from cdesearch.store.folder import check_marker, opened_folder
     from cdesearch.terminal import printable
-    from indexer.generations.lock import remove_index
+    from indexer.generations.removal import remove_index
 
     found = opened_folder(named_index(folder, index))
     check_marker(found)
@@ -26,9 +27,11 @@ def clear(
         raise InputError(f"{shown} was not removed.", "Answer y, or add --yes.")
     left = remove_index(found)
     if left:
+        names = ", ".join(printable(str(path.relative_to(found))) for path in left[:SHOWN])
+        more = f", and {len(left) - SHOWN:,} more" if len(left) > SHOWN else ""
         typer.echo(
-            f"Removed the index. {shown} stays, because it contains what the index has not recorded: {_names(left)}."
-            " Move or delete the folder before you make a new index there."
+            f"Removed the index. {shown} stays, because it contains files that the index has not written:"
+            f" {names}{more}. Move or delete the folder before you make a new index there."
         )
     else:
         typer.echo(f"Removed the index {shown}.")
@@ -38,9 +41,3 @@ def _confirmed(question: str) -> bool:
     import sys
 
     return sys.stdin.isatty() and typer.confirm(question)
-
-
-def _names(paths: list[Path]) -> str:
-    from cdesearch.terminal import printable
-
-    return ", ".join(printable(path.name) for path in paths[:3])

@@ -8,11 +8,12 @@ from cdesearch.encode.encoder import Encoder
 from cdesearch.encode.load import Device
 from cdesearch.errors import IndexBusyError
 from cdesearch.progress import Silent
+from cdesearch.store.folder import still_answering
 from cdesearch.store.index import Index
 from cdesearch.store.trust import require_trust
 from indexer.build import build
 from indexer.plan import Changes, find_changes
-from indexer.settings import Options
+from indexer.settings import Options, is_there
 from indexer.warm import Given
 
 MOST_SECONDS = 1.0
@@ -26,7 +27,9 @@ BYTES_PER_SECOND = 20_000
 def update_if_quick(
     index: Index, model: Path | None = None, device: Device = "auto", encoder: Encoder | None = None
 ) -> str | None:
-    """Update the index if that takes less than MOST_SECONDS; otherwise return a line that says how far behind it is.
+    """Update the index if that takes less than MOST_SECONDS, and return a line about what is still out of date, if any.
+
+    The line says how far behind the index is, and names the sources that do not exist.
 
     `model` is the checkpoint that the user has named. `encoder` is the model of the index if it is loaded already.
     Raises CdesearchError.
@@ -36,6 +39,14 @@ def update_if_quick(
         return None
     with index.checks.reporting_damage():
         changes = find_changes(index)
+    missing = [source for source in index.sources if not is_there(source)]
+    lines = [still_answering(source, index.sources, index.folder) for source in missing]
+    lines += filter(None, [_update(index, changes, Options(index=index.folder, model=model, device=device), encoder)])
+    return " ".join(lines) or None
+
+
+def _update(index: Index, changes: Changes, options: Options, encoder: Encoder | None) -> str | None:
+    """Update the index if that is quick; otherwise return a line that says how far behind it is."""
     *counts, _ = astuple(changes)
     if not any(counts):
         return None
@@ -45,7 +56,7 @@ def update_if_quick(
     if _seconds(index, changes) > MOST_SECONDS:
         return f"{behind}: run `{command}`."
     try:
-        build([], Options(index=index.folder, model=model, device=device), Silent(), Given(encoder))
+        build([], options, Silent(), Given(encoder))
     except IndexBusyError:
         return f"{behind}; another run is updating it."
     return None

@@ -146,3 +146,16 @@ def _hits(index, encoder, mode):
         return [
             [(hit.chunk.id, round(hit.score, 5)) for hit in searcher.search(query, 10, mode).hits] for query in queries
         ]
+
+
+def test_an_index_that_was_removed_with_its_source_is_not_reported_as_an_error(docs, run, monkeypatch):
+    monkeypatch.setattr(watched, "CHECK_SECONDS", 0.2)
+    monkeypatch.setattr(watched, "MISSING_SECONDS", 0.2)
+    folder = run().folder
+    with Keeping(folder) as keeping:
+        time.sleep(1)
+        docs.rename(docs.with_name("away"))
+        keeping.wait_for(lambda: any("does not exist" in line for line in keeping.lines))
+        docs.with_name("away").rename(docs)
+        keeping.wait_for(lambda: any("exists again" in line for line in keeping.lines))
+        assert not any(line.startswith("error") for line in keeping.lines)

@@ -121,6 +121,61 @@ def test_clear_asks_and_refuses_a_folder_without_the_marker(docs, run, tmp_path,
     assert (tmp_path / "other" / "CURRENT").exists()
 
 
+def test_clear_keeps_foreign_files_inside_a_generation_and_names_them(docs, run, monkeypatch, capsys):
+    folder = run().folder
+    generation = Index(folder).generation
+    foreign = [generation / "mine.txt", generation / "tables" / "chunks.lance" / "data" / "notes.md"]
+    for file in foreign:
+        file.write_text("keep")
+    command(monkeypatch, "clear", docs, "--yes")
+    assert sorted(path for path in folder.rglob("*") if path.is_file()) == foreign
+    shown = capsys.readouterr().out
+    assert f"generations/{generation.name}/mine.txt, " in shown and "Move or delete the folder" in shown
+
+
+@pytest.mark.parametrize("damage", ["{", "missing"])
+def test_clear_removes_an_index_whose_list_of_generations_is_damaged(docs, run, monkeypatch, capsys, damage):
+    folder = run().folder
+    (docs / "new.md").write_text("the moon")
+    run()
+    file = folder / "generations.json"
+    file.unlink() if damage == "missing" else file.write_text(damage)
+    command(monkeypatch, "clear", docs, "--yes")
+    assert not folder.exists() and capsys.readouterr().out == f"Removed the index {folder}.\n"
+    assert run().n_documents == 13
+
+
+def test_next_steps_are_named_only_for_an_index_with_chunks(docs, run, monkeypatch, capsys):
+    run()
+    command(monkeypatch, "index", "--index", docs)
+    assert "Next: cdesearch query" in capsys.readouterr().err
+    for file in docs.glob("*.md"):
+        file.unlink()
+    command(monkeypatch, "index", "--index", docs)
+    assert "Next:" not in capsys.readouterr().err
+
+
+def test_the_progress_counts_only_the_texts_that_are_embedded(docs, run, tmp_path):
+    class Stages(Silent):
+        def __init__(self):
+            self.totals, self.done = {}, {}
+
+        def stage(self, name, total):
+            self.totals[name], self.done[name] = total, 0
+
+            def advance(n):
+                self.done[name] += n
+
+            return advance
+
+    run()
+    (tmp_path / "other").mkdir()
+    (tmp_path / "other" / "a.md").write_text("the xylophone")  # the common folder changes, so all files are read again
+    stages = Stages()
+    report = build([tmp_path / "other"], Options(index=docs), stages)
+    assert report.n_documents == 13 and stages.totals["Embedding"] == stages.done["Embedding"] == report.embedded == 1
+
+
 def test_a_new_index_inside_another_one_says_which_answers(two, tiny_checkpoint):
     notes = Notes()
     build([two / "one"], Options(model=tiny_checkpoint), notes)
