@@ -77,9 +77,8 @@ def _file_lines(chunks: Sequence[Chunk]) -> list[Line]:
             lines.append(Line(lines[-1].number + 1, ""))
         for row, text in enumerate(chunk.body.rstrip().split("\n")):
             number = chunk.places.number_at(row, start)
-            if (
-                not row and lines and lines[-1].number >= number
-            ):  # this chunk continues a long line of the chunk before it
+            continues = not row and lines and lines[-1].number >= number  # a long line of the chunk before it
+            if continues:
                 lines[-1] = Line(lines[-1].number, f"{lines[-1].text} {text}")
             else:
                 lines.append(Line(number, text))
