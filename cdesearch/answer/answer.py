@@ -34,10 +34,9 @@ class Answer:
         return bool(self.text)
 
     def location(self, number: int) -> str:
-        """Return the location of a cited passage. If an answer quotes it, the line is that of the first quote."""
-        passage = self.passages[number - 1]
-        lines = [quote.line for quote in self.quotes if quote.passage == number - 1 and quote.line is not None]
-        return f"{passage.path}:{lines[0]}" if lines else passage.location
+        """Return the location of a cited passage. If an answer quotes it, the location is that of the first quote."""
+        quoted = (quote.location for quote in self.quotes if quote.passage == number - 1)
+        return next(quoted, self.passages[number - 1].location)
 
 
 def quoted_answer(question: str, hits: Sequence[Hit], passages: Sequence[Passage], corpus: CorpusView) -> Answer:

@@ -23,6 +23,7 @@ class Candidate:
     kind: Kind
     passage: int  # the position of its passage, counted from 0
     line: int | None  # its line in the file, counted from 1; None if the format has no lines
+    location: str  # in the form `path:line`, `path#page=n` or `path#anchor`, or the path alone
     position: int  # its position in the passage, counted from 0
 
 
@@ -37,10 +38,9 @@ def candidates_of(passages: Sequence[Passage]) -> list[Candidate]:
                 continue
             if sentence.kind == "prose" and position == len(sentences) - 1 > 0 and not _END.search(text):
                 continue  # the sentence may be incomplete, because a chunk can end within a sentence
-            line = passage.line_start
-            if line is not None:
-                line += passage.text.count("\n", 0, sentence.start)
-            found.append(Candidate(text, sentence.kind, number, line, position))
+            row = passage.text.count("\n", 0, sentence.start)
+            location = passage.location_at(row)
+            found.append(Candidate(text, sentence.kind, number, passage.line_at(row), location, position))
     return found
 
 

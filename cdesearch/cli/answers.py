@@ -4,6 +4,7 @@ import re
 import sys
 from pathlib import Path
 from typing import Any
+from urllib.parse import quote
 
 from rich.padding import Padding
 from rich.text import Text
@@ -75,8 +76,11 @@ class AnswerPrinter:
 
     def _source(self, answer: Answer, number: int) -> Text:
         passage = answer.passages[number - 1]
-        link = f"link {(self._root / passage.path).as_uri()}" if self._console.is_terminal else ""
-        place = shown_place(passage, answer.location(number), self._root)
+        location = answer.location(number)
+        below = location.removeprefix(passage.path)  # a line, or what a browser finds in the file
+        address = (self._root / passage.path).as_uri() + (quote(below, safe="/#=") if below.startswith("#") else "")
+        link = f"link {address}" if self._console.is_terminal else ""
+        place = shown_place(passage, location, self._root)
         above = printable(" > ".join(part for part in (passage.title, *passage.trail) if part))
         return Text.assemble((f"[{number}] ", "bold"), (place, f"cyan {link}"), (f"  {above}" if above else "", "dim"))
 
@@ -121,6 +125,7 @@ def passage_as_json(number: int, passage: Passage) -> dict[str, Any]:
         "line_end": passage.line_end,
         "page": passage.page,
         "page_end": passage.page_end,
+        "anchor": passage.anchor,
         "title": passage.title,
         "trail": list(passage.trail),
         "score": passage.score,

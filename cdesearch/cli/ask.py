@@ -61,6 +61,7 @@ def ask(
     from cdesearch.answer.answer import quoted_answer
     from cdesearch.answer.extract import CorpusView
     from cdesearch.cli.answers import AnswerPrinter, answer_as_json
+    from cdesearch.cli.hits.passage_lines import best_row, query_words
     from cdesearch.cli.typed_path import globs_of
     from cdesearch.search.passages import fit_passages
     from cdesearch.search.searcher import Searcher
@@ -69,8 +70,8 @@ def ask(
     result = searcher.search(
         text, k, path=tuple(glob for one in path for glob in globs_of(one, opened)) if path else None
     )
-    encoder = searcher.encoder
-    passages = fit_passages(result, tokens, encoder.tokenizer)
+    encoder, words = searcher.encoder, query_words(text)
+    passages = fit_passages(result, tokens, encoder.tokenizer, lambda chunk: best_row(chunk, words))
     printer = None if as_json else AnswerPrinter(searcher.index.root)
     failure: LanguageModelError | None = None
     if endpoint is None or not passages:

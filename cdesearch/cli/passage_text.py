@@ -29,7 +29,7 @@ class LocatedPassage:
 
     @property
     def headings(self) -> str:
-        """The title and the headings above the start of the passage."""
+        """The title and the headings above the line that the place of the passage is of."""
         return " > ".join(part for part in (self.passage.title, *self.passage.trail) if part)
 
 
@@ -42,7 +42,7 @@ def located(passages: Iterable[Passage], hits: Iterable[Hit]) -> list[LocatedPas
         has_parts = passage.page is None and passage.line_start is None and passage.record is None
         located_passage = LocatedPassage(
             passage,
-            min(own, key=lambda hit: hit.rank),
+            min((hit for hit in by_id.values() if hit in own), key=lambda hit: hit.rank),
             lines=None if passage.line_start is None else span(passage.line_start, passage.line_end),
             page=None if passage.page is None else span(passage.page, passage.page_end),
             part=span(own[0].chunk.ordinal + 1, own[-1].chunk.ordinal + 1) if has_parts else None,

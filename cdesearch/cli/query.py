@@ -137,7 +137,7 @@ def _show(options: QueryOptions, answer: _Answer) -> None:
         for hit in result.hits:
             print_json(hit_as_json(hit, options.text))
     elif answer.tokenizer is not None:
-        _show_passages(result, answer.tokenizer)
+        _show_passages(options.text, result, answer.tokenizer)
     elif answer.matches_no_file:
         return
     elif options.format == "grep":
@@ -225,11 +225,13 @@ def _direct(index: Index, options: QueryOptions, files: FileFilter) -> _Answer:
     return _Answer(result, newest.root, lambda hit: _read_around(newest, hit, options), matches_no_file, tokenizer)
 
 
-def _show_passages(result: SearchResult, tokenizer: "Tokenizer") -> None:
+def _show_passages(query: str, result: SearchResult, tokenizer: "Tokenizer") -> None:
+    from cdesearch.cli.hits.passage_lines import best_row, query_words
     from cdesearch.cli.passage_text import located, passages_as_text
     from cdesearch.search.passages import fit_passages
 
-    passages = fit_passages(result.hits, LLM_TOKENS, tokenizer)
+    words = query_words(query)
+    passages = fit_passages(result.hits, LLM_TOKENS, tokenizer, lambda chunk: best_row(chunk, words))
     sys.stdout.write(passages_as_text(located(passages, result.hits)) + "\n")
 
 

@@ -19,6 +19,7 @@ from cdesearch import __version__
 from cdesearch.search.file_filter import FileFilter
 from cdesearch.search.result import SearchResult
 from cdesearch.store.index import Index
+from cdesearch.store.line_places import LinePlaces
 from cdesearch.store.schema import Chunk, Hit
 from cdesearch.store.server_address import ServerRecord, read_record
 
@@ -123,6 +124,10 @@ def _hit(values: dict[str, Any]) -> Hit:
 
 
 def _chunk(values: dict[str, Any]) -> Chunk:
+    places = values["places"]
+    (_, trail), *trails = ((line, tuple(trail)) for line, trail in places["trails"])
+    (_, anchor), *anchors = map(tuple, places["anchors"])
+    _, *numbers = map(tuple, places["numbers"])
     return Chunk(
         id=values["chunk"],
         document_id=values["document"],
@@ -130,11 +135,12 @@ def _chunk(values: dict[str, Any]) -> Chunk:
         ordinal=0,
         path=values["path"],
         title=values["title"],
-        trail=tuple(values["trail"]),
+        trail=trail,
         text=values["text"],
         body_start=0,
         line_start=values["line_start"],
         line_end=values["line_end"],
         page=values["page"],
-        anchor=values["anchor"],
+        anchor=anchor,
+        places=LinePlaces(tuple(trails), tuple(anchors), tuple(numbers)),
     )

@@ -10,6 +10,7 @@ from cdesearch.search.path_filter import path_condition
 _AGE = re.compile(r"([0-9]{1,6})(min|h|d|w)")
 _SECONDS = re.compile(r"@-?[0-9]{1,12}")
 _MINUTES = {"min": 1, "h": 60, "d": 24 * 60, "w": 7 * 24 * 60}
+_COMPRESSED = r"(\.(gz|bz2|xz|zst))?"  # files of these compressions have the type of what they contain
 _SUFFIX = re.compile(r"\w{1,20}")
 
 # The suffixes of the files of a type, by the name of the type.
@@ -51,7 +52,7 @@ class FileFilter:
             wrong = next((suffix for suffix in self.suffixes if not _SUFFIX.fullmatch(suffix)), None)
             if wrong is not None:
                 raise QueryError(f"{wrong:.20} is not the end of a file name.", "Use letters and digits, such as py.")
-            yield rf"regexp_like(path, '(?i)\.({'|'.join(self.suffixes)})$')"
+            yield rf"regexp_like(path, '(?i)\.({'|'.join(self.suffixes)}){_COMPRESSED}$')"
 
 
 ALL_FILES = FileFilter()

@@ -5,7 +5,7 @@ Hits of neighbouring chunks are joined, repeated text is dropped, and the last p
 
 import re
 from bisect import bisect_right
-from collections.abc import Iterable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass, replace
 
 from tokenizers import Tokenizer
@@ -13,12 +13,14 @@ from tokenizers import Tokenizer
 from cdesearch.search.sentences import split_sentences
 from cdesearch.search.shingles import shingles_of
 from cdesearch.search.surroundings import gap_between, lines_between
+from cdesearch.store.line_places import NO_PLACES, LinePlaces, value_at
 from cdesearch.store.schema import Chunk, Hit
 
 OMISSION = " …"
 # For some tokenizers, a word of many letters, such as a base64-encoded image, is one token. The number of tokens of a
 # text is therefore at least its number of characters divided by this constant.
 CHARACTERS_PER_TOKEN = 8
+RowOf = Callable[[Chunk], int]
 MAX_BLANK_LINES = 5  # chunks with more blank lines between them are not joined
 REPEATED = 0.8  # a text is left out if better hits contain at least this share of its shingles
 
@@ -31,7 +33,7 @@ class Passage:
     document_id: str
     record: str | None
     title: str
-    trail: tuple[str, ...]  # the headings above its start, outermost first
+    trail: tuple[str, ...]  # the headings above the line that its place is of, outermost first
     text: str  # OMISSION marks where words are left out
     line_start: int | None
     line_end: int | None
@@ -39,13 +41,27 @@ class Passage:
     page_end: int | None
     score: float  # the score of its best hit
     chunk_ids: tuple[str, ...]  # in the order of the text
+    anchor: str | None = None  # the id of the last element that begins at or above that line
+    places: LinePlaces = NO_PLACES  # of the lines of `text`
 
     @property
     def location(self) -> str:
-        """The location in the form `path:line` or `path#page=n`, or the path alone."""
+        """The location in the form `path:line`, `path#page=n` or `path#anchor`, or the path alone."""
         if self.page is not None:
             return f"{self.path}#page={self.page}"
-        return self.path if self.line_start is None else f"{self.path}:{self.line_start}"
+        if self.line_start is not None:
+            return f"{self.path}:{self.line_start}"
+        return self.path if self.anchor is None else f"{self.path}#{self.anchor}"
+
+    def line_at(self, n: int) -> int | None:
+        """The number in the file of the line that is `n` lines below the first line of the text; None without lines."""
+        return None if self.line_start is None else self.places.number_at(n, self.line_start)
+
+    def location_at(self, n: int) -> str:
+        """The location of that line."""
+        page = value_at(self.places.pages, n, self.page)
+        anchor = value_at(self.places.anchors, n, None)
+        return replace(self, line_start=self.line_at(n), page=page, anchor=anchor).location
 
     @property
     def heading(self) -> str:
@@ -65,14 +81,17 @@ def tokens_of(passage: Passage, tokenizer: Tokenizer) -> int:
     return count_tokens(f"{passage.heading}\n{passage.text}", tokenizer)
 
 
-def fit_passages(hits: Iterable[Hit], max_tokens: int, tokenizer: Tokenizer) -> tuple[Passage, ...]:
+def fit_passages(
+    hits: Iterable[Hit], max_tokens: int, tokenizer: Tokenizer, best_row: RowOf | None = None
+) -> tuple[Passage, ...]:
     """Return the passages of the best hits, best first, with at most `max_tokens` tokens (`tokens_of`) in total.
 
     Hits are added in the given order. The first hit that does not fit is truncated after a sentence, and no further
     hits are added. Only the best hit may be truncated within its first sentence. Hits of neighbouring chunks become one
-    passage.
+    passage. `best_row` returns the line of a chunk, counted from 0, whose headings and anchor are those of the passage
+    if the chunk is its best hit. Without it, they are those of the first line.
     """
-    selection = _Selection(max_tokens, tokenizer)
+    selection = _Selection(max_tokens, tokenizer, best_row)
     for hit in hits:
         if not selection.add(hit):
             break
@@ -85,14 +104,17 @@ _Run = tuple[list[Hit], int]  # hits of neighbouring chunks in the order of the 
 class _Selection:
     """The hits that have been chosen so far, as runs of neighbouring chunks."""
 
-    def __init__(self, max_tokens: int, tokenizer: Tokenizer) -> None:
+    def __init__(self, max_tokens: int, tokenizer: Tokenizer, best_row: RowOf | None) -> None:
         self._tokenizer = tokenizer
+        self._best_row = best_row
+        self._added: list[str] = []  # ids of chunks
         self._left = max_tokens
         self._runs: list[_Run] = []
         self._seen: set[tuple[str, ...]] = set()
 
     def add(self, hit: Hit) -> bool:
         """Add `hit`, whole or truncated, unless better hits contain its text. Returns False if no budget is left."""
+        self._added.append(hit.chunk.id)
         shingles = shingles_of(hit.chunk.body)
         if len(shingles & self._seen) >= REPEATED * len(shingles):
             return True
@@ -118,13 +140,13 @@ class _Selection:
     def passages(self) -> tuple[Passage, ...]:
         """Return the runs as passages, best first."""
         ordered = sorted((run for run, _ in self._runs), key=lambda run: min(hit.rank for hit in run))
-        return tuple(map(_passage, ordered))
+        return tuple(map(self._passage, ordered))
 
     def _join(self, hit: Hit) -> bool:
         """Join the hit with the runs that it continues. Returns False, without a change, if the result does not fit."""
         near, far = self._split_runs(hit)
         run = _in_order(near, hit)
-        cost = tokens_of(_passage(run), self._tokenizer)
+        cost = tokens_of(self._passage(run), self._tokenizer)
         left = self._left + sum(tokens for _, tokens in near) - cost
         if left < 0:
             return False
@@ -133,7 +155,13 @@ class _Selection:
 
     def _cost_with(self, hit: Hit) -> int:
         near, _ = self._split_runs(hit)
-        return tokens_of(_passage(_in_order(near, hit)), self._tokenizer) - sum(tokens for _, tokens in near)
+        return tokens_of(self._passage(_in_order(near, hit)), self._tokenizer) - sum(tokens for _, tokens in near)
+
+    def _passage(self, run: Sequence[Hit]) -> Passage:
+        if self._best_row is None:
+            return _passage(run, run[0].chunk, 0)
+        best = min(run, key=lambda hit: (hit.rank, self._added.index(hit.chunk.id)))
+        return _passage(run, best.chunk, self._best_row(best.chunk))
 
     def _split_runs(self, hit: Hit) -> tuple[list[_Run], list[_Run]]:
         """Return the runs that `hit` continues, and the other runs."""
@@ -164,23 +192,26 @@ def _cut(hit: Hit, end: int) -> Hit:
     """Return the hit with only the first `end` characters of its body, followed by OMISSION."""
     chunk = hit.chunk
     kept = chunk.body[:end]
-    line_end = None if chunk.line_start is None else chunk.line_start + kept.count("\n")
+    line_end = chunk.line_at(kept.count("\n"))
     text = chunk.text[: chunk.body_start] + kept + OMISSION
     return replace(hit, chunk=replace(chunk, text=text, line_end=line_end, indent=""))
 
 
-def _passage(run: Sequence[Hit]) -> Passage:
+def _passage(run: Sequence[Hit], best: Chunk, row: int) -> Passage:
+    """Return the passage of neighbouring chunks; its place is that of a line of the chunk `best`."""
     first, last = run[0].chunk, run[-1].chunk
-    text, before = first.body, first
+    text, before, places = first.body, first, _own_places(first, 0)
     for hit in run[1:]:
-        text += gap_between(before, hit.chunk) + hit.chunk.body
+        text += gap_between(before, hit.chunk)
+        places += _own_places(hit.chunk, text.count("\n"))
+        text += hit.chunk.body
         before = hit.chunk
     return Passage(
         path=first.path,
         document_id=first.document_id,
         record=first.record,
         title=first.title,
-        trail=first.trail,
+        trail=best.trail_at(row),
         text=text,
         line_start=first.line_start,
         line_end=last.line_end,
@@ -188,4 +219,17 @@ def _passage(run: Sequence[Hit]) -> Passage:
         page_end=last.page,
         score=max(hit.score for hit in run),
         chunk_ids=tuple(hit.chunk.id for hit in run),
+        anchor=best.anchor_at(row),
+        places=places,
     )
+
+
+def _own_places(chunk: Chunk, line: int) -> LinePlaces:
+    """The places of the lines of a chunk, its first line included, in a text in which it begins at `line`."""
+    start = LinePlaces(
+        ((line, chunk.trail),),
+        () if chunk.anchor is None else ((line, chunk.anchor),),
+        () if chunk.line_start is None else ((line, chunk.line_start),),
+        () if chunk.page is None else ((line, chunk.page),),
+    )
+    return start + chunk.places.shifted(line)

@@ -2,7 +2,9 @@
 
 from collections.abc import Sequence
 from dataclasses import dataclass
+from itertools import pairwise
 
+from cdesearch.store.line_places import Entries
 from cdesearch.store.schema import Chunk
 
 
@@ -12,6 +14,7 @@ class Surroundings:
 
     before: str = ""
     after: str = ""
+    numbers: Entries[int] = ()  # the numbers of lines in the file; lines are counted from the first one of the chunk
 
 
 NOTHING = Surroundings()
@@ -33,7 +36,20 @@ def surroundings_of(chunks: Sequence[Chunk], chunk_id: str, count: int) -> Surro
         last += 1
     before = "".join(chunks[n].body.rstrip() + gap_between(chunks[n], chunks[n + 1]) for n in range(first, position))
     after = "".join(gap_between(chunks[n], chunks[n + 1]) + chunks[n + 1].body.rstrip() for n in range(position, last))
-    return Surroundings(before, after)
+    return Surroundings(before, after, _numbers(chunks[first : last + 1], position - first))
+
+
+def _numbers(chunks: Sequence[Chunk], position: int) -> Entries[int]:
+    """Return where the numbers of the lines of consecutive chunks change, relative to the chunk at `position`."""
+    entries: list[tuple[int, int]] = []
+    starts = [0]
+    for chunk, following in pairwise(chunks):
+        starts.append(starts[-1] + (chunk.body.rstrip() + gap_between(chunk, following)).count("\n"))
+    for chunk, start in zip(chunks, starts, strict=True):
+        if chunk.line_start is not None:
+            line = start - starts[position]
+            entries += [(line, chunk.line_start), *chunk.places.shifted(line).numbers]
+    return tuple(entries)
 
 
 def gap_between(chunk: Chunk, following: Chunk) -> str:

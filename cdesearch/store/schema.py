@@ -7,6 +7,8 @@ from dataclasses import dataclass
 from hashlib import blake2b
 from typing import TYPE_CHECKING, Any
 
+from cdesearch.store.line_places import NO_PLACES, LinePlaces, from_json, to_json, value_at
+
 if TYPE_CHECKING:
     import pyarrow as pa
 
@@ -25,7 +27,7 @@ class Chunk:
     ordinal: int  # position in its document or record, from 0
     path: str  # of the source file, relative to the root of the index, "/" between parts
     title: str
-    trail: tuple[str, ...]  # headings above the chunk, outermost first
+    trail: tuple[str, ...]  # headings above its first line, outermost first
     text: str
     body_start: int
     line_start: int | None  # 1-based, inclusive; rows of a sheet; None if the format has no lines (PDF)
@@ -33,6 +35,7 @@ class Chunk:
     page: int | None  # 1-based; None if the format has no pages
     anchor: str | None = None  # the id of the element at its start, or the last one above it (HTML, electronic books)
     indent: str = ""  # of its first line of code; `text` begins with the first visible character
+    places: LinePlaces = NO_PLACES  # of its other lines, as far as they differ
 
     @property
     def content_hash(self) -> str:
@@ -56,17 +59,28 @@ class Chunk:
         line = self.line_at(n)
         if line is not None:
             return f"{self.path}:{line}"
-        return self.path if self.anchor is None else f"{self.path}#{self.anchor}"
+        anchor = self.anchor_at(n)
+        return self.path if anchor is None else f"{self.path}#{anchor}"
 
     def line_at(self, n: int) -> int | None:
         """The number in the file of the line that is `n` lines below the first line of the body; None without lines.
 
-        Rows of a sheet may have gaps between them. The number is then that of the first row.
+        Older indexes do not store the gaps between rows of a sheet. The number is then that of the first row.
         """
         if self.line_start is None or self.line_end is None:
             return self.line_start
         has_gaps = self.line_end - self.line_start != self.body.rstrip().count("\n")
-        return self.line_start if has_gaps else min(self.line_start + n, self.line_end)
+        if has_gaps and not self.places.numbers:
+            return self.line_start
+        return min(self.places.number_at(n, self.line_start), self.line_end)
+
+    def trail_at(self, n: int) -> tuple[str, ...]:
+        """The headings above the line that is `n` lines below the first line of the body, outermost first."""
+        return value_at(self.places.trails, n, self.trail)
+
+    def anchor_at(self, n: int) -> str | None:
+        """The id of the last element that begins at or above that line; None if there is none."""
+        return value_at(self.places.anchors, n, self.anchor)
 
 
 def text_hash(text: str) -> str:
@@ -90,6 +104,7 @@ class Hit:
 PLACE = ("record", "ordinal", "title", "trail", "body_start", "line_start", "line_end", "page")
 # Fields that are written only if they are set, so that older versions can read indexes without them.
 OPTIONAL_PLACE = ("anchor", "indent")
+LINE_PLACES = ("headings", "anchors", "numbers")  # see `to_json` of `line_places`
 _INDENT = re.compile(r"[ \t]{0,1000}")
 _SURROGATE = re.compile(r"[\ud800-\udfff]")
 _MAX_NUMBER = 1 << 53  # of lines, pages and chunks
@@ -148,7 +163,8 @@ def chunk_to_row(chunk: Chunk) -> dict[str, str]:
 
 def _place(chunk: Chunk) -> dict[str, Any]:
     optional = {name: getattr(chunk, name) for name in OPTIONAL_PLACE}
-    return {name: getattr(chunk, name) for name in PLACE} | {n: value for n, value in optional.items() if value}
+    place = {name: getattr(chunk, name) for name in PLACE} | {n: value for n, value in optional.items() if value}
+    return place | to_json(chunk.places, chunk.trail)
 
 
 def chunk_from_row(row: Mapping[str, Any]) -> Chunk:
@@ -160,7 +176,7 @@ def chunk_from_row(row: Mapping[str, Any]) -> Chunk:
         place = json.loads(row["place"])
     except RecursionError:
         raise ValueError("a chunk's place is nested too deep") from None
-    if not isinstance(place, dict) or place.keys() - set(OPTIONAL_PLACE) != set(PLACE):
+    if not isinstance(place, dict) or place.keys() - {*OPTIONAL_PLACE, *LINE_PLACES} != set(PLACE):
         raise ValueError("a chunk's place does not have the fields that an index writes")
     trail = place["trail"]
     numbers = [place[name] for name in ("line_start", "line_end", "page") if place[name] is not None]
@@ -175,7 +191,21 @@ def chunk_from_row(row: Mapping[str, Any]) -> Chunk:
     ):
         raise ValueError("a chunk's place has an impossible value")
     place["trail"] = tuple(trail)
+    place["places"] = _line_places({name: place.pop(name) for name in LINE_PLACES if name in place}, place, row["text"])
     return Chunk(id=row["id"], document_id=row["document_id"], path=row["path"], text=row["text"], **place)
+
+
+def _line_places(stored: dict[str, Any], place: dict[str, Any], text: str) -> LinePlaces:
+    if not stored:
+        return NO_PLACES
+    try:
+        places = from_json(stored, place["trail"], text.count("\n", place["body_start"]) + 1, _MAX_NUMBER)
+    except ValueError as error:
+        raise ValueError(f"a chunk's place has an impossible value: {error}") from None
+    titles = {title for _, trail in places.trails for title in trail}
+    if not _are_texts([*titles, *(anchor for _, anchor in places.anchors)]):
+        raise ValueError("a chunk's place has an impossible value")
+    return places
 
 
 def _are_texts(values: list[Any]) -> bool:

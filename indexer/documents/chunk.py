@@ -6,6 +6,7 @@ from itertools import pairwise
 
 from tokenizers import Tokenizer
 
+from cdesearch.store.line_places import Changes, Entries, LinePlaces, numbered
 from cdesearch.store.schema import Chunk, text_hash
 from indexer.documents.splitters import SplitterOf, splitter_for
 from indexer.formats.format import Document
@@ -48,12 +49,11 @@ class Chunker:
         if not document.text.strip():
             return
         places = _Places(document)
-        trails = _Trails(document)
         ordinal = 0
-        for pieces in self._pieces(document, trails):
+        for pieces in self._pieces(document, places.trails):
             for offset, body in pieces:
-                trail = trails.at(offset)
-                yield _chunk(document, ordinal, (offset, body), self._header(document, trail, body), trail, places)
+                header = self._header(document, places.trails.at(offset), body)
+                yield _chunk(document, ordinal, (offset, body), header, places)
                 ordinal += 1
 
     def _pieces(self, document: Document, trails: "_Trails") -> Iterator[list[Piece]]:
@@ -160,11 +160,24 @@ class _Trails:
         nearest = number - 1
         if number < len(self._offsets) and self._offsets[number] == offset:
             nearest = self._above[number]
+        return self._down_to(nearest)
+
+    def _down_to(self, nearest: int) -> tuple[str, ...]:
+        """Titles of the heading of this number and of those above it."""
         titles = []
         while nearest >= 0:
             titles.append(self._headings[nearest].title)
             nearest = self._above[nearest]
         return tuple(title for title in reversed(titles) if title != self._title)
+
+    def within(self, offset: int, body: str) -> Entries[tuple[str, ...]]:
+        """The headings above the lines of the piece `body`, where they differ from those above its first line."""
+        changes = Changes(self.at(offset))
+        for number in range(bisect_left(self._offsets, offset), bisect_left(self._offsets, offset + len(body))):
+            line = body.count("\n", 0, self._offsets[number] - offset) + 1
+            if line <= body.count("\n"):
+                changes.add(line, self._down_to(number))
+        return tuple(changes.entries)
 
     def _lower(self, number: int, level: int) -> int:
         while number >= 0 and self._headings[number].level >= level:
@@ -186,11 +199,20 @@ class _Lines:
         self._offset = offset
         return self._numbers[self._line - 1] if self._numbers else self._line
 
+    def within(self, offset: int, body: str) -> Entries[int]:
+        """The numbers of the lines of the piece `body`, where they are not consecutive."""
+        if not self._numbers:
+            return ()
+        first = self._line - 1 - self._text.count("\n", offset, self._offset)
+        lines = body.rstrip().split("\n")
+        return numbered(self._numbers[first : first + len(lines)], lines)
+
 
 class _Places:
-    """The lines, pages and anchors of offsets in ascending order."""
+    """The headings, lines, pages and anchors of offsets in ascending order."""
 
     def __init__(self, document: Document) -> None:
+        self.trails = _Trails(document)
         self._lines = _Lines(document) if document.has_lines else None
         self._pages = document.pages
         self._anchors = document.anchors
@@ -202,6 +224,14 @@ class _Places:
             return None, None
         return self._lines.at(offset), self._lines.at(offset + max(0, len(body.rstrip()) - 1))
 
+    def within(self, offset: int, body: str) -> LinePlaces:
+        """The places of the lines of a piece, where they differ from its first. Call `lines` with the piece before."""
+        return LinePlaces(
+            self.trails.within(offset, body),
+            self._anchors_within(offset, body),
+            () if self._lines is None else self._lines.within(offset, body),
+        )
+
     def page(self, offset: int) -> int | None:
         """The page that contains the character at `offset`, from 1; None if the document has no pages."""
         return bisect_right(self._pages, offset) if self._pages else None
@@ -210,6 +240,17 @@ class _Places:
         """The name of the last anchor at or above `offset`; None if there is none."""
         number = bisect_right(self._anchor_offsets, offset)
         return self._anchors[number - 1].name if number else None
+
+    def _anchors_within(self, offset: int, body: str) -> Entries[str]:
+        """The anchors at or above the start of each line of a piece, except its first line."""
+        first = bisect_right(self._anchor_offsets, offset)
+        changes = Changes(self.anchor(offset))
+        for anchor in self._anchors[first : bisect_left(self._anchor_offsets, offset + len(body))]:
+            start = anchor.offset - offset
+            line = body.count("\n", 0, start) + (body[start - 1] != "\n")
+            if line <= body.count("\n"):
+                changes.add(line, anchor.name)
+        return tuple(changes.entries)
 
 
 def _indent(document: Document, offset: int) -> str:
@@ -221,9 +262,7 @@ def _indent(document: Document, offset: int) -> str:
     return before if not before.strip(" \t") else ""
 
 
-def _chunk(
-    document: Document, ordinal: int, piece: Piece, header: str, trail: tuple[str, ...], places: _Places
-) -> Chunk:
+def _chunk(document: Document, ordinal: int, piece: Piece, header: str, places: _Places) -> Chunk:
     offset, body = piece
     text = header + body
     line, line_end = places.lines(offset, body)
@@ -235,7 +274,7 @@ def _chunk(
         ordinal=ordinal,
         path=document.path,
         title=document.title,
-        trail=trail,
+        trail=places.trails.at(offset),
         text=text,
         body_start=len(header),
         line_start=line,
@@ -243,4 +282,5 @@ def _chunk(
         page=page,
         anchor=places.anchor(offset),
         indent=_indent(document, offset),
+        places=places.within(offset, body),
     )

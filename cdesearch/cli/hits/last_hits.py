@@ -27,6 +27,7 @@ class HitPlace:
     root: str  # the indexed folder, an absolute path
     path: str  # relative to it
     line: int | None = None
+    anchor: str | None = None  # the id of the element at which a browser can open it
 
 
 def state_folder() -> Path:
@@ -68,4 +69,5 @@ def remembered(number: int) -> HitPlace:
 
 def _is_possible(place: HitPlace) -> bool:
     is_text = isinstance(place.root, str) and isinstance(place.path, str)
+    is_text = is_text and (place.anchor is None or isinstance(place.anchor, str))
     return is_text and (place.line is None or (type(place.line) is int and place.line >= 0))

@@ -8,7 +8,9 @@ import shlex
 import shutil
 import subprocess
 import sys
+from contextlib import suppress
 from pathlib import Path, PurePath
+from urllib.parse import quote
 
 from cdesearch.cli.hits.last_hits import HitPlace
 from cdesearch.errors import InputError
@@ -20,6 +22,7 @@ VIEWER_SECONDS = 3.0  # in which a viewer that cannot open a file ends
 VIEWED = {
     "docx", "epub", "htm", "html", "odp", "ods", "odt", "parquet", "pdf", "pptx", "rtf", "xhtml", "xlsx"
 }  # fmt: skip
+ANCHORED = {"htm", "html", "xhtml"}  # opened at the section of the hit
 # The forms in which editors accept a line. An editor that is in none of these sets opens the file at its start.
 _PLUS = {
     "emacs", "emacsclient", "gedit", "gnome-text-editor", "gvim", "jed", "joe", "kak", "mg", "micro", "mvim", "nano",
@@ -56,6 +59,10 @@ def open_place(place: HitPlace) -> None:
     opener = "open" if sys.platform == "darwin" else "xdg-open"
     if shutil.which(opener) is None:
         raise InputError(f"{opener} is not installed.", f"Set EDITOR to the name of your editor, or open {file}.")
+    if place.anchor is not None and _suffix(file) in ANCHORED and opener == "xdg-open":
+        with suppress(InputError):  # a program that cannot open an address may open the path
+            _view([opener, f"{file.as_uri()}#{quote(place.anchor)}"])
+            return
     _view([opener, str(file)])
 
 

@@ -6,6 +6,7 @@ from dataclasses import dataclass, replace
 
 from cdesearch.search.surroundings import NOTHING, Surroundings
 from cdesearch.search.word_forms import word_stem
+from cdesearch.store.line_places import LinePlaces
 from cdesearch.store.schema import Chunk
 
 PASSAGE_LINES = 4  # the number of lines that are shown of a chunk
@@ -27,6 +28,7 @@ class Line:
     text: str
     number: int | None = None  # in the file, from 1; None if the format has no lines
     is_context: bool = False  # whether it is outside of the passage
+    row: int = 0  # its position among the lines of the chunk, from 0; negative above the chunk
 
 
 def query_words(query: str) -> list[str]:
@@ -56,8 +58,7 @@ def shown_lines(
     `around` is the text of the document around the chunk, from which lines of context are taken.
     """
     body = chunk.body.rstrip() if around.after else chunk.body
-    first = chunk.line_start - around.before.count("\n") if chunk.line_start and _has_numbers(chunk) else None
-    lines = list(_numbered(around.before + body + around.after, first, chunk.line_start))
+    lines = list(_numbered(chunk, body, around))
     n_before = len(f"{around.before}x".splitlines()) - 1
     filled = [n for n, line in enumerate(lines) if line.text.strip()]
     own = [n for n in filled if n_before <= n < n_before + len(body.splitlines())]
@@ -82,6 +83,14 @@ def best_line(lines: Sequence[Line], words: Sequence[str]) -> Line:
     return max(passage, key=lambda line: _count(line.text, words), default=Line(""))
 
 
+def best_row(chunk: Chunk, words: Sequence[str]) -> int:
+    """Return which line of a chunk contains most of the words, in its passage. The place of a hit is that of the line.
+
+    The lines of the chunk are counted from 0.
+    """
+    return best_line(shown_lines(chunk, words, full=False), words).row
+
+
 def _passage(lines: Sequence[str], words: Sequence[str], *, full: bool) -> range:
     """Return the positions of the consecutive lines that contain most of the words, or with `full` of all lines."""
     if full or len(lines) <= PASSAGE_LINES:
@@ -97,20 +106,23 @@ def _count(line: str, words: Sequence[str]) -> int:
     return sum(word in lower for word in words)
 
 
-def _has_numbers(chunk: Chunk) -> bool:
-    """Return whether each line of a chunk is one line of the file, which is not so in sheets and notebooks."""
-    if chunk.line_start is None or chunk.line_end is None:
-        return False
-    return chunk.body.rstrip().count("\n") == chunk.line_end - chunk.line_start
-
-
-def _numbered(text: str, first: int | None, default: int | None) -> Iterator[Line]:
-    """Yield the lines of a text. The first one has the number `first`; without it, all have the number `default`.
+def _numbered(chunk: Chunk, body: str, around: Surroundings) -> Iterator[Line]:
+    """Yield the lines of the text around a chunk, of the chunk, and of the text after it, with their numbers.
 
     Python ends lines at characters that do not end a line of a file, such as a form feed.
     """
-    number = first
-    for line in text.splitlines(keepends=True):
-        yield Line(line.splitlines()[0], default if number is None else number)
-        if number is not None:
-            number += line.count("\n")
+    row, last = -around.before.count("\n"), body.rstrip().count("\n")
+    for line in (around.before + body + around.after).splitlines(keepends=True):
+        number = chunk.line_at(row) if 0 <= row <= last else _number_outside(chunk, around, row)
+        yield Line(line.splitlines()[0], number, row=row)
+        row += line.count("\n")
+
+
+def _number_outside(chunk: Chunk, around: Surroundings, row: int) -> int | None:
+    """Return the number of a line above or below a chunk; None if the format has no lines, or if it is unknown."""
+    if chunk.line_start is None or chunk.line_end is None:
+        return None
+    if around.numbers and row >= around.numbers[0][0]:
+        return LinePlaces(numbers=around.numbers).number_at(row, 0)
+    has_gaps = chunk.line_end - chunk.line_start != chunk.body.rstrip().count("\n")
+    return None if has_gaps else chunk.line_start + row

@@ -7,7 +7,7 @@ from pathlib import Path
 
 from cdesearch.cli.hits.grouping import HitGroup
 from cdesearch.cli.hits.passage_lines import Line, best_line, query_words
-from cdesearch.cli.hits.render import INDENT, Shown, further, heading, shortened, trail
+from cdesearch.cli.hits.render import INDENT, Shown, further, heading, record_names, shortened, trail
 from cdesearch.store.schema import Chunk, Hit
 from cdesearch.terminal import is_styled, printable
 
@@ -28,9 +28,9 @@ def show_hits(shown: Shown, groups: Sequence[HitGroup], *, has_pager: bool = Fal
 def _plain_lines(shown: Shown, rank: int, group: HitGroup) -> Iterator[str]:
     """Yield the lines of one hit as `show_styled` would print them without styles."""
     passage = shown.lines(group.best)
-    yield "".join(heading(rank, group.best, shown.root, passage))
+    yield "".join(heading(shown, rank, group.best, passage))
     below = (
-        *trail(group.best),
+        *trail(shown, group.best),
         *(printable(shortened(line, full=shown.full)) for line in passage),
         *further(shown, group),
     )
@@ -39,7 +39,10 @@ def _plain_lines(shown: Shown, rank: int, group: HitGroup) -> Iterator[str]:
 
 
 def show_grep_lines(shown: Shown, hits: Sequence[Hit]) -> None:
-    """Print one line for each hit, `path:line:text`. Lines of context have `-` instead of `:`, as those of grep do."""
+    """Print one line for each hit, `path:line:text`, or `path#record:line:text` in a file of records such as sheets.
+
+    Lines of context have `-` instead of `:`, as those of grep do.
+    """
     for number, hit in enumerate(hits):
         if number and shown.context:
             sys.stdout.write("--\n")
@@ -54,7 +57,7 @@ def show_grep_lines(shown: Shown, hits: Sequence[Hit]) -> None:
 
 
 def _grep_place(chunk: Chunk, line: Line, root: Path, mark: str) -> str:
-    path = printable(os.path.relpath(root / chunk.path))
+    path = os.path.relpath(root / chunk.path) + "".join(f"#{name}" for name in record_names(chunk))
     if line.number is not None:
-        return f"{path}{mark}{line.number}"
-    return printable(os.path.relpath(root / chunk.path) + chunk.location.removeprefix(chunk.path))
+        return printable(f"{path}{mark}{line.number}")
+    return printable(path + chunk.location_at(max(0, line.row)).removeprefix(chunk.path))

@@ -9,10 +9,10 @@ from urllib.parse import quote
 
 from cdesearch.cli.hits.grouping import HitGroup
 from cdesearch.cli.hits.last_hits import HitPlace
-from cdesearch.cli.hits.passage_lines import Line, best_line, query_words, shown_lines
+from cdesearch.cli.hits.passage_lines import Line, best_line, best_row, query_words, shown_lines
 from cdesearch.search.result import SearchResult
 from cdesearch.search.surroundings import NOTHING, Surroundings
-from cdesearch.store.schema import Hit
+from cdesearch.store.schema import Chunk, Hit
 from cdesearch.terminal import printable
 
 MAX_LINE = 400  # characters of a line that are shown
@@ -43,7 +43,11 @@ class Shown:
     def place(self, hit: Hit) -> HitPlace:
         """Return where the file of a hit is opened: at the line of its passage with most words of the query."""
         line = best_line(self.passage(hit), query_words(self.query))
-        return HitPlace(str(self.root), hit.chunk.path, line.number)
+        return HitPlace(str(self.root), hit.chunk.path, line.number, hit.chunk.anchor_at(line.row))
+
+    def row(self, hit: Hit) -> int:
+        """Return the line of the chunk whose place is shown: that of its passage with most words of the query."""
+        return best_row(hit.chunk, query_words(self.query))
 
 
 def shortened(line: Line, *, full: bool) -> str:
@@ -55,7 +59,7 @@ def shortened(line: Line, *, full: bool) -> str:
 def result_as_json(query: str, mode: str, result: SearchResult) -> dict[str, Any]:
     """Return a JSON object with the query, the time that it took, and its hits.
 
-    `line` is the line of the passage that is shown of a hit, which is between the first and the last line of the chunk.
+    The line, the anchor and the headings of a hit are those of the passage that is shown of it.
     """
     return {
         "query": query,
@@ -68,6 +72,8 @@ def result_as_json(query: str, mode: str, result: SearchResult) -> dict[str, Any
 
 def hit_as_json(hit: Hit, query: str) -> dict[str, Any]:
     """Return a JSON object with the scores, the place and the text of a hit."""
+    passage = shown_lines(hit.chunk, query_words(query), full=False)
+    row = best_line(passage, query_words(query)).row
     return {
         "rank": hit.rank,
         "score": hit.score,
@@ -76,13 +82,13 @@ def hit_as_json(hit: Hit, query: str) -> dict[str, Any]:
         "path": hit.chunk.path,
         "document": hit.chunk.document_id,
         "record": hit.chunk.record,
-        "line": _first_line(shown_lines(hit.chunk, query_words(query), full=False)),
+        "line": _first_line(passage),
         "line_start": hit.chunk.line_start,
         "line_end": hit.chunk.line_end,
         "page": hit.chunk.page,
-        "anchor": hit.chunk.anchor,
+        "anchor": hit.chunk.anchor_at(row),
         "title": hit.chunk.title,
-        "trail": list(hit.chunk.trail),
+        "trail": list(hit.chunk.trail_at(row)),
         "text": hit.chunk.body,
     }
 
@@ -101,22 +107,30 @@ class _Place(Protocol):
 def shown_place(place: _Place, location: str, root: Path) -> str:
     """Return a location such as `path:line`, relative to the working directory, with the name of a record."""
     shown = printable(os.path.relpath(root / place.path) + location.removeprefix(place.path))
-    if place.record is not None:
-        document = place.document_id.removeprefix(f"{place.path}#")
-        names = [place.record] if place.record.startswith(document) else [document, place.record]
-        shown += "".join(f" #{printable(name)}" for name in names)
-    return shown
+    return shown + "".join(f" #{printable(name)}" for name in record_names(place))
 
 
-def heading(rank: int, hit: Hit, root: Path, passage: Sequence[Line]) -> tuple[str, str, str]:
+def record_names(place: _Place) -> list[str]:
+    """Return the names of the document and of the record in a file of records, or one name if it contains the other."""
+    if place.record is None:
+        return []
+    document = place.document_id.removeprefix(f"{place.path}#")
+    return [place.record] if place.record.startswith(document) else [document, place.record]
+
+
+def heading(shown: Shown, rank: int, hit: Hit, passage: Sequence[Line]) -> tuple[str, str, str]:
     """Return the rank, the location of the passage and the score of a hit, formatted for one line."""
-    return f"{rank:>2} ", _place(hit, root, passage), f"  {hit.score:.3f}"
+    return f"{rank:>2} ", _place(shown, hit, passage), f"  {hit.score:.3f}"
 
 
-def _place(hit: Hit, root: Path, passage: Sequence[Line]) -> str:
-    chunk, line = hit.chunk, _first_line(passage)
-    location = chunk.location if chunk.page is not None or line is None else f"{chunk.path}:{line}"
-    return shown_place(chunk, location, root)
+def _place(shown: Shown, hit: Hit, passage: Sequence[Line]) -> str:
+    return shown_place(hit.chunk, location_of(hit.chunk, passage, shown.row(hit)), shown.root)
+
+
+def location_of(chunk: Chunk, passage: Sequence[Line], row: int) -> str:
+    """Return the location of a passage; `row` is the line of the chunk that determines its anchor."""
+    line = _first_line(passage)
+    return chunk.location_at(row) if chunk.page is not None or line is None else f"{chunk.path}:{line}"
 
 
 def _first_line(passage: Sequence[Line]) -> int | None:
@@ -124,17 +138,18 @@ def _first_line(passage: Sequence[Line]) -> int | None:
     return next((line.number for line in passage if not line.is_context), None)
 
 
-def link(hit: Hit, root: Path) -> str:
+def link(shown: Shown, hit: Hit) -> str:
     """Return the address of the file, with the page or the anchor at which a program can open it."""
-    address, chunk = (root / hit.chunk.path).as_uri(), hit.chunk
+    address, chunk = (shown.root / hit.chunk.path).as_uri(), hit.chunk
     if chunk.page is not None:
         return f"{address}#page={chunk.page}"
-    return address if chunk.anchor is None else f"{address}#{quote(chunk.anchor)}"
+    anchor = chunk.anchor_at(shown.row(hit))
+    return address if anchor is None else f"{address}#{quote(anchor)}"
 
 
-def trail(hit: Hit) -> Iterator[str]:
-    """Yield one line with the title and the headings above the chunk, or no line if there are none."""
-    above = " > ".join(part for part in (hit.chunk.title, *hit.chunk.trail) if part)
+def trail(shown: Shown, hit: Hit) -> Iterator[str]:
+    """Yield one line with the title and the headings above the passage, or no line if there are none."""
+    above = " > ".join(part for part in (hit.chunk.title, *hit.chunk.trail_at(shown.row(hit))) if part)
     if above:
         yield printable(above)
 
@@ -150,5 +165,5 @@ def further(shown: Shown, group: HitGroup) -> Iterator[str]:
     if group.same:
         paths = {hit.chunk.path for hit in (group.best, *group.same)}
         noun = f"{'file' if len(paths) > len(group.same) else 'document'}{'s' * (len(group.same) > 1)}"
-        places = ", ".join(_place(hit, shown.root, shown.passage(hit)) for hit in group.same)
+        places = ", ".join(_place(shown, hit, shown.passage(hit)) for hit in group.same)
         yield f"same text in {len(group.same)} other {noun}: {places}"

@@ -34,11 +34,11 @@ def show_styled(shown: Shown, groups: Sequence[HitGroup], *, has_pager: bool) ->
 
 def _print_group(console: Console, shown: Shown, rank: int, group: HitGroup) -> None:
     lines = shown.lines(group.best)
-    number, location, score = heading(rank, group.best, shown.root, lines)
-    place = (location, f"{PLACE_STYLE} link {link(group.best, shown.root)}")
+    number, location, score = heading(shown, rank, group.best, lines)
+    place = (location, f"{PLACE_STYLE} link {link(shown, group.best)}")
     console.print(Text.assemble((number, "bold"), place, (score, OTHER_STYLE)))
     width = max(MIN_CELLS, console.width - INDENT)
-    below: list[Text] = [Text(fitted(line, width), OTHER_STYLE) for line in trail(group.best)]
+    below: list[Text] = [Text(fitted(line, width), OTHER_STYLE) for line in trail(shown, group.best)]
     below += _passage(shown, lines, width)
     below += [Text(fitted(line, width), OTHER_STYLE) for line in further(shown, group)]
     for text in below:

@@ -75,8 +75,10 @@ def _file_lines(chunks: Sequence[Chunk]) -> list[Line]:
         start = chunk.line_start or 0
         if lines and start > lines[-1].number + 1:
             lines.append(Line(lines[-1].number + 1, ""))
-        for number, text in enumerate(chunk.body.rstrip().split("\n"), start=start):
-            if lines and lines[-1].number >= number:  # this chunk continues a long line of the chunk before it
+        for row, text in enumerate(chunk.body.rstrip().split("\n")):
+            number = chunk.places.number_at(row, start)
+            continues = not row and lines and lines[-1].number >= number  # a long line of the chunk before it
+            if continues:
                 lines[-1] = Line(lines[-1].number, f"{lines[-1].text} {text}")
             else:
                 lines.append(Line(number, text))

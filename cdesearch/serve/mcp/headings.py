@@ -61,13 +61,15 @@ def _underlined(document: DocumentLines) -> Iterator[Heading]:
 
 
 def _from_trails(chunks: Sequence[Chunk], numbers: Sequence[int]) -> Iterator[Heading]:
-    """Yield the headings that the chunks have stored, each with the start of the first chunk below it."""
+    """Yield the headings that the chunks have stored, each with the first line below it, or its page or part."""
     seen: set[tuple[str, ...]] = set()
-    for number, chunk in zip(numbers, chunks, strict=True):
-        for level in range(1, len(chunk.trail) + 1):
-            if chunk.trail[:level] not in seen:
-                seen.add(chunk.trail[:level])
-                yield Heading(number, level, chunk.trail[level - 1][:MAX_HEADING])
+    for start, chunk in zip(numbers, chunks, strict=True):
+        for row, trail in ((0, chunk.trail), *chunk.places.trails):
+            number = start if chunk.line_start is None else chunk.line_at(row) or start
+            for level in range(1, len(trail) + 1):
+                if trail[:level] not in seen:
+                    seen.add(trail[:level])
+                    yield Heading(number, level, trail[level - 1][:MAX_HEADING])
 
 
 def _first_lines(chunks: Sequence[Chunk], numbers: Sequence[int]) -> Iterator[Heading]:

@@ -7,6 +7,7 @@ from functools import partial
 from itertools import accumulate
 from typing import Any
 
+from cdesearch.cli.hits.passage_lines import best_row, query_words
 from cdesearch.cli.passage_text import LocatedPassage, located, passages_as_text, readable
 from cdesearch.cli.typed_path import globs_of
 from cdesearch.errors import InputError
@@ -66,12 +67,16 @@ def _filters(values: dict[str, Any]) -> str:
 
 def _fitted(page: "_Page", query: str, detail: str, budget: Budget) -> Answer:
     """Return an answer with as many passages as fit into the budget."""
-    hits, room = page.hits, budget.max_tokens
+    hits, room, words = page.hits, budget.max_tokens, query_words(query)
     if detail == "full":
         hits = tuple(_with_neighbours(page.served, hits))
     snippets = _snippets(hits, query, budget) if detail == "low" else []
     while True:
-        passages = _first(snippets, room) if detail == "low" else fit_passages(hits, room, budget.tokenizer)
+        passages = (
+            _first(snippets, room)
+            if detail == "low"
+            else fit_passages(hits, room, budget.tokenizer, lambda chunk: best_row(chunk, words))
+        )
         answer = page.answer(located(passages, hits))
         cost = budget.cost(answer)
         if cost <= budget.max_tokens and (passages or not hits):
@@ -129,7 +134,7 @@ def _data(one: LocatedPassage) -> dict[str, Any]:
         "lines": one.lines,
         "page": one.page,
         "part": one.part,
-        "anchor": None if best.chunk.anchor is None else readable(best.chunk.anchor),
+        "anchor": None if one.passage.anchor is None else readable(one.passage.anchor),
         "heading": readable(one.headings) or None,
         "score": round(best.score, 3),
         "dense_score": None if best.dense_score is None else round(best.dense_score, 3),
@@ -171,8 +176,15 @@ def _snippets(hits: Sequence[Hit], query: str, budget: Budget) -> list[tuple[Pas
     for hit in hits:
         (passage,) = fit_passages([hit], budget.characters, budget.tokenizer)
         start, text = _snippet(hit.chunk.body, words)
-        line = hit.chunk.line_at(hit.chunk.body.count("\n", 0, start))
-        snippet = replace(passage, text=text, line_start=line, line_end=hit.chunk.line_end)
+        row = hit.chunk.body.count("\n", 0, start)
+        snippet = replace(
+            passage,
+            text=text,
+            line_start=hit.chunk.line_at(row),
+            line_end=hit.chunk.line_end,
+            trail=hit.chunk.trail_at(row),
+            anchor=hit.chunk.anchor_at(row),
+        )
         snippets.append((snippet, tokens_of(snippet, budget.tokenizer)))
     return snippets
 

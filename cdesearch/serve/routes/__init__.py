@@ -4,6 +4,7 @@ parameters   the query parameters that several routes have in common
 search       the hits of a query
 ask          an answer with citations, as server-sent events
 documents    the text around a chunk
+places       the places of the lines of a chunk, for hits and documents
 explain      why a chunk is a hit
 context_map  the chunks as points in a plane
 files        the outcome of every file, and the values for the search filters

@@ -23,6 +23,7 @@ from cdesearch.answer.answer import Answer, WrittenAnswer, quoted_answer
 from cdesearch.answer.endpoint import Endpoint, chosen_endpoint
 from cdesearch.answer.extract import CorpusView
 from cdesearch.cli.answers import answer_as_json, passage_as_json
+from cdesearch.cli.hits.passage_lines import best_row, query_words
 from cdesearch.errors import BusyError, CdesearchError, LanguageModelError
 from cdesearch.search.file_filter import FileFilter
 from cdesearch.search.passages import Passage, fit_passages
@@ -79,7 +80,8 @@ def _gather(served: ServedIndex, question: str, tokens: int, files: FileFilter, 
     started = time.perf_counter()
     result = served.search(question, HITS, "hybrid", files)
     encoder, index = served.encoder, served.index
-    passages = fit_passages(result, tokens, encoder.tokenizer)
+    words = query_words(question)
+    passages = fit_passages(result, tokens, encoder.tokenizer, lambda chunk: best_row(chunk, words))
     answer = None
     if endpoint is None or not passages:
         answer = quoted_answer(question, result, passages, CorpusView(encoder, index.context_for(encoder)))

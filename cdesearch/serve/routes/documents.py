@@ -8,6 +8,7 @@ from fastapi.responses import JSONResponse
 from cdesearch.errors import NotIndexedError
 from cdesearch.search.documents import DocumentReader
 from cdesearch.serve.routes.parameters import IndexName
+from cdesearch.serve.routes.places import places_as_json
 from cdesearch.serve.state import state_of
 from cdesearch.store.schema import Chunk
 
@@ -65,5 +66,6 @@ def _shown(chunk: Chunk, *, is_hit: bool) -> dict[str, Any]:
         "page": chunk.page,
         "anchor": chunk.anchor,
         "record": chunk.record,
+        "places": places_as_json(chunk),
         "is_hit": is_hit,
     }

@@ -5,10 +5,12 @@ from typing import Annotated, Any
 from fastapi import APIRouter, Query, Request
 from fastapi.responses import JSONResponse
 
-from cdesearch.cli.hits.render import result_as_json
+from cdesearch.cli.hits.passage_lines import best_line, query_words, shown_lines
+from cdesearch.cli.hits.render import location_of, result_as_json
 from cdesearch.search.result import SearchResult
 from cdesearch.serve.indexes import ServedIndex
 from cdesearch.serve.routes.parameters import MAX_OFFSET, NumberOfHits, QueryText, Scope
+from cdesearch.serve.routes.places import places_as_json
 from cdesearch.serve.state import state_of
 
 router = APIRouter(tags=["search"])
@@ -33,7 +35,9 @@ def _answer(served: ServedIndex, query: str, mode: str, offset: int, k: int, res
     values = result_as_json(query, mode, result)
     for shown, hit in zip(values["hits"], result.hits, strict=True):
         shown["chunk"] = hit.chunk.id
-        shown["location"] = hit.chunk.location
+        passage = shown_lines(hit.chunk, query_words(query), full=False)
+        shown["location"] = location_of(hit.chunk, passage, best_line(passage, query_words(query)).row)
+        shown["places"] = places_as_json(hit.chunk)
     return {
         "query": query,
         "mode": mode,

@@ -3,7 +3,7 @@
 import { get } from "./api.js";
 import { corpusOf } from "./corpus.js";
 import { announce, byId, counted, el, number } from "./dom.js";
-import { copyButton, editorLink, extentOf, isCode, locationOf, pathOf } from "./place.js";
+import { copyButton, editorLink, extentOf, isCode, locationOf, numberOf, pathOf } from "./place.js";
 import { showProblem } from "./problem.js";
 import { href, inPage, onChange, state } from "./route.js";
 import { indented, marked, wordsOf } from "./words.js";
@@ -105,11 +105,11 @@ function section(chunk, part, trailBefore) {
 function body(chunk, code, words) {
   const text = (code ? indented(chunk.text) : chunk.text).replace(/\n+$/, "");
   const lines = text.split("\n");
-  const isNumbered = chunk.line_start !== null && lines.length <= chunk.line_end - chunk.line_start + 1;
+  const isNumbered = numberOf(chunk, 0) !== null && lines.length <= chunk.line_end - chunk.line_start + 1;
   if (!isNumbered) return el("div", { class: code ? "text code" : "text" }, marked(text, words));
   const rows = lines.map((line, i) => {
     const row = el("div", { class: "line" }, marked(line || " ", words));
-    row.dataset.line = chunk.line_start + i;
+    row.dataset.line = numberOf(chunk, i);
     return row;
   });
   return el("div", { class: code ? "text code numbered" : "text numbered" }, rows);

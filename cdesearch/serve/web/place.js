@@ -33,12 +33,29 @@ export const locationOf = (path, chunk) => {
   return chunk.anchor ? `${path}#${chunk.anchor}` : path;
 };
 
-/** Returns the place of a passage that begins `above` lines below the start of its chunk; place of the chunk if unknown. */
-export function placeOfPassage(chunk, above) {
-  if (chunk.line_start === null || chunk.line_end === null) return chunk;
+/** Returns the entry of a list of [line, value] that holds for a line of a chunk, counted from 0. */
+const entryAt = (entries, line) => entries.findLast(([start]) => start <= line) ?? entries[0];
+
+/** Returns the number in the file of a line of a chunk; null if the format has no lines or if the number is unknown. */
+export function numberOf(chunk, line) {
+  if (chunk.line_start === null || chunk.line_end === null) return null;
+  const { numbers } = chunk.places;
   const hasGaps = chunk.line_end - chunk.line_start !== chunk.text.trimEnd().split("\n").length - 1;
-  const line = Math.min(chunk.line_start + above, chunk.line_end);
-  return hasGaps ? chunk : { ...chunk, line_start: line, line_end: line };
+  if (hasGaps && numbers.length < 2) return null;
+  const [start, number] = entryAt(numbers, line);
+  return Math.min(number + line - start, chunk.line_end);
+}
+
+/**
+ * Returns the chunk with the place of a passage: the number of the line `above`, which is its first one, and the anchor
+ * and headings of the line `best`. Lines are counted from the start of the chunk.
+ */
+export function placeOfPassage(chunk, { above, best }) {
+  const [, anchor] = entryAt(chunk.places.anchors, best);
+  const [, trail] = entryAt(chunk.places.trails, best);
+  const line = numberOf(chunk, above);
+  const lines = line === null ? {} : { line_start: line, line_end: line };
+  return { ...chunk, ...lines, anchor, trail };
 }
 
 export function copyButton(location) {

@@ -137,9 +137,9 @@ function hitItem(hit, asked, k, root) {
   const words = wordsOf(asked.q);
   const target = { view: "document", document: hit.document, chunk: hit.chunk };
   const shown = passage(isCode(hit.path) ? indented(hit.text) : hit.text, words);
-  const place = placeOfPassage(hit, shown.above);
+  const place = placeOfPassage(hit, shown);
   const extent = extentOf(place);
-  const trail = [hit.title, ...hit.trail].filter((part) => part && part !== hit.path.split("/").pop());
+  const trail = [hit.title, ...place.trail].filter((part) => part && part !== hit.path.split("/").pop());
   const why = whyButton(hit, asked, k);
   return el("li", { class: "hit" },
     el("div", { class: "head" },

@@ -1,5 +1,6 @@
 """A search covers the files that its filter allows: of certain paths, types and times."""
 
+import gzip
 import os
 import time
 from datetime import UTC, datetime
@@ -45,6 +46,14 @@ def test_paths_types_and_times_restrict_a_search_together(opened):
     assert found(opened, suffixes=("md",), since=int(time.time() - 5 * DAY)) == {"a.md"}
     assert found(opened, paths=()) == set()
     assert found(opened, paths=("{a,b,sub/{c,d}*}.*",)) == {"a.md", "b.PY", "sub/c.py", "sub/d's.md"}
+
+
+def test_a_compressed_file_has_the_type_of_what_it_contains(tmp_path, tiny_checkpoint):
+    (tmp_path / "a.py.gz").write_bytes(gzip.compress(b"owl = 1\n"))
+    (tmp_path / "b.md").write_text("the owl")
+    with cdesearch.build(tmp_path, model=tiny_checkpoint) as index:
+        assert found(index._searcher, suffixes=("py",)) == {"a.py.gz"}
+        assert found(index._searcher, suffixes=("gz",)) == {"a.py.gz"}
 
 
 def test_what_is_not_the_end_of_a_name_is_refused(opened):

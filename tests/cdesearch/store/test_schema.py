@@ -3,6 +3,7 @@
 import json
 from dataclasses import replace
 
+from cdesearch.store.line_places import LinePlaces
 from cdesearch.store.schema import PLACE, Chunk, chunk_from_row, chunk_to_row
 
 BODY = "one\ntwo\n\nfour\n"
@@ -30,7 +31,10 @@ def test_the_location_names_a_page_or_an_anchor_if_there_are_no_lines():
 
 
 def test_a_chunk_is_read_as_it_was_written():
-    for chunk in (CHUNK, replace(CHUNK, anchor="a#b"), replace(CHUNK, indent="  \t")):
+    places = LinePlaces(
+        ((1, ("Part", "A")), (2, ("Part", "A", "x")), (3, ("B",)), (4, ())), ((2, "a"), (3, "b")), ((1, 20), (3, 40))
+    )
+    for chunk in (CHUNK, replace(CHUNK, places=places), replace(CHUNK, anchor="a#b"), replace(CHUNK, indent="  \t")):
         assert chunk_from_row(chunk_to_row(chunk)) == chunk
 
 

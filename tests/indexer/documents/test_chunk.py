@@ -1,3 +1,4 @@
+import re
 import time
 
 import pytest
@@ -8,7 +9,7 @@ from read_bytes import read_bytes
 
 from indexer.documents import splitters
 from indexer.documents.chunk import Chunker
-from indexer.formats.format import Document
+from indexer.formats.format import Anchor, Document, Heading
 
 LIMIT = 64
 TOKENIZER = make_tokenizer()
@@ -116,3 +117,39 @@ def test_a_chunk_of_code_keeps_the_indentation_of_its_first_line():
     for chunk in chunks:
         assert chunk.body.rstrip().split("\n") == [*lines[chunk.line_start - 1 : chunk.line_end]]
         assert not chunk.text[chunk.body_start :].startswith((" ", "\t"))
+
+
+PARTS = st.lists(st.sampled_from(["# A", "## B", "### C", "the cat sat", "", "the dog. " * 9, "# D", "e"]), max_size=40)
+
+
+@settings(max_examples=60, deadline=None)
+@given(PARTS, st.sets(st.integers(0, 39)))
+def test_each_line_of_a_chunk_has_the_headings_and_the_anchor_above_it(parts, marked):
+    text = "\n".join(parts)
+    starts = [sum(len(part) + 1 for part in parts[:n]) for n in range(len(parts))]
+    found = [(start, part.count("#"), part.strip("# ")) for start, part in zip(starts, parts, strict=True)]
+    headings = tuple(Heading(start, level, title) for start, level, title in found if level)
+    anchors = tuple(Anchor(starts[n], f"a{n}") for n in sorted(marked) if n < len(parts))
+    document = Document("d", "d", "", text, "markdown", headings=headings, anchors=anchors)
+    start = 0
+    for chunk in CHUNKER.split(document):
+        start = text.index(chunk.body, start)
+        for row, offset in enumerate([start, *(start + m.end() for m in re.finditer("\n", chunk.body))]):
+            above: list[Heading] = []
+            for heading in headings:
+                if heading.offset < offset:
+                    above = [one for one in above if one.level < heading.level] + [heading]
+            if any(heading.offset == offset for heading in headings) and not row:
+                above = [one for one in above if one.level < next(h.level for h in headings if h.offset == offset)]
+            assert chunk.trail_at(row) == tuple(heading.title for heading in above)
+            names = [anchor.name for anchor in anchors if anchor.offset <= offset]
+            assert chunk.anchor_at(row) == (names[-1] if names else None)
+        start += len(chunk.body)
+
+
+def test_rows_with_gaps_between_them_keep_their_numbers_and_do_not_change_the_text():
+    text, numbers = "item\nowl\n\nbread\nmilk", (1, 5, 6, 20, 21)
+    (chunk,) = CHUNKER.split(Document("d", "d", "", text, "text", has_lines=True, line_numbers=numbers))
+    assert [chunk.line_at(row) for row in (0, 1, 3, 4)] == [1, 5, 20, 21]
+    (plain,) = CHUNKER.split(Document("d", "d", "", text, "text", has_lines=True))
+    assert (chunk.id, chunk.text, chunk.content_hash) == (plain.id, plain.text, plain.content_hash)
