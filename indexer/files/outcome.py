@@ -83,7 +83,7 @@ def file_outcome(
     """
     if not stat.S_ISREG(found.st_mode):
         return Skipped(path, NOT_REGULAR)
-    if found.st_size > max_bytes and not format_of(os.path.basename(location)).streams:
+    if found.st_size > max_bytes and not format_of(Path(location).name).streams:
         return Skipped(path, f"larger than {_size(max_bytes)} (--max-file-size)")
     if found.st_size > max_bytes and _is_sparse(found):
         return Skipped(path, "a sparse file: almost nothing of it is on the disk")

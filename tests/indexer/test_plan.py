@@ -4,7 +4,6 @@ import json
 import os
 import shutil
 from dataclasses import replace
-from pathlib import Path
 
 import pytest
 
