@@ -40,7 +40,6 @@ class Report:
 
     folder: Path  # of the index
     n_documents: int
-    n_without_text: int  # of the documents
     n_chunks: int
     embedded: int  # texts that went through the model
     skipped: tuple[Skipped, ...]
@@ -52,6 +51,11 @@ class Report:
     changed: bool
     advice: str | None = None  # a line that advises a new context
     note: str | None = None  # a line about confirmations of this index that were recorded, or could not be
+
+    @property
+    def n_without_text(self) -> int:
+        """How many documents have no text. The table of the live generation is opened only for this."""
+        return int(Index(self.folder).documents.count_rows("n_chunks = 0"))
 
 
 def build(paths: Sequence[Path], options: Options, progress: Display, tools: Tools | None = None) -> Report:
@@ -144,7 +148,6 @@ def _report(folder: Path, plan: Plan, embedded: int | None, begun: float, note: 
     return Report(
         folder=folder,
         n_documents=index.manifest.n_documents,
-        n_without_text=index.documents.count_rows("n_chunks = 0"),
         n_chunks=index.manifest.n_chunks,
         embedded=embedded or 0,
         skipped=plan.skipped,

@@ -168,13 +168,13 @@ def _summarise(report: "Report") -> None:
 
     console = open_console(stderr=True)
     console.soft_wrap = not console.is_terminal  # a terminal would break lines within words
-    without_text = f" ({report.n_without_text:,} without text)" if report.n_without_text else ""
-    counts = f"{counted(report.n_documents, 'document')}{without_text}, {counted(report.n_chunks, 'chunk')}"
+    documents, chunks = counted(report.n_documents, "document"), counted(report.n_chunks, "chunk")
     if not report.changed:
-        console.print(f"Nothing has changed: {counts}.")
+        console.print(f"Nothing has changed: {documents}, {chunks}.")
     else:
+        without_text = f" ({n_empty:,} without text)" if (n_empty := report.n_without_text) else ""
         console.print(
-            f"{counts} ({report.embedded:,} embedded) in {report.seconds:.1f} s,"
+            f"{documents}{without_text}, {chunks} ({report.embedded:,} embedded) in {report.seconds:.1f} s,"
             f" {report.size_bytes / 1e6:,.1f} MB on disk."
         )
     is_found = report.folder.name == FOLDER and Path.cwd().is_relative_to(report.folder.parent)

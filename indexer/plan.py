@@ -29,7 +29,8 @@ class Plan:
     """The files that a build must read, the documents that it keeps, and the outcome of every file."""
 
     to_read: list[Source] = field(default_factory=list)
-    # Rows of the documents table whose file has not changed. A large corpus has too many for Python objects.
+    # Rows of the documents table whose file has not changed. A large corpus has too many for Python objects. Without a
+    # change they are not read.
     kept: pa.Table = field(default_factory=lambda: document_schema().empty_table())
     gone: set[str] = field(default_factory=set)  # paths whose chunks are out of date
     files: dict[str, FileRecord] = field(default_factory=dict)  # by path, in the order of the walk
@@ -43,7 +44,10 @@ class Plan:
     @property
     def has_news(self) -> bool:
         """Whether the files or their outcomes differ from those in the base generation."""
-        return [*map(_outcome, self.files.values())] != [*map(_outcome, self.before.values())]
+        if len(self.files) != len(self.before):
+            return True
+        pairs = zip(self.files.values(), self.before.values(), strict=True)
+        return any(file is not before and _outcome(file) != _outcome(before) for file, before in pairs)
 
     @property
     def skipped(self) -> tuple[Skipped, ...]:
@@ -86,7 +90,7 @@ def make_plan(
     """
     plan, unchanged = _compare(found, base, seen, read_all=read_all)
     unchanged += _keep_absent(plan, absent)
-    if base is not None:
+    if base is not None and (plan.to_read or plan.has_news):
         with base.checks.reading_tables():
             documents = base.documents.to_arrow()
         is_kept = pc.is_in(documents["path"], pa.array(unchanged, pa.string()))

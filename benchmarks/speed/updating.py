@@ -1,6 +1,6 @@
 """Measure updates of large indexes: of one file in an index of many chunks, and of none or one of many files."""
 
-import os
+import json
 import subprocess
 import sys
 import time
@@ -21,8 +21,19 @@ from indexer.settings import Options
 from indexer.warm import Warm
 
 CHUNKS_PER_FILE = 10
-MAXRSS_BYTES = 1 if sys.platform == "darwin" else 1024  # the unit of `ru_maxrss`
 UPDATES = 20  # enough that graphs are joined
+
+# Runs the command, and prints the peak memory of its process in bytes and its seconds of processor time. What the
+# system reports to the parent process would include the memory of the parent.
+_COMMAND = (
+    "import atexit, json, sys, time\n"
+    "from cdesearch.__main__ import main\n"
+    "def report():\n"
+    "    from benchmarks.machine import peak_memory\n"
+    "    print(json.dumps([peak_memory(), time.process_time()]))\n"
+    "atexit.register(report)\n"
+    "main()\n"
+)
 
 
 def update_measurements(corpus: Path, work: Path, n_chunks: int) -> list[Measurement]:
@@ -73,13 +84,11 @@ def _change(folder: Path, number: int) -> None:
 def _update(folder: Path) -> tuple[int, float, float]:
     """Peak memory in bytes, and seconds on the clock and on the processor, of a process that updates an index."""
     started = time.perf_counter()
-    command = [sys.executable, "-m", "cdesearch", "index", "--index", str(folder)]
-    process = subprocess.Popen(command, stderr=subprocess.DEVNULL)
-    _, status, used = os.wait4(process.pid, 0)
-    process.returncode = os.waitstatus_to_exitcode(status)
-    if process.returncode:
-        raise subprocess.CalledProcessError(process.returncode, command)
-    return used.ru_maxrss * MAXRSS_BYTES, time.perf_counter() - started, used.ru_utime + used.ru_stime
+    command = [sys.executable, "-c", _COMMAND, "index", "--index", str(folder)]
+    run = subprocess.run(command, capture_output=True, text=True, check=True)
+    seconds = time.perf_counter() - started
+    peak, processor = json.loads(run.stdout.splitlines()[-1])
+    return peak, seconds, processor
 
 
 def _searches(index: Index, queries: Sequence[str]) -> float:

@@ -19,6 +19,9 @@ class GlobDecision:
     is_included: bool = True  # whether a glob of `--include` matches it; true for all entries without `--include`
 
 
+NO_DECISION = GlobDecision()
+
+
 class Choice:
     """The globs of an index, matched against paths relative to a source. Raises InputError for an unusable glob."""
 
@@ -29,6 +32,8 @@ class Choice:
 
     def decide(self, name: str, path: str, *, is_folder: bool, in_included: bool) -> GlobDecision:
         """The decision for an entry; `in_included` says whether a folder above it is included."""
+        if self._include is None and self._exclude is None:
+            return NO_DECISION
         excluded = _match(self._exclude, name, path, is_folder)
         if excluded is not None and not excluded.negated:
             return GlobDecision(f"--exclude {excluded.text}")

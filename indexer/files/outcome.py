@@ -24,12 +24,17 @@ SNIFFED = 4096  # bytes of a file without suffix, enough to distinguish text fro
 class Source:
     """A file to read."""
 
-    file: Path
+    location: str  # absolute; not a Path, of which a folder of 100,000 files would need as many
     path: str  # relative to the root, "/" between parts, always valid UTF-8
     size: int
     mtime_ns: int
     top: Path | None = None  # the folder that was walked, below which links are not followed; None for a named file
     is_wanted: bool = False  # whether the user named it, so that it is read although a program has written it
+
+    @property
+    def file(self) -> Path:
+        """Where the file is."""
+        return Path(self.location)
 
 
 @dataclass(frozen=True, slots=True)
@@ -58,7 +63,8 @@ def portable(file: Path, root: Path) -> str:
 
 def as_utf8(name: str) -> str:
     """A name as valid UTF-8, with escapes for other bytes."""
-    name = LITERAL_ESCAPE.sub(r"\\x5c", name)
+    if "\\" in name:
+        name = LITERAL_ESCAPE.sub(r"\\x5c", name)
     return name if name.isascii() else os.fsencode(name).decode("utf-8", "backslashreplace")
 
 
@@ -69,16 +75,19 @@ def _is_sparse(found: os.stat_result) -> bool:
 
 
 def file_outcome(
-    file: Path, path: str, found: os.stat_result, max_bytes: int, top: Path | None = None
+    location: str, path: str, found: os.stat_result, max_bytes: int, top: Path | None = None
 ) -> Source | Skipped:
-    """The outcome for a file that no rule excludes; `path` is shown to users, and `top` is the folder of the walk."""
+    """The outcome for a file that no rule excludes.
+
+    `location` is its absolute path, `path` is shown to users, and `top` is the folder of the walk.
+    """
     if not stat.S_ISREG(found.st_mode):
         return Skipped(path, NOT_REGULAR)
-    if found.st_size > max_bytes and not format_of(file.name).streams:
+    if found.st_size > max_bytes and not format_of(Path(location).name).streams:
         return Skipped(path, f"larger than {_size(max_bytes)} (--max-file-size)")
     if found.st_size > max_bytes and _is_sparse(found):
         return Skipped(path, "a sparse file: almost nothing of it is on the disk")
-    return Source(file, path, found.st_size, max(-LATEST, min(found.st_mtime_ns, LATEST)), top)
+    return Source(location, path, found.st_size, max(-LATEST, min(found.st_mtime_ns, LATEST)), top)
 
 
 def reason_of(error: OSError) -> str:
@@ -86,7 +95,7 @@ def reason_of(error: OSError) -> str:
     return (error.strerror or "cannot be opened").lower()
 
 
-def unknown_outcome(name: str, shown: str, size: int, file: Path, top: Path) -> Found | None:
+def unknown_outcome(name: str, shown: str, size: int, location: str, top: Path) -> Found | None:
     """The outcome for a file whose name no format lists; None for text without a suffix, which is read."""
     suffix = suffix_of(name)
     if suffix in WITHOUT_TEXT:
@@ -95,7 +104,7 @@ def unknown_outcome(name: str, shown: str, size: int, file: Path, top: Path) -> 
         return Skipped(shown, f"{UNKNOWN_FORMAT} {as_utf8(suffix)}")
     if not size:
         return None
-    with open_regular(file, top) as stream:
+    with open_regular(Path(location), top) as stream:
         start = stream.read(SNIFFED)
     is_utf16 = start.startswith((b"\xff\xfe", b"\xfe\xff"))
     return Ignored(shown, "binary file without suffix") if b"\0" in start and not is_utf16 else None

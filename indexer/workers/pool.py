@@ -264,7 +264,7 @@ class Pool:
 
 def _task(source: Source) -> Message:
     top = str(source.top) if source.top is not None else None
-    task = {"file": str(source.file), "path": source.path, "size": source.size, "mtime_ns": source.mtime_ns}
+    task = {"file": source.location, "path": source.path, "size": source.size, "mtime_ns": source.mtime_ns}
     return Message(task | {"top": top, "is_wanted": source.is_wanted})
 
 

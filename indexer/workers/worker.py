@@ -93,8 +93,7 @@ class Reader:
     def answer(self, task: dict[str, Any]) -> bool:
         """Read one file, send its contents and its outcome; returns whether this process must end afterwards."""
         top = Path(task["top"]) if task["top"] is not None else None
-        file = Path(task["file"])
-        source = Source(file, task["path"], task["size"], task["mtime_ns"], top, bool(task["is_wanted"]))
+        source = Source(task["file"], task["path"], task["size"], task["mtime_ns"], top, bool(task["is_wanted"]))
         outbox = _Outbox(self._answers)
         reason: str | None = None
         left_out, chosen = LeftOut(), set[str]()

@@ -67,7 +67,7 @@ def test_a_file_that_takes_too_much_memory_is_skipped_with_its_reason(tmp_path, 
 
 
 def source_of(file):
-    return Source(file, file.name, file.stat().st_size, file.stat().st_mtime_ns)
+    return Source(str(file), file.name, file.stat().st_size, file.stat().st_mtime_ns)
 
 
 @pytest.mark.slow
@@ -155,7 +155,7 @@ process.COMMAND = (sys.executable, "-P", sys.argv[1])
 file = Path(sys.argv[2])
 with Pool(1) as workers:
     reading = Reading(Tokenizer.from_file(sys.argv[3]).to_str(), 64, Columns(), 10**8, Limits())
-    for event in workers.read([Source(file, file.name, 4, 0)], reading):
+    for event in workers.read([Source(str(file), file.name, 4, 0)], reading):
         print(next(iter(workers._workers))._process.pid, flush=True)
 """
 

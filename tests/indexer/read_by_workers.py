@@ -11,7 +11,7 @@ def sources_of(folder, texts):
     for number, text in enumerate(texts):
         file = folder / f"{number:03}.txt"
         file.write_text(text)
-        found.append(Source(file, file.name, file.stat().st_size, file.stat().st_mtime_ns))
+        found.append(Source(str(file), file.name, file.stat().st_size, file.stat().st_mtime_ns))
     return found
 
 

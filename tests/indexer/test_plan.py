@@ -4,7 +4,6 @@ import json
 import os
 import shutil
 from dataclasses import replace
-from pathlib import Path
 
 import pytest
 
@@ -65,7 +64,7 @@ def remembering(indexed, tmp_path):
 
 def source_of(file, **changed):
     stat = file.stat()
-    return replace(Source(file, file.name, stat.st_size, stat.st_mtime_ns), **changed)
+    return replace(Source(str(file), file.name, stat.st_size, stat.st_mtime_ns), **changed)
 
 
 def sources_of(docs):
@@ -94,7 +93,7 @@ def test_files_that_were_left_out_are_recorded_with_the_reason():
 
 
 def test_a_file_counts_as_skipped_until_it_is_read():
-    plan = plan_of([Source(Path("/nowhere"), "a.md", 7, 5)], None)
+    plan = plan_of([Source("/nowhere", "a.md", 7, 5)], None)
     assert plan.files == {"a.md": FileRecord("a.md", "skipped", "not read yet", 7, 5)}
 
 
@@ -107,10 +106,13 @@ def test_without_a_base_everything_is_to_be_read(indexed):
 
 
 def test_if_nothing_has_changed_every_record_is_kept_and_no_file_is_read(indexed, base):
-    gone = [replace(source, file=Path("/nowhere")) for source in sources_of(indexed)]
+    gone = [replace(source, location="/nowhere") for source in sources_of(indexed)]
     plan = plan_of(gone, base)
-    assert (plan.to_read, plan.gone) == ([], set())
+    assert (plan.to_read, plan.gone) == ([], set()) and plan.is_empty
     assert plan.files == {path: file for path, file in plan.before.items() if file.outcome == "indexed"}
+    assert "documents" not in vars(base), "the table is not read for nothing"
+    plan = plan_of([*gone, Skipped("x", "why")], base)
+    assert (plan.to_read, plan.gone) == ([], set()) and not plan.is_empty
     assert without_time(plan.kept.to_pylist()) == without_time(base.documents.to_arrow().to_pylist())
     assert {record["mtime_ns"] for record in plan.kept.to_pylist()} == {BUILT * SECOND}
     assert sum(record["path"] == "d.jsonl" for record in plan.kept.to_pylist()) == 2, "all records of a file"
@@ -140,7 +142,7 @@ def test_a_file_with_another_time_is_changed_if_its_contents_are(indexed, base, 
     file = tmp_path / "a.md"
     file.write_text(text)
     os.utime(file, ns=(BUILT * SECOND + 5, BUILT * SECOND + 5))
-    plan = plan_of([source_of(file), *sources_of(indexed)[1:]], base)
+    plan = plan_of([source_of(file), *sources_of(indexed)[1:], Skipped("x", "why")], base)
     assert plan.gone == {source.path for source in plan.to_read} == ({"a.md"} if changed else set())
     assert plan.files["a.md"].mtime_ns == BUILT * SECOND + 5
     if not changed:
@@ -153,8 +155,8 @@ def test_a_file_with_another_time_is_changed_if_its_contents_are(indexed, base, 
 def test_a_file_written_within_the_resolution_of_time_stamps_before_the_build_is_read_again(indexed, base, later, read):
     """It may have been written again with the same size in the same tick of the clock."""
     base.manifest = replace(base.manifest, updated=float(BUILT + STAMP_NS // SECOND + later))
-    plan = plan_of([replace(source, file=Path("/nowhere")) for source in sources_of(indexed)], base)
-    assert bool(plan.to_read) == read == (len(plan.kept) == 0)
+    plan = plan_of([replace(source, location="/nowhere") for source in sources_of(indexed)], base)
+    assert bool(plan.to_read) == read == (not plan.is_empty)
 
 
 def test_a_file_of_another_size_counts_as_changed_without_being_read(indexed, base):
@@ -175,7 +177,7 @@ def test_a_file_that_was_replaced_by_a_link_is_not_compared_through_it(indexed, 
 
 def test_every_changed_or_deleted_file_is_named(indexed, base):
     first, _second, *rest = sources_of(indexed)
-    plan = plan_of([replace(first, size=first.size + 1), *rest, Source(Path("/nowhere"), "z.md", 1, 1)], base)
+    plan = plan_of([replace(first, size=first.size + 1), *rest, Source("/nowhere", "z.md", 1, 1)], base)
     assert plan.gone == {"a.md", "b.md"} and [source.path for source in plan.to_read] == ["a.md", "z.md"]
 
 
@@ -195,7 +197,7 @@ def test_a_file_that_could_not_be_read_is_tried_again_by_another_version_or_if_i
     record = FileRecord("s.md", outcome, "why", 5, BUILT * SECOND, file_hash)
     index = remembering(record)
     index.manifest = replace(index.manifest, cdesearch=version or index.manifest.cdesearch)
-    unread = Source(Path("/nowhere"), "s.md", 5, BUILT * SECOND)
+    unread = Source("/nowhere", "s.md", 5, BUILT * SECOND)
     plan = plan_of([unread, *sources_of(indexed)], index)
     assert plan.to_read == ([unread] if read else [])
     assert plan.files["s.md"] == (

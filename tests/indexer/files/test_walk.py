@@ -445,7 +445,7 @@ def test_a_missing_path_is_named(tmp_path):
 def test_size_and_time_are_those_of_the_file(tmp_path):
     file = put(tmp_path, "a.md", "four")
     (item,) = items(tmp_path, limit=10)
-    assert item == Source(file.resolve(), "a.md", 4, file.stat().st_mtime_ns, tmp_path.resolve())
+    assert item == Source(str(file.resolve()), "a.md", 4, file.stat().st_mtime_ns, tmp_path.resolve())
 
 
 def test_a_change_counts_only_if_the_walk_would_see_it(tmp_path):
