@@ -18,8 +18,8 @@ from cdesearch.terminal import print_json, printable
 def read_status(index: Index) -> dict[str, Any]:
     """Return the status of an index as names and values, in the order in which they are shown.
 
-    Raises IndexStateError. Raises IndexUntrustedError if the index names a folder that the user has not confirmed,
-    before this folder is read.
+    Raises IndexStateError; IndexDamagedError if a file is damaged, even one that the status does not read. Raises
+    IndexUntrustedError if the index names a folder that the user has not confirmed, before this folder is read.
     """
     with index.checks.reporting_damage():
         return _facts(index)
@@ -28,6 +28,7 @@ def read_status(index: Index) -> dict[str, Any]:
 def _facts(index: Index) -> dict[str, Any]:
     manifest = index.manifest
     require_trust(index, model=False)
+    index.checks.require_tables()  # the status may not read a table, but must not call a damaged index sound
     changes = _changes(index)
     return {
         "root": shown_path(index.root),

@@ -18,6 +18,7 @@ import cdesearch as package
 from cdesearch.cli.status import read_status
 from cdesearch.errors import IndexDamagedError, IndexUntrustedError
 from cdesearch.progress import Silent
+from cdesearch.search.drift import measure_drift
 from cdesearch.store.checksums import Entry, _serialised, read_checksums, write_checksums
 from cdesearch.store.file_account import FILES, OUTCOMES, FileRecord, read_files, write_files
 from cdesearch.store.index import Index, connect
@@ -286,7 +287,7 @@ def test_chunks_of_no_document_are_damage(docs):
 def test_documents_with_a_wrong_number_of_chunks_are_damage(docs, n_chunks):
     forge_rows(docs, "documents", lambda row: row.update(n_chunks=n_chunks))
     with pytest.raises(IndexDamagedError, match="documents"):
-        read_status(Index.open(docs))
+        measure_drift(Index.open(docs))
 
 
 def test_an_update_accepts_chunk_ids_that_are_not_hashes(docs):
@@ -342,7 +343,7 @@ def test_vectors_that_are_not_numbers_are_named_as_damage_by_every_command_and_a
         (docs / f"{number}.md").write_text(f"cat number {number}")
     build([docs], Options(rebuild=True), Silent())
     forge_rows(docs, "chunks", lambda row: row.update(vector=[float("nan")] * len(row["vector"])))
-    for arguments in (["status"], ["query", "cat"], ["query", "cat", "--mode", "dense"]):
+    for arguments in (["query", "cat"], ["query", "cat", "--mode", "dense"]):
         run = cdesearch(*arguments, cwd=docs, code=2)
         assert "is damaged: it holds vectors that are not numbers" in run.stderr
         assert "cdesearch doctor --repair" in run.stderr and "nan" not in run.stdout
