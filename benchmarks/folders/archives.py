@@ -37,7 +37,7 @@ class Folder:
 
     about: str
     archives: tuple[Archive, ...]
-    added_suffix: str = ""  # for files whose names do not tell their format
+    renamed: tuple[str, str] = ("", "")  # an ending of names that does not tell the format, and what replaces it
 
 
 FOLDERS: Mapping[str, Folder] = {
@@ -51,11 +51,12 @@ FOLDERS: Mapping[str, Folder] = {
                 "a2deec76763aaf2fcdd197bac0736cdcb0770ba993d48d233329e1c92b0bfe36",
                 "usr/share/gimp/2.0/help/en/",
                 ("*.html",),
+                ("bibliography*", "gfdl*", "gimp-filter*", "glossary*", "index*", "plug-in*", "script-fu*"),
             ),
         ),
     ),
     "tcl": Folder(
-        "the commands of Tcl and Tk, manual pages",
+        "the commands of Tcl, manual pages",
         (
             Archive(
                 "deb",
@@ -65,15 +66,8 @@ FOLDERS: Mapping[str, Folder] = {
                 "usr/share/man/man3/",
                 ("[a-z]*.gz",),
             ),
-            Archive(
-                "deb",
-                "tk8.6-doc",
-                "8.6.13-2",
-                "8e93967b9d5d36e2eff002f27261b93417a7c439a8207932fe8335f0ac84b407",
-                "usr/share/man/man3/",
-                ("[a-z]*.gz",),
-            ),
         ),
+        renamed=(".3tcl.gz", ".3.gz"),
     ),
     "latex": Folder(
         "the manuals of LaTeX packages, PDF",
@@ -86,18 +80,11 @@ FOLDERS: Mapping[str, Folder] = {
                 "usr/share/doc/texlive-doc/latex/",
                 ("*.pdf",),
                 (
-                    "beamer/*",
-                    "koma-script/*",
-                    "l3experimental/*",
-                    "memoir/*",
-                    "pdfmanagement-testphase/*",
-                    "polyglossia/example-*",
-                    "ntgclass/*",
-                    "*-code.pdf",
-                    "*devel.pdf",
-                    "*/unimath-symbols.pdf",
-                    "*/lstdrvrs.pdf",
-                    "breqn/*",
+                    *("*-code.pdf", "*/*devel.pdf", "*/unimath-symbols.pdf", "*/lstdrvrs.pdf", "polyglossia/example-*"),
+                    *("attachfile2/*", "beamer/*", "breqn/*", "filehook/*", "koma-script/*", "l3experimental/*"),
+                    *("latexbug/*", "lineno/*[!e][!n]o.pdf", "lwarp/*", "memoir/*", "ntgclass/*", "seminar/*"),
+                    *("mdwtools/at.pdf", "mdwtools/mdwtab.pdf", "mdwtools/s*.pdf", "typehtml/*", "xkeyval/*"),
+                    *("metalogo/*line.pdf", "mathtools/test.pdf", "pdfmanagement-testphase/*", "pdfpages/dummy*"),
                 ),
             ),
         ),
@@ -125,7 +112,7 @@ FOLDERS: Mapping[str, Folder] = {
                 "1.6.0",
                 "aa6fb734e44afc9b039c0abd0edd4c7706df00d4eb4aae7afa9ff4b6bb15525d",
                 "beets-1.6.0/",
-                ("beets/*.py", "beetsplug/*.py", "test/*.py", "setup.py"),
+                ("beets/*.py", "beetsplug/*.py", "setup.py"),
             ),
         ),
     ),
@@ -139,8 +126,9 @@ FOLDERS: Mapping[str, Folder] = {
                 "0e766df28b78bf4eb8235626ab1f52f04f1e366649325a8ce8d3c908602786f6",
                 "notmuch-0.37/test/corpora/",
                 ("default/*", "lkml/*"),
+                ("lkml/cur/1382298770*",),  # the same messages again
             ),
         ),
-        added_suffix=".eml",
+        renamed=(":2,", ".eml"),
     ),
 }

@@ -36,7 +36,8 @@ def rebuilt(name: str, folder: Folder, data: Path) -> Path:
         with tempfile.TemporaryDirectory() as place:
             packed = _download(archive, Path(place))
             for path, content in _members(archive, packed):
-                file = files / f"{path}{folder.added_suffix}".replace(":2,", "")
+                old, new = folder.renamed
+                file = files / (path.removesuffix(old) + new if path.endswith(old) else path)
                 file.parent.mkdir(parents=True, exist_ok=True)
                 file.write_bytes(content)
     mark.write_text(pinned, encoding="utf-8")
