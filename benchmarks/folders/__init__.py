@@ -3,7 +3,6 @@
 archives    the pinned archives, and the files of each folder
 rebuild     downloads the archives and makes the folders
 questions   reads and checks the questions, which `questions/` holds for each folder
-ranking     the systems, each of which ranks the passages of a folder
 measures    ranks of the right passage and file, and tokens read
-command     the command `folders`
+command     the command `folders`, and the systems that it compares
 """
