@@ -58,12 +58,11 @@ def measured_folder(files: Path, index: Path, questions: Sequence[Question]) -> 
     """Index a folder and measure all systems; raises InputError if a question has a wrong answer."""
     build([files], Options(index=index), Silent())
     with Searcher(Index(index)) as searcher:
-        reader = DocumentReader(searcher.index)
-        paths = sorted({answer.path for question in questions for answer in question.answers})
-        if wrong := check_questions(questions, {path: reader.file(path) for path in paths}):
+        chunks = _all_chunks(searcher.index)
+        if wrong := check_questions(questions, chunks):
             raise InputError(wrong[0], "Correct the questions.")
         systems: dict[str, Ranking] = {f"cdesearch, {mode}": partial(_found, searcher, mode) for mode in MODES}
-        systems["AND of words"] = partial(with_all_words, _all_chunks(searcher.index))
+        systems["AND of words"] = partial(with_all_words, chunks)
         return [one for name, ranking in systems.items() for one in _measured(name, ranking, questions, searcher)]
 
 

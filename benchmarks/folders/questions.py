@@ -1,7 +1,7 @@
 """The questions about a folder, each with the passages that answer it."""
 
 import json
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -48,17 +48,20 @@ def read_questions(file: Path, half: Half = "all") -> list[Question]:
     return [question for some in found.values() for question in some[start::step]]
 
 
-def check_questions(questions: Sequence[Question], chunks: Mapping[str, Sequence[Chunk]]) -> list[str]:
+def check_questions(questions: Sequence[Question], chunks: Sequence[Chunk]) -> list[str]:
     """What is wrong with the answers: phrases in no chunk of their file, or in a file that no answer names."""
-    texts = {path: plain("\n".join(chunk.text for chunk in some)) for path, some in chunks.items()}
+    texts: dict[str, list[str]] = {}
+    for chunk in chunks:
+        texts.setdefault(chunk.path, []).append(plain(chunk.text))
     wrong = []
     for question in questions:
         named = {answer.path for answer in question.answers}
         for answer in question.answers:
-            if not any(answer.is_in(chunk) for chunk in chunks.get(answer.path, ())):
+            holding = {path for path, some in texts.items() if any(plain(answer.phrase) in text for text in some)}
+            if answer.path not in holding:
                 wrong.append(f"{question.text}: no chunk of {answer.path} contains the phrase")
-            others = {path for path, text in texts.items() if plain(answer.phrase) in text} - named
-            wrong += [f"{question.text}: {path} contains the phrase as well" for path in sorted(others)]
+            others = sorted(holding - named)
+            wrong += [f"{question.text}: {path} contains the phrase as well" for path in others]
     return wrong
 
 
