@@ -1,4 +1,4 @@
-"""Is the right passage found in folders as people have them?
+"""Is the right passage found in real folders?
 
 archives    the pinned archives, and the files of each folder
 rebuild     downloads the archives and makes the folders
