@@ -5,6 +5,7 @@ import typer
 from benchmarks.ablations.ablation import ablation
 from benchmarks.ablations.curves import curves
 from benchmarks.figures.command import analyse
+from benchmarks.folders.command import folders
 from benchmarks.quality.ask import ask
 from benchmarks.quality.beir import beir
 from benchmarks.quality.staleness import staleness
@@ -19,6 +20,7 @@ app.command()(analyse)
 app.command()(ask)
 app.command()(beir)
 app.command()(curves)
+app.command()(folders)
 app.command()(joint_speed)
 app.command()(peers)
 app.command()(speed)

@@ -1,0 +1,8 @@
+"""Is the right passage found in real folders?
+
+archives    the pinned archives, and the files of each folder
+rebuild     downloads the archives and makes the folders
+questions   reads and checks the questions, which `questions/` holds for each folder
+measures    ranks of the right passage and file, and tokens read
+command     the command `folders`, and the systems that it compares
+"""

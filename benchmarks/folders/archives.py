@@ -1,0 +1,134 @@
+"""The pinned archives of Debian and PyPI, and which of their files make up each folder."""
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from fnmatch import fnmatchcase
+from typing import Literal
+
+
+@dataclass(frozen=True, slots=True)
+class Archive:
+    """An archive of one version, and the choice of its files.
+
+    A pattern matches the whole path in the archive, without `prefix`. `*` also matches `/`.
+    """
+
+    kind: Literal["deb", "debian-source", "sdist"]
+    package: str
+    version: str
+    sha256: str  # of the .deb, the .orig.tar.xz or the .tar.gz
+    prefix: str  # removed from the paths
+    include: tuple[str, ...]
+    exclude: tuple[str, ...] = ()
+
+    def target(self, member: str) -> str | None:
+        """The path in the folder of a member of the archive; None if the folder does not contain it."""
+        member = member.removeprefix("./")
+        if not member.startswith(self.prefix):
+            return None
+        path = member[len(self.prefix) :]
+        chosen = any(fnmatchcase(path, pattern) for pattern in self.include)
+        return path if chosen and not any(fnmatchcase(path, pattern) for pattern in self.exclude) else None
+
+
+@dataclass(frozen=True, slots=True)
+class Folder:
+    """A folder of the benchmark."""
+
+    about: str
+    archives: tuple[Archive, ...]
+    renamed: tuple[str, str] = ("", "")  # an ending of names that does not tell the format, and what replaces it
+
+
+FOLDERS: Mapping[str, Folder] = {
+    "gimp": Folder(
+        "the user manual of GIMP, HTML",
+        (
+            Archive(
+                "deb",
+                "gimp-help-en",
+                "2.10.34-2",
+                "a2deec76763aaf2fcdd197bac0736cdcb0770ba993d48d233329e1c92b0bfe36",
+                "usr/share/gimp/2.0/help/en/",
+                ("*.html",),
+                ("bibliography*", "gfdl*", "gimp-filter*", "glossary*", "index*", "plug-in*", "script-fu*"),
+            ),
+        ),
+    ),
+    "tcl": Folder(
+        "the commands of Tcl, manual pages",
+        (
+            Archive(
+                "deb",
+                "tcl8.6-doc",
+                "8.6.13+dfsg-2",
+                "e6468aa726a0d77f3e61ae4714bcf7c4c4ddd02828388977f765ffdda4935876",
+                "usr/share/man/man3/",
+                ("[a-z]*.gz",),
+            ),
+        ),
+        renamed=(".3tcl.gz", ".3.gz"),
+    ),
+    "latex": Folder(
+        "the manuals of LaTeX packages, PDF",
+        (
+            Archive(
+                "deb",
+                "texlive-latex-recommended-doc",
+                "2022.20230122-3",
+                "8bea1f81bf50354fa4f3046c2dbb82efba9b8520aca0b2ab12eed18554a66c11",
+                "usr/share/doc/texlive-doc/latex/",
+                ("*.pdf",),
+                (
+                    *("*-code.pdf", "*/*devel.pdf", "*/unimath-symbols.pdf", "*/lstdrvrs.pdf", "polyglossia/example-*"),
+                    *("attachfile2/*", "beamer/*", "breqn/*", "filehook/*", "koma-script/*", "l3experimental/*"),
+                    *("latexbug/*", "lineno/*[!e][!n]o.pdf", "lwarp/*", "memoir/*", "ntgclass/*", "seminar/*"),
+                    *("mdwtools/at.pdf", "mdwtools/mdwtab.pdf", "mdwtools/s*.pdf", "typehtml/*", "xkeyval/*"),
+                    *("metalogo/*line.pdf", "mathtools/test.pdf", "pdfmanagement-testphase/*", "pdfpages/dummy*"),
+                ),
+            ),
+        ),
+    ),
+    "celery": Folder(
+        "the documentation of Celery, reStructuredText",
+        (
+            Archive(
+                "sdist",
+                "celery",
+                "5.4.0",
+                "504a19140e8d3029d5acad88330c541d4c3f64c789d85f94756762d8bca7e706",
+                "celery-5.4.0/docs/",
+                ("*.rst", "*.txt"),
+                ("history/*", "_*", "templates/*"),
+            ),
+        ),
+    ),
+    "beets": Folder(
+        "the source code of beets, Python",
+        (
+            Archive(
+                "sdist",
+                "beets",
+                "1.6.0",
+                "aa6fb734e44afc9b039c0abd0edd4c7706df00d4eb4aae7afa9ff4b6bb15525d",
+                "beets-1.6.0/",
+                ("beets/*.py", "beetsplug/*.py", "setup.py"),
+            ),
+        ),
+    ),
+    "mail": Folder(
+        "mail to the lists of notmuch and of the Linux kernel",
+        (
+            Archive(
+                "debian-source",
+                "notmuch",
+                "0.37-1",
+                "0e766df28b78bf4eb8235626ab1f52f04f1e366649325a8ce8d3c908602786f6",
+                "notmuch-0.37/test/corpora/",
+                ("default/*", "lkml/*"),
+                ("lkml/cur/1382298770*",),  # the same messages again
+            ),
+        ),
+        renamed=(":2,", ".eml"),
+    ),
+}
