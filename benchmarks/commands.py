@@ -7,6 +7,7 @@ from benchmarks.ablations.curves import curves
 from benchmarks.figures.command import analyse
 from benchmarks.quality.ask import ask
 from benchmarks.quality.beir import beir
+from benchmarks.quality.choose import choose
 from benchmarks.quality.staleness import staleness
 from benchmarks.speed.command import speed
 from benchmarks.speed.joint import joint_speed
@@ -18,6 +19,7 @@ app.command()(ablation)
 app.command()(analyse)
 app.command()(ask)
 app.command()(beir)
+app.command()(choose)
 app.command()(curves)
 app.command()(joint_speed)
 app.command()(peers)
