@@ -8,6 +8,7 @@ from benchmarks.figures.command import analyse
 from benchmarks.folders.command import folders
 from benchmarks.quality.ask import ask
 from benchmarks.quality.beir import beir
+from benchmarks.quality.choose import choose
 from benchmarks.quality.staleness import staleness
 from benchmarks.speed.command import speed
 from benchmarks.speed.joint import joint_speed
@@ -19,6 +20,7 @@ app.command()(ablation)
 app.command()(analyse)
 app.command()(ask)
 app.command()(beir)
+app.command()(choose)
 app.command()(curves)
 app.command()(folders)
 app.command()(joint_speed)

@@ -11,6 +11,8 @@ import numpy as np
 import typer
 from numpy.typing import NDArray
 
+from benchmarks.datasets.dataset import Dataset
+from benchmarks.datasets.domain import read_domain
 from benchmarks.measurement import RESULTS, Measurement, measure
 from benchmarks.quality.measures import compare, measure_run
 from benchmarks.systems.remembered_states import remembering_encoder
@@ -25,7 +27,6 @@ from cdesearch.store.index import Index
 from indexer.build import build
 from indexer.settings import Options
 from indexer.warm import Fresh
-from trainer.data.pairs.reading import domain_name, read_pairs
 
 MODES: tuple[Mode, ...] = ("dense", "hybrid")
 KINDS = ("random", "topical", "foreign")
@@ -63,35 +64,15 @@ def staleness(
     }
     chosen = [(float(share), kind) for share in shares.split(",") for kind in kinds.split(",")]
     plan = [(share, kind, seed) for share, kind in chosen for seed in range(seeds)]
-    domains = [_read(file, documents, characters, queries) for file in data]
+    domains = [read_domain(file, documents, characters, queries) for file in data]
     for domain, other in zip(domains, [*domains[1:], domains[0]], strict=True):
         growing = _Growing(domain, other, work / domain.name, encoder)
         measure(f"staleness-{domain.name}", {"growth": partial(growing.measured, plan, seeds)}, settings, out)
 
 
-@dataclass(frozen=True, slots=True)
-class _Domain:
-    """Documents, and queries with the number of the document that each was written for."""
-
-    name: str
-    texts: Sequence[str]
-    queries: Sequence[tuple[str, int]]
-
-    def rows(self, numbers: Iterable[int]) -> Rows:
-        """Ids and texts of some documents. Ids of two domains differ."""
-        return [(f"{self.name}-{number}", self.texts[number]) for number in numbers]
-
-
-def _read(file: Path, documents: int, characters: int, queries: int) -> _Domain:
-    """A sample of the documents of a pair file, the same in every run."""
-    asked: dict[str, list[str]] = {}
-    for pair in read_pairs(file):
-        asked.setdefault(pair.document[:characters], []).append(pair.query)
-    random = np.random.default_rng(0)
-    texts = list(asked)
-    texts = [texts[row] for row in random.permutation(len(texts))[:documents]]
-    pairs = [(asked[text][0], row) for row, text in enumerate(texts)]
-    return _Domain(domain_name(file), texts, [pairs[row] for row in random.permutation(len(pairs))[:queries]])
+def _rows(domain: Dataset, numbers: Iterable[int]) -> Rows:
+    """Ids and texts of some documents."""
+    return [(domain.ids[number], domain.texts[number]) for number in numbers]
 
 
 class _Tools(Fresh):
@@ -108,8 +89,8 @@ class _Tools(Fresh):
 class _Growing:
     """Builds indexes of one domain and measures them."""
 
-    domain: _Domain
-    other: _Domain
+    domain: Dataset
+    other: Dataset
     work: Path
     encoder: Encoder
 
@@ -131,15 +112,15 @@ class _Growing:
         for share, kind, seed in plan:
             if kind == "foreign":
                 part = _part(np.zeros((len(self.other.texts), 1), np.float32), share, "random", seed)
-                first = self.other.rows(part)
+                first = _rows(self.other, part)
             else:
-                first = self.domain.rows(_part(vectors, share, kind, seed))
+                first = _rows(self.domain, _part(vectors, share, kind, seed))
             grown = self._indexed(self.work / f"{kind}-{share}-{seed}", first, seed=0)
             yield from self._losses(f"grown from {share:g}, {kind} {seed}", grown, reference)
 
     def _indexed(self, folder: Path, first: Rows | None, seed: int) -> Index:
         """An index of the whole domain, which was first built from the rows `first` if there are any."""
-        everything = self.domain.rows(range(len(self.domain.texts)))
+        everything = _rows(self.domain, range(len(self.domain.texts)))
         for rows in ([first] if first else []) + [everything]:
             folder.mkdir(parents=True, exist_ok=True)
             lines = (json.dumps({"_id": name, "text": text}) + "\n" for name, text in rows)
@@ -157,16 +138,12 @@ class _Growing:
         return to_unit(vectors)
 
     def _scores(self, index: Index) -> Scores:
-        judgements = {
-            str(number): {f"{self.domain.name}-{row}": 1} for number, (_, row) in enumerate(self.domain.queries)
-        }
         found: dict[Mode, NDArray[np.float64]] = {}
         with Searcher(index, self.encoder) as searcher:
             for mode in MODES:
-                hits = [searcher.search(text, 10, mode).hits for text, _ in self.domain.queries]
-                names = [list(dict.fromkeys(str(hit.chunk.record) for hit in some)) for some in hits]
-                run = {str(number): some for number, some in enumerate(names)}
-                found[mode] = measure_run(judgements, run)["nDCG@10"]
+                hits = {name: searcher.search(text, 10, mode).hits for name, text in self.domain.queries.items()}
+                run = {name: list(dict.fromkeys(str(hit.chunk.record) for hit in some)) for name, some in hits.items()}
+                found[mode] = measure_run(self.domain.judgements, run)["nDCG@10"]
         return found
 
     def _losses(self, what: str, index: Index, reference: Scores) -> Iterator[Measurement]:

@@ -9,6 +9,7 @@ onnx               a model exported to ONNX
 late_chunking      late chunking
 text               BM25
 fused              vectors fused with BM25 as in cdesearch
+weighted_z         a fusion with a fixed weight of text
 vectors            stores vectors on disk
 remembered_states  a model that computes the token states of each text once
 """

@@ -1,6 +1,7 @@
 """BM25 by bm25s, and by the full-text index that cdesearch uses."""
 
 import tempfile
+from dataclasses import dataclass
 from pathlib import Path
 
 import numpy as np
@@ -8,6 +9,7 @@ import numpy as np
 from benchmarks.datasets.dataset import Dataset
 from benchmarks.systems.ranking import Run, ranked
 from benchmarks.systems.system import DEPTH
+from cdesearch.context.vectors import Floats
 from cdesearch.store.index import connect
 
 K1, B = 0.9, 0.4  # as in BEIR
@@ -26,19 +28,39 @@ class Bm25:
             for query, row in zip(queries, self.scores(dataset), strict=True)
         }
 
-    def scores(self, dataset: Dataset) -> np.ndarray[tuple[int, int], np.dtype[np.float32]]:
+    def scores(self, dataset: Dataset) -> Floats:
         """(queries, documents) BM25 scores."""
-        import bm25s
-        import Stemmer
+        return bm25_scores(stemmed(dataset), K1, B)
 
-        def tokens(texts: list[str]) -> list[list[str]]:
-            stemmer = Stemmer.Stemmer("english")
-            found = bm25s.tokenize(texts, stopwords="en", stemmer=stemmer, show_progress=False, return_ids=False)
-            return [list(words) for words in found]
 
-        index = bm25s.BM25(method="lucene", k1=K1, b=B)
-        index.index(tokens(list(dataset.texts)), show_progress=False)
-        return np.stack([index.get_scores(words) for words in tokens(list(dataset.queries.values()))])
+@dataclass(frozen=True, slots=True)
+class Stemmed:
+    """The words of all documents and queries, without English stop words, each reduced to its stem."""
+
+    documents: list[list[str]]
+    queries: list[list[str]]
+
+
+def stemmed(dataset: Dataset) -> Stemmed:
+    """Split the texts into words as bm25s does."""
+    import bm25s
+    import Stemmer
+
+    def words(texts: list[str]) -> list[list[str]]:
+        stemmer = Stemmer.Stemmer("english")
+        found = bm25s.tokenize(texts, stopwords="en", stemmer=stemmer, show_progress=False, return_ids=False)
+        return [list(row) for row in found]
+
+    return Stemmed(words(list(dataset.texts)), words(list(dataset.queries.values())))
+
+
+def bm25_scores(texts: Stemmed, k1: float, b: float) -> Floats:
+    """(queries, documents) scores of Lucene's BM25."""
+    import bm25s
+
+    index = bm25s.BM25(method="lucene", k1=k1, b=b)
+    index.index(texts.documents, show_progress=False)
+    return np.stack([index.get_scores(words) for words in texts.queries])
 
 
 class LanceText:

@@ -70,6 +70,7 @@ class Fusion(Protocol):
         """Return the fused scores (n,); higher is better."""
 
 
+@dataclass(frozen=True, slots=True)
 class EvidenceFusion:
     """The default method: the sum of the dense and the lexical evidence that a candidate matches better than chance.
 
@@ -85,6 +86,9 @@ class EvidenceFusion:
     dense evidence as its lexical evidence is of the best lexical evidence. Without lexical evidence it is 0. Such
     candidates are therefore ranked by words, and the vectors of others neither raise nor lower them.
     """
+
+    text_weight: float = TEXT_WEIGHT
+    part_weight: float = PART_WEIGHT  # instead of `text_weight` with `documents`
 
     def dense_depth(self, k: int) -> int:
         """Return a multiple of k: a chunk without lexical evidence can be a hit only if it is among the k nearest."""
@@ -106,9 +110,9 @@ class EvidenceFusion:
         mean, spread = (float(null.mean()), float(null.std())) if len(null) else (0.0, 0.0)
         dense_z = np.zeros_like(dense) if spread < 1e-9 else (dense - mean) / spread
         own, noise = _log_over_noise(candidates.text)
-        weight, best = TEXT_WEIGHT, None
+        weight, best = self.text_weight, None
         if candidates.documents is not None:
-            weight, best = PART_WEIGHT, _best_of_document(own, candidates.documents)
+            weight, best = self.part_weight, _best_of_document(own, candidates.documents)
         most_dense = max(MIN_DENSE_Z, dense_z[known].max(initial=0.0))
         # The best chunk of all is also the best in its document, so this is the best lexical evidence in both cases.
         most_text = own.max(initial=0.0)

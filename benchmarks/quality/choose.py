@@ -1,0 +1,138 @@
+"""The command `choose`: which constants of the search are best on development data, and how certain is that?"""
+
+import tomllib
+from collections.abc import Sequence
+from dataclasses import asdict, dataclass
+from functools import partial
+from itertools import product
+from pathlib import Path
+from typing import Annotated, Any
+
+import numpy as np
+import typer
+from numpy.typing import NDArray
+from scipy import stats
+
+from benchmarks.datasets.dataset import Dataset
+from benchmarks.datasets.domain import read_domain
+from benchmarks.measurement import RESULTS, Measurement, measure
+from benchmarks.quality.measures import measure_run
+from benchmarks.systems.contextual import Contextual
+from benchmarks.systems.fused import fused_run
+from benchmarks.systems.text import bm25_scores, stemmed
+from benchmarks.systems.weighted_z import WeightedZ
+from cdesearch.encode.load import load_encoder
+from cdesearch.errors import InputError
+from cdesearch.search.fusion import EvidenceFusion, Fusion
+
+PLAN = Path(__file__).parent / "fusion.toml"
+FUSIONS = ("evidence", "z by context", "z by candidates")
+
+
+@dataclass(frozen=True, slots=True, order=True)
+class Variant:
+    """One choice of all constants."""
+
+    fusion: str
+    weight: float  # of text
+    k1: float
+    b: float
+
+    def __str__(self) -> str:
+        return f"{self.fusion}, text weight {self.weight:g}, k1 {self.k1:g}, b {self.b:g}"
+
+    def make(self) -> Fusion:
+        """The fusion with this weight."""
+        if self.fusion == "evidence":
+            return EvidenceFusion(text_weight=self.weight)
+        return WeightedZ(self.weight, by_context=self.fusion == "z by context")
+
+
+def choose(
+    data: Annotated[list[Path], typer.Argument(help="Pair files of domains on which the model was not trained.")],
+    plan: Annotated[Path, typer.Option(help="TOML file with the baseline and the grid of variants.")] = PLAN,
+    documents: Annotated[int, typer.Option(help="Documents of each domain.")] = 1500,
+    characters: Annotated[int, typer.Option(help="Characters to which every document is cut.")] = 1000,
+    queries: Annotated[int, typer.Option(help="Queries of each domain.")] = 200,
+    model: Annotated[Path | None, typer.Option(help="cdesearch checkpoint; default: the model that ships.")] = None,
+    work: Annotated[Path, typer.Option(help="Folder for vectors, which later runs read again.")] = Path("runs/choose"),
+    out: Annotated[Path, typer.Option(help="Folder for the JSON.")] = RESULTS,
+) -> None:
+    """Compare all variants of a grid on development domains, and tell how far the best may be trusted."""
+    baseline, variants = read_grid(plan)
+    dense = Contextual(load_encoder(model), work, "true")
+    rows = []
+    for file in data:
+        domain = read_domain(file, documents, characters, queries)
+        rows.append(scores_of(domain, dense, [baseline, *variants]))
+        print(f"{domain.name}: baseline {rows[-1][0]:.1f}, best {rows[-1].max():.1f}", flush=True)
+    settings = {
+        "domains": [file.stem for file in data],
+        "documents": documents,
+        "characters": characters,
+        "queries": queries,
+        "scores": {str(one): row for one, row in zip([baseline, *variants], np.transpose(rows).tolist(), strict=True)},
+    }
+    measure("choose", {plan.stem: partial(compare_variants, variants, np.array(rows))}, settings, out)
+
+
+def read_grid(plan: Path) -> tuple[Variant, list[Variant]]:
+    """The baseline and all combinations of the grid; raises InputError."""
+    try:
+        planned = tomllib.loads(plan.read_text(encoding="utf-8"))
+        baseline = Variant(**planned["baseline"])
+        variants = [
+            Variant(**dict(zip(table, values, strict=True)))
+            for table in planned["grid"]
+            for values in product(*table.values())
+        ]
+    except (OSError, tomllib.TOMLDecodeError, KeyError, TypeError, AttributeError) as error:
+        raise InputError(f"{plan} is not a grid ({error}).", f"See {PLAN} for one.") from None
+    if unknown := {one.fusion for one in (baseline, *variants)} - set(FUSIONS):
+        raise InputError(f"{plan} names an unknown fusion: {', '.join(unknown)}.", f"Known are {', '.join(FUSIONS)}.")
+    return baseline, list(dict.fromkeys(variants))
+
+
+def scores_of(dataset: Dataset, dense: Contextual, variants: Sequence[Variant]) -> NDArray[np.float64]:
+    """The mean nDCG@10 x 100 of each variant."""
+    vectors, words = dense.vectors(dataset), stemmed(dataset)
+    text = {constants: bm25_scores(words, *constants) for constants in {(one.k1, one.b) for one in variants}}
+    return np.array(
+        [
+            measure_run(dataset.judgements, fused_run(dataset, vectors, text[one.k1, one.b], one.make()))[
+                "nDCG@10"
+            ].mean()
+            for one in variants
+        ]
+    )
+
+
+def compare_variants(variants: Sequence[Variant], scores: NDArray[np.float64]) -> list[Measurement]:
+    """What each variant gains over the baseline, best first, and what choosing from other sets gains and regrets.
+
+    `scores` is (sets, 1 + variants) with the baseline first. The interval of a gain is Student's over the sets.
+    """
+    baseline, scores = scores[:, 0], scores[:, 1:]
+    gains = scores - baseline[:, None]
+    order = np.argsort(-gains.mean(axis=0), kind="stable")
+    found = [Measurement("the baseline", float(baseline.mean()), "nDCG@10 x 100")]
+    found += [
+        Measurement(str(variants[column]), float(gains[:, column].mean()), "points", detail=_interval(gains[:, column]))
+        for column in order
+    ]
+    chosen = [int(np.delete(scores, left_out, axis=0).mean(axis=0).argmax()) for left_out in range(len(scores))]
+    rows = np.arange(len(scores))
+    fresh, regret = gains[rows, chosen], scores.max(axis=1) - scores[rows, chosen]
+    names = {"chosen": [asdict(variants[column]) for column in chosen]}
+    found += [
+        Measurement("gain on the set left out", float(fresh.mean()), "points", detail={**_interval(fresh), **names}),
+        Measurement("regret on the set left out", float(regret.mean()), "points", detail=_interval(regret)),
+    ]
+    return found
+
+
+def _interval(values: NDArray[np.float64]) -> dict[str, Any]:
+    """The 95% interval of the mean over the sets, the worst set, and on how many sets the value is positive."""
+    half = float(stats.t.ppf(0.975, len(values) - 1) * stats.sem(values)) if len(values) > 1 else float("inf")
+    mean = float(values.mean())
+    return {"low": mean - half, "high": mean + half, "worst": float(values.min()), "above": int((values > 0).sum())}
