@@ -60,7 +60,8 @@ def bm25_scores(texts: Stemmed, k1: float, b: float) -> Floats:
 
     index = bm25s.BM25(method="lucene", k1=k1, b=b)
     index.index(texts.documents, show_progress=False)
-    return np.stack([index.get_scores(words) for words in texts.queries])
+    nothing = np.zeros(len(texts.documents), np.float32)  # for a query of stop words alone, which bm25s refuses
+    return np.stack([index.get_scores(words) if words else nothing for words in texts.queries])
 
 
 class LanceText:
