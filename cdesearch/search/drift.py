@@ -63,6 +63,7 @@ def drift_of(sample: Floats, chunks: Any, documents: Any, folder: Path) -> Drift
     The mean of n vectors has the standard error sqrt(trace of their covariance / n). `folder` is that of the index.
     Raises IndexDamagedError.
     """
+    # Only an index without text has no drift. A forged one may have chunks whose documents count none.
     if not any(documents["n_chunks"].to_pylist()) and not chunks.count_rows():
         mean = sample.mean(axis=0).astype(np.float64)
         return Drift(mean, mean, None)

@@ -20,7 +20,7 @@ OMISSION = " …"
 # For some tokenizers, a word of many letters, such as a base64-encoded image, is one token. The number of tokens of a
 # text is therefore at least its number of characters divided by this constant.
 CHARACTERS_PER_TOKEN = 8
-RowOf = Callable[[Chunk], int]
+RowOf = Callable[[Chunk], int]  # which line of a chunk, counted from 0, is the location of its passage
 MAX_BLANK_LINES = 5  # chunks with more blank lines between them are not joined
 REPEATED = 0.8  # a text is left out if better hits contain at least this share of its shingles
 
@@ -33,7 +33,7 @@ class Passage:
     document_id: str
     record: str | None
     title: str
-    trail: tuple[str, ...]  # the headings above the line that its place is of, outermost first
+    trail: tuple[str, ...]  # the headings above its location, outermost first
     text: str  # OMISSION marks where words are left out
     line_start: int | None
     line_end: int | None
@@ -41,7 +41,7 @@ class Passage:
     page_end: int | None
     score: float  # the score of its best hit
     chunk_ids: tuple[str, ...]  # in the order of the text
-    anchor: str | None = None  # the id of the last element that begins at or above that line
+    anchor: str | None = None  # the id of the last element that begins at or above its location
     places: LinePlaces = NO_PLACES  # of the lines of `text`
 
     @property
