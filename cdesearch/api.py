@@ -91,8 +91,9 @@ class OpenIndex:
     def search(self, query: str, k: int = 10, mode: Mode = "hybrid", path: str | None = None) -> SearchResult:
         """Return the `k` best chunks, best first, as a sequence of hits.
 
-        `mode` is the ranking method: "hybrid", "dense" (vectors only) or "text" (BM25 only). With `path`, only files
-        that match this glob are searched. The glob is relative to the indexed folder, like `chunk.path`. Raises
+        `mode` is the ranking method: "hybrid", "dense" (vectors only), "text" (BM25 only), or "rerank": hybrid, and
+        then the best 20 hits are compared with the query word by word. With `path`, only files that match this glob
+        are searched. The glob is relative to the indexed folder, like `chunk.path`. Raises
         QueryError for an invalid argument, and IndexStateError for an index that cannot be used.
         """
         self._bring_up_to_date()

@@ -41,9 +41,9 @@ class _SecondStageGraph(nn.Module):
         projection: Tensor,
         keys: Tensor | None = None,
         values: Tensor | None = None,
-    ) -> tuple[Tensor, Tensor]:
+    ) -> tuple[Tensor, Tensor, Tensor]:
         states = self.stage.states(input_ids.flatten(0, 1), None, keys, values)
-        return read_out(states, weights, shift, projection)
+        return *read_out(states, weights, shift, projection), states.unflatten(0, input_ids.shape[:2])
 
 
 class _FirstStageGraph(nn.Module):
@@ -159,7 +159,7 @@ def _export_second_stage(model: ContextualModel, file: Path, precision: Precisio
         }
         # This graph runs once for each corpus, so exactness matters more than speed.
         _write(_CacheGraph(model), cache_inputs, ["keys", "values"], file.with_name("cache.onnx"), "fp32")
-    _write(_SecondStageGraph(model), inputs, ["pooled", "vectors"], file, precision)
+    _write(_SecondStageGraph(model), inputs, ["pooled", "vectors", "states"], file, precision)
 
 
 def _write(

@@ -10,7 +10,7 @@ ABOUT = ("--help", "-h", "--version")  # options without a command
 
 # The options of a query with a value, and those without. They may precede the words of a query.
 VALUED = ("-k", "-C", "--mode", "--path", "--type", "--since", "--index", "--model", "--format")
-FLAGS = ("--full", "--json", "--group", "--no-group", "--no-pager", "--open", "--update")
+FLAGS = ("--full", "--json", "--group", "--no-group", "--no-pager", "--open", "--rerank", "--update")
 
 
 def registered_commands() -> list[EntryPoint]:

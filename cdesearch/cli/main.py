@@ -52,7 +52,13 @@ def query(
         int | None,
         typer.Option("-k", min=1, help="Number of hits. Default: 5 on a terminal, otherwise 10.", show_default=False),
     ] = None,
-    mode: Annotated[Literal["hybrid", "dense", "text"], typer.Option(help="Ranking method.")] = "hybrid",
+    mode: Annotated[Literal["hybrid", "rerank", "dense", "text"], typer.Option(help="Ranking method.")] = "hybrid",
+    rerank: Annotated[
+        bool,
+        typer.Option(
+            "--rerank", help="Compare the best hits with the query word by word. Slower. The same as --mode rerank."
+        ),
+    ] = False,
     path: Annotated[
         list[str] | None,
         typer.Option(
@@ -115,7 +121,7 @@ def query(
     options = QueryOptions(
         " ".join(words),
         k,
-        mode,
+        "rerank" if rerank else mode,
         tuple(path or ()),
         tuple(type or ()),
         since,

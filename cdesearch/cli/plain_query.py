@@ -9,13 +9,13 @@ from cdesearch.cli.command_names import FLAGS, OWN, VALUED, command_names
 from cdesearch.cli.config_files import check_sections, config_files
 from cdesearch.cli.query import MAX_CONTEXT, Format, QueryOptions
 
-MODES = ("hybrid", "dense", "text")
+MODES = ("hybrid", "rerank", "dense", "text")
 MAX_DIGITS = 9  # digits of a number
 RARE = ("--model",)  # typer parses them
 # Options of a configuration file that are read here. Files with others are left to typer.
 PLAIN_NUMBERS = ("-k", "-C")
 PLAIN_CHOICES = ("--mode", "--format")
-PLAIN_FLAGS = ("--full", "--json", "--group", "--no-pager")
+PLAIN_FLAGS = ("--full", "--json", "--group", "--no-pager", "--rerank")
 EXCLUSIVE = ("--json", "--format")
 # Commands that are not looked up among the entry points of all installed packages, which takes longer than a query.
 USUAL_SECTIONS = {*OWN, "clear", "config", "doctor", "index", "mcp", "serve", "sources", "train", "tui", "watch"}
@@ -119,5 +119,6 @@ def _options(text: str, given: dict[str, list[str]]) -> QueryOptions:
         opens="--open" in given,
         update="--update" in given,
     )
-    checked: Any = {"mode": last.get("--mode", "hybrid"), "format": format}  # `_are_usable` has checked both values
+    mode = "rerank" if "--rerank" in given else last.get("--mode", "hybrid")
+    checked: Any = {"mode": mode, "format": format}  # `_are_usable` has checked both values
     return replace(options, **checked)

@@ -4,7 +4,7 @@ import hashlib
 from collections import deque
 from collections.abc import Callable, Iterator, Sequence
 from concurrent.futures import ThreadPoolExecutor
-from dataclasses import replace
+from dataclasses import dataclass, replace
 from functools import cached_property
 from typing import Literal, TypeVar
 
@@ -22,7 +22,7 @@ from cdesearch.context.context import (
 )
 from cdesearch.context.features import corpus_features
 from cdesearch.context.token_weights import TokenFrequencies, idf_weights
-from cdesearch.context.vectors import Floats
+from cdesearch.context.vectors import Floats, to_unit
 from cdesearch.context.whitening import Whitening, soft_whitening
 from cdesearch.encode.length_batches import BatchLimits, Integers, TextBatch, make_batches
 from cdesearch.encode.runtime import Runtime
@@ -41,6 +41,14 @@ MIN_TEXT_TOKENS = 4  # a prefix must leave room for so many: two special tokens 
 
 def _ignore_progress(_: int) -> None:
     pass
+
+
+@dataclass(frozen=True, slots=True)
+class TokenStates:
+    """The states of the n tokens of a text after the second stage, without special tokens."""
+
+    vectors: Floats  # (n, d) of length 1
+    weights: Floats  # (n,) of the tokens in the mean, by their idf
 
 
 class Encoder:
@@ -160,6 +168,23 @@ class Encoder:
             and own.token_weights.shape == stored.token_weights.shape
             and context.whitening.shift.shape == (self.dimension,)
         )
+
+    def token_states(self, texts: Sequence[str], role: Role, context: EncodingContext | None) -> list[TokenStates]:
+        """The states of the tokens of each text, in the order of `texts`; raises ModelError if the model has none."""
+        context = context or self._null
+        batches = self._batches(texts, self._prefix(role), self._runtime.prefix_rows)
+        special = sorted(self.tokenizer.get_added_tokens_decoder())
+        found: dict[int, TokenStates] = {}
+        for batch, (_, states) in zip(
+            batches,
+            self._run_batches(batches, lambda ids, mask: self._runtime.token_states(ids, mask, context)),
+            strict=True,
+        ):
+            is_word = batch.mask.astype(bool) & ~np.isin(batch.ids, special)
+            for row, index in enumerate(batch.indices.tolist()):
+                ids = batch.ids[row][is_word[row]]
+                found[index] = TokenStates(to_unit(states[row][is_word[row]]), context.inputs.token_weights[ids])
+        return [found[index] for index in range(len(texts))]
 
     def truncates(self, text: str, role: Role) -> bool:
         """Whether a text has more tokens, prefix included, than the model reads."""

@@ -39,6 +39,9 @@ class Runtime(Protocol):
     def second_stage(self, input_ids: Integers, mask: Integers, context: EncodingContext) -> tuple[Floats, Floats]:
         """(B, d) pooled, before the statistics head, and (B, d) final unit vectors."""
 
+    def token_states(self, input_ids: Integers, mask: Integers, context: EncodingContext) -> Floats:
+        """(B, S, T, d) states of all tokens after the second stage; raises ModelError if the model has none."""
+
     def second_stage_among(
         self, input_ids: Integers, mask: Integers, context: EncodingContext, states: Floats, allowed: NDArray[np.bool_]
     ) -> tuple[Floats, Floats]:

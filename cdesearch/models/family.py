@@ -37,6 +37,9 @@ class Network(Protocol):
     def prepare_context(self, vectors: "Tensor", is_null: "Tensor", cached: Any) -> Any:
         """A context (J, d), with what `cache` made of it, in the form that `pooled` takes for every batch."""
 
+    def token_states(self, input_ids: "Tensor", attention_mask: "Tensor", context: Any) -> "Tensor":
+        """(B, T, d) states of all tokens in a prepared context; raises ModelError if the model has none."""
+
     def pooled(self, input_ids: "Tensor", attention_mask: "Tensor", weights: "Tensor", context: Any) -> "Tensor":
         """(B, d) before the statistics head, in a prepared context; `weights` (B, T) of the tokens, zero on padding."""
 

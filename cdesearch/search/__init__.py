@@ -4,6 +4,7 @@ searcher      an open index that answers queries, for any number of threads
 model_loader  loads the models that built the indexes, each of them once
 reader        answers queries from one generation: candidates, scores, hits
 fusion        combines dense and lexical scores, with a registry of methods
+reranking     compares the best hits with the query token by token
 explanation   why a chunk is a hit, as numbers that add up to its score
 context_map   the chunks as points in a plane
 drift         how far a corpus has moved away from its context

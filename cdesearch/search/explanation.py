@@ -60,7 +60,10 @@ class TextEvidence:
 
 @dataclass(frozen=True, slots=True)
 class Explanation:
-    """The evidence for one chunk. In hybrid mode, `score` is `dense.z + text.contribution`."""
+    """The evidence for one chunk. In hybrid mode, `score` is `dense.z + text.contribution`.
+
+    In rerank mode it is the score before reranking.
+    """
 
     chunk: str
     mode: Mode
@@ -88,7 +91,8 @@ def explain(reader: GenerationReader, query: Query, chunk_id: str) -> Explanatio
         cosine = None if np.isnan(candidates.dense[at]) else float(candidates.dense[at])
         text = _text_evidence(evidence, at, bm25)
         own = None if cosine is None else _own_cosine(reader, encoder, found, vector)
-        scores = {"hybrid": float(evidence.scores[at]), "dense": cosine or 0.0, "text": bm25 or 0.0}
+        fused = float(evidence.scores[at])
+        scores = {"hybrid": fused, "rerank": fused, "dense": cosine or 0.0, "text": bm25 or 0.0}
         return Explanation(
             chunk=chunk_id,
             mode=query.mode,

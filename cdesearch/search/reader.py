@@ -2,7 +2,7 @@
 
 from collections.abc import Callable, Mapping, Sequence
 from concurrent.futures import Executor, Future
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import cached_property
 from typing import Any, Literal, TypeVar
 
@@ -15,6 +15,7 @@ from cdesearch.errors import IndexDamagedError
 from cdesearch.search.documents import quoted, read_table
 from cdesearch.search.file_filter import ALL_FILES, FileFilter
 from cdesearch.search.fusion import Candidates, Fusion, Scores
+from cdesearch.search.reranking import RERANKED, rerank
 from cdesearch.search.result import SearchResult
 from cdesearch.store.damage import damaged
 from cdesearch.store.file_account import read_files
@@ -22,7 +23,7 @@ from cdesearch.store.folder import rebuild_remedy
 from cdesearch.store.index import Index
 from cdesearch.store.schema import CHUNK_COLUMNS, Chunk, Hit, chunk_from_row
 
-Mode = Literal["hybrid", "dense", "text"]
+Mode = Literal["hybrid", "rerank", "dense", "text"]
 Output = TypeVar("Output")
 RowIds = NDArray[np.uint64]  # the row ids of LanceDB, which are valid within one generation
 
@@ -119,11 +120,23 @@ class GenerationReader:
         with self.index.checks.reporting_damage():
             condition = self._condition(queries[0].files)
             # The first stage of a build has no vectors.
-            if mode == "text" or (mode == "hybrid" and self.index.manifest.n_vectors == 0):
+            if mode == "text" or (mode != "dense" and self.index.manifest.n_vectors == 0):
                 return self._results(
                     self._each(lambda query: self._rank_words(query, condition), queries), queries, None
                 )
+            if mode == "rerank":
+                return self._reranked(queries, condition)
             return self._results(self._rank_with_model(queries, condition), queries, self.encoder)
+
+    def _reranked(self, queries: Sequence[Query], condition: str | None) -> list[SearchResult]:
+        """The results of hybrid searches whose best hits are reranked."""
+        deep = [replace(query, mode="hybrid", k=max(query.k, RERANKED)) for query in queries]
+        encoder, reranked = self.encoder, []
+        found = self._results(self._rank_with_model(deep, condition), deep, encoder)
+        for query, result in zip(queries, found, strict=True):
+            best = rerank(query.text, result.hits[:RERANKED], encoder, self.index.context_for(encoder))
+            reranked.append(replace(result, hits=(*best, *result.hits[RERANKED:])[: query.k]))
+        return reranked
 
     def _each(self, function: Callable[..., Output], *values: Sequence[Any]) -> list[Output]:
         """Call a function for each value, in threads if there are several."""

@@ -72,6 +72,22 @@ class OnnxRuntime:
         self, input_ids: NDArray[np.int64], mask: NDArray[np.int64], context: EncodingContext
     ) -> tuple[Floats, Floats]:
         """(B, d) pooled, before the statistics head, and (B, d) final unit vectors of ids (B, S, T)."""
+        pooled, vectors = _run(self._second, ["pooled", "vectors"], self._inputs(input_ids, mask, context))
+        return pooled, vectors
+
+    def token_states(self, input_ids: NDArray[np.int64], mask: NDArray[np.int64], context: EncodingContext) -> Floats:
+        """(B, S, T, d) states of all tokens of ids (B, S, T); raises ModelError for an export of an older version."""
+        if "states" not in [value.name for value in self._second.get_outputs()]:
+            raise ModelError(
+                f"{self._folder} was exported by an older version, and has no states of tokens.",
+                "Export the model again, or search without reranking.",
+            )
+        states: Floats = _run(self._second, ["states"], self._inputs(input_ids, mask, context))[0]
+        return states
+
+    def _inputs(
+        self, input_ids: NDArray[np.int64], mask: NDArray[np.int64], context: EncodingContext
+    ) -> dict[str, Any]:
         inputs: dict[str, Any] = {
             "input_ids": input_ids,
             "weights": context.inputs.token_weights[input_ids] * mask.astype(np.float32),
@@ -80,8 +96,7 @@ class OnnxRuntime:
         }
         if self.reads_context:
             inputs |= {"keys": context.inputs.keys, "values": context.inputs.values}
-        pooled, vectors = _run(self._second, ["pooled", "vectors"], inputs)
-        return pooled, vectors
+        return inputs
 
     @property
     def _identity(self) -> dict[str, Floats]:

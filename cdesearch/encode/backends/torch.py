@@ -73,6 +73,14 @@ class TorchRuntime:
         return self._pooled(input_ids, mask, self._on_device(context))
 
     @torch.inference_mode()
+    def token_states(self, input_ids: NDArray[np.int64], mask: NDArray[np.int64], context: EncodingContext) -> Floats:
+        """(B, S, T, d) states of all tokens of ids (B, S, T); raises ModelError for a released model."""
+        ids, text_mask = self._put(input_ids), self._put(mask)
+        prepared = self._on_device(context).prepared
+        states = self._network.token_states(ids.flatten(0, 1), text_mask.flatten(0, 1), prepared)
+        return _floats(states.unflatten(0, ids.shape[:2]))
+
+    @torch.inference_mode()
     def second_stage_among(
         self,
         input_ids: NDArray[np.int64],

@@ -57,9 +57,14 @@ class Biencoder(nn.Module):
     def prepare_context(self, vectors: Tensor, is_null: Tensor, cached: None) -> None:
         """Return None: a biencoder reads no context."""
 
-    def pooled(self, input_ids: Tensor, attention_mask: Tensor, weights: Tensor, context: None) -> Tensor:  # noqa: ARG002 (there is no context)
+    def token_states(self, input_ids: Tensor, attention_mask: Tensor, context: None) -> Tensor:  # noqa: ARG002 (there is no context)
+        """(B, T, d) states of all tokens."""
+        states: Tensor = self.backbone(input_ids, attention_mask)
+        return states
+
+    def pooled(self, input_ids: Tensor, attention_mask: Tensor, weights: Tensor, context: None) -> Tensor:
         """(B, d), not normalised; `weights` (B, T) of the tokens in the mean, zero on padding."""
-        states = self.backbone(input_ids, attention_mask)
+        states = self.token_states(input_ids, attention_mask, context)
         return states[:, 0] if self._pooling == "cls" else mean_pool(states, weights)
 
 

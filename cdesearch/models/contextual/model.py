@@ -112,15 +112,17 @@ class ContextualModel(nn.Module):
         is_null = torch.zeros(len(states), dtype=torch.bool, device=states.device)
         return *stage.cache(states, is_null), stage.sibling_bias(allowed)
 
+    def token_states(self, input_ids: Tensor, attention_mask: Tensor, context: PreparedContext) -> Tensor:
+        """(B, T, d) states of all tokens after the second stage, of texts (B, T)."""
+        if isinstance(context, ContextPrefix):
+            return self.second_stage.states_after(input_ids, attention_mask, context)
+        if isinstance(context, FoldedNorms):
+            return self.second_stage.states(input_ids, attention_mask, None, None, norms=context.norms)
+        return self.second_stage.states(input_ids, attention_mask, *(context or (None, None)))
+
     def pooled(self, input_ids: Tensor, attention_mask: Tensor, weights: Tensor, context: PreparedContext) -> Tensor:
         """(B, d) before the statistics head, of texts (B, T); `weights` (B, T) of their tokens, zero on padding."""
-        if isinstance(context, ContextPrefix):
-            states = self.second_stage.states_after(input_ids, attention_mask, context)
-        elif isinstance(context, FoldedNorms):
-            states = self.second_stage.states(input_ids, attention_mask, None, None, norms=context.norms)
-        else:
-            states = self.second_stage.states(input_ids, attention_mask, *(context or (None, None)))
-        return mean_pool(states, weights)
+        return mean_pool(self.token_states(input_ids, attention_mask, context), weights)
 
     def forward(
         self,

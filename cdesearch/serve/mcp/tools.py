@@ -102,7 +102,8 @@ def _search(several: str, *common: Parameter) -> Tool:
         Parameter("since", "Search only files that were modified since then: 12h, 7d or 2w ago, or a date."),
         Parameter(
             "mode",
-            "hybrid ranks by meaning and by words, dense by meaning only, and text by words only.",
+            "hybrid ranks by meaning and by words, dense by meaning only, and text by words only. rerank is hybrid, and"
+            " then compares the best hits with the query word by word: slower, and often better for questions.",
             default="hybrid",
             choices=get_args(Mode),
         ),

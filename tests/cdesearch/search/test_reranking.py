@@ -1,0 +1,104 @@
+import numpy as np
+import pytest
+
+import cdesearch
+from cdesearch.encode.encoder import TokenStates
+from cdesearch.errors import ModelError
+from cdesearch.search.reranking import INTERACTION_WEIGHT, RERANKED, interaction, rerank
+from cdesearch.search.searcher import Searcher
+from cdesearch.store.index import Index
+
+TOPICS = ("cats", "dogs", "bread", "soup", "the moon", "a rocket")
+
+
+@pytest.fixture(scope="module")
+def searcher(tmp_path_factory):
+    root = tmp_path_factory.mktemp("corpus")
+    for number in range(RERANKED + 10):
+        (root / f"{number}.txt").write_text(
+            f"Note {number} about {TOPICS[number % len(TOPICS)]}. It has {number} words."
+        )
+    cdesearch.build(root)
+    with Searcher(Index.open(root)) as opened:
+        yield opened
+
+
+def states(*vectors, weights=None):
+    rows = np.array(vectors, np.float32)
+    return TokenStates(rows, np.ones(len(rows), np.float32) if weights is None else np.array(weights, np.float32))
+
+
+def test_each_token_of_a_query_counts_by_its_nearest_token_and_its_weight():
+    query = states((1, 0), (0, 1), weights=(3, 1))
+    assert interaction(query, query) == pytest.approx(1)
+    assert interaction(query, states((1, 0), (-1, 0))) == pytest.approx(3 / 4)
+    assert interaction(query, states((0.6, 0.8))) == pytest.approx((3 * 0.6 + 0.8) / 4)
+
+
+def test_a_text_without_tokens_has_no_interaction():
+    nothing = TokenStates(np.empty((0, 2), np.float32), np.empty(0, np.float32))
+    assert interaction(nothing, states((1, 0))) == interaction(states((1, 0)), nothing) == 0
+
+
+def test_reranking_orders_the_best_hybrid_hits_by_score_and_interaction(searcher):
+    hybrid = searcher.search("notes on the moon", RERANKED)
+    reranked = searcher.search("notes on the moon", RERANKED, mode="rerank")
+    encoder, context = searcher.encoder, searcher.index.context
+    query = encoder.token_states(["notes on the moon"], "query", context)[0]
+    chunks = encoder.token_states([hit.chunk.text for hit in hybrid], "document", context)
+    found = np.array([interaction(query, chunk) for chunk in chunks])
+    scores = np.array([hit.score for hit in hybrid])
+    total = scores + INTERACTION_WEIGHT * scores.std() * (found - found.mean()) / found.std()
+    expected = [hybrid[i].chunk.id for i in np.argsort(-total, kind="stable")]
+    assert [hit.chunk.id for hit in reranked] == expected != [hit.chunk.id for hit in hybrid]
+    assert [hit.score for hit in reranked] == pytest.approx(sorted(total, reverse=True))
+    assert [hit.rank for hit in reranked] == list(range(1, RERANKED + 1))
+
+
+@pytest.mark.parametrize("k", [1, 3, RERANKED + 5])
+def test_the_number_of_hits_does_not_change_the_best_ones(searcher, k):
+    few = searcher.search("bread and soup", k, mode="rerank")
+    assert len(few) == k
+    many = searcher.search("bread and soup", RERANKED, mode="rerank")
+    n_same = min(k, RERANKED)
+    assert [hit.chunk.id for hit in few][:n_same] == [hit.chunk.id for hit in many][:n_same]
+
+
+def test_several_queries_are_reranked_like_each_alone(searcher):
+    queries = ["cats", "a rocket", "soup with bread"]
+    together = searcher.search_many(queries, 5, mode="rerank")
+    alone = [searcher.search(query, 5, mode="rerank") for query in queries]
+    assert [result.hits for result in together] == [result.hits for result in alone]
+
+
+def test_a_single_hit_is_returned_as_it_is(searcher):
+    hit = searcher.search("cats", 1)[0]
+    assert rerank("cats", [hit], searcher.encoder, searcher.index.context) == (hit,)
+
+
+def test_the_tokens_of_a_vector_make_the_vector(tiny_encoder):
+    texts = ["a cat", "the dog barks at the cat"]
+    for text, found in zip(texts, tiny_encoder.token_states(texts, "document", None), strict=True):
+        n_tokens = len(tiny_encoder.tokenizer.encode(text, add_special_tokens=False).ids)
+        assert found.vectors.shape == (n_tokens, tiny_encoder.dimension)
+        assert np.linalg.norm(found.vectors, axis=1) == pytest.approx(1)
+        assert found.weights == pytest.approx(1)  # the null context has equal weights
+
+
+def test_an_export_without_states_of_tokens_is_named(tiny_encoder, monkeypatch):
+    runtime = tiny_encoder._runtime
+    kept = [value for value in runtime._second.get_outputs() if value.name != "states"]
+    monkeypatch.setattr(runtime, "_second", _Older(runtime._second, kept))
+    with pytest.raises(ModelError, match="older version"):
+        tiny_encoder.token_states(["a cat"], "document", None)
+
+
+class _Older:
+    def __init__(self, session, outputs):
+        self._session, self._outputs = session, outputs
+
+    def __getattr__(self, name):
+        return getattr(self._session, name)
+
+    def get_outputs(self):
+        return self._outputs
