@@ -38,7 +38,7 @@ def test_status_shows_every_index(agent):
         ({"query": "a", "k": "many"}, "k cannot be 'many'."),
         ({"query": "a", "k": 2.5}, "k cannot be 2.5."),
         ({"query": "a", "k": True}, "k cannot be True."),
-        ({"query": "a", "mode": "magic"}, "It must be one of hybrid, dense, text."),
+        ({"query": "a", "mode": "magic"}, "It must be one of hybrid, rerank, dense, text."),
         ({"query": "a", "max_tokens": 1}, "It must be a whole number from 250 to 12,000."),
         ({"query": ["a"]}, "query cannot be ['a']. It must be a string."),
         ({"query": " "}, "The query is empty."),
