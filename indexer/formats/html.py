@@ -15,8 +15,11 @@ if TYPE_CHECKING:
 
 NAVIGATION = (
     "script, style, noscript, template, nav, iframe, svg, button, input, select, datalist, "
-    "[role=navigation], [role=search], .related, .sphinxsidebar, .headerlink, .footer, .clearer, .linenos"
+    "[role=navigation], [role=search], .related, .sphinxsidebar, .headerlink, .footer, .clearer, .linenos, "
+    ".navheader, .navfooter, .nav-panel, .docnav, .breadcrumb, .breadcrumbs"  # DocBook, Texinfo, Publican
 )
+# Tables of contents repeat the headings of the sections, which answer nothing.
+CONTENTS = ".toc, #toc, .mini-toc, .short-contents, .shortcontents"
 OF_THE_PAGE = {"header", "footer"}  # left out as well, unless they belong to a part of the page
 CONTENT = "[role=main], main"
 PARTS = {"article", "main", "section", "blockquote", "aside"}
@@ -69,7 +72,7 @@ def to_markdown(markup: str) -> Page:
     title = _in_a_line(title_node.text()) if title_node else ""
     if tree.body is None:
         return Page(title, "", ())
-    left_out = {node.mem_id for node in tree.css(NAVIGATION)}
+    left_out = {node.mem_id for node in tree.css(f"{NAVIGATION}, {CONTENTS}")}
     layout = {row.mem_id for row in map(_row_around, tree.css("td pre, th pre")) if row is not None}
     content = {node.mem_id for node in tree.css(CONTENT)}
     writer = _Writer(left_out, layout)

@@ -33,6 +33,12 @@ WIKI = """<html><head><title>Cat - Wiki</title></head><body><div id="content"><h
 <p>The <b>cat</b><sup>[1]</sup> is a <b>H</b>unter.</p></div><div role="navigation">See also</div></body></html>"""
 
 
+DOCBOOK = """<html><head><title>Cats</title></head><body><div class="navheader"><table><tr><td>Prev</td></tr></table></div>
+<div class="chapter"><h2 class="title">Cats</h2><div class="toc"><dl><dt><a href="#feed">Feeding cats</a></dt></dl></div>
+<p>They purr.</p></div><div class="navfooter"><a href="b.html">Next</a> <a class="reportbug">Report a bug</a></div>
+</body></html>"""
+
+
 def holds(page, *, kept, gone):
     text = to_markdown(page).text
     for part in kept:
@@ -49,6 +55,10 @@ def test_a_sphinx_page():
 
 def test_a_mkdocs_page():
     holds(MKDOCS, kept=["# Setup", "Install it.", "pip install zoo\nzoo run"], gone=["Home", "Made with", "1\n2"])
+
+
+def test_a_docbook_page():
+    holds(DOCBOOK, kept=["## Cats", "They purr."], gone=["Prev", "Feeding", "Next", "Report"])
 
 
 def test_all_articles_of_a_forum_inside_its_form():
