@@ -33,8 +33,8 @@ WIKI = """<html><head><title>Cat - Wiki</title></head><body><div id="content"><h
 <p>The <b>cat</b><sup>[1]</sup> is a <b>H</b>unter.</p></div><div role="navigation">See also</div></body></html>"""
 
 
-DOCBOOK = """<html><head><title>Cats</title></head><body><div class="navheader"><table><tr><td>Prev</td></tr></table></div>
-<div class="chapter"><h2 class="title">Cats</h2><div class="toc"><dl><dt><a href="#feed">Feeding cats</a></dt></dl></div>
+DOCBOOK = """<html><body><div class="navheader"><table><tr><td>Prev</td></tr></table></div>
+<div class="chapter"><h2 class="title">Cats</h2><div class="toc"><a href="#feed">Feeding cats</a></div>
 <p>They purr.</p></div><div class="navfooter"><a href="b.html">Next</a> <a class="reportbug">Report a bug</a></div>
 </body></html>"""
 
