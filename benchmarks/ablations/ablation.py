@@ -55,16 +55,19 @@ def ablation(
     work: Annotated[Path, typer.Option(help="Folder for the runs; with the same folder again, they continue.")] = Path(
         "runs/ablation"
     ),
-    out: Annotated[Path, typer.Option(help="Folder for the JSON and the table.")] = RESULTS,
+    out: Annotated[
+        Path, typer.Option(help="Folder for the JSON and the table. Arms of earlier JSON files there are not repeated.")
+    ] = RESULTS,
 ) -> None:
     """Train every arm of a plan, with each seed that it names, and evaluate it with each kind of context and BM25."""
     planned = read_plan(plan)
     folder = work / plan.stem
     machine = describe()
+    known = known_arms(planned, sorted(out.glob(f"{plan.stem}-*.json")))
     arms = []
     for name, values in arms_of(planned, data, start, folder):
         recipe = check_recipe(values, plan)
-        arms.append(_train_and_measure(name, recipe, planned, data))
+        arms.append(known.get((name, recipe.run.seed)) or _train_and_measure(name, recipe, planned, data))
         record = {"machine": machine, "plan": planned, "arms": [asdict(arm) for arm in arms]}
         file = out / f"{plan.stem}-{machine['date']}.json"
         file.write_text(json.dumps(record, indent=2) + "\n", encoding="utf-8")
@@ -80,6 +83,23 @@ def read_plan(plan: Path) -> dict[str, Any]:
     if missing := {"evaluate", "max_tokens", "recipe", "arms"} - planned.keys():
         raise InputError(f"{plan} has no {', '.join(sorted(missing))}.", "See benchmarks/ablations for complete plans.")
     return planned
+
+
+def known_arms(planned: dict[str, Any], results: Sequence[Path]) -> dict[tuple[str, int], Arm]:
+    """The arms of earlier results by name and seed, from another machine too, if their plan differs only in seeds.
+
+    Raises InputError for a file that is not a result.
+    """
+    found: dict[tuple[str, int], Arm] = {}
+    for file in results:
+        try:
+            record = json.loads(file.read_text(encoding="utf-8"))
+            earlier = [Arm(**arm) for arm in record["arms"]]
+            is_same = {**record["plan"], "seeds": None} == {**planned, "seeds": None}
+        except (OSError, ValueError, KeyError, TypeError) as error:
+            raise InputError(f"{file} is not a result of an ablation ({error!r:.100}).", "Move it away.") from None
+        found |= {(arm.name, arm.seed): arm for arm in earlier if is_same}
+    return found
 
 
 def arms_of(

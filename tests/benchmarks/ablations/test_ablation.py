@@ -4,7 +4,7 @@ from pathlib import Path
 
 import pytest
 
-from benchmarks.ablations.ablation import ablation, arms_of, mean_and_interval, read_plan
+from benchmarks.ablations.ablation import Arm, ablation, arms_of, known_arms, mean_and_interval, read_plan
 from cdesearch.errors import InputError
 from trainer.recipe import check_recipe
 
@@ -47,8 +47,9 @@ def test_arms_are_trained_and_measured_once(tmp_path, kind, request):
     )
     plan = tmp_path / "plan.toml"
     plan.write_text(PLAN)
-    for _ in range(2):  # the second time all results are stored
-        ablation(plan, tmp_path, request.getfixturevalue(kind), tmp_path / "runs", tmp_path)
+    for runs in ("runs", "runs", "another"):  # the second and the third time all results are stored
+        ablation(plan, tmp_path, request.getfixturevalue(kind), tmp_path / runs, tmp_path)
+    assert not (tmp_path / "another" / "plan").exists()
     (record,) = (json.loads(file.read_text()) for file in tmp_path.glob("plan-*.json"))
     without, context, *second = record["arms"]
     assert [arm["name"] for arm in record["arms"]] == [*tomllib.loads(PLAN)["arms"]] * 2
@@ -69,6 +70,19 @@ def test_a_plan_that_misses_something_is_refused_by_name(tmp_path):
     plan.write_text(PLAN.replace('"model.contextual" = false', '"model.contextal" = false'))
     with pytest.raises(InputError, match="did you mean contextual"):
         ablation(plan, tmp_path, tmp_path, tmp_path, tmp_path)
+
+
+def test_arms_of_earlier_results_are_known_if_their_plan_differs_only_in_seeds(tmp_path):
+    planned = tomllib.loads(PLAN)
+    arm = {"name": "context", "seed": 7, "recipe": {}, "ndcg": {"beir": {"true": 50.0}}, "held_out": [], "minutes": 1.0}
+    file = tmp_path / "plan-2026-01-01.json"
+    file.write_text(json.dumps({"machine": {}, "plan": {**planned, "seeds": [7]}, "arms": [arm]}))
+    (known,) = known_arms(planned, [file]).items()
+    assert known == (("context", 7), Arm(**arm))
+    assert not known_arms({**planned, "max_tokens": 64}, [file])
+    file.write_text("{}")
+    with pytest.raises(InputError, match="not a result of an ablation"):
+        known_arms(planned, [file])
 
 
 def test_the_interval_over_seeds_is_that_of_students_t():
