@@ -14,6 +14,7 @@ from cdesearch.cli.completion import completion
 from cdesearch.cli.configured import with_configuration
 from cdesearch.cli.hits.open_hit import open_hit
 from cdesearch.cli.named_index import FolderArgument, IndexOption, named_index
+from cdesearch.cli.pager import paged
 from cdesearch.cli.query import MAX_CONTEXT, Format
 from cdesearch.cli.trust import trust
 from cdesearch.cli.usage import UsageError, usage_error
@@ -170,12 +171,13 @@ def models() -> None:
     """List the models that are installed or can be downloaded."""
     from cdesearch.models.catalog import list_models
 
-    print_rows([(row.state, row.name, row.description, f"{row.size:>7}") for row in list_models()])
-    print_text(
-        "\n`cdesearch index DOCS --model NAME` uses a model, and downloads it if it is not in the cache. NAME may also"
-        " be a checkpoint folder, or any sentence-transformers model with a BERT, NomicBERT or ModernBERT backbone."
-        " Licences are at huggingface.co/NAME."
-    )
+    with paged():
+        print_rows([(row.state, row.name, row.description, f"{row.size:>7}") for row in list_models()])
+        print_text(
+            "\n`cdesearch index DOCS --model NAME` uses a model, and downloads it if it is not in the cache. NAME may"
+            " also be a checkpoint folder, or any sentence-transformers model with a BERT, NomicBERT or ModernBERT"
+            " backbone. Licences are at huggingface.co/NAME."
+        )
 
 
 app.command("ask")(ask)

@@ -102,12 +102,12 @@ def _renewed(folder: Path, watched: Watched) -> Watched:
         index = Index(folder)
     except CdesearchError:
         return watched
-    is_same = (index.sources, index.manifest.globs) == (watched.sources, watched.globs)
-    return watched if is_same else _watched(index)
+    files = (index.sources, index.manifest.globs, index.source_globs)
+    return watched if files == (watched.sources, watched.globs, watched.source_globs) else Watched(*files)
 
 
 def _watched(index: Index) -> Watched:
-    return Watched(index.sources, index.manifest.globs)
+    return Watched(index.sources, index.manifest.globs, index.source_globs)
 
 
 def _announce(watched: Watched, before: Sequence[Path], say: Callable[[str], None]) -> None:

@@ -2,7 +2,6 @@
 
 printing       prints hits as plain lines or in the form of grep, or chooses `terminal`
 terminal       prints hits on a terminal, fitted to its size
-pager          shows long text through a pager
 grouping       groups the hits of one file, and folds repeated texts
 render         the parts of a hit as text: its heading, location and title; and hits as JSON
 passage_lines  the lines of a hit that are shown
