@@ -137,10 +137,18 @@ class GenerationReader:
 
     def _condition(self, files: FileFilter) -> str | None:
         """Return the SQL condition on the column `path` for a filter; None if it allows every file."""
-        conditions = [*files.conditions()]
+        conditions = [*files.conditions(self._scripts(files))]
         if files.since is not None:
             conditions.append(self._modified_since(files.since))
         return " AND ".join(f"({condition})" for condition in conditions) or None
+
+    def _scripts(self, files: FileFilter) -> list[str]:
+        """Return the paths of the scripts that a filter of types allows because of their first lines."""
+        condition = files.script_condition
+        if condition is None:
+            return []
+        found = read_table(self.index, self.index.async_chunks.query().where(condition).select(["path"]))
+        return sorted(set(found["path"].to_pylist()))
 
     def _modified_since(self, seconds: int) -> str:
         """Return the condition for the files that were modified then or later.

@@ -8,4 +8,5 @@ passage_lines  the lines of a hit that are shown
 open_hit       the command `open`, for a hit of the last query
 last_hits      remembers where the hits of the last query are
 opening        opens a file in an editor or with the program of the system
+unpacking      unpacks a compressed file for an editor
 """
