@@ -10,7 +10,7 @@ import typer
 from cdesearch import __version__
 from cdesearch.cli.ask import ask
 from cdesearch.cli.command_names import COMPLETING, command_names, meant_command, registered_commands, with_command
-from cdesearch.cli.completion import completion
+from cdesearch.cli.completion import complete_queries, completion
 from cdesearch.cli.configured import with_configuration
 from cdesearch.cli.hits.open_hit import open_hit
 from cdesearch.cli.named_index import FolderArgument, IndexOption, named_index
@@ -193,6 +193,7 @@ def run() -> int | None:
 
         functions: Any = typer.completion  # its type information leaves this function out
         functions.completion_init()
+        complete_queries(command_names())
     commands = _add_commands()
     arguments = with_command(sys.argv[1:], commands)
     if arguments[:1] == ["index"] and "" in arguments:  # pathlib would treat it as the working directory
