@@ -7,7 +7,6 @@ FOLDER is an indexed folder. The questions are answered on a pseudo-terminal, wh
 
 import io
 import os
-import pty
 import shlex
 import subprocess
 import sys
@@ -21,6 +20,8 @@ ARGUMENTS = ("-k", "2", "--no-pager")
 
 def on_terminal(folder: str, question: str) -> str:
     """Return what `cdesearch` prints on a terminal, with the escape sequences of its colours."""
+    import pty  # not on Windows, where the example can only say how it is called
+
     command = [sys.executable, "-m", "cdesearch", question, *ARGUMENTS]
     terminal, process_side = pty.openpty()
     environment = os.environ | {"COLUMNS": str(COLUMNS), "LINES": "100", "TERM": "xterm-256color"}

@@ -9,7 +9,14 @@ import typer
 
 from cdesearch import __version__
 from cdesearch.cli.ask import ask
-from cdesearch.cli.command_names import COMPLETING, command_names, meant_command, registered_commands, with_command
+from cdesearch.cli.command_names import (
+    ABOUT,
+    COMPLETING,
+    command_names,
+    meant_command,
+    registered_commands,
+    with_command,
+)
 from cdesearch.cli.completion import complete_queries, completion
 from cdesearch.cli.configured import with_configuration
 from cdesearch.cli.hits.open_hit import open_hit
@@ -228,9 +235,12 @@ def _add_commands() -> set[str]:
 
     A package is imported only if its command is named, or if no command is named and the help may list all of them.
     """
+    names = command_names()
     typed = next((word for word in sys.argv[1:] if not word.startswith("-") and word != "help"), None)
+    if typed not in names and sys.argv[1:2] and sys.argv[1] in ABOUT:
+        typed = None
     for entry in registered_commands():
         if typed is None or typed == entry.name:
             function: Any = entry.load()
             app.command(entry.name)(function)
-    return command_names()
+    return names

@@ -53,14 +53,13 @@ class FileFilter:
         return self.paths is None and self.suffixes is None and self.since is None
 
     @property
-    def script_condition(self) -> str | None:
-        """The SQL condition for the first chunks of scripts without a suffix of these types; None for other types."""
+    def script(self) -> re.Pattern[str] | None:
+        """A pattern that matches the text of the first chunk of a script of these types; None if there are none."""
         programs = [program for suffix in self.suffixes or () for program in INTERPRETERS.get(suffix, "").split()]
         if not programs:
             return None
-        # The text of the first chunk begins with the name of the file.
-        first_line = rf"(?i)^[^\n]*\n#!([^\n]*[/ ])?({'|'.join(programs)})[0-9.]*(\s|$)"
-        return rf"regexp_like(path, '(^|/)[^./]+$') AND regexp_like(text, '{first_line}')"
+        # The text begins with the name of the file.
+        return re.compile(rf"[^\n]*\n#!([^\n]*[/ ])?({'|'.join(programs)})[0-9.]*(\s|$)", re.IGNORECASE)
 
     def conditions(self, scripts: Sequence[str] = ()) -> Iterator[str]:
         """Yield the SQL conditions on the column `path` for `paths` and `suffixes`; raises QueryError.
@@ -77,6 +76,7 @@ class FileFilter:
             yield f"{has_suffix} OR path IN ({', '.join(map(quoted, scripts))})" if scripts else has_suffix
 
 
+WITHOUT_SUFFIX = "regexp_like(path, '(^|/)[^./]+$')"  # a condition as those of `FileFilter`
 ALL_FILES = FileFilter()
 
 

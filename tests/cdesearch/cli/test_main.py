@@ -170,7 +170,9 @@ def test_a_misspelt_command_without_an_index_is_named_in_one_line(tmp_path, argu
 
 
 def test_help_is_a_command_as_well(tmp_path):
-    for arguments, option in ((["help"], ["--help"]), (["help", "index"], ["index", "--help"])):
+    pairs = [(["help"], ["--help"]), (["-h", "soup"], ["--help"])]
+    pairs += [([form, "index"], ["index", "--help"]) for form in ("help", "--help", "-h")]
+    for arguments, option in pairs:
         assert cdesearch(*arguments, cwd=tmp_path).stdout == cdesearch(*option, cwd=tmp_path).stdout
     assert "There is no index" in cdesearch("help", "me", cwd=tmp_path, code=2).stderr
 
