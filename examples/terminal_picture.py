@@ -34,7 +34,7 @@ def on_terminal(folder: str, question: str) -> str:
         except OSError:  # the end, on Linux
             pass
     os.close(terminal)
-    return printed.decode().replace("\r\n", "\n")
+    return printed.decode().replace("\r\n", "\n").rstrip("\n")
 
 
 def main() -> None:
