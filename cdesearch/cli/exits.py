@@ -45,10 +45,10 @@ def exit_when_stopped(remedy: str) -> Iterator[None]:
     before = raise_on_signal(signal.SIGTERM)
     try:
         yield
-    except KeyboardInterrupt as error:
+    except KeyboardInterrupt:
         with suppress(OSError):
             print(f"Stopped. {remedy}", file=sys.stderr, flush=True)  # noqa: T201 (a message for the user)
-        raise SystemExit(_signal_code(error)) from None
+        raise SystemExit(_signal_code() or INTERRUPTED) from None
     finally:
         signal.signal(signal.SIGTERM, before)
 
@@ -62,6 +62,8 @@ def run_and_exit(command: Callable[[], Any]) -> NoReturn:
     """
     try:
         code = command() or DONE
+        if code == INTERRUPTED:  # typer returns it for every KeyboardInterrupt
+            code = _signal_code() or INTERRUPTED
         sys.stdout.flush()
     except BaseException as error:  # a panic of a Rust library is not an Exception
         code = report(error)
@@ -77,9 +79,11 @@ def report(error: BaseException) -> int:
     if isinstance(error, SystemExit):
         # Typer and rich exit with code 1 if the pipe is closed.
         return DONE if isinstance(error.__context__, BrokenPipeError) else int(error.code or DONE)
-    interrupted = _signal_code(error)
-    if interrupted is not None:
-        return interrupted
+    code = _signal_code()
+    if code is not None:
+        return code
+    if any(isinstance(one, KeyboardInterrupt) for one in _chain(error)):
+        return INTERRUPTED
     if isinstance(error, CdesearchError):
         return print_error(str(error), error.exit_code)
     if isinstance(error, BrokenPipeError):
@@ -87,13 +91,13 @@ def report(error: BaseException) -> int:
     return _report_defect(error)
 
 
-def _signal_code(error: BaseException) -> int | None:
-    """Return the exit code for the signal that has stopped the command, and forget the signal; None if none has."""
-    if _received:
-        code = TERMINATED if _received[0] == signal.SIGTERM else INTERRUPTED
-        _received.clear()
-        return code
-    return INTERRUPTED if any(isinstance(one, KeyboardInterrupt) for one in _chain(error)) else None
+def _signal_code() -> int | None:
+    """Return the exit code for the signal that was recorded first, and forget the signals; None if there is none."""
+    if not _received:
+        return None
+    code = TERMINATED if _received[0] == signal.SIGTERM else INTERRUPTED
+    _received.clear()
+    return code
 
 
 def _chain(error: BaseException | None) -> Iterator[BaseException]:
