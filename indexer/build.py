@@ -184,7 +184,14 @@ def _stored(folder: Path, paths: Sequence[Path], options: Options) -> Index | No
 
 def _plan(settings: Settings, base: Index | None, progress: Progress) -> Plan:
     present = [source for source in settings.sources if source not in settings.missing]
-    found = find_sources(present, settings.root, settings.max_file_bytes, settings.globs, with_images=settings.has_ocr)
+    found = find_sources(
+        present,
+        settings.root,
+        settings.max_file_bytes,
+        settings.globs,
+        settings.source_globs,
+        with_images=settings.has_ocr,
+    )
     is_read_alike = base is not None and (Columns(**base.manifest.columns), base.manifest.has_ocr) == (
         settings.columns,
         settings.has_ocr,

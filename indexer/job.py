@@ -255,6 +255,7 @@ class BuildJob:
             "max_file_bytes": settings.max_file_bytes,
             "include": settings.globs.include,
             "exclude": settings.globs.exclude,
+            "source_globs": settings.stored_source_globs,
             "has_ocr": settings.has_ocr,
             "updated": self.started,
             "files": self.plan.counts,

@@ -173,7 +173,14 @@ def find_changes(index: Index) -> Changes:
     missing = [source for source in index.sources if not is_there(source)]
     sources = [source for source in index.sources if source not in missing]
     manifest = index.manifest
-    found = find_sources(sources, index.root, manifest.max_file_bytes, manifest.globs, with_images=manifest.has_ocr)
+    found = find_sources(
+        sources,
+        index.root,
+        manifest.max_file_bytes,
+        manifest.globs,
+        index.source_globs,
+        with_images=manifest.has_ocr,
+    )
     plan, _ = _compare(found, index, lambda _: None)
     _keep_absent(plan, [portable(source, index.root) for source in missing])
     before = {path: file for path, file in plan.before.items() if file.outcome != "ignored" or file.file_hash}

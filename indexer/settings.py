@@ -1,7 +1,7 @@
 """The settings of a run: the options of a caller, completed by the settings of an existing index."""
 
 import os
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import asdict, dataclass, field
 from pathlib import Path
 
@@ -30,6 +30,7 @@ class Options:
     max_file_bytes: int | None = None
     include: tuple[str, ...] | None = None  # globs; () removes those of the index
     exclude: tuple[str, ...] | None = None
+    per_source: bool = False  # whether the globs are for the named folders alone, and replace those of the index there
     has_ocr: bool | None = None  # whether text in scanned pages and images is recognised
     context_size: int | None = None  # in chunks; None for a new index: the size for which the model was trained
     seed: int | None = None
@@ -53,14 +54,20 @@ class Settings:
     columns: Columns
     max_file_bytes: int
     globs: Globs
+    source_globs: Mapping[Path, Globs]  # of sources that have globs of their own
     context_size: int | None
     seed: int
     has_ocr: bool
 
     def select_as(self, manifest: Manifest) -> bool:
         """Whether an index was built with the same settings that select files."""
-        stored = (manifest.globs, manifest.max_file_bytes, manifest.has_ocr)
-        return (self.globs, self.max_file_bytes, self.has_ocr) == stored
+        stored = (manifest.globs, manifest.source_globs, manifest.max_file_bytes, manifest.has_ocr)
+        return (self.globs, self.stored_source_globs, self.max_file_bytes, self.has_ocr) == stored
+
+    @property
+    def stored_source_globs(self) -> dict[str, Globs]:
+        """`source_globs` as a manifest stores them."""
+        return {source.relative_to(self.root).as_posix(): globs for source, globs in self.source_globs.items()}
 
 
 def index_folder(paths: Sequence[Path], options: Options) -> Path:
@@ -121,7 +128,7 @@ def complete_settings(paths: Sequence[Path], options: Options, stored: Index | N
         columns = options.columns
         globs = _globs(options, Globs())
         return Settings(
-            root, sources, (), options.model, model_name, trust_request, columns, limit, globs, size, seed, has_ocr
+            root, sources, (), options.model, model_name, trust_request, columns, limit, globs, {}, size, seed, has_ocr
         )
     _check_context(options, stored)
     manifest = stored.manifest
@@ -135,7 +142,8 @@ def complete_settings(paths: Sequence[Path], options: Options, stored: Index | N
         trust_request=trust_request,
         columns=Columns(**(manifest.columns | named)),
         max_file_bytes=manifest.max_file_bytes if options.max_file_bytes is None else options.max_file_bytes,
-        globs=_globs(options, manifest.globs),
+        globs=manifest.globs if options.per_source else _globs(options, manifest.globs),
+        source_globs=_source_globs(paths, sources, options, stored),
         context_size=manifest.context_limit if options.context_size is None else options.context_size,
         seed=manifest.seed if options.seed is None else options.seed,
         has_ocr=has_ocr,
@@ -164,6 +172,20 @@ def _globs(options: Options, stored: Globs) -> Globs:
     globs = Globs(tuple(include), tuple(exclude))
     check_globs(globs)
     return globs
+
+
+def _source_globs(paths: Sequence[Path], sources: Sequence[Path], options: Options, stored: Index) -> dict[Path, Globs]:
+    """The globs of the sources that have their own; raises InputError for a named path that cannot have any."""
+    found = {source: globs for source, globs in stored.source_globs.items() if source in sources}
+    if options.per_source and (options.include, options.exclude) != (None, None):
+        for path in paths:
+            if path not in sources:
+                raise InputError(f"{path} is inside another source.", "Only a source can have globs of its own.")
+            if not path.is_dir():
+                raise InputError(f"{path} is a file, for which globs have no effect.", "Omit --include and --exclude.")
+            found[path] = _globs(options, found.get(path, Globs()))
+    check_globs(Globs.joined(found.values()))
+    return {source: globs for source, globs in found.items() if globs != Globs()}
 
 
 def _check_number(name: str, value: int | None, most: float) -> None:

@@ -7,6 +7,7 @@ plain_query    parses the arguments of a common query without typer
 query          the command `query`; `hits/` shows the hits
 server_client  sends a query to a running server, which has already loaded the model
 typed_path     the pattern of `--path`: relative to the indexed folder or the working directory, or absolute
+pager          shows text through a pager if it is longer than the terminal
 passage_text   formats passages as text for a language model
 ask            the command `ask`
 answers        formats answers as text and as JSON

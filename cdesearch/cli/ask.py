@@ -62,14 +62,12 @@ def ask(
     from cdesearch.answer.extract import CorpusView
     from cdesearch.cli.answers import AnswerPrinter, answer_as_json
     from cdesearch.cli.hits.passage_lines import best_row, query_words
-    from cdesearch.cli.typed_path import globs_of
+    from cdesearch.cli.typed_path import globs_of_all
     from cdesearch.search.passages import fit_passages
     from cdesearch.search.searcher import Searcher
 
     searcher = Searcher(opened)
-    result = searcher.search(
-        text, k, path=tuple(glob for one in path for glob in globs_of(one, opened)) if path else None
-    )
+    result = searcher.search(text, k, path=globs_of_all(path, opened) if path else None)
     encoder, words = searcher.encoder, query_words(text)
     passages = fit_passages(result, tokens, encoder.tokenizer, lambda chunk: best_row(chunk, words))
     printer = None if as_json else AnswerPrinter(searcher.index.root)

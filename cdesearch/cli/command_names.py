@@ -7,6 +7,7 @@ OWN = ("query", "ask", "status", "models", "trust", "open", "completion")
 SYNONYMS = {"search": "query"}  # names that other programs use for the same command
 COMPLETING = "_CDESEARCH_COMPLETE"  # the environment variable with which a shell asks for completions
 ABOUT = ("--help", "-h", "--version")  # options without a command
+HELP = ("help", "--help", "-h")
 
 # The options of a query with a value, and those without. They may precede the words of a query.
 VALUED = ("-k", "-C", "--mode", "--path", "--type", "--since", "--index", "--model", "--format")
@@ -27,10 +28,11 @@ def with_command(arguments: list[str], commands: Collection[str]) -> list[str]:
     """Return the arguments with the name of a command at the start.
 
     `cdesearch words ...` means `cdesearch query words ...`. Options may precede the name of a command and the words of
-    a query. `cdesearch open words` is a query unless the first word is a number. `cdesearch help` and `cdesearch help
-    COMMAND` mean the option --help.
+    a query. `cdesearch open words` is a query unless the first word is a number. `cdesearch help`, and `help` or
+    `--help` before the name of a command, mean the option --help.
     """
-    if arguments[:1] == ["help"] and (len(arguments) == 1 or (len(arguments) == 2 and arguments[1] in commands)):
+    is_help = len(arguments) == 2 and arguments[0] in HELP and arguments[1] in commands
+    if is_help or arguments == ["help"]:
         return [*arguments[1:], "--help"]
     if arguments[:1] == ["open"] and arguments[1:] and not _is_number_or_option(arguments[1]):
         return ["query", *arguments]

@@ -17,6 +17,7 @@ from cdesearch.cli.config_files import (
     project_file,
     user_file,
 )
+from cdesearch.cli.pager import paged
 from cdesearch.terminal import print_json, print_rows, print_text, printable
 
 SECRETS = frozenset({"token"})  # options whose values are not shown
@@ -44,7 +45,8 @@ def config(
     if as_json:
         print_json({"files": _described(files), "options": [asdict(row) for row in rows]})
     elif rows:
-        print_rows([_cells(row) for row in rows])
+        with paged():
+            print_rows([_cells(row) for row in rows])
     else:
         print_text(
             f"No option differs from its default. A project's options are in {PROJECT_FILE} in its folder, and yours in"

@@ -34,6 +34,7 @@ EXCLUDES = {
     "json": "format",
     "format": "json",
 }  # the same option in two forms; the more important file decides
+MAX_VALUES = 1_000  # of an option that may be repeated; each is checked as if it were typed
 MAX_TEXT = 4_000  # characters of a value
 SHOWN = 300  # characters of a message that repeats a value
 PROBE = "a value that no list of choices contains"
@@ -125,6 +126,8 @@ class _Value:
                 raise self._not_of_a_project()
             return value
         values = value if isinstance(value, list) else [value]
+        if len(values) > MAX_VALUES:
+            raise self._error(f"has more than {MAX_VALUES:,} values")
         if isinstance(value, list) and not self.option.multiple:
             raise self._error("takes one value, not a list")
         if not values and self.key in KEPT_OPTIONS:

@@ -16,25 +16,21 @@ UNWRITABLE = (errno.ENOSPC, errno.EDQUOT, errno.EROFS, errno.EIO, errno.EFBIG)  
 DONE, NO_HITS, BAD_INPUT, DEFECT, INTERRUPTED, TERMINATED = 0, 1, 2, 70, 130, 143
 TRACEBACK = "CDESEARCH_TRACEBACK"  # the environment variable that shows the traceback of a defect
 
-_interrupts: list[int] = []  # the numbers of the signals that `_interrupt` has received
+_received: list[int] = []  # the numbers of the signals that have interrupted the command
 
 
-def raise_on_ctrl_c() -> None:
-    """Let Ctrl-C raise KeyboardInterrupt, as Python does by default, and record it for `report`.
+def raise_on_signal(number: int) -> Any:
+    """Let the signal SIGINT or SIGTERM raise KeyboardInterrupt, and record it for `report`. Return the handler before.
 
-    A compiled module that is interrupted during its import raises an ImportError instead, which does not reveal that
-    Ctrl-C was the cause.
+    The exception alone would not be enough. It does not tell which signal has arrived, and a compiled module that is
+    interrupted during its import raises an ImportError instead.
     """
-    signal.signal(signal.SIGINT, _interrupt)
+    return signal.signal(number, _interrupt)
 
 
 def _interrupt(number: int, _frame: object) -> None:
-    _interrupts.append(number)
+    _received.append(number)
     raise KeyboardInterrupt
-
-
-class Terminated(KeyboardInterrupt):
-    """SIGTERM has arrived. As a KeyboardInterrupt, it ends a command in the same way as Ctrl-C."""
 
 
 @contextmanager
@@ -43,20 +39,16 @@ def exit_when_stopped(remedy: str) -> Iterator[None]:
 
     Only the main thread can receive signals, so this has no effect in other threads.
     """
-
-    def stop(*_: object) -> None:
-        raise Terminated
-
     if threading.current_thread() is not threading.main_thread():
         yield
         return
-    before = signal.signal(signal.SIGTERM, stop)
+    before = raise_on_signal(signal.SIGTERM)
     try:
         yield
-    except KeyboardInterrupt as error:
+    except KeyboardInterrupt:
         with suppress(OSError):
             print(f"Stopped. {remedy}", file=sys.stderr, flush=True)  # noqa: T201 (a message for the user)
-        raise SystemExit(TERMINATED if isinstance(error, Terminated) else INTERRUPTED) from None
+        raise SystemExit(_signal_code() or INTERRUPTED) from None
     finally:
         signal.signal(signal.SIGTERM, before)
 
@@ -70,6 +62,8 @@ def run_and_exit(command: Callable[[], Any]) -> NoReturn:
     """
     try:
         code = command() or DONE
+        if code == INTERRUPTED:  # typer returns it for every KeyboardInterrupt
+            code = _signal_code() or INTERRUPTED
         sys.stdout.flush()
     except BaseException as error:  # a panic of a Rust library is not an Exception
         code = report(error)
@@ -85,13 +79,25 @@ def report(error: BaseException) -> int:
     if isinstance(error, SystemExit):
         # Typer and rich exit with code 1 if the pipe is closed.
         return DONE if isinstance(error.__context__, BrokenPipeError) else int(error.code or DONE)
-    if _interrupts or any(isinstance(one, KeyboardInterrupt) for one in _chain(error)):
+    code = _signal_code()
+    if code is not None:
+        return code
+    if any(isinstance(one, KeyboardInterrupt) for one in _chain(error)):
         return INTERRUPTED
     if isinstance(error, CdesearchError):
         return print_error(str(error), error.exit_code)
     if isinstance(error, BrokenPipeError):
         return DONE
     return _report_defect(error)
+
+
+def _signal_code() -> int | None:
+    """Return the exit code for the signal that was recorded first, and forget the signals; None if there is none."""
+    if not _received:
+        return None
+    code = TERMINATED if _received[0] == signal.SIGTERM else INTERRUPTED
+    _received.clear()
+    return code
 
 
 def _chain(error: BaseException | None) -> Iterator[BaseException]:

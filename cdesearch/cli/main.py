@@ -9,11 +9,19 @@ import typer
 
 from cdesearch import __version__
 from cdesearch.cli.ask import ask
-from cdesearch.cli.command_names import COMPLETING, command_names, meant_command, registered_commands, with_command
-from cdesearch.cli.completion import completion
+from cdesearch.cli.command_names import (
+    ABOUT,
+    COMPLETING,
+    command_names,
+    meant_command,
+    registered_commands,
+    with_command,
+)
+from cdesearch.cli.completion import complete_queries, completion
 from cdesearch.cli.configured import with_configuration
 from cdesearch.cli.hits.open_hit import open_hit
 from cdesearch.cli.named_index import FolderArgument, IndexOption, named_index
+from cdesearch.cli.pager import paged
 from cdesearch.cli.query import MAX_CONTEXT, Format
 from cdesearch.cli.trust import trust
 from cdesearch.cli.usage import UsageError, usage_error
@@ -176,12 +184,13 @@ def models() -> None:
     """List the models that are installed or can be downloaded."""
     from cdesearch.models.catalog import list_models
 
-    print_rows([(row.state, row.name, row.description, f"{row.size:>7}") for row in list_models()])
-    print_text(
-        "\n`cdesearch index DOCS --model NAME` uses a model, and downloads it if it is not in the cache. NAME may also"
-        " be a checkpoint folder, or any sentence-transformers model with a BERT, NomicBERT or ModernBERT backbone."
-        " Licences are at huggingface.co/NAME."
-    )
+    with paged():
+        print_rows([(row.state, row.name, row.description, f"{row.size:>7}") for row in list_models()])
+        print_text(
+            "\n`cdesearch index DOCS --model NAME` uses a model, and downloads it if it is not in the cache. NAME may"
+            " also be a checkpoint folder, or any sentence-transformers model with a BERT, NomicBERT or ModernBERT"
+            " backbone. Licences are at huggingface.co/NAME."
+        )
 
 
 app.command("ask")(ask)
@@ -197,6 +206,7 @@ def run() -> int | None:
 
         functions: Any = typer.completion  # its type information leaves this function out
         functions.completion_init()
+        complete_queries(command_names())
     commands = _add_commands()
     arguments = with_command(sys.argv[1:], commands)
     if arguments[:1] == ["index"] and "" in arguments:  # pathlib would treat it as the working directory
@@ -231,9 +241,12 @@ def _add_commands() -> set[str]:
 
     A package is imported only if its command is named, or if no command is named and the help may list all of them.
     """
+    names = command_names()
     typed = next((word for word in sys.argv[1:] if not word.startswith("-") and word != "help"), None)
+    if typed not in names and sys.argv[1:2] and sys.argv[1] in ABOUT:
+        typed = None
     for entry in registered_commands():
         if typed is None or typed == entry.name:
             function: Any = entry.load()
             app.command(entry.name)(function)
-    return command_names()
+    return names

@@ -11,7 +11,7 @@ from cdesearch.store.folder import CURRENT, GENERATIONS, MARKER, chosen_folder, 
 _HELP = "Index folder, or the folder that contains it. Default: the nearest index upward."
 FolderArgument = Annotated[
     Path | None,
-    typer.Argument(metavar="[FOLDER]", help="A folder. The nearest index in it or above it is opened."),
+    typer.Argument(metavar="FOLDER", help="A folder. The nearest index in it or above it is opened."),
 ]
 IndexOption = Annotated[Path | None, typer.Option("--index", help=_HELP)]
 

@@ -12,7 +12,7 @@ from cdesearch.cli.hits.grouping import HitGroup, group_hits, n_fetched
 from cdesearch.cli.hits.printing import show_grep_lines, show_hits
 from cdesearch.cli.hits.render import Shown, hit_as_json, result_as_json
 from cdesearch.cli.server_client import ask_server, chunks_from_server
-from cdesearch.cli.typed_path import globs_of
+from cdesearch.cli.typed_path import globs_of_all
 from cdesearch.errors import CdesearchError, InputError
 from cdesearch.search.file_filter import FileFilter, suffixes_of, time_of
 from cdesearch.search.result import SearchResult
@@ -99,7 +99,7 @@ def run_query(options: QueryOptions, meant: str | None = None) -> int:
     if options.update:
         index = _updated(index)
     files = FileFilter(
-        tuple(glob for path in options.paths for glob in globs_of(path, index)) if options.paths else None,
+        globs_of_all(options.paths, index) if options.paths else None,
         suffixes_of(options.types) if options.types else None,
         None if options.since is None else time_of(options.since),
     )

@@ -1,17 +1,26 @@
 """Translate the pattern of `--path`, which may be relative to the indexed folder or working directory, or absolute."""
 
 import os
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from fnmatch import fnmatch
 from glob import escape
 from pathlib import Path
 
+from cdesearch.errors import QueryError
 from cdesearch.search.path_filter import alternatives
 from cdesearch.store.folder import absolute
 from cdesearch.store.index import Index
 from cdesearch.store.trust import real
 
 _MARKS = frozenset("*?[")
+MAX_PATTERNS = 1_000  # each of them becomes a part of the condition that every chunk is compared with
+
+
+def globs_of_all(patterns: Sequence[str], index: Index) -> tuple[str, ...]:
+    """Return what `globs_of` returns for each of several patterns; raises QueryError for more than MAX_PATTERNS."""
+    if len(patterns) > MAX_PATTERNS:
+        raise QueryError(f"There are {len(patterns):,} patterns for paths.", f"Use at most {MAX_PATTERNS:,}.")
+    return tuple(glob for pattern in patterns for glob in globs_of(pattern, index))
 
 
 def globs_of(pattern: str, index: Index) -> tuple[str, ...]:

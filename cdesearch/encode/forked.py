@@ -5,6 +5,7 @@ an answer forever.
 """
 
 import os
+import warnings
 
 from cdesearch.errors import IndexStateError
 
@@ -12,11 +13,15 @@ _owner: int | None = None  # the first process that used these libraries; a fork
 
 
 def claim_process() -> None:
-    """Record that this process has such threads; raises IndexStateError in a child that was forked from it."""
+    """Record that this process has such threads; raises IndexStateError in a child that was forked from it.
+
+    The warning of LanceDB in such a child is not shown, because the error says more.
+    """
     global _owner  # noqa: PLW0603 (the state of a process)
     process = os.getpid()
     if _owner is None:
         _owner = process
+        warnings.filterwarnings("ignore", "lancedb fork support is experimental", RuntimeWarning)
     if _owner != process:
         raise IndexStateError(
             f"This process was forked from process {_owner}, whose open indexes and models work only there.",

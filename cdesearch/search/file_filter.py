@@ -1,10 +1,11 @@
 """Which files a search covers: those of certain paths, types and times of modification."""
 
 import re
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 
 from cdesearch.errors import QueryError
+from cdesearch.search.documents import quoted
 from cdesearch.search.path_filter import path_condition
 
 _AGE = re.compile(r"([0-9]{1,6})(min|h|d|w)")
@@ -30,6 +31,13 @@ TYPES = {
     "vim": "vim", "vue": "vue", "xml": "xml", "yaml": "yaml yml", "zig": "zig",
 }  # fmt: skip
 
+# The interpreters of scripts, which often have no suffix, by the suffix of their language.
+INTERPRETERS = {
+    "awk": "awk gawk mawk", "fish": "fish", "jl": "julia", "js": "node", "lua": "lua luajit", "php": "php",
+    "pl": "perl", "ps1": "pwsh", "py": "ipython pypy python", "r": "rscript", "rb": "jruby ruby",
+    "sh": "ash bash dash ksh sh zsh", "tcl": "expect tclsh wish", "ts": "bun deno ts-node tsx",
+}  # fmt: skip
+
 
 @dataclass(frozen=True, slots=True)
 class FileFilter:
@@ -44,17 +52,31 @@ class FileFilter:
         """Whether the filter allows every file."""
         return self.paths is None and self.suffixes is None and self.since is None
 
-    def conditions(self) -> Iterator[str]:
-        """Yield the SQL conditions on the column `path` for `paths` and `suffixes`; raises QueryError."""
+    @property
+    def script(self) -> re.Pattern[str] | None:
+        """A pattern that matches the text of the first chunk of a script of these types; None if there are none."""
+        programs = [program for suffix in self.suffixes or () for program in INTERPRETERS.get(suffix, "").split()]
+        if not programs:
+            return None
+        # The text begins with the name of the file.
+        return re.compile(rf"[^\n]*\n#!([^\n]*[/ ])?({'|'.join(programs)})[0-9.]*(\s|$)", re.IGNORECASE)
+
+    def conditions(self, scripts: Sequence[str] = ()) -> Iterator[str]:
+        """Yield the SQL conditions on the column `path` for `paths` and `suffixes`; raises QueryError.
+
+        `scripts` are the paths of further files of these types, whose names have no suffix.
+        """
         if self.paths is not None:
             yield path_condition(*self.paths)
         if self.suffixes is not None:
             wrong = next((suffix for suffix in self.suffixes if not _SUFFIX.fullmatch(suffix)), None)
             if wrong is not None:
                 raise QueryError(f"{wrong:.20} is not the end of a file name.", "Use letters and digits, such as py.")
-            yield rf"regexp_like(path, '(?i)\.({'|'.join(self.suffixes)}){_COMPRESSED}$')"
+            has_suffix = rf"regexp_like(path, '(?i)\.({'|'.join(self.suffixes)}){_COMPRESSED}$')"
+            yield f"{has_suffix} OR path IN ({', '.join(map(quoted, scripts))})" if scripts else has_suffix
 
 
+WITHOUT_SUFFIX = "regexp_like(path, '(^|/)[^./]+$')"  # a condition as those of `FileFilter`
 ALL_FILES = FileFilter()
 
 

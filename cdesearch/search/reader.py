@@ -13,7 +13,7 @@ from cdesearch.context.vectors import Floats, to_unit
 from cdesearch.encode.encoder import Encoder
 from cdesearch.errors import IndexDamagedError
 from cdesearch.search.documents import quoted, read_table
-from cdesearch.search.file_filter import ALL_FILES, FileFilter
+from cdesearch.search.file_filter import ALL_FILES, WITHOUT_SUFFIX, FileFilter
 from cdesearch.search.fusion import Candidates, Fusion, Scores
 from cdesearch.search.reranking import RERANKED, rerank
 from cdesearch.search.result import SearchResult
@@ -150,10 +150,22 @@ class GenerationReader:
 
     def _condition(self, files: FileFilter) -> str | None:
         """Return the SQL condition on the column `path` for a filter; None if it allows every file."""
-        conditions = [*files.conditions()]
+        conditions = [*files.conditions(self._scripts(files))]
         if files.since is not None:
             conditions.append(self._modified_since(files.since))
         return " AND ".join(f"({condition})" for condition in conditions) or None
+
+    def _scripts(self, files: FileFilter) -> list[str]:
+        """Return the paths of the scripts that a filter of types allows because of their first lines."""
+        if files.script is None:
+            return []
+        chunks = self.index.async_chunks
+        found = read_table(self.index, chunks.query().where(WITHOUT_SUFFIX).select(["path"]).with_row_id())
+        if not found.num_rows:
+            return []
+        # A condition on the text would read the texts of all chunks.
+        texts = read_table(self.index, chunks.take_row_ids(found["_rowid"].to_pylist()).select(["path", "text"]))
+        return sorted({row["path"] for row in texts.to_pylist() if files.script.match(row["text"])})
 
     def _modified_since(self, seconds: int) -> str:
         """Return the condition for the files that were modified then or later.

@@ -167,38 +167,29 @@ class Searcher:
         _warm(self._newest)
 
     def refresh(self) -> bool:
-        """Open the newest generation if it is newer than the open one, and return whether it was.
+        """Open the newest generation with `reload`, and return whether it was newer; keep the open one on an error.
 
         The newest generation is searched once before it answers queries. If it cannot be used, it is recorded in
-        `refused`, and the open generation keeps answering. It is not tried again unless the user may have confirmed it.
-        If there is no newer generation, only the file CURRENT is read.
+        `refused`. It is not tried again unless the user may have confirmed it.
         """
+        name, refused = "", self.refused
         try:
-            name = current_name(self.index.folder)
-        except CdesearchError as error:
-            self.refused = RefusedGeneration("", error, time.monotonic())
-            return False
-        refused = self.refused
-        if name is None or (refused is not None and refused.name == name and not refused.may_be_usable()):
-            return False
-        if name == self.index.generation.name:
-            self.refused = None
-            return False
-        try:
-            newest = self._reader(Index(self.index.folder))
-            _warm(newest)
+            name = current_name(self.index.folder) or self.index.generation.name
+            if refused is not None and refused.name == name and not refused.may_be_usable():
+                return False
+            is_newer = name != self.index.generation.name and self.reload(warm=True)
         except CdesearchError as error:
             self.refused = RefusedGeneration(name, error, time.monotonic())
             return False
-        with self._opening:
-            self._newest, self.refused = newest, None
-        return True
+        self.refused = None
+        return is_newer
 
-    def reload(self) -> bool:
+    def reload(self, *, warm: bool = False) -> bool:
         """Open the newest generation if it is newer than the open one, and return whether it was.
 
-        Unlike `refresh`, it raises CdesearchError if the newest generation cannot be used, and loads neither tables
-        nor a model that is not loaded yet. If there is no newer generation, only the file CURRENT is read.
+        If there is no newer generation, only the file CURRENT is read. With `warm`, the newest generation is searched
+        once before it answers queries. Otherwise neither tables are loaded, nor a model that is not loaded yet. Raises
+        CdesearchError if the newest generation cannot be used.
         """
         self._check_usable()
         if current_name(self.index.folder) == self.index.generation.name:
@@ -208,7 +199,9 @@ class Searcher:
             newest = self._reader(_newest_index(before.index.folder))
             if newest.index.generation == before.index.generation:  # another thread has opened it
                 return False
-            if before.has_encoder and newest.index.manifest.model_fingerprint == before.encoder.fingerprint:
+            if warm:
+                _warm(newest)
+            elif before.has_encoder and newest.index.manifest.model_fingerprint == before.encoder.fingerprint:
                 _ = newest.encoder  # the loaded model is shared as long as `before` keeps it
             self._newest = newest
         return True

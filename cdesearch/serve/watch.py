@@ -45,7 +45,7 @@ class Watcher:
     def _watch(self, served: ServedIndex) -> None:
         watched: Any = None
         while not self._closing.is_set():
-            if watched is None or (watched.sources, watched.globs) != _files(served):
+            if watched is None or _is_other(watched, served):
                 watched = self._opened(served)
                 has_changes = self._has_changes(served)  # since the last update
             else:
@@ -97,9 +97,14 @@ class Watcher:
         return run is not None and run.state == "done"
 
 
-def _files(served: ServedIndex) -> tuple[tuple[Path, ...], Globs]:
+def _files(served: ServedIndex) -> tuple[tuple[Path, ...], Globs, dict[Path, Globs]]:
     """Return what determines which files belong to the index."""
-    return served.index.sources, served.index.manifest.globs
+    return served.index.sources, served.index.manifest.globs, served.index.source_globs
+
+
+def _is_other(watched: Any, served: ServedIndex) -> bool:
+    """Return whether other files are watched than those of the index."""
+    return (watched.sources, watched.globs, watched.source_globs) != _files(served)
 
 
 def _is_current(served: ServedIndex) -> bool:

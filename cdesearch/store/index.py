@@ -25,7 +25,7 @@ from cdesearch.store.folder import (
     unreadable,
 )
 from cdesearch.store.lance_manifest import MAX_FIELDS_UNFINISHED, NAMES, TABLES, check_tables
-from cdesearch.store.manifest import Manifest
+from cdesearch.store.manifest import Globs, Manifest
 from cdesearch.store.schema import chunk_schema, document_schema
 
 if TYPE_CHECKING:
@@ -132,6 +132,11 @@ class Index:
     def sources(self) -> tuple[Path, ...]:
         """The indexed folders and files, as absolute paths."""
         return tuple(absolute(self.root / source) for source in self.manifest.sources)
+
+    @property
+    def source_globs(self) -> dict[Path, Globs]:
+        """The globs of the sources that have their own, by absolute path."""
+        return {absolute(self.root / source): globs for source, globs in self.manifest.source_globs.items()}
 
     @cached_property
     def context(self) -> "Context":

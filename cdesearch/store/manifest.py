@@ -4,8 +4,8 @@ import json
 import math
 import os
 import re
-from collections.abc import Sequence
-from dataclasses import asdict, dataclass, fields
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import asdict, dataclass, field, fields
 from pathlib import Path, PurePath
 from types import UnionType
 from typing import Any, get_origin
@@ -36,6 +36,7 @@ DEFAULTS: dict[str, Any] = {  # of fields that a manifest may lack
     "drift": None,
     "include": (),
     "exclude": (),
+    "source_globs": {},
 }
 OUTCOMES = {"indexed", "ignored", "skipped"}  # of files, as `cdesearch.store.file_account` lists them
 _NO_GLOB = re.compile(r"[\x00-\x1f\x7f\ud800-\udfff]")
@@ -47,6 +48,15 @@ class Globs:
 
     include: tuple[str, ...] = ()  # files that match one of them; none means all files
     exclude: tuple[str, ...] = ()  # files and folders that are left out
+
+    @classmethod
+    def joined(cls, several: Iterable["Globs"]) -> "Globs":
+        """All globs of several sources, whose number and length is limited."""
+        parts = tuple(several)
+        return cls(
+            tuple(glob for part in parts for glob in part.include),
+            tuple(glob for part in parts for glob in part.exclude),
+        )
 
 
 @dataclass(frozen=True, slots=True)
@@ -79,10 +89,12 @@ class Manifest:
     drift: float | None = None  # of the corpus from the context, in standard errors; None: not measured
     include: tuple[str, ...] = ()
     exclude: tuple[str, ...] = ()
+    # Of sources for which other files were chosen than by `include` and `exclude`
+    source_globs: dict[str, Globs] = field(default_factory=dict)
 
     @property
     def globs(self) -> Globs:
-        """The files that the user chose."""
+        """The files that the user chose in the sources without globs of their own."""
         return Globs(self.include, self.exclude)
 
     @property
@@ -161,6 +173,7 @@ def _checked(values: dict[str, Any]) -> dict[str, Any]:
         raise ValueError(f"n_vectors is {_shown(values['n_vectors'])}")
     _check_texts(values)
     _check_paths(values["root"], values["sources"])
+    values["source_globs"] = _source_globs(values["source_globs"], frozenset(values["sources"]))
     return values
 
 
@@ -194,6 +207,19 @@ def _check_globs(name: str, globs: Sequence[Any]) -> None:
         raise ValueError(f"{name} has too many globs")
     if not all(map(is_glob, globs)):
         raise ValueError(f"{name} is {_shown(globs)}")
+
+
+def _source_globs(stored: Mapping[str, Any], sources: frozenset[str]) -> dict[str, Globs]:
+    """The globs of single sources as they were written; raises TypeError or ValueError."""
+    found = {}
+    for source, globs in stored.items():
+        is_complete = isinstance(globs, dict) and globs.keys() == {"include", "exclude"}
+        if source not in sources or not is_complete or not all(isinstance(one, list) for one in globs.values()):
+            raise TypeError(f"source_globs is {_shown(stored)}")
+        found[source] = Globs(tuple(globs["include"]), tuple(globs["exclude"]))
+    for globs in asdict(Globs.joined(found.values())).values():
+        _check_globs("source_globs", globs)
+    return found
 
 
 def _check_paths(root: str, sources: tuple[str, ...]) -> None:

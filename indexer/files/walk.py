@@ -2,7 +2,7 @@
 
 import os
 import stat
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property
 from pathlib import Path
@@ -38,24 +38,33 @@ from indexer.formats.registry import is_image, is_known
 INDEX_FOLDER = ".cdesearch"
 NOT_INCLUDED = "no --include matches it"
 NO_GLOBS = Globs()
+NO_SOURCE_GLOBS: Mapping[Path, Globs] = {}
 
 
 def find_sources(
-    paths: Sequence[Path], root: Path, max_bytes: int, globs: Globs = NO_GLOBS, *, with_images: bool = False
+    paths: Sequence[Path],
+    root: Path,
+    max_bytes: int,
+    globs: Globs = NO_GLOBS,
+    source_globs: Mapping[Path, Globs] = NO_SOURCE_GLOBS,
+    *,
+    with_images: bool = False,
 ) -> Iterator[Found]:
     """Every file under `paths` in a fixed order, each once; raises SourceError for a path that does not exist.
 
     Ignore files (.gitignore, .ignore, .cdesearchignore; nested, and in parents up to the root of the repository) and
     `globs` apply inside folders; a file that `paths` names itself is always read. An excluded folder is one entry
-    without contents. Images are found only `with_images`. Raises InputError for globs that cannot be used.
+    without contents. In a folder of `paths` that is a key of `source_globs`, these globs replace `globs`. Images are
+    found only `with_images`. Raises InputError for globs that cannot be used.
     """
     choice = Choice(globs)
+    choices = {path: Choice(own) for path, own in source_globs.items()}
     named = {str(path) for path in paths}
     seen: set[str] = set()
     for path in paths:
         if not os.path.lexists(path):
             raise SourceError(f"There is no folder or file {path}.", "Check the spelling.")
-        for file, item in _found_at(path, root, max_bytes, choice, with_images=with_images):
+        for file, item in _found_at(path, root, max_bytes, choices.get(path, choice), with_images=with_images):
             is_taken_later = not isinstance(item, Source) and file in named and file != str(path)
             if file not in seen and not is_taken_later:
                 seen.add(file)

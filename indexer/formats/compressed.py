@@ -8,8 +8,10 @@ import zlib
 from collections.abc import Iterator
 from dataclasses import replace
 from io import BufferedIOBase
+from pathlib import Path
 from typing import Any, BinaryIO, cast
 
+from cdesearch.errors import InputError
 from indexer.formats.format import Document, Format, OpenFile
 from indexer.formats.unreadable import UnreadableError
 
@@ -36,6 +38,18 @@ class Compressed(Format):
                     yield replace(document, id=file.path + document.id.removeprefix(path), path=file.path)
         except (OSError, EOFError, zlib.error, lzma.LZMAError):
             raise UnreadableError(f"broken {name} file") from None
+
+
+def unpack(file: Path) -> bytes:
+    """The contents of a compressed file; raises InputError."""
+    name = NAMES[file.suffix.lower()]
+    try:
+        with file.open("rb") as packed, _unpacked(packed, name) as stream:
+            return _whole(stream)
+    except UnreadableError as error:
+        raise InputError(f"{file} {error}.", "Unpack it yourself.") from None
+    except (OSError, EOFError, zlib.error, lzma.LZMAError):
+        raise InputError(f"{file} is a broken {name} file.", "Replace it.") from None
 
 
 def _whole(stream: BufferedIOBase) -> bytes:

@@ -9,7 +9,7 @@ from typing import Annotated, Literal
 
 import typer
 
-from cdesearch.cli.exits import INTERRUPTED, TERMINATED
+from cdesearch.cli.exits import raise_on_signal
 
 
 def watch(
@@ -31,6 +31,7 @@ def watch(
     from cdesearch.progress import shown_on_stderr
     from cdesearch.slim_imports import leave_out_rest_client
 
+    raise_on_signal(signal.SIGTERM)
     leave_out_rest_client()
     # NumPy reads this when it is imported. On a busy machine, whitening with two threads takes many times as long.
     os.environ.setdefault("OPENBLAS_NUM_THREADS", "1")
@@ -39,21 +40,12 @@ def watch(
     from indexer.settings import Options
     from indexer.warm import Warm
 
-    codes = [INTERRUPTED]
-
-    def terminate(*_: object) -> None:
-        codes.append(TERMINATED)
-        raise KeyboardInterrupt
-
-    signal.signal(signal.SIGTERM, terminate)
     tools = Warm()
     try:
         with shown_on_stderr() as progress:
             report = build(paths or [], Options(index=folder, wait=True), progress, tools)
         _say(summary(report))
         keep_up(report.folder, tools, _say, Event(), refresh)
-    except KeyboardInterrupt:
-        raise SystemExit(codes[-1]) from None
     finally:
         tools.close()
 

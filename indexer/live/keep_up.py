@@ -10,6 +10,7 @@ from typing import Literal
 from cdesearch.errors import CdesearchError
 from cdesearch.progress import Silent
 from cdesearch.store.index import Index
+from cdesearch.store.manifest import Globs
 from cdesearch.terminal import counted
 from indexer.build import Report, build
 from indexer.live.watched import Watched
@@ -29,7 +30,7 @@ def keep_up(folder: Path, tools: Warm, say: Callable[[str], None], stop: Event, 
     If the context no longer fits the documents, `refresh` decides: "auto" samples a new context, "advise" prints a
     line that advises it, and "off" does nothing.
     """
-    watched = _watched(Index(folder))
+    watched = Watched(*_files(Index(folder)))
     if watched.problem:
         say(f"{watched.problem}, so all files are checked every 30 seconds.")
     _announce(watched, (), say)
@@ -102,12 +103,13 @@ def _renewed(folder: Path, watched: Watched) -> Watched:
         index = Index(folder)
     except CdesearchError:
         return watched
-    is_same = (index.sources, index.manifest.globs) == (watched.sources, watched.globs)
-    return watched if is_same else _watched(index)
+    files = _files(index)
+    return watched if files == (watched.sources, watched.globs, watched.source_globs) else Watched(*files)
 
 
-def _watched(index: Index) -> Watched:
-    return Watched(index.sources, index.manifest.globs)
+def _files(index: Index) -> tuple[tuple[Path, ...], Globs, dict[Path, Globs]]:
+    """What determines which files belong to an index, as the inputs of `Watched`."""
+    return index.sources, index.manifest.globs, index.source_globs
 
 
 def _announce(watched: Watched, before: Sequence[Path], say: Callable[[str], None]) -> None:

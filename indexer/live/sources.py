@@ -11,13 +11,27 @@ from cdesearch.errors import InputError
 
 if TYPE_CHECKING:
     from cdesearch.store.index import Index
+    from cdesearch.store.manifest import Globs
     from indexer.settings import Options
 
 
 def sources(
+    context: typer.Context,
     action: Annotated[Literal["list", "add", "remove"], typer.Argument(help="What to do.")] = "list",
-    paths: Annotated[list[Path] | None, typer.Argument(metavar="[PATH]...", help="Folders and files.")] = None,
+    paths: Annotated[list[Path] | None, typer.Argument(metavar="PATH", help="Folders and files.")] = None,
     index: IndexOption = None,
+    include: Annotated[
+        list[str] | None,
+        typer.Option(
+            metavar="GLOB",
+            help="With add: read only files of the folder that match; repeatable. For the folder, --include and"
+            " --exclude replace the globs of the index. The index keeps them; an empty --include= removes them.",
+        ),
+    ] = None,
+    exclude: Annotated[
+        list[str] | None,
+        typer.Option(metavar="GLOB", help="With add: leave out files of the folder that match; repeatable."),
+    ] = None,
 ) -> None:
     """List, add or remove the folders and files of an index. No file is deleted."""
     from cdesearch.slim_imports import leave_out_rest_client
@@ -29,6 +43,8 @@ def sources(
 
     opened = Index.open(index)
     named = [absolute(path) for path in paths or []]
+    if action != "add" and any(_is_typed(context, name) for name in ("include", "exclude")):
+        raise InputError(f"`sources {action}` takes no globs.", "Use --include and --exclude with `sources add`.")
     if action == "list":
         if named:
             raise InputError("`sources list` takes no path.", "Use `sources add` or `sources remove`.")
@@ -37,18 +53,36 @@ def sources(
     if not named:
         raise InputError(f"`sources {action}` needs a path.", "Name a folder or a file.")
     if action == "add":
-        _update(named, Options(index=opened.folder, wait=True))
+        globs = [None if given is None else tuple(filter(None, given)) for given in (include, exclude)]
+        options = Options(index=opened.folder, wait=True, include=globs[0], exclude=globs[1], per_source=True)
+        _update(named, options)
         return
     _check_removable(opened, named)
     _update([], Options(index=opened.folder, wait=True, removed=tuple(named)))
 
 
+def _is_typed(context: typer.Context, name: str) -> bool:
+    """Whether an option is on the command line. A configuration file sets it for `add` alone."""
+    source = context.get_parameter_source(name)
+    return source is not None and source.name == "COMMANDLINE"
+
+
 def _list(opened: "Index") -> None:
+    from cdesearch.cli.pager import paged
     from cdesearch.terminal import print_text, printable
     from indexer.settings import is_there
 
-    for source in opened.sources:
-        print_text(printable(str(source)) + ("" if is_there(source) else "  (does not exist)"))
+    with paged():
+        for source in opened.sources:
+            globs = opened.source_globs.get(source)
+            chosen = f"  ({_as_options(globs)})" if globs else ""
+            print_text(printable(f"{source}{chosen}") + ("" if is_there(source) else "  (does not exist)"))
+
+
+def _as_options(globs: "Globs") -> str:
+    """The globs as the user would type them."""
+    pairs = (("--include", globs.include), ("--exclude", globs.exclude))
+    return shlex.join(word for option, several in pairs for glob in several for word in (option, glob))
 
 
 def _check_removable(opened: "Index", named: list[Path]) -> None:

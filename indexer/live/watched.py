@@ -3,13 +3,13 @@
 import os
 import sys
 import time
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from pathlib import Path
 from threading import Event
 from typing import TYPE_CHECKING
 
 from cdesearch.store.manifest import Globs
-from indexer.files.walk import NO_GLOBS, concerns_walk
+from indexer.files.walk import NO_GLOBS, NO_SOURCE_GLOBS, concerns_walk
 from indexer.settings import is_there
 
 if TYPE_CHECKING:
@@ -36,9 +36,15 @@ Identity = tuple[int, int, int, int]  # device and inode number; for a file also
 class Watched:
     """The folders and files of an index, which are watched from the moment an object is made."""
 
-    def __init__(self, sources: Sequence[Path], globs: Globs = NO_GLOBS) -> None:
+    def __init__(
+        self,
+        sources: Sequence[Path],
+        globs: Globs = NO_GLOBS,
+        source_globs: Mapping[Path, Globs] = NO_SOURCE_GLOBS,
+    ) -> None:
         self.sources = tuple(sources)
         self.globs = globs
+        self.source_globs = source_globs  # of sources that have globs of their own
         self.problem: str | None = None  # why the file system's events are not used
         self._devices: dict[Path, int] = {}  # on which each source was first seen
         self._begin()
@@ -57,7 +63,7 @@ class Watched:
             if identities != self._identities:
                 self._begin()
                 return True
-            if any(concerns_walk(source, changed, self.globs) for source in self._folders):
+            if any(self._concerns(source, changed) for source in self._folders):
                 self._gather(changed, stop)
                 return True
             if self._is_silent and time.monotonic() > deadline:
@@ -104,6 +110,9 @@ class Watched:
         if found == "signal":
             raise KeyboardInterrupt
         return set() if isinstance(found, str) else {Path(path) for _, path in found}
+
+    def _concerns(self, folder: Path, changed: Iterable[Path]) -> bool:
+        return concerns_walk(folder, changed, self.source_globs.get(folder, self.globs))
 
     def _gather(self, changed: Iterable[Path], stop: Event) -> None:
         """Wait until a large operation has ended."""

@@ -14,7 +14,7 @@ from cdesearch.store.folder import FOLDER
 from cdesearch.store.index import Index, current_generation
 from indexer.build import build
 from indexer.files.outcome import Ignored, Skipped, Source
-from indexer.plan import STAMP_NS, count_changes, make_plan
+from indexer.plan import STAMP_NS, Changes, count_changes, find_changes, make_plan
 from indexer.settings import Options
 
 SECOND = 10**9
@@ -228,6 +228,7 @@ def test_changes_are_counted(indexed, tmp_path, tiny_checkpoint):
     for name in ("n1.md", "n2.md", "n3.md"):
         (docs / name).write_text("new")
     assert count_changes(Index.open(docs)) == {"new": 3, "modified": 1, "deleted": 2}
+    assert find_changes(Index.open(docs)).n_bytes == len("another text") + 3 * len("new")
 
 
 @pytest.mark.parametrize(("size", "time", "modified"), [(6, 0, 0), (7, 0, 1), (6, 1, 1), (7, 1, 1)])
@@ -240,7 +241,7 @@ def test_a_file_that_will_be_tried_again_counts_as_modified_only_if_size_or_time
     bad.write_bytes(b"ab\0cd!")
     os.utime(bad, ns=(BUILT * SECOND, BUILT * SECOND))
     index.manifest = replace(index.manifest, sources=("bad.md",))
-    assert count_changes(index) == {"new": 0, "modified": modified, "deleted": 4}
+    assert find_changes(index) == Changes(new=0, modified=modified, deleted=4, n_bytes=6 * modified)
 
 
 def test_a_file_that_was_ignored_before_is_new_and_one_that_is_ignored_now_is_not_deleted(tmp_path, tiny_checkpoint):

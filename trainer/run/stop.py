@@ -9,8 +9,12 @@ from typing import Any, Self
 
 import torch
 
-from cdesearch.cli.exits import INTERRUPTED, TERMINATED, Terminated
+from cdesearch.cli.exits import INTERRUPTED, TERMINATED
 from trainer.execution.distributed import highest, world
+
+
+class Terminated(KeyboardInterrupt):
+    """SIGTERM has arrived. As a KeyboardInterrupt, it ends a run in the same way as Ctrl-C."""
 
 
 def exit_code(error: KeyboardInterrupt) -> int:

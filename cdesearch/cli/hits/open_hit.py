@@ -6,7 +6,7 @@ import typer
 
 
 def open_hit(
-    number: Annotated[int, typer.Argument(metavar="[N]", min=1, help="The number of the hit.")] = 1,
+    number: Annotated[int, typer.Argument(metavar="N", min=1, help="The number of the hit.")] = 1,
 ) -> None:
     """Open a hit of the last query in your editor.
 

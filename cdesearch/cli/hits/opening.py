@@ -13,6 +13,7 @@ from pathlib import Path, PurePath
 from urllib.parse import quote
 
 from cdesearch.cli.hits.last_hits import HitPlace
+from cdesearch.cli.hits.unpacking import unpacked_copy
 from cdesearch.errors import InputError
 from cdesearch.store.folder import absolute
 from cdesearch.store.trust import real
@@ -22,6 +23,7 @@ VIEWER_SECONDS = 3.0  # in which a viewer that cannot open a file ends
 VIEWED = {
     "docx", "epub", "htm", "html", "odp", "ods", "odt", "parquet", "pdf", "pptx", "rtf", "xhtml", "xlsx"
 }  # fmt: skip
+PACKED = {"bz2", "gz", "xz", "zst"}  # a copy of the contents is opened
 ANCHORED = {"htm", "html", "xhtml"}  # opened at the section of the hit
 # The forms in which editors accept a line. An editor that is in none of these sets opens the file at its start.
 _PLUS = {
@@ -43,10 +45,12 @@ _RUN = {
 def open_place(place: HitPlace) -> None:
     """Open the file of a hit, and wait for an editor to end.
 
-    The editor is $VISUAL or $EDITOR. Raises InputError if the file no longer exists, is outside of the indexed folder,
-    or cannot be opened.
+    The editor is $VISUAL or $EDITOR. Of a compressed file, a copy of its contents is opened. Raises InputError if the
+    file no longer exists, is outside of the indexed folder, or cannot be opened.
     """
     file = _checked(place)
+    if _suffix(file) in PACKED:
+        file = unpacked_copy(file)
     editor = None if _suffix(file) in VIEWED else _editor()
     if editor is not None:
         _edit(editor_command(editor, file, place.line))

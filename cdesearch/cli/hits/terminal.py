@@ -9,9 +9,9 @@ from rich.padding import Padding
 from rich.text import Text
 
 from cdesearch.cli.hits.grouping import HitGroup
-from cdesearch.cli.hits.pager import page
 from cdesearch.cli.hits.passage_lines import Line, marked_words, query_words
 from cdesearch.cli.hits.render import CUT, INDENT, TAB, Shown, further, heading, link, trail
+from cdesearch.cli.pager import page
 from cdesearch.terminal import open_console, printable
 
 # Colours that can be read on light and on dark terminals

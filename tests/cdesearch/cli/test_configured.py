@@ -200,6 +200,13 @@ def test_the_globs_of_an_index_can_be_set_and_removed(indexed, project):
     assert n_documents() == 3
 
 
+def test_an_option_with_more_values_than_anybody_types_is_refused(indexed, project, error):
+    project("[query]\npath = [" + '"*", ' * 1_001 + "]\n")
+    assert "path in [query] has more than 1,000 values." in error("query", "cat")
+    project("[query]\npath = [" + '"*", ' * 1_000 + "]\n")
+    assert n_hits(indexed) == 3
+
+
 def test_an_option_name_is_written_as_on_the_command_line(indexed, project, error):
     project('[index]\nmax_file_size = "1KB"\n')
     assert "(did you mean max-file-size?)" in error("index", ".")

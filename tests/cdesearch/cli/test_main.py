@@ -77,10 +77,13 @@ def test_the_script_for_the_completion_of_a_shell_names_the_program(indexed, she
 @pytest.mark.slow
 def test_a_shell_completes_commands_options_and_types(indexed):
     asked = {"que": "query", "query --typ": "--type", "query --type py": "py", "inde": "index"}
+    asked |= {"--typ": "--type", "soup --typ": "--type", "-k 3 --typ": "--type", "soup --type py": "py", "-k 3 sou": ""}
     for typed, expected in asked.items():
         words = f"cdesearch {typed}"
         environment = {"_CDESEARCH_COMPLETE": "complete_bash", "COMP_WORDS": words, "COMP_CWORD": str(words.count(" "))}
-        assert cdesearch(cwd=indexed, **environment).stdout.split() == [expected]
+        assert cdesearch(cwd=indexed, **environment).stdout.split() == expected.split()
+    environment = {"_CDESEARCH_COMPLETE": "complete_fish", "_TYPER_COMPLETE_FISH_ACTION": "get-args"}
+    assert "--type" in cdesearch(cwd=indexed, _TYPER_COMPLETE_ARGS="cdesearch soup --typ", **environment).stdout
 
 
 def test_every_command_but_train_fits_its_line_of_the_help(tmp_path):
@@ -167,7 +170,9 @@ def test_a_misspelt_command_without_an_index_is_named_in_one_line(tmp_path, argu
 
 
 def test_help_is_a_command_as_well(tmp_path):
-    for arguments, option in ((["help"], ["--help"]), (["help", "index"], ["index", "--help"])):
+    pairs = [(["help"], ["--help"]), (["-h", "soup"], ["--help"])]
+    pairs += [([form, "index"], ["index", "--help"]) for form in ("help", "--help", "-h")]
+    for arguments, option in pairs:
         assert cdesearch(*arguments, cwd=tmp_path).stdout == cdesearch(*option, cwd=tmp_path).stdout
     assert "There is no index" in cdesearch("help", "me", cwd=tmp_path, code=2).stderr
 

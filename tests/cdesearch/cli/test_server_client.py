@@ -8,6 +8,7 @@ import signal
 import socket
 import subprocess
 import sys
+import time
 from contextlib import suppress
 from pathlib import Path
 from threading import Thread
@@ -18,7 +19,8 @@ from command import cdesearch, cdesearch_process
 
 import cdesearch.cli.query as query_module
 from cdesearch import __version__
-from cdesearch.cli.server_client import running_server
+from cdesearch.cli.server_client import ask_server, running_server
+from cdesearch.search.file_filter import FileFilter
 from cdesearch.store.checksums import write_checksums
 from cdesearch.store.index import Index
 from cdesearch.store.server_address import (
@@ -388,4 +390,23 @@ def test_after_an_update_every_answer_is_of_the_new_generation(moved):
         (moved / "new.md").write_text(f"The xylophone number {number} plays.")
         cdesearch("index", ".", cwd=moved)
         assert f"number {number}" in cdesearch("query", "xylophone", "-k", "1", cwd=moved).stdout
+    serve("--stop", runtime=runtime, cwd=moved)
+
+
+@pytest.mark.slow
+def test_a_query_that_updates_the_index_first_is_answered_by_a_server(moved, monkeypatch):
+    runtime = Path(os.environ["XDG_RUNTIME_DIR"])
+    serve("--background", "--port", "0", runtime=runtime, cwd=moved)
+    (moved / "new.md").write_text("The xylophone plays.")
+    direct = cdesearch("query", "xylophone", "-k", "1", "--update", cwd=moved)
+    assert "new.md" in direct.stdout and direct.stderr == ""
+    generation = Index.open(moved).generation.name
+    deadline = time.monotonic() + 60
+    while ask_server(Index.open(moved), "xylophone", 1, "text", FileFilter()) is None:  # it has an older generation
+        assert time.monotonic() < deadline
+        time.sleep(0.1)
+    monkeypatch.setattr(query_module, "_direct", None)
+    through = cdesearch("query", "xylophone", "-k", "1", "--update", cwd=moved)
+    assert (through.stdout, through.stderr) == (direct.stdout, "")
+    assert Index.open(moved).generation.name == generation
     serve("--stop", runtime=runtime, cwd=moved)

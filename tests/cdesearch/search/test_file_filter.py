@@ -56,6 +56,29 @@ def test_a_compressed_file_has_the_type_of_what_it_contains(tmp_path, tiny_check
         assert found(index._searcher, suffixes=("gz",)) == {"a.py.gz"}
 
 
+def test_a_script_without_a_suffix_has_the_type_of_its_interpreter(tmp_path, tiny_checkpoint):
+    lines = {
+        "tidy": "#!/usr/bin/env python3",
+        "sub/cook": "#!/usr/bin/python3.11 -O",
+        "o'clock": "#! /usr/bin/env -S python3 -u",
+        "wash": "#!/bin/sh",
+        "pythonic": "#!/usr/bin/pythonic",
+        "late": "owl = 1\n#!/usr/bin/python3",
+        "text.md": "#!/usr/bin/python3",
+    }
+    for name, line in lines.items():
+        (tmp_path / name).parent.mkdir(exist_ok=True)
+        (tmp_path / name).write_text(f"{line}\n" + "# the owl\n" * 300)
+    with cdesearch.build(tmp_path, model=tiny_checkpoint) as index:
+        scripts = {"tidy", "sub/cook", "o'clock"}
+        assert {
+            hit.chunk.path for hit in index._searcher.search("owl", 99, "text", FileFilter(suffixes=("py",)))
+        } == scripts
+        assert found(index._searcher, suffixes=("sh",)) == {"wash"}
+        assert found(index._searcher, suffixes=("py", "md"), paths=("sub",)) == {"sub/cook"}
+        assert found(index._searcher, suffixes=("rb",)) == set()
+
+
 def test_what_is_not_the_end_of_a_name_is_refused(opened):
     with pytest.raises(QueryError, match="not the end"):
         opened.search("owl", path=FileFilter(suffixes=("p|.*",)))

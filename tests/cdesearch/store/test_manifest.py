@@ -95,11 +95,31 @@ def test_the_drift_is_read_as_it_was_written(tmp_path):
 def test_the_globs_of_a_manifest_are_written_only_if_there_are_any(tmp_path):
     COMPLETE.save(tmp_path / "manifest.json")
     written = json.loads((tmp_path / "manifest.json").read_text())
-    assert not {"include", "exclude"} & written.keys()
+    assert not {"include", "exclude", "source_globs"} & written.keys()
     chosen = replace(COMPLETE, include=("*.md",), exclude=("old/", "!x"))
     chosen.save(tmp_path / "manifest.json")
     assert Manifest.load(tmp_path / "manifest.json") == chosen
     assert chosen.globs == Globs(("*.md",), ("old/", "!x"))
+
+
+def test_the_globs_of_a_source_are_read_as_they_were_written(tmp_path):
+    chosen = replace(COMPLETE, sources=("a", "b"), source_globs={"b": Globs(("*.md",), ("old/",))})
+    chosen.save(tmp_path / "manifest.json")
+    assert Manifest.load(tmp_path / "manifest.json") == chosen
+
+
+@pytest.mark.parametrize(
+    "stored",
+    [["a"], {"other": {}}, {"a": []}, {"a": {"include": []}}, {"a": {"include": "*", "exclude": []}}]
+    + [{"a": {"include": globs, "exclude": []}} for globs in ([1], [""], ["\n"], ["a" * 100_001])]
+    + [{name: {"include": ["a"] * 2501, "exclude": []} for name in "ab"}],
+)
+def test_impossible_globs_of_a_source_are_damage(tmp_path, stored):
+    replace(COMPLETE, sources=("a", "b")).save(tmp_path / "manifest.json")
+    values = json.loads((tmp_path / "manifest.json").read_text())
+    (tmp_path / "manifest.json").write_text(json.dumps(values | {"source_globs": stored}))
+    with pytest.raises(IndexDamagedError, match="source_globs"):
+        Manifest.load(tmp_path / "manifest.json")
 
 
 @pytest.mark.parametrize("name", ["include", "exclude"])

@@ -100,7 +100,9 @@ def test_a_context_that_no_longer_fits_is_renewed_or_its_renewal_is_advised_once
 
 
 @pytest.mark.slow
-def test_the_command_follows_a_folder_and_ends_quietly(docs, run):
+@pytest.mark.skipif(sys.platform == "win32", reason="Windows cannot send such signals")
+@pytest.mark.parametrize(("number", "code"), [(signal.SIGINT, 130), (signal.SIGTERM, 143)])
+def test_the_command_follows_a_folder_and_ends_quietly(docs, run, number, code):
     run()
     command = [sys.executable, "-m", "cdesearch", "watch", str(docs)]
     with subprocess.Popen(command, stderr=subprocess.PIPE, text=True) as process:
@@ -110,9 +112,9 @@ def test_the_command_follows_a_folder_and_ends_quietly(docs, run):
         while Index.open(docs).manifest.n_documents != 13:
             assert time.monotonic() < deadline
             time.sleep(0.1)
-        process.send_signal(signal.SIGINT)
+        process.send_signal(number)
         lines = process.stderr.read().splitlines()
-    assert process.returncode == 130
+    assert process.returncode == code
     assert "Traceback" not in "".join(lines) and "Stopped" not in "".join(lines)
 
 

@@ -12,7 +12,10 @@ from cdesearch.progress import Silent
 from cdesearch.search.drift import measure_drift
 from cdesearch.search.searcher import Searcher
 from cdesearch.store.index import Index
+from cdesearch.store.manifest import Globs
 from indexer.build import build
+from indexer.files.walk import concerns_walk
+from indexer.plan import count_changes
 from indexer.settings import Options
 
 
@@ -193,3 +196,46 @@ def test_an_index_around_another_one_says_which_answers(tmp_path, tiny_checkpoin
     assert notes.lines == [
         f"Queries in {tmp_path / 'one'} are still answered by its own index, {tmp_path / 'one' / '.cdesearch'}."
     ]
+
+
+def test_a_source_can_have_globs_of_its_own(two, monkeypatch, capsys):
+    for name in ("a.md", "b.txt", "old/c.md"):
+        for folder in ("one", "three"):
+            (two / folder / name).parent.mkdir(parents=True, exist_ok=True)
+            (two / folder / name).write_text(f"the cat is in {folder}")
+    command(monkeypatch, "index", "--index", two, "--exclude", "*.txt")
+    command(monkeypatch, "sources", "add", two / "three", "--include", "*.txt", "--include", "a.*", "--index", two)
+    assert paths(two) == ["one/a.md", "one/old/c.md", "three/a.md", "three/b.txt", "two/a.md"]
+    capsys.readouterr()
+    command(monkeypatch, "sources", "--index", two)
+    assert f"{two / 'three'}  (--include '*.txt' --include 'a.*')\n" in capsys.readouterr().out
+    index = Index.open(two)
+    (two / "three" / "d.md").write_text("the dog")
+    assert not any(count_changes(index).values())
+    assert not concerns_walk(two / "three", [two / "three" / "d.md"], index.source_globs[two / "three"])
+    build([], Options(index=two), Silent())
+    assert "three/d.md" not in paths(two)
+    command(monkeypatch, "sources", "add", two / "three", "--include=", "--exclude", "old/", "--index", two)
+    assert paths(two) == ["one/a.md", "one/old/c.md", "three/a.md", "three/b.txt", "three/d.md", "two/a.md"]
+    command(monkeypatch, "sources", "add", two / "three", "--exclude=", "--index", two)
+    assert Index.open(two).source_globs == {} and "three/old/c.md" in paths(two) and "three/b.txt" not in paths(two)
+
+
+def test_globs_of_a_source_go_with_it(two, monkeypatch):
+    command(monkeypatch, "sources", "add", two / "two", "--exclude", "b.*", "--index", two)
+    (two / "other").mkdir()
+    (two / "other" / "a.md").write_text("the moon")
+    build([two / "other"], Options(index=two), Silent())
+    assert Index.open(two).source_globs == {two / "two": Globs((), ("b.*",))}
+    command(monkeypatch, "sources", "remove", two / "two", "--index", two)
+    assert Index.open(two).source_globs == {}
+
+
+def test_globs_are_refused_where_they_would_have_no_effect(two, monkeypatch):
+    with pytest.raises(InputError, match="takes no globs"):
+        command(monkeypatch, "sources", "list", "--include", "*.md", "--index", two)
+    with pytest.raises(InputError, match="inside another source"):
+        command(monkeypatch, "sources", "add", two / "one" / "a.md", "--include", "*.md", "--index", two)
+    (two / "note.md").write_text("the moon")
+    with pytest.raises(InputError, match="is a file"):
+        command(monkeypatch, "sources", "add", two / "note.md", "--include", "*.md", "--index", two)

@@ -161,6 +161,22 @@ def test_the_pager_is_used_only_if_the_terminal_is_too_small(on_terminal, tmp_pa
         assert on_terminal("query", "owl", columns=80, rows=24).startswith("\x1b[1m 1 ")
 
 
+@pytest.mark.slow
+@pytest.mark.parametrize("command", [["status", "--files"], ["sources"], ["config", "--all"], ["models"]])
+def test_a_long_list_is_shown_through_the_pager_if_the_terminal_is_too_small(
+    on_terminal, tmp_path, monkeypatch, command
+):
+    pager = tmp_path / "pager"
+    pager.write_text(f"#!{sys.executable}\nimport sys\nprint('PAGED', len(sys.stdin.read().splitlines()))\n")
+    pager.chmod(0o755)
+    monkeypatch.setenv("PAGER", str(pager))
+    whole = plain(on_terminal(*command, rows=1000))
+    assert "PAGED" not in whole
+    assert on_terminal(*command, rows=1) == f"PAGED {len(whole.splitlines())}\r\n"
+    monkeypatch.setenv("PAGER", "cat")
+    assert plain(on_terminal(*command, rows=1)) == whole
+
+
 def test_the_best_hit_is_opened_and_later_another_one(docs, tmp_path, monkeypatch):
     if sys.platform == "win32":
         pytest.skip("the editor is a script")

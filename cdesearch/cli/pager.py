@@ -1,5 +1,6 @@
 """Show text through a pager if it has more rows than the terminal."""
 
+import io
 import os
 import re
 import shlex
@@ -7,14 +8,38 @@ import shutil
 import signal
 import subprocess
 import sys
-from contextlib import suppress
+from collections.abc import Iterator
+from contextlib import contextmanager, redirect_stdout, suppress
 from typing import TYPE_CHECKING
+
+from cdesearch.terminal import open_console
 
 if TYPE_CHECKING:
     from rich.console import Console
 
 _LINK = re.compile(r"\x1b\]8;[^\x1b]*\x1b\\")  # older versions of less print the escape sequences of links
 _STYLE = re.compile(r"\x1b\[[0-9;]*m")
+
+
+class _Terminal(io.StringIO):
+    """A text that is printed as on a terminal."""
+
+    def isatty(self) -> bool:
+        return True
+
+
+@contextmanager
+def paged() -> Iterator[None]:
+    """Show what the block prints on stdout as `page` does. If stdout is not a terminal, nothing changes."""
+    if not sys.stdout.isatty():
+        yield
+        return
+    text = _Terminal()
+    try:
+        with redirect_stdout(text):
+            yield
+    finally:
+        page(text.getvalue(), open_console(), has_pager=True)
 
 
 def page(text: str, console: "Console", *, has_pager: bool) -> None:
