@@ -69,8 +69,12 @@ class Tables:
             self.chunks.delete(f"id IN ({names})")
 
     def write_documents(self, documents: pa.Table) -> None:
-        """Replace the documents table by `documents`, rows of its schema."""
-        _compact(self._database.create_table("documents", data=documents, mode="overwrite"))
+        """Replace the documents table by `documents`, rows of its schema.
+
+        A new table has one version and one file. An overwritten one would have to be compacted, for half a second.
+        """
+        self._database.drop_table("documents", ignore_missing=True)
+        self._database.create_table("documents", data=documents)
 
     def finish(self, *, has_all_vectors: bool = True) -> None:
         """Bring both indexes up to date, merge small files and drop every old table version.
