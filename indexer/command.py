@@ -124,13 +124,14 @@ def index(
 
 def _uses_default_model(paths: list[Path], options: "Options") -> bool:
     """Whether the run uses the model that ships. The build reports an index that cannot be opened."""
+    from cdesearch.store.folder import absolute
     from cdesearch.store.index import Index
     from indexer.settings import index_folder
 
     if options.model is not None:
         return False
     try:
-        return Index(index_folder(paths, options)).manifest.model is None
+        return Index(index_folder([absolute(path) for path in paths], options)).manifest.model is None
     except CdesearchError:
         return True
 

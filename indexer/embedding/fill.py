@@ -44,10 +44,8 @@ class Filling:
             if self.tables.chunks.version == base.chunks.version:  # it is a copy, in which only these paths can differ
                 present, kept = self.tables.under(gone_paths), []
             else:  # a stopped update has begun to change it
-                present, kept = (
-                    _rows(identities(self.tables.chunks)),
-                    _rows(_under(identities(base.chunks), kept_paths)),
-                )
+                present = _rows(identities(self.tables.chunks))
+                kept = _rows(_under(identities(base.chunks), kept_paths))
         unchanged = self._unchanged(present, kept)
         self._embed(unchanged, base.context_for(self.encoder), lambda: None)
         with base.checks.reading_tables():  # the new table begins as a copy of the base's files

@@ -79,10 +79,8 @@ class Tables:
             self.chunks.delete(f"id IN ({names})")
 
     def write_documents(self, documents: pa.Table) -> None:
-        """Replace the documents table by `documents`, rows of its schema.
-
-        A new table has one version and one file. An overwritten one would have to be compacted, for half a second.
-        """
+        """Replace the documents table by `documents`, rows of its schema."""
+        # A new table has one version and one file. An overwritten one would have to be compacted.
         self._database.drop_table("documents", ignore_missing=True)
         self._database.create_table("documents", data=documents)
 
