@@ -132,7 +132,7 @@ def _uses_default_model(paths: list[Path], options: "Options") -> bool:
         return False
     try:
         return Index(index_folder([absolute(path) for path in paths], options)).manifest.model is None
-    except CdesearchError:
+    except (CdesearchError, OSError):
         return True
 
 
