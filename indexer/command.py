@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Annotated, Any, Literal
 import typer
 
 from cdesearch.cli.exits import exit_when_stopped
-from cdesearch.errors import InputError
+from cdesearch.errors import CdesearchError, InputError
 
 if TYPE_CHECKING:
     from cdesearch.encode.encoder import Encoder
@@ -84,7 +84,7 @@ def index(
     as_json: Annotated[bool, typer.Option("--json", help="Print one JSON object.")] = False,
 ) -> None:
     """Index files and folders, or update an index. Only new and changed files are read."""
-    from cdesearch.slim_imports import leave_out_rest_client
+    from cdesearch.slim_imports import leave_out_pandas, leave_out_rest_client
     from cdesearch.terminal import print_json, printable
 
     leave_out_rest_client()
@@ -109,6 +109,8 @@ def index(
         refresh_context=refresh_context,
         wait=wait,
     )
+    if _uses_default_model(paths or [], options):
+        leave_out_pandas()
     report = _build_with_progress(paths or [], options)
     if report.note:
         typer.echo(printable(report.note), err=True)
@@ -118,6 +120,20 @@ def index(
         _summarise(report)
     if strict and (report.skipped or report.in_part):
         raise typer.Exit(SKIPPED_FILES)
+
+
+def _uses_default_model(paths: list[Path], options: "Options") -> bool:
+    """Whether the run uses the model that ships. The build reports an index that cannot be opened."""
+    from cdesearch.store.folder import absolute
+    from cdesearch.store.index import Index
+    from indexer.settings import index_folder
+
+    if options.model is not None:
+        return False
+    try:
+        return Index(index_folder([absolute(path) for path in paths], options)).manifest.model is None
+    except (CdesearchError, OSError):
+        return True
 
 
 def _build_with_progress(paths: list[Path], options: "Options") -> "Report":

@@ -185,7 +185,7 @@ class BuildJob:
         cache = EmbeddingCache(building, encoder.dimension, base, encoder.config.document_weight)
         filling = Filling(tables, spool, cache, encoder, self.progress)
         if base is not None:
-            filling.in_context_of(base, self.plan.kept["path"])
+            filling.in_context_of(base, self.plan.kept["path"], self.plan.gone)
             return cache.embedded
         stages = self._stages(building, spool, documents)
         if stages and not (self.folder / CURRENT).is_file():

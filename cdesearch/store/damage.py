@@ -84,8 +84,10 @@ class Checks:
 
         An update links the files that have not changed into the next generation, so it must know them to be sound.
         """
-        small = _smallest(self.expected)
-        self._require(self.expected, lambda n, e, s: n in small or s.st_mtime_ns != e.mtime_ns)
+        with self._lock:
+            small = _smallest(self.expected)
+            self._require(self.expected, lambda n, e, s: n in small or s.st_mtime_ns != e.mtime_ns)
+            self._are_tables_sound = True  # so that opening them does not hash the same files again
 
     @contextmanager
     def reporting_damage(self) -> Iterator[None]:

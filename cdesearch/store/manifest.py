@@ -105,9 +105,11 @@ class Manifest:
     @property
     def stage(self) -> str:
         """How much of the index can be searched, such as "vectors: 37%, words: all"; "complete" if all of it can."""
-        return (
-            "complete" if self.n_vectors is None else f"vectors: {100 * self.n_vectors // self.n_chunks}%, words: all"
-        )
+        if self.n_vectors is None:
+            return "complete"
+        percent = 100 * self.n_vectors // self.n_chunks
+        share = "less than 1%" if self.n_vectors and not percent else f"{percent}%"
+        return f"vectors: {share}, words: all"
 
     def save(self, file: Path) -> None:
         """Write JSON, flushed to disk; a path that is not UTF-8 keeps its bytes as escapes."""

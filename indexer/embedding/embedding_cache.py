@@ -1,6 +1,7 @@
 """The vectors of texts before the context of a document is added, by content hash."""
 
 from collections.abc import Iterable, Sequence
+from functools import cached_property
 from pathlib import Path
 from typing import Any
 
@@ -12,7 +13,7 @@ from cdesearch.context.document import subtract_document_context
 from cdesearch.context.vectors import Floats
 from cdesearch.store.index import Index, connect
 from cdesearch.store.lance_manifest import TABLES
-from indexer.generations.tables import sql_lists
+from indexer.generations.tables import NAMES_PER_QUERY, sql_lists
 
 TABLE = "own_vectors"
 UNIT_TOLERANCE = 1e-4  # of the squared norm of a unit vector
@@ -39,15 +40,13 @@ class EmbeddingCache:
         self._table: Any = self._database.create_table(TABLE, schema=self._schema, exist_ok=True)
         self._known = set(_column(self._table, "content_hash").to_pylist())
         self._base = base
-        self._in_base: pa.Array = _hashes_of(base) if base else pa.array([], pa.string())
         self._document_weight = document_weight
         self.embedded = 0  # texts that went through the model in this run
 
     def missing(self, hashes: Iterable[str]) -> list[str]:
         """The hashes of texts that must be embedded. Vectors that the last generation has are copied from it."""
         new = [content for content in hashes if content not in self._known]
-        asked = pa.array(new, pa.string())
-        self._store(self._from_base(asked.filter(pc.is_in(asked, self._in_base)).to_pylist()))
+        self._store(self._from_base(new))
         return [content for content in new if content not in self._known]
 
     def holds(self, content_hash: str) -> bool:
@@ -82,13 +81,25 @@ class EmbeddingCache:
         """Vectors from the last generation; raises IndexDamagedError if its chunks cannot be read."""
         if not hashes or self._base is None:
             return {}
+        if len(hashes) > NAMES_PER_QUERY:
+            asked = pa.array(hashes, pa.string())
+            hashes = asked.filter(pc.is_in(asked, self._in_base)).to_pylist()
         with self._base.checks.reading_tables():
             return self._own_vectors(self._base.chunks, hashes)
+
+    @cached_property
+    def _in_base(self) -> pa.Array:
+        """The hashes of all texts of the last generation. Reading them takes longer than one query with names."""
+        assert self._base is not None
+        with self._base.checks.reading_tables():
+            return _column(self._base.chunks, "content_hash").combine_chunks()
 
     def _own_vectors(self, chunks: Any, hashes: Sequence[str]) -> dict[str, Floats]:
         """Vectors of texts in a table of chunks. Whole documents are read, to subtract the document offset."""
         texts = _rows(chunks, "content_hash", hashes, ["content_hash", "document_id"])
         document_of = dict(zip(texts["content_hash"].to_pylist(), texts["document_id"].to_pylist(), strict=True))
+        if not document_of:
+            return {}
         columns = ["document_id", "content_hash", "vector"]
         rows = _rows(chunks, "document_id", sorted(set(document_of.values())), columns)
         rows = rows.sort_by("document_id")
@@ -107,11 +118,6 @@ class EmbeddingCache:
             for content, vector in found.items()
             if content in wanted and abs(vector @ vector - 1) < UNIT_TOLERANCE
         }
-
-
-def _hashes_of(index: Index) -> pa.Array:
-    with index.checks.reading_tables():
-        return _column(index.chunks, "content_hash").combine_chunks()
 
 
 def _column(table: Any, name: str) -> pa.ChunkedArray:

@@ -1,7 +1,7 @@
 """Fill the table of a generation, which may already contain chunks of the last generation or of a stopped run."""
 
 from collections import defaultdict
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable, Collection, Iterable, Iterator
 from dataclasses import dataclass
 from itertools import chain
 
@@ -35,14 +35,17 @@ class Filling:
     encoder: Encoder
     progress: Progress
 
-    def in_context_of(self, base: Index, kept_paths: pa.ChunkedArray) -> None:
-        """Fill in an update: copy the chunks of `base` under `kept_paths`, and encode the others in its context."""
+    def in_context_of(self, base: Index, kept_paths: pa.ChunkedArray, gone_paths: Collection[str]) -> None:
+        """Fill in an update: copy the chunks of `base` under `kept_paths`, and encode the others in its context.
+
+        `gone_paths` are the other paths of its chunks.
+        """
         with base.checks.reading_tables():
-            found, before = identities(self.tables.chunks), identities(base.chunks)
-        if found.equals(before):  # unless a stopped update is continued; then only other paths can differ
-            present, kept = _rows(_filtered(found, kept_paths, invert=True)), []
-        else:
-            present, kept = _rows(found), _rows(_filtered(before, kept_paths))
+            if self.tables.chunks.version == base.chunks.version:  # it is a copy, in which only these paths can differ
+                present, kept = self.tables.under(gone_paths), []
+            else:  # a stopped update has begun to change it
+                present = _rows(identities(self.tables.chunks))
+                kept = _rows(_under(identities(base.chunks), kept_paths))
         unchanged = self._unchanged(present, kept)
         self._embed(unchanged, base.context_for(self.encoder), lambda: None)
         with base.checks.reading_tables():  # the new table begins as a copy of the base's files
@@ -98,10 +101,8 @@ def _rows(chunks: pa.Table) -> list[Row]:
     return list(zip(chunks["id"].to_pylist(), chunks["document_id"].to_pylist(), strict=True))
 
 
-def _filtered(chunks: pa.Table, paths: pa.ChunkedArray, *, invert: bool = False) -> pa.Table:
-    """The chunks under `paths`; with `invert` all others."""
-    is_under = pc.is_in(chunks["path"], paths.combine_chunks())
-    return chunks.filter(pc.invert(is_under) if invert else is_under)
+def _under(chunks: pa.Table, paths: pa.ChunkedArray) -> pa.Table:
+    return chunks.filter(pc.is_in(chunks["path"], paths.combine_chunks()))
 
 
 def _spooled(spool: Spool) -> Iterator[Row]:

@@ -52,6 +52,16 @@ class Tables:
             found.update(zip(rows["id"].to_pylist(), rows["vector"].to_numpy(), strict=True))
         return found
 
+    def under(self, paths: Iterable[str]) -> list[tuple[str, str]]:
+        """The chunk id and document id of every chunk under one of `paths`."""
+        found: list[tuple[str, str]] = []
+        limit = self.chunks.count_rows()
+        for names in sql_lists(sorted(paths)):
+            search = self.chunks.search().where(f"path IN ({names})").select(["id", "document_id"]).limit(limit)
+            rows = search.to_arrow()
+            found += zip(rows["id"].to_pylist(), rows["document_id"].to_pylist(), strict=True)
+        return found
+
     def add(self, rows: pa.Table, vectors: Floats) -> None:
         """Append chunks with their vectors (n, d) in one commit."""
         flat = pa.array(vectors.reshape(-1), pa.float32())
@@ -70,7 +80,9 @@ class Tables:
 
     def write_documents(self, documents: pa.Table) -> None:
         """Replace the documents table by `documents`, rows of its schema."""
-        _compact(self._database.create_table("documents", data=documents, mode="overwrite"))
+        # A new table has one version and one file. An overwritten one would have to be compacted.
+        self._database.drop_table("documents", ignore_missing=True)
+        self._database.create_table("documents", data=documents)
 
     def finish(self, *, has_all_vectors: bool = True) -> None:
         """Bring both indexes up to date, merge small files and drop every old table version.
@@ -104,8 +116,8 @@ class Tables:
         unindexed = {index.name: index.num_unindexed_rows for index in self.chunks.list_indices()}.get("vector_idx")
         if not unindexed:
             return
-        rows = self.chunks.search().select(["id"]).with_row_id(True).limit(self.chunks.count_rows()).to_arrow()
-        fragments = rows["_rowid"].to_numpy() >> FRAGMENT_BITS
+        rows = self.chunks.search().select(["_rowid"]).limit(self.chunks.count_rows()).to_arrow()["_rowid"].to_numpy()
+        fragments = rows >> FRAGMENT_BITS
         numbers, sizes = np.unique(fragments, return_counts=True)
         n_indexed = len(numbers) - int(np.searchsorted(np.cumsum(sizes[::-1]), unindexed)) - 1  # new ones come last
         by_size = np.argsort(sizes[:n_indexed], kind="stable")
@@ -113,10 +125,10 @@ class Tables:
         if n_joined == n_indexed:
             self.chunks.drop_index("vector_idx")
             return
-        moved = rows.filter(pa.array(np.isin(fragments, numbers[by_size[:n_joined]]))).sort_by("_rowid")
-        if moved.num_rows:
-            chunks = self.chunks.take_row_ids(moved["_rowid"].to_pylist()).to_arrow()
-            self.delete(moved["id"].to_pylist())
+        moved = np.sort(rows[np.isin(fragments, numbers[by_size[:n_joined]])])
+        if len(moved):
+            chunks = self.chunks.take_row_ids(moved.tolist()).to_arrow()
+            self.delete(chunks["id"].to_pylist())
             self.chunks.add(chunks.cast(self._schema))
 
 

@@ -38,18 +38,26 @@ def test_query_and_index_need_no_torch(tmp_path):
     assert "torch" not in loaded_after(code).splitlines()[-1]
 
 
-def test_a_query_imports_no_pandas_and_shows_no_warnings_of_lancedb(tmp_path):
+@pytest.mark.parametrize(
+    ("arguments", "shown"),
+    [
+        (["query", "cat", "--index"], "a.md"),
+        pytest.param(["index", "--json", "--index"], '"changed": true', marks=pytest.mark.slow),
+    ],
+)
+def test_a_query_or_an_update_imports_no_pandas_and_shows_no_warnings_of_lancedb(arguments, shown, tmp_path):
     pytest.importorskip("pandas")
     (tmp_path / "a.md").write_text("# Cats\n\nA cat purrs.\n")
     cdesearch.build(tmp_path)
+    (tmp_path / "b.md").write_text("# Dogs\n\nA dog barks.\n")
     program = (
         "import os, sys\nfrom cdesearch.cli.start import main\n"
         "try:\n    main()\nfinally:\n    print('pandas' in sys.modules, os.environ['LANCEDB_LOG'])"
     )
-    command = [sys.executable, "-c", program, "query", "cat", "--index", str(tmp_path)]
+    command = [sys.executable, "-c", program, *arguments, str(tmp_path)]
     environment = {name: value for name, value in os.environ.items() if name != "LANCEDB_LOG"}
     done = subprocess.run(command, env=environment, capture_output=True, text=True, check=True)
-    assert "a.md" in done.stdout and done.stdout.splitlines()[-1] == "False error"
+    assert shown in done.stdout and done.stdout.splitlines()[-1] == "False error"
 
 
 @pytest.mark.slow

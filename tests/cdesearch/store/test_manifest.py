@@ -60,7 +60,9 @@ def test_a_complete_manifest_is_written_as_by_versions_without_stages(tmp_path):
     assert COMPLETE.is_complete and COMPLETE.stage == "complete"
 
 
-@pytest.mark.parametrize(("n_vectors", "stage"), [(0, "0%"), (111, "37%"), (299, "99%")])
+@pytest.mark.parametrize(
+    ("n_vectors", "stage"), [(0, "0%"), (2, "less than 1%"), (3, "1%"), (111, "37%"), (299, "99%")]
+)
 def test_a_stage_is_described_by_the_share_of_vectors(tmp_path, n_vectors, stage):
     replace(COMPLETE, n_vectors=n_vectors).save(tmp_path / "manifest.json")
     manifest = Manifest.load(tmp_path / "manifest.json")

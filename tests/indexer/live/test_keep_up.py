@@ -40,7 +40,7 @@ class Keeping:
         self._tools.close()
 
     def wait_for(self, is_true):
-        deadline = time.monotonic() + 60
+        deadline = time.monotonic() + 120
         while not is_true():
             assert time.monotonic() < deadline, self.lines
             time.sleep(0.05)
@@ -161,3 +161,36 @@ def test_an_index_that_was_removed_with_its_source_is_not_reported_as_an_error(d
         docs.with_name("away").rename(docs)
         keeping.wait_for(lambda: any("exists again" in line for line in keeping.lines))
         assert not any(line.startswith("error") for line in keeping.lines)
+
+
+@pytest.mark.slow
+def test_a_git_checkout_of_two_thousand_files_is_one_update(docs, run):
+    def git(*arguments):
+        identity = ("-c", "user.name=A", "-c", "user.email=a@b.example", "-c", "core.autocrlf=false")
+        subprocess.run(["git", "-C", str(docs), *identity, *arguments], check=True, capture_output=True)
+
+    def write(word):
+        for number in range(2000):
+            folder = docs / f"{number % 40:02}"
+            folder.mkdir(exist_ok=True)
+            (folder / f"{number:04}.txt").write_text(f"the {word} of number {number}")
+
+    git("init", "--initial-branch=one")
+    (docs / ".gitignore").write_text(".cdesearch\n")
+    for word in ("river", "lighthouse"):
+        write(word)
+        git("add", ".")
+        git("commit", "--message", word)
+        git("branch", word)
+    git("checkout", "river")
+    folder = run().folder
+    with Keeping(folder, "off") as keeping:
+        (docs / "00.md").write_text("xylophone")
+        keeping.wait_for(lambda: keeping.lines)  # from now on, all changes are followed
+        keeping.lines.clear()
+        git("checkout", "lighthouse")
+        keeping.wait_for(lambda: keeping.lines)
+        time.sleep(2)  # long enough for another update to begin and end
+    assert len(keeping.lines) == 1 and "(2,000 embedded)" in keeping.lines[0], keeping.lines
+    texts = contents(docs)[0]["text"].to_pylist()
+    assert sum("lighthouse" in text for text in texts) == 2000 and not any("river of" in text for text in texts)
