@@ -3,7 +3,7 @@
 import tomllib
 from collections.abc import Sequence
 from dataclasses import asdict, dataclass
-from functools import partial
+from functools import cache, partial
 from itertools import product
 from pathlib import Path
 from typing import Annotated, Any
@@ -18,13 +18,16 @@ from benchmarks.datasets.domain import read_domain
 from benchmarks.measurement import RESULTS, Measurement, measure
 from benchmarks.quality.measures import measure_run
 from benchmarks.systems.contextual import Contextual
-from benchmarks.systems.fused import fused_run
+from benchmarks.systems.fused import Rows, candidates_of, run_of
+from benchmarks.systems.system import DEPTH
 from benchmarks.systems.text import STOP_WORDS, StopWords, bm25_scores, expected_idf, stemmed
 from benchmarks.systems.weighted_z import WeightedSum, WeightedZ
 from cdesearch.encode.load import load_encoder
 from cdesearch.errors import InputError
-from cdesearch.search.fusion import EvidenceFusion, Fusion
+from cdesearch.search.fusion import Candidates, EvidenceFusion, Fusion
 
+CUTOFF = 10
+MEASURE = f"nDCG@{CUTOFF}"
 PLAN = Path(__file__).parent / "fusion.toml"
 FUSIONS = ("evidence", "z by context", "z by candidates", "sum")
 
@@ -125,9 +128,14 @@ def scores_of(dataset: Dataset, dense: Contextual, variants: Sequence[Variant]) 
         for one in {variant.bm25 for variant in variants}
     }
 
+    @cache
+    def candidates(bm25: Bm25Constants, dense_depth: int, text_depth: int) -> list[tuple[Rows, Candidates]]:
+        return candidates_of(vectors, text[bm25], dense_depth, text_depth)
+
     def score(one: Variant) -> float:
-        run = fused_run(dataset, vectors, text[one.bm25], one.make())
-        return float(measure_run(dataset.judgements, run)["nDCG@10"].mean())
+        fusion = one.make()
+        found = candidates(one.bm25, fusion.dense_depth(DEPTH), fusion.text_depth(DEPTH))
+        return float(measure_run(dataset.judgements, run_of(dataset, found, fusion, CUTOFF), [MEASURE])[MEASURE].mean())
 
     return np.array([score(one) for one in variants])
 
