@@ -43,7 +43,7 @@ def test_the_weights_of_a_variant_are_those_of_its_fusion():
     assert OTHER.make() == WeightedZ(0.5)
     null = np.linspace(-1.0, 1.0, 20)
     candidates = Candidates(np.array([0.5, 0.1, 0.3]), np.array([2.0, 9.0, 1.0]), null)
-    evidence = EvidenceFusion().evidence(candidates)
+    evidence = EvidenceFusion(text_weight=18.0).evidence(candidates)
     ratio = EvidenceFusion(text_weight=9.0).evidence(candidates).text_weight / evidence.text_weight
     assert ratio == pytest.approx(0.5)
 
