@@ -10,7 +10,7 @@ from indexer.formats.records import PART
 from trainer.data.pairs.beir import Judgements, read_beir
 
 Half = Literal["all", "choose", "report"]
-HALVES = ("choose", "report")
+HALVES: tuple[Half, ...] = ("choose", "report")
 
 
 @dataclass(frozen=True, slots=True)

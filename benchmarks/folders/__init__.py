@@ -4,5 +4,6 @@ archives    the pinned archives, and the files of each folder
 rebuild     downloads the archives and makes the folders
 questions   reads and checks the questions, which `questions/` holds for each folder
 measures    ranks of the right passage and file, and tokens read
-command     the command `folders`, and the systems that it compares
+systems     the systems that are compared
+command     the command `folders`
 """

@@ -1,35 +1,46 @@
 """The command `folders`: how often the right passage of a folder is among the first hits."""
 
 import os
-import re
-from collections.abc import Callable, Sequence
+from collections.abc import Mapping, Sequence
+from dataclasses import asdict, dataclass
 from functools import partial
 from pathlib import Path
 from typing import Annotated
 
+import numpy as np
 import typer
+from numpy.typing import NDArray
 from rich.table import Table
 
+from benchmarks.comparison import bootstrap_interval, compare
 from benchmarks.datasets.dataset import Half
 from benchmarks.folders.archives import FOLDERS
-from benchmarks.folders.measures import DEPTH, means, measure_question
-from benchmarks.folders.questions import KINDS, QUESTIONS, Question, check_questions, read_questions
+from benchmarks.folders.measures import measure_question
+from benchmarks.folders.questions import KINDS, QUESTIONS, Passage, Question, check_questions, read_questions
 from benchmarks.folders.rebuild import rebuilt
+from benchmarks.folders.systems import OURS, finders
 from benchmarks.measurement import RESULTS, Measurement, measure, show
 from cdesearch.errors import InputError
 from cdesearch.progress import Silent
 from cdesearch.search.documents import DocumentReader
-from cdesearch.search.reader import Mode
 from cdesearch.search.searcher import Searcher
 from cdesearch.store.index import Index
 from cdesearch.store.schema import Chunk
 from indexer.build import build
 from indexer.settings import Options
 
-MODES: tuple[Mode, ...] = ("hybrid", "dense", "text")
 DATA = Path(os.environ.get("CDESEARCH_DATA", "runs")) / "folders"
 
-Ranking = Callable[[str], Sequence[Chunk]]
+
+@dataclass(frozen=True, slots=True)
+class Answered:
+    """What one system reached on one question."""
+
+    kind: str  # of the question
+    measured: Mapping[str, float]
+
+
+Answers = Mapping[str, Sequence[Answered]]  # of each system, for the same questions in the same order
 
 
 def folders(
@@ -45,65 +56,93 @@ def folders(
     names = only.split(",") if only else asked
     if unknown := [name for name in names if name not in asked]:
         raise InputError(f"There are no questions about {', '.join(unknown)}.", f"Name some of {', '.join(asked)}.")
-    suites = {name: partial(_folder, name, half, data) for name in names}
-    measure("folders", suites, {"half": half}, out)
+    answers: dict[str, Answers] = {}
+
+    def of_folder(name: str) -> list[Measurement]:
+        files = rebuilt(name, FOLDERS[name], data)
+        answers[name] = measured_folder(files, data / name, read_questions(QUESTIONS / f"{name}.jsonl", half))
+        return summarised(answers[name])
+
+    def of_all() -> list[Measurement]:
+        return summarised(
+            {system: [one for name in names for one in answers[name][system]] for system in answers[names[0]]}
+        )
+
+    suites = {name: partial(of_folder, name) for name in names} | ({"all": of_all} if len(names) > 1 else {})
+    measure("folders", suites, {"half": half, "folders": names}, out)
 
 
-def _folder(name: str, half: Half, data: Path) -> list[Measurement]:
-    files = rebuilt(name, FOLDERS[name], data)
-    return measured_folder(files, data / name / "index", read_questions(QUESTIONS / f"{name}.jsonl", half))
+def measured_folder(files: Path, work: Path, questions: Sequence[Question]) -> Answers:
+    """Index a folder and ask all systems; raises InputError if a question has a wrong answer.
 
-
-def measured_folder(files: Path, index: Path, questions: Sequence[Question]) -> list[Measurement]:
-    """Index a folder and measure all systems; raises InputError if a question has a wrong answer."""
-    build([files], Options(index=index), Silent())
-    with Searcher(Index(index)) as searcher:
+    The index and the vectors are stored in `work`, and later runs read them again.
+    """
+    build([files], Options(index=work / "index"), Silent())
+    with Searcher(Index(work / "index")) as searcher:
         chunks = _all_chunks(searcher.index)
-        if wrong := check_questions(questions, chunks):
+        if wrong := check_questions(questions, [Passage(chunk.path, chunk.text) for chunk in chunks]):
             raise InputError(wrong[0], "Correct the questions.")
-        systems: dict[str, Ranking] = {f"cdesearch, {mode}": partial(_found, searcher, mode) for mode in MODES}
-        systems["AND of words"] = partial(with_all_words, chunks)
-        return [one for name, ranking in systems.items() for one in _measured(name, ranking, questions, searcher)]
+        tokenizer = searcher.encoder.tokenizer
+
+        def tokens(text: str) -> int:
+            return len(tokenizer.encode(text, add_special_tokens=False).ids)
+
+        texts = [question.text for question in questions]
+        return {
+            name: [
+                Answered(question.kind, measure_question(question, passages, tokens))
+                for question, passages in zip(questions, find(texts), strict=True)
+            ]
+            for name, find in finders(searcher, chunks, work / "vectors").items()
+        }
 
 
-def with_all_words(chunks: Sequence[Chunk], question: str) -> list[Chunk]:
-    """Chunks that contain every word of the question, as lines of ripgrep after ripgrep would; in order of files."""
-    words = set(re.findall(r"\w+", question.lower()))
-    return [chunk for chunk in chunks if all(word in chunk.text.lower() for word in words)][:DEPTH]
+def summarised(answers: Answers) -> list[Measurement]:
+    """The mean of each measure with its 95% interval, by kind of question, and its difference from that of OURS.
+
+    Prints a table for each system.
+    """
+    columns = {system: _columns(some) for system, some in answers.items()}
+    found = []
+    for system, some in answers.items():
+        kinds = [kind for kind in KINDS if any(one.kind == kind for one in some)]
+        table = Table(system, *columns[system])
+        by_kind = {kind: _columns([one for one in some if one.kind == kind]) for kind in kinds}
+        for kind, values in by_kind.items():
+            n_questions = sum(one.kind == kind for one in some)
+            table.add_row(f"{kind} ({n_questions})", *(f"{value.mean():.0f}" for value in values.values()))
+        rows = [
+            _summary(system, name, columns, {kind: float(by_kind[kind][name].mean()) for kind in kinds})
+            for name in columns[system]
+        ]
+        table.add_row(
+            f"all ({len(some)})",
+            *(f"{one.value:.0f} ({one.detail['low']:.0f}-{one.detail['high']:.0f})" for one in rows),
+        )
+        show(table)
+        found += rows
+    return found
 
 
-def _found(searcher: Searcher, mode: Mode, question: str) -> list[Chunk]:
-    return [hit.chunk for hit in searcher.search(question, DEPTH, mode)]
+def _summary(
+    system: str, name: str, columns: Mapping[str, Mapping[str, NDArray[np.float64]]], kinds: Mapping[str, float]
+) -> Measurement:
+    values = columns[system][name]
+    low, high = bootstrap_interval(values, np.random.default_rng(0))
+    detail = {"low": low, "high": high, "kinds": kinds}
+    if system != OURS:
+        detail["against hybrid"] = asdict(compare(values, columns[OURS][name]))
+    return Measurement(
+        f"{system}: {name}", float(values.mean()), "tokens" if name == "tokens" else "x 100", detail=detail
+    )
+
+
+def _columns(answers: Sequence[Answered]) -> dict[str, NDArray[np.float64]]:
+    """Each measure over questions."""
+    return {name: np.array([one.measured[name] for one in answers]) for name in answers[0].measured}
 
 
 def _all_chunks(index: Index) -> list[Chunk]:
     reader = DocumentReader(index)
     paths = index.chunks.search().select(["path"]).limit(index.chunks.count_rows()).to_arrow()["path"].to_pylist()
     return [chunk for path in sorted(set(paths)) for chunk in reader.file(path)]
-
-
-def _measured(name: str, ranking: Ranking, questions: Sequence[Question], searcher: Searcher) -> list[Measurement]:
-    """The measures of one system over all questions, and by kind in the details. Prints them by kind."""
-    tokenizer = searcher.encoder.tokenizer
-
-    def tokens(text: str) -> int:
-        return len(tokenizer.encode(text, add_special_tokens=False).ids)
-
-    by_kind: dict[str, list[dict[str, float]]] = {kind: [] for kind in KINDS}
-    for question in questions:
-        by_kind[question.kind].append(measure_question(question, ranking(question.text), tokens))
-    kinds = {kind: means(some) | {"questions": float(len(some))} for kind, some in by_kind.items() if some}
-    table = Table(name, *next(iter(kinds.values())))
-    for kind, found in kinds.items():
-        table.add_row(kind, *(f"{value:.0f}" for value in found.values()))
-    show(table)
-    overall = means([one for some in by_kind.values() for one in some])
-    return [
-        Measurement(
-            f"{name}: {measure}",
-            value,
-            "tokens" if measure == "tokens" else "x 100",
-            detail={kind: found[measure] for kind, found in kinds.items()},
-        )
-        for measure, value in overall.items()
-    ]

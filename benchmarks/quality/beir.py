@@ -12,11 +12,12 @@ import typer
 from numpy.typing import NDArray
 from rich.console import Console
 
+from benchmarks.comparison import compare
 from benchmarks.datasets.dataset import Dataset, Half, read_dataset
 from benchmarks.datasets.download import fetched
 from benchmarks.machine import describe
 from benchmarks.measurement import RESULTS
-from benchmarks.quality.measures import MEASURES, compare, measure_run
+from benchmarks.quality.measures import MEASURES, measure_run
 from benchmarks.quality.report import BeirReport, Row, summary
 from benchmarks.systems.biencoder import Biencoder, installed_minilm
 from benchmarks.systems.contextual import Contextual

@@ -3,7 +3,7 @@
 import tomllib
 from collections.abc import Sequence
 from dataclasses import asdict, dataclass
-from functools import partial
+from functools import cache, partial
 from itertools import product
 from pathlib import Path
 from typing import Annotated, Any
@@ -18,18 +18,30 @@ from benchmarks.datasets.domain import read_domain
 from benchmarks.measurement import RESULTS, Measurement, measure
 from benchmarks.quality.measures import measure_run
 from benchmarks.systems.contextual import Contextual
-from benchmarks.systems.fused import fused_run
-from benchmarks.systems.text import bm25_scores, stemmed
-from benchmarks.systems.weighted_z import WeightedZ
+from benchmarks.systems.fused import Rows, candidates_of, run_of
+from benchmarks.systems.system import DEPTH
+from benchmarks.systems.text import STOP_WORDS, StopWords, bm25_scores, expected_idf, stemmed
+from benchmarks.systems.weighted_z import WeightedSum, WeightedZ
 from cdesearch.encode.load import load_encoder
 from cdesearch.errors import InputError
-from cdesearch.search.fusion import EvidenceFusion, Fusion
+from cdesearch.search.fusion import Candidates, EvidenceFusion, Fusion
 
+CUTOFF = 10
+MEASURE = f"nDCG@{CUTOFF}"
 PLAN = Path(__file__).parent / "fusion.toml"
-FUSIONS = ("evidence", "z by context", "z by candidates")
+FUSIONS = ("evidence", "z by context", "z by candidates", "sum")
 
 
-@dataclass(frozen=True, slots=True, order=True)
+@dataclass(frozen=True, slots=True)
+class Bm25Constants:
+    """What BM25 depends on."""
+
+    k1: float
+    b: float
+    stop_words: StopWords
+
+
+@dataclass(frozen=True, slots=True)
 class Variant:
     """One choice of all constants."""
 
@@ -37,14 +49,23 @@ class Variant:
     weight: float  # of text
     k1: float
     b: float
+    stop_words: StopWords = "english"
+
+    @property
+    def bm25(self) -> "Bm25Constants":
+        """The constants of its BM25."""
+        return Bm25Constants(self.k1, self.b, self.stop_words)
 
     def __str__(self) -> str:
-        return f"{self.fusion}, text weight {self.weight:g}, k1 {self.k1:g}, b {self.b:g}"
+        words = "" if self.stop_words == "english" else f", stop words: {self.stop_words}"
+        return f"{self.fusion}, text weight {self.weight:g}, k1 {self.k1:g}, b {self.b:g}{words}"
 
     def make(self) -> Fusion:
         """The fusion with this weight."""
         if self.fusion == "evidence":
             return EvidenceFusion(text_weight=self.weight)
+        if self.fusion == "sum":
+            return WeightedSum(self.weight)
         return WeightedZ(self.weight, by_context=self.fusion == "z by context")
 
 
@@ -90,21 +111,33 @@ def read_grid(plan: Path) -> tuple[Variant, list[Variant]]:
         raise InputError(f"{plan} is not a grid ({error}).", f"See {PLAN} for one.") from None
     if unknown := {one.fusion for one in (baseline, *variants)} - set(FUSIONS):
         raise InputError(f"{plan} names an unknown fusion: {', '.join(unknown)}.", f"Known are {', '.join(FUSIONS)}.")
+    if unknown_words := {one.stop_words for one in (baseline, *variants)} - set(STOP_WORDS):
+        raise InputError(
+            f"{plan} names unknown stop words: {', '.join(unknown_words)}.", f"Known are {', '.join(STOP_WORDS)}."
+        )
     return baseline, list(dict.fromkeys(variants))
 
 
 def scores_of(dataset: Dataset, dense: Contextual, variants: Sequence[Variant]) -> NDArray[np.float64]:
     """The mean nDCG@10 x 100 of each variant."""
-    vectors, words = dense.vectors(dataset), stemmed(dataset)
-    text = {constants: bm25_scores(words, *constants) for constants in {(one.k1, one.b) for one in variants}}
-    return np.array(
-        [
-            measure_run(dataset.judgements, fused_run(dataset, vectors, text[one.k1, one.b], one.make()))[
-                "nDCG@10"
-            ].mean()
-            for one in variants
-        ]
-    )
+    vectors = dense.vectors(dataset)
+    words = {name: stemmed(dataset, name) for name in {one.stop_words for one in variants}}
+    idf = {name: expected_idf(some) for name, some in words.items()}
+    text = {
+        one: bm25_scores(words[one.stop_words], one.k1, one.b) / idf[one.stop_words]
+        for one in {variant.bm25 for variant in variants}
+    }
+
+    @cache
+    def candidates(bm25: Bm25Constants, dense_depth: int, text_depth: int) -> list[tuple[Rows, Candidates]]:
+        return candidates_of(vectors, text[bm25], dense_depth, text_depth)
+
+    def score(one: Variant) -> float:
+        fusion = one.make()
+        found = candidates(one.bm25, fusion.dense_depth(DEPTH), fusion.text_depth(DEPTH))
+        return float(measure_run(dataset.judgements, run_of(dataset, found, fusion, CUTOFF), [MEASURE])[MEASURE].mean())
+
+    return np.array([score(one) for one in variants])
 
 
 def compare_variants(variants: Sequence[Variant], scores: NDArray[np.float64]) -> list[Measurement]:

@@ -8,9 +8,10 @@ from typing import Any
 
 from rich.table import Table
 
+from benchmarks.comparison import Comparison
 from benchmarks.datasets.published import ANCHORS
 from benchmarks.measurement import show
-from benchmarks.quality.measures import MEASURES, Comparison
+from benchmarks.quality.measures import MEASURES
 
 MARKS = (
     "`+` `-` `=`: better, worse or neither, compared with BM25, then with the biencoder; p < .05, paired randomisation."

@@ -11,10 +11,11 @@ import numpy as np
 import typer
 from numpy.typing import NDArray
 
+from benchmarks.comparison import compare
 from benchmarks.datasets.dataset import Dataset
 from benchmarks.datasets.domain import read_domain
 from benchmarks.measurement import RESULTS, Measurement, measure
-from benchmarks.quality.measures import compare, measure_run
+from benchmarks.quality.measures import measure_run
 from benchmarks.systems.remembered_states import remembering_encoder
 from cdesearch.context.vectors import to_unit
 from cdesearch.encode.encoder import Encoder

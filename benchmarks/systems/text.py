@@ -1,8 +1,11 @@
 """BM25 by bm25s, and by the full-text index that cdesearch uses."""
 
 import tempfile
+from collections import Counter
+from collections.abc import Mapping
 from dataclasses import dataclass
 from pathlib import Path
+from typing import Literal
 
 import numpy as np
 
@@ -13,6 +16,10 @@ from cdesearch.context.vectors import Floats
 from cdesearch.store.index import connect
 
 K1, B = 0.9, 0.4  # as in BEIR
+
+StopWords = Literal["none", "english", "more"]
+# The lists of bm25s: 33 words, as Lucene and LanceDB leave out, or 179, which question words are among.
+STOP_WORDS: Mapping[StopWords, str | list[str]] = {"none": [], "english": "en", "more": "en_plus"}
 
 
 class Bm25:
@@ -35,20 +42,22 @@ class Bm25:
 
 @dataclass(frozen=True, slots=True)
 class Stemmed:
-    """The words of all documents and queries, without English stop words, each reduced to its stem."""
+    """The words of all documents and queries, each reduced to its stem."""
 
     documents: list[list[str]]
     queries: list[list[str]]
 
 
-def stemmed(dataset: Dataset) -> Stemmed:
-    """Split the texts into words as bm25s does."""
+def stemmed(dataset: Dataset, stop_words: StopWords = "english") -> Stemmed:
+    """Split the texts into words as bm25s does, and leave out stop words."""
     import bm25s
     import Stemmer
 
     def words(texts: list[str]) -> list[list[str]]:
         stemmer = Stemmer.Stemmer("english")
-        found = bm25s.tokenize(texts, stopwords="en", stemmer=stemmer, show_progress=False, return_ids=False)
+        found = bm25s.tokenize(
+            texts, stopwords=STOP_WORDS[stop_words], stemmer=stemmer, show_progress=False, return_ids=False
+        )
         return [list(row) for row in found]
 
     return Stemmed(words(list(dataset.texts)), words(list(dataset.queries.values())))
@@ -62,6 +71,15 @@ def bm25_scores(texts: Stemmed, k1: float, b: float) -> Floats:
     index.index(texts.documents, show_progress=False)
     nothing = np.zeros(len(texts.documents), np.float32)  # for a query of stop words alone, which bm25s refuses
     return np.stack([index.get_scores(words) if words else nothing for words in texts.queries])
+
+
+def expected_idf(texts: Stemmed) -> float:
+    """The mean idf of Lucene's BM25 over all occurrences of words in the documents."""
+    n = len(texts.documents)
+    holding = Counter(word for words in texts.documents for word in set(words))
+    times = Counter(word for words in texts.documents for word in words)
+    total = sum(times[word] * np.log1p((n - found + 0.5) / (found + 0.5)) for word, found in holding.items())
+    return float(total / max(times.total(), 1))
 
 
 class LanceText:

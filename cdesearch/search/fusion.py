@@ -12,10 +12,9 @@ from numpy.typing import NDArray
 
 Scores = NDArray[np.floating[Any]]
 
-# Both weights were chosen on development data: TEXT_WEIGHT on half of the queries of six data sets, and PART_WEIGHT on
-# long documents. See benchmarks/results/LOG.md.
-TEXT_WEIGHT = 18.0
-PART_WEIGHT = 9.0  # for chunks that are parts of a document: their vectors include document context, their words do not
+# Chosen on samples of sixteen domains and, for documents that consist of records, on long documents. See
+# benchmarks/results/LOG.md.
+TEXT_WEIGHT = 9.0
 NOISE_RANK = 100  # the BM25 score at this rank is noise, caused by a word or two that many chunks contain
 MIN_NULL_SIZE = 16  # with fewer context chunks, the candidates themselves are the null distribution
 MIN_DENSE_Z = 1.0  # replaces a lower best dense evidence, because words are not more reliable if all chunks are distant
@@ -79,8 +78,7 @@ class EvidenceFusion:
     the ratio of the BM25 score to the noise. It is multiplied by the query's text weight, the ratio of the best
     lexical evidence to the best dense evidence: if no chunk's words are distinctive, the vectors decide the ranking.
 
-    With `documents`, half of a chunk's lexical evidence is its own, and half is the best in its document. The weight
-    of text is lower.
+    With `documents`, half of a chunk's lexical evidence is its own, and half is the best in its document.
 
     The dense evidence of a candidate without a vector is estimated from its words: it is the same share of the best
     dense evidence as its lexical evidence is of the best lexical evidence. Without lexical evidence it is 0. Such
@@ -88,7 +86,6 @@ class EvidenceFusion:
     """
 
     text_weight: float = TEXT_WEIGHT
-    part_weight: float = PART_WEIGHT  # instead of `text_weight` with `documents`
 
     def dense_depth(self, k: int) -> int:
         """Return a multiple of k: a chunk without lexical evidence can be a hit only if it is among the k nearest."""
@@ -110,16 +107,14 @@ class EvidenceFusion:
         mean, spread = (float(null.mean()), float(null.std())) if len(null) else (0.0, 0.0)
         dense_z = np.zeros_like(dense) if spread < 1e-9 else (dense - mean) / spread
         own, noise = _log_over_noise(candidates.text)
-        weight, best = self.text_weight, None
-        if candidates.documents is not None:
-            weight, best = self.part_weight, _best_of_document(own, candidates.documents)
+        best = None if candidates.documents is None else _best_of_document(own, candidates.documents)
         most_dense = max(MIN_DENSE_Z, dense_z[known].max(initial=0.0))
         # The best chunk of all is also the best in its document, so this is the best lexical evidence in both cases.
         most_text = own.max(initial=0.0)
         combined = own if best is None else (own + best) / 2
         dense_z = np.where(known, dense_z, combined * (most_dense / max(most_text, 1e-9)))
         query_weight = most_text / most_dense
-        return Evidence(dense_z, mean, spread, own, best, noise, weight * query_weight)
+        return Evidence(dense_z, mean, spread, own, best, noise, self.text_weight * query_weight)
 
 
 class ZScoreFusion:

@@ -1,35 +1,55 @@
 import json
+from itertools import pairwise
 
 import pytest
 
 from benchmarks.folders.archives import FOLDERS
-from benchmarks.folders.command import measured_folder
-from benchmarks.folders.measures import measure_question
-from benchmarks.folders.questions import QUESTIONS, Answer, Question, read_questions
+from benchmarks.folders.command import Answered, measured_folder, summarised
+from benchmarks.folders.measures import MOST_TOKENS, measure_question
+from benchmarks.folders.questions import QUESTIONS, Answer, Passage, Question, read_questions
+from benchmarks.folders.systems import OVERLAP, plain_windows, with_all_words
 from cdesearch.errors import InputError, SourceError
 from cdesearch.store.schema import Chunk
+from indexer.documents.chunk import CHUNK_TOKENS, SPECIAL_TOKENS
+
+QUESTION = Question("q", "why", (Answer("a", "the moon is far"),))
 
 
-def chunk(path, text):
-    return Chunk(text, path, None, 0, path, "", (), text, 0, 1, 1, None)
+def tokens(text):
+    return len(text.split())
 
 
 def test_a_passage_counts_only_in_its_file_and_white_space_does_not_count():
-    question = Question("q", "why", (Answer("a", "the moon is far"),))
-    found = [chunk("b", "the moon is far"), chunk("a", "cheese"), chunk("a", "the moon\n  is far away")]
-    measured = measure_question(question, found, lambda text: len(text.split()))
+    found = [Passage("b", "the moon is far"), Passage("a", "cheese"), Passage("a", "the moon\n  is far away")]
+    measured = measure_question(QUESTION, found, tokens)
     assert [measured[f"passage@{k}"] for k in (1, 3, 10)] == [0, 100, 100]
     assert measured["MRR@10"] == pytest.approx(100 / 3)
     assert (measured["file@1"], measured["file@3"], measured["tokens"]) == (0, 100, 10)
 
 
-def test_the_halves_divide_the_questions_of_every_kind(tmp_path):
+def test_a_question_without_an_answer_costs_the_most_tokens_even_if_nothing_is_found():
+    for found in ([], [Passage("b", "cheese")]):
+        assert measure_question(QUESTION, found, tokens)["tokens"] == MOST_TOKENS
+    late = [Passage("b", "cheese " * MOST_TOKENS), Passage("a", "the moon is far")]
+    assert measure_question(QUESTION, late, tokens)["tokens"] == MOST_TOKENS
+
+
+def test_a_question_stays_in_its_half_when_others_are_added(tmp_path):
     file = tmp_path / "q.jsonl"
-    rows = [{"question": f"{kind} {n}", "kind": kind, "answers": []} for kind in ("why", "where") for n in range(4)]
-    file.write_text("\n".join(map(json.dumps, rows)))
-    choose, report = ({one.text for one in read_questions(file, half)} for half in ("choose", "report"))
-    assert choose == {"why 0", "why 2", "where 0", "where 2"}
-    assert choose | report == {one.text for one in read_questions(file)} and not choose & report
+    rows = [{"question": f"{kind} {n}", "kind": kind, "answers": []} for kind in ("why", "where") for n in range(40)]
+
+    def half(name, some):
+        file.write_text("\n".join(map(json.dumps, some)))
+        return {one.text for one in read_questions(file, name)}
+
+    choose, report = half("choose", rows), half("report", rows)
+    assert choose | report == half("all", rows) and not choose & report
+    assert 25 < len(choose) < 55
+    assert half("choose", rows[7:]) == choose & half("all", rows[7:])
+
+
+def test_a_question_of_an_unknown_kind_is_refused(tmp_path):
+    file = tmp_path / "q.jsonl"
     file.write_text('{"question": "q", "kind": "riddle", "answers": []}')
     with pytest.raises(SourceError, match="not a question"):
         read_questions(file)
@@ -48,6 +68,47 @@ def test_an_archive_chooses_files():
     assert archive.target("celery-5.4.0/celery/app.py") is None
 
 
+def test_windows_cover_each_file_without_headings_and_overlap(tiny_tokenizer):
+    def chunk(path, text):
+        return Chunk("", path, None, 0, path, "", (), "Heading\n" + text, 8, 1, 1, None)
+
+    words = [f"word{number}" for number in range(400)]
+    long = [chunk("long", " ".join(words[:150])), chunk("long", " ".join(words[150:]))]
+    windows = list(plain_windows([*long, chunk("short", "cheese")], tiny_tokenizer))
+    assert windows[-1] == Passage("short", "cheese")
+    sizes = [len(tiny_tokenizer.encode(one.text, add_special_tokens=False).ids) for one in windows[:-1]]
+    assert set(sizes[:-1]) == {CHUNK_TOKENS - SPECIAL_TOKENS} and OVERLAP < sizes[-1] <= sizes[0]
+    assert not any("Heading" in one.text for one in windows)
+    texts = [one.text for one in windows[:-1]]
+    assert set(words) <= {word for text in texts for word in text.split()}
+    assert all(one[-20:] in other for one, other in pairwise(texts))
+
+
+def test_the_file_with_all_words_closest_together_is_first():
+    passages = [
+        Passage("apart", "The moon."),
+        Passage("apart", "A stone."),
+        Passage("lacking", "The moon is a moon."),
+        Passage("together", "Nothing."),
+        Passage("together", "Stones on the MOON"),
+    ]
+    asked = ["what is the stone on the moon", "is the"]
+    found = with_all_words(passages, asked)
+    assert found[0] == [passages[4], passages[0]]
+    assert found[1] == [passages[2]], "a question of stop words alone searches for them"
+
+
+def test_every_measure_has_an_interval_and_its_difference_from_ours(capsys):
+    ours = [Answered(kind, {"MRR@10": 50.0 + n}) for n, kind in enumerate(("why", "where", "why", "why"))]
+    other = [Answered(one.kind, {"MRR@10": one.measured["MRR@10"] - 10}) for one in ours]
+    first, second = summarised({"cdesearch, hybrid": ours, "other": other})
+    assert first.value == pytest.approx(51.5) and first.detail["low"] < 51.5 < first.detail["high"]
+    assert first.detail["kinds"] == {"why": pytest.approx(155 / 3), "where": 51}
+    against = second.detail["against hybrid"]
+    assert against["difference"] == against["low"] == against["high"] == -10
+    assert "all (4)" in capsys.readouterr().out
+
+
 @pytest.mark.slow
 def test_a_folder_is_measured_and_wrong_answers_are_refused(tmp_path):
     files = tmp_path / "files"
@@ -55,13 +116,19 @@ def test_a_folder_is_measured_and_wrong_answers_are_refused(tmp_path):
     (files / "moon.md").write_text("# Moon\nThe moon is a stone.\n")
     (files / "bread.md").write_text("# Bread\nBake it for an hour.\n")
     right = Question("moon stone", "keywords", (Answer("moon.md", "moon is a stone"),))
-    figures = {one.name: one.value for one in measured_folder(files, tmp_path / "index", [right])}
-    for system in ("cdesearch, hybrid", "cdesearch, text", "AND of words"):
-        assert figures[f"{system}: passage@1"] == figures[f"{system}: file@1"] == 100
+    answers = measured_folder(files, tmp_path / "work", [right])
+    assert list(answers) == [
+        *(f"cdesearch, {mode}" for mode in ("hybrid", "dense", "text")),
+        "all-MiniLM-L6-v2 + BM25",
+        "cdesearch, hybrid, plain windows",
+        "AND of words",
+    ]
+    for system, (answered,) in answers.items():
+        assert answered.measured["passage@1"] == answered.measured["file@1"] == 100, system
     (files / "again.md").write_text("# Again\nBake it for an hour.\n")
     for path, phrase, message in (
-        ("moon.md", "Bake", "no chunk of moon.md"),
+        ("moon.md", "Bake", "no passage of moon.md"),
         ("bread.md", "Bake", "again.md contains"),
     ):
         with pytest.raises(InputError, match=message):
-            measured_folder(files, tmp_path / "index", [Question("q", "why", (Answer(path, phrase),))])
+            measured_folder(files, tmp_path / "work", [Question("q", "why", (Answer(path, phrase),))])

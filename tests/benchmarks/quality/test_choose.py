@@ -6,7 +6,8 @@ import pyarrow.parquet as pq
 import pytest
 
 from benchmarks.quality.choose import PLAN, Variant, choose, compare_variants, read_grid
-from benchmarks.systems.weighted_z import WeightedZ
+from benchmarks.systems.text import Stemmed, expected_idf
+from benchmarks.systems.weighted_z import WeightedSum, WeightedZ
 from cdesearch.errors import InputError
 from cdesearch.search.fusion import Candidates, EvidenceFusion
 
@@ -42,9 +43,23 @@ def test_the_weights_of_a_variant_are_those_of_its_fusion():
     assert OTHER.make() == WeightedZ(0.5)
     null = np.linspace(-1.0, 1.0, 20)
     candidates = Candidates(np.array([0.5, 0.1, 0.3]), np.array([2.0, 9.0, 1.0]), null)
-    evidence = EvidenceFusion().evidence(candidates)
+    evidence = EvidenceFusion(text_weight=18.0).evidence(candidates)
     ratio = EvidenceFusion(text_weight=9.0).evidence(candidates).text_weight / evidence.text_weight
     assert ratio == pytest.approx(0.5)
+
+
+def test_a_sum_does_not_measure_words_against_other_candidates():
+    null = np.linspace(-1.0, 1.0, 20)
+    candidates = Candidates(np.array([0.5, 0.1]), np.array([np.nan, 4.0]), null)
+    scores = WeightedSum(0.5).scores(candidates)
+    np.testing.assert_allclose(scores, np.array([0.5, 0.1]) / null.std() + 0.5 * np.array([0.0, 4.0]))
+    assert Variant("sum", 0.5, 0.9, 0.4).make() == WeightedSum(0.5)
+
+
+def test_the_expected_idf_is_that_of_a_random_word_of_the_corpus():
+    texts = Stemmed([["a", "b", "a"], ["a"], []], [])
+    idf = {"a": np.log(1 + 1.5 / 2.5), "b": np.log(1 + 2.5 / 1.5)}
+    assert expected_idf(texts) == pytest.approx((3 * idf["a"] + idf["b"]) / 4)
 
 
 @pytest.mark.parametrize("text", ["", "[baseline]\nfusion = 'evidence'\n", "[[grid]]\nk1 = [1.0]\n", "x = ["])
@@ -54,9 +69,12 @@ def test_a_file_that_is_not_a_grid_is_refused(tmp_path, text):
         read_grid(tmp_path / "grid.toml")
 
 
-def test_an_unknown_fusion_is_refused(tmp_path):
-    (tmp_path / "grid.toml").write_text(PLAN.read_text().replace('"z by candidates"', '"sum"'))
-    with pytest.raises(InputError, match="unknown fusion: sum"):
+@pytest.mark.parametrize(
+    ("word", "message"), [("z by candidates", "unknown fusion: odd"), ("more", "unknown stop words: odd")]
+)
+def test_an_unknown_word_in_a_grid_is_refused(tmp_path, word, message):
+    (tmp_path / "grid.toml").write_text(PLAN.read_text().replace(f'"{word}"', '"odd"'))
+    with pytest.raises(InputError, match=message):
         read_grid(tmp_path / "grid.toml")
 
 

@@ -17,7 +17,6 @@ from cdesearch.search.fusion import (
     MIN_RATIO,
     NOISE_RANK,
     OVERSAMPLE,
-    PART_WEIGHT,
     TEXT_WEIGHT,
     Candidates,
 )
@@ -50,11 +49,9 @@ def fused_by_the_definition(dense, text, null, documents):
     elif highest_first:
         noise = min(highest_first[-1], highest_first[0] / MIN_RATIO)
     evidence = [math.log(score / noise) if score > noise else 0.0 for score in text]
-    weight = TEXT_WEIGHT
     if documents is not None:
         best = {name: max(e for e, d in zip(evidence, documents, strict=True) if d == name) for name in documents}
         evidence = [(own + best[name]) / 2 for own, name in zip(evidence, documents, strict=True)]
-        weight = PART_WEIGHT
     best_dense = max([MIN_DENSE_Z, *(z for z in dense_z if not math.isnan(z))])
     best_text = max(evidence, default=0.0)
     shares = [words / best_text if best_text else 0.0 for words in evidence]
@@ -62,7 +59,7 @@ def fused_by_the_definition(dense, text, null, documents):
         best_dense * share if math.isnan(cosine) else z for cosine, z, share in zip(dense, dense_z, shares, strict=True)
     ]
     query_weight = best_text / best_dense
-    return [vector + weight * query_weight * words for vector, words in zip(dense_z, evidence, strict=True)]
+    return [vector + TEXT_WEIGHT * query_weight * words for vector, words in zip(dense_z, evidence, strict=True)]
 
 
 cosines = st.integers(-100, 100).map(lambda hundredths: hundredths / 100)
@@ -142,7 +139,7 @@ def test_a_candidate_that_text_did_not_find_has_no_text_evidence():
 
 
 def test_the_only_chunk_with_a_rare_word_comes_first():
-    dense = np.array([0.3, 0.2, 0.1])
+    dense = np.array([0.25, 0.2, 0.1])
     assert fuse(dense, np.array([np.nan, np.nan, 9.0]), NULL).argmax() == 2
 
 
@@ -166,13 +163,6 @@ def test_half_of_the_text_evidence_is_that_of_the_document():
     shared = fuse(dense, text, NULL, ["a", "a", "c", "d"])
     np.testing.assert_allclose(shared[1] - alone[1], (alone[0] - alone[1]) / 2)
     np.testing.assert_array_equal(shared[[0, 2, 3]], alone[[0, 2, 3]])
-
-
-def test_text_counts_for_half_if_chunks_are_parts_of_documents():
-    dense, text = np.full(3, 0.2), np.array([9.0, np.nan, 3.0])
-    dense_only = fuse(dense, np.full(3, np.nan), NULL)
-    whole, part = fuse(dense, text, NULL) - dense_only, fuse(dense, text, NULL, ["a", "b", "c"]) - dense_only
-    np.testing.assert_allclose(part, whole / 2)
 
 
 def test_the_evidence_names_the_null_distribution_and_the_noise_on_which_it_rests():
