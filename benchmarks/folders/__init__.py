@@ -5,4 +5,6 @@ rebuild     downloads the archives and makes the folders
 questions   reads and checks the questions, which `questions/` holds for each folder
 measures    ranks of the right passage and file, and tokens read
 command     the command `folders`, and the systems that it compares
+names       unique names of functions and classes, and where the code defines them
+names_command  the command `names`: is the definition of a name found first?
 """
