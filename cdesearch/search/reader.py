@@ -13,6 +13,8 @@ from cdesearch.context.vectors import Floats, to_unit
 from cdesearch.encode.encoder import Encoder
 from cdesearch.errors import IndexDamagedError
 from cdesearch.search.documents import quoted, read_table
+from cdesearch.search.exact import ExactTerm, exact_terms, is_quoted
+from cdesearch.search.exact_hits import MAX_EXACT, ExactHits, exact_hits, with_exact
 from cdesearch.search.file_filter import ALL_FILES, FileFilter
 from cdesearch.search.fusion import Candidates, Fusion, Scores
 from cdesearch.search.result import SearchResult
@@ -240,11 +242,32 @@ class GenerationReader:
         return found
 
     def _lexical_hits(self, query: Query, condition: str | None, columns: list[str]) -> _Found:
-        """Return the chunks with the highest BM25 scores, as many as the fusion needs."""
-        # `nearest_to_text` matches the words literally, and does not parse them in the query language of full text.
-        search = self.index.async_chunks.query().nearest_to_text(query.text, columns="text")
+        """Return the chunks with the highest lexical scores, as many as the fusion needs.
+
+        The lexical score is BM25 plus the evidence of the terms that are matched as a whole.
+        """
         limit = self._fusion.text_depth(query.k)
-        return _Found.from_table(self._select(search, columns, limit, condition), "_score")
+        found = self._select(self._text_search(query.text), columns, limit, condition)
+        exact = [self._exact_hits(term, query.text, condition, columns) for term in exact_terms(query.text)]
+        if exact:
+            found = with_exact(found, exact, limit, only_exact=is_quoted(query.text))
+        return _Found.from_table(found, "_score")
+
+    def _text_search(self, text: str) -> Any:
+        # A text is matched literally, and not parsed in the query language of full text.
+        return self.index.async_chunks.query().nearest_to_text(text, columns="text")
+
+    def _exact_hits(self, term: ExactTerm, text: str, condition: str | None, columns: list[str]) -> ExactHits:
+        """Return the chunks that contain a term, of the query `text`, as a whole."""
+        from lancedb.query import BooleanQuery, FullTextOperator, MatchQuery, Occur
+
+        wanted = [*columns, "text", "place"]
+        every = MatchQuery(term.text, "text", operator=FullTextOperator.AND)
+        # The score is that of the whole query, as for the other candidates.
+        others = MatchQuery(text.replace(term.text, " "), "text")
+        both = BooleanQuery([(Occur.MUST, every), (Occur.SHOULD, others)])
+        found = self._select(self._text_search(both), wanted, MAX_EXACT, condition)
+        return exact_hits(found, term, self.index.manifest.n_chunks)
 
     def _select(self, search: Any, columns: list[str], limit: int, condition: str | None) -> Any:
         """Run a search for `columns` only: reading all columns of a hundred candidates takes longer than the search."""
