@@ -17,6 +17,13 @@ MAX_OCCURRENCES = 20  # of a name in a chunk that are examined
 SATURATION = 1.2  # of BM25: two occurrences have less than twice the evidence of one
 DEFINITION_WEIGHT = 3.0  # relative to a word as rare as the definition; see benchmarks/results/LOG.md
 
+# Words that full text ignores
+STOP_WORDS = frozenset(
+    "a an and are as at be but by for if in into is it no not of on or such that the their then there these they this "
+    "to was will with".split()
+)
+_WORDS = re.compile(r"[^\W_]+")
+_PARTS = re.compile(r"[A-Z]+(?![a-z])|[A-Z]?[a-z]+|\d+")
 _QUOTED = re.compile(r"\"([^\"\n]+)\"|“([^”\n]+)”")
 _CODE = re.compile(
     r"""
@@ -66,6 +73,17 @@ class ExactTerm:
     def pattern(self) -> re.Pattern[str]:
         """What matches the term as a whole, with any white space between its words."""
         return re.compile(self._whole, self._flags)
+
+    @property
+    def parts(self) -> str:
+        """The words of a name like `HTTPError`, which full text takes for one word; empty for other terms."""
+        parts = _PARTS.findall(self.text)
+        return "" if self.is_phrase or len(parts) < 2 or len(_WORDS.findall(self.text)) > 1 else " ".join(parts)
+
+    @property
+    def is_of_common_words(self) -> bool:
+        """Whether full text ignores all words of the term."""
+        return all(word.lower() in STOP_WORDS for word in _WORDS.findall(self.text))
 
     @property
     def condition(self) -> str:
@@ -137,14 +155,16 @@ def exact_evidence(term: ExactTerm, bodies: Sequence[tuple[str, str]], n_chunks:
     counts = [term.count(header) + term.count(body) for header, body in bodies]
     defined = [count > 0 and term.is_defined_in(body) for count, (_, body) in zip(counts, bodies, strict=True)]
     # The score of full text already contains that of a single word.
-    whole = _idf(sum(count > 0 for count in counts), n_chunks) if len(re.findall(r"[^\W_]+", term.text)) > 1 else 0.0
-    definition = DEFINITION_WEIGHT * _idf(sum(defined), n_chunks)
+    whole = idf(sum(count > 0 for count in counts), n_chunks) if len(_WORDS.findall(term.text)) > 1 else 0.0
+    definition = DEFINITION_WEIGHT * idf(sum(defined), n_chunks)
     return [
         whole * count * (SATURATION + 1) / (count + SATURATION) + definition * is_defined
         for count, is_defined in zip(counts, defined, strict=True)
     ]
 
 
-def _idf(n_texts: int, n_chunks: int) -> float:
-    """The weight of a word that `n_texts` of `n_chunks` contain, as full text computes it."""
+def idf(n_texts: int, n_chunks: int) -> float:
+    """Return the weight of a word that `n_texts` of `n_chunks` contain, as full text computes it; 0 if none does."""
+    if not n_texts:
+        return 0.0
     return math.log(1 + (n_chunks - n_texts + 0.5) / (n_texts + 0.5))
