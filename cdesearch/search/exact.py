@@ -17,8 +17,16 @@ MAX_OCCURRENCES = 20  # of a name in a chunk that are examined
 SATURATION = 1.2  # of BM25: two occurrences have less than twice the evidence of one
 DEFINITION_WEIGHT = 3.0  # relative to a word as rare as the definition; see benchmarks/results/LOG.md
 
-# Words that full text ignores
+# The words that full text ignores
 STOP_WORDS = frozenset(
+    "a about again against ain all am an and are aren as at be been being below between both but by can couldn d did "
+    "didn do doesn doing don down each few for from further had hadn has hasn have haven having he her here hers "
+    "herself him himself his how i if in into is isn it its itself just ll m ma me mightn more most mustn my myself "
+    "needn no nor not now of off on or other our ours out over own re s same shan she should shouldn so some such t "
+    "than that the their theirs them then there these they this those through to too under until up ve was wasn we "
+    "were weren what when where which while who whom will with won wouldn y you your yours yourself".split()
+)
+_WORDS = frozenset(
     "a an and are as at be but by for if in into is it no not of on or such that the their then there these they this "
     "to was will with".split()
 )

@@ -44,10 +44,12 @@ def with_parts(query: str, exact: Mapping[ExactTerm, ExactHits]) -> str:
     return " ".join([query, *(term.parts for term, hits in exact.items() if not hits.table.num_rows)])
 
 
-def text_search(index: Index, query: Any) -> Any:
-    """Return the search for a text, which is matched literally, or for a query of LanceDB."""
-    text = with_other_spellings(query) if isinstance(query, str) else query
-    return index.async_chunks.query().nearest_to_text(text, columns="text")
+def text_search(index: Index, query: str) -> Any:
+    """Return the search for the words of a query."""
+    from lancedb.query import MatchQuery
+
+    # LanceDB would take a string in quotation marks for a phrase query, which needs an index with positions.
+    return index.async_chunks.query().nearest_to_text(MatchQuery(with_other_spellings(query), "text"))
 
 
 def exact_hits(
@@ -79,7 +81,7 @@ def _search_for_all_words(index: Index, term: ExactTerm, query: str) -> Any:
 
     every = MatchQuery(term.text, "text", operator=FullTextOperator.AND)
     others = MatchQuery(with_other_spellings(term.pattern.sub(" ", query, count=1)), "text")
-    return text_search(index, BooleanQuery([(Occur.MUST, every), (Occur.SHOULD, others)]))
+    return index.async_chunks.query().nearest_to_text(BooleanQuery([(Occur.MUST, every), (Occur.SHOULD, others)]))
 
 
 def _both(condition: str | None, other: str) -> str:
