@@ -23,7 +23,7 @@ MAX_EXACT = 500  # chunks with all words of a term that are read to look for the
 class ExactHits:
     """The n chunks that contain a term as a whole."""
 
-    table: "pa.Table"  # (n rows) with `_rowid`, `_score`, the BM25 score of the whole query, and the columns of the search
+    table: "pa.Table"  # (n rows) `_rowid`, the columns of the search, and as `_score` the BM25 score of the whole query
     evidence: Scores  # (n,) to add to the BM25 scores
 
 

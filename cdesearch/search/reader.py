@@ -172,9 +172,7 @@ class GenerationReader:
         is_hybrid = queries[0].mode == "hybrid"
         columns = ["vector", "document_id"] if is_hybrid and self.index.manifest.has_parts else ["vector"]
         searched = queries if is_hybrid else []
-        words = [
-            self._executor.submit(self._lexical_hits, query, condition, columns) for query in searched
-        ]
+        words = [self._executor.submit(self._lexical_hits, query, condition, columns) for query in searched]
         encoder = self.encoder
         context = self.index.context_for(encoder)
         vectors = encoder.encode_each([query.text for query in queries], "query", context)

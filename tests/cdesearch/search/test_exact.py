@@ -76,7 +76,7 @@ def test_a_use_is_no_definition(name, text):
 
 
 def test_a_definition_has_more_evidence_than_a_use_and_a_chunk_without_the_name_has_none():
-    texts = [("", "the strip of an auth that it should"), ("", "x = should_strip_auth()"), ("", "def should_strip_auth")]
+    texts = [("", "it should strip auth"), ("", "x = should_strip_auth()"), ("", "def should_strip_auth(")]
     none, use, definition = exact_evidence(ExactTerm("should_strip_auth"), texts, 100)
     assert none == 0 < use < definition
     (in_header,) = exact_evidence(ExactTerm("should_strip_auth"), [("def should_strip_auth()\n", "pass")], 100)

@@ -76,7 +76,7 @@ def test_a_filter_of_files_holds_for_exact_terms(searcher):
 
 
 @pytest.mark.parametrize("mode", ["text", "hybrid"])
-@pytest.mark.parametrize("query", ["should_strip_auth", "what is HTTPError", "resume SessionManager", '"to be" or is_not'])
+@pytest.mark.parametrize("query", ["should_strip_auth", "why HTTPError", "resume SessionManager", '"to be" or is_not'])
 def test_the_explanation_adds_up_with_exact_terms(searcher, query, mode):
     for hit in searcher.search(query, 3, mode):
         explained = searcher.explain(hit.chunk.id, query, 3, mode)

@@ -145,7 +145,11 @@ def add_text(tables, number, text):
 
 @pytest.mark.parametrize(
     ("text", "word"),
-    [("東京都に住んでいます。検索エンジン", "検索"), ("我们喜欢搜索引擎和人工智能", "人工智能"), ("ภาษาไทยง่ายมาก", "ไทย")],
+    [
+        ("東京都に住んでいます。検索エンジン", "検索"),
+        ("我们喜欢搜索引擎和人工智能", "人工智能"),
+        ("ภาษาไทยง่ายมาก", "ไทย"),
+    ],
 )
 def test_words_of_scripts_without_spaces_are_found_even_if_an_update_adds_the_first(tmp_path, text, word):
     tables = Tables(tmp_path, DIMENSION)
