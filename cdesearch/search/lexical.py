@@ -46,10 +46,9 @@ def with_parts(query: str, exact: Mapping[ExactTerm, ExactHits]) -> str:
 
 def text_search(index: Index, query: str) -> Any:
     """Return the search for the words of a query."""
-    from lancedb.query import MatchQuery
-
-    # LanceDB would take a string in quotation marks for a phrase query, which needs an index with positions.
-    return index.async_chunks.query().nearest_to_text(MatchQuery(with_other_spellings(query), "text"))
+    # LanceDB would take a text in quotation marks for a phrase query, which needs an index with positions.
+    words = with_other_spellings(query.replace('"', " "))
+    return index.async_chunks.query().nearest_to_text(words, columns="text")
 
 
 def exact_hits(
@@ -77,11 +76,13 @@ def exact_hits(
 
 def _search_for_all_words(index: Index, term: ExactTerm, query: str) -> Any:
     """Return the search for chunks with all words of a term; their scores are those of the whole query."""
-    from lancedb.query import BooleanQuery, FullTextOperator, MatchQuery, Occur
+    search = index.async_chunks.query()  # loads LanceDB; while another thread loads it, its modules are incomplete
+    from lancedb import query as lance
 
-    every = MatchQuery(term.text, "text", operator=FullTextOperator.AND)
-    others = MatchQuery(with_other_spellings(term.pattern.sub(" ", query, count=1)), "text")
-    return index.async_chunks.query().nearest_to_text(BooleanQuery([(Occur.MUST, every), (Occur.SHOULD, others)]))
+    match: Any = lance.MatchQuery  # mypy does not know the defaults of these dataclasses
+    every = match(term.text, "text", operator=lance.FullTextOperator.AND)
+    others = match(with_other_spellings(term.pattern.sub(" ", query, count=1)), "text")
+    return search.nearest_to_text(lance.BooleanQuery([(lance.Occur.MUST, every), (lance.Occur.SHOULD, others)]))
 
 
 def _both(condition: str | None, other: str) -> str:

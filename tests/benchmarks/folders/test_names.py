@@ -3,7 +3,7 @@ from benchmarks.folders.names import Name, sampled_names, unique_names
 from benchmarks.folders.names_command import measure_name
 from cdesearch.store.schema import Chunk
 
-PYTHON = '''
+PYTHON = """
 class FileReader:
     def read_lines(self):
         pass
@@ -18,7 +18,7 @@ class LineWriter:
 
     def close(self):
         pass
-'''
+"""
 C = "int\nread_block (int n)\n{\n  return read_word (n);\n}\n"
 
 
