@@ -152,7 +152,7 @@ def exact_terms(query: str) -> tuple[ExactTerm, ...]:
 
 def is_quoted(query: str) -> bool:
     """Return whether a query consists of quoted phrases only, so that every hit must contain one of them."""
-    return bool(_QUOTED.search(query)) and not _QUOTED.sub("", query).strip()
+    return not _QUOTED.sub("", query).strip() and bool(exact_terms(query))
 
 
 def exact_evidence(term: ExactTerm, bodies: Sequence[tuple[str, str]], n_chunks: int) -> list[float]:

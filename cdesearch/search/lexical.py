@@ -11,6 +11,7 @@ from cdesearch.search.documents import read_candidates
 from cdesearch.search.exact import ExactTerm, exact_evidence, exact_terms, is_quoted
 from cdesearch.search.fusion import Scores
 from cdesearch.search.spellings import with_other_spellings
+from cdesearch.store.damage import damaged
 from cdesearch.store.index import Index
 
 if TYPE_CHECKING:
@@ -67,10 +68,14 @@ def exact_hits(
         if found.num_rows == MAX_EXACT:  # the term may be in others, which takes longer to find out
             condition = _both(condition, term.condition)
             found = read_candidates(index, _search_for_all_words(index, term, query), wanted, MAX_EXACT, condition)
-    texts = zip(found["text"].to_pylist(), found["place"].to_pylist(), strict=True)
-    starts = [(text, json.loads(place)["body_start"]) for text, place in texts]
-    evidence = np.array(exact_evidence(term, [(text[:at], text[at:]) for text, at in starts], index.manifest.n_chunks))
-    kept = np.array([term.count(text) > 0 for text, _ in starts], bool)
+    texts = found["text"].to_pylist()
+    try:  # a forged index can hold any value
+        starts = [json.loads(place)["body_start"] for place in found["place"].to_pylist()]
+        bodies = [(text[:start], text[start:]) for text, start in zip(texts, starts, strict=True)]
+    except (ValueError, LookupError, TypeError, RecursionError):
+        raise damaged(index.folder, "a chunk's place has an impossible value") from None
+    evidence = np.array(exact_evidence(term, bodies, index.manifest.n_chunks))
+    kept = np.array([term.count(text) > 0 for text in texts], bool)
     return ExactHits(found.drop_columns(["text", "place"]).filter(pa.array(kept)), evidence[kept])
 
 

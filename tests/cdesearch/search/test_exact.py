@@ -29,6 +29,7 @@ def test_a_long_query_has_a_limited_number_of_terms():
 
 def test_only_a_query_of_quoted_phrases_is_quoted():
     assert is_quoted('"to be" “or not”')
+    assert not is_quoted('" "') and not is_quoted('"a"')  # nothing in them is a term
     assert not is_quoted('"to be" or not') and not is_quoted("to be") and not is_quoted("")
 
 
