@@ -6,6 +6,7 @@ from benchmarks.ablations.ablation import ablation
 from benchmarks.ablations.curves import curves
 from benchmarks.figures.command import analyse
 from benchmarks.folders.command import folders
+from benchmarks.folders.names_command import names
 from benchmarks.quality.ask import ask
 from benchmarks.quality.beir import beir
 from benchmarks.quality.choose import choose
@@ -24,6 +25,7 @@ app.command()(choose)
 app.command()(curves)
 app.command()(folders)
 app.command()(joint_speed)
+app.command()(names)
 app.command()(peers)
 app.command()(speed)
 app.command()(staleness)

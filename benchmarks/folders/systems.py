@@ -21,7 +21,7 @@ from cdesearch.store.schema import Chunk
 from indexer.documents.chunk import CHUNK_TOKENS, SPECIAL_TOKENS
 from indexer.formats.records import PART
 
-MODES: tuple[Mode, ...] = ("hybrid", "dense", "text")
+MODES: tuple[Mode, ...] = ("hybrid", "rerank", "dense", "text")
 OURS = "cdesearch, hybrid"
 OVERLAP = 32  # tokens that neighbouring windows share, so that a window holds the phrase of an answer whole
 

@@ -3,6 +3,9 @@
 searcher      an open index that answers queries, for any number of threads
 model_loader  loads the models that built the indexes, each of them once
 reader        answers queries from one generation: candidates, scores, hits
+lexical       searches for words, and for the parts of a query that are matched as a whole
+exact         which parts these are: names of code, options, error codes and quoted phrases
+spellings     other spellings of words, so that "resume" finds "résumé"
 fusion        combines dense and lexical scores, with a registry of methods
 reranking     compares the best hits with the query token by token
 explanation   why a chunk is a hit, as numbers that add up to its score

@@ -7,7 +7,10 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any
 
+import numpy as np
+
 from cdesearch.errors import IndexDamagedError, NotIndexedError, QueryError
+from cdesearch.store.damage import damaged
 from cdesearch.store.folder import rebuild_remedy
 from cdesearch.store.index import Index, run_async
 from cdesearch.store.schema import CHUNK_COLUMNS, Chunk, chunk_from_row
@@ -92,6 +95,20 @@ def read_table(index: Index, query: Any) -> Any:
     """
     with index.checks.reading_tables():
         return run_async(query.to_arrow())
+
+
+def read_candidates(index: Index, search: Any, columns: Sequence[str], limit: int, condition: str | None) -> Any:
+    """Return `columns` and the row ids of the best `limit` chunks of a search, which an SQL condition may restrict.
+
+    No other columns are read: all columns of a hundred candidates would take longer than the search. Raises
+    IndexDamagedError.
+    """
+    if condition:
+        search = search.where(condition)
+    found = read_table(index, search.limit(limit).select(list(columns)).with_row_id())
+    if "vector" in columns and not np.isfinite(found["vector"].combine_chunks().flatten().to_numpy()).all():
+        raise damaged(index.folder, "it holds vectors that are not numbers")
+    return found
 
 
 def quoted(text: str) -> str:

@@ -1,8 +1,7 @@
 """Explain why a chunk is a hit: the evidence of its vector and of its words, as numbers that add up to its score."""
 
-import math
 import re
-import unicodedata
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 
 import numpy as np
@@ -12,8 +11,11 @@ from cdesearch.context.vectors import Floats, to_unit
 from cdesearch.encode.encoder import Encoder
 from cdesearch.errors import NotIndexedError, QueryError
 from cdesearch.search.documents import quoted, read_table
+from cdesearch.search.exact import ExactTerm, exact_terms, idf
 from cdesearch.search.fusion import Evidence, EvidenceFusion
+from cdesearch.search.lexical import ExactHits, exact_hits, text_search, with_parts
 from cdesearch.search.reader import GenerationReader, Mode, Query
+from cdesearch.search.spellings import without_accents
 from cdesearch.search.word_forms import is_form_of
 
 MAX_WORDS = 32  # words of a query that are explained, each of which needs two searches
@@ -99,7 +101,7 @@ def explain(reader: GenerationReader, query: Query, chunk_id: str) -> Explanatio
             score=scores[query.mode],
             dense=DenseEvidence(cosine, own, evidence.null_mean, evidence.null_spread, float(evidence.dense_z[at])),
             text=text,
-            words=_words(reader, query.text, chunk_id, found.text),
+            words=_words(reader, query, found),
             n_chunks=index.manifest.n_chunks,
             k=query.k,
         )
@@ -110,6 +112,7 @@ class _Found:
     """The stored row of the chunk to explain."""
 
     row: int
+    id: str
     document: str
     text: str
     vector: Floats  # (d,) as stored, with the document offset
@@ -124,7 +127,7 @@ class _Found:
                 f"The index has no chunk {chunk_id:.80}.", "Search again, because an update may have replaced it."
             )
         row = rows[0]
-        return cls(row["_rowid"], row["document_id"], row["text"], np.asarray(row["vector"], np.float32))
+        return cls(row["_rowid"], chunk_id, row["document_id"], row["text"], np.asarray(row["vector"], np.float32))
 
 
 def _text_evidence(evidence: Evidence, at: int, bm25: float | None) -> TextEvidence:
@@ -152,36 +155,38 @@ def _own_cosine(reader: GenerationReader, encoder: Encoder, found: _Found, vecto
     return float(own[at] @ vector)
 
 
-def _words(reader: GenerationReader, query: str, chunk_id: str, text: str) -> tuple[Word, ...]:
-    """Explain each word of the query once.
+def _words(reader: GenerationReader, query: Query, found: _Found) -> tuple[Word, ...]:
+    """Explain each word of the query once, and then each term that the chunk contains as a whole.
 
     A BM25 score is a sum over words, so a search for one word alone yields the contribution of this word.
     """
+    condition = reader.condition(query.files)
+    exact = {term: exact_hits(reader.index, term, query.text, condition) for term in exact_terms(query.text)}
     spelled: dict[str, str] = {}
     times: dict[str, int] = {}
-    for match in _WORD.finditer(query):
+    for match in _WORD.finditer(with_parts(query.text, exact)):
         word = match[0].lower()
         spelled.setdefault(word, match[0])
         times[word] = times.get(word, 0) + 1
+    words = [_word(reader, spelled[word], times[word], found) for word in list(times)[:MAX_WORDS]]
+    return (*words, *_terms(exact, found, reader.index.manifest.n_chunks))
+
+
+def _word(reader: GenerationReader, word: str, times: int, chunk: _Found) -> Word:
     n_chunks = reader.index.manifest.n_chunks
-    tokens = [_folded(token) for token in _WORD.findall(text)]
-    return tuple(
-        _word(reader, spelled[word], times[word], (chunk_id, tokens), n_chunks) for word in list(times)[:MAX_WORDS]
-    )
-
-
-def _word(reader: GenerationReader, word: str, times: int, chunk: tuple[str, list[str]], n_chunks: int) -> Word:
-    chunk_id, tokens = chunk
-    search = reader.index.async_chunks.query().nearest_to_text(word, columns="text").select(["_score"]).with_row_id()
+    search = text_search(reader.index, word).select(["_score"]).with_row_id()
     n_found = read_table(reader.index, search.limit(n_chunks)).num_rows
-    search = reader.index.async_chunks.query().nearest_to_text(word, columns="text").select(["_score"])
-    scores = read_table(reader.index, search.where(f"id = {quoted(chunk_id)}").limit(1))["_score"].to_pylist()
-    idf = math.log(1 + (n_chunks - n_found + 0.5) / (n_found + 0.5)) if n_found else 0.0
-    count = sum(is_form_of(token, _folded(word)) for token in tokens) if scores else 0
-    return Word(word, n_found, idf, count, times * float(scores[0]) if scores else 0.0)
+    search = text_search(reader.index, word).select(["_score"])
+    scores = read_table(reader.index, search.where(f"id = {quoted(chunk.id)}").limit(1))["_score"].to_pylist()
+    tokens = [without_accents(token.lower()) for token in _WORD.findall(chunk.text)]
+    count = sum(is_form_of(token, without_accents(word.lower())) for token in tokens) if scores else 0
+    return Word(word, n_found, idf(n_found, n_chunks), count, times * float(scores[0]) if scores else 0.0)
 
 
-def _folded(word: str) -> str:
-    """Return a word in lower case and without accents, which is how full text compares words."""
-    decomposed = unicodedata.normalize("NFD", word.lower())
-    return "".join(character for character in decomposed if not unicodedata.combining(character))
+def _terms(exact: Mapping[ExactTerm, ExactHits], chunk: _Found, n_chunks: int) -> Iterator[Word]:
+    """Explain the terms in a chunk whose evidence is added to the score, in quotation marks."""
+    for term, hits in exact.items():
+        evidence = float(hits.evidence[hits.table["_rowid"].to_numpy() == chunk.row].sum())
+        if evidence:
+            n_found = hits.table.num_rows
+            yield Word(f'"{term.text}"', n_found, idf(n_found, n_chunks), term.count(chunk.text), evidence)

@@ -12,9 +12,11 @@ from numpy.typing import NDArray
 from cdesearch.context.vectors import Floats, to_unit
 from cdesearch.encode.encoder import Encoder
 from cdesearch.errors import IndexDamagedError
-from cdesearch.search.documents import quoted, read_table
+from cdesearch.search.documents import quoted, read_candidates, read_table
+from cdesearch.search.exact import is_quoted
 from cdesearch.search.file_filter import ALL_FILES, WITHOUT_SUFFIX, FileFilter
 from cdesearch.search.fusion import Candidates, Fusion, Scores
+from cdesearch.search.lexical import lexical_hits
 from cdesearch.search.reranking import RERANKED, rerank
 from cdesearch.search.result import SearchResult
 from cdesearch.store.damage import damaged
@@ -118,7 +120,7 @@ class GenerationReader:
         if not self.index.manifest.n_chunks:  # all of its files were deleted
             return [SearchResult(()) for _ in queries]
         with self.index.checks.reporting_damage():
-            condition = self._condition(queries[0].files)
+            condition = self.condition(queries[0].files)
             # The first stage of a build has no vectors.
             if mode == "text" or (mode != "dense" and self.index.manifest.n_vectors == 0):
                 return self._results(
@@ -145,10 +147,10 @@ class GenerationReader:
 
     def has_file(self, files: FileFilter) -> bool:
         """Return whether the filter allows any indexed file; raises QueryError and IndexStateError."""
-        query = self.index.async_chunks.query().where(self._condition(files) or "true").select(["path"]).limit(1)
+        query = self.index.async_chunks.query().where(self.condition(files) or "true").select(["path"]).limit(1)
         return bool(read_table(self.index, query).num_rows)
 
-    def _condition(self, files: FileFilter) -> str | None:
+    def condition(self, files: FileFilter) -> str | None:
         """Return the SQL condition on the column `path` for a filter; None if it allows every file."""
         conditions = [*files.conditions(self._scripts(files))]
         if files.since is not None:
@@ -186,7 +188,7 @@ class GenerationReader:
         return [(file.path, file.mtime_ns or 0) for file in files if file.outcome == "indexed"]
 
     def _rank_words(self, query: Query, condition: str | None) -> _Ranking:
-        found = self._lexical_hits(query, condition, ["_score"])
+        found = self._lexical_hits(query, condition, [])
         return _Ranking.best(query.k, found.rows, found.scores, text=found.scores)
 
     def _rank_with_model(self, queries: Sequence[Query], condition: str | None) -> list[_Ranking]:
@@ -195,9 +197,7 @@ class GenerationReader:
         is_hybrid = queries[0].mode == "hybrid"
         columns = ["vector", "document_id"] if is_hybrid and self.index.manifest.has_parts else ["vector"]
         searched = queries if is_hybrid else []
-        words = [
-            self._executor.submit(self._lexical_hits, query, condition, ["_score", *columns]) for query in searched
-        ]
+        words = [self._executor.submit(self._lexical_hits, query, condition, columns) for query in searched]
         encoder = self.encoder
         context = self.index.context_for(encoder)
         vectors = encoder.encode_each([query.text for query in queries], "query", context)
@@ -206,7 +206,7 @@ class GenerationReader:
         def rank(query: Query, vector: Floats, words: "Future[_Found] | None") -> _Ranking:
             nearest = self._dense_hits(vector, query.k, condition, ["_distance", *columns])
             if words is not None:
-                return self._fused(query.k, vector, nearest, words.result())
+                return self._fused(query, vector, nearest, words.result())
             cosines = nearest.cosines(vector)
             return _Ranking.best(query.k, nearest.rows, cosines, dense=cosines)
 
@@ -224,21 +224,24 @@ class GenerationReader:
             results.append(SearchResult(_hits(ranking, chunks), most))
         return results
 
-    def _fused(self, k: int, vector: Floats, dense_hits: _Found, lexical_hits: _Found) -> _Ranking:
-        rows, candidates = self._candidates(vector, dense_hits, lexical_hits)
+    def _fused(self, query: Query, vector: Floats, dense_hits: _Found, lexical_hits: _Found) -> _Ranking:
+        rows, candidates = self._candidates(query, vector, dense_hits, lexical_hits)
         scores = self._fusion.scores(candidates)
-        return _Ranking.best(k, rows, scores, dense=candidates.dense, text=candidates.text)
+        return _Ranking.best(query.k, rows, scores, dense=candidates.dense, text=candidates.text)
 
     def candidates(self, query: Query, vector: Floats) -> tuple[RowIds, Candidates]:
         """Return the row ids (n,) and the scores of the candidates of a hybrid search; `vector` (d,) is the query's."""
-        condition = self._condition(query.files)
+        condition = self.condition(query.files)
         columns = ["vector", "document_id"] if self.index.manifest.has_parts else ["vector"]
-        lexical_hits = self._lexical_hits(query, condition, ["_score", *columns])
-        return self._candidates(
-            vector, self._dense_hits(vector, query.k, condition, ["_distance", *columns]), lexical_hits
-        )
+        lexical = self._lexical_hits(query, condition, columns)
+        nearest = self._dense_hits(vector, query.k, condition, ["_distance", *columns])
+        return self._candidates(query, vector, nearest, lexical)
 
-    def _candidates(self, vector: Floats, dense_hits: _Found, lexical_hits: _Found) -> tuple[RowIds, Candidates]:
+    def _candidates(
+        self, query: Query, vector: Floats, dense_hits: _Found, lexical_hits: _Found
+    ) -> tuple[RowIds, Candidates]:
+        if is_quoted(query.text):  # a hit must contain a quoted phrase
+            dense_hits = lexical_hits
         rows = np.union1d(dense_hits.rows, lexical_hits.rows)
         dense, text = np.empty(len(rows)), np.full(len(rows), np.nan)
         for found in (dense_hits, lexical_hits):
@@ -259,26 +262,15 @@ class GenerationReader:
         """Return the nearest chunks, as many as the fusion needs."""
         limit = self._fusion.dense_depth(k)
         search = self.index.async_chunks.query().nearest_to(vector).distance_type("cosine").ef(max(SEARCH_WIDTH, limit))
-        found = _Found.from_table(self._select(search, columns, limit, condition), "_distance")
+        found = _Found.from_table(read_candidates(self.index, search, columns, limit, condition), "_distance")
         if condition is None and not len(found.rows):  # Lance omits vectors whose distance is not a number
             raise damaged(self.index.folder, "it holds vectors that are not numbers")
         return found
 
     def _lexical_hits(self, query: Query, condition: str | None, columns: list[str]) -> _Found:
-        """Return the chunks with the highest BM25 scores, as many as the fusion needs."""
-        # `nearest_to_text` matches the words literally, and does not parse them in the query language of full text.
-        search = self.index.async_chunks.query().nearest_to_text(query.text, columns="text")
+        """Return the chunks with the highest lexical scores, as many as the fusion needs."""
         limit = self._fusion.text_depth(query.k)
-        return _Found.from_table(self._select(search, columns, limit, condition), "_score")
-
-    def _select(self, search: Any, columns: list[str], limit: int, condition: str | None) -> Any:
-        """Run a search for `columns` only: reading all columns of a hundred candidates takes longer than the search."""
-        if condition:
-            search = search.where(condition)
-        found = read_table(self.index, search.limit(limit).select(columns).with_row_id())
-        if "vector" in columns and not np.isfinite(found["vector"].combine_chunks().flatten().to_numpy()).all():
-            raise damaged(self.index.folder, "it holds vectors that are not numbers")
-        return found
+        return _Found.from_table(lexical_hits(self.index, query.text, condition, columns, limit), "_score")
 
     def _chunks(self, row_ids: RowIds) -> dict[int, Chunk]:
         """Read chunks by their row ids."""

@@ -1,6 +1,8 @@
 """How does a file become documents and chunks?
 
-read       reads a file into documents, by its format
-chunk      splits a document into chunks along its structure
-splitters  chooses the splitter of a text
+read         reads a file into documents, by its format
+chunk        splits a document into chunks along its structure
+definitions  makes headings of the classes and functions of code
+splitters    chooses the splitter of a text
+parsing      parses code in bounded time
 """

@@ -8,6 +8,7 @@ from tokenizers import Tokenizer
 
 from cdesearch.store.line_places import Changes, Entries, LinePlaces, numbered
 from cdesearch.store.schema import Chunk, text_hash
+from indexer.documents.definitions import with_definitions
 from indexer.documents.splitters import SplitterOf, splitter_for
 from indexer.formats.format import Document
 from indexer.formats.unreadable import UnreadableError
@@ -48,6 +49,7 @@ class Chunker:
     def _chunks(self, document: Document) -> Iterator[Chunk]:
         if not document.text.strip():
             return
+        document = with_definitions(document)
         places = _Places(document)
         ordinal = 0
         for pieces in self._pieces(document, places.trails):
@@ -168,7 +170,7 @@ class _Trails:
         while nearest >= 0:
             titles.append(self._headings[nearest].title)
             nearest = self._above[nearest]
-        return tuple(title for title in reversed(titles) if title != self._title)
+        return tuple(title for title in reversed(titles) if title and title != self._title)
 
     def within(self, offset: int, body: str) -> Entries[tuple[str, ...]]:
         """The headings above the lines of the piece `body`, where they differ from those above its first line."""

@@ -1,27 +1,19 @@
-"""Choose the splitter of a text, and refuse texts on which a parser would hang or crash."""
+"""Choose the splitter of a text; code that cannot be parsed is split as plain text."""
 
-import re
-import time
 from collections.abc import Callable
 from functools import lru_cache, partial
-from typing import Any
 
 from semantic_text_splitter import CodeSplitter, MarkdownSplitter, TextSplitter
+
+from indexer.documents.parsing import parse_code
 
 Splitter = TextSplitter | MarkdownSplitter | CodeSplitter
 SplitterOf = Callable[[int], Splitter]  # from the number of characters that a piece may have
 
-SLICE = 1 << 16  # bytes that are passed to the parser at a time
-SMALL = 2000  # characters; shorter code is parsed without a time limit
-SMALL_SECONDS = 0.1  # processor time for SMALL characters; ordinary code takes less than a tenth of it
-PARSE_SECONDS, PARSE_SECONDS_A_BYTE = 0.5, 1e-5  # processor time; ordinary code takes 6e-7 s per byte
-# The scanner of the YAML grammar aborts the process at more than about 200 nested levels.
-_DEEP_YAML = re.compile(r"^(?:[ ]{100}|(?:[-?:][ \t]{1,9}){50})", re.MULTILINE)
-
 
 def splitter_for(text: str, layout: str, language: str | None) -> SplitterOf:
     """The splitter of `text` for any capacity; code that no grammar parses in time is split as plain text."""
-    if layout == "code" and (language is None or not _can_parse(text, language)):
+    if layout == "code" and (language is None or parse_code(text, language) is None):
         return partial(_splitter, "text", None)
     return partial(_splitter, layout, language)
 
@@ -35,43 +27,3 @@ def _splitter(layout: str, language: str | None, capacity: int) -> Splitter:
 
         return CodeSplitter(get_binding(language), capacity)  # type: ignore[arg-type]
     return TextSplitter(capacity)
-
-
-def _can_parse(text: str, language: str) -> bool:
-    """Whether the grammar exists and parses `text` in time: broken code may take hours."""
-    from tree_sitter_language_pack import get_parser
-
-    if language == "yaml" and _DEEP_YAML.search(text):
-        return False
-    try:
-        parser = get_parser(language)  # type: ignore[arg-type]
-    except LookupError:
-        return False
-    if len(text) <= SMALL:
-        return True
-    data = text.encode("utf-8", "replace")
-    limit = PARSE_SECONDS + PARSE_SECONDS_A_BYTE * len(data)
-    deadline = time.thread_time() + limit
-    for start in range(0, len(text), SMALL):
-        # Each of many parts may be just fast enough, and all together take longer than a worker may without progress.
-        if _is_slow(parser, text[start : start + SMALL]) or time.thread_time() > deadline:
-            return False
-    deadline = time.thread_time() + limit
-    try:
-        tree = parser.parse(
-            lambda offset, _: data[offset : offset + SLICE],
-            progress_callback=lambda *_: time.thread_time() > deadline,
-        )
-    except ValueError:  # the callback has stopped it
-        return False
-    return tree is not None
-
-
-def _is_slow(parser: Any, text: str) -> bool:
-    """Whether the parser is so slow on a short text that it would not finish a long one.
-
-    While it resolves ambiguities it does not call the callback, so it cannot be stopped.
-    """
-    started = time.thread_time()
-    parser.parse(text.encode("utf-8", "replace"))
-    return time.thread_time() - started > SMALL_SECONDS

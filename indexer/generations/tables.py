@@ -10,6 +10,7 @@ from typing import Any
 
 import numpy as np
 import pyarrow as pa
+import pyarrow.compute as pc
 
 from cdesearch.context.vectors import Floats
 from cdesearch.store.index import connect
@@ -31,6 +32,8 @@ CHUNKS_PER_GRAPH = 1_000_000
 # an update joins graphs with fewer than so many times the chunks that it adds. That leaves three or four on average.
 JOIN_RATIO = 16
 LARGEST_RATIO = 4  # of the largest graph: built again when a fifth of the chunks is in others
+# Scripts that put no spaces between words. Lance's "simple" tokenizer takes a whole clause in them for one word.
+UNSPACED = r"[\p{Han}\p{Hiragana}\p{Katakana}\p{Thai}\p{Khmer}\p{Lao}\p{Myanmar}]"
 FRAGMENT_BITS = 32  # a row id is the number of the fragment, and in its lowest 32 bits the number of the row
 NAMES_PER_QUERY = 1000
 
@@ -43,6 +46,7 @@ class Tables:
         self._database = connect(generation)
         self._schema = chunk_schema(dimension)
         self.chunks: Any = self._database.create_table("chunks", schema=self._schema, exist_ok=True)
+        self._adds_unspaced = False  # whether a chunk that was added contains words of a script in UNSPACED
 
     def vectors_of(self, ids: Sequence[str]) -> dict[str, Floats]:
         """The vectors (d,) of chunks, by chunk id."""
@@ -66,12 +70,16 @@ class Tables:
         """Append chunks with their vectors (n, d) in one commit."""
         flat = pa.array(vectors.reshape(-1), pa.float32())
         column = pa.FixedSizeListArray.from_arrays(flat, vectors.shape[1])
-        self.chunks.add(pa.Table.from_arrays([*rows.columns, column], schema=self._schema))
+        self._append(pa.Table.from_arrays([*rows.columns, column], schema=self._schema))
 
     def copy(self, table: Any, ids: Iterable[str]) -> None:
         """Append the chunks with these ids from the table of another generation."""
         for names in sql_lists(sorted(ids)):
-            self.chunks.add(table.search().where(f"id IN ({names})").limit(NAMES_PER_QUERY).to_arrow())
+            self._append(table.search().where(f"id IN ({names})").limit(NAMES_PER_QUERY).to_arrow())
+
+    def _append(self, rows: pa.Table) -> None:
+        self.chunks.add(rows)
+        self._adds_unspaced = self._adds_unspaced or pc.any(pc.match_substring_regex(rows["text"], UNSPACED)).as_py()
 
     def delete(self, ids: Iterable[str]) -> None:
         """Remove the chunks with these ids."""
@@ -93,19 +101,36 @@ class Tables:
             self._update_indexes(has_all_vectors=has_all_vectors)
 
     def _update_indexes(self, *, has_all_vectors: bool) -> None:
-        from lancedb.index import FTS, HnswSq
+        from lancedb.index import HnswSq
 
         self._join_graphs()
         _compact(self.chunks)
-        names = {index.name for index in self.chunks.list_indices()}
+        indexes = {index.name: index for index in self.chunks.list_indices()}
         n_chunks = self.chunks.count_rows()
         # New indexes come last, because a compaction after them would build them a second time.
-        if "text_idx" not in names:
-            self.chunks.create_index("text", config=FTS(with_position=False), name="text_idx")
-        if has_all_vectors and n_chunks >= VECTOR_INDEX_FROM and "vector_idx" not in names:
+        self._index_words(indexes.get("text_idx"))
+        if has_all_vectors and n_chunks >= VECTOR_INDEX_FROM and "vector_idx" not in indexes:
             parts = max(1, n_chunks // CHUNKS_PER_GRAPH)
             graph = HnswSq(distance_type="cosine", num_partitions=parts, m=16, ef_construction=150)
             self.chunks.create_index("vector", config=graph, name="vector_idx")
+
+    def _index_words(self, existing: Any) -> None:
+        """Build the full-text index if there is none, or if it cannot find words that this update has added.
+
+        Words of the scripts in UNSPACED are told apart by the dictionaries of ICU. Other corpora keep the simple
+        tokenizer, because ICU's also loses some numbers and single letters.
+        """
+        from lancedb.index import FTS
+
+        if existing is None:
+            is_unspaced = self._adds_unspaced or self.chunks.count_rows(f"regexp_match(text, '{UNSPACED}')") > 0
+        else:
+            is_unspaced = self._adds_unspaced
+            if not is_unspaced or existing.index_details["base_tokenizer"] != "simple":
+                return
+        tokenizer: Any = "icu/split" if is_unspaced else "simple"
+        config = FTS(with_position=False, base_tokenizer=tokenizer)
+        self.chunks.create_index("text", config=config, name="text_idx", replace=True)
 
     def _join_graphs(self) -> None:
         """Write the chunks of small graphs again, so that they get one graph with those that this update has added.

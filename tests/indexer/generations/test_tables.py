@@ -1,5 +1,7 @@
 """The tables of a generation, and the graphs of vectors that updates add to them."""
 
+from dataclasses import replace
+
 import numpy as np
 import pyarrow as pa
 import pytest
@@ -129,3 +131,43 @@ def test_chunks_that_were_added_together_keep_their_order_when_they_are_moved(ta
     numbers = [int(name, 16) for name in rows["id"].to_pylist()]
     places = [numbers.index(number) for number in range(1000, 1045)]
     assert all(places[at + 1] == places[at] + 1 for at in range(44) if (at + 1) % 5)
+
+
+def found_by_words(tables, words):
+    rows = tables.chunks.search(words, query_type="fts").select(["path"]).limit(9).to_list()
+    return [row["path"] for row in rows]
+
+
+def add_text(tables, number, text):
+    row = chunk_to_row(replace(chunk(number), text=text))
+    tables.add(pa.RecordBatch.from_pylist([row], schema=chunk_schema(None)), np.stack([vector(number)]))
+
+
+@pytest.mark.parametrize(
+    ("text", "word"),
+    [
+        ("東京都に住んでいます。検索エンジン", "検索"),
+        ("我们喜欢搜索引擎和人工智能", "人工智能"),
+        ("ภาษาไทยง่ายมาก", "ไทย"),
+    ],
+)
+def test_words_of_scripts_without_spaces_are_found_even_if_an_update_adds_the_first(tmp_path, text, word):
+    tables = Tables(tmp_path, DIMENSION)
+    add(tables, range(3))
+    tables.finish()
+    updated = Tables(tmp_path, DIMENSION)
+    add_text(updated, 3, text)
+    updated.finish()
+    assert found_by_words(updated, word) == ["3.md"]
+    assert found_by_words(updated, "text 2") and "2.md" in found_by_words(updated, "text 2")
+    again = Tables(tmp_path, DIMENSION)
+    add(again, [4])
+    again.finish()
+    assert found_by_words(again, word) == ["3.md"]
+
+
+def test_a_corpus_with_spaces_keeps_single_letters_and_numbers(tmp_path):
+    tables = Tables(tmp_path, DIMENSION)
+    add_text(tables, 0, "version 3.14 of C")
+    tables.finish()
+    assert found_by_words(tables, "3") == found_by_words(tables, "C") == ["0.md"]

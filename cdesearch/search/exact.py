@@ -1,0 +1,179 @@
+"""Find the parts of a query that are matched as a whole: names of code, options, error codes and quoted phrases.
+
+Full text splits `should_strip_auth` into three words. A chunk that contains the name itself has the evidence of one
+more word, which is as rare as the name, and a chunk that defines it has more evidence than one that uses it.
+"""
+
+import math
+import re
+from collections.abc import Sequence
+from dataclasses import dataclass
+from functools import cached_property
+from itertools import islice
+
+MAX_TERMS = 8  # of a query; each needs a search of its own
+MAX_CHARACTERS = 200  # of a term
+MAX_OCCURRENCES = 20  # of a name in a chunk that are examined
+SATURATION = 1.2  # of BM25: two occurrences have less than twice the evidence of one
+DEFINITION_WEIGHT = 3.0  # relative to a word as rare as the definition; see benchmarks/results/LOG.md
+
+# The words that full text ignores
+STOP_WORDS = frozenset(
+    re.findall(
+        r"\w+",
+        """
+        a about again against ain all am an and are aren as at be been being below between both but by can couldn d did
+        didn do doesn doing don down each few for from further had hadn has hasn have haven having he her here hers
+        herself him himself his how i if in into is isn it its itself just ll m ma me mightn more most mustn my myself
+        needn no nor not now of off on or other our ours out over own re s same shan she should shouldn so some such t
+        than that the their theirs them then there these they this those through to too under until up ve was wasn we
+        were weren what when where which while who whom will with won wouldn y you your yours yourself
+        """,
+    )
+)
+_WORDS = re.compile(r"[^\W_]+")
+_PARTS = re.compile(r"[A-Z]+(?![a-z])|[A-Z]?[a-z]+|\d+")
+_QUOTED = re.compile(r"\"([^\"\n]+)\"|“([^”\n]+)”")
+_CODE = re.compile(
+    r"""
+      (?<![\w-])--?[a-zA-Z]\w*(?:-\w+)*                 # --dry-run
+    | (?<![\w-])[A-Z]{1,9}-?\d{2,}(?:-\d+)*(?![\w-])    # ORA-00942, E1234
+    | (?<!\w)[^\W\d]\w+(?:(?:\.|::|->)\w+)+             # os.path.join
+    | \w*[^\W_]_\w*[^\W_]\w* | __\w+__                  # should_strip_auth
+    | (?<!\w)_*[a-z]+\d*[A-Z]\w* | (?<!\w)_*(?:[A-Z]\w*[a-z]\w*[A-Z]|[A-Z]{2,}\w*[a-z])\w*   # getItem, HTTPError
+    """,
+    re.VERBOSE,
+)
+_ONE_WORD = re.compile(r"\s*([^\W\d]\w+)(?:\(\))?\s*")
+_SEPARATOR = re.compile(r"\.|::|->")
+_BEFORE, _AFTER = 200, 600  # characters around a name that tell whether it is defined there
+_MODIFIERS = (
+    "abstract|async|cdef|const|CREATE|create|declare|default|export|extern|final|inline|internal|local|mut|open|OR"
+    "|override|partial|private|protected|pub|pub\\([a-z]+\\)|public|REPLACE|sealed|static|unsafe|virtual"
+)
+_KEYWORDS = (
+    "class|struct|enum|union|interface|trait|protocol|record|object|module|namespace|package|type|typedef|newtype|data"
+    "|def|defp|defmacro|defun|defn|func|function|fn|fun|sub|proc|procedure|method|macro|macro_rules!|#define|impl"
+    "|const|let|var|val|TABLE|VIEW|FUNCTION|PROCEDURE|TRIGGER|table|view|trigger"
+)
+# What is before a definition on its line, and what follows it.
+_DEFINITIONS = tuple(
+    (re.compile(before), re.compile(after))
+    for before, after in (
+        (rf"\s*(?:(?:{_MODIFIERS})[ \t]+)*(?:{_KEYWORDS})[ \t*&]+(?:\([^()]*\)[ \t]*)?", r"(?=[^\w]|$)"),  # def name(
+        (r"", r"[ \t]*(?::[^=\n]{1,80})?=(?![=>])"),  # NAME = 1
+        (r"\s*(?!(?:return|else|new|await)\b)(?:[\w<>\[\]*&:,]+[ \t]+)*[*&]*", r"[ \t]*\([^;{}]*\)[^;{}()=]{0,80}\{"),
+        (r"#{1,6}[ \t]+[`*\\]*", r"[`*]*[ \t]*(?:\(|\n|$)"),  # a heading in Markdown
+        (r"[ \t]*\.\.[ \t][\w:-]+::[ \t]+(?:[\w.]+\.)?", r""),  # a directive in reStructuredText
+        (r"[`*]*", r"[^\n]{0,80}\n[ \t]*([=~^\"-])\1\1+[ \t]*(?:\n|$)"),  # an underlined heading
+    )
+)
+_OPTION = re.compile(r"[ \t]*(?:[-*•][ \t]+)?[`*\\]*(?:-\w[`*\\]*,?[ \t]+[`*\\]*)?")  # before it where it is described
+
+
+@dataclass(frozen=True)
+class ExactTerm:
+    """A part of a query that is matched as a whole. Case counts if the part contains a capital letter."""
+
+    text: str
+    is_phrase: bool = False  # whether it was quoted
+
+    @cached_property
+    def pattern(self) -> re.Pattern[str]:
+        """What matches the term as a whole, with any white space between its words."""
+        return re.compile(self._whole, self._flags)
+
+    @property
+    def parts(self) -> str:
+        """The words of a name like `HTTPError`, which full text takes for one word; empty for other terms."""
+        parts = _PARTS.findall(self.text)
+        return "" if self.is_phrase or len(parts) < 2 or len(_WORDS.findall(self.text)) > 1 else " ".join(parts)
+
+    @property
+    def is_of_common_words(self) -> bool:
+        """Whether full text ignores all words of the term."""
+        return all(word.lower() in STOP_WORDS for word in _WORDS.findall(self.text))
+
+    @property
+    def condition(self) -> str:
+        """The SQL condition on the column `text` for the chunks that may contain the term."""
+        expression = ("(?i)" if self._flags else "") + r"\s+".join(map(re.escape, self.text.split()))
+        return f"regexp_match(text, '{expression.replace(chr(39), chr(39) * 2)}')"
+
+    def count(self, text: str) -> int:
+        """Return how often a text contains the term."""
+        return sum(1 for _ in self.pattern.finditer(text))
+
+    def is_defined_in(self, body: str) -> bool:
+        """Return whether a text defines the name, or describes the option. Phrases are not defined."""
+        if self.is_phrase:
+            return False
+        for found in islice(self._last_part.finditer(body), MAX_OCCURRENCES):
+            before = body[body.rfind("\n", 0, found.start()) + 1 : found.start()]
+            after = body[found.end() : found.end() + _AFTER]
+            if len(before) > _BEFORE:
+                continue
+            if self.text.startswith("-"):
+                if _OPTION.fullmatch(before):
+                    return True
+            elif any(start.fullmatch(before) and end.match(after) for start, end in _DEFINITIONS):
+                return True
+        return False
+
+    @cached_property
+    def _last_part(self) -> re.Pattern[str]:
+        """What matches `method` if the term is `Class.method`, because code defines the one and not the other."""
+        if self.text.startswith("-"):
+            return self.pattern
+        return re.compile(rf"(?<!\w){re.escape(_SEPARATOR.split(self.text)[-1])}(?!\w)", self._flags)
+
+    @property
+    def _whole(self) -> str:
+        around = r"[\w-]" if self.text.startswith("-") else r"\w"
+        words = r"\s+".join(map(re.escape, self.text.split()))
+        return rf"(?<!{around}){words}(?!{around})"
+
+    @property
+    def _flags(self) -> re.RegexFlag:
+        is_capital = not self.is_phrase and self.text != self.text.lower()
+        return re.RegexFlag(0) if is_capital else re.IGNORECASE
+
+
+def exact_terms(query: str) -> tuple[ExactTerm, ...]:
+    """Return the terms of a query, without duplicates, at most MAX_TERMS. A query of one word is a term."""
+    quoted = [ExactTerm(" ".join((one[1] or one[2]).split()), is_phrase=True) for one in _QUOTED.finditer(query)]
+    rest = _QUOTED.sub(" ", query)
+    only = _ONE_WORD.fullmatch(rest)
+    names = [only[1]] if only else [match[0] for match in _CODE.finditer(rest)]
+    terms = [*quoted, *(ExactTerm(name) for name in names)]
+    kept = [term for term in dict.fromkeys(terms) if 1 < len(term.text) <= MAX_CHARACTERS]
+    return tuple(kept[:MAX_TERMS])
+
+
+def is_quoted(query: str) -> bool:
+    """Return whether a query consists of quoted phrases only, so that every hit must contain one of them."""
+    return not _QUOTED.sub("", query).strip() and bool(exact_terms(query))
+
+
+def exact_evidence(term: ExactTerm, bodies: Sequence[tuple[str, str]], n_chunks: int) -> list[float]:
+    """Return for each text what the term adds to its BM25 score; 0 if the text does not contain it.
+
+    A text is given as a pair of its headings and its body, of which only the body can be a definition. The texts are
+    all that contain the term, of a corpus of `n_chunks`.
+    """
+    counts = [term.count(header) + term.count(body) for header, body in bodies]
+    defined = [count > 0 and term.is_defined_in(body) for count, (_, body) in zip(counts, bodies, strict=True)]
+    # The score of full text already contains that of a single word.
+    whole = idf(sum(count > 0 for count in counts), n_chunks) if len(_WORDS.findall(term.text)) > 1 else 0.0
+    definition = DEFINITION_WEIGHT * idf(sum(defined), n_chunks)
+    return [
+        whole * count * (SATURATION + 1) / (count + SATURATION) + definition * is_defined
+        for count, is_defined in zip(counts, defined, strict=True)
+    ]
+
+
+def idf(n_texts: int, n_chunks: int) -> float:
+    """Return the weight of a word that `n_texts` of `n_chunks` contain, as full text computes it; 0 if none does."""
+    if not n_texts:
+        return 0.0
+    return math.log(1 + (n_chunks - n_texts + 0.5) / (n_texts + 0.5))

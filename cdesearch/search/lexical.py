@@ -1,0 +1,111 @@
+"""Search an index for words by BM25, and for names, options and quoted phrases as a whole."""
+
+import json
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from cdesearch.search.documents import read_candidates
+from cdesearch.search.exact import ExactTerm, exact_evidence, exact_terms, is_quoted
+from cdesearch.search.fusion import Scores
+from cdesearch.search.spellings import with_other_spellings
+from cdesearch.store.damage import damaged
+from cdesearch.store.index import Index
+
+if TYPE_CHECKING:
+    import pyarrow as pa
+
+MAX_EXACT = 500  # chunks with all words of a term that are read to look for the term itself
+
+
+@dataclass(frozen=True, slots=True)
+class ExactHits:
+    """The n chunks that contain a term as a whole."""
+
+    table: "pa.Table"  # (n rows) `_rowid`, the columns of the search, and as `_score` the BM25 score of the whole query
+    evidence: Scores  # (n,) to add to the BM25 scores
+
+
+def lexical_hits(index: Index, query: str, condition: str | None, columns: Sequence[str], limit: int) -> "pa.Table":
+    """Return the `limit` chunks with the highest lexical scores in the column `_score`, and their `_rowid`.
+
+    The lexical score is BM25 plus the evidence of the terms that are matched as a whole. If the query consists of
+    quoted phrases, a chunk without any of them is left out. `condition` is SQL.
+    """
+    exact = {term: exact_hits(index, term, query, condition, columns) for term in exact_terms(query)}
+    search = text_search(index, with_parts(query, exact))
+    found = read_candidates(index, search, ["_score", *columns], limit, condition)
+    return _with_exact(found, [*exact.values()], limit, only_exact=is_quoted(query)) if exact else found
+
+
+def with_parts(query: str, exact: Mapping[ExactTerm, ExactHits]) -> str:
+    """Return a query followed by the words of which its names consist, for names that no chunk contains."""
+    return " ".join([query, *(term.parts for term, hits in exact.items() if not hits.table.num_rows)])
+
+
+def text_search(index: Index, query: str) -> Any:
+    """Return the search for the words of a query."""
+    # LanceDB would take a text in quotation marks for a phrase query, which needs an index with positions.
+    words = with_other_spellings(query.replace('"', " "))
+    return index.async_chunks.query().nearest_to_text(words, columns="text")
+
+
+def exact_hits(
+    index: Index, term: ExactTerm, query: str, condition: str | None, columns: Sequence[str] = ()
+) -> ExactHits:
+    """Return the chunks that contain a term of a query as a whole."""
+    import pyarrow as pa
+
+    wanted = ["_score", *columns, "text", "place"]
+    if term.is_of_common_words:
+        search = index.async_chunks.query()
+        found = read_candidates(index, search, wanted[1:], MAX_EXACT, _both(condition, term.condition))
+        found = found.append_column("_score", pa.array(np.zeros(found.num_rows, np.float32)))
+    else:
+        found = read_candidates(index, _search_for_all_words(index, term, query), wanted, MAX_EXACT, condition)
+        if found.num_rows == MAX_EXACT:  # the term may be in others, which takes longer to find out
+            condition = _both(condition, term.condition)
+            found = read_candidates(index, _search_for_all_words(index, term, query), wanted, MAX_EXACT, condition)
+    texts = found["text"].to_pylist()
+    try:  # a forged index can hold any value
+        starts = [json.loads(place)["body_start"] for place in found["place"].to_pylist()]
+        bodies = [(text[:start], text[start:]) for text, start in zip(texts, starts, strict=True)]
+    except (ValueError, LookupError, TypeError, RecursionError):
+        raise damaged(index.folder, "a chunk's place has an impossible value") from None
+    evidence = np.array(exact_evidence(term, bodies, index.manifest.n_chunks))
+    kept = np.array([term.count(text) > 0 for text in texts], bool)
+    return ExactHits(found.drop_columns(["text", "place"]).filter(pa.array(kept)), evidence[kept])
+
+
+def _search_for_all_words(index: Index, term: ExactTerm, query: str) -> Any:
+    """Return the search for chunks with all words of a term; their scores are those of the whole query."""
+    search = index.async_chunks.query()  # loads LanceDB; while another thread loads it, its modules are incomplete
+    from lancedb import query as lance
+
+    match: Any = lance.MatchQuery  # mypy does not know the defaults of these dataclasses
+    every = match(term.text, "text", operator=lance.FullTextOperator.AND)
+    others = match(with_other_spellings(term.pattern.sub(" ", query, count=1)), "text")
+    return search.nearest_to_text(lance.BooleanQuery([(lance.Occur.MUST, every), (lance.Occur.SHOULD, others)]))
+
+
+def _both(condition: str | None, other: str) -> str:
+    return other if condition is None else f"({condition}) AND {other}"
+
+
+def _with_exact(found: "pa.Table", exact: Sequence[ExactHits], limit: int, *, only_exact: bool) -> "pa.Table":
+    """Return the `limit` chunks with the highest sums of BM25 and evidence, best first."""
+    import pyarrow as pa
+
+    tables = [one.table.select(found.column_names) for one in exact]
+    every = pa.concat_tables(tables if only_exact else [found, *tables])
+    rows, first, members = np.unique(every["_rowid"].to_numpy(), return_index=True, return_inverse=True)
+    scores = np.zeros(len(rows))
+    np.maximum.at(scores, members, every["_score"].to_numpy())
+    for one in exact:
+        scores[np.searchsorted(rows, one.table["_rowid"].to_numpy())] += one.evidence
+    best = np.lexsort((rows, -scores))[:limit]
+    kept = every.take(pa.array(first[best]))
+    at = kept.column_names.index("_score")
+    return kept.set_column(at, "_score", pa.array(scores[best]))

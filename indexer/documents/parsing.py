@@ -1,0 +1,56 @@
+"""Parse code into a syntax tree, and refuse texts on which a parser would hang or crash."""
+
+import re
+import time
+from functools import lru_cache
+from typing import TYPE_CHECKING, Any
+
+if TYPE_CHECKING:
+    from tree_sitter import Tree
+
+SLICE = 1 << 16  # bytes that are passed to the parser at a time
+SMALL = 2000  # characters; shorter code is parsed without a time limit
+SMALL_SECONDS = 0.1  # processor time for SMALL characters; ordinary code takes less than a tenth of it
+PARSE_SECONDS, PARSE_SECONDS_A_BYTE = 0.5, 1e-5  # processor time; ordinary code takes 6e-7 s per byte
+# The scanner of the YAML grammar aborts the process at more than about 200 nested levels.
+_DEEP_YAML = re.compile(r"^(?:[ ]{100}|(?:[-?:][ \t]{1,9}){50})", re.MULTILINE)
+
+
+@lru_cache(maxsize=1)  # code is parsed once for its definitions and once for its splitter
+def parse_code(text: str, language: str) -> "Tree | None":
+    """The syntax tree of `text`; None if there is no grammar, or if it takes too long: broken code may take hours."""
+    from tree_sitter_language_pack import get_parser
+
+    if language == "yaml" and _DEEP_YAML.search(text):
+        return None
+    try:
+        parser = get_parser(language)  # type: ignore[arg-type]
+    except LookupError:
+        return None
+    data = text.encode("utf-8", "replace")
+    if len(text) <= SMALL:
+        return parser.parse(data)
+    limit = PARSE_SECONDS + PARSE_SECONDS_A_BYTE * len(data)
+    deadline = time.thread_time() + limit
+    for start in range(0, len(text), SMALL):
+        # Each of many parts may be just fast enough, and all together take longer than a worker may without progress.
+        if _is_slow(parser, text[start : start + SMALL]) or time.thread_time() > deadline:
+            return None
+    deadline = time.thread_time() + limit
+    try:
+        return parser.parse(
+            lambda offset, _: data[offset : offset + SLICE],
+            progress_callback=lambda *_: time.thread_time() > deadline,
+        )
+    except ValueError:  # the callback has stopped it
+        return None
+
+
+def _is_slow(parser: Any, text: str) -> bool:
+    """Whether the parser is so slow on a short text that it would not finish a long one.
+
+    While it resolves ambiguities it does not call the callback, so it cannot be stopped.
+    """
+    started = time.thread_time()
+    parser.parse(text.encode("utf-8", "replace"))
+    return time.thread_time() - started > SMALL_SECONDS

@@ -1,0 +1,91 @@
+import time
+
+import pytest
+
+from cdesearch.search.exact import MAX_TERMS, ExactTerm, exact_evidence, exact_terms, is_quoted
+
+
+@pytest.mark.parametrize(
+    ("query", "terms"),
+    [
+        ("should_strip_auth", ["should_strip_auth"]),
+        ("how does HTTPError differ from getItem in os.path.join", ["HTTPError", "getItem", "os.path.join"]),
+        ("--dry-run and -x of rsync", ["--dry-run", "-x"]),
+        ("ORA-00942 after error E1234", ["ORA-00942", "E1234"]),
+        ("__init__ of Foo::bar", ["__init__", "Foo::bar"]),
+        ("celery()", ["celery"]),
+        ("don't use state-of-the-art models, e.g. version 3.14 of 2 January", []),
+        ('the "retry   policy" of “two words”', ["retry policy", "two words"]),
+    ],
+)
+def test_names_options_codes_and_quoted_phrases_are_terms(query, terms):
+    assert [term.text for term in exact_terms(query)] == terms
+
+
+def test_a_long_query_has_a_limited_number_of_terms():
+    assert len(exact_terms(" ".join(f"name_{number}" for number in range(99)))) == MAX_TERMS
+    assert exact_terms(f'"{"a" * 999}" b') == ()
+
+
+def test_only_a_query_of_quoted_phrases_is_quoted():
+    assert is_quoted('"to be" “or not”')
+    assert not is_quoted('" "') and not is_quoted('"a"')  # nothing in them is a term
+    assert not is_quoted('"to be" or not') and not is_quoted("to be") and not is_quoted("")
+
+
+@pytest.mark.parametrize(
+    ("name", "text"),
+    [
+        ("foo_bar", "    async def foo_bar("),
+        ("foo_bar", "foo_bar: int = 3"),
+        ("foo_bar", "static int\nfoo_bar (int a,\n  char b)\n{"),
+        ("foo_bar", "    foo_bar(a, b) {\n"),
+        ("foo_bar", "pub(crate) fn foo_bar<T>("),
+        ("foo_bar", "func (r *X) foo_bar("),
+        ("foo_bar", "## `foo_bar()`"),
+        ("foo_bar", "``foo_bar``\n~~~~~~~~~~~"),
+        ("foo_bar", ".. setting:: foo_bar"),
+        ("Foo.bar", "    def bar(self)"),
+        ("HttpError", "export default class HttpError {"),
+        ("HttpError", "#define HttpError 3"),
+        ("--foo", "  -f, --foo=X  does it"),
+        ("--foo", "* `--foo` does it"),
+    ],
+)
+def test_a_definition_is_recognised(name, text):
+    assert ExactTerm(name).is_defined_in(f"something\n{text}\nmore")
+
+
+@pytest.mark.parametrize(
+    ("name", "text"),
+    [
+        ("foo_bar", "x = foo_bar(1)"),
+        ("foo_bar", "int foo_bar (int a);"),
+        ("foo_bar", "  if (foo_bar (x)) {"),
+        ("foo_bar", "return foo_bar(x) {"),
+        ("foo_bar", "# the class foo_bar is"),
+        ("foo_bar", "def foo_bar_baz(self):"),
+        ("foo_bar", "foo_bar == 3"),
+        ("HttpError", "except HttpError:"),
+        ("HttpError", "class httperror:"),
+        ("--foo", "use --foo here"),
+        ("--foo", "--foo-bar"),
+    ],
+)
+def test_a_use_is_no_definition(name, text):
+    assert not ExactTerm(name).is_defined_in(f"something\n{text}\nmore")
+
+
+def test_a_definition_has_more_evidence_than_a_use_and_a_chunk_without_the_name_has_none():
+    texts = [("", "it should strip auth"), ("", "x = should_strip_auth()"), ("", "def should_strip_auth(")]
+    none, use, definition = exact_evidence(ExactTerm("should_strip_auth"), texts, 100)
+    assert none == 0 < use < definition
+    (in_header,) = exact_evidence(ExactTerm("should_strip_auth"), [("def should_strip_auth()\n", "pass")], 100)
+    assert 0 < in_header < definition
+
+
+def test_a_chunk_made_to_confuse_the_patterns_is_examined_quickly():
+    started = time.thread_time()
+    for text in ("* ** & " * 300 + "foo_bar", "foo_bar(" * 500, "a b c " * 300 + "foo_bar(" + ")" * 900, " " * 5000):
+        ExactTerm("foo_bar").is_defined_in(text)
+    assert time.thread_time() - started < 0.5

@@ -1,0 +1,84 @@
+import pytest
+
+import cdesearch
+from cdesearch.search.searcher import Searcher
+from cdesearch.store.index import Index
+
+AUTH = '''
+def should_strip_auth(self, url):
+    """Tell whether the header has to go."""
+    return url.host != self.host
+'''
+FILES = {
+    "auth.py": AUTH,
+    "uses.py": "x = should_strip_auth(a) or should_strip_auth(b)\n# should strip auth, should strip auth\n",
+    "words.md": "You should strip the auth header before you go on to another host.",
+    "errors.py": "class HTTPError(Exception):\n    pass\n",
+    "raises.py": "raise HTTPError(1)\nraise HTTPError(2)\nraise HTTPError(3)\n",
+    "session.md": "A session has a manager, who opens the session.",
+    "options.md": "- `--dry-run`: show what would be done\n",
+    "run.md": "A dry run is a run after the dry season; run --dry-runs.",
+    "job.md": "Write your résumé before you apply for work.",
+    "play.md": "Press the key, and the film will go on: it will resume.",
+    "hamlet.md": "Whether it is, as he asks,\nto be or not\nto be.",
+    "sql.py": "def is_not(column):\n    return column\n",
+    "other.md": "Hamlet is a prince of Denmark who has to decide whether to act.",
+}
+
+
+@pytest.fixture(scope="module")
+def searcher(tmp_path_factory, tiny_checkpoint):
+    root = tmp_path_factory.mktemp("code")
+    for name, text in FILES.items():
+        (root / name).write_text(text)
+    cdesearch.build(root, model=tiny_checkpoint)
+    with Searcher(Index.open(root), model=tiny_checkpoint) as searcher:
+        yield searcher
+
+
+def paths(searcher, query, mode="text", k=10, path=None):
+    return [hit.chunk.path for hit in searcher.search(query, k, mode, path)]
+
+
+def test_the_definition_comes_before_uses_and_uses_before_the_words(searcher):
+    assert list(dict.fromkeys(paths(searcher, "should_strip_auth"))) == ["auth.py", "uses.py", "words.md"]
+    assert paths(searcher, "HTTPError")[:2] == ["errors.py", "raises.py"]
+    assert paths(searcher, "what is HTTPError for", "hybrid")[0] == "errors.py"
+
+
+def test_an_option_is_not_taken_for_its_words_or_for_a_longer_one(searcher):
+    assert paths(searcher, "--dry-run")[0] == "options.md"
+
+
+def test_a_name_that_no_chunk_contains_is_searched_by_its_words(searcher):
+    assert paths(searcher, "SessionManager")[0] == "session.md"
+
+
+def test_accents_do_not_hide_a_word(searcher):
+    assert set(paths(searcher, "resume")) == set(paths(searcher, "résumé")) == {"job.md", "play.md"}
+
+
+@pytest.mark.parametrize("mode", ["text", "hybrid"])
+def test_a_quoted_query_finds_only_chunks_with_the_phrase_even_of_words_that_full_text_ignores(searcher, mode):
+    assert paths(searcher, '"to be or not to be"', mode) == ["hamlet.md"]
+    assert paths(searcher, '"Strip the AUTH"', mode) == ["words.md"]
+    assert paths(searcher, '"strip the header"', mode) == []
+    assert paths(searcher, '"to be" is what a prince asks', mode)[0] == "hamlet.md"
+
+
+def test_a_name_of_words_that_full_text_ignores_is_found(searcher):
+    assert paths(searcher, "is_not") == ["sql.py"]
+
+
+def test_a_filter_of_files_holds_for_exact_terms(searcher):
+    assert paths(searcher, "should_strip_auth", path="*.md") == ["words.md"]
+    assert paths(searcher, '"to be or not"', path="*.py") == []
+
+
+@pytest.mark.parametrize("mode", ["text", "hybrid"])
+@pytest.mark.parametrize("query", ["should_strip_auth", "why HTTPError", "resume SessionManager", '"to be" or is_not'])
+def test_the_explanation_adds_up_with_exact_terms(searcher, query, mode):
+    for hit in searcher.search(query, 3, mode):
+        explained = searcher.explain(hit.chunk.id, query, 3, mode)
+        assert explained.score == pytest.approx(hit.score, rel=1e-5)
+        assert sum(word.bm25 for word in explained.words) == pytest.approx(hit.text_score or 0, rel=1e-5)
