@@ -6,6 +6,7 @@ final index differs from a new one.
 """
 
 import argparse
+import os
 import random
 import re
 import subprocess
@@ -13,7 +14,7 @@ import sys
 import tempfile
 import threading
 import time
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from dataclasses import dataclass, field
 from pathlib import Path
 from statistics import median
@@ -296,12 +297,11 @@ def _contents(index: Index) -> list[tuple[str, str]]:
 def _size(folder: Path) -> int:
     """Bytes on the disk; files with two names, which two generations share, count once."""
     found: dict[int, int] = {}
-    for file in folder.rglob("*"):
-        try:
-            status = file.lstat()
-        except OSError:  # the file was removed in the meantime
-            continue
-        found[status.st_ino] = status.st_size
+    for parent, _, names in os.walk(folder):  # `rglob` fails if a folder is removed in the meantime
+        for name in names:
+            with suppress(OSError):  # the file was removed in the meantime
+                status = Path(parent, name).lstat()
+                found[status.st_ino] = status.st_size
     return sum(found.values())
 
 
