@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Any, TypeVar
 from cdesearch.errors import IndexDamagedError, IndexMismatchError, IndexNotFoundError, IndexStateError
 from cdesearch.store.checksums import MANIFEST
 from cdesearch.store.damage import Checks
+from cdesearch.store.filesystem import is_available
 from cdesearch.store.folder import (
     CURRENT,
     GENERATIONS,
@@ -132,6 +133,17 @@ class Index:
     def sources(self) -> tuple[Path, ...]:
         """The indexed folders and files, as absolute paths."""
         return tuple(absolute(self.root / source) for source in self.manifest.sources)
+
+    @property
+    def mounts(self) -> tuple[Path, ...]:
+        """Those of the sources at which a file system was mounted when they were read, as absolute paths."""
+        return tuple(absolute(self.root / source) for source in self.manifest.mounts)
+
+    @property
+    def missing_sources(self) -> tuple[Path, ...]:
+        """The sources that do not exist now, or whose file system is not mounted now."""
+        mounts = self.mounts
+        return tuple(source for source in self.sources if not is_available(source, was_mount=source in mounts))
 
     @cached_property
     def context(self) -> "Context":

@@ -36,6 +36,7 @@ DEFAULTS: dict[str, Any] = {  # of fields that a manifest may lack
     "drift": None,
     "include": (),
     "exclude": (),
+    "mounts": (),
 }
 OUTCOMES = {"indexed", "ignored", "skipped"}  # of files, as `cdesearch.store.file_account` lists them
 _NO_GLOB = re.compile(r"[\x00-\x1f\x7f\ud800-\udfff]")
@@ -79,6 +80,7 @@ class Manifest:
     drift: float | None = None  # of the corpus from the context, in standard errors; None: not measured
     include: tuple[str, ...] = ()
     exclude: tuple[str, ...] = ()
+    mounts: tuple[str, ...] = ()  # those of the sources at which a file system was mounted
 
     @property
     def globs(self) -> Globs:
@@ -141,14 +143,15 @@ def _checked(values: dict[str, Any]) -> dict[str, Any]:
     """The fields of a manifest, each with its type and range checked; raises KeyError, TypeError or ValueError."""
     for name in values.keys() - {item.name for item in fields(Manifest)}:
         raise TypeError(f"{_shown(name)} is not a field of a manifest")
-    if not isinstance(values["sources"], list):
-        raise TypeError(f"sources is {_shown(values['sources'])}")
     values = DEFAULTS | values
+    for name in ("sources", "mounts"):
+        if not isinstance(values[name], list | tuple):
+            raise TypeError(f"{name} is {_shown(values[name])}")
     for name in ("include", "exclude"):
         if not isinstance(values[name], (list, tuple)):
             raise TypeError(f"{name} is {_shown(values[name])}")
         _check_globs(name, values[name])
-    values |= {name: tuple(values[name]) for name in ("sources", "include", "exclude")}
+    values |= {name: tuple(values[name]) for name in ("sources", "mounts", "include", "exclude")}
     for item in fields(Manifest):
         value = values[item.name]
         kind: Any = item.type if isinstance(item.type, UnionType) else get_origin(item.type) or item.type
@@ -180,6 +183,8 @@ def _check_texts(values: dict[str, Any]) -> None:
     counts: dict[str, Any] = values["files"]
     if not all(isinstance(source, str) for source in values["sources"]):
         raise TypeError("sources has an item that is not a string")
+    if not all(mount in values["sources"] for mount in values["mounts"]):
+        raise ValueError("mounts has an item that is not a source")
     if counts.keys() != OUTCOMES or not all(type(count) is int and count >= 0 for count in counts.values()):
         raise ValueError(f"files is {_shown(counts)}")
     if not columns.keys() <= COLUMNS or not all(name is None or isinstance(name, str) for name in columns.values()):

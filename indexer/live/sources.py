@@ -44,11 +44,14 @@ def sources(
 
 
 def _list(opened: "Index") -> None:
+    from cdesearch.store.trust import require_trust
     from cdesearch.terminal import print_text, printable
-    from indexer.settings import is_there
 
+    require_trust(opened, model=False)  # to look for an unconfirmed folder can contact a server on some systems
+    missing = opened.missing_sources
     for source in opened.sources:
-        print_text(printable(str(source)) + ("" if is_there(source) else "  (does not exist)"))
+        state = "" if source not in missing else "  (not mounted)" if source.exists() else "  (does not exist)"
+        print_text(printable(str(source)) + state)
 
 
 def _check_removable(opened: "Index", named: list[Path]) -> None:
