@@ -6,7 +6,7 @@ from pathlib import Path
 
 from cdesearch.encode.encoder import Encoder
 from cdesearch.encode.load import Device
-from cdesearch.errors import IndexBusyError
+from cdesearch.errors import IndexBusyError, StorageError
 from cdesearch.progress import Silent
 from cdesearch.store.folder import still_answering
 from cdesearch.store.index import Index
@@ -58,6 +58,8 @@ def _update(index: Index, changes: Changes, options: Options, encoder: Encoder |
         build([], options, Silent(), Given(encoder))
     except IndexBusyError:
         return f"{behind}; another run is updating it."
+    except StorageError as error:  # the index answers nevertheless
+        return f"{behind}, and cannot be updated: {error}"
     return None
 
 
