@@ -14,8 +14,10 @@ import sys
 import tempfile
 import threading
 import time
+from collections.abc import Callable
 from contextlib import contextmanager, suppress
 from dataclasses import dataclass, field
+from functools import partial
 from pathlib import Path
 from statistics import median
 from typing import Any
@@ -164,8 +166,9 @@ class Soak:
             _process("watch", "--index", str(index)) as (watch, watch_lines),
         ):
             url = _address(lines)
-            threads = [threading.Thread(target=self._search, args=(url, number)) for number in range(CLIENTS)]
-            threads.append(threading.Thread(target=self._sample, args=(index, [server.pid, watch.pid])))
+            tasks = [partial(self._search, url, number) for number in range(CLIENTS)]
+            tasks.append(partial(self._sample, index, [server.pid, watch.pid]))
+            threads = [threading.Thread(target=self._report_errors, args=(task,)) for task in tasks]
             for thread in threads:
                 thread.start()
             self._change(self.plan.minutes * 60)
@@ -179,6 +182,13 @@ class Soak:
                     self.outcome.problems.append(f"The {name} ended with {process.returncode}.")
         self._compare(index)
         return self.outcome
+
+    def _report_errors(self, task: Callable[[], None]) -> None:
+        """Run the task of a thread. Without its report, the test would pass although a thread has ended early."""
+        try:
+            task()
+        except Exception as error:
+            self.outcome.problems.append(f"A thread of the test failed: {error!r}")
 
     def _change(self, seconds: float) -> None:
         pauses = random.Random(self.plan.seed + 1)
