@@ -169,9 +169,7 @@ def test_a_removal_that_was_killed_is_completed_by_the_next_one_or_the_index_is_
 
 
 @needs_strace
-@pytest.mark.parametrize(
-    ("call", "number"), [("rename", 1), ("rename", 2), ("rename", 3), ("linkat", 30), ("fsync", 9)]
-)
+@pytest.mark.parametrize(("call", "number"), [("rename", 1), ("rename", 2), ("rename", 3), ("linkat", 3), ("fsync", 9)])
 def test_a_source_whose_removal_was_killed_is_removed_or_stays_with_all_of_its_documents(
     call, number, docs, tmp_path, tiny_checkpoint
 ):

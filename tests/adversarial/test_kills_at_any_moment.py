@@ -115,13 +115,14 @@ def test_a_build_in_stages_that_is_killed_again_and_again_is_completed(docs, und
 
 
 @needs_strace
-@pytest.mark.parametrize("number", [6, 7, 8, 9, 10, 11])
+@pytest.mark.parametrize("number", [4, 5, 7, 9, 10, 12])
 def test_a_build_that_is_killed_while_a_stage_becomes_the_live_generation_is_completed(
     docs, undisturbed, tiny_checkpoint, number
 ):
     """The files that are renamed are those of the context, the checksums, CURRENT and the list of generations."""
     kill_in("rename", number, sys.executable, "-c", RUN, docs, tiny_checkpoint, "build")
-    assert_answers(docs)
+    if (docs / ".cdesearch" / "CURRENT").exists():
+        assert_answers(docs)
     build([docs], Options(model=tiny_checkpoint), Silent())
     assert Index.open(docs).manifest.is_complete and len(list((docs / ".cdesearch" / "generations").iterdir())) <= 2
     assert_equal(docs, undisturbed)
