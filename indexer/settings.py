@@ -116,7 +116,7 @@ def complete_settings(paths: Sequence[Path], options: Options, stored: Index | N
     model_name = _model_name(options.model) if options.model or stored is None else stored.manifest.model
     untyped = [source for source in sources if not any(source.is_relative_to(path) for path in paths)]
     check_confirmed(folder, TrustRequest(None if options.model else model_name, outside(folder, untyped)))
-    were_mounts = () if stored is None else stored.mounts
+    were_mounts = frozenset() if stored is None else stored.mounts
     missing = tuple(
         source
         for source in sources

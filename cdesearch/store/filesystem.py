@@ -69,7 +69,7 @@ def is_available(path: Path, *, was_mount: bool) -> bool:
     """
     try:
         path.stat()
-        return not was_mount or is_mount(path) or not path.is_dir() or any(os.scandir(path))
+        return not was_mount or is_mount(path) or not path.is_dir() or next(path.iterdir(), None) is not None
     except OSError:
         return False
 

@@ -135,9 +135,9 @@ class Index:
         return tuple(absolute(self.root / source) for source in self.manifest.sources)
 
     @property
-    def mounts(self) -> tuple[Path, ...]:
+    def mounts(self) -> frozenset[Path]:
         """Those of the sources at which a file system was mounted when they were read, as absolute paths."""
-        return tuple(absolute(self.root / source) for source in self.manifest.mounts)
+        return frozenset(absolute(self.root / source) for source in self.manifest.mounts)
 
     @property
     def missing_sources(self) -> tuple[Path, ...]:

@@ -183,7 +183,8 @@ def _check_texts(values: dict[str, Any]) -> None:
     counts: dict[str, Any] = values["files"]
     if not all(isinstance(source, str) for source in values["sources"]):
         raise TypeError("sources has an item that is not a string")
-    if not all(mount in values["sources"] for mount in values["mounts"]):
+    are_texts = all(isinstance(mount, str) for mount in values["mounts"])
+    if not are_texts or not set(values["mounts"]) <= set(values["sources"]):
         raise ValueError("mounts has an item that is not a source")
     if counts.keys() != OUTCOMES or not all(type(count) is int and count >= 0 for count in counts.values()):
         raise ValueError(f"files is {_shown(counts)}")

@@ -81,7 +81,7 @@ def test_an_update_keeps_the_documents_of_an_unmounted_disk_and_follows_the_othe
     cdesearch("query", "moon", "--update", "--mode", "text", "--index", indexed, cwd=tmp_path)
     names = {Path(path).name for path in contents(indexed)[0]["path"].to_pylist()}
     assert names == {"a.md", "b.md", "c.md"}
-    assert Index(indexed).mounts == (disk.place,)
+    assert Index(indexed).mounts == {disk.place}
     disk.mount()
     assert not build([], Options(index=indexed), Silent()).changed
 
@@ -104,7 +104,7 @@ def test_a_folder_with_files_in_place_of_a_disk_is_read(disk, indexed):
         assert build([], Options(index=indexed), Silent()).n_documents == 2
     finally:
         (disk.place / "d.md").unlink()
-    assert Index(indexed).mounts == ()
+    assert Index(indexed).mounts == set()
 
 
 def test_sources_that_are_not_confirmed_are_not_looked_for(indexed, tmp_path):
