@@ -13,6 +13,7 @@ from cdesearch.encode.encoder import Encoder
 from cdesearch.encode.load import check_model
 from cdesearch.errors import IndexNotFoundError, IndexStateError, ModelError, SourceError
 from cdesearch.progress import Display, Progress
+from cdesearch.store.filesystem import is_available
 from cdesearch.store.folder import CURRENT, FOLDER, absolute, check_nothing_lost, find_index, still_answering
 from cdesearch.store.index import Index
 from indexer.files.outcome import Skipped, portable
@@ -26,7 +27,6 @@ from indexer.settings import (
     Settings,
     complete_settings,
     index_folder,
-    is_there,
     record_confirmation,
 )
 from indexer.staleness import advice
@@ -200,6 +200,7 @@ def _plan(settings: Settings, base: Index | None, progress: Progress) -> Plan:
     seen = progress.stage("Looking for files", None)
     plan = make_plan(found, base, seen, read_all=not is_read_alike, absent=absent)
     for source in present:
-        if not is_there(source):  # otherwise, all of its documents would be removed from the index
+        # Otherwise, all of its documents would be removed from the index.
+        if not is_available(source, was_mount=source in settings.mounts):
             raise SourceError(f"{source} disappeared while its files were listed.", "Run the same command again.")
     return plan

@@ -250,7 +250,8 @@ class BuildJob:
         """The fields of a manifest that describe the files of this run and how they were selected."""
         settings = self.settings
         return {
-            "sources": tuple(source.relative_to(settings.root).as_posix() for source in settings.sources),
+            "sources": settings.relative(settings.sources),
+            "mounts": settings.relative(settings.mounts),
             "columns": asdict(settings.columns),
             "max_file_bytes": settings.max_file_bytes,
             "include": settings.globs.include,

@@ -16,7 +16,6 @@ from cdesearch.store.schema import document_schema
 from indexer.files.opening import hash_contents, open_regular
 from indexer.files.outcome import Found, Ignored, Skipped, Source, portable
 from indexer.files.walk import find_sources
-from indexer.settings import is_there
 
 Record = dict[str, Any]  # a row of the documents table
 
@@ -170,7 +169,7 @@ class Changes:
 
 def find_changes(index: Index) -> Changes:
     """What has changed since the index was built; reads only doubtful files."""
-    missing = [source for source in index.sources if not is_there(source)]
+    missing = index.missing_sources
     sources = [source for source in index.sources if source not in missing]
     manifest = index.manifest
     found = find_sources(

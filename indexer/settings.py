@@ -8,6 +8,7 @@ from pathlib import Path
 from cdesearch.encode.load import Device
 from cdesearch.errors import IndexUntrustedError, InputError, SourceError
 from cdesearch.models.hub import is_id, stored_model
+from cdesearch.store.filesystem import is_available, is_mount
 from cdesearch.store.folder import FOLDER, absolute, chosen_folder, find_index, removal_command
 from cdesearch.store.index import Index
 from cdesearch.store.manifest import MAXIMA, Globs, Manifest
@@ -47,7 +48,7 @@ class Settings:
 
     root: Path  # the paths of chunks are relative to it
     sources: tuple[Path, ...]
-    missing: tuple[Path, ...]  # those of the sources that do not exist now; their documents stay
+    missing: tuple[Path, ...]  # those of the sources that do not exist or are not mounted now; their documents stay
     model: Path | None  # the checkpoint to open
     model_name: str | None  # as the index stores it
     trust_request: TrustRequest  # the model and folders that the user must confirm
@@ -58,16 +59,22 @@ class Settings:
     context_size: int | None
     seed: int
     has_ocr: bool
+    mounts: tuple[Path, ...]  # those of the sources at which a file system is mounted, or was before it disappeared
 
     def select_as(self, manifest: Manifest) -> bool:
         """Whether an index was built with the same settings that select files."""
-        stored = (manifest.globs, manifest.source_globs, manifest.max_file_bytes, manifest.has_ocr)
-        return (self.globs, self.stored_source_globs, self.max_file_bytes, self.has_ocr) == stored
+        stored = (manifest.globs, manifest.source_globs, manifest.max_file_bytes, manifest.has_ocr, manifest.mounts)
+        chosen = (self.globs, self.stored_source_globs, self.max_file_bytes, self.has_ocr)
+        return (*chosen, self.relative(self.mounts)) == stored
 
     @property
     def stored_source_globs(self) -> dict[str, Globs]:
         """`source_globs` as a manifest stores them."""
         return {source.relative_to(self.root).as_posix(): globs for source, globs in self.source_globs.items()}
+
+    def relative(self, paths: Sequence[Path]) -> tuple[str, ...]:
+        """Paths as the index stores them, relative to the root."""
+        return tuple(path.relative_to(self.root).as_posix() for path in paths)
 
 
 def index_folder(paths: Sequence[Path], options: Options) -> Path:
@@ -117,7 +124,13 @@ def complete_settings(paths: Sequence[Path], options: Options, stored: Index | N
     model_name = _model_name(options.model) if options.model or stored is None else stored.manifest.model
     untyped = [source for source in sources if not any(source.is_relative_to(path) for path in paths)]
     check_confirmed(folder, TrustRequest(None if options.model else model_name, outside(folder, untyped)))
-    missing = tuple(source for source in sources if source in options.absent or not is_there(source))
+    were_mounts = frozenset() if stored is None else stored.mounts
+    missing = tuple(
+        source
+        for source in sources
+        if source in options.absent or not is_available(source, was_mount=source in were_mounts)
+    )
+    mounts = tuple(source for source in sources if (source in were_mounts if source in missing else is_mount(source)))
     root = _root(sources, stored)
     _check_missing(missing, stored, options, root)
     trust_request = TrustRequest(model_name, outside(folder, sources))
@@ -127,8 +140,9 @@ def complete_settings(paths: Sequence[Path], options: Options, stored: Index | N
         size = options.context_size
         columns = options.columns
         globs = _globs(options, Globs())
+        model = options.model
         return Settings(
-            root, sources, (), options.model, model_name, trust_request, columns, limit, globs, {}, size, seed, has_ocr
+            root, sources, (), model, model_name, trust_request, columns, limit, globs, {}, size, seed, has_ocr, mounts
         )
     _check_context(options, stored)
     manifest = stored.manifest
@@ -147,6 +161,7 @@ def complete_settings(paths: Sequence[Path], options: Options, stored: Index | N
         context_size=manifest.context_limit if options.context_size is None else options.context_size,
         seed=manifest.seed if options.seed is None else options.seed,
         has_ocr=has_ocr,
+        mounts=mounts,
     )
 
 
@@ -203,15 +218,6 @@ def _check_ocr(*, has_ocr: bool) -> None:
         )
 
 
-def is_there(source: Path) -> bool:
-    """Whether a source exists and can be reached. It cannot if its file system is disconnected."""
-    try:
-        source.stat()
-    except OSError:
-        return False
-    return True
-
-
 def _root(sources: Sequence[Path], stored: Index | None) -> Path:
     """The folder that paths are relative to. The root of the stored index is kept if all sources are in it."""
     if stored is None:
@@ -228,8 +234,9 @@ def _check_missing(missing: Sequence[Path], stored: Index | None, options: Optio
         raise SourceError(f"There is no folder or file {missing[0]}.", "Check the spelling.")
     reads_all = options.rebuild or options.refresh_context or not stored.manifest.is_complete
     if reads_all or options.columns != Columns() or root != stored.root:
+        state = "is not mounted" if os.path.lexists(missing[0]) else "does not exist"
         raise SourceError(
-            f"There is no folder or file {missing[0]}, and this run would have to read it.",
+            f"{missing[0]} {state}, and this run would have to read it.",
             f"Put it back, or first run {removal_command(missing[0], stored.sources, stored.folder)}.",
         )
 

@@ -48,7 +48,7 @@ def _facts(index: Index) -> dict[str, Any]:
         "new_files": changes["new"],
         "modified_files": changes["modified"],
         "deleted_files": changes["deleted"],
-        "missing_sources": [shown_path(source) for source in index.sources if not source.exists()],
+        "missing_sources": [*map(shown_path, index.missing_sources)],
         "drift": _drift(index),
     }
 

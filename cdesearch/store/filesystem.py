@@ -57,6 +57,23 @@ def lock_of(file: Path, *, wait: bool) -> "BaseFileLock":
     return FileLock(file, timeout=-1 if wait else 0)
 
 
+def is_mount(folder: Path) -> bool:
+    """Whether a file system is mounted at this folder, or at the folder that a link leads to."""
+    return os.path.ismount(os.path.realpath(folder))
+
+
+def is_available(path: Path, *, was_mount: bool) -> bool:
+    """Whether a file or folder exists and can be reached. It cannot if its file system is disconnected.
+
+    If a file system was mounted at the folder, an empty folder is the mount point of one that is not mounted now.
+    """
+    try:
+        path.stat()
+        return not was_mount or is_mount(path) or not path.is_dir() or next(path.iterdir(), None) is not None
+    except OSError:
+        return False
+
+
 def relative_posix(file: str, root: str, paths: ModuleType = os.path) -> str:
     """`file` relative to `root`, with "/" between parts. `paths` is the module for paths of the operating system."""
     return str(paths.relpath(file, root)).replace(paths.sep, "/")

@@ -59,9 +59,10 @@ def removal_command(source: Path, sources: Sequence[Path], folder: Path) -> str:
 
 
 def still_answering(source: Path, sources: Sequence[Path], folder: Path) -> str:
-    """The line about one of the `sources` of the index in `folder` that does not exist."""
+    """The line about one of the `sources` of the index in `folder` that does not exist or is not mounted."""
     command = removal_command(source, sources, folder)
-    return f"{source} no longer exists. Its documents stay in the index until you run {command}."
+    state = "is not mounted" if os.path.lexists(source) else "no longer exists"
+    return f"{source} {state}. Its documents stay in the index until you run {command}."
 
 
 def rebuild_remedy(folder: Path) -> str:

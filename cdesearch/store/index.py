@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Any, TypeVar
 from cdesearch.errors import IndexDamagedError, IndexMismatchError, IndexNotFoundError, IndexStateError
 from cdesearch.store.checksums import MANIFEST
 from cdesearch.store.damage import Checks
+from cdesearch.store.filesystem import is_available
 from cdesearch.store.folder import (
     CURRENT,
     GENERATIONS,
@@ -137,6 +138,17 @@ class Index:
     def source_globs(self) -> dict[Path, Globs]:
         """The globs of the sources that have their own, by absolute path."""
         return {absolute(self.root / source): globs for source, globs in self.manifest.source_globs.items()}
+
+    @property
+    def mounts(self) -> frozenset[Path]:
+        """Those of the sources at which a file system was mounted when they were read, as absolute paths."""
+        return frozenset(absolute(self.root / source) for source in self.manifest.mounts)
+
+    @property
+    def missing_sources(self) -> tuple[Path, ...]:
+        """The sources that do not exist now, or whose file system is not mounted now."""
+        mounts = self.mounts
+        return tuple(source for source in self.sources if not is_available(source, was_mount=source in mounts))
 
     @cached_property
     def context(self) -> "Context":

@@ -37,6 +37,7 @@ DEFAULTS: dict[str, Any] = {  # of fields that a manifest may lack
     "include": (),
     "exclude": (),
     "source_globs": {},
+    "mounts": (),
 }
 OUTCOMES = {"indexed", "ignored", "skipped"}  # of files, as `cdesearch.store.file_account` lists them
 _NO_GLOB = re.compile(r"[\x00-\x1f\x7f\ud800-\udfff]")
@@ -91,6 +92,7 @@ class Manifest:
     exclude: tuple[str, ...] = ()
     # Of sources for which other files were chosen than by `include` and `exclude`
     source_globs: dict[str, Globs] = field(default_factory=dict)
+    mounts: tuple[str, ...] = ()  # those of the sources at which a file system was mounted
 
     @property
     def globs(self) -> Globs:
@@ -155,14 +157,15 @@ def _checked(values: dict[str, Any]) -> dict[str, Any]:
     """The fields of a manifest, each with its type and range checked; raises KeyError, TypeError or ValueError."""
     for name in values.keys() - {item.name for item in fields(Manifest)}:
         raise TypeError(f"{_shown(name)} is not a field of a manifest")
-    if not isinstance(values["sources"], list):
-        raise TypeError(f"sources is {_shown(values['sources'])}")
     values = DEFAULTS | values
+    for name in ("sources", "mounts"):
+        if not isinstance(values[name], list | tuple):
+            raise TypeError(f"{name} is {_shown(values[name])}")
     for name in ("include", "exclude"):
         if not isinstance(values[name], (list, tuple)):
             raise TypeError(f"{name} is {_shown(values[name])}")
         _check_globs(name, values[name])
-    values |= {name: tuple(values[name]) for name in ("sources", "include", "exclude")}
+    values |= {name: tuple(values[name]) for name in ("sources", "mounts", "include", "exclude")}
     for item in fields(Manifest):
         value = values[item.name]
         kind: Any = item.type if isinstance(item.type, UnionType) else get_origin(item.type) or item.type
@@ -195,6 +198,9 @@ def _check_texts(values: dict[str, Any]) -> None:
     counts: dict[str, Any] = values["files"]
     if not all(isinstance(source, str) for source in values["sources"]):
         raise TypeError("sources has an item that is not a string")
+    are_texts = all(isinstance(mount, str) for mount in values["mounts"])
+    if not are_texts or not set(values["mounts"]) <= set(values["sources"]):
+        raise ValueError("mounts has an item that is not a source")
     if counts.keys() != OUTCOMES or not all(type(count) is int and count >= 0 for count in counts.values()):
         raise ValueError(f"files is {_shown(counts)}")
     if not columns.keys() <= COLUMNS or not all(name is None or isinstance(name, str) for name in columns.values()):

@@ -17,6 +17,7 @@ from cdesearch.context.vectors import Floats
 from cdesearch.encode.encoder import Encoder
 from cdesearch.store.checksums import MANIFEST, write_checksums
 from cdesearch.store.file_account import FILES, FileRecord, write_files
+from cdesearch.store.folder import PLAN, write_new
 from cdesearch.store.index import CONTEXT
 from cdesearch.store.manifest import Manifest
 from indexer.embedding.context import fit_whitening, sample_vectors
@@ -83,6 +84,7 @@ class Stages:
     ) -> None:
         """Write a generation of chunks and their vectors (n, d), and make it the live one."""
         generation = new_generation(self.folder)
+        write_new(generation / PLAN, "{}")  # until it is live, it is unfinished, and no build may continue it
         tables = Tables(generation, self.encoder.dimension)
         for rows, vectors in documents:
             tables.add(rows, vectors)

@@ -35,10 +35,11 @@ def open_building(
     if live is not None:
         (live / PLAN).unlink(missing_ok=True)  # left if a run was killed right after the swap
     others = [generation for generation in own_generations(folder) if generation != live]
-    for generation in others:
-        if _is_made_here(generation, plan) and _fits(generation, columns or {}):
-            return generation
-    remove(folder, [one for one in others if (one / PLAN).exists() or not (one / MANIFEST).exists()])
+    begun = next((one for one in others if _is_made_here(one, plan) and _fits(one, columns or {})), None)
+    unfinished = [one for one in others if (one / PLAN).exists() or not (one / MANIFEST).exists()]
+    remove(folder, [one for one in unfinished if one != begun])  # such as a stage that was killed or filled the disk
+    if begun is not None:
+        return begun
     building = new_generation(folder)
     if base is not None:
         # Lance never changes a file, so a link can replace a copy.

@@ -20,12 +20,13 @@ from cdesearch.store.lance_manifest import NAMES, TABLES
 from indexer.generations.ledger import is_readable, own_generations, save
 from indexer.generations.lock import locked
 
-# The files of a generation, finished or not, by their paths in it. Lance chooses the names of the files of a table.
+# The files of a generation, finished or not, by their paths in it. Lance chooses the names of the files of a table, and
+# of temporary files. While it writes a file, its name ends with "#" and a number; a run that was killed leaves it so.
 _FILE = re.compile(
     rf"({MANIFEST}|{FILES}|{CHECKSUMS}|{PLAN})(\.new)?|spool\.arrow|context(\.sample|\.fitted)?\.(safetensors|new)"
     rf"|{TABLES}/({'|'.join(map(re.escape, sorted(NAMES)))})/"
     r"(data/\w+\.lance|_versions/[\w.-]+\.(manifest|json)|_transactions/[\w-]+\.txn|_deletions/[\w-]+\.(arrow|bin)"
-    r"|_indices/[0-9a-f-]{36}/\w+\.(lance|idx))"
+    r"|_indices/[0-9a-f-]{36}/\w+\.(lance|idx))(#\d+)?|tmp/.+"
 )
 
 

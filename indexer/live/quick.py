@@ -6,14 +6,14 @@ from pathlib import Path
 
 from cdesearch.encode.encoder import Encoder
 from cdesearch.encode.load import Device
-from cdesearch.errors import IndexBusyError
+from cdesearch.errors import IndexBusyError, StorageError
 from cdesearch.progress import Silent
 from cdesearch.store.folder import still_answering
 from cdesearch.store.index import Index
 from cdesearch.store.trust import require_trust
 from indexer.build import build
 from indexer.plan import Changes, find_changes
-from indexer.settings import Options, is_there
+from indexer.settings import Options
 from indexer.warm import Given
 
 MOST_SECONDS = 1.0
@@ -39,8 +39,7 @@ def update_if_quick(
         return None
     with index.checks.reporting_damage():
         changes = find_changes(index)
-    missing = [source for source in index.sources if not is_there(source)]
-    lines = [still_answering(source, index.sources, index.folder) for source in missing]
+    lines = [still_answering(source, index.sources, index.folder) for source in index.missing_sources]
     lines += filter(None, [_update(index, changes, Options(index=index.folder, model=model, device=device), encoder)])
     return " ".join(lines) or None
 
@@ -59,6 +58,8 @@ def _update(index: Index, changes: Changes, options: Options, encoder: Encoder |
         build([], options, Silent(), Given(encoder))
     except IndexBusyError:
         return f"{behind}; another run is updating it."
+    except StorageError as error:  # the index answers nevertheless
+        return f"{behind}, and cannot be updated: {error}"
     return None
 
 

@@ -69,14 +69,17 @@ def _is_typed(context: typer.Context, name: str) -> bool:
 
 def _list(opened: "Index") -> None:
     from cdesearch.cli.pager import paged
+    from cdesearch.store.trust import require_trust
     from cdesearch.terminal import print_text, printable
-    from indexer.settings import is_there
 
+    require_trust(opened, model=False)  # to look for an unconfirmed folder can contact a server on some systems
+    missing = opened.missing_sources
     with paged():
         for source in opened.sources:
             globs = opened.source_globs.get(source)
             chosen = f"  ({_as_options(globs)})" if globs else ""
-            print_text(printable(f"{source}{chosen}") + ("" if is_there(source) else "  (does not exist)"))
+            state = "" if source not in missing else "  (not mounted)" if source.exists() else "  (does not exist)"
+            print_text(printable(f"{source}{chosen}") + state)
 
 
 def _as_options(globs: "Globs") -> str:

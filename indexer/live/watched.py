@@ -10,7 +10,6 @@ from typing import TYPE_CHECKING
 
 from cdesearch.store.manifest import Globs
 from indexer.files.walk import NO_GLOBS, NO_SOURCE_GLOBS, concerns_walk
-from indexer.settings import is_there
 
 if TYPE_CHECKING:
     from watchfiles._rust_notify import RustNotify
@@ -129,8 +128,6 @@ class Watched:
 
         An empty folder on another device than before is the mount point of a file system that was unmounted.
         """
-        if not is_there(source):
-            return None
         try:
             found = source.stat()
             device = self._devices.setdefault(source, found.st_dev)

@@ -1,8 +1,15 @@
 """Run commands as processes of their own, like a user."""
 
 import os
+import shutil
 import subprocess
 import sys
+
+import pytest
+
+needs_strace = pytest.mark.skipif(
+    shutil.which("strace") is None, reason="strace is not installed: no kill in a system call"
+)
 
 
 def clean_environment(home, **more):
@@ -22,3 +29,19 @@ def run_cdesearch(*arguments, code=0, prefix=(), **options):
     if code not in (0, 1, 3):
         assert len(run.stderr.splitlines()) == 1, run.stderr
     return run
+
+
+def kill_in(call, number, *arguments):
+    """Kill a command at the system call of this number in one of its threads.
+
+    Without `--seccomp-bpf`, with which some versions of strace deliver no signal.
+    """
+    inject = ["-e", f"trace={call}", "-e", f"inject={call}:signal=KILL:when={number}"]
+    run = subprocess.run(
+        ["strace", "-f", "-o", os.devnull, *inject, *arguments],
+        capture_output=True,
+        check=False,
+        timeout=300,
+        env=os.environ | {"PYTHONDONTWRITEBYTECODE": "1"},  # bytecode files are renamed as well
+    )
+    assert run.returncode in (-9, 137), "the command ended before"

@@ -6,6 +6,7 @@ final index differs from a new one.
 """
 
 import argparse
+import os
 import random
 import re
 import subprocess
@@ -13,8 +14,10 @@ import sys
 import tempfile
 import threading
 import time
-from contextlib import contextmanager
+from collections.abc import Callable
+from contextlib import contextmanager, suppress
 from dataclasses import dataclass, field
+from functools import partial
 from pathlib import Path
 from statistics import median
 from typing import Any
@@ -163,8 +166,9 @@ class Soak:
             _process("watch", "--index", str(index)) as (watch, watch_lines),
         ):
             url = _address(lines)
-            threads = [threading.Thread(target=self._search, args=(url, number)) for number in range(CLIENTS)]
-            threads.append(threading.Thread(target=self._sample, args=(index, [server.pid, watch.pid])))
+            tasks = [partial(self._search, url, number) for number in range(CLIENTS)]
+            tasks.append(partial(self._sample, index, [server.pid, watch.pid]))
+            threads = [threading.Thread(target=self._report_errors, args=(task,)) for task in tasks]
             for thread in threads:
                 thread.start()
             self._change(self.plan.minutes * 60)
@@ -178,6 +182,13 @@ class Soak:
                     self.outcome.problems.append(f"The {name} ended with {process.returncode}.")
         self._compare(index)
         return self.outcome
+
+    def _report_errors(self, task: Callable[[], None]) -> None:
+        """Run the task of a thread. Without its report, the test would pass although a thread has ended early."""
+        try:
+            task()
+        except Exception as error:
+            self.outcome.problems.append(f"A thread of the test failed: {error!r}")
 
     def _change(self, seconds: float) -> None:
         pauses = random.Random(self.plan.seed + 1)
@@ -296,12 +307,11 @@ def _contents(index: Index) -> list[tuple[str, str]]:
 def _size(folder: Path) -> int:
     """Bytes on the disk; files with two names, which two generations share, count once."""
     found: dict[int, int] = {}
-    for file in folder.rglob("*"):
-        try:
-            status = file.lstat()
-        except OSError:  # the file was removed in the meantime
-            continue
-        found[status.st_ino] = status.st_size
+    for parent, _, names in os.walk(folder):  # `rglob` fails if a folder is removed in the meantime
+        for name in names:
+            with suppress(OSError):  # the file was removed in the meantime
+                status = Path(parent, name).lstat()
+                found[status.st_ino] = status.st_size
     return sum(found.values())
 
 

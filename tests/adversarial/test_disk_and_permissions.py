@@ -6,16 +6,18 @@ import shutil
 import subprocess
 import sys
 import tempfile
+from contextlib import suppress
 from pathlib import Path
 
 import pytest
 from command import cdesearch, picture
 
-from cdesearch.errors import StorageError
+from cdesearch.errors import IndexNotFoundError, StorageError
 from cdesearch.progress import Silent
 from cdesearch.search.searcher import Searcher
 from cdesearch.store.index import Index
 from indexer.build import build
+from indexer.embedding import spool, stages
 from indexer.settings import Options
 
 pytestmark = pytest.mark.slow
@@ -56,6 +58,46 @@ def test_a_disk_that_is_full_keeps_the_old_index(docs, small_disk, tiny_checkpoi
     assert index.manifest.n_chunks == before and Searcher(index).search("moon")
     (small_disk / "ballast").unlink()
     assert build([docs], options, Silent()).changed
+
+
+@pytest.mark.parametrize("left", [0, 20_000])
+def test_a_query_that_cannot_update_its_index_says_so_and_answers(docs, small_disk, tiny_checkpoint, left):
+    build([docs], Options(model=tiny_checkpoint, index=small_disk / "index"), Silent())
+    fill(small_disk, left)
+    (docs / "new.md").write_text("the moon is new")
+    options = ["--update", "--mode", "text", "--index", small_disk / "index"]
+    run = cdesearch("query", "moon", *options, cwd=docs)
+    assert run.stdout and "1 new, 0 modified and 0 deleted files, and cannot be updated: The disk of" in run.stderr
+
+
+@pytest.mark.parametrize("left", [0, 4_096, 20_000])
+def test_clear_removes_an_index_from_a_full_disk(docs, small_disk, tiny_checkpoint, left):
+    build([docs], Options(model=tiny_checkpoint, index=small_disk / "index"), Silent())
+    fill(small_disk, left)
+    cdesearch("clear", small_disk / "index", "--yes", cwd=docs)
+    assert not (small_disk / "index").exists()
+
+
+@pytest.mark.parametrize("left", [300_000, 600_000, 900_000])
+def test_a_build_in_stages_on_a_full_disk_keeps_a_published_stage_and_continues(
+    docs, small_disk, tiny_checkpoint, monkeypatch, left
+):
+    """What a stage that was not finished has written is removed by the next run."""
+    monkeypatch.setattr(spool, "WINDOW", 4)
+    for name, value in {"STAGED_FROM": 1, "SECONDS": 0.0, "COST_SHARE": float("inf")}.items():
+        monkeypatch.setattr(stages, name, value)
+    fill(small_disk, left)
+    options = Options(model=tiny_checkpoint, index=small_disk / "index")
+    try:
+        build([docs], options, Silent())
+    except StorageError as error:
+        assert "full" in error.cause
+        with suppress(IndexNotFoundError):  # the words did not fit
+            assert Searcher(Index(small_disk / "index")).search("house", mode="text")
+    (small_disk / "ballast").unlink()
+    build([docs], options, Silent())
+    index = Index(small_disk / "index")
+    assert index.manifest.is_complete and len(list((index.folder / "generations").iterdir())) <= 2
 
 
 @pytest.mark.parametrize("left", [0, 4_096, 20_000])

@@ -11,8 +11,9 @@ from typing import Any
 
 import pytest
 from built import assert_same, contents, write_documents
-from command import picture
+from command import cdesearch, picture
 from damage import overwrite
+from process import kill_in, needs_strace
 
 from cdesearch.errors import IndexNotFoundError
 from cdesearch.progress import Silent
@@ -126,24 +127,6 @@ def test_an_update_that_was_killed_keeps_the_old_index_and_is_completed_by_the_n
     assert_tidy(indexed)
 
 
-needs_strace = pytest.mark.skipif(
-    shutil.which("strace") is None, reason="strace is not installed: no kill in a system call"
-)
-
-
-def kill_in(call, number, *arguments):
-    """Kill a command at its system call of this number, unless it ends before."""
-    inject = ["-e", f"trace={call}", "-e", f"inject={call}:signal=KILL:when={number}"]
-    run = subprocess.run(
-        ["strace", "-f", "--seccomp-bpf", "-o", os.devnull, *inject, *arguments],
-        capture_output=True,
-        check=False,
-        timeout=300,
-        env=os.environ | {"PYTHONDONTWRITEBYTECODE": "1"},  # bytecode files are renamed as well
-    )
-    assert run.returncode in (-9, 137, 0), run.stderr
-
-
 @needs_strace
 @pytest.mark.parametrize("call", ["rename", "mkdir"])
 @pytest.mark.parametrize("number", [1, 2, 3])
@@ -155,6 +138,54 @@ def test_an_update_that_was_killed_in_a_system_call_is_completed_by_the_next_one
     update(indexed, tiny_checkpoint)
     assert_same(undisturbed.second, contents(indexed))
     assert_tidy(indexed)
+
+
+@needs_strace
+@pytest.mark.parametrize(("call", "number"), [("linkat", 1), ("linkat", 4), ("rename", 3), ("rename", 5)])
+def test_clear_removes_all_of_an_index_whose_build_was_killed(call, number, docs, tiny_checkpoint):
+    kill_in(call, number, *command(docs, tiny_checkpoint))
+    assert not (docs / ".cdesearch" / "CURRENT").exists()
+    (generation,) = (docs / ".cdesearch" / "generations").iterdir()
+    (generation / "tmp" / ".tmp1").mkdir(parents=True)  # as Lance leaves it while it makes a graph of vectors
+    (generation / "tmp" / ".tmp1" / "part_0.lance").write_text("")
+    cdesearch("clear", docs, "--yes", cwd=docs)
+    assert not (docs / ".cdesearch").exists()
+
+
+@needs_strace
+@pytest.mark.parametrize(
+    ("call", "number"), [("unlink", 1), ("unlink", 2), ("unlink", 12), ("rmdir", 1), ("rename", 1)]
+)
+def test_a_removal_that_was_killed_is_completed_by_the_next_one_or_the_index_is_built_again(
+    call, number, indexed, undisturbed, tiny_checkpoint
+):
+    kill_in(call, number, sys.executable, "-m", "cdesearch", "clear", str(indexed), "--yes")
+    assert (indexed / ".cdesearch").exists()
+    copy = shutil.copytree(indexed, indexed.parent / "copy" / "docs")
+    cdesearch("clear", copy, "--yes", cwd=copy)
+    assert not (copy / ".cdesearch").exists()
+    update(indexed, tiny_checkpoint)
+    assert contents(indexed)[0].equals(undisturbed.second[0])
+
+
+@needs_strace
+@pytest.mark.parametrize(("call", "number"), [("rename", 1), ("rename", 2), ("rename", 3), ("linkat", 3), ("fsync", 9)])
+def test_a_source_whose_removal_was_killed_is_removed_or_stays_with_all_of_its_documents(
+    call, number, docs, tmp_path, tiny_checkpoint
+):
+    (tmp_path / "more").mkdir()
+    (tmp_path / "more" / "m.md").write_text("the river and the stone")
+    options = Options(model=tiny_checkpoint, index=tmp_path / "index")
+    build([docs, tmp_path / "more"], options, Silent())
+    before = contents(tmp_path / "index")
+    removal = ["sources", "remove", str(tmp_path / "more"), "--index", str(tmp_path / "index")]
+    kill_in(call, number, sys.executable, "-m", "cdesearch", *removal)
+    assert diagnose(tmp_path / "index").live.is_sound
+    if tmp_path / "more" in Index(tmp_path / "index").sources:
+        assert_same(contents(tmp_path / "index"), before)
+        cdesearch(*removal, cwd=tmp_path)
+    assert {Path(path).parts[0] for path in contents(tmp_path / "index")[0]["path"].to_pylist()} == {"docs"}
+    assert len(list((tmp_path / "index" / "generations").iterdir())) <= 2
 
 
 @needs_strace

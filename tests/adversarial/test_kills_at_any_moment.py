@@ -12,6 +12,7 @@ import time
 import numpy as np
 import pytest
 from built import contents, write_documents
+from process import kill_in, needs_strace
 
 from cdesearch.errors import IndexNotFoundError
 from cdesearch.progress import Silent
@@ -110,6 +111,20 @@ def test_a_build_in_stages_that_is_killed_again_and_again_is_completed(docs, und
             shutil.rmtree(docs / ".cdesearch", ignore_errors=True)  # so that all stages have a chance
     build([docs], Options(model=tiny_checkpoint), Silent())
     assert Index.open(docs).manifest.is_complete
+    assert_equal(docs, undisturbed)
+
+
+@needs_strace
+@pytest.mark.parametrize("number", [4, 5, 7, 9, 10, 12])
+def test_a_build_that_is_killed_while_a_stage_becomes_the_live_generation_is_completed(
+    docs, undisturbed, tiny_checkpoint, number
+):
+    """The files that are renamed are those of the context, the checksums, CURRENT and the list of generations."""
+    kill_in("rename", number, sys.executable, "-c", RUN, docs, tiny_checkpoint, "build")
+    if (docs / ".cdesearch" / "CURRENT").exists():
+        assert_answers(docs)
+    build([docs], Options(model=tiny_checkpoint), Silent())
+    assert Index.open(docs).manifest.is_complete and len(list((docs / ".cdesearch" / "generations").iterdir())) <= 2
     assert_equal(docs, undisturbed)
 
 

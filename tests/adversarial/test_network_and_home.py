@@ -1,10 +1,17 @@
 """Nothing contacts the network: observed from outside, by the system calls of whole processes."""
 
 import importlib.util
+import os
 import re
+import shlex
 import shutil
+import signal
+import socket
 import subprocess
 import sys
+import time
+import urllib.request
+from contextlib import contextmanager
 
 import pytest
 from process import clean_environment
@@ -72,7 +79,15 @@ def started(command, user):
         str(user["cwd"] / "trace"),
         *command,
     ]
-    return subprocess.Popen(watched, **user, stdout=subprocess.DEVNULL, stderr=subprocess.PIPE, text=True)
+    return subprocess.Popen(
+        watched,
+        **user,
+        stdin=subprocess.PIPE,
+        stdout=subprocess.DEVNULL,
+        stderr=subprocess.PIPE,
+        text=True,
+        start_new_session=True,
+    )
 
 
 def recorded_calls(process, user):
@@ -107,6 +122,92 @@ def test_commands_contact_no_host_and_do_not_write_to_home(user):
         calls = watch([sys.executable, "-m", "cdesearch", *command], user)
         assert_silent(calls, user)
         assert "AF_INET" not in calls, f"{command} opens a socket"
+
+
+@contextmanager
+def running(command, user):
+    """A command that is watched until SIGTERM ends it; yields the process. strace itself does not end by the signal."""
+    with started([sys.executable, "-m", "cdesearch", *command], user) as process:
+        try:
+            yield process
+        finally:
+            os.killpg(process.pid, signal.SIGTERM)
+            process.communicate(timeout=60)
+
+
+def wait_until(is_done):
+    end = time.monotonic() + 120
+    while not is_done():
+        assert time.monotonic() < end
+        time.sleep(0.1)
+
+
+def on_terminal(*command):
+    """The command on a terminal of its own."""
+    return ["script", "-qec", shlex.join([sys.executable, "-m", "cdesearch", *command]), "/dev/null"]
+
+
+needs_script = pytest.mark.skipif(sys.platform != "linux" or shutil.which("script") is None, reason="no `script`")
+
+
+@pytest.fixture
+def indexed(user):
+    """A user with an index."""
+    cdesearch.build(user["cwd"] / "docs")
+    return user
+
+
+@needs_strace
+def test_a_server_contacts_no_host(indexed):
+    pytest.importorskip("uvicorn")
+    with socket.socket() as free:
+        free.bind(("127.0.0.1", 0))
+        port = free.getsockname()[1]
+    with running(["serve", "docs", "--port", str(port), "--watch"], indexed):
+
+        def answers(page):
+            try:
+                with urllib.request.urlopen(f"http://127.0.0.1:{port}/{page}") as answer:
+                    return bool(answer.read())
+            except OSError:
+                return False
+
+        wait_until(lambda: answers("api/v1/search?q=cat"))
+        assert answers("") and answers("api/v1/status") and answers("api/v1/map")
+    assert addressed((indexed["cwd"] / "trace").read_text()) == []
+
+
+@needs_strace
+def test_watch_contacts_no_host(indexed):
+    docs = indexed["cwd"] / "docs"
+    before = (docs / ".cdesearch" / "CURRENT").read_text()
+    with running(["watch", "--index", "docs"], indexed):
+        (docs / "dogs.md").write_text("A dog barks.")
+        wait_until(lambda: (docs / ".cdesearch" / "CURRENT").read_text() != before)
+    assert_silent((indexed["cwd"] / "trace").read_text(), indexed)
+
+
+@needs_strace
+@needs_script
+def test_opening_a_hit_contacts_no_host(indexed):
+    indexed["env"] |= {"EDITOR": "true", "XDG_STATE_HOME": str(indexed["cwd"] / "tmp"), "TERM": "xterm"}
+    for command in (on_terminal("query", "cat", "--index", "docs", "--no-pager"), on_terminal("open")):
+        assert_silent(watch(command, indexed), indexed)
+
+
+@needs_strace
+@needs_script
+def test_the_interface_on_a_terminal_contacts_no_host(indexed):
+    pytest.importorskip("textual")
+    indexed["env"] |= {"TERM": "xterm"}
+    with started(on_terminal("tui", "docs"), indexed) as process:
+        for keys in ("", "cat", "\x1b"):  # the interface starts, finds a hit and ends
+            time.sleep(3)
+            process.stdin.write(keys)
+            process.stdin.flush()
+        process.communicate(timeout=60)
+    assert process.returncode == 0
+    assert_silent((indexed["cwd"] / "trace").read_text(), indexed)
 
 
 @needs_strace

@@ -94,6 +94,16 @@ def test_the_drift_is_read_as_it_was_written(tmp_path):
         assert Manifest.load(tmp_path / "manifest.json") == replace(COMPLETE, drift=drift, context_chunks=300)
 
 
+@pytest.mark.parametrize("mounts", [".", {}, None, [1], ["other"], [["."]]])
+def test_mounts_that_are_not_sources_are_damage(tmp_path, mounts):
+    replace(COMPLETE, mounts=(".",)).save(tmp_path / "manifest.json")
+    assert Manifest.load(tmp_path / "manifest.json").mounts == (".",)
+    values = json.loads((tmp_path / "manifest.json").read_text())
+    (tmp_path / "manifest.json").write_text(json.dumps(values | {"mounts": mounts}))
+    with pytest.raises(IndexDamagedError, match="mounts"):
+        Manifest.load(tmp_path / "manifest.json")
+
+
 def test_the_globs_of_a_manifest_are_written_only_if_there_are_any(tmp_path):
     COMPLETE.save(tmp_path / "manifest.json")
     written = json.loads((tmp_path / "manifest.json").read_text())

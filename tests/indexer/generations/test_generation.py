@@ -12,7 +12,7 @@ from cdesearch.errors import IndexBusyError, StorageError
 from cdesearch.store.checksums import MANIFEST
 from cdesearch.store.folder import CURRENT, GENERATIONS, MARK, MARKER, MAX_SMALL_FILE, PLAN, write_new
 from cdesearch.store.index import connect
-from indexer.generations.generation import discard, open_building, swap_in
+from indexer.generations.generation import discard, new_generation, open_building, swap_in
 from indexer.generations.lock import locked
 
 FILES = {"context.safetensors": "context", "tables/chunks.lance/data/1.lance": "rows", "tables/chunks.lance/v": "1"}
@@ -90,6 +90,15 @@ def test_an_unfinished_build_of_the_same_plan_continues(folder):
     (building / "half").write_text("done")
     assert open_building(folder, base, {"files": 3}) == building
     assert (building / "half").read_text() == "done"
+
+
+def test_a_stage_that_was_not_finished_is_removed_when_its_build_continues(folder):
+    building = open_building(folder, None, {"files": 3})
+    fill(building)
+    stage = new_generation(folder)
+    (stage / "tables").mkdir()
+    assert open_building(folder, None, {"files": 3}) == building
+    assert generations(folder) == {building}
 
 
 def test_an_unfinished_build_of_another_plan_is_removed_and_the_finished_one_before_the_live_one_stays(folder):
