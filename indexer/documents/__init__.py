@@ -2,5 +2,6 @@
 
 read       reads a file into documents, by its format
 chunk      splits a document into chunks along its structure
+openings   finds the lines that must stay with the text after them, and a licence
 splitters  chooses the splitter of a text
 """
