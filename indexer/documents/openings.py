@@ -13,8 +13,11 @@ MAX_TERMS = 4  # that follow each other, such as a heading and the first term be
 MAX_LINES = 12  # of a signature with its comments and decorators
 MIN_LICENCE = 300  # characters; a shorter one hardly changes the vector of a chunk
 
-# A line that is no list item, row of a table, quotation or code block, and does not end as a sentence does
-_TERM = re.compile(r" {0,2}(?![-*+|>~\s]|```|\d+[.)]\s)[^\n]*\w[^\n]*(?<![.!;,…|\\])")
+# A line, perhaps underlined, that is no list item, row of a table, quotation or code block, and no sentence
+_TERM = re.compile(
+    rf" {{0,2}}(?![-*+|>~\s]|```|\d+[.)]\s)(?=[^\n]*\w)[^\n]{{1,{MAX_TERM}}}(?<![.!;,…|\\])"
+    r"(?:\n([-=~^\"'`#*+.:])\1{2,})?"
+)
 _BLANK_LINE = re.compile(r"\n[ \t]*\n")
 _DESCRIPTION = re.compile(r"[ \t]*(?:#(?!include|define|endif|else|if)|//|--|;|/?\*|@)")
 _COMMENT = re.compile(r"(?:[ \t]*(?:#|//|--|;|%)[^\n]*\n)+|[ \t]*/\*[^*]*\*+(?:[^/*][^*]*\*+)*/[ \t]*\n")
@@ -53,8 +56,7 @@ def _term(text: str, headings: Container[int], piece: tuple[int, int], following
         return end
     for _ in range(MAX_TERMS):
         paragraph = _last_paragraph(text, start, end)
-        is_term = end - paragraph <= MAX_TERM and _TERM.fullmatch(text, paragraph, end) is not None
-        if paragraph == start or not (is_term or paragraph in headings):
+        if _TERM.fullmatch(text, paragraph, end) is None and paragraph not in headings:
             break
         found = paragraph
         end = start + len(text[start:paragraph].rstrip())
@@ -73,22 +75,26 @@ def _last_paragraph(text: str, start: int, end: int) -> int:
 
 
 def _code_opening(text: str, start: int, end: int, following: int) -> int:
-    depth = _indent(text, text.rfind("\n", 0, following) + 1)
+    depth = _indent(text, _line_start(text, following))
     found = stop = end
     is_open = text[end - 1] in ":{(["  # perhaps at the end of a signature of several lines
     for _ in range(MAX_LINES):
-        line = text.rfind("\n", start, stop) + 1
-        if line <= start or not text[line:stop].strip():
+        line = _line_start(text, stop)
+        if stop <= start or not text[line:stop].strip():
             break
         indent = _indent(text, line)
         if indent < depth or _DESCRIPTION.match(text, line, stop):
             depth = min(depth, indent + 1)
             is_open = text[line + indent] in ")]"
-            found = found if is_open else line
+            found = found if is_open else line + indent
         elif not is_open:
             break
         stop = line - 1
-    return found + _indent(text, found) if found < end else end
+    return max(start, found)
+
+
+def _line_start(text: str, offset: int) -> int:
+    return text.rfind("\n", 0, offset) + 1
 
 
 def _indent(text: str, line: int) -> int:

@@ -8,7 +8,7 @@ from indexer.formats.format import MAX_TITLE, Document, Format, Heading, OpenFil
 
 # A label, a directive that declares the name of a section, such as `.. setting:: timezone`, or a blank line
 _LABEL = re.compile(r"\.\. (?:_[^\n]*:|[\w-]+::[ \t]+(?P<name>[^\n]*\S))[ \t]*\n|[ \t]*\n")
-_UNDERLINED = re.compile(r"^(?P<title>[^\s\W_][^\n]*)\n(?P<line>([=\-~^\"'`#*+.:])\3{2,})[ \t]*$", re.MULTILINE)
+_UNDERLINED = re.compile(r"^(?P<title>`{0,2}[^\s\W_][^\n]*)\n(?P<line>([=\-~^\"'`#*+.:])\3{2,})[ \t]*$", re.MULTILINE)
 
 
 class RestructuredText(Format):
@@ -33,7 +33,7 @@ def _headings(text: str) -> tuple[Heading, ...]:
         if len(match["line"]) >= len(match["title"].rstrip()):
             level = levels.setdefault(match["line"][0], len(levels) + 1)
             start = _labels_start(text, match.start(), match["title"])
-            headings.append(Heading(start, level, match["title"].strip()[:MAX_TITLE]))
+            headings.append(Heading(start, level, match["title"].strip().strip("`")[:MAX_TITLE]))
     return tuple(headings)
 
 

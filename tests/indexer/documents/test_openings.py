@@ -32,9 +32,10 @@ def test_a_heading_and_the_term_below_it_open_a_text_together():
 
 
 def test_a_heading_of_several_lines_opens_the_text_below_it():
-    before = "The end.\n\nTitle.\n======\n\n"
-    assert parts(before, "Text.", "markdown", headings={10})[1] == "Title.\n======"
-    assert parts(before, "Text.", "markdown")[1] == ""
+    assert parts("The end.\n\nA title\n=======\n\n", "Text.", "markdown")[1] == "A title\n======="
+    before = "The end.\n\n2. A title\nin two lines\n\n"
+    assert parts(before, "Text.", "text", headings={10})[1] == "2. A title\nin two lines"
+    assert parts(before, "Text.", "text")[1] == ""
 
 
 @pytest.mark.parametrize("last", ["It ends.", "- an item", "| a | row", "> a quotation", "2. an item", "word " * 20])
@@ -46,9 +47,9 @@ def test_a_line_in_the_middle_of_a_paragraph_opens_nothing():
     assert parts("The end.\n\nLayer Name\n", "is a name.", "text")[1] == ""
 
 
-def test_a_piece_never_becomes_empty():
-    assert parts("Layer Name\n\n", "The name.", "markdown") == ("Layer Name", "")
-    assert parts("class Cat:\n", "    dog = 1", "code") == ("class Cat:", "")
+def test_all_lines_of_a_piece_may_open_the_next_one():
+    assert parts("## Layers\n\nLayer Name\n\n", "The name.", "markdown") == ("", "## Layers\n\nLayer Name")
+    assert parts("class Cat:\n", "    dog = 1", "code") == ("", "class Cat:")
 
 
 @pytest.mark.parametrize(
