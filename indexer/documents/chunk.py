@@ -85,8 +85,8 @@ class Chunker:
             start = opening_start(document, trails.starts, (before, end), offset)
             joined = text[start : offset + len(body)]
             if start < end and self._fits(document, trails.at(start), joined, CHUNK_TOKENS):
-                moved[-1:] = [(before, text[before:start].rstrip())] if start > before else []
-                moved.append((start, joined))
+                rest = text[before:start].rstrip()
+                moved[-1:] = [(before, rest), (start, joined)] if rest else [(start, joined)]
             else:
                 moved.append((offset, body))
         return moved

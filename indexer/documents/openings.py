@@ -11,6 +11,7 @@ from indexer.formats.format import Document
 MAX_TERM = 80  # characters of a term, an option or a question
 MAX_TERMS = 4  # that follow each other, such as a heading and the first term below it
 MAX_LINES = 12  # of a signature with its comments and decorators
+MAX_LINE = 1_000  # characters before an offset in which the start of its line is looked for
 MIN_LICENCE = 300  # characters; a shorter one hardly changes the vector of a chunk
 
 # A line, perhaps underlined, that is no list item, row of a table, quotation or code block, and no sentence
@@ -94,7 +95,8 @@ def _code_opening(text: str, start: int, end: int, following: int) -> int:
 
 
 def _line_start(text: str, offset: int) -> int:
-    return text.rfind("\n", 0, offset) + 1
+    first = max(0, offset - MAX_LINE)
+    return text.rfind("\n", first, offset) + 1 or first
 
 
 def _indent(text: str, line: int) -> int:
