@@ -9,6 +9,7 @@ from tokenizers import Tokenizer
 from cdesearch.store.line_places import Changes, Entries, LinePlaces, numbered
 from cdesearch.store.schema import Chunk, text_hash
 from indexer.documents.definitions import with_definitions
+from indexer.documents.openings import licence_end, opening_start
 from indexer.documents.splitters import SplitterOf, splitter_for
 from indexer.formats.format import Document
 from indexer.formats.unreadable import UnreadableError
@@ -59,22 +60,48 @@ class Chunker:
                 ordinal += 1
 
     def _pieces(self, document: Document, trails: "_Trails") -> Iterator[list[Piece]]:
-        whole = document.text.strip()
+        licence = licence_end(document)
+        if licence:  # else it would have a share in the vector of the text after it
+            yield self._cut(document, trails, (0, document.text[:licence]))
+        whole = document.text[licence:].strip()
         if not document.pages and self._fits_whole(document, trails, whole):
-            yield [(document.text.index(whole), whole)]
+            yield [(document.text.index(whole, licence), whole)]
             return
+        for start, part in _parts(document, licence):
+            yield self._cut(document, trails, (start, part))
+
+    def _cut(self, document: Document, trails: "_Trails", part: Piece) -> list[Piece]:
+        """The pieces of a part of the document."""
         size = min(CHUNK_TOKENS, self._max_tokens)
         budget = size - SPECIAL_TOKENS - size // HEADER_SHARE
-        for start, part in _parts(document):
-            splitter = splitter_for(part, document.layout, document.language)
-            cut = self._split_to_fit([(start, part)], splitter, budget, budget * CHARACTERS_PER_TOKEN)
-            yield _merge_small(cut, document.text, budget)
+        splitter = splitter_for(part[1], document.layout, document.language)
+        cut = self._split_to_fit([part], splitter, budget, budget * CHARACTERS_PER_TOKEN)
+        return self._move_openings(document, trails, _merge_small(cut, document.text, budget))
+
+    def _move_openings(self, document: Document, trails: "_Trails", pieces: list[Piece]) -> list[Piece]:
+        """The pieces, each with the lines that open it, such as a term or the line of a function, if they fit."""
+        moved, text = pieces[:1], document.text
+        for offset, body in pieces[1:]:
+            before, last = moved[-1]
+            end = before + len(last)
+            start = opening_start(document, trails.starts, (before, end), offset)
+            joined = text[start : offset + len(body)]
+            if start < end and self._fits(document, trails.at(start), joined, CHUNK_TOKENS):
+                rest = text[before:start].rstrip()
+                moved[-1:] = [(before, rest), (start, joined)] if rest else [(start, joined)]
+            else:
+                moved.append((offset, body))
+        return moved
 
     def _fits_whole(self, document: Document, trails: "_Trails", whole: str) -> bool:
         if len(whole) > self._max_tokens * 16:
             return False
-        header = self._header(document, trails.at(0), whole)
-        return self._count([header + whole])[0] <= self._max_tokens
+        return self._fits(document, trails.at(0), whole, self._max_tokens)
+
+    def _fits(self, document: Document, trail: tuple[str, ...], body: str, max_tokens: int) -> bool:
+        """Whether a chunk of this trail and text has at most `max_tokens`, or as many as the model can read."""
+        header = self._header(document, trail, body)
+        return self._count([header + body])[0] <= min(max_tokens, self._max_tokens)
 
     def _split_to_fit(
         self, pieces: list[Piece], splitter_of: SplitterOf, budget: int, capacity: int
@@ -131,10 +158,10 @@ def _merge_small(pieces: list[SizedPiece], text: str, budget: int) -> list[Piece
     return merged
 
 
-def _parts(document: Document) -> Iterator[Piece]:
-    """The pages, which no chunk crosses, in slices small enough for the splitter."""
+def _parts(document: Document, first: int) -> Iterator[Piece]:
+    """The pages, which no chunk crosses, or else the text from `first`, in slices small enough for the splitter."""
     text = document.text
-    for start, end in pairwise([*(document.pages or (0,)), len(text)]):
+    for start, end in pairwise([*(document.pages or (first,)), len(text)]):
         while end - start > MAX_SPLIT_CHARACTERS:
             stop = text.rfind("\n", start, start + MAX_SPLIT_CHARACTERS) + 1 or start + MAX_SPLIT_CHARACTERS
             yield start, text[start:stop]
@@ -149,6 +176,7 @@ class _Trails:
         self._headings = document.headings
         self._title = document.title
         self._offsets = [heading.offset for heading in document.headings]
+        self.starts = frozenset(self._offsets)
         self._above: list[int] = []  # for each heading, the nearest one of a lower level before it; -1 if there is none
         for number, heading in enumerate(self._headings):
             self._above.append(self._lower(number - 1, heading.level))

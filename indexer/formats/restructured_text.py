@@ -6,7 +6,9 @@ from collections.abc import Iterator
 from indexer.formats.encoding import decode
 from indexer.formats.format import MAX_TITLE, Document, Format, Heading, OpenFile
 
-_UNDERLINED = re.compile(r"^(?P<title>[^\s\W_][^\n]*)\n(?P<line>([=\-~^\"'`#*+.:])\3{2,})[ \t]*$", re.MULTILINE)
+# A label, a directive that declares the name of a section, such as `.. setting:: timezone`, or a blank line
+_LABEL = re.compile(r"\.\. (?:_[^\n]*:|[\w-]+::[ \t]+(?P<name>[^\n]*\S))[ \t]*\n|[ \t]*\n")
+_UNDERLINED = re.compile(r"^(?P<title>`{0,2}[^\s\W_][^\n]*)\n(?P<line>([=\-~^\"'`#*+.:])\3{2,})[ \t]*$", re.MULTILINE)
 
 
 class RestructuredText(Format):
@@ -30,5 +32,19 @@ def _headings(text: str) -> tuple[Heading, ...]:
     for match in _UNDERLINED.finditer(text):
         if len(match["line"]) >= len(match["title"].rstrip()):
             level = levels.setdefault(match["line"][0], len(levels) + 1)
-            headings.append(Heading(match.start(), level, match["title"].strip()[:MAX_TITLE]))
+            start = _labels_start(text, match.start(), match["title"])
+            headings.append(Heading(start, level, match["title"].strip().strip("`")[:MAX_TITLE]))
     return tuple(headings)
+
+
+def _labels_start(text: str, offset: int, title: str) -> int:
+    """Where the labels above the heading at `offset` begin; they belong to its section."""
+    start = line = offset
+    while line:
+        line = text.rfind("\n", 0, line - 1) + 1
+        label = _LABEL.match(text, line)
+        if label is None or (label["name"] or "") not in title:
+            break
+        if label[0].startswith(".."):
+            start = line
+    return start
