@@ -14,6 +14,7 @@ from indexer.formats.json_file import JsonFile
 from indexer.formats.jsonl import JsonLines
 from indexer.formats.latex import Latex
 from indexer.formats.mail import Mail, Mailbox
+from indexer.formats.manual import SECTION
 from indexer.formats.markdown import Markdown
 from indexer.formats.notebook import Notebook
 from indexer.formats.odp import Odp
@@ -85,11 +86,13 @@ def is_known(name: str) -> bool:
 
 def _find(name: str) -> Format | None:
     found = find_format(name, FORMATS)
+    if found is None and SECTION.fullmatch(suffix_of(name)):
+        return PLAIN_TEXT
     stem, _, suffix = name.rpartition(".")
     if found is not None or f".{suffix.lower()}" not in COMPRESSIONS:
         return found
     # A table in Parquet is compressed by itself, and cannot be read from its start to its end.
     inner = find_format(stem, [one for one in FORMATS if not isinstance(one, Parquet)])
-    if inner is None and suffix_of(stem) == "" and "." in stem.strip("."):
+    if inner is None and "." in stem.strip(".") and (suffix_of(stem) == "" or SECTION.fullmatch(suffix_of(stem))):
         inner = PLAIN_TEXT  # a page of the manual such as `cat.1.gz`, or an old log such as `cat.log.2.gz`
     return Compressed(inner) if inner is not None else None
