@@ -20,6 +20,6 @@ of files that contain no text, and `unreadable` contains the errors. Several for
 the two kinds of macros, and `troff` the escapes. `outline` writes structured data as lines with headings. `package`
 reads ZIP archives of XML within limits, and `opendocument` reads what all OpenDocument formats share. `slides` and
 `spreadsheet` make the documents of presentations and sheets. `pdf_segments` reads the words of a PDF page with their
-positions, `pdf_repeated` removes headers and footers, and `pdf_layout` arranges the rest. `ocr` recognises text in
-scanned pages and images.
+positions, `pdf_repeated` removes headers and footers, `pdf_layout` arranges the rest, and `pdf_headings` recognises
+headings. `ocr` recognises text in scanned pages and images.
 """
