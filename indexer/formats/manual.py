@@ -11,7 +11,8 @@ from indexer.formats.troff import arguments, plain
 
 SNIFFED = 20_000  # characters; pod2man writes five thousand before the title
 MAX_STRINGS, MAX_STRING = 1000, 200  # that a page defines, and characters of each
-SECTION = re.compile(r"\.(?:[1-9][a-z]{0,15}|n)", re.IGNORECASE)  # the suffixes of pages, such as `.1`, `.3pm`, `.1ssl`
+# The suffixes of pages, such as `.1`, `.3pm` and `.1ssl`, except those of well-known binary files
+SECTION = re.compile(r"\.(?!(?:7z|3gpp?|3d[ms]|3mf|2bit)$)(?:[1-9][a-z]{0,15}|n)", re.IGNORECASE)
 
 _TITLE = re.compile(r"^[.'][ \t]*(?:TH|Dt)[ \t]+\S", re.MULTILINE)
 _CONTROL = re.compile(r"[.'][ \t]*([^\s\\]{1,20})[ \t]*(.*)")

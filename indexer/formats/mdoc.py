@@ -6,7 +6,7 @@ from collections.abc import Sequence
 MARKING = {
     "Ad", "An", "Ar", "Bx", "Cd", "Cm", "Dv", "Dx", "Em", "Er", "Ev", "Fa", "Fl", "Fn", "Fo", "Ft", "Fx", "Ic", "In",
     "Li", "Lk", "Ms", "Mt", "Nd", "Nm", "No", "Ns", "Nx", "Ox", "Pa", "Sx", "Sy", "Tn", "Ux", "Va", "Vt", "Xr",
-    "Dl", "D1", "Ql", "St",
+    "Dl", "D1", "St",
 }  # fmt: skip
 ENCLOSING = {
     "Op": "[]", "Bq": "[]", "Dq": '""', "Qq": '""', "Sq": "''", "Ql": "''", "Pq": "()", "Aq": "<>", "Brq": "{}",

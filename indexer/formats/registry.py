@@ -63,7 +63,7 @@ _ATTACHED: tuple[Format, ...] = (  # what a message may have attached, so that a
     JsonLines(),
     Parquet(),
 )
-# An attached table is part of a message that is read, so nobody would be told that it has no column of texts.
+# A message is read with everything that it contains, so an attached table needs no column of texts.
 _ATTACHED_TABLE = Delimited(as_sheet=True)
 
 
