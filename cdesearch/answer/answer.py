@@ -35,8 +35,16 @@ class Answer:
 
     def location(self, number: int) -> str:
         """Return the location of a cited passage. If an answer quotes it, the location is that of the first quote."""
-        quoted = (quote.location for quote in self.quotes if quote.passage == number - 1)
-        return next(quoted, self.passages[number - 1].location)
+        quote = self._first_quote(number)
+        return self.passages[number - 1].location if quote is None else quote.location
+
+    def trail(self, number: int) -> tuple[str, ...]:
+        """Return the headings above that location, outermost first."""
+        quote = self._first_quote(number)
+        return self.passages[number - 1].trail if quote is None else quote.trail
+
+    def _first_quote(self, number: int) -> Candidate | None:
+        return next((quote for quote in self.quotes if quote.passage == number - 1), None)
 
 
 def quoted_answer(question: str, hits: Sequence[Hit], passages: Sequence[Passage], corpus: CorpusView) -> Answer:

@@ -24,6 +24,7 @@ class Candidate:
     passage: int  # the position of its passage, counted from 0
     line: int | None  # its line in the file, counted from 1; None if the format has no lines
     location: str  # in the form `path:line`, `path#page=n` or `path#anchor`, or the path alone
+    trail: tuple[str, ...]  # the headings above it, outermost first
     position: int  # its position in the passage, counted from 0
 
 
@@ -39,8 +40,8 @@ def candidates_of(passages: Sequence[Passage]) -> list[Candidate]:
             if sentence.kind == "prose" and position == len(sentences) - 1 > 0 and not _END.search(text):
                 continue  # the sentence may be incomplete, because a chunk can end within a sentence
             row = passage.text.count("\n", 0, sentence.start)
-            location = passage.location_at(row)
-            found.append(Candidate(text, sentence.kind, number, passage.line_at(row), location, position))
+            place = passage.line_at(row), passage.location_at(row), passage.trail_at(row)
+            found.append(Candidate(text, sentence.kind, number, *place, position))
     return found
 
 

@@ -81,7 +81,7 @@ class AnswerPrinter:
         address = (self._root / passage.path).as_uri() + (quote(below, safe="/#=") if below.startswith("#") else "")
         link = f"link {address}" if self._console.is_terminal else ""
         place = shown_place(passage, location, self._root)
-        above = printable(" > ".join(part for part in (passage.title, *passage.trail) if part))
+        above = printable(" > ".join(part for part in (passage.title, *answer.trail(number)) if part))
         return Text.assemble((f"[{number}] ", "bold"), (place, f"cyan {link}"), (f"  {above}" if above else "", "dim"))
 
     def _styled(self, text: str) -> Text:
@@ -102,7 +102,10 @@ def answer_as_json(question: str, answer: Answer, failure: LanguageModelError | 
         "answered": answer.is_answered and failure is None,
         "answer": answer.text,
         "model": answer.model,
-        "citations": [{"number": number, "location": answer.location(number)} for number in answer.cited],
+        "citations": [
+            {"number": number, "location": answer.location(number), "trail": list(answer.trail(number))}
+            for number in answer.cited
+        ],
         "quotes": [{"text": one.text, "number": one.passage + 1, "line": one.line} for one in answer.quotes],
         "removed_citations": answer.n_removed,
         "unsourced_sentences": answer.n_unsourced,

@@ -63,6 +63,10 @@ class Passage:
         anchor = value_at(self.places.anchors, n, None)
         return replace(self, line_start=self.line_at(n), page=page, anchor=anchor).location
 
+    def trail_at(self, n: int) -> tuple[str, ...]:
+        """The headings above that line, outermost first."""
+        return value_at(self.places.trails, n, self.trail)
+
     @property
     def heading(self) -> str:
         """The line that is shown above the text: the location, the title and the headings."""

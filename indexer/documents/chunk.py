@@ -1,5 +1,6 @@
 """Split text into chunks along its structure, sized in the model's tokens."""
 
+import re
 from bisect import bisect_left, bisect_right
 from collections.abc import Iterator, Sequence
 from itertools import pairwise
@@ -21,6 +22,11 @@ CHARACTERS_PER_TOKEN = 4  # a first guess; pieces that turn out too long are spl
 HEADER_SHARE = 4  # title and trail may take a quarter of a chunk
 MAX_INDENT = 1_000  # characters
 MAX_SPLIT_CHARACTERS = 1_000_000  # the splitter's cost grows faster than its input
+# The time for a line without sentences grows with the square of its length, so that a long line is cut beforehand.
+MAX_LINE_CHARACTERS = 20_000
+LINE_ENDS = (". ", "。", " ")  # where a long line is cut, the best first
+
+_LONG_LINE = re.compile(rf"[^\n]{{{MAX_LINE_CHARACTERS + 1},}}")
 
 Piece = tuple[int, str]  # offset in the document, text
 SizedPiece = tuple[int, str, int]  # with the number of its tokens, without special tokens
@@ -162,11 +168,23 @@ def _parts(document: Document, first: int) -> Iterator[Piece]:
     """The pages, which no chunk crosses, or else the text from `first`, in slices small enough for the splitter."""
     text = document.text
     for start, end in pairwise([*(document.pages or (first,)), len(text)]):
-        while end - start > MAX_SPLIT_CHARACTERS:
-            stop = text.rfind("\n", start, start + MAX_SPLIT_CHARACTERS) + 1 or start + MAX_SPLIT_CHARACTERS
+        for stop in [*_cuts_of_long_lines(text, start, end), end]:
+            while stop - start > MAX_SPLIT_CHARACTERS:
+                middle = text.rfind("\n", start, start + MAX_SPLIT_CHARACTERS) + 1
+                yield start, text[start:middle]
+                start = middle  # noqa: PLW2901 (the rest of the same part)
             yield start, text[start:stop]
-            start = stop  # noqa: PLW2901 (the rest of the same part)
-        yield start, text[start:end]
+            start = stop  # noqa: PLW2901
+
+
+def _cuts_of_long_lines(text: str, start: int, end: int) -> Iterator[int]:
+    """Offsets between `start` and `end` that divide the lines of more than MAX_LINE_CHARACTERS."""
+    for line in _LONG_LINE.finditer(text, start, end):
+        stop = line.start()
+        while line.end() - stop > MAX_LINE_CHARACTERS:
+            least, most = stop + MAX_LINE_CHARACTERS // 2, stop + MAX_LINE_CHARACTERS
+            stop = next((at + len(mark) for mark in LINE_ENDS if (at := text.rfind(mark, least, most)) >= 0), most)
+            yield stop
 
 
 class _Trails:

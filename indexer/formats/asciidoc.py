@@ -19,7 +19,8 @@ _LEFT_OUT = re.compile(
 )
 _BLOCK_TITLE = re.compile(r"^\.(?=[^\s.])")
 _IMAGE = re.compile(r"(?:image|video|audio)::?([^\s\[\]]{1,500})\[([^\]\n]{0,500})\]")
-_LINK = re.compile(r"(?:(?:link|xref|mailto):|(?=https?://))([^\s\[\]]{1,500})\[([^\]\n]{1,500})\]")
+_LINK = re.compile(r"(?:(?:link|xref|mailto):|(?=https?://|\{[\w-]{1,60}\}))([^\s\[\]]{1,500})\[([^\]\n]{1,500})\]")
+_LINE_BREAK = re.compile(r"[ \t]\+$")
 _REFERENCE = re.compile(r"<<([^<>,\n]{1,300})(?:,[ \t]*([^<>\n]{1,300}))?>>")
 _INDEX = re.compile(r"\(\(\([^()\n]{0,300}\)\)\)")
 _TERM = re.compile(r"\(\(([^()\n]{0,300})\)\)")
@@ -85,4 +86,5 @@ def _plain(line: str) -> str:
         line = _LINK.sub(r"\2", line)
         line = _MACRO.sub(r"\1", line)
         line = _ANCHOR.sub("", line)
+    line = _LINE_BREAK.sub("", line)
     return _REFERENCE.sub(lambda match: match[2] or match[1], line) if "<<" in line else line

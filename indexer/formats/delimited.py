@@ -1,21 +1,22 @@
-"""Read CSV and TSV files: a row is a record."""
+"""Read CSV and TSV files: a row is a record, or the line of a sheet."""
 
 import csv
 import io
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import replace
+from itertools import count
 from typing import BinaryIO, TextIO, cast
 
 from indexer.formats.encoding import stream_encoding
 from indexer.formats.format import Document, Format, OpenFile
-from indexer.formats.records import ID_COLUMNS, TEXT_COLUMNS, find_columns, row_documents
+from indexer.formats.records import ID_COLUMNS, TEXT_COLUMNS, NoTextColumnError, find_columns, row_documents
+from indexer.formats.spreadsheet import Cell, cell_text, sheet_document
 from indexer.formats.unreadable import UnreadableError
 
 MAX_FIELD = 20_000_000  # characters of a field, and of a line; an open quote makes the rest of the file one field
 MAX_HEADER = 1_000_000  # characters
 DELIMITERS = ",;\t|"
 NONE = "\x1f"  # the delimiter of a file of one column, whose text may contain all the others
-
-Choose = Callable[[list[str]], list[str]]
 
 
 class Delimited(Format):
@@ -27,28 +28,60 @@ class Delimited(Format):
     suffixes = frozenset({".csv", ".tsv"})
     streams = True
 
+    def __init__(self, *, as_sheet: bool = False) -> None:
+        """With `as_sheet`, a table without a column of texts is read as a sheet instead of being unreadable."""
+        self._as_sheet = as_sheet
+
     def read(self, file: OpenFile) -> Iterator[Document]:
-        yield from row_documents(file, _file_rows(file))
+        try:
+            yield from row_documents(file, _records(file))
+        except NoTextColumnError:
+            if not self._as_sheet:
+                raise
+            file.stream.seek(0)
+            yield _sheet(file)
 
 
-def _file_rows(file: OpenFile) -> Iterator[Mapping[str, str | None]]:
-    columns = file.columns
-    known = (*TEXT_COLUMNS, *ID_COLUMNS, "title", columns.text, columns.id, columns.title, columns.document)
+def _sheet(file: OpenFile) -> Document:
+    """All columns as the lines of one document."""
+    cells = ((number, [one for one in map(_cell, count(), row) if one.text]) for number, row in _rows(file))
+    sheet = sheet_document(file, "", file.name, ((number, row) for number, row in cells if row))
+    return replace(sheet, id=file.path, headings=sheet.headings[1:], record=None)
+
+
+def _cell(column: int, value: str) -> Cell:
+    text = cell_text(value)
+    return Cell(column, text, is_text=any(map(str.isalpha, text)))
+
+
+def _records(file: OpenFile) -> Iterator[Mapping[str, str | None]]:
+    """The columns that hold texts and ids, row by row."""
+    rows = (row for _, row in _rows(file) if row)
+    names = next(rows, [])
+    chosen: list[tuple[str, int]] = []  # names and indices of columns
+    for row in rows:
+        if not chosen:
+            last = {name: column for column, name in enumerate(names)}
+            chosen = [(name, last[name]) for name in find_columns(names, file).names() if name in last]
+        yield {name: row[column] if column < len(row) else None for name, column in chosen}
+
+
+def _rows(file: OpenFile) -> Iterator[tuple[int, list[str]]]:
+    """The rows, each with the number of the line in which it ends; raises UnreadableError."""
     encoding = stream_encoding(file.stream)
     lines = io.TextIOWrapper(cast(BinaryIO, file.stream), encoding.name, encoding.errors, newline="")
-    delimiters = "\t,;|" if file.name.lower().endswith(".tsv") else DELIMITERS
     try:
-        yield from _rows(lines, delimiters, lambda names: find_columns(names, file).names(), known)
+        yield from _parsed(lines, file)
     except UnicodeDecodeError:
         raise UnreadableError(f"not UTF-8 text, though marked as {encoding.name}") from None
     finally:
         lines.detach()  # the caller closes the stream
 
 
-def _rows(
-    lines: TextIO, delimiters: str, choose: Choose, known: Sequence[str | None]
-) -> Iterator[Mapping[str, str | None]]:
-    """The columns that `choose` takes from the header, row by row; raises UnreadableError."""
+def _parsed(lines: TextIO, file: OpenFile) -> Iterator[tuple[int, list[str]]]:
+    columns = file.columns
+    known = (*TEXT_COLUMNS, *ID_COLUMNS, "title", columns.text, columns.id, columns.title, columns.document)
+    delimiters = "\t,;|" if file.name.lower().endswith(".tsv") else DELIMITERS
     header = lines.readline(MAX_HEADER)
     start = header.strip("\r\n")
     if start[:4].lower() == "sep=" and len(start) == 5:  # a first line for Excel, which names the delimiter
@@ -58,15 +91,8 @@ def _rows(
     csv.field_size_limit(MAX_FIELD)
     rows = csv.reader(_bounded(header, lines), delimiter=delimiter)
     try:
-        names: list[str] = next((row for row in rows if row), [])
-        chosen: list[tuple[str, int]] = []  # names and indices of columns
         for row in rows:
-            if not row:
-                continue
-            if not chosen:
-                last = {name: column for column, name in enumerate(names)}
-                chosen = [(name, last[name]) for name in choose(names) if name in last]
-            yield {name: row[column] if column < len(row) else None for name, column in chosen}
+            yield rows.line_num, row
     except csv.Error as error:
         raise UnreadableError(f"line {rows.line_num} is not CSV ({error})") from None
 

@@ -3,7 +3,7 @@
 import binascii
 import re
 from base64 import b64decode
-from collections.abc import Collection, Iterator, Sequence
+from collections.abc import Callable, Collection, Iterator
 from dataclasses import replace
 from email import message_from_bytes
 from email.message import Message
@@ -13,7 +13,7 @@ from pathlib import PurePosixPath, PureWindowsPath
 from quopri import decodestring
 
 from indexer.formats.encoding import decode
-from indexer.formats.format import MAX_TITLE, Document, Format, LeftOut, OpenFile, find_format
+from indexer.formats.format import MAX_TITLE, Document, Format, LeftOut, OpenFile
 from indexer.formats.html import to_markdown
 from indexer.formats.unreadable import UnreadableError
 
@@ -23,6 +23,8 @@ MAX_NESTED = 100  # parts that contain parts
 MAX_HEADER = 20_000  # characters of a header, such as a list of recipients
 MAX_NAME = 200  # characters of the name of an attachment
 BLOCK = 1 << 20
+FindFormat = Callable[[str], Format | None]  # the format of an attachment of this name, if it is read
+
 SHOWN = ("From", "To", "Cc", "Date")
 
 _NESTED = re.compile(rb"(?:\A|[\r\n])content-type:\s{0,99}(?:multipart|message)/", re.IGNORECASE)
@@ -41,7 +43,7 @@ class Mail(Format):
 
     suffixes = frozenset({".eml"})
 
-    def __init__(self, attached: Sequence[Format]) -> None:
+    def __init__(self, attached: FindFormat) -> None:
         self._attached = attached
 
     def read(self, file: OpenFile) -> Iterator[Document]:
@@ -57,7 +59,7 @@ class Mailbox(Format):
     suffixes = frozenset({".mbox"})
     streams = True
 
-    def __init__(self, attached: Sequence[Format]) -> None:
+    def __init__(self, attached: FindFormat) -> None:
         self._attached = attached
 
     def read(self, file: OpenFile) -> Iterator[Document]:
@@ -99,7 +101,7 @@ def _leave_out(file: OpenFile, name: str, error: UnreadableError) -> None:
     file.left_out.add(name, f"cannot be read: {error}")
 
 
-def _documents(file: OpenFile, data: bytes, record: str, attached: Sequence[Format]) -> Iterator[Document]:
+def _documents(file: OpenFile, data: bytes, record: str, attached: FindFormat) -> Iterator[Document]:
     """A message and its attachments; `record` names it in a mailbox, and is "" in a file of its own.
 
     Raises UnreadableError if the message cannot be read.
@@ -118,7 +120,7 @@ def _documents(file: OpenFile, data: bytes, record: str, attached: Sequence[Form
             texts.append(leaf)
             continue
         name, is_text = _name(leaf, files.keys()), leaf.get_content_maintype() == "text"
-        if name and not (is_text and find_format(name, attached) is None):
+        if name and not (is_text and attached(name) is None):
             files[name] = leaf
         elif is_text:
             try:
@@ -137,14 +139,14 @@ def _documents(file: OpenFile, data: bytes, record: str, attached: Sequence[Form
 
 
 def _attachment(
-    file: OpenFile, record: str, attachment: tuple[str, str, Message], attached: Sequence[Format]
+    file: OpenFile, record: str, attachment: tuple[str, str, Message], attached: FindFormat
 ) -> Iterator[Document]:
     """The documents of an attachment, if one of the formats reads it. One that is broken is left out and counted.
 
     `attachment` is the subject of the message, the name of the attachment and the part of the message.
     """
     subject, name, part = attachment
-    found = find_format(name, attached)
+    found = attached(name)
     if found is None:
         return
     try:

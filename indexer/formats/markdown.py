@@ -8,6 +8,8 @@ from pathlib import PurePosixPath
 from indexer.formats.encoding import decode
 from indexer.formats.format import MAX_TITLE, Anchor, Document, Format, Heading, OpenFile
 
+MAX_EMPTY = 2  # lines in a row
+
 _FENCE = re.compile(r"^(```|~~~)", re.MULTILINE)
 _ATX = re.compile(r"^(#{1,6})[ \t]+(.*)$", re.MULTILINE)
 
@@ -35,9 +37,18 @@ def converted_document(path: str, title: str, markdown: str, anchors: tuple[Anch
 
 
 def marked_up_document(file: OpenFile, title: str, lines: list[str]) -> Document:
-    """The document of a file of another markup whose lines were converted to Markdown one by one."""
-    document = converted_document(file.path, title, "\n".join(lines))
-    return replace(document, has_lines=True)
+    """The document of a file of another markup whose lines were converted to Markdown one by one.
+
+    Lines without text, such as comments, have become empty. Of more than MAX_EMPTY in a row, the others are left out.
+    """
+    numbers: list[int] = []
+    n_empty = 0
+    for number, line in enumerate(lines, start=1):
+        n_empty = 0 if line.strip() else n_empty + 1
+        if n_empty <= MAX_EMPTY:
+            numbers.append(number)
+    document = converted_document(file.path, title, "\n".join(lines[number - 1] for number in numbers))
+    return replace(document, has_lines=True, line_numbers=tuple(numbers) if len(numbers) < len(lines) else ())
 
 
 def without_headings(text: str) -> str:

@@ -1,14 +1,14 @@
-"""Convert PDF to text, page by page: columns in reading order, without headers and footers, with headings by size."""
+"""Convert PDF to text, page by page: columns in reading order, without headers and footers, with headings."""
 
-from bisect import bisect_left
 from collections import Counter
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field
 from itertools import islice
 from typing import Any
 
-from indexer.formats.format import MAX_TITLE, Document, Format, Heading, OpenFile
-from indexer.formats.pdf_layout import LARGE, rows_of, text_of, with_headings
+from indexer.formats.format import Document, Format, OpenFile
+from indexer.formats.pdf_headings import LARGE, Found, Outline, blocks_of, found_heading, levelled, outline_of
+from indexer.formats.pdf_layout import rows_of, text_of
 from indexer.formats.pdf_repeated import without_repeated
 from indexer.formats.pdf_segments import Segment, segments_of
 from indexer.formats.unreadable import UnreadableError
@@ -17,7 +17,6 @@ MAX_PAGES = 50_000
 MAX_CHARACTERS = 100_000_000  # of all pages; a page may draw the same text over and over
 LAYOUT_CHARACTERS = 4_000_000  # reading the layout takes most of the time, so pages after these are read without it
 WINDOW = 200  # pages that are compared with each other to find headers and footers
-MAX_LEVEL = 6  # of headings
 MAX_SCANNED = 1_000  # scanned pages of a file that are read; each takes seconds
 SCAN_DPI = 150  # dots per inch
 
@@ -31,7 +30,7 @@ class Pdf(Format):
 
     def read(self, file: OpenFile) -> Iterator[Document]:
         title, text = _title_and_text(file)
-        headings = text.levelled_headings()
+        headings = levelled(text.headings)
         end = text.starts[1] if len(text.starts) > 1 else text.size
         on_first_page = [heading for heading in headings if heading.offset < end]
         largest = min(on_first_page, key=lambda heading: heading.level).title if on_first_page else ""
@@ -44,10 +43,11 @@ class Pdf(Format):
 class _Text:
     """The text of the pages so far."""
 
+    outline: Outline
     parts: list[str] = field(default_factory=list)
     starts: list[int] = field(default_factory=list)  # of the pages
     size: int = 0  # in characters
-    headings: list[tuple[int, float, str]] = field(default_factory=list)  # offset, font size, title
+    headings: list[Found] = field(default_factory=list)
     sizes: Counter[float] = field(default_factory=Counter)  # characters in each font size
 
     def add(self, pages: Sequence[_Page]) -> None:
@@ -66,22 +66,16 @@ class _Text:
             else:
                 self._add_rows(next(cleaned), body_size)
 
-    def levelled_headings(self) -> tuple[Heading, ...]:
-        """The headings; the larger its font, the lower its level."""
-        sizes = sorted({-_rounded(size) for _, size, _ in self.headings})
-        levels = [min(MAX_LEVEL, 1 + bisect_left(sizes, -_rounded(size))) for _, size, _ in self.headings]
-        return tuple(
-            Heading(offset, level, title) for (offset, _, title), level in zip(self.headings, levels, strict=True)
-        )
-
     def _add_rows(self, segments: Sequence[Segment], body_size: float) -> None:
-        for number, (rows, size) in enumerate(with_headings(rows_of(segments), body_size)):
+        blocks = blocks_of(rows_of(segments), body_size, self.outline, len(self.starts) - 1)
+        for number, block in enumerate(blocks):
             if number:
                 self._put("\n\n")
-            shown = text_of(rows)
-            if size is not None:
+            heading = found_heading(block, self.size)
+            shown = text_of(block.rows)
+            if heading is not None:
                 shown = " ".join(shown.split())
-                self.headings.append((self.size, size, shown[:MAX_TITLE]))
+                self.headings.append(heading)
             self._put(shown)
 
     def _put(self, text: str) -> None:
@@ -105,8 +99,8 @@ def _title_and_text(file: OpenFile) -> tuple[str, _Text]:
     except pypdfium2.PdfiumError as error:
         encrypted = "password" in str(error).lower()
         raise UnreadableError("encrypted PDF" if encrypted else "broken PDF") from None
-    text = _Text()
     try:
+        text = _Text(outline_of(pdf))
         pages = _pages(pdf, file)
         while window := list(islice(pages, WINDOW)):
             text.add(window)

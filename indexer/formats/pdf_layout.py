@@ -26,15 +26,11 @@ SAME_LINE = 0.4  # times the font size: the baselines of a row differ at most by
 NEW_PARAGRAPH = 1.3  # times the usual distance of lines
 OTHER_SIZE = 1.1  # ratio of font sizes
 INDENT = 0.8, 4.0  # times the font size: how far the first line of a paragraph is indented
-LARGE = 1.15  # times the size of the text: the smallest size of a heading
-SAME_SIZE = 1.03  # ratio of the font sizes of the lines of a heading
-MAX_HEADING_ROWS = 4  # more large rows are a text in large print
-MIN_HEADING_LETTERS = 2
 MAX_MARK = 3  # characters of a list marker or a number before a line
 
 LEADERS = " ..."  # instead of many dots in a table of contents
 
-_CAPTION = re.compile(r"(?:figure|fig\.|table|listing|algorithm|abbildung|abb\.|tabelle)\s*[A-Z]?\d", re.IGNORECASE)
+CAPTION = re.compile(r"(?:figure|fig\.|table|listing|algorithm|abbildung|abb\.|tabelle)\s*[A-Z]?\d", re.IGNORECASE)
 _LEADERS = re.compile(r"(?:\s?\.){5,}")
 
 
@@ -47,6 +43,7 @@ class Row(NamedTuple):
     y: float  # of the baseline
     size: float  # of the font
     begins: bool  # whether a paragraph begins here
+    is_bold: bool
 
 
 def rows_of(segments: Sequence[Segment]) -> list[Row]:
@@ -149,7 +146,9 @@ def _row(line: Sequence[Segment], separator: str) -> Row:
     if "..." in text or ". ." in text:
         text = _LEADERS.sub(LEADERS, text)
     size = max(line, key=lambda one: len(one.text)).size
-    return Row(text, line[0].left, max(segment.right for segment in line), line[0].y, size, begins=False)
+    right = max(segment.right for segment in line)
+    is_bold = all(segment.is_bold for segment in line)
+    return Row(text, line[0].left, right, line[0].y, size, begins=False, is_bold=is_bold)
 
 
 def _table_rows(lines: Sequence[Sequence[Segment]]) -> list[bool]:
@@ -188,7 +187,8 @@ def _with_paragraphs(rows: Sequence[Row], is_table: Sequence[bool]) -> list[Row]
         begins = (
             not 0 < distance <= NEW_PARAGRAPH * max(usual, row.size)
             or not row.size / OTHER_SIZE < above.size < row.size * OTHER_SIZE
-            or bool(_CAPTION.match(row.text))
+            or row.is_bold != above.is_bold
+            or bool(CAPTION.match(row.text))
             or is_table[number] != is_table[number - 1]
             or (not is_table[number] and _is_indented(above, row, rows[number + 1 : number + 2], left))
         )
@@ -222,29 +222,3 @@ def text_of(rows: Sequence[Row]) -> str:
 def _continues(line: str, following: str) -> bool:
     """Whether a word that ends the line with a hyphen goes on in the following line."""
     return following[:1].islower() or (following[:2].isupper() and line[-3:-1].isupper())
-
-
-def with_headings(rows: Sequence[Row], body_size: float) -> list[tuple[Sequence[Row], float | None]]:
-    """The rows, divided into headings and the text between them, each with the font size of a heading or None.
-
-    Headings are printed larger than the text, whose size is `body_size`.
-    """
-    found: list[tuple[list[Row], float | None]] = []
-    for row in rows:
-        size = row.size if row.size >= LARGE * body_size else None
-        continues = bool(found) and (
-            found[-1][1] == size
-            if size is None or found[-1][1] is None
-            else size / found[-1][1] < SAME_SIZE and found[-1][1] / size < SAME_SIZE
-        )
-        if continues:
-            found[-1][0].append(row)
-        else:
-            found.append(([row], size))
-    return [(rows, size if size is not None and _can_be_heading(rows) else None) for rows, size in found]
-
-
-def _can_be_heading(rows: Sequence[Row]) -> bool:
-    text = "".join(row.text for row in rows)
-    is_listed = " | " in text or f"{LEADERS} " in text  # in a table of contents
-    return not is_listed and len(rows) <= MAX_HEADING_ROWS and sum(map(str.isalpha, text)) >= MIN_HEADING_LETTERS

@@ -15,6 +15,9 @@ _LINE = re.compile(rf"[^\r\n{HYPHEN}]+{HYPHEN}?")
 _WORD = re.compile(r"\S+")
 _FIXED_PITCH = re.compile(rb"mono|cour|cmtt|cmsltt|consol|menlo|typewriter|code", re.IGNORECASE)
 
+# Also the names that the fonts of TeX and the free versions of Times and Palatino have.
+_BOLD = re.compile(rb"bold|black|heavy|demi|(?:CM|SF|EC)\w*BX|[,-]Bd|-Medi\b|-Medi(?:Ital)?$|^LM\w*-bx", re.IGNORECASE)
+
 
 class Segment(NamedTuple):
     """Words in one line; lengths are in points, and y grows upwards."""
@@ -24,6 +27,7 @@ class Segment(NamedTuple):
     right: float
     y: float  # of the baseline
     size: float  # of the font
+    is_bold: bool = False  # whether its first and its last word are in a bold font
 
 
 def segments_of(page: Any, text_page: Any) -> list[Segment] | None:
@@ -67,7 +71,8 @@ def _line_segments(text: str, words: list[tuple[int, int]], boxes: "_Boxes") -> 
         shown = text[words[first][0] : words[last][1]]
         if len(runs) > 1:  # pdfium may return several short lines as one, so that each run has its own baseline
             y, size = boxes.baseline(words[run[len(run) // 2]][0])
-        yield Segment(shown, min(edges[n][0] for n in run), max(edges[n][1] for n in run), y, size)
+        is_bold = boxes.is_bold(words[first][0]) and boxes.is_bold(words[last][1] - 1)
+        yield Segment(shown, min(edges[n][0] for n in run), max(edges[n][1] for n in run), y, size, is_bold)
 
 
 class _Boxes:
@@ -86,6 +91,7 @@ class _Boxes:
         self._box = tuple(map(byref, (self._left, self._right, self._bottom, self._top)))
         self._origin = byref(self._x), byref(self._y)
         self._flags = c_int()
+        self._name = create_string_buffer(64)
 
     def _index(self, offset: int) -> int:
         return offset + bisect_left(self._wide, offset) if self._wide else offset
@@ -112,6 +118,14 @@ class _Boxes:
 
     def is_fixed_pitch(self, offset: int) -> bool:
         """Whether all characters of the font have the same width, by what the file says of the font."""
-        name = create_string_buffer(64)
-        self._raw.FPDFText_GetFontInfo(self._page, self._index(offset), name, len(name), byref(self._flags))
-        return bool(self._flags.value & 1) or bool(_FIXED_PITCH.search(name.value))
+        name, flags = self._font(offset)
+        return bool(flags & 1) or bool(_FIXED_PITCH.search(name))
+
+    def is_bold(self, offset: int) -> bool:
+        """Whether the font is bold, by its name."""
+        return bool(_BOLD.search(self._font(offset)[0]))
+
+    def _font(self, offset: int) -> tuple[bytes, int]:
+        """The name of the font of a character, and its flags."""
+        self._raw.FPDFText_GetFontInfo(self._page, self._index(offset), self._name, len(self._name), byref(self._flags))
+        return self._name.value, self._flags.value

@@ -1,10 +1,12 @@
-"""Read plain text, and files without a suffix, which may be scripts."""
+"""Read plain text, pages of the manual, and files without a suffix, which may be scripts."""
 
 from collections.abc import Iterator
+from pathlib import PurePosixPath
 
 from indexer.formats.code import check_written_by_hand, code_document, language_of_script
 from indexer.formats.encoding import decode
 from indexer.formats.format import Document, Format, OpenFile, suffix_of
+from indexer.formats.manual import SECTION, is_manual_page, manual_page
 
 
 class PlainText(Format):
@@ -24,7 +26,9 @@ class PlainText(Format):
     def read(self, file: OpenFile) -> Iterator[Document]:
         text = decode(file.stream.read())
         language = None if suffix_of(file.name) else language_of_script(text)
-        if language is not None:
+        if SECTION.fullmatch(PurePosixPath(file.name).suffix) and is_manual_page(text):
+            yield manual_page(file, text)
+        elif language is not None:
             check_written_by_hand(file, text)
             yield code_document(file, text, language)
         else:

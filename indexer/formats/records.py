@@ -18,6 +18,10 @@ PART = "::"  # a record whose id is `document::chunk` is a chunk of that documen
 MAX_ID = 1000  # characters
 
 
+class NoTextColumnError(UnreadableError):
+    """None of the columns has one of the usual names for texts, and the user has named none."""
+
+
 @dataclass(frozen=True, slots=True)
 class FoundColumns:
     """The columns of one file that are read."""
@@ -47,7 +51,7 @@ def find_columns(names: Mapping[str, Any] | list[str], file: OpenFile) -> FoundC
             raise UnreadableError(f"no column {listed([wanted])} ({option}); there are: {listed(names)}")
     text = columns.text or next((name for name in TEXT_COLUMNS if name in names), None)
     if text is None:
-        raise UnreadableError(f"no text column among: {listed(names)} (--text-column)")
+        raise NoTextColumnError(f"no text column among: {listed(names)} (--text-column)")
     identity = columns.id or next((name for name in ID_COLUMNS if name in names), None)
     return FoundColumns(text, identity, columns.title or "title", columns.document)
 

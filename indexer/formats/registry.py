@@ -1,5 +1,7 @@
 """The registry of formats, and the choice of the format that reads a file."""
 
+from collections.abc import Sequence
+
 from indexer.formats.asciidoc import AsciiDoc
 from indexer.formats.code import Code
 from indexer.formats.compressed import NAMES as COMPRESSIONS
@@ -14,6 +16,7 @@ from indexer.formats.json_file import JsonFile
 from indexer.formats.jsonl import JsonLines
 from indexer.formats.latex import Latex
 from indexer.formats.mail import Mail, Mailbox
+from indexer.formats.manual import SECTION
 from indexer.formats.markdown import Markdown
 from indexer.formats.notebook import Notebook
 from indexer.formats.odp import Odp
@@ -33,7 +36,7 @@ from indexer.formats.xml_file import XmlFile
 from indexer.formats.yaml_file import YamlFile
 
 PLAIN_TEXT = PlainText()
-ATTACHED: tuple[Format, ...] = (  # what a message may have attached, so that attachments have no attachments
+_ATTACHED: tuple[Format, ...] = (  # what a message may have attached, so that attachments have no attachments
     Markdown(),
     RestructuredText(),
     Org(),
@@ -58,16 +61,23 @@ ATTACHED: tuple[Format, ...] = (  # what a message may have attached, so that at
     Epub(),
     Notebook(),
     JsonLines(),
-    Delimited(),
     Parquet(),
 )
-FORMATS: tuple[Format, ...] = (*ATTACHED, Mail(ATTACHED), Mailbox(ATTACHED))
+# A message is read with everything that it contains, so an attached table needs no column of texts.
+_ATTACHED_TABLE = Delimited(as_sheet=True)
+
+
+def _attached_format(name: str) -> Format | None:
+    return _find(name, (*_ATTACHED, _ATTACHED_TABLE))
+
+
+FORMATS: tuple[Format, ...] = (*_ATTACHED, Delimited(), Mail(_attached_format), Mailbox(_attached_format))
 IMAGE = Image()
 
 
 def format_of(name: str) -> Format:
     """The format of a file of this name. A file of an unknown name that is read nevertheless is plain text."""
-    return _find(name) or (IMAGE if is_image(name) else PLAIN_TEXT)
+    return _find(name, FORMATS) or (IMAGE if is_image(name) else PLAIN_TEXT)
 
 
 def is_image(name: str) -> bool:
@@ -80,16 +90,18 @@ def is_known(name: str) -> bool:
 
     Images do not count, because they are read only if text recognition is switched on.
     """
-    return _find(name) is not None
+    return _find(name, FORMATS) is not None
 
 
-def _find(name: str) -> Format | None:
-    found = find_format(name, FORMATS)
+def _find(name: str, formats: Sequence[Format]) -> Format | None:
+    found = find_format(name, formats)
+    if found is None and SECTION.fullmatch(suffix_of(name)):
+        return PLAIN_TEXT
     stem, _, suffix = name.rpartition(".")
     if found is not None or f".{suffix.lower()}" not in COMPRESSIONS:
         return found
     # A table in Parquet is compressed by itself, and cannot be read from its start to its end.
-    inner = find_format(stem, [one for one in FORMATS if not isinstance(one, Parquet)])
-    if inner is None and suffix_of(stem) == "" and "." in stem.strip("."):
+    inner = find_format(stem, [one for one in formats if not isinstance(one, Parquet)])
+    if inner is None and "." in stem.strip(".") and (suffix_of(stem) == "" or SECTION.fullmatch(suffix_of(stem))):
         inner = PLAIN_TEXT  # a page of the manual such as `cat.1.gz`, or an old log such as `cat.log.2.gz`
     return Compressed(inner) if inner is not None else None

@@ -3,7 +3,9 @@
 import re
 from dataclasses import dataclass
 
-FONTS = {"F1": "Helvetica", "F2": "Courier"}
+FONTS = {"F1": "Helvetica", "F2": "Courier", "F3": "Helvetica-Bold"}
+INFO = 3 + len(FONTS)  # the number of the object with the title; the pages follow
+OUTLINE = 1000  # the number of the root of the outline
 
 
 @dataclass(frozen=True)
@@ -22,23 +24,42 @@ def column(x, y, texts, pitch=12, **style):
     return [Line(x, y - n * pitch, text, **style) for n, text in enumerate(texts)]
 
 
-def pdf_of(pages, title=None, rotate=0):
-    """The bytes of a PDF that draws the lines of each page in the given order, on paper of 600 x 800 points."""
+def pdf_of(pages, title=None, rotate=0, outline=()):
+    """The bytes of a PDF that draws the lines of each page in the given order, on paper of 600 x 800 points.
+
+    `outline` has the title, the number of the page from 0, and the entries below of each entry.
+    """
     fonts = " ".join(f"/{name} {number} 0 R" for number, name in enumerate(FONTS, start=3))
-    objects = {1: "<< /Type /Catalog /Pages 2 0 R >>"}
+    objects = {1: f"<< /Type /Catalog /Pages 2 0 R /Outlines {OUTLINE} 0 R >>"}
     for number, name in enumerate(FONTS.values(), start=3):
         objects[number] = f"<< /Type /Font /Subtype /Type1 /BaseFont /{name} >>"
-    objects[5] = f"<< /Title ({title}) >>" if title else "<< >>"
+    objects[INFO] = f"<< /Title ({title}) >>" if title else "<< >>"
     for number, lines in enumerate(pages):
         content = "".join(_drawn(line) for line in lines)
-        objects[6 + 2 * number] = (
-            f"<< /Type /Page /Parent 2 0 R /MediaBox [0 0 600 800] /Rotate {rotate} /Contents {7 + 2 * number} 0 R"
-            f" /Resources << /Font << {fonts} >> >> >>"
+        objects[INFO + 1 + 2 * number] = (
+            f"<< /Type /Page /Parent 2 0 R /MediaBox [0 0 600 800] /Rotate {rotate}"
+            f" /Contents {INFO + 2 + 2 * number} 0 R /Resources << /Font << {fonts} >> >> >>"
         )
-        objects[7 + 2 * number] = f"<< /Length {len(content)} >>\nstream\n{content}\nendstream"
-    kids = " ".join(f"{6 + 2 * number} 0 R" for number in range(len(pages)))
+        objects[INFO + 2 + 2 * number] = f"<< /Length {len(content)} >>\nstream\n{content}\nendstream"
+    kids = " ".join(f"{INFO + 1 + 2 * number} 0 R" for number in range(len(pages)))
+    objects[OUTLINE] = f"<< {_entries(objects, outline, OUTLINE)} >>"
     objects[2] = f"<< /Type /Pages /Kids [{kids}] /Count {len(pages)} >>"
     return _file(objects)
+
+
+def _entries(objects, entries, parent):
+    """The references to the first and last of the entries, which are added to the objects."""
+    numbers = []
+    for title, page, below in entries:
+        number = max(objects.keys() | {OUTLINE}) + 1
+        numbers.append(number)
+        objects[number] = ""  # entries below have higher numbers
+        children = _entries(objects, below, number)
+        place = f"/Dest [{INFO + 1 + 2 * page} 0 R /Fit]"
+        objects[number] = f"<< /Title ({title}) /Parent {parent} 0 R {place} {children}"
+    for number, following in zip(numbers, [*numbers[1:], None], strict=False):
+        objects[number] += f" /Next {following} 0 R >>" if following else " >>"
+    return f"/First {numbers[0]} 0 R /Last {numbers[-1]} 0 R" if numbers else ""
 
 
 def _drawn(line):
@@ -47,11 +68,11 @@ def _drawn(line):
 
 
 def _file(objects):
-    data, places = b"%PDF-1.4\n", []
+    data, places = b"%PDF-1.4\n", {}
     for number in sorted(objects):
-        places.append(len(data))
+        places[number] = len(data)
         data += f"{number} 0 obj\n{objects[number]}\nendobj\n".encode("latin-1")
-    table = "".join(f"{place:010} 00000 n \n" for place in places)
-    end = f"xref\n0 {len(places) + 1}\n0000000000 65535 f \n{table}"
-    end += f"trailer\n<< /Size {len(places) + 1} /Root 1 0 R /Info 5 0 R >>\nstartxref\n{len(data)}\n%%EOF\n"
+    table = "".join(f"{number} 1\n{place:010} 00000 n \n" for number, place in places.items())
+    end = f"xref\n0 1\n0000000000 65535 f \n{table}"
+    end += f"trailer\n<< /Size {max(objects) + 1} /Root 1 0 R /Info {INFO} 0 R >>\nstartxref\n{len(data)}\n%%EOF\n"
     return data + end.encode()

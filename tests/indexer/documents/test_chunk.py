@@ -8,7 +8,7 @@ from hypothesis import strategies as st
 from read_bytes import read_bytes
 
 from indexer.documents import parsing, splitters
-from indexer.documents.chunk import Chunker
+from indexer.documents.chunk import Chunker, _cuts_of_long_lines
 from indexer.formats.format import Anchor, Document, Heading
 
 LIMIT = 64
@@ -70,6 +70,23 @@ def test_a_chunk_does_not_cross_a_page():
 def test_one_endless_line_is_split_to_size(text):
     chunks = list(CHUNKER.split(Document("d", "d", "", text, "text", has_lines=True)))
     assert max(map(n_tokens, chunks)) <= LIMIT
+
+
+def test_the_time_for_one_long_line_does_not_grow_with_the_square_of_its_length():
+    text = "# cat\n" + "漢字" * 50_000 + "\ndog"
+    started = time.thread_time()
+    chunks = list(CHUNKER.split(Document("d", "d", "", text, "markdown")))
+    assert time.thread_time() - started < 3
+    assert "".join("".join(chunk.body.split()) for chunk in chunks) == "".join(text.split())
+
+
+def test_a_long_line_is_cut_at_the_end_of_a_sentence_and_its_heading_stays_with_it():
+    sentence = "the cat sat on a mat, and then it ran. "
+    text = f"# cat\n\n## dog\n\n{sentence * 1000}\n\n## bird\n\n{'x' * 30_000}\n"
+    chunks = list(CHUNKER.split(Document("d", "d", "", text, "markdown")))
+    assert chunks[0].body.startswith("# cat\n\n## dog\n\nthe cat")
+    cuts = list(_cuts_of_long_lines(text, 0, len(text)))
+    assert len(cuts) == 2 and text[: cuts[0]].endswith("ran. ") and text[cuts[1] - 1 : cuts[1] + 1] == "xx"
 
 
 def test_empty_text_has_no_chunks():

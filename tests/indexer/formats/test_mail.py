@@ -68,6 +68,21 @@ def test_the_records_of_an_attachment_have_ids_of_their_own():
     assert [one.record, two.record, prices.record] == ["a.csv#1", "a.csv#2", "a.xlsx#Prices"]
 
 
+def test_an_attached_table_without_a_column_of_texts_is_read_as_a_sheet():
+    data = message(attachment("prices.csv", b'food;price\nhoney;3\n;\n"wild\nsalmon";12\n'))
+    _, prices = documents("a.eml", data)
+    assert (prices.id, prices.record, prices.title) == ("a.eml#prices.csv", "prices.csv", "Bears: prices.csv")
+    assert prices.text.split("\n") == ["food | price", "honey | 3", "", "", "wild salmon | 12"]
+    assert [one.title for one in prices.headings] == ["food | price"]
+    with pytest.raises(UnreadableError, match="no text column among: food, price"):
+        documents("prices.csv", b"food;price\nhoney;3\n")
+
+
+def test_a_compressed_attachment_is_read():
+    data = message(attachment("log.txt.gz", gzip.compress(b"honey")), attachment("a.eml.gz", gzip.compress(b"A: b")))
+    assert [(one.record, one.text) for one in documents("a.eml", data)[1:]] == [("log.txt.gz", "honey")]
+
+
 def test_a_broken_attachment_is_left_out_and_counted():
     left_out = LeftOut()
     (document,) = documents("a.eml", message(b"\n\nhello", attachment("a.docx", b"x")), left_out)

@@ -28,8 +28,9 @@ def titles(name):
 @pytest.mark.parametrize("name", ["a.org", "a.adoc", "a.tex"])
 def test_each_line_of_the_text_is_a_line_of_the_file(name):
     found = document(name, FILES[name])
-    assert found.has_lines and not found.line_numbers
-    assert found.text.count("\n") <= FILES[name].count(b"\n")
+    numbers = found.line_numbers or range(1, found.text.count("\n") + 2)
+    assert found.has_lines and len(numbers) == found.text.count("\n") + 1
+    assert list(numbers) == sorted(set(numbers)) and numbers[-1] <= FILES[name].count(b"\n") + 1
 
 
 def test_org_is_read_without_settings_drawers_and_comments():
@@ -63,6 +64,19 @@ def test_asciidoc_is_read_without_attributes_comments_and_macros():
         (12, "## Older style"),
         (14, "Feed it."),
     ]
+
+
+def test_a_link_of_asciidoc_whose_address_is_an_attribute_becomes_its_text():
+    assert lines("a.adoc", "See {uri-bears}[the bears] and {uri-x}/y[z], +\n{version}.\n") == [
+        (1, "See the bears and z,"),
+        (2, "{version}."),
+    ]
+
+
+def test_at_most_two_empty_lines_are_kept_in_a_row():
+    found = document("a.adoc", "one\n// a\n// b\n// c\ntwo\n\nthree\n")
+    assert found.text == "one\n\n\ntwo\n\nthree\n"
+    assert found.line_numbers == (1, 2, 3, 5, 6, 7, 8)
 
 
 def test_a_signature_is_not_read_as_asciidoc():

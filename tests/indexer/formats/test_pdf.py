@@ -120,6 +120,40 @@ def test_large_lines_are_headings_whose_level_follows_from_their_size():
     assert document_of([page], title="Animals").title == "Animals"
 
 
+def test_titles_of_the_outline_are_headings_of_its_levels_in_any_print():
+    pages = [
+        [Line(50, 750, "Chapter 1", 20), Line(50, 720, "On all cats", 20), *column(50, 680, LINES)],
+        [Line(50, 750, "1.1 Their", font="F3"), Line(50, 738, "food", font="F3"), *column(50, 700, LINES)],
+        [Line(50, 750, "On all cats"), *column(50, 700, LINES), Line(50, 500, "Bold", font="F3"), Line(50, 480, "x")],
+    ]
+    document = document_of(pages, outline=[("On all cats", 0, [("Their food", 1, [("Fish", 2, [])])])])
+    found = [(heading.level, heading.title) for heading in document.headings]
+    assert found == [(1, "Chapter 1 On all cats"), (2, "1.1 Their food")]
+
+
+def test_bold_lines_of_their_own_are_headings_if_there_is_no_outline():
+    page = [
+        Line(50, 750, "The Book", 24),
+        Line(50, 700, "1.1 On cats", font="F3"),
+        *column(50, 680, LINES[:4]),
+        Line(50, 640, "Figure 1: A cat", 14),
+        Line(50, 600, "Note", font="F3"),
+        *column(50, 580, LINES[4:7]),
+        Line(50, 500, "This whole paragraph is printed in bold,", font="F3"),
+        Line(50, 488, "because it is important,", font="F3"),
+        Line(50, 476, "and has three lines", font="F3"),
+        *column(50, 450, LINES[7:10]),
+        Line(50, 380, "nothing is below", font="F3"),
+    ]
+    found = [(heading.level, heading.title) for heading in document_of([page]).headings]
+    assert found == [(1, "The Book"), (2, "1.1 On cats")]
+
+
+def test_two_large_lines_far_from_each_other_are_two_headings():
+    page = [Line(50, 750, "April 5", 14), Line(50, 700, "1 Cats", 14), *column(50, 680, LINES)]
+    assert [heading.title for heading in document_of([page]).headings] == ["April 5", "1 Cats"]
+
+
 def test_a_heading_at_the_same_height_of_each_chapter_is_kept():
     pages = [[Line(50, 750, f"Chapter {n}", 20), *column(50, 700, LINES)] for n in range(5)]
     assert [heading.title for heading in document_of(pages).headings] == [f"Chapter {n}" for n in range(5)]

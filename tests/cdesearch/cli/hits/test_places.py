@@ -4,8 +4,14 @@ import json
 
 import pytest
 from command import cdesearch
+from sample_files import book, workbook, zipped
 
 SECTIONS = {"install": "Run the setup program.", "feeding": "Owls eat mice.", "cleaning": "Wash the cage with vinegar."}
+SHEETS = {"Budget": [("item", "cost"), ("roof tiles", "900")], "Stock": [("item", "shelf"), ("garden hose", "seven")]}
+CHAPTERS = {
+    "one.xhtml": "<h1>Spring</h1><p>The swallows return.</p>",
+    "two.xhtml": "<h1>Autumn</h1><p>Leaves fall.</p>",
+}
 CUES = ["Welcome to the garden.", "Tulips need cold winters.", "Potatoes grow below the earth."]
 
 
@@ -16,8 +22,17 @@ def indexed(tmp_path_factory):
     (folder / "guide.html").write_text(f"<title>Guide</title><body><h1>Guide</h1>{body}")
     cues = (f"{n}\n00:0{n}:00,000 --> 00:0{n}:05,000\n{text}\n" for n, text in enumerate(CUES))
     (folder / "talk.srt").write_text("\n".join(cues))
+    (folder / "shop.xlsx").write_bytes(zipped(workbook({name: rows_of(table) for name, table in SHEETS.items()})))
+    (folder / "year.epub").write_bytes(zipped(book(CHAPTERS, {})))
     cdesearch("index", ".", cwd=folder)
     return folder
+
+
+def rows_of(table):
+    """The XML of the rows of a sheet, which begins at its second row."""
+    cell = '<c t="inlineStr"><is><t>{}</t></is></c>'
+    rows = ("".join(map(cell.format, row)) for row in table)
+    return "".join(f'<row r="{number}">{cells}</row>' for number, cells in enumerate(rows, start=2))
 
 
 def query(folder, words, *options):
@@ -42,6 +57,29 @@ def test_subtitles_have_the_time_and_the_line_of_the_words(indexed):
     assert hit["trail"] == ["0:02:00-0:02:05"]
 
 
+def test_a_row_has_the_name_and_the_header_of_its_sheet(indexed):
+    words = "garden hose seven"
+    assert "shop.xlsx:2 #Stock" in query(indexed, words) and "Stock > item | shelf" in query(indexed, words)
+    assert query(indexed, words, "--format", "grep") == "shop.xlsx#Stock:3:garden hose | seven\n"
+    (hit,) = json.loads(query(indexed, words, "--json"))["hits"]
+    assert (hit["record"], hit["line"], hit["trail"]) == ("Stock", 2, ["Stock", "item | shelf"])
+    assert query(indexed, "roof tiles", "--format", "grep") == "shop.xlsx#Budget:3:roof tiles | 900\n"
+
+
+def test_a_passage_of_a_book_has_its_chapter(indexed):
+    words = "autumn leaves fall"
+    assert "year.epub" in query(indexed, words) and "On bears > Autumn" in query(indexed, words)
+    (hit,) = json.loads(query(indexed, words, "--json"))["hits"]
+    assert (hit["title"], hit["trail"]) == ("On bears", ["Autumn"])
+    assert query(indexed, words, "--format", "grep").endswith(":Leaves fall.\n")
+
+
 def test_an_answer_cites_the_section_that_it_quotes(indexed):
     answer = json.loads(cdesearch("ask", "--json", "how do I wash the cage with vinegar?", cwd=indexed).stdout)
-    assert answer["citations"] == [{"number": 1, "location": "guide.html#cleaning"}]
+    cited = {"number": 1, "location": "guide.html#cleaning", "trail": ["Cleaning"]}
+    assert answer["citations"] == [cited]
+
+
+def test_the_headings_of_an_answer_are_those_of_the_section_that_it_quotes(indexed):
+    shown = cdesearch("ask", "what do owls eat: mice?", cwd=indexed).stdout
+    assert "[1] guide.html#feeding  Guide > Feeding\n" in shown

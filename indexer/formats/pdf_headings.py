@@ -1,0 +1,175 @@
+"""Recognise the headings of a PDF page: by the outline of the document, by large print, and by bold print."""
+
+import re
+from bisect import bisect_left
+from collections import defaultdict
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from itertools import islice
+from typing import Any, NamedTuple
+
+from indexer.formats.format import MAX_TITLE, Heading
+from indexer.formats.pdf_layout import CAPTION, LEADERS, Row, text_of
+
+MAX_ENTRIES = 50_000  # of the outline
+MAX_LEVEL = 6
+LARGE = 1.15  # times the size of the text: the smallest size of a heading in large print
+SAME_SIZE = 1.03  # ratio of the font sizes of the lines of a heading
+MAX_DISTANCE = 2.0  # times the font size, between the lines of a heading
+MAX_ROWS = 4  # more large rows are a text in large print
+MAX_BOLD_ROWS, MAX_BOLD_CHARACTERS = 2, 120  # a longer text in bold print is emphasised
+MIN_LETTERS = 2
+MAX_NUMBER = 12  # letters before a title, such as "Chapter"; the outline may leave them out
+
+Outline = Mapping[int, Sequence[tuple[str, int]]]  # for a page from 0: the letters of its titles, and their levels
+
+_LABEL = re.compile(r"(?:note|tip|warning|caution|important|danger|hint)s?\W*", re.IGNORECASE)  # of a paragraph
+_CONTINUES = re.compile(r"[,;]$|\b(?:and|or|of|the|to|with|for)$")  # the end of a line that is not a heading
+
+
+@dataclass(frozen=True, slots=True)
+class Found:
+    """A heading before its level is known."""
+
+    offset: int  # in the text of the document
+    title: str
+    size: float  # of the font, rounded
+    is_bold: bool  # in the size of the text, which ranks below all sizes of large print
+    level: int | None  # by the outline
+
+
+class Block(NamedTuple):
+    """Rows that are a heading, or the text between two headings."""
+
+    rows: Sequence[Row]
+    mark: "_Mark | None"  # None for text
+
+
+class _Mark(NamedTuple):
+    size: float
+    is_bold: bool
+    level: int | None
+    number: int  # of the entry of the outline
+
+
+def outline_of(pdf: Any) -> Outline:
+    """The titles and levels in the outline of a document, by their pages."""
+    found: dict[int, list[tuple[str, int]]] = defaultdict(list)
+    for entry in islice(pdf.get_toc(), MAX_ENTRIES):
+        target = entry.get_dest()
+        letters = _letters(entry.get_title())
+        if target is not None and letters:
+            found[target.get_index()].append((letters, min(MAX_LEVEL, entry.level + 1)))
+    return found
+
+
+def blocks_of(rows: Sequence[Row], body_size: float, outline: Outline, page: int) -> Iterator[Block]:
+    """The rows of a page, which is counted from 0, divided into headings and the text between them.
+
+    `body_size` is the size of the text. Bold print counts only in a document without an outline.
+    """
+    marks = _in_outline(rows, outline.get(page, ()))
+    for number, row in enumerate(rows):
+        if number not in marks and row.size >= LARGE * body_size:
+            marks[number] = _Mark(row.size, is_bold=False, level=None, number=-1)
+    if not outline:
+        _mark_bold(rows, body_size, marks)
+    start = 0
+    for end in range(1, len(rows) + 1):
+        mark = marks.get(start)
+        if end == len(rows) or not _are_one(mark, marks.get(end), rows[end - 1].y - rows[end].y):
+            block = rows[start:end]
+            yield Block(block, mark if mark is not None and _can_be_heading(block, mark) else None)
+            start = end
+
+
+def levelled(headings: Sequence[Found]) -> tuple[Heading, ...]:
+    """The headings with their levels: those of the outline, or else the larger the font, the lower the level."""
+    ranks = sorted({(-one.size, one.is_bold) for one in headings})
+    outlined: dict[tuple[float, bool], int] = {}  # the deepest level of the outline for each kind of print
+    for one in headings:
+        if one.level is not None:
+            kind = (-one.size, one.is_bold)
+            outlined[kind] = max(one.level, outlined.get(kind, 0))
+    levels = []
+    for one in headings:
+        kind = (-one.size, one.is_bold)
+        above = max((level for other, level in outlined.items() if other < kind), default=0)
+        levels.append(one.level or 1 + (above if outlined else bisect_left(ranks, kind)))
+    return tuple(
+        Heading(one.offset, min(MAX_LEVEL, level), one.title) for one, level in zip(headings, levels, strict=True)
+    )
+
+
+def found_heading(block: Block, offset: int) -> Found | None:
+    """The heading that a block is, at an offset of the text; None for text."""
+    if block.mark is None:
+        return None
+    title = " ".join(text_of(block.rows).split())
+    return Found(offset, title[:MAX_TITLE], round(2 * block.mark.size) / 2, block.mark.is_bold, block.mark.level)
+
+
+def _letters(text: str) -> str:
+    return "".join(filter(str.isalpha, text)).casefold()
+
+
+def _in_outline(rows: Sequence[Row], titles: Sequence[tuple[str, int]]) -> dict[int, _Mark]:
+    """Marks of the rows that have a title of the outline; a title may take several rows."""
+    marks: dict[int, _Mark] = {}
+    open_titles = list(enumerate(titles))
+    for start, row in enumerate(rows):
+        if start in marks or not open_titles or not row.begins:
+            continue
+        letters, size = "", 0.0
+        for end in range(start, min(start + MAX_ROWS, len(rows))):
+            letters += _letters(rows[end].text)
+            size = max(size, rows[end].size)
+            entry = next((one for one in open_titles if _is_title(letters, one[1][0])), None)
+            if entry is not None:
+                number, (_, level) = entry
+                marks.update((n, _Mark(size, row.is_bold, level, number)) for n in range(start, end + 1))
+                open_titles.remove(entry)
+                break
+    return marks
+
+
+def _is_title(letters: str, title: str) -> bool:
+    """Whether the letters of rows are those of a title, perhaps after a number such as "Chapter 1" or "A.1"."""
+    return letters.endswith(title) and len(letters) - len(title) <= min(MAX_NUMBER, len(title))
+
+
+def _mark_bold(rows: Sequence[Row], body_size: float, marks: dict[int, _Mark]) -> None:
+    """Mark bold paragraphs of a row or two in the size of the text, with other text below them."""
+    number = 0
+    while number < len(rows):
+        end = number + 1
+        if rows[number].is_bold and rows[number].begins and number not in marks:
+            while end < len(rows) and rows[end].is_bold and not rows[end].begins and end not in marks:
+                end += 1
+            text = " ".join(row.text for row in rows[number:end])
+            is_above = end < len(rows) and not rows[end].is_bold and rows[end].y < rows[number].y
+            is_short = end - number <= MAX_BOLD_ROWS and len(text) <= MAX_BOLD_CHARACTERS
+            if is_short and is_above and rows[number].size >= body_size / SAME_SIZE and not _CONTINUES.search(text):
+                mark = _Mark(rows[number].size, is_bold=True, level=None, number=number)
+                marks.update((one, mark) for one in range(number, end))
+        number = end
+
+
+def _are_one(mark: _Mark | None, following: _Mark | None, distance: float) -> bool:
+    """Whether a row belongs to the block of the row above it, at this distance in points."""
+    if mark is None or following is None:
+        return mark is following
+    if mark.level is None and not 0 < distance <= MAX_DISTANCE * mark.size:
+        return False
+    is_same = (mark.is_bold, mark.level, mark.number) == (following.is_bold, following.level, following.number)
+    return is_same and mark.size / following.size < SAME_SIZE and following.size / mark.size < SAME_SIZE
+
+
+def _can_be_heading(rows: Sequence[Row], mark: _Mark) -> bool:
+    if mark.level is not None:
+        return True
+    text = "".join(row.text for row in rows)
+    is_listed = " | " in text or f"{LEADERS} " in text  # in a table of contents
+    if is_listed or _LABEL.fullmatch(text) or CAPTION.match(text):
+        return False
+    return len(rows) <= MAX_ROWS and sum(map(str.isalpha, text)) >= MIN_LETTERS
