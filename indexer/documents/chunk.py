@@ -1,16 +1,15 @@
 """Split text into chunks along its structure, sized in the model's tokens."""
 
 import re
-from bisect import bisect_left, bisect_right
 from collections.abc import Iterator, Sequence
 from itertools import pairwise
 
 from tokenizers import Tokenizer
 
-from cdesearch.store.line_places import Changes, Entries, LinePlaces, numbered
 from cdesearch.store.schema import Chunk, text_hash
 from indexer.documents.definitions import with_definitions
 from indexer.documents.openings import licence_end, opening_start
+from indexer.documents.places import Places, Trails
 from indexer.documents.splitters import SplitterOf, splitter_for
 from indexer.formats.format import Document
 from indexer.formats.unreadable import UnreadableError
@@ -57,7 +56,7 @@ class Chunker:
         if not document.text.strip():
             return
         document = with_definitions(document)
-        places = _Places(document)
+        places = Places(document)
         ordinal = 0
         for pieces in self._pieces(document, places.trails):
             for offset, body in pieces:
@@ -65,7 +64,7 @@ class Chunker:
                 yield _chunk(document, ordinal, (offset, body), header, places)
                 ordinal += 1
 
-    def _pieces(self, document: Document, trails: "_Trails") -> Iterator[list[Piece]]:
+    def _pieces(self, document: Document, trails: Trails) -> Iterator[list[Piece]]:
         licence = licence_end(document)
         if licence:  # else it would have a share in the vector of the text after it
             yield self._cut(document, trails, (0, document.text[:licence]))
@@ -76,7 +75,7 @@ class Chunker:
         for start, part in _parts(document, licence):
             yield self._cut(document, trails, (start, part))
 
-    def _cut(self, document: Document, trails: "_Trails", part: Piece) -> list[Piece]:
+    def _cut(self, document: Document, trails: Trails, part: Piece) -> list[Piece]:
         """The pieces of a part of the document."""
         size = min(CHUNK_TOKENS, self._max_tokens)
         budget = size - SPECIAL_TOKENS - size // HEADER_SHARE
@@ -84,7 +83,7 @@ class Chunker:
         cut = self._split_to_fit([part], splitter, budget, budget * CHARACTERS_PER_TOKEN)
         return self._move_openings(document, trails, _merge_small(cut, document.text, budget))
 
-    def _move_openings(self, document: Document, trails: "_Trails", pieces: list[Piece]) -> list[Piece]:
+    def _move_openings(self, document: Document, trails: Trails, pieces: list[Piece]) -> list[Piece]:
         """The pieces, each with the lines that open it, such as a term or the line of a function, if they fit."""
         moved, text = pieces[:1], document.text
         for offset, body in pieces[1:]:
@@ -99,7 +98,7 @@ class Chunker:
                 moved.append((offset, body))
         return moved
 
-    def _fits_whole(self, document: Document, trails: "_Trails", whole: str) -> bool:
+    def _fits_whole(self, document: Document, trails: Trails, whole: str) -> bool:
         if len(whole) > self._max_tokens * 16:
             return False
         return self._fits(document, trails.at(0), whole, self._max_tokens)
@@ -187,120 +186,6 @@ def _cuts_of_long_lines(text: str, start: int, end: int) -> Iterator[int]:
             yield stop
 
 
-class _Trails:
-    """The headings above an offset in a document; the time to find them does not grow with their number."""
-
-    def __init__(self, document: Document) -> None:
-        self._headings = document.headings
-        self._title = document.title
-        self._offsets = [heading.offset for heading in document.headings]
-        self.starts = frozenset(self._offsets)
-        self._above: list[int] = []  # for each heading, the nearest one of a lower level before it; -1 if there is none
-        for number, heading in enumerate(self._headings):
-            self._above.append(self._lower(number - 1, heading.level))
-
-    def at(self, offset: int) -> tuple[str, ...]:
-        """Titles of the headings above `offset`, outermost first, without the title of the document.
-
-        A heading that starts at `offset` is part of the chunk and therefore left out.
-        """
-        number = bisect_left(self._offsets, offset)
-        nearest = number - 1
-        if number < len(self._offsets) and self._offsets[number] == offset:
-            nearest = self._above[number]
-        return self._down_to(nearest)
-
-    def _down_to(self, nearest: int) -> tuple[str, ...]:
-        """Titles of the heading of this number and of those above it."""
-        titles = []
-        while nearest >= 0:
-            titles.append(self._headings[nearest].title)
-            nearest = self._above[nearest]
-        return tuple(title for title in reversed(titles) if title and title != self._title)
-
-    def within(self, offset: int, body: str) -> Entries[tuple[str, ...]]:
-        """The headings above the lines of the piece `body`, where they differ from those above its first line."""
-        changes = Changes(self.at(offset))
-        for number in range(bisect_left(self._offsets, offset), bisect_left(self._offsets, offset + len(body))):
-            line = body.count("\n", 0, self._offsets[number] - offset) + 1
-            if line <= body.count("\n"):
-                changes.add(line, self._down_to(number))
-        return tuple(changes.entries)
-
-    def _lower(self, number: int, level: int) -> int:
-        while number >= 0 and self._headings[number].level >= level:
-            number = self._above[number]
-        return number
-
-
-class _Lines:
-    """Line numbers of offsets in ascending order, without a list of all line starts, which could take a gigabyte."""
-
-    def __init__(self, document: Document) -> None:
-        self._text = document.text
-        self._numbers = document.line_numbers
-        self._offset, self._line = 0, 1
-
-    def at(self, offset: int) -> int:
-        """The number of the line, from 1, that contains the character at `offset`."""
-        self._line += self._text.count("\n", self._offset, offset)
-        self._offset = offset
-        return self._numbers[self._line - 1] if self._numbers else self._line
-
-    def within(self, offset: int, body: str) -> Entries[int]:
-        """The numbers of the lines of the piece `body`, where they are not consecutive."""
-        if not self._numbers:
-            return ()
-        first = self._line - 1 - self._text.count("\n", offset, self._offset)
-        lines = body.rstrip().split("\n")
-        return numbered(self._numbers[first : first + len(lines)], lines)
-
-
-class _Places:
-    """The headings, lines, pages and anchors of offsets in ascending order."""
-
-    def __init__(self, document: Document) -> None:
-        self.trails = _Trails(document)
-        self._lines = _Lines(document) if document.has_lines else None
-        self._pages = document.pages
-        self._anchors = document.anchors
-        self._anchor_offsets = [anchor.offset for anchor in document.anchors]
-
-    def lines(self, offset: int, body: str) -> tuple[int, int] | tuple[None, None]:
-        """The first and the last line of a piece; None if the document has no lines."""
-        if self._lines is None:
-            return None, None
-        return self._lines.at(offset), self._lines.at(offset + max(0, len(body.rstrip()) - 1))
-
-    def within(self, offset: int, body: str) -> LinePlaces:
-        """The places of the lines of a piece, where they differ from its first. Call `lines` with the piece before."""
-        return LinePlaces(
-            self.trails.within(offset, body),
-            self._anchors_within(offset, body),
-            () if self._lines is None else self._lines.within(offset, body),
-        )
-
-    def page(self, offset: int) -> int | None:
-        """The page that contains the character at `offset`, from 1; None if the document has no pages."""
-        return bisect_right(self._pages, offset) if self._pages else None
-
-    def anchor(self, offset: int) -> str | None:
-        """The name of the last anchor at or above `offset`; None if there is none."""
-        number = bisect_right(self._anchor_offsets, offset)
-        return self._anchors[number - 1].name if number else None
-
-    def _anchors_within(self, offset: int, body: str) -> Entries[str]:
-        """The anchors at or above the start of each line of a piece, except its first line."""
-        first = bisect_right(self._anchor_offsets, offset)
-        changes = Changes(self.anchor(offset))
-        for anchor in self._anchors[first : bisect_left(self._anchor_offsets, offset + len(body))]:
-            start = anchor.offset - offset
-            line = body.count("\n", 0, start) + (body[start - 1] != "\n")
-            if line <= body.count("\n"):
-                changes.add(line, anchor.name)
-        return tuple(changes.entries)
-
-
 def _indent(document: Document, offset: int) -> str:
     """The blanks before a chunk of code that begins a line; the splitter removes them."""
     if document.layout != "code":
@@ -310,7 +195,7 @@ def _indent(document: Document, offset: int) -> str:
     return before if not before.strip(" \t") else ""
 
 
-def _chunk(document: Document, ordinal: int, piece: Piece, header: str, places: _Places) -> Chunk:
+def _chunk(document: Document, ordinal: int, piece: Piece, header: str, places: Places) -> Chunk:
     offset, body = piece
     text = header + body
     line, line_end = places.lines(offset, body)
