@@ -7,8 +7,6 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any
 
-import numpy as np
-
 from cdesearch.errors import IndexDamagedError, NotIndexedError, QueryError
 from cdesearch.store.damage import damaged
 from cdesearch.store.folder import rebuild_remedy
@@ -103,6 +101,8 @@ def read_candidates(index: Index, search: Any, columns: Sequence[str], limit: in
     No other columns are read: all columns of a hundred candidates would take longer than the search. Raises
     IndexDamagedError.
     """
+    import numpy as np  # a query that a server answers imports this module, and needs no numpy
+
     if condition:
         search = search.where(condition)
     found = read_table(index, search.limit(limit).select(list(columns)).with_row_id())

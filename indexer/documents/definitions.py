@@ -54,7 +54,8 @@ def _definitions(data: bytes, tree: "Tree") -> Iterator[tuple[int, int, int, str
         node, level = nodes.pop()
         body = node.child_by_field_name("body") if _DEFINITION.fullmatch(node.type) else None
         if body is not None and node.end_point.row > node.start_point.row:
-            title = " ".join(data[node.start_byte : body.start_byte].decode("utf-8", "replace").split())
+            end = min([body.start_byte, *(child.start_byte for child in node.children if child.type == "comment")])
+            title = " ".join(data[node.start_byte : end].decode("utf-8", "replace").split())
             if title := title.rstrip(" :{=")[:MAX_SIGNATURE]:
                 yield node.start_byte, node.end_byte, level, title
                 level += 1

@@ -102,13 +102,14 @@ def test_the_index_keeps_the_globs_of_a_build(docs, tiny_checkpoint):
 
 def test_a_handle_notices_each_of_many_fast_updates_at_its_next_call(opened, docs, tiny_checkpoint):
     other = cdesearch.open(docs, model=tiny_checkpoint)
+    animals = ("quokka", "zebra", "heron", "otter", "lemur")
     for number in range(4):
-        (docs / "new.md").write_text(f"quokka{number} zebra{number}")
+        (docs / "new.md").write_text(animals[number])
         with cdesearch.open(docs, model=tiny_checkpoint) as writer:
             assert writer.update().changed
         for handle in (opened, other):
-            assert paths(handle.search(f"quokka{number}", mode="text")) == ["new.md"]
-            assert not handle.search(f"quokka{number + 1}", mode="text")
+            assert paths(handle.search(animals[number], mode="text")) == ["new.md"]
+            assert not handle.search(animals[number + 1], mode="text")
     other.close()
 
 

@@ -95,8 +95,9 @@ def test_each_level_of_detail_returns_more_text(agent):
     details = ("low", "normal", "full")
     low, normal, full = (text_of(search(agent, "town 7", mode="text", detail=detail, k=1)) for detail in details)
     assert len(low) < len(normal) < len(full)
-    snippet = passages(search(agent, "town 7", mode="text", detail="low", k=1))[0]
-    assert "town 7" in snippet["text"] and len(snippet["text"]) < 260
+    snippet, passage = (passages(search(agent, "town 7", mode="text", detail=one, k=1))[0] for one in details[:2])
+    sentence = snippet["text"].partition(".")[0]
+    assert "town" in sentence and sentence in passage["text"] and len(snippet["text"]) < 260
 
 
 def test_the_text_around_a_hit_is_joined_to_it(agent):
