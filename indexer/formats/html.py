@@ -1,7 +1,7 @@
 """Convert HTML to Markdown: headings, paragraphs, lists, tables and code, without navigation or layout."""
 
 import re
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
@@ -15,13 +15,14 @@ if TYPE_CHECKING:
 
 NAVIGATION = (
     "script, style, noscript, template, nav, iframe, svg, button, input, select, datalist, "
-    "[role=navigation], [role=search], .related, .sphinxsidebar, .headerlink, .footer, .clearer, .linenos, "
+    "[role=navigation], [role=search], .related, .sphinxsidebar, .headerlink, .footer, .linenos, "
     ".navheader, .navfooter, .nav-panel, .docnav, .breadcrumb, .breadcrumbs"  # DocBook, Texinfo, Publican
 )
 # Tables of contents repeat the headings of the sections, which answer nothing.
 CONTENTS = ".toc, #toc, .mini-toc, .short-contents, .shortcontents"
 OF_THE_PAGE = {"header", "footer"}  # left out as well, unless they belong to a part of the page
 CONTENT = "[role=main], main"
+CERTAIN = "h1, [role=main], main"  # what contains one of these is kept, whatever class a theme has given it
 PARTS = {"article", "main", "section", "blockquote", "aside"}
 HEADINGS = {f"h{level}": level for level in range(1, 7)}
 BLOCKS = {
@@ -73,6 +74,7 @@ def to_markdown(markup: str) -> Page:
     if tree.body is None:
         return Page(title, "", ())
     left_out = {node.mem_id for node in tree.css(f"{NAVIGATION}, {CONTENTS}")}
+    left_out -= _around(tree.css(CERTAIN))
     layout = {row.mem_id for row in map(_row_around, tree.css("td pre, th pre")) if row is not None}
     content = {node.mem_id for node in tree.css(CONTENT)}
     writer = _Writer(left_out, layout)
@@ -82,6 +84,17 @@ def to_markdown(markup: str) -> Page:
         writer.write(tree.body, set())
     text = writer.text()
     return Page(writer.heading or title, text, writer.anchors(text))
+
+
+def _around(nodes: "Iterable[LexborNode]") -> set[int]:
+    """The memory ids of all nodes that contain one of `nodes`."""
+    found: set[int] = set()
+    for node in nodes:
+        above = node.parent
+        while above is not None and above.mem_id not in found:
+            found.add(above.mem_id)
+            above = above.parent
+    return found
 
 
 def _row_around(node: "LexborNode") -> "LexborNode | None":

@@ -19,7 +19,8 @@ _CONTROL = re.compile(r"[.'][ \t]*([^\s\\]{1,20})[ \t]*(.*)")
 _LITERAL = re.compile(r"-(?:literal|unfilled)")
 _SEPARATOR = re.compile(r"\btab[ \t]*\((.)\)")
 # Requests by what is done with them; the others have no text.
-_CONDITIONS = {"if", "ie", "el", "while"}  # their text is left out: it depends on the device that shows the page
+_CONDITIONS = {"if", "ie", "el", "while"}
+_MAX_CONDITIONS = 8  # in one line; the text of further ones is left out
 _DEFINITION = {"de", "de1", "am", "ig"}
 _HEADINGS = {"SH": 1, "Sh": 1, "SS": 2, "Ss": 2}
 _BLANKS = {"PP", "P", "LP", "Pp", "sp", "HP", "TP", "TQ", "RE", "Bl", "El"}
@@ -54,7 +55,9 @@ class _Page:
         self._strings: dict[str, str] = {}
         self._name = ""  # of a page of mdoc, or the title of another one
         self._skipped_to = ""  # the line that ends a definition
-        self._braces = 0  # of conditions that are open
+        self._braces = 0  # of conditions whose text is left out
+        self._n_conditions = 0  # of the line, whose text is read
+        self._reads_else = False  # whether the latest `ie` holds on other devices than a terminal
         self._heading = 0  # the level of the heading whose text is on the next line
         self._is_verbatim = False
         self._table: _Table | None = None
@@ -87,7 +90,7 @@ class _Page:
             if control:
                 self._request(control[1], control[2])
         elif not line.startswith('\\"'):
-            self._text(plain(line, self._strings))
+            self._text(plain(line.removesuffix("\\}"), self._strings))
 
     def _text(self, text: str) -> None:
         if self._heading:
@@ -114,7 +117,7 @@ class _Page:
             ends = [] if name == "ig" else arguments(rest)[1:]
             self._skipped_to = f".{ends[0]}" if ends else ".."
         elif name in _CONDITIONS:
-            self._braces = max(0, rest.count("\\{") - rest.count("\\}"))
+            self._condition(name, rest)
         elif name in _VERBATIM or (name == "Bd" and _LITERAL.search(rest)):
             self._set_verbatim(is_on=True)
         elif name in _VERBATIM_ENDS:
@@ -130,6 +133,21 @@ class _Page:
                 self._strings[string] = plain(value.strip().removeprefix('"'), {})[:MAX_STRING]
         else:
             self._words(name, [plain(word, self._strings) for word in arguments(rest)])
+
+    def _condition(self, name: str, rest: str) -> None:
+        """Read the text of a condition that holds if a terminal shows the page, and leave out that of any other."""
+        device, text = ("", rest) if name == "el" else (rest[:1], rest[1:])
+        is_device = text[:1] in ("", " ", "\t", "\\")
+        holds = self._reads_else if name == "el" else device == "n" and is_device
+        self._reads_else = name == "ie" and device == "t" and is_device
+        if not holds or self._n_conditions == _MAX_CONDITIONS:
+            self._braces = max(0, rest.count("\\{") - rest.count("\\}"))
+            return
+        self._n_conditions += 1
+        text = text.strip().removeprefix("\\{").removeprefix("\\").strip().removesuffix("\\}")
+        if text:
+            self.read(text, self._number)
+        self._n_conditions -= 1
 
     def _words(self, name: str, words: list[str]) -> None:
         """A request whose arguments are text."""

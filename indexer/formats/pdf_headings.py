@@ -57,7 +57,10 @@ def outline_of(pdf: Any) -> Outline:
     found: dict[int, list[tuple[str, int]]] = defaultdict(list)
     for entry in islice(pdf.get_toc(), MAX_ENTRIES):
         target = entry.get_dest()
-        letters = _letters(entry.get_title())
+        try:
+            letters = _letters(entry.get_title())
+        except UnicodeDecodeError:  # the title is damaged
+            continue
         if target is not None and letters:
             found[target.get_index()].append((letters, min(MAX_LEVEL, entry.level + 1)))
     return found

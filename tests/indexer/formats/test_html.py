@@ -57,6 +57,13 @@ def test_a_mkdocs_page():
     holds(MKDOCS, kept=["# Setup", "Install it.", "pip install zoo\nzoo run"], gone=["Home", "Made with", "1\n2"])
 
 
+def test_a_class_of_navigation_does_not_hide_the_content_of_a_page():
+    page = (
+        '<body><div class="document footer clearer"><h1>Cats</h1><p>They purr.</p></div><div class="toc">T</div></body>'
+    )
+    holds(page, kept=["# Cats", "They purr."], gone=["T\n"])
+
+
 def test_a_docbook_page():
     holds(DOCBOOK, kept=["## Cats", "They purr."], gone=["Prev", "Feeding", "Next", "Report"])
 

@@ -124,3 +124,35 @@ def test_a_page_that_only_names_another_file_has_no_text():
 )
 def test_escapes_become_characters(source, expected):
     assert plain(source, {"mine": "cat"}) == expected
+
+
+def test_the_text_for_a_terminal_is_read_and_that_for_a_printer_is_not():
+    text = r'''.TH FOO 1
+.SH OPTIONS
+.ie n .IP """\-\-zonk"" quagga" 4
+.el .IP "\f(CW\-\-printed\fR" 4
+Does it.
+.ie t .IP "\-\-printed" 4
+.el .IP "\-\-shown" 4
+.ie n \{\
+kangaroo
+.\}
+.el \{\
+printed
+.\}
+.if n .if n .if n wallaby
+.if \n(.g printed
+The end.'''
+    page = page_of(text)
+    for word in ('"--zonk" quagga', "Does it.", "--shown", "kangaroo", "wallaby", "The end."):
+        assert word in page
+    assert "printed" not in page
+
+
+def test_thousands_of_conditions_in_one_line_are_not_followed():
+    assert page_of(".TH FOO 1\n" + ".if n " * 50_000 + "deep\nThe end.").endswith("The end.")
+
+
+def page_of(text):
+    (document,) = read_bytes("foo.1", text.encode())
+    return document.text
