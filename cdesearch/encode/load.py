@@ -97,6 +97,4 @@ def _open_runtime(folder: Path, loaded: LoadedModel, device: Device) -> Runtime:
 
 def _require_torch(folder: Path) -> None:
     if find_spec("torch") is None:
-        raise ModelError(
-            f"{folder} is not a checkpoint of cdesearch: it needs torch, which is not installed.", NEEDS_TORCH
-        )
+        raise ModelError(f"The model in {folder} needs torch, which is not installed.", NEEDS_TORCH)

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from cdesearch.search.documents import read_candidates
-from cdesearch.search.exact import ExactTerm, exact_evidence, exact_terms, is_quoted
+from cdesearch.search.exact import ExactTerm, exact_evidence, exact_terms
 from cdesearch.search.fusion import Scores
 from cdesearch.search.spellings import with_other_spellings
 from cdesearch.store.damage import damaged
@@ -31,13 +31,14 @@ class ExactHits:
 def lexical_hits(index: Index, query: str, condition: str | None, columns: Sequence[str], limit: int) -> "pa.Table":
     """Return the `limit` chunks with the highest lexical scores in the column `_score`, and their `_rowid`.
 
-    The lexical score is BM25 plus the evidence of the terms that are matched as a whole. If the query consists of
-    quoted phrases, a chunk without any of them is left out. `condition` is SQL.
+    The lexical score is BM25 plus the evidence of the terms that are matched as a whole. If the query has quoted
+    phrases, a chunk without any of them is left out. `condition` is SQL.
     """
     exact = {term: exact_hits(index, term, query, condition, columns) for term in exact_terms(query)}
     search = text_search(index, with_parts(query, exact))
     found = read_candidates(index, search, ["_score", *columns], limit, condition)
-    return _with_exact(found, [*exact.values()], limit, only_exact=is_quoted(query)) if exact else found
+    phrases = [hits for term, hits in exact.items() if term.is_phrase]
+    return _with_exact(found, phrases, [*exact.values()], limit) if exact else found
 
 
 def with_parts(query: str, exact: Mapping[ExactTerm, ExactHits]) -> str:
@@ -94,17 +95,21 @@ def _both(condition: str | None, other: str) -> str:
     return other if condition is None else f"({condition}) AND {other}"
 
 
-def _with_exact(found: "pa.Table", exact: Sequence[ExactHits], limit: int, *, only_exact: bool) -> "pa.Table":
-    """Return the `limit` chunks with the highest sums of BM25 and evidence, best first."""
+def _with_exact(found: "pa.Table", phrases: Sequence[ExactHits], exact: Sequence[ExactHits], limit: int) -> "pa.Table":
+    """Return the `limit` chunks with the highest sums of BM25 and evidence, best first.
+
+    `exact` are the hits of all terms. If there are `phrases`, only their hits are returned.
+    """
     import pyarrow as pa
 
-    tables = [one.table.select(found.column_names) for one in exact]
-    every = pa.concat_tables(tables if only_exact else [found, *tables])
+    tables = [one.table.select(found.column_names) for one in phrases or exact]
+    every = pa.concat_tables(tables if phrases else [found, *tables])
     rows, first, members = np.unique(every["_rowid"].to_numpy(), return_index=True, return_inverse=True)
     scores = np.zeros(len(rows))
     np.maximum.at(scores, members, every["_score"].to_numpy())
     for one in exact:
-        scores[np.searchsorted(rows, one.table["_rowid"].to_numpy())] += one.evidence
+        own, is_kept = one.table["_rowid"].to_numpy(), np.isin(one.table["_rowid"].to_numpy(), rows)
+        scores[np.searchsorted(rows, own[is_kept])] += one.evidence[is_kept]
     best = np.lexsort((rows, -scores))[:limit]
     kept = every.take(pa.array(first[best]))
     at = kept.column_names.index("_score")

@@ -13,7 +13,7 @@ from cdesearch.context.vectors import Floats, to_unit
 from cdesearch.encode.encoder import Encoder
 from cdesearch.errors import IndexDamagedError
 from cdesearch.search.documents import quoted, read_candidates, read_table
-from cdesearch.search.exact import is_quoted
+from cdesearch.search.exact import has_phrases
 from cdesearch.search.file_filter import ALL_FILES, WITHOUT_SUFFIX, FileFilter
 from cdesearch.search.fusion import Candidates, Fusion, Scores
 from cdesearch.search.lexical import lexical_hits
@@ -240,7 +240,7 @@ class GenerationReader:
     def _candidates(
         self, query: Query, vector: Floats, dense_hits: _Found, lexical_hits: _Found
     ) -> tuple[RowIds, Candidates]:
-        if is_quoted(query.text):  # a hit must contain a quoted phrase
+        if has_phrases(query.text):  # a hit must contain one
             dense_hits = lexical_hits
         rows = np.union1d(dense_hits.rows, lexical_hits.rows)
         dense, text = np.empty(len(rows)), np.full(len(rows), np.nan)

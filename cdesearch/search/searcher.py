@@ -269,7 +269,7 @@ def _check(query: str, k: int, mode: str, path: PathFilter) -> None:
             wanted, example = ("a whole number", "k=10") if name == "k" else ("a text", f'{name}="docs"')
             given = "a text" if isinstance(value, str) else type(value).__name__
             raise QueryError(f"{name} must be {wanted}, not {given}.", f"For example: {example}.")
-    if not query.strip():
+    if not query.strip().strip('"“”').strip():
         raise QueryError("The query is empty.", "Type some words.")
     if any(0xD800 <= ord(character) <= 0xDFFF for character in query):  # surrogates stand for bytes that are not UTF-8
         raise QueryError("The query is not valid Unicode.", "Encode it in UTF-8.")
