@@ -13,6 +13,7 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from cdesearch.context.vectors import Floats
+from cdesearch.search.exact import STOP_WORDS
 from cdesearch.store.index import connect
 from cdesearch.store.schema import chunk_schema
 
@@ -117,8 +118,8 @@ class Tables:
     def _index_words(self, existing: Any) -> None:
         """Build the full-text index if there is none, or if it cannot find words that this update has added.
 
-        Words of the scripts in UNSPACED are told apart by the dictionaries of ICU. Other corpora keep the simple
-        tokenizer, because ICU's also loses some numbers and single letters.
+        Words of the scripts in UNSPACED are told apart by the dictionaries of ICU. Its default stop words are those of
+        all languages, "cat" and "dog" among them, so those of the simple tokenizer are named.
         """
         from lancedb.index import FTS
 
@@ -129,7 +130,8 @@ class Tables:
             if not is_unspaced or existing.index_details["base_tokenizer"] != "simple":
                 return
         tokenizer: Any = "icu/split" if is_unspaced else "simple"
-        config = FTS(with_position=False, base_tokenizer=tokenizer)
+        stop_words = sorted(STOP_WORDS) if is_unspaced else None
+        config = FTS(with_position=False, base_tokenizer=tokenizer, custom_stop_words=stop_words)
         self.chunks.create_index("text", config=config, name="text_idx", replace=True)
 
     def _join_graphs(self) -> None:

@@ -7,7 +7,7 @@ from indexer.build import build
 from indexer.embedding import spool, stages
 from indexer.settings import Options
 
-WINDOW = 20
+WINDOW = 15
 EVERY_WINDOW = {"STAGED_FROM": 1, "SECONDS": 0.0, "COST_SHARE": float("inf")}
 
 

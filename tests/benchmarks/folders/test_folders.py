@@ -118,7 +118,7 @@ def test_a_folder_is_measured_and_wrong_answers_are_refused(tmp_path):
     right = Question("moon stone", "keywords", (Answer("moon.md", "moon is a stone"),))
     answers = measured_folder(files, tmp_path / "work", [right])
     assert list(answers) == [
-        *(f"cdesearch, {mode}" for mode in ("hybrid", "dense", "text")),
+        *(f"cdesearch, {mode}" for mode in ("hybrid", "rerank", "dense", "text")),
         "all-MiniLM-L6-v2 + BM25",
         "cdesearch, hybrid, plain windows",
         "AND of words",

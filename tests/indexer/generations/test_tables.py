@@ -171,3 +171,12 @@ def test_a_corpus_with_spaces_keeps_single_letters_and_numbers(tmp_path):
     add_text(tables, 0, "version 3.14 of C")
     tables.finish()
     assert found_by_words(tables, "3") == found_by_words(tables, "C") == ["0.md"]
+
+
+def test_a_word_in_another_script_hides_no_word_and_no_number(tmp_path):
+    tables = Tables(tmp_path, DIMENSION)
+    add_text(tables, 0, "the cat feeds 7 dogs in 東京都")
+    tables.finish()
+    for word in ("cat", "dog", "7", "東京"):
+        assert found_by_words(tables, word) == ["0.md"], word
+    assert not found_by_words(tables, "the")
