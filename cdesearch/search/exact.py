@@ -150,9 +150,9 @@ def exact_terms(query: str) -> tuple[ExactTerm, ...]:
     return tuple(kept[:MAX_TERMS])
 
 
-def has_phrases(query: str) -> bool:
-    """Return whether a query has quoted phrases, so that every hit must contain one of them."""
-    return any(term.is_phrase for term in exact_terms(query))
+def is_quoted(query: str) -> bool:
+    """Return whether a query consists of quoted phrases only."""
+    return not _QUOTED.sub("", query).strip() and bool(exact_terms(query))
 
 
 def exact_evidence(term: ExactTerm, bodies: Sequence[tuple[str, str]], n_chunks: int) -> list[float]:

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from cdesearch.search.documents import read_candidates
-from cdesearch.search.exact import ExactTerm, exact_evidence, exact_terms
+from cdesearch.search.exact import ExactTerm, exact_evidence, exact_terms, is_quoted
 from cdesearch.search.fusion import Scores
 from cdesearch.search.spellings import with_other_spellings
 from cdesearch.store.damage import damaged
@@ -28,17 +28,22 @@ class ExactHits:
     evidence: Scores  # (n,) to add to the BM25 scores
 
 
-def lexical_hits(index: Index, query: str, condition: str | None, columns: Sequence[str], limit: int) -> "pa.Table":
+def lexical_hits(
+    index: Index, query: str, condition: str | None, columns: Sequence[str], limit: int
+) -> tuple["pa.Table", bool]:
     """Return the `limit` chunks with the highest lexical scores in the column `_score`, and their `_rowid`.
 
-    The lexical score is BM25 plus the evidence of the terms that are matched as a whole. If the query has quoted
-    phrases, a chunk without any of them is left out. `condition` is SQL.
+    Also returns whether no other chunk may be a hit: every hit must contain one of the quoted phrases of the query, if
+    any chunk contains one or the query has no other words. The lexical score is BM25 plus the evidence of the terms
+    that are matched as a whole. `condition` is SQL.
     """
     exact = {term: exact_hits(index, term, query, condition, columns) for term in exact_terms(query)}
     search = text_search(index, with_parts(query, exact))
     found = read_candidates(index, search, ["_score", *columns], limit, condition)
     phrases = [hits for term, hits in exact.items() if term.is_phrase]
-    return _with_exact(found, phrases, [*exact.values()], limit) if exact else found
+    if not is_quoted(query) and not any(hits.table.num_rows for hits in phrases):
+        phrases = []
+    return _with_exact(found, phrases, [*exact.values()], limit) if exact else found, bool(phrases)
 
 
 def with_parts(query: str, exact: Mapping[ExactTerm, ExactHits]) -> str:

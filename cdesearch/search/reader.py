@@ -13,7 +13,6 @@ from cdesearch.context.vectors import Floats, to_unit
 from cdesearch.encode.encoder import Encoder
 from cdesearch.errors import IndexDamagedError
 from cdesearch.search.documents import quoted, read_candidates, read_table
-from cdesearch.search.exact import has_phrases
 from cdesearch.search.file_filter import ALL_FILES, WITHOUT_SUFFIX, FileFilter
 from cdesearch.search.fusion import Candidates, Fusion, Scores
 from cdesearch.search.lexical import lexical_hits
@@ -50,6 +49,7 @@ class _Found:
     scores: Scores  # (n,)
     vectors: Floats  # (n, d), or (n, 0) if the query did not select them
     documents: Sequence[str]  # (n,) document ids, or empty if the query did not select them
+    is_complete: bool = False  # whether no other chunk may be a hit
 
     @classmethod
     def from_table(cls, table: Any, score: str) -> "_Found":
@@ -206,7 +206,7 @@ class GenerationReader:
         def rank(query: Query, vector: Floats, words: "Future[_Found] | None") -> _Ranking:
             nearest = self._dense_hits(vector, query.k, condition, ["_distance", *columns])
             if words is not None:
-                return self._fused(query, vector, nearest, words.result())
+                return self._fused(query.k, vector, nearest, words.result())
             cosines = nearest.cosines(vector)
             return _Ranking.best(query.k, nearest.rows, cosines, dense=cosines)
 
@@ -224,10 +224,10 @@ class GenerationReader:
             results.append(SearchResult(_hits(ranking, chunks), most))
         return results
 
-    def _fused(self, query: Query, vector: Floats, dense_hits: _Found, lexical_hits: _Found) -> _Ranking:
-        rows, candidates = self._candidates(query, vector, dense_hits, lexical_hits)
+    def _fused(self, k: int, vector: Floats, dense_hits: _Found, lexical_hits: _Found) -> _Ranking:
+        rows, candidates = self._candidates(vector, dense_hits, lexical_hits)
         scores = self._fusion.scores(candidates)
-        return _Ranking.best(query.k, rows, scores, dense=candidates.dense, text=candidates.text)
+        return _Ranking.best(k, rows, scores, dense=candidates.dense, text=candidates.text)
 
     def candidates(self, query: Query, vector: Floats) -> tuple[RowIds, Candidates]:
         """Return the row ids (n,) and the scores of the candidates of a hybrid search; `vector` (d,) is the query's."""
@@ -235,12 +235,10 @@ class GenerationReader:
         columns = ["vector", "document_id"] if self.index.manifest.has_parts else ["vector"]
         lexical = self._lexical_hits(query, condition, columns)
         nearest = self._dense_hits(vector, query.k, condition, ["_distance", *columns])
-        return self._candidates(query, vector, nearest, lexical)
+        return self._candidates(vector, nearest, lexical)
 
-    def _candidates(
-        self, query: Query, vector: Floats, dense_hits: _Found, lexical_hits: _Found
-    ) -> tuple[RowIds, Candidates]:
-        if has_phrases(query.text):  # a hit must contain one
+    def _candidates(self, vector: Floats, dense_hits: _Found, lexical_hits: _Found) -> tuple[RowIds, Candidates]:
+        if lexical_hits.is_complete:
             dense_hits = lexical_hits
         rows = np.union1d(dense_hits.rows, lexical_hits.rows)
         dense, text = np.empty(len(rows)), np.full(len(rows), np.nan)
@@ -270,7 +268,8 @@ class GenerationReader:
     def _lexical_hits(self, query: Query, condition: str | None, columns: list[str]) -> _Found:
         """Return the chunks with the highest lexical scores, as many as the fusion needs."""
         limit = self._fusion.text_depth(query.k)
-        return _Found.from_table(lexical_hits(self.index, query.text, condition, columns, limit), "_score")
+        found, is_complete = lexical_hits(self.index, query.text, condition, columns, limit)
+        return replace(_Found.from_table(found, "_score"), is_complete=is_complete)
 
     def _chunks(self, row_ids: RowIds) -> dict[int, Chunk]:
         """Read chunks by their row ids."""

@@ -2,7 +2,7 @@ import time
 
 import pytest
 
-from cdesearch.search.exact import MAX_TERMS, ExactTerm, exact_evidence, exact_terms, has_phrases
+from cdesearch.search.exact import MAX_TERMS, ExactTerm, exact_evidence, exact_terms, is_quoted
 
 
 @pytest.mark.parametrize(
@@ -27,10 +27,10 @@ def test_a_long_query_has_a_limited_number_of_terms():
     assert exact_terms(f'"{"a" * 999}" b') == ()
 
 
-def test_a_query_has_phrases_if_a_part_of_it_is_quoted():
-    assert has_phrases('"to be" “or not”') and has_phrases('"to be" or not')
-    assert not has_phrases('" "') and not has_phrases('"a"')  # nothing in them is a term
-    assert not has_phrases("to be") and not has_phrases("")
+def test_only_a_query_of_quoted_phrases_is_quoted():
+    assert is_quoted('"to be" “or not”')
+    assert not is_quoted('" "') and not is_quoted('"a"')  # nothing in them is a term
+    assert not is_quoted('"to be" or not') and not is_quoted("to be") and not is_quoted("")
 
 
 @pytest.mark.parametrize(
