@@ -87,7 +87,12 @@ class ExactTerm:
     def parts(self) -> str:
         """The words of a name like `HTTPError`, which full text takes for one word; empty for other terms."""
         parts = _PARTS.findall(self.text)
-        return "" if self.is_phrase or len(parts) < 2 or len(_WORDS.findall(self.text)) > 1 else " ".join(parts)
+        return "" if self.is_phrase or len(parts) < 2 or not self.is_one_word else " ".join(parts)
+
+    @property
+    def is_one_word(self) -> bool:
+        """Whether full text takes the term for a single word, whose score it already contains."""
+        return len(_WORDS.findall(self.text)) < 2
 
     @property
     def is_of_common_words(self) -> bool:
@@ -163,8 +168,7 @@ def exact_evidence(term: ExactTerm, bodies: Sequence[tuple[str, str]], n_chunks:
     """
     counts = [term.count(header) + term.count(body) for header, body in bodies]
     defined = [count > 0 and term.is_defined_in(body) for count, (_, body) in zip(counts, bodies, strict=True)]
-    # The score of full text already contains that of a single word.
-    whole = idf(sum(count > 0 for count in counts), n_chunks) if len(_WORDS.findall(term.text)) > 1 else 0.0
+    whole = 0.0 if term.is_one_word else idf(sum(count > 0 for count in counts), n_chunks)
     definition = DEFINITION_WEIGHT * idf(sum(defined), n_chunks)
     return [
         whole * count * (SATURATION + 1) / (count + SATURATION) + definition * is_defined

@@ -71,7 +71,9 @@ def exact_hits(
         found = found.append_column("_score", pa.array(np.zeros(found.num_rows, np.float32)))
     else:
         found = read_candidates(index, _search_for_all_words(index, term, query), wanted, MAX_EXACT, condition)
-        if found.num_rows == MAX_EXACT:  # the term may be in others, which takes longer to find out
+        # A term of several words may be in others, which takes a search of all texts. Of a single word, which so many
+        # chunks contain, these are enough.
+        if found.num_rows == MAX_EXACT and not term.is_one_word:
             condition = _both(condition, term.condition)
             found = read_candidates(index, _search_for_all_words(index, term, query), wanted, MAX_EXACT, condition)
     texts = found["text"].to_pylist()

@@ -16,7 +16,7 @@ from cdesearch.store.schema import Hit
 
 RERANKED = 20  # hits that are reranked; more take longer and gain little
 # The weight of late interaction relative to the fused score, both in standard deviations over the hits. Chosen on
-# training domains and on half of the folder benchmark; see benchmarks/results/LOG.md.
+# four training domains and on all questions about three folders; see benchmarks/results/LOG.md.
 INTERACTION_WEIGHT = 0.5
 
 

@@ -56,7 +56,7 @@ class _Page:
         self._name = ""  # of a page of mdoc, or the title of another one
         self._skipped_to = ""  # the line that ends a definition
         self._braces = 0  # of conditions whose text is left out
-        self._n_conditions = 0  # of the line, whose text is read
+        self._n_conditions = 0  # of the line that is read; their text is read as well
         self._reads_else = False  # whether the latest `ie` holds on other devices than a terminal
         self._heading = 0  # the level of the heading whose text is on the next line
         self._is_verbatim = False
