@@ -236,7 +236,6 @@ class BuildJob:
             seed=context.sampled.seed if context else settings.seed,
             dimension=encoder.dimension,
             max_tokens=encoder.max_tokens,
-            root=_stored_root(self.folder, settings.root),
             n_documents=documents.num_rows,
             n_chunks=n_chunks,
             has_parts=(pc.max(documents["n_records"]).as_py() or 0) > 1,
@@ -250,6 +249,7 @@ class BuildJob:
         """The fields of a manifest that describe the files of this run and how they were selected."""
         settings = self.settings
         return {
+            "root": _stored_root(self.folder, settings.root),
             "sources": settings.relative(settings.sources),
             "mounts": settings.relative(settings.mounts),
             "columns": asdict(settings.columns),

@@ -63,9 +63,10 @@ class Settings:
 
     def select_as(self, manifest: Manifest) -> bool:
         """Whether an index was built with the same settings that select files."""
-        stored = (manifest.globs, manifest.source_globs, manifest.max_file_bytes, manifest.has_ocr, manifest.mounts)
+        stored = (manifest.globs, manifest.source_globs, manifest.max_file_bytes, manifest.has_ocr)
         chosen = (self.globs, self.stored_source_globs, self.max_file_bytes, self.has_ocr)
-        return (*chosen, self.relative(self.mounts)) == stored
+        places = (self.relative(self.sources), self.relative(self.mounts))
+        return (chosen, places) == (stored, (manifest.sources, manifest.mounts))
 
     @property
     def stored_source_globs(self) -> dict[str, Globs]:
@@ -131,7 +132,7 @@ def complete_settings(paths: Sequence[Path], options: Options, stored: Index | N
         if source in options.absent or not is_available(source, was_mount=source in were_mounts)
     )
     mounts = tuple(source for source in sources if (source in were_mounts if source in missing else is_mount(source)))
-    root = _root(sources, stored)
+    root = _root(sources, stored, folder, keeps=not options.removed or bool(missing))
     _check_missing(missing, stored, options, root)
     trust_request = TrustRequest(model_name, outside(folder, sources))
     if stored is None:
@@ -218,10 +219,17 @@ def _check_ocr(*, has_ocr: bool) -> None:
         )
 
 
-def _root(sources: Sequence[Path], stored: Index | None) -> Path:
-    """The folder that paths are relative to. The root of the stored index is kept if all sources are in it."""
+def _root(sources: Sequence[Path], stored: Index | None, folder: Path, *, keeps: bool) -> Path:
+    """The folder that paths are relative to. With `keeps`, that of the stored index is kept if all sources are in it.
+
+    Otherwise, it is the root that the index would have if it had been made without the sources that are removed now.
+    """
     if stored is None:
         return common_folder(sources)
+    if not keeps:
+        # A `.cdesearch` is at the root of what is indexed beside it.
+        beside = folder.name == FOLDER and any(source.is_relative_to(folder.parent) for source in sources)
+        return common_folder([*sources, folder.parent] if beside else sources)
     fresh = [source for source in sources if not source.is_relative_to(stored.root)]
     return common_folder([*fresh, stored.root]) if fresh else stored.root
 

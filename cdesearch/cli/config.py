@@ -17,7 +17,7 @@ from cdesearch.cli.config_files import (
     project_file,
     user_file,
 )
-from cdesearch.cli.pager import paged
+from cdesearch.cli.pager import NoPagerOption, paged
 from cdesearch.terminal import print_json, print_rows, print_text, printable
 
 SECRETS = frozenset({"token"})  # options whose values are not shown
@@ -35,6 +35,7 @@ def config(
     action: Annotated[Literal["show", "path"], typer.Argument(help="path lists the configuration files.")] = "show",
     show_all: Annotated[bool, typer.Option("--all", help="Show all options, not only those that are set.")] = False,
     as_json: Annotated[bool, typer.Option("--json", help="Print one JSON object.")] = False,
+    no_pager: NoPagerOption = False,
 ) -> None:
     """Show which options a configuration file sets. A value on the command line has priority."""
     files = _files()
@@ -45,7 +46,7 @@ def config(
     if as_json:
         print_json({"files": _described(files), "options": [asdict(row) for row in rows]})
     elif rows:
-        with paged():
+        with paged(has_pager=not no_pager):
             print_rows([_cells(row) for row in rows])
     else:
         print_text(

@@ -21,7 +21,7 @@ from cdesearch.cli.completion import complete_queries, completion
 from cdesearch.cli.configured import with_configuration
 from cdesearch.cli.hits.open_hit import open_hit
 from cdesearch.cli.named_index import FolderArgument, IndexOption, named_index
-from cdesearch.cli.pager import paged
+from cdesearch.cli.pager import NoPagerOption, paged
 from cdesearch.cli.query import MAX_CONTEXT, Format
 from cdesearch.cli.trust import trust
 from cdesearch.cli.usage import UsageError, usage_error
@@ -111,9 +111,7 @@ def query(
             "--group/--no-group", help="Group the hits of one file. Default: only on a terminal.", show_default=False
         ),
     ] = None,
-    no_pager: Annotated[
-        bool, typer.Option("--no-pager", help="Do not show hits through $PAGER if the terminal is too small.")
-    ] = False,
+    no_pager: NoPagerOption = False,
     opens: Annotated[
         bool, typer.Option("--open", help="Open the best hit, as `cdesearch open` does, instead of printing hits.")
     ] = False,
@@ -157,6 +155,7 @@ def status(
         bool, typer.Option("--skipped", help="List only the files that could not be read, or only in part.")
     ] = False,
     as_json: Annotated[bool, typer.Option("--json", help="Print one JSON object.")] = False,
+    no_pager: NoPagerOption = False,
 ) -> None:
     """Show what is indexed and what has changed. The output also names the model and the context."""
     from cdesearch.store.folder import still_answering
@@ -167,7 +166,8 @@ def status(
     from cdesearch.cli.status import read_status, show_files
 
     if files or skipped:
-        read_newest(opened, lambda newest: show_files(newest, only_skipped=skipped, as_json=as_json))
+        with paged(has_pager=not (no_pager or as_json)):
+            read_newest(opened, lambda newest: show_files(newest, only_skipped=skipped, as_json=as_json))
         return
     report = read_newest(opened, read_status)
     if as_json:
@@ -180,11 +180,11 @@ def status(
 
 
 @app.command()
-def models() -> None:
+def models(no_pager: NoPagerOption = False) -> None:
     """List the models that are installed or can be downloaded."""
     from cdesearch.models.catalog import list_models
 
-    with paged():
+    with paged(has_pager=not no_pager):
         print_rows([(row.state, row.name, row.description, f"{row.size:>7}") for row in list_models()])
         print_text(
             "\n`cdesearch index DOCS --model NAME` uses a model, and downloads it if it is not in the cache. NAME may"

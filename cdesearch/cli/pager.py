@@ -10,12 +10,18 @@ import subprocess
 import sys
 from collections.abc import Iterator
 from contextlib import contextmanager, redirect_stdout, suppress
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Annotated
+
+import typer
 
 from cdesearch.terminal import open_console
 
 if TYPE_CHECKING:
     from rich.console import Console
+
+NoPagerOption = Annotated[
+    bool, typer.Option("--no-pager", help="Do not use $PAGER if the output is longer than the terminal.")
+]
 
 _LINK = re.compile(r"\x1b\]8;[^\x1b]*\x1b\\")  # older versions of less print the escape sequences of links
 _STYLE = re.compile(r"\x1b\[[0-9;]*m")
@@ -29,9 +35,9 @@ class _Terminal(io.StringIO):
 
 
 @contextmanager
-def paged() -> Iterator[None]:
-    """Show what the block prints on stdout as `page` does. If stdout is not a terminal, nothing changes."""
-    if not sys.stdout.isatty():
+def paged(*, has_pager: bool) -> Iterator[None]:
+    """Show what the block prints on stdout as `page` does with `has_pager`, if stdout is a terminal."""
+    if not has_pager or not sys.stdout.isatty():
         yield
         return
     text = _Terminal()

@@ -1,7 +1,7 @@
 """The command `query`: find the hits, with a running server if there is one, and print them."""
 
 import sys
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Literal
@@ -13,8 +13,9 @@ from cdesearch.cli.hits.printing import show_grep_lines, show_hits
 from cdesearch.cli.hits.render import Shown, hit_as_json, result_as_json
 from cdesearch.cli.server_client import ask_server, chunks_from_server
 from cdesearch.cli.typed_path import globs_of_all
-from cdesearch.errors import CdesearchError, InputError
+from cdesearch.errors import CdesearchError, InputError, QueryError
 from cdesearch.search.file_filter import FileFilter, suffixes_of, time_of
+from cdesearch.search.path_filter import has_open_bracket
 from cdesearch.search.result import SearchResult
 from cdesearch.search.surroundings import Surroundings, surroundings_of
 from cdesearch.store.index import Index
@@ -110,6 +111,7 @@ def run_query(options: QueryOptions, meant: str | None = None) -> int:
     if result.stage != "complete" and options.mode != "text":
         _note(f"{result.stage} (`cdesearch index` adds the others, if it is not doing so now)")
     if answer.matches_no_file:
+        _check_brackets(options.paths)
         line = f"No indexed file matches {options.filters}."
         if options.paths:
             line += f" Patterns are relative to {index.root}, or to the working directory."
@@ -126,6 +128,13 @@ def _check(options: QueryOptions) -> None:
         raise InputError(f"--group has no effect on --format {options.format}.", "Omit one of them.")
     if options.opens and options.format != "text":
         raise InputError(f"Both --open and --format {options.format} are given.", "Use only one of them.")
+
+
+def _check_brackets(patterns: Sequence[str]) -> None:
+    """Raise QueryError for a pattern, which matches no file, with a `[` that has no end."""
+    damaged = next(filter(has_open_bracket, patterns), None)
+    if damaged is not None:
+        raise QueryError(f"No indexed file matches --path {printable(damaged)}, whose [ has no ].", "Add the ].")
 
 
 def _show(options: QueryOptions, answer: _Answer) -> None:

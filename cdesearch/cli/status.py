@@ -7,7 +7,6 @@ from dataclasses import asdict, replace
 from typing import Any
 
 from cdesearch.builders import builder
-from cdesearch.cli.pager import paged
 from cdesearch.search.drift import describe, measure_drift
 from cdesearch.store.file_account import OUTCOMES, FileRecord, read_files
 from cdesearch.store.folder import shown_path
@@ -71,11 +70,10 @@ def show_files(index: Index, *, only_skipped: bool, as_json: bool) -> None:
         print_json({"root": shown_path(index.root), "files": rows})
         return
     is_empty = True
-    with paged():
-        for file in records:
-            is_empty = False
-            reason = f"  ({file.reason})" if file.reason else ""
-            sys.stdout.write(printable(f"{file.outcome}  {file.path}{reason}") + "\n")
+    for file in records:
+        is_empty = False
+        reason = f"  ({file.reason})" if file.reason else ""
+        sys.stdout.write(printable(f"{file.outcome}  {file.path}{reason}") + "\n")
     if only_skipped and is_empty:
         sys.stderr.write("No file was skipped.\n")
 

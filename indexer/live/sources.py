@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, Annotated, Literal
 import typer
 
 from cdesearch.cli.named_index import IndexOption
+from cdesearch.cli.pager import NoPagerOption, paged
 from cdesearch.errors import InputError
 
 if TYPE_CHECKING:
@@ -32,6 +33,7 @@ def sources(
         list[str] | None,
         typer.Option(metavar="GLOB", help="With add: leave out files of the folder that match; repeatable."),
     ] = None,
+    no_pager: NoPagerOption = False,
 ) -> None:
     """List, add or remove the folders and files of an index. No file is deleted."""
     from cdesearch.slim_imports import leave_out_rest_client
@@ -48,7 +50,8 @@ def sources(
     if action == "list":
         if named:
             raise InputError("`sources list` takes no path.", "Use `sources add` or `sources remove`.")
-        _list(opened)
+        with paged(has_pager=not no_pager):
+            _list(opened)
         return
     if not named:
         raise InputError(f"`sources {action}` needs a path.", "Name a folder or a file.")
@@ -68,18 +71,16 @@ def _is_typed(context: typer.Context, name: str) -> bool:
 
 
 def _list(opened: "Index") -> None:
-    from cdesearch.cli.pager import paged
     from cdesearch.store.trust import require_trust
     from cdesearch.terminal import print_text, printable
 
     require_trust(opened, model=False)  # to look for an unconfirmed folder can contact a server on some systems
     missing = opened.missing_sources
-    with paged():
-        for source in opened.sources:
-            globs = opened.source_globs.get(source)
-            chosen = f"  ({_as_options(globs)})" if globs else ""
-            state = "" if source not in missing else "  (not mounted)" if source.exists() else "  (does not exist)"
-            print_text(printable(f"{source}{chosen}") + state)
+    for source in opened.sources:
+        globs = opened.source_globs.get(source)
+        chosen = f"  ({_as_options(globs)})" if globs else ""
+        state = "" if source not in missing else "  (not mounted)" if source.exists() else "  (does not exist)"
+        print_text(printable(f"{source}{chosen}") + state)
 
 
 def _as_options(globs: "Globs") -> str:

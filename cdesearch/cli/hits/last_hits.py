@@ -17,7 +17,10 @@ from cdesearch.store.folder import read_small
 from cdesearch.store.server_address import is_private
 
 FILE = "hits.json"
-_NONE = InputError("No hits of an earlier query are known.", "Run `cdesearch query WORDS` on a terminal first.")
+_NONE = InputError(
+    "No hits of an earlier query are known.",
+    "Run `cdesearch query WORDS` on a terminal first, not in a pipe.",
+)
 
 
 @dataclass(frozen=True, slots=True)
@@ -63,7 +66,9 @@ def remembered(number: int) -> HitPlace:
     if not places or not all(map(_is_possible, places)):
         raise _NONE
     if not 1 <= number <= len(places):
-        raise InputError(f"The last query has no hit {number}.", f"Its hits have the numbers 1 to {len(places)}.")
+        raise InputError(
+            f"The last query on a terminal has no hit {number}.", f"Its hits have the numbers 1 to {len(places)}."
+        )
     return places[number - 1]
 
 

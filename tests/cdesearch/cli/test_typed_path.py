@@ -113,6 +113,15 @@ def test_a_pattern_that_matches_no_file_is_reported_with_the_folder_that_it_is_r
     assert run.stderr == "No hits.\n"
 
 
+def test_a_bracket_without_end_is_named_unless_a_file_has_this_name(parent, tmp_path):
+    arguments = ["owl", "--mode", "text", "--index", parent / "two [2]", "--path"]
+    run = cdesearch("query", *arguments, "gui[des/*", cwd=parent, code=2)
+    assert run.stderr == "error: No indexed file matches --path gui[des/*, whose [ has no ]. Add the ].\n"
+    (tmp_path / "a[1.txt").write_text("The owl hoots.")
+    cdesearch("index", ".", cwd=tmp_path)
+    assert "a[1.txt:1" in cdesearch("query", "owl", "--path", "a[1.txt", cwd=tmp_path).stdout
+
+
 def test_a_pattern_with_many_double_stars_becomes_few_globs(parent):
     with package.open(parent / "two [2]") as opened:
         globs = globs_of("/" + "**/*/" * 40 + "*.txt", opened.index)

@@ -77,6 +77,36 @@ def test_a_source_is_added(two, monkeypatch):
     assert paths(two) == ["one/a.md", "three/c.md", "two/a.md"]
 
 
+def test_after_a_source_elsewhere_is_added_and_removed_the_index_is_as_before(docs, run, tmp_path_factory, monkeypatch):
+    run()
+    before, root = contents(docs), Index.open(docs).root
+    elsewhere = tmp_path_factory.mktemp("elsewhere")
+    (elsewhere / "c.md").write_text("the moon")
+    command(monkeypatch, "sources", "add", elsewhere, "--index", docs)
+    assert root.is_relative_to(Index.open(docs).root) and Index.open(docs).root != root
+    command(monkeypatch, "sources", "remove", elsewhere, "--index", docs)
+    assert Index.open(docs).root == root and Index.open(docs).manifest.root == ".."
+    assert_same(contents(docs), before)
+    assert not any(count_changes(Index.open(docs)).values())
+
+
+def test_an_index_of_two_folders_keeps_its_root_if_one_is_removed(two, monkeypatch):
+    command(monkeypatch, "sources", "remove", two / "two", "--index", two)
+    assert paths(two) == ["one/a.md"]
+
+
+def test_an_empty_folder_is_added_and_removed_even_if_no_document_changes(docs, run, tmp_path_factory, monkeypatch):
+    run()
+    for file in docs.glob("*.md"):
+        file.unlink()
+    run()
+    elsewhere = tmp_path_factory.mktemp("elsewhere")
+    command(monkeypatch, "sources", "add", elsewhere, "--index", docs)
+    assert Index.open(docs).sources == (docs, elsewhere)
+    command(monkeypatch, "sources", "remove", elsewhere, "--index", docs)
+    assert (Index.open(docs).sources, Index.open(docs).root) == ((docs,), docs)
+
+
 def test_only_a_source_can_be_removed_and_not_the_last_one(two, monkeypatch):
     with pytest.raises(InputError, match="not a source"):
         command(monkeypatch, "sources", "remove", two / "one" / "a.md", "--index", two)

@@ -149,7 +149,7 @@ def test_the_last_hits_are_remembered_in_a_private_file(state):
     assert [remembered(n) for n in (1, 2)] == places and state_folder() == state
     assert (state / FILE).stat().st_mode & 0o777 == 0o600 and state.stat().st_mode & 0o777 == 0o700
     assert [file.name for file in state.iterdir()] == [FILE]
-    with pytest.raises(InputError, match=r"has no hit 3\. Its hits have the numbers 1 to 2"):
+    with pytest.raises(InputError, match=r"on a terminal has no hit 3\. Its hits have the numbers 1 to 2"):
         remembered(3)
 
 

@@ -173,6 +173,7 @@ def test_a_long_list_is_shown_through_the_pager_if_the_terminal_is_too_small(
     whole = plain(on_terminal(*command, rows=1000))
     assert "PAGED" not in whole
     assert on_terminal(*command, rows=1) == f"PAGED {len(whole.splitlines())}\r\n"
+    assert plain(on_terminal(*command, "--no-pager", rows=1)) == whole
     monkeypatch.setenv("PAGER", "cat")
     assert plain(on_terminal(*command, rows=1)) == whole
 
