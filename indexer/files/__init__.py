@@ -6,5 +6,6 @@ ignore        the rules of one ignore file
 ignore_chain  the ignore files from the repository down to a folder
 globs         the files that a user includes and excludes
 byproducts    files and folders that programs write
+text_start    recognises text in files whose names no format lists
 opening       opens files without following links
 """

@@ -9,6 +9,7 @@ from pathlib import Path
 from cdesearch.store.filesystem import relative_posix
 from cdesearch.terminal import counted
 from indexer.files.opening import NOT_REGULAR, open_regular
+from indexer.files.text_start import SNIFFED, is_key, reads_as_text
 from indexer.formats.format import suffix_of
 from indexer.formats.registry import format_of
 from indexer.formats.without_text import WITHOUT_TEXT
@@ -17,7 +18,6 @@ UNKNOWN_FORMAT = "unknown format"
 LATEST = 2**63 - 1  # the largest time in ns that a table holds: the year 2262. File systems allow later ones.
 LITERAL_ESCAPE = re.compile(r"\\(?=x[0-9a-f]{2})")  # in a file name; it looks like the escape of a byte
 MOST_COMPRESSED = 1_000  # no file system compresses text as much
-SNIFFED = 4096  # bytes of a file without suffix, enough to distinguish text from binary
 
 
 @dataclass(frozen=True, slots=True)
@@ -96,16 +96,19 @@ def reason_of(error: OSError) -> str:
 
 
 def unknown_outcome(name: str, shown: str, size: int, location: str, top: Path) -> Found | None:
-    """The outcome for a file whose name no format lists; None for text without a suffix, which is read."""
+    """The outcome for a file whose name no format lists; None for text, which is read. Raises OSError."""
     suffix = suffix_of(name)
     if suffix in WITHOUT_TEXT:
         return Ignored(shown, f"{WITHOUT_TEXT[suffix]} ({suffix})")
-    if suffix:
-        return Skipped(shown, f"{UNKNOWN_FORMAT} {as_utf8(suffix)}")
-    if not size:
+    if not suffix and not size:
         return None
     with open_regular(Path(location), top) as stream:
+        if suffix:
+            is_text = reads_as_text(stream, name, size)
+            return None if is_text else Skipped(shown, f"{UNKNOWN_FORMAT} {as_utf8(suffix)}")
         start = stream.read(SNIFFED)
+    if is_key(start):
+        return Ignored(shown, "key or certificate")
     is_utf16 = start.startswith((b"\xff\xfe", b"\xfe\xff"))
     return Ignored(shown, "binary file without suffix") if b"\0" in start and not is_utf16 else None
 

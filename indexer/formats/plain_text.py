@@ -1,4 +1,4 @@
-"""Read plain text, pages of the manual, and files without a suffix, which may be scripts."""
+"""Read plain text, pages of the manual, and files with an unknown suffix or none, which may be scripts."""
 
 from collections.abc import Iterator
 from pathlib import PurePosixPath
@@ -10,7 +10,7 @@ from indexer.formats.manual import SECTION, is_manual_page, manual_page
 
 
 class PlainText(Format):
-    """Text whose structure is not parsed. A file without a suffix that names its interpreter is read as code."""
+    """Text whose structure is not parsed. A script without one of these suffixes is read as code."""
 
     suffixes = frozenset({
         ".txt", ".text", ".log", ".bib", ".po", ".conf", ".properties", ".textile", ".pod", ".wiki", ".diff", ".patch",
@@ -25,7 +25,7 @@ class PlainText(Format):
 
     def read(self, file: OpenFile) -> Iterator[Document]:
         text = decode(file.stream.read())
-        language = None if suffix_of(file.name) else language_of_script(text)
+        language = None if suffix_of(file.name) in self.suffixes else language_of_script(text)
         if SECTION.fullmatch(PurePosixPath(file.name).suffix) and is_manual_page(text):
             yield manual_page(file, text)
         elif language is not None:

@@ -77,7 +77,10 @@ IMAGE = Image()
 
 def format_of(name: str) -> Format:
     """The format of a file of this name. A file of an unknown name that is read nevertheless is plain text."""
-    return _find(name, FORMATS) or (IMAGE if is_image(name) else PLAIN_TEXT)
+    found = _find(name, FORMATS) or (IMAGE if is_image(name) else None)
+    if found is not None:
+        return found
+    return Compressed(PLAIN_TEXT) if suffix_of(name) in COMPRESSIONS else PLAIN_TEXT
 
 
 def is_image(name: str) -> bool:

@@ -46,14 +46,21 @@ def test_a_file_is_read_by_the_format_that_lists_its_name_or_else_its_suffix(nam
     assert is_known(name) and type(format_of(name)).__name__ == expected
 
 
-@pytest.mark.parametrize("name", ["a.gz", "jsonl.gz", "a.djvu", "script", "man.1", ".md", "a.7z"])
+@pytest.mark.parametrize("name", [".gz", "a.djvu", "script", "man.1", ".md", "a.7z"])
 def test_a_file_that_no_format_lists_is_read_as_plain_text(name):
     assert not is_known(name) and type(format_of(name)).__name__ == "PlainText"
 
 
+@pytest.mark.parametrize("name", ["a.gz", "CHANGES.xz", "manifesto.foo.bz2"])
+def test_a_compressed_file_that_no_format_lists_is_read_as_plain_text_when_unpacked(name):
+    assert not is_known(name) and type(format_of(name)).__name__ == "Compressed"
+
+
 def test_a_new_format_is_found_by_the_walk_and_read_by_the_workers(docs, run, monkeypatch):
     (docs / "news.shout").write_text("the title\nthe moon is here")
-    assert Skipped("news.shout", "unknown format .shout") in list(find_sources([docs], docs, 10**6))
+    (docs / "b.shout").write_bytes(b"the title\0")
+    assert Skipped("b.shout", "unknown format .shout") in list(find_sources([docs], docs, 10**6))
+    (docs / "b.shout").unlink()
     monkeypatch.setattr(registry, "FORMATS", shout.FORMATS)
     assert [one.path for one in find_sources([docs], docs, 10**6) if isinstance(one, Source)][-1] == "news.shout"
     data = b"the title\nthe moon is here"

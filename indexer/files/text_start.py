@@ -1,0 +1,81 @@
+"""Recognise text in files whose names no format lists, by some of their bytes."""
+
+import gzip
+import re
+import zlib
+from io import BufferedIOBase
+from statistics import median
+
+from indexer.formats.compressed import NAMES as COMPRESSIONS
+from indexer.formats.format import suffix_of
+from indexer.formats.without_text import WITHOUT_TEXT
+
+SNIFFED = 4096  # bytes, enough to distinguish text from binary
+MOST_BYTES = 1_000_000  # of a file with an unknown suffix that is read; larger ones are hardly ever documents
+LONGEST_LINE = 1000  # characters; minified files and data have longer ones
+LETTERS = 0.7  # of the visible characters at least; prose has 0.95, code 0.8, tables of numbers and hashes below 0.5
+WORDS = 2  # in the median line at least; lists of words and encoded data have one
+
+# Files with these suffixes may consist of words, but are keys, signatures, copies, word lists or drawings.
+_DATA = frozenset({
+    ".pem", ".key", ".crt", ".cer", ".csr", ".crl", ".p7b", ".p7s", ".pub", ".ppk", ".asc", ".sig", ".gpg", ".pgp",
+    ".kdbx", ".ovpn", ".env", ".netrc", ".htpasswd", ".pgpass", ".lock", ".md5", ".sha1", ".sha256", ".sha512", ".sum",
+    ".dic", ".aff", ".dict", ".affix", ".stop", ".ps", ".eps", ".xpm", ".xbm", ".pfa", ".afm", ".bdf",
+    ".dump", ".bak", ".orig", ".rej", ".swp", ".tmp", ".temp", ".cache", ".pid", *WITHOUT_TEXT, *COMPRESSIONS,
+})  # fmt: skip
+
+_KEY = re.compile(rb"\s{0,99}-----BEGIN [A-Z0-9 ]{1,40}-----|PuTTY-User-Key-File")
+_CONTROL = re.compile(r"[\x00-\x08\x0b\x0e-\x1f\x7f-\x9f\ufffe\uffff]")
+_WORD = re.compile(r"[\u2e80-\u9fff\uac00-\ud7af]|\S+")  # Chinese and Japanese have no spaces between words
+
+
+def is_key(start: bytes) -> bool:
+    """Whether a file that begins with these bytes is a key, a certificate or a signature."""
+    return _KEY.match(start) is not None
+
+
+def reads_as_text(stream: BufferedIOBase, name: str, size: int) -> bool:
+    """Whether a file with an unknown suffix is text for people: UTF-8 in lines of several words, of MOST_BYTES at most.
+
+    Only the start and the middle of `stream` are read, of a file in gzip only the start of its contents. Files in other
+    compressions count as unreadable, because unpacking even their start can take much memory. Raises OSError.
+    """
+    is_packed = suffix_of(name) == ".gz"
+    kind = suffix_of(name[: -len(".gz")]) if is_packed else suffix_of(name)
+    if size > MOST_BYTES or kind in _DATA:
+        return False
+    if is_packed:
+        return _is_text(_unpacked_start(stream))
+    start = stream.read(SNIFFED)
+    if not _is_text(start):
+        return False
+    if size <= 3 * SNIFFED:
+        return True
+    stream.seek(size // 2)
+    middle = stream.read(SNIFFED)
+    return _is_text(middle[middle.find(b"\n") + 1 :])
+
+
+def _unpacked_start(stream: BufferedIOBase) -> bytes:
+    """The first bytes of the contents of a file in gzip; none if it is broken."""
+    try:
+        with gzip.GzipFile(fileobj=stream) as contents:
+            return contents.read(SNIFFED)
+    except (OSError, EOFError, zlib.error):
+        return b""
+
+
+def _is_text(data: bytes) -> bool:
+    if is_key(data):
+        return False
+    try:
+        # The last line may be cut inside a character.
+        text = (data[: data.rfind(b"\n") + 1] or data).decode("utf-8-sig")
+    except UnicodeDecodeError:
+        return False
+    lines = [line for line in text.splitlines() if line.strip()]
+    if not lines or _CONTROL.search(text) or max(map(len, lines)) > LONGEST_LINE:
+        return False
+    visible = "".join(text.split())
+    has_letters = sum(map(str.isalpha, visible)) >= LETTERS * len(visible)
+    return has_letters and median(len(_WORD.findall(line)) for line in lines) >= WORDS

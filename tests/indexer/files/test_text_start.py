@@ -1,0 +1,90 @@
+"""Files whose names no format lists, which are read if they are text."""
+
+import gzip
+import io
+import random
+import string
+
+import pytest
+from read_bytes import read_bytes
+
+from indexer.files.outcome import Ignored, Skipped, Source
+from indexer.files.text_start import MOST_BYTES, reads_as_text
+from indexer.files.walk import find_sources
+
+PROSE = "The owl hoots at night, and the fox listens.\nA second sentence follows here.\n" * 20
+CODE = 'sub greet {\n    my ($name) = @_;\n    print "Hello, $name\\n" if defined $name;\n}\n' * 40
+NUMBERS = "".join(f"{n},{n * 7 % 13}.5,sensor,{n * 3}\n" for n in range(400))
+KEY = "-----BEGIN CERTIFICATE-----\n" + "MIIDdzCCAl+gAwIBAgIEAgAAuTANBgkqhkiG9w0BAQUFADBaMQsw\n" * 20
+
+
+def is_read(name, data):
+    data = data.encode() if isinstance(data, str) else data
+    return reads_as_text(io.BytesIO(data), name, len(data))
+
+
+@pytest.mark.parametrize(
+    ("name", "data"),
+    [
+        ("README.examples", PROSE),
+        ("git-import.perl", CODE),
+        ("tutor.utf-8", "Ça va très bien, merci à vous.\n" * 400),
+        ("notes.ja", "猫は夜に鳴きます。犬は昼に吠えます。\n" * 99),
+        ("notes.foo", "\ufeff" + PROSE),
+        ("one.line", "one line without an end"),
+        ("manifesto.gz", gzip.compress(PROSE.encode())),
+        ("README.tun.gz", gzip.compress(PROSE.encode())),
+    ],
+)
+def test_text_with_an_unknown_suffix_is_read(name, data):
+    assert is_read(name, data)
+
+
+RANDOM = random.Random(0)
+
+
+@pytest.mark.parametrize(
+    ("name", "data"),
+    [
+        ("table.dat", NUMBERS),
+        ("late.dat", PROSE * 3 + NUMBERS * 9),  # a header of prose above a table
+        ("sums.md5sums", "".join(f"{RANDOM.getrandbits(128):032x}  usr/share/a{n}\n" for n in range(99))),
+        ("words.list", "".join("".join(RANDOM.choices(string.ascii_lowercase, k=7)) + "\n" for _ in range(999))),
+        ("site.bundle", "function a(){return b(c)} " * 200),
+        ("any.asn", KEY),
+        ("rsa.pem", PROSE),
+        ("unknown.lock", PROSE),
+        ("legacy.cp1250", "Příliš žluťoučký kůň\n".encode("cp1250")),
+        ("colours.out", "\x1b[31mred words\x1b[0m and so on\n" * 99),
+        ("base.enc", "aGVsbG8gd29ybGQgdGhpcyBpcyBhIHRlc3Qgb2Y\n" * 99),
+        ("program.bin", b"\x7fELF\0\0words of text here\n"),
+        ("empty.foo", ""),
+        ("large.foo", PROSE * (MOST_BYTES // len(PROSE) + 1)),
+        ("archive.tar.gz", gzip.compress(b"a.txt" + bytes(95) + PROSE.encode())),
+        ("drawing.svg.gz", gzip.compress(PROSE.encode())),
+        ("broken.gz", PROSE),
+        ("packed.xz", PROSE),
+    ],
+)
+def test_data_keys_and_programs_with_an_unknown_suffix_are_not_read(name, data):
+    assert not is_read(name, data)
+
+
+def test_the_walk_finds_texts_with_an_unknown_suffix_and_names_what_it_leaves_out(tmp_path):
+    (tmp_path / "README.examples").write_text(PROSE)
+    (tmp_path / "CHANGES.gz").write_bytes(gzip.compress(PROSE.encode()))
+    (tmp_path / "table.dat").write_text(NUMBERS)
+    (tmp_path / "id_rsa").write_text("-----BEGIN OPENSSH PRIVATE KEY-----\nb3BlbnNzaC1rZXktdjEAAAAA\n")
+    found = list(find_sources([tmp_path], tmp_path, 10**6))
+    assert [item.path for item in found if isinstance(item, Source)] == ["CHANGES.gz", "README.examples"]
+    assert [item for item in found if not isinstance(item, Source)] == [
+        Ignored("id_rsa", "key or certificate"),
+        Skipped("table.dat", "unknown format .dat"),
+    ]
+
+
+def test_the_contents_of_such_files_are_plain_text_or_a_script():
+    (document,) = read_bytes("doc/CHANGES.gz", gzip.compress(PROSE.encode()))
+    assert (document.path, document.text, document.layout) == ("doc/CHANGES.gz", PROSE, "text")
+    (script,) = read_bytes("hooks/update.sample", b"#!/bin/sh\necho hello\n")
+    assert (script.layout, script.language) == ("code", "bash")
