@@ -1,13 +1,12 @@
 """The preview of a hit: the text of its document around the passage, which is marked."""
 
-import re
 from collections.abc import Iterator
 from dataclasses import dataclass
 
 from rich.console import Console
 from rich.text import Text
 
-from cdesearch.cli.hits.passage_lines import Line, marked_words, query_words, shown_lines
+from cdesearch.cli.hits.passage_lines import Line, query_words, shown_lines, word_spans
 from cdesearch.cli.hits.render import TAB
 from cdesearch.search.documents import DocumentReader
 from cdesearch.search.surroundings import surroundings_of
@@ -38,9 +37,9 @@ def preview_of(index: Index, hit: Hit, query: str, width: int) -> Preview:
     """
     chunks = DocumentReader(index).document(hit.chunk.document_id)
     around = surroundings_of(chunks, hit.chunk.id, CHUNKS)
-    lines = shown_lines(hit.chunk, query_words(query), full=False, context=LINES, around=around, blank=True)
+    words = query_words(query)
+    lines = shown_lines(hit.chunk, words, full=False, context=LINES, around=around, blank=True)
     digits = max((len(str(line.number)) for line in lines if line.number is not None), default=0)
-    words = marked_words(query)
     console = Console(width=width)
     rows: list[Text] = []
     passage_row = None
@@ -54,8 +53,8 @@ def preview_of(index: Index, hit: Hit, query: str, width: int) -> Preview:
 def _rows(line: Line, digits: int, words: list[str], console: Console) -> Iterator[Text]:
     """Yield the rows of one line. The number is before the first of them, and the bar of the passage before all."""
     body = Text(printable(line.text[:MAX_LINE].expandtabs(TAB)), OTHER_STYLE if line.is_context else "")
-    for word in words:
-        body.highlight_regex(rf"(?i)\b{re.escape(word)}\w*", MATCH_STYLE)
+    for start, end in word_spans(body.plain, words):
+        body.stylize(MATCH_STYLE, start, end)
     number = "" if line.number is None else str(line.number)
     bar = (NO_BAR, "") if line.is_context else (BAR, "bold magenta")
     width = max(MIN_CELLS, console.width - digits - bool(digits) - len(BAR))

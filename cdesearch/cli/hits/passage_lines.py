@@ -1,9 +1,11 @@
 """The lines of a hit that are shown: its passage, and lines of context around the passage."""
 
 import re
+import unicodedata
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
 
+from cdesearch.search.spellings import without_accents
 from cdesearch.search.surroundings import NOTHING, Surroundings
 from cdesearch.search.word_forms import word_stem
 from cdesearch.store.line_places import LinePlaces
@@ -11,7 +13,7 @@ from cdesearch.store.schema import Chunk
 
 PASSAGE_LINES = 4  # the number of lines that are shown of a chunk
 
-# Words that hardly show what a text is about. They are searched, but not marked in passages.
+# Words that hardly show what a text is about. They are searched, but do not decide which passage is shown.
 _STOP_WORDS = (
     "a about after all also an and any are as at be because been before being between both but by can could did do does"
     " for from get had has have he her here him his how i if in into is it its just like me more most my no nor not of"
@@ -19,6 +21,9 @@ _STOP_WORDS = (
     " those through to too under until up us use using very was we were what when where which while who whom whose why"
     " will with would you your"
 )
+
+
+_TOKEN = re.compile(r"[\w\u0300-\u036f]+")  # accents may be characters of their own
 
 
 @dataclass(frozen=True, slots=True)
@@ -32,16 +37,36 @@ class Line:
 
 
 def query_words(query: str) -> list[str]:
-    """Return the stems of the query's words, so that other forms of the words are found as well."""
-    words = [word for word in re.findall(r"\w+", query.lower()) if len(word) > 2 or not word.isascii()]
-    return [word_stem(word) for word in words]
+    """Return the stems of the query's words without accents, so that other forms of the words are found as well.
 
-
-def marked_words(query: str) -> list[str]:
-    """Return the stems of the words that are marked in passages: all words but stop words, if there are others."""
+    Stop words are left out if there are other words.
+    """
+    found = re.findall(r"\w+", unicodedata.normalize("NFC", query.lower()))
+    words = [word for word in found if len(word) > 2 or not word.isascii()]
     stop_words = frozenset(_STOP_WORDS.split())
-    words = (word for word in re.findall(r"\w+", query.lower()) if word not in stop_words)
-    return query_words(" ".join(words)) or query_words(query)
+    chosen = [word for word in words if word not in stop_words] or words
+    return [word_stem(_folded(word)) for word in chosen]
+
+
+def word_spans(text: str, words: Sequence[str]) -> Iterator[tuple[int, int]]:
+    """Yield the start and the end of each word of a text that begins with one of the stems `words`."""
+    for token in _TOKEN.finditer(text):
+        if _folded(token[0]).startswith(tuple(words)):
+            yield token.span()
+
+
+def first_position(text: str, words: Sequence[str]) -> int:
+    """Return the position of the first of the stems `words` in a text, also inside of words; 0 if there is none."""
+    for token in _TOKEN.finditer(text):
+        found = [at for word in words if (at := _folded(token[0]).find(word)) >= 0]
+        if found:
+            return token.start() + min(found)
+    return 0
+
+
+def count_words(text: str, words: Sequence[str]) -> int:
+    """Return how many of the stems `words` a text contains."""
+    return len(_contained(text, words))
 
 
 def shown_lines(
@@ -80,7 +105,7 @@ def shown_lines(
 def best_line(lines: Sequence[Line], words: Sequence[str]) -> Line:
     """Return the line of the passage that contains most of the words, the first of several."""
     passage = [line for line in lines if not line.is_context]
-    return max(passage, key=lambda line: _count(line.text, words), default=Line(""))
+    return max(passage, key=lambda line: count_words(line.text, words), default=Line(""))
 
 
 def best_row(chunk: Chunk, words: Sequence[str]) -> int:
@@ -96,14 +121,26 @@ def _passage(lines: Sequence[str], words: Sequence[str], *, full: bool) -> range
     if full or len(lines) <= PASSAGE_LINES:
         return range(len(lines))
     starts = range(len(lines) - PASSAGE_LINES + 1)
-    found = [_count(line, words) for line in lines]
-    best = max(starts, key=lambda start: (sum(found[start : start + PASSAGE_LINES]), -start))
+    found = [_contained(line, words) for line in lines]
+
+    def quality(start: int) -> tuple[int, int, int]:
+        # A line with all words is better than several lines that repeat one of them.
+        inside = found[start : start + PASSAGE_LINES]
+        return len(frozenset().union(*inside)), sum(map(len, inside)), -start
+
+    best = max(starts, key=quality)
     return range(best, best + PASSAGE_LINES)
 
 
-def _count(line: str, words: Sequence[str]) -> int:
-    lower = line.lower()
-    return sum(word in lower for word in words)
+def _contained(text: str, words: Sequence[str]) -> frozenset[str]:
+    folded = _folded(text)
+    return frozenset(word for word in words if word in folded)
+
+
+def _folded(text: str) -> str:
+    """Return a text in lower case and without accents, with which full text compares words."""
+    lower = text.lower()
+    return lower if lower.isascii() else unicodedata.normalize("NFC", without_accents(lower))
 
 
 def _numbered(chunk: Chunk, body: str, around: Surroundings) -> Iterator[Line]:

@@ -1,6 +1,5 @@
 """Print hits on a terminal: with colours and links, in few rows for each hit, and through a pager if there are many."""
 
-import re
 from collections.abc import Iterator, Sequence
 
 from rich.cells import cell_len
@@ -9,7 +8,7 @@ from rich.padding import Padding
 from rich.text import Text
 
 from cdesearch.cli.hits.grouping import HitGroup
-from cdesearch.cli.hits.passage_lines import Line, marked_words, query_words
+from cdesearch.cli.hits.passage_lines import Line, count_words, first_position, query_words, word_spans
 from cdesearch.cli.hits.render import CUT, INDENT, TAB, Shown, further, heading, link, trail
 from cdesearch.cli.pager import page
 from cdesearch.terminal import open_console, printable
@@ -53,7 +52,6 @@ def _passage(shown: Shown, lines: Sequence[Line], width: int) -> Iterator[Text]:
     """Yield the lines of the passage, with the words of the query marked."""
     words = query_words(shown.query)
     rows = None if shown.full else _rows_of(lines, words, width)
-    marked = marked_words(shown.query)
     for number, line in enumerate(lines):
         text = printable(line.text.expandtabs(TAB))
         if rows is not None and not rows[number]:
@@ -61,8 +59,8 @@ def _passage(shown: Shown, lines: Sequence[Line], width: int) -> Iterator[Text]:
         if rows is not None:
             text = excerpt(text, words, rows[number] * width - (rows[number] - 1) * BREAK)
         styled = Text(text, OTHER_STYLE if line.is_context else "")
-        for word in marked:
-            styled.highlight_regex(rf"(?i)\b{re.escape(word)}\w*", MATCH_STYLE)
+        for start, end in word_spans(text, words):
+            styled.stylize(MATCH_STYLE, start, end)
         yield styled
 
 
@@ -74,7 +72,7 @@ def _rows_of(lines: Sequence[Line], words: Sequence[str], width: int) -> list[in
     rows = [int(line.is_context) for line in lines]
     passage = [number for number, line in enumerate(lines) if not line.is_context]
     left = PASSAGE_ROWS
-    found = {number: sum(word in lines[number].text.lower() for word in words) for number in passage}
+    found = {number: count_words(lines[number].text, words) for number in passage}
     for number in sorted(passage, key=lambda number: -found[number]):
         rows[number] = min(left, _needed(lines[number].text, width))
         left -= rows[number]
@@ -91,9 +89,7 @@ def excerpt(text: str, words: Sequence[str], cells: int) -> str:
     """Return at most `cells` cells of a line, from before the first word of the query on, with CUT where it is cut."""
     if cell_len(text) <= cells:
         return text
-    lower = text.lower()
-    found = [position for word in words if (position := lower.find(word)) >= 0]
-    first = min(found, default=0)
+    first = first_position(text, words)
     if cell_len(text[:first]) < cells * 2 // 3:
         return fitted(text, cells)
     start = max(0, first - cells // 3)

@@ -4,7 +4,7 @@ from dataclasses import replace
 
 import pytest
 
-from cdesearch.cli.hits.passage_lines import best_line, marked_words, query_words, shown_lines
+from cdesearch.cli.hits.passage_lines import best_line, first_position, query_words, shown_lines, word_spans
 from cdesearch.search.surroundings import Surroundings, surroundings_of
 from cdesearch.store.schema import Chunk
 
@@ -68,7 +68,32 @@ def test_a_chunk_without_text_has_no_lines():
     assert best_line([], ["owl"]).text == ""
 
 
-def test_stop_words_are_searched_but_not_marked():
-    assert query_words("how does the owl hoot") == ["how", "does", "the", "owl", "hoot"]
-    assert marked_words("how does the owl hoot") == ["owl", "hoot"]
-    assert marked_words("how does the") == ["how", "does", "the"]
+def test_stop_words_choose_no_passage_if_there_are_other_words():
+    assert query_words("how does the owl hoot") == ["owl", "hoot"]
+    assert query_words("how does the") == ["how", "does", "the"]
+
+
+def chunk_with(*lines):
+    return Chunk("1", "a", None, 0, "a.txt", "", (), "\n".join(lines), 0, 1, len(lines), None)
+
+
+@pytest.mark.parametrize("query", ["résumé", "resume", "re\u0301sume\u0301", "Résumés"])
+@pytest.mark.parametrize("form", ["Le résumé.", "The resume.", "RE\u0301SUME\u0301"])
+def test_the_line_with_a_word_is_shown_whatever_its_accents(query, form):
+    chunk = chunk_with(*"abcdefgh", form)
+    words = query_words(query)
+    lines = shown_lines(chunk, words, full=False)
+    assert best_line(lines, words).text == form
+    (span,) = word_spans(form, words)
+    assert form[slice(*span)] in form.rstrip(".").split() and first_position(form, words) == span[0]
+
+
+def test_a_word_of_two_letters_counts_if_one_has_an_accent():
+    assert query_words("né à Łódź") == ["ne", "a", "łodz"]
+    assert query_words("세종대왕") == ["세종대왕"], "the letters of Hangul are not accents"
+
+
+def test_the_passage_is_the_section_with_all_words_not_one_that_repeats_a_word():
+    text = ["# Branches", *(f"git {name}" for name in "abcd"), "# Reset", "", "A commit is undone by git reset.", "."]
+    words = query_words("how is a commit undone in git")
+    assert best_line(shown_lines(chunk_with(*text), words, full=False), words).text == text[7]
