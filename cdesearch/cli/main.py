@@ -100,8 +100,9 @@ def query(
     format: Annotated[
         Format | None,
         typer.Option(
-            help="json is the same as --json. jsonl prints one JSON object for each hit. grep prints path:line:text."
-            " llm prints compact passages for a language model.  [default: text]",
+            help="json is the same as --json. jsonl prints one JSON object for each hit. grep prints path:line:text,"
+            " with line 1 if the format has no lines. llm prints compact passages for a language model.  [default:"
+            " text]",
             show_default=False,
         ),
     ] = None,

@@ -14,22 +14,31 @@ _MINUTES = {"min": 1, "h": 60, "d": 24 * 60, "w": 7 * 24 * 60}
 _COMPRESSED = r"(\.(gz|bz2|xz|zst))?"  # files of these compressions have the type of what they contain
 _SUFFIX = re.compile(r"\w{1,20}")
 
+# The suffixes of pages of the manual: the section, in most systems followed by the name of a library
+_MANUAL = (
+    "1 1m 1p 1perl 1posix 1ssl 1x 2 2type 3 3am 3c 3const 3curses 3head 3ncurses 3p 3perl 3pm 3posix 3readline 3ssl"
+    " 3stap 3tcl 3tk 3type 3x 4 5 5ssl 6 7 7posix 7ssl 7stap 8 8c 8stap 9 n"
+)
+
 # The suffixes of the files of a type, by the name of the type.
 TYPES = {
-    "asm": "asm s", "bat": "bat cmd", "c": "c h", "clojure": "clj", "config": "cfg conf ini toml yaml yml",
+    "asciidoc": "adoc asc asciidoc", "asm": "asm s", "bat": "bat cmd", "c": "c h", "clojure": "clj", "config": "cfg conf ini toml yaml yml",
     "cpp": "cc cpp cxx h hh hpp hxx", "cs": "cs", "css": "css less sass scss", "csv": "csv tsv", "cuda": "cu",
     "dart": "dart", "docx": "docx", "elixir": "ex exs", "epub": "epub", "erlang": "erl", "fortran": "f f90 f95",
     "fsharp": "fs fsx", "go": "go", "graphql": "graphql", "haskell": "hs", "html": "htm html xhtml", "ini": "cfg ini",
     "java": "java", "js": "cjs js jsx mjs", "json": "json jsonl ndjson", "julia": "jl", "kotlin": "kt kts",
-    "lisp": "el lisp rkt scm", "lua": "lua", "mail": "eml mbox", "md": "markdown md mdx", "nix": "nix",
+    "latex": "latex ltx tex", "lisp": "el lisp rkt scm", "lua": "lua", "mail": "eml mbox",
+    "man": _MANUAL, "markdown": "markdown md mdx", "md": "markdown md mdx", "nix": "nix",
     "notebook": "ipynb", "ocaml": "ml", "office": "docx odp ods odt pptx rtf xlsx", "org": "org",
     "parquet": "parquet", "pdf": "pdf", "perl": "pl pm", "php": "php", "powershell": "ps1 psd1 psm1",
     "proto": "proto", "py": "py pyi", "r": "r rmd", "rst": "rest rst", "ruby": "rb", "rust": "rs", "scala": "scala",
     "sh": "bash fish ksh sh zsh", "sheet": "csv ods tsv xlsx", "slides": "odp pptx", "sql": "sql",
-    "subtitles": "srt vtt", "svelte": "svelte", "swift": "swift", "terraform": "hcl tf tfvars", "tex": "bib tex",
+    "subtitles": "srt vtt", "svelte": "svelte", "swift": "swift", "terraform": "hcl tf tfvars", "tex": "bib latex ltx tex", "text": "log text txt",
     "toml": "toml", "ts": "cts mts ts tsx", "txt": "log text txt", "verilog": "sv v", "vhdl": "vhd vhdl",
     "vim": "vim", "vue": "vue", "xml": "xml", "yaml": "yaml yml", "zig": "zig",
 }  # fmt: skip
+
+_SUFFIXES = frozenset(suffix for suffixes in TYPES.values() for suffix in suffixes.split())
 
 # The interpreters of scripts, which often have no suffix, by the suffix of their language.
 INTERPRETERS = {
@@ -81,11 +90,14 @@ ALL_FILES = FileFilter()
 
 
 def suffixes_of(types: tuple[str, ...]) -> tuple[str, ...]:
-    """Return the suffixes of the named types of files; raises QueryError for an unknown type."""
-    unknown = next((name for name in types if name not in TYPES), None)
+    """Return the suffixes of the named types of files; raises QueryError for an unknown type.
+
+    A suffix of a type is a type as well, such as `xlsx` of `sheet`.
+    """
+    unknown = next((name for name in types if name not in TYPES and name not in _SUFFIXES), None)
     if unknown is not None:
         raise QueryError(f"There is no file type {unknown:.40}.", f"The types are {', '.join(TYPES)}.")
-    return tuple(dict.fromkeys(suffix for name in types for suffix in TYPES[name].split()))
+    return tuple(dict.fromkeys(suffix for name in types for suffix in TYPES.get(name, name).split()))
 
 
 def time_of(text: str) -> int:

@@ -83,8 +83,10 @@ def _code_opening(text: str, start: int, end: int, following: int) -> int:
         line = _line_start(text, stop)
         if stop <= start or not text[line:stop].strip():
             break
+        comment = _block_comment(text, start, stop)
+        line = line if comment is None else comment
         indent = _indent(text, line)
-        if indent < depth or _DESCRIPTION.match(text, line, stop):
+        if indent < depth or comment is not None or _DESCRIPTION.match(text, line, stop):
             depth = min(depth, indent + 1)
             is_open = text[line + indent] in ")]"
             found = found if is_open else line + indent
@@ -92,6 +94,15 @@ def _code_opening(text: str, start: int, end: int, following: int) -> int:
             break
         stop = line - 1
     return max(start, found)
+
+
+def _block_comment(text: str, start: int, stop: int) -> int | None:
+    """Where the lines begin that consist of a comment between `/*` and `*/`, of which the last one ends at `stop`."""
+    if not text.endswith("*/", start, len(text[start:stop].rstrip()) + start):
+        return None
+    opening = text.rfind("/*", start, stop)
+    line = _line_start(text, opening)
+    return line if opening >= 0 and not text[line:opening].strip() else None
 
 
 def _line_start(text: str, offset: int) -> int:

@@ -18,7 +18,7 @@ WORDS = 2  # in the median line at least; lists of words and encoded data have o
 
 # Files with these suffixes may consist of words, but are keys, signatures, copies, word lists or drawings.
 _DATA = frozenset({
-    ".pem", ".key", ".crt", ".cer", ".csr", ".crl", ".p7b", ".p7s", ".pub", ".ppk", ".asc", ".sig", ".gpg", ".pgp",
+    ".pem", ".key", ".crt", ".cer", ".csr", ".crl", ".p7b", ".p7s", ".pub", ".ppk", ".sig", ".gpg", ".pgp",
     ".kdbx", ".ovpn", ".env", ".netrc", ".htpasswd", ".pgpass", ".lock", ".md5", ".sha1", ".sha256", ".sha512", ".sum",
     ".dic", ".aff", ".dict", ".affix", ".stop", ".ps", ".eps", ".xpm", ".xbm", ".pfa", ".afm", ".bdf",
     ".dump", ".bak", ".orig", ".rej", ".swp", ".tmp", ".temp", ".cache", ".pid", *WITHOUT_TEXT, *COMPRESSIONS,

@@ -1,6 +1,7 @@
 """Convert pages of the manual, which are written with the macros of man(7) or mdoc(7), to Markdown."""
 
 import re
+from collections.abc import Sequence
 from dataclasses import replace
 from itertools import takewhile
 
@@ -10,6 +11,7 @@ from indexer.formats.mdoc import CLOSING, MACROS, in_line
 from indexer.formats.troff import arguments, plain
 
 SNIFFED = 20_000  # characters; pod2man writes five thousand before the title
+MAX_MARKS = 20  # different lines that end definitions
 MAX_STRINGS, MAX_STRING = 1000, 200  # that a page defines, and characters of each
 # The suffixes of pages, such as `.1`, `.3pm` and `.1ssl`, except those of well-known binary files
 SECTION = re.compile(r"\.(?!(?:7z|3gpp?|3d[ms]|3mf|2bit)$)(?:[1-9][a-z]{0,15}|n)", re.IGNORECASE)
@@ -39,8 +41,9 @@ def is_manual_page(text: str) -> bool:
 
 def manual_page(file: OpenFile, text: str) -> Document:
     """The document of a page. Its title is the line under NAME, such as "ls - list directory contents"."""
-    page = _Page()
-    for number, line in enumerate(text.split("\n"), start=1):
+    lines = text.split("\n")
+    page = _Page(lines)
+    for number, line in enumerate(lines, start=1):
         page.read(line.rstrip(), number)
     document = converted_document(file.path, page.title() or file.name, "\n".join(page.lines))
     return replace(document, has_lines=True, line_numbers=tuple(page.numbers))
@@ -49,8 +52,10 @@ def manual_page(file: OpenFile, text: str) -> Document:
 class _Page:
     """The Markdown of the lines that have been read, each with its number in the file."""
 
-    def __init__(self) -> None:
+    def __init__(self, source: Sequence[str]) -> None:
         self.lines: list[str] = []
+        self._source = source  # the lines of the file
+        self._last: dict[str, int] = {}  # for each mark that ends definitions, the number of its last line
         self.numbers: list[int] = []
         self._strings: dict[str, str] = {}
         self._name = ""  # of a page of mdoc, or the title of another one
@@ -114,8 +119,10 @@ class _Page:
 
     def _request(self, name: str, rest: str) -> None:
         if name in _DEFINITION:
-            ends = [] if name == "ig" else arguments(rest)[1:]
-            self._skipped_to = f".{ends[0]}" if ends else ".."
+            # The argument of `ig` is the end itself, that of the others follows the name of the macro.
+            ends = arguments(rest)[name != "ig" :]
+            mark = f".{ends[0]}" if ends else ".."
+            self._skipped_to = mark if self._is_ended(mark) else ""
         elif name in _CONDITIONS:
             self._condition(name, rest)
         elif name in _VERBATIM or (name == "Bd" and _LITERAL.search(rest)):
@@ -133,6 +140,13 @@ class _Page:
                 self._strings[string] = plain(value.strip().removeprefix('"'), {})[:MAX_STRING]
         else:
             self._words(name, [plain(word, self._strings) for word in arguments(rest)])
+
+    def _is_ended(self, mark: str) -> bool:
+        """Whether a line below ends a definition. Without one, the text below is that of the page."""
+        if mark not in self._last and len(self._last) < MAX_MARKS:
+            numbered = enumerate(self._source, start=1)
+            self._last[mark] = max((number for number, line in numbered if line.startswith(mark)), default=0)
+        return self._last.get(mark, 0) > self._number
 
     def _condition(self, name: str, rest: str) -> None:
         """Read the text of a condition that holds if a terminal shows the page, and leave out that of any other."""

@@ -39,8 +39,9 @@ def _plain_lines(shown: Shown, rank: int, group: HitGroup) -> Iterator[str]:
 
 
 def show_grep_lines(shown: Shown, hits: Sequence[Hit]) -> None:
-    """Print one line for each hit, `path:line:text`, or `path#record:line:text` in a file of records such as sheets.
+    """Print one line for each hit, `path:line:text`, which editors understand.
 
+    The line is 1 if the format has no lines. A record, a sheet, a page or an anchor is in brackets before the text.
     Lines of context have `-` instead of `:`, as those of grep do.
     """
     for number, hit in enumerate(hits):
@@ -53,11 +54,17 @@ def show_grep_lines(shown: Shown, hits: Sequence[Hit]) -> None:
         for line in kept:
             mark = ":" if line is best else "-"
             place = _grep_place(hit.chunk, line, shown.root, mark)
-            sys.stdout.write(f"{place}{mark}{printable(shortened(line, full=shown.full).rstrip())}\n")
+            sys.stdout.write(f"{place}{printable(shortened(line, full=shown.full).rstrip())}\n")
 
 
 def _grep_place(chunk: Chunk, line: Line, root: Path, mark: str) -> str:
-    path = os.path.relpath(root / chunk.path) + "".join(f"#{name}" for name in record_names(chunk))
-    if line.number is not None:
-        return printable(f"{path}{mark}{line.number}")
-    return printable(path + chunk.location_at(max(0, line.row)).removeprefix(chunk.path))
+    """Return what precedes the text of a line in the form of grep."""
+    row = max(0, line.row)
+    number = chunk.line_at(row) if line.number is None else line.number
+    parts = record_names(chunk)
+    if chunk.page is not None:
+        parts.append(f"page {chunk.page}")
+    elif number is None and (anchor := chunk.anchor_at(row)) is not None:
+        parts.append(f"#{anchor}")
+    within = f"[{', '.join(parts)}] " if parts else ""
+    return printable(f"{os.path.relpath(root / chunk.path)}{mark}{number or 1}{mark}{within}")

@@ -101,9 +101,19 @@ def test_other_texts_are_no_times(text):
 
 def test_an_unknown_type_is_reported_with_the_known_ones():
     assert suffixes_of(("py", "md", "py")) == ("py", "pyi", "markdown", "md", "mdx")
-    with pytest.raises(QueryError, match=r"no file type pyt\. The types are asm, .*, zig\."):
+    with pytest.raises(QueryError, match=r"no file type pyt\. The types are asciidoc, .*, zig\."):
         suffixes_of(("pyt",))
     assert list(TYPES) == sorted(TYPES)
+
+
+def test_the_names_and_the_suffixes_of_formats_are_types(tmp_path, tiny_checkpoint):
+    assert suffixes_of(("rtf", "xlsx", "eml")) == ("rtf", "xlsx", "eml")
+    assert "adoc" in suffixes_of(("asciidoc",)) and suffixes_of(("latex",)) == ("latex", "ltx", "tex")
+    for name in ("cat.1", "tcl.3tcl.gz", "notes.md"):
+        page = b".TH CAT 1\n.SH NAME\nthe owl\n"
+        (tmp_path / name).write_bytes(gzip.compress(page) if name.endswith(".gz") else page)
+    with cdesearch.build(tmp_path, model=tiny_checkpoint) as index:
+        assert found(index._searcher, suffixes=suffixes_of(("man",))) == {"cat.1", "tcl.3tcl.gz"}
 
 
 def test_braces_are_alternatives():

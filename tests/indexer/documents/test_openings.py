@@ -70,6 +70,16 @@ def test_the_comment_before_a_block_of_code_stays_with_it():
     assert parts("dog = 1\n# Cats\n", "cat = 2", "code")[1] == "# Cats"
 
 
+@pytest.mark.parametrize(
+    "comment",
+    ["/* The cat\n   and the dog. */", "/*\n * The cat\n" + " * and the dog\n" * 14 + " */", "/* The cat. */"],
+)
+def test_a_whole_comment_opens_the_constant_below_it(comment):
+    assert parts(f"#define COW 1\n{comment}\n", "#define CAT 2", "code") == ("#define COW 1", comment)
+    assert parts("#define COW 1 /* the\n cow */\n", "#define CAT 2", "code")[1] == ""
+    assert parts("the cow */\n", "#define CAT 2", "code")[1] == ""
+
+
 def test_statements_before_a_block_of_code_do_not_open_it():
     assert parts("if dog:\n    dog = 1\n    cow = 2\n", "    cat = 2", "code")[1] == ""
     assert parts("dog = 1\n", "#include <cat.h>", "code")[1] == ""

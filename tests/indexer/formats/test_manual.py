@@ -54,6 +54,15 @@ T}
 """
 
 
+@pytest.mark.parametrize("request_line", [".de XX", ".am XX", ".ig", ".de XX YY", ".ig YY"])
+def test_a_definition_ends_at_its_mark_and_one_without_an_end_hides_no_text(request_line):
+    mark = f".{request_line.split()[-1] if 'YY' in request_line else '.'}"
+    page = f".TH CAT 1\n{request_line}\nhidden\n{mark}\n.SH NAME\ncat \\- feed the cat\n{request_line}\nthe end\n"
+    (document,) = read_bytes("cat.1", page.encode())
+    text = document.text
+    assert "hidden" not in text and "feed the cat" in text and "the end" in text
+
+
 def test_the_macros_of_a_page_become_headings_paragraphs_and_code():
     (document,) = read_bytes("cat.1ssl", PAGE.encode())
     assert document.title == "cat - feed the cat"

@@ -4,6 +4,7 @@ import json
 
 import pytest
 from command import cdesearch
+from hostile_files import pdf
 from sample_files import book, workbook, zipped
 
 SECTIONS = {"install": "Run the setup program.", "feeding": "Owls eat mice.", "cleaning": "Wash the cage with vinegar."}
@@ -23,6 +24,7 @@ def indexed(tmp_path_factory):
     cues = (f"{n}\n00:0{n}:00,000 --> 00:0{n}:05,000\n{text}\n" for n, text in enumerate(CUES))
     (folder / "talk.srt").write_text("\n".join(cues))
     (folder / "shop.xlsx").write_bytes(zipped(workbook({name: rows_of(table) for name, table in SHEETS.items()})))
+    (folder / "report.pdf").write_bytes(pdf(["Bees build hives.", "Wasps chew wood."]))
     (folder / "year.epub").write_bytes(zipped(book(CHAPTERS, {})))
     cdesearch("index", ".", cwd=folder)
     return folder
@@ -42,7 +44,7 @@ def query(folder, words, *options):
 def test_the_place_is_that_of_the_section_in_every_output(indexed):
     words = "wash cage vinegar"
     assert "guide.html#cleaning" in query(indexed, words) and "Guide > Cleaning" in query(indexed, words)
-    assert query(indexed, words, "--format", "grep") == "guide.html#cleaning:Wash the cage with vinegar.\n"
+    assert query(indexed, words, "--format", "grep") == "guide.html:1:[#cleaning] Wash the cage with vinegar.\n"
     (hit,) = json.loads(query(indexed, words, "--json"))["hits"]
     assert (hit["anchor"], hit["trail"]) == ("cleaning", ["Cleaning"])
     assert "Guide > Cleaning" in query(indexed, words, "--format", "llm").partition("\n")[0]
@@ -60,10 +62,10 @@ def test_subtitles_have_the_time_and_the_line_of_the_words(indexed):
 def test_a_row_has_the_name_and_the_header_of_its_sheet(indexed):
     words = "garden hose seven"
     assert "shop.xlsx:2 #Stock" in query(indexed, words) and "Stock > item | shelf" in query(indexed, words)
-    assert query(indexed, words, "--format", "grep") == "shop.xlsx#Stock:3:garden hose | seven\n"
+    assert query(indexed, words, "--format", "grep") == "shop.xlsx:3:[Stock] garden hose | seven\n"
     (hit,) = json.loads(query(indexed, words, "--json"))["hits"]
     assert (hit["record"], hit["line"], hit["trail"]) == ("Stock", 2, ["Stock", "item | shelf"])
-    assert query(indexed, "roof tiles", "--format", "grep") == "shop.xlsx#Budget:3:roof tiles | 900\n"
+    assert query(indexed, "roof tiles", "--format", "grep") == "shop.xlsx:3:[Budget] roof tiles | 900\n"
 
 
 def test_a_passage_of_a_book_has_its_chapter(indexed):
@@ -71,7 +73,13 @@ def test_a_passage_of_a_book_has_its_chapter(indexed):
     assert "year.epub" in query(indexed, words) and "On bears > Autumn" in query(indexed, words)
     (hit,) = json.loads(query(indexed, words, "--json"))["hits"]
     assert (hit["title"], hit["trail"]) == ("On bears", ["Autumn"])
-    assert query(indexed, words, "--format", "grep").endswith(":Leaves fall.\n")
+    assert query(indexed, words, "--format", "grep").startswith("year.epub:1:[#")
+
+
+def test_a_passage_of_a_pdf_has_its_page_and_a_line_for_editors(indexed):
+    words = "wasps chew wood"
+    assert "report.pdf#page=2" in query(indexed, words)
+    assert query(indexed, words, "--format", "grep") == "report.pdf:1:[page 2] Wasps chew wood.\n"
 
 
 def test_an_answer_cites_the_section_that_it_quotes(indexed):
