@@ -22,7 +22,8 @@ _MANUAL = (
 
 # The suffixes of the files of a type, by the name of the type.
 TYPES = {
-    "asciidoc": "adoc asc asciidoc", "asm": "asm s", "bat": "bat cmd", "c": "c h", "clojure": "clj", "config": "cfg conf ini toml yaml yml",
+    "asciidoc": "adoc asc asciidoc",
+    "asm": "asm s", "bat": "bat cmd", "c": "c h", "clojure": "clj", "config": "cfg conf ini toml yaml yml",
     "cpp": "cc cpp cxx h hh hpp hxx", "cs": "cs", "css": "css less sass scss", "csv": "csv tsv", "cuda": "cu",
     "dart": "dart", "docx": "docx", "elixir": "ex exs", "epub": "epub", "erlang": "erl", "fortran": "f f90 f95",
     "fsharp": "fs fsx", "go": "go", "graphql": "graphql", "haskell": "hs", "html": "htm html xhtml", "ini": "cfg ini",
@@ -33,8 +34,9 @@ TYPES = {
     "parquet": "parquet", "pdf": "pdf", "perl": "pl pm", "php": "php", "powershell": "ps1 psd1 psm1",
     "proto": "proto", "py": "py pyi", "r": "r rmd", "rst": "rest rst", "ruby": "rb", "rust": "rs", "scala": "scala",
     "sh": "bash fish ksh sh zsh", "sheet": "csv ods tsv xlsx", "slides": "odp pptx", "sql": "sql",
-    "subtitles": "srt vtt", "svelte": "svelte", "swift": "swift", "terraform": "hcl tf tfvars", "tex": "bib latex ltx tex", "text": "log text txt",
-    "toml": "toml", "ts": "cts mts ts tsx", "txt": "log text txt", "verilog": "sv v", "vhdl": "vhd vhdl",
+    "subtitles": "srt vtt", "svelte": "svelte", "swift": "swift", "terraform": "hcl tf tfvars",
+    "tex": "bib latex ltx tex", "text": "log text txt", "toml": "toml", "ts": "cts mts ts tsx",
+    "txt": "log text txt", "verilog": "sv v", "vhdl": "vhd vhdl",
     "vim": "vim", "vue": "vue", "xml": "xml", "yaml": "yaml yml", "zig": "zig",
 }  # fmt: skip
 
