@@ -19,6 +19,7 @@ NOISE_RANK = 100  # the BM25 score at this rank is noise, caused by a word or tw
 MIN_NULL_SIZE = 16  # with fewer context chunks, the candidates themselves are the null distribution
 MIN_DENSE_Z = 1.0  # replaces a lower best dense evidence, because words are not more reliable if all chunks are distant
 MIN_RATIO = 3.0  # the minimum ratio of the best BM25 score to the noise, for queries with few lexical candidates
+RARITY = 0.5  # the power of the share of NOISE_RANK that is found by which the noise of such queries is lower
 OVERSAMPLE = 3  # the graph index ranks by rounded vectors, so this many times k candidates are ranked by exact cosines
 
 
@@ -153,11 +154,18 @@ def _best_of_document(evidence: Scores, documents: Sequence[str]) -> Scores:
 
 
 def _log_over_noise(text: Scores) -> tuple[Scores, float]:
-    """Return log(score / noise) for each score, and the noise. The logarithm is 0 for scores up to the noise."""
+    """Return log(score / noise) for each score, and the noise. The logarithm is 0 for scores up to the noise.
+
+    If fewer chunks than NOISE_RANK contain a word of the query, the noise is lower the fewer they are, so that the only
+    chunk with a word is before those that are merely similar.
+    """
     found = np.sort(text[text > 0])[::-1]
     if not len(found):
         return np.zeros_like(text), 0.0
-    noise = found[NOISE_RANK - 1] if len(found) >= NOISE_RANK else min(found[-1], found[0] / MIN_RATIO)
+    if len(found) >= NOISE_RANK:
+        noise = found[NOISE_RANK - 1]
+    else:
+        noise = min(found[-1], found[0] / MIN_RATIO) * (len(found) / NOISE_RANK) ** RARITY
     evidence: Scores = np.log(np.maximum(np.nan_to_num(text, nan=0.0) / noise, 1.0))
     return evidence, float(noise)
 

@@ -115,7 +115,7 @@ class Folder:
     def _move(self) -> None:
         path, fresh = self._some(), self._new_path()
         (self.path / path).rename(self.path / fresh)
-        self.texts[fresh] = self.texts.pop(path)
+        self.texts[fresh] = self.texts.pop(path)[0], time.monotonic()  # an update may have passed the new place already
 
     def _delete(self) -> None:
         path = self._some()

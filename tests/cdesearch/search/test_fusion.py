@@ -17,6 +17,7 @@ from cdesearch.search.fusion import (
     MIN_RATIO,
     NOISE_RANK,
     OVERSAMPLE,
+    RARITY,
     TEXT_WEIGHT,
     Candidates,
 )
@@ -47,7 +48,7 @@ def fused_by_the_definition(dense, text, null, documents):
     if len(highest_first) >= NOISE_RANK:
         noise = highest_first[NOISE_RANK - 1]
     elif highest_first:
-        noise = min(highest_first[-1], highest_first[0] / MIN_RATIO)
+        noise = min(highest_first[-1], highest_first[0] / MIN_RATIO) * (len(highest_first) / NOISE_RANK) ** RARITY
     evidence = [math.log(score / noise) if score > noise else 0.0 for score in text]
     if documents is not None:
         best = {name: max(e for e, d in zip(evidence, documents, strict=True) if d == name) for name in documents}
@@ -98,7 +99,7 @@ def test_the_best_dense_z_counts_as_at_least_the_minimum(best, monkeypatch):
     monkeypatch.setattr(fusion, "MIN_DENSE_Z", 0.5)
     null = np.array([-1.0, 1.0] * 10)
     fused = fuse(np.array([best, -1.0]), np.array([math.nan, 3.0]), null)
-    evidence = math.log(MIN_RATIO)
+    evidence = math.log(MIN_RATIO * NOISE_RANK**RARITY)
     np.testing.assert_allclose(fused, [best, -1.0 + TEXT_WEIGHT * evidence**2 / max(0.5, best)])
 
 
@@ -169,9 +170,17 @@ def test_the_evidence_names_the_null_distribution_and_the_noise_on_which_it_rest
     method = FUSIONS["evidence"]
     found = method.evidence(Candidates(np.array([0.5, 0.2]), np.array([9.0, np.nan]), NULL + 0.25))
     assert (found.null_mean, found.null_spread) == (pytest.approx(0.25), pytest.approx(pstdev(NULL)))
-    assert found.noise == pytest.approx(9.0 / MIN_RATIO)
+    assert found.noise == pytest.approx(9.0 / MIN_RATIO / NOISE_RANK**RARITY)
     nothing = method.evidence(Candidates(np.empty(0), np.empty(0), np.empty(0)))
     assert (nothing.null_mean, nothing.null_spread, nothing.noise) == (0.0, 0.0, 0.0)
+
+
+@given(st.lists(st.floats(-1, 4), min_size=1, max_size=50), st.floats(-1, 1), st.floats(0.1, 50))
+def test_the_only_chunk_with_a_word_is_before_all_that_are_merely_similar(others, own, score):
+    """The nearest chunk is at most four standard deviations away, and this one may be anywhere in the distribution."""
+    dense, text = np.array([own, *others]), np.array([score, *[math.nan] * len(others)])
+    fused = fuse(dense, text, np.array([-1.0, 1.0] * 10))
+    assert fused[0] > fused[1:].max()
 
 
 def test_a_side_without_evidence_does_not_change_the_ranking():
