@@ -1,10 +1,14 @@
 """The result of a search: its hits, whether the query was truncated, and the time that the search took."""
 
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import overload
 
 from cdesearch.store.schema import Hit
+
+# A query whose hits all have a lower confidence counts as not answered. Chosen on ten training domains; see
+# benchmarks/results/LOG.md.
+ANSWERABLE = 0.05
 
 
 @dataclass(frozen=True, slots=True)
@@ -19,6 +23,17 @@ class SearchResult(Sequence[Hit]):
     seconds: float = field(default=0.0, compare=False)  # that the search took, with all queries of `search_many`
     generation: str = field(default="", compare=False)  # the name of the generation that answered
     stage: str = field(default="complete", compare=False)  # how much of it can be searched, see `Manifest.stage`
+
+    @property
+    def seems_answered(self) -> bool:
+        """Whether there are hits, and one of them is likely enough to be relevant; hits without confidence are."""
+        return any(hit.confidence is None or hit.confidence >= ANSWERABLE for hit in self.hits)
+
+    def confident(self, minimum: float) -> "SearchResult":
+        """Return the result without the hits whose confidence is lower than `minimum`. The others keep their ranks."""
+        return replace(
+            self, hits=tuple(hit for hit in self.hits if hit.confidence is None or hit.confidence >= minimum)
+        )
 
     @overload
     def __getitem__(self, index: int) -> Hit: ...
