@@ -88,18 +88,18 @@ class Corpus:
                     kind,
                     np.array([hit.confidence or 0.0 for hit in result]),
                     np.array([hit.chunk.record in relevant for hit in result], bool),
-                    self._signals(question, result),
+                    self._signals(question, result, mode),
                 )
 
-    def _signals(self, question: str, result: SearchResult) -> dict[str, float]:
+    def _signals(self, question: str, result: SearchResult, mode: Mode) -> dict[str, float]:
         signals = {"the best confidence": max((hit.confidence or 0.0 for hit in result), default=0.0)}
-        cosines = [hit.dense_score for hit in result if hit.dense_score is not None]
-        if cosines:
+        if mode != "text":
+            best = max(hit.dense_score or 0.0 for hit in result)
             context = self.searcher.index.context
             null = context.sample_vectors @ self.searcher.encoder.encode([question], "query", context)[0]
-            signals["the best cosine"] = max(cosines)
-            signals["the best z of the cosine"] = (max(cosines) - float(null.mean())) / float(null.std())
-        if any(hit.text_score is not None for hit in result) or not cosines:
+            signals["the best cosine"] = best
+            signals["the best z of the cosine"] = (best - float(null.mean())) / float(null.std())
+        if mode != "dense":
             signals["the best BM25 score"] = max((hit.text_score or 0.0 for hit in result), default=0.0)
         return signals
 

@@ -17,7 +17,7 @@ from cdesearch.search.spellings import without_accents
 from cdesearch.search.word_forms import is_form_of
 from cdesearch.store.schema import Hit
 
-# Function words of English questions. They do not show what a question is about.
+# Function words of English questions. They do not show what a question is about, and are rare in many documents.
 _QUESTION_WORDS = """
     a about an and any are as at be been but by can could did do does explain find for from get give had has have how
     i if in into is it its know like list make many may me mean much my need not of on or our please s should show so
@@ -92,9 +92,7 @@ def _confidence(hit: Hit, asked: frozenset[str], scale: CosineScale | None, nois
     else:
         return None
     share = share_of_words(asked, hit.chunk.text)
-    logit = (
-        weights.bias + weights.evidence * evidence + weights.share * share + weights.rank * float(np.log(hit.rank))
-    )
+    logit = weights.bias + weights.evidence * evidence + weights.share * share + weights.rank * float(np.log(hit.rank))
     return float(1 / (1 + np.exp(-logit)))
 
 

@@ -26,8 +26,8 @@ class SearchResult(Sequence[Hit]):
 
     @property
     def seems_answered(self) -> bool:
-        """Whether there are hits, and one of them is likely enough to be relevant; hits without confidence are."""
-        return any(hit.confidence is None or hit.confidence >= ANSWERABLE for hit in self.hits)
+        """Whether the hits seem to answer the query, see `seem_to_answer`."""
+        return seem_to_answer(self.hits)
 
     def confident(self, minimum: float) -> "SearchResult":
         """Return the result without the hits whose confidence is lower than `minimum`. The others keep their ranks."""
@@ -47,3 +47,8 @@ class SearchResult(Sequence[Hit]):
 
     def __iter__(self) -> Iterator[Hit]:
         return iter(self.hits)
+
+
+def seem_to_answer(hits: Sequence[Hit]) -> bool:
+    """Return whether one of the hits of a query is likely enough to be relevant. A hit without a confidence is."""
+    return any(hit.confidence is None or hit.confidence >= ANSWERABLE for hit in hits)
