@@ -37,7 +37,7 @@ class Weights:
     rank: float  # of the logarithm of the rank
 
 
-BY_COSINE = Weights(bias=-4.92, evidence=0.65, share=2.98, rank=-1.37)
+BY_COSINE = Weights(bias=-4.61, evidence=0.62, share=2.54, rank=-1.36)
 BY_WORDS = Weights(bias=-4.54, evidence=1.07, share=3.22, rank=-1.71)  # for hits without a cosine
 
 
@@ -66,7 +66,7 @@ def with_confidence(query: str, hits: Sequence[Hit], scale: CosineScale | None, 
     """Return the hits of a query with their confidence.
 
     Without a scale or a cosine, the confidence depends on the words alone. `noise` is the BM25 score that many chunks
-    reach with this query, as in `Evidence`. A hit with neither a cosine nor a BM25 score has no confidence.
+    reach with this query, as in `Evidence`; 0 if full text found nothing.
     """
     asked = asked_words(query)
     return tuple(replace(hit, confidence=_confidence(hit, asked, scale, noise)) for hit in hits)
@@ -81,16 +81,19 @@ def asked_words(query: str) -> frozenset[str]:
 def share_of_words(asked: frozenset[str], text: str) -> float:
     """Return the share of the words of which the text contains a form; 0 without words."""
     found = _words(text)
-    return sum(word in found or any(is_form_of(one, word) for one in found) for word in asked) / max(len(asked), 1)
+    n_found = sum(
+        word in found or word.removesuffix("s") in found or any(is_form_of(one, word) for one in found)
+        for word in asked
+    )
+    return n_found / max(len(asked), 1)
 
 
-def _confidence(hit: Hit, asked: frozenset[str], scale: CosineScale | None, noise: float) -> float | None:
+def _confidence(hit: Hit, asked: frozenset[str], scale: CosineScale | None, noise: float) -> float:
     if scale is not None and hit.dense_score is not None:
         weights, evidence = BY_COSINE, scale.deviation(hit.dense_score)
-    elif hit.text_score is not None and noise > 0:
-        weights, evidence = BY_WORDS, float(np.log(max(hit.text_score / noise, 1.0)))
     else:
-        return None
+        ratio = hit.text_score / noise if hit.text_score is not None and noise > 0 else 1.0
+        weights, evidence = BY_WORDS, float(np.log(max(ratio, 1.0)))
     share = share_of_words(asked, hit.chunk.text)
     logit = weights.bias + weights.evidence * evidence + weights.share * share + weights.rank * float(np.log(hit.rank))
     return float(1 / (1 + np.exp(-logit)))
