@@ -29,7 +29,7 @@ QUESTION_WORDS = frozenset(_QUESTION_WORDS.split())
 
 @dataclass(frozen=True, slots=True)
 class Weights:
-    """The weights of the logistic model, fitted to ten training domains; see benchmarks/results/LOG.md."""
+    """The weights of the logistic model, fitted to development data; see benchmarks/results/LOG.md."""
 
     bias: float
     evidence: float  # of the cosine or of the lexical evidence
@@ -37,8 +37,8 @@ class Weights:
     rank: float  # of the logarithm of the rank
 
 
-BY_COSINE = Weights(bias=-4.61, evidence=0.62, share=2.54, rank=-1.36)
-BY_WORDS = Weights(bias=-4.54, evidence=1.07, share=3.22, rank=-1.71)  # for hits without a cosine
+BY_COSINE = Weights(bias=-3.65, evidence=0.40, share=2.68, rank=-1.24)
+BY_WORDS = Weights(bias=-4.24, evidence=0.88, share=2.99, rank=-1.61)  # for hits without a cosine
 
 
 @dataclass(frozen=True, slots=True)
