@@ -6,8 +6,8 @@ from typing import overload
 
 from cdesearch.store.schema import Hit
 
-# A query whose hits all have a lower confidence counts as not answered. Chosen on nine training domains and half of the folder questions; see
-# benchmarks/results/LOG.md.
+# A query whose hits all have a lower confidence counts as not answered. Chosen on development data, so that few
+# questions that are answered are refused; see benchmarks/results/LOG.md.
 ANSWERABLE = 0.08
 
 
