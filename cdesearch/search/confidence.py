@@ -6,6 +6,7 @@ chunks of the context. The context therefore calibrates the model to its corpus,
 """
 
 import re
+from bisect import bisect_left
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
 
@@ -14,7 +15,7 @@ import numpy as np
 from cdesearch.context.vectors import Floats
 from cdesearch.search.fusion import MIN_NULL_SIZE
 from cdesearch.search.spellings import without_accents
-from cdesearch.search.word_forms import is_form_of
+from cdesearch.search.word_forms import STEM, word_stem
 from cdesearch.store.schema import Hit
 
 # Function words of English questions. They do not show what a question is about, and are rare in many documents.
@@ -79,13 +80,25 @@ def asked_words(query: str) -> frozenset[str]:
 
 
 def share_of_words(asked: frozenset[str], text: str) -> float:
-    """Return the share of the words of which the text contains a form; 0 without words."""
-    found = _words(text)
-    n_found = sum(
-        word in found or word.removesuffix("s") in found or any(is_form_of(one, word) for one in found)
-        for word in asked
-    )
-    return n_found / max(len(asked), 1)
+    """Return the share of the words of which the text contains a form, as in `is_form_of`, or the singular.
+
+    0 without words. A query may have thousands of words, so each is looked up in a sorted list.
+    """
+    found = sorted(_words(text))
+
+    def contains(word: str) -> bool:
+        if len(word) < STEM:
+            return _has(found, word) or (len(word) == STEM - 1 and _has(found, f"{word}s"))
+        stem = word_stem(word)
+        first = bisect_left(found, stem)
+        return (first < len(found) and found[first].startswith(stem)) or _has(found, word.removesuffix("s"))
+
+    return sum(map(contains, asked)) / max(len(asked), 1)
+
+
+def _has(ordered: Sequence[str], word: str) -> bool:
+    at = bisect_left(ordered, word)
+    return at < len(ordered) and ordered[at] == word
 
 
 def _confidence(hit: Hit, asked: frozenset[str], scale: CosineScale | None, noise: float) -> float:

@@ -2,6 +2,8 @@ import math
 
 import numpy as np
 import pytest
+from hypothesis import given
+from hypothesis import strategies as st
 
 import cdesearch
 from cdesearch.context.vectors import to_unit
@@ -16,6 +18,7 @@ from cdesearch.search.confidence import (
 from cdesearch.search.fusion import MIN_NULL_SIZE
 from cdesearch.search.result import ANSWERABLE, SearchResult
 from cdesearch.search.searcher import Searcher
+from cdesearch.search.word_forms import STEM, is_form_of
 from cdesearch.store.index import Index
 from cdesearch.store.schema import Chunk, Hit
 
@@ -74,6 +77,13 @@ def test_question_words_do_not_count_unless_there_are_no_others():
     assert asked_words("what is it?") == {"what", "is", "it"} and asked_words("?!") == frozenset()
     assert share_of_words(frozenset({"resume", "cats", "fly", "parsing"}), "Résumés of parsers; a cat, flying") == 0.75
     assert share_of_words(frozenset(), "a text") == 0
+
+
+@given(st.text("abs", min_size=1, max_size=7), st.lists(st.text("abs", min_size=1, max_size=7)))
+def test_a_word_counts_if_the_text_contains_a_form_of_it_or_the_singular(word, tokens):
+    singular = word.removesuffix("s") if len(word) >= STEM else word
+    expected = singular in tokens or any(is_form_of(token, word) for token in tokens)
+    assert share_of_words(frozenset({word}), " ".join(tokens)) == expected
 
 
 @pytest.mark.parametrize("mode", ["hybrid", "rerank", "dense", "text"])
