@@ -85,8 +85,13 @@ class _Ranking:
     ) -> "_Ranking":
         """Rank the `k` highest scores. Ties are broken by the row id, so that a query always has the same hits."""
         top = np.lexsort((rows, -scores))[:k]
-        both = (None if values is None else values[top] for values in (dense, text))
-        return cls(rows[top], scores[top], *both, 0.0 if text is None else noise_of(text))
+        return cls(
+            rows[top],
+            scores[top],
+            dense=None if dense is None else dense[top],
+            text=None if text is None else text[top],
+            noise=0.0 if text is None else noise_of(text),
+        )
 
 
 class GenerationReader:
