@@ -129,9 +129,9 @@ def confidence(
             for one, corpus, foreign in zip(sets, corpora, strangers, strict=True)
         }
         settings = {"data": list(asked), "documents": documents, "characters": characters, "queries": queries}
-        measure("confidence", {mode: partial(measurements, asked)}, settings, out)
-        figure = out / f"confidence-{mode}-{'-'.join(asked)[:60]}.svg"
-        draw_reliability(*hits_of([one for some in asked.values() for one in some]), figure)
+        name = f"{mode}-{sets[0].name}"
+        measure("confidence", {name: partial(measurements, asked)}, settings, out)
+        draw_reliability(*hits_of([one for some in asked.values() for one in some]), out / f"confidence-{name}.svg")
 
 
 def measurements(asked: Mapping[str, Sequence[Asked]]) -> list[Measurement]:
