@@ -54,8 +54,8 @@ def search(indexes: ServedIndexes, values: dict[str, Any]) -> Answer:
         )
     if result.stage != "complete" and values["mode"] != "text":
         notes.append(f"The index is not complete yet ({result.stage}): passages without a vector are found by words.")
-    if hits and not offset and not result.seems_answered:
-        notes.append("Nothing here seems to answer that; these are the nearest passages.")
+    if hits and not offset and not result.seems_answered and values["detail"] != "low":  # a low budget has no room
+        notes.append("Nothing here seems to answer that.")
     page = _Page(served, call, offset, hits, len(result.hits) > offset + len(hits), tuple(notes))
     return _fitted(page, values["query"], values["detail"], Budget(values["max_tokens"], served.encoder.tokenizer))
 
