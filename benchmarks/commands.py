@@ -10,6 +10,7 @@ from benchmarks.folders.names_command import names
 from benchmarks.quality.ask import ask
 from benchmarks.quality.beir import beir
 from benchmarks.quality.choose import choose
+from benchmarks.quality.confidence import confidence
 from benchmarks.quality.staleness import staleness
 from benchmarks.speed.command import speed
 from benchmarks.speed.joint import joint_speed
@@ -22,6 +23,7 @@ app.command()(analyse)
 app.command()(ask)
 app.command()(beir)
 app.command()(choose)
+app.command()(confidence)
 app.command()(curves)
 app.command()(folders)
 app.command()(joint_speed)

@@ -88,16 +88,21 @@ class OpenIndex:
         """The newest generation that is open, with its manifest."""
         return self._searcher.index
 
-    def search(self, query: str, k: int = 10, mode: Mode = "hybrid", path: str | None = None) -> SearchResult:
+    def search(
+        self, query: str, k: int = 10, mode: Mode = "hybrid", path: str | None = None, min_confidence: float = 0.0
+    ) -> SearchResult:
         """Return the `k` best chunks, best first, as a sequence of hits.
 
         `mode` is the ranking method: "hybrid", "dense" (vectors only), "text" (BM25 only), or "rerank": hybrid, and
         then the best 20 hits are compared with the query word by word. With `path`, only files that match this glob
-        are searched. The glob is relative to the indexed folder, like `chunk.path`. Raises
-        QueryError for an invalid argument, and IndexStateError for an index that cannot be used.
+        are searched. The glob is relative to the indexed folder, like `chunk.path`. Hits whose `confidence`, the
+        estimated probability that they are relevant, is lower than `min_confidence` are left out. Raises QueryError for
+        an invalid argument, and IndexStateError for an index that cannot be used.
         """
+        if not 0 <= min_confidence <= 1:
+            raise QueryError(f"{min_confidence} is not a confidence.", "Give a number from 0 to 1, such as 0.3.")
         self._bring_up_to_date()
-        return self._searcher.search(query, k, mode, path)
+        return self._searcher.search(query, k, mode, path).confident(min_confidence)
 
     def search_many(
         self, queries: Sequence[str], k: int = 10, mode: Mode = "hybrid", path: str | None = None
@@ -112,14 +117,16 @@ class OpenIndex:
         self._bring_up_to_date()
         return self._searcher.search_many(list(queries), k, mode, path)
 
-    async def asearch(self, query: str, k: int = 10, mode: Mode = "hybrid", path: str | None = None) -> SearchResult:
+    async def asearch(
+        self, query: str, k: int = 10, mode: Mode = "hybrid", path: str | None = None, min_confidence: float = 0.0
+    ) -> SearchResult:
         """Return what `search` returns, without blocking the event loop: the search runs in a thread.
 
         A search that is cancelled before it starts is not run. One that is running ends in its thread, and its result
         is dropped. Raises what `search` raises.
         """
         try:
-            later = self._threads.submit(self.search, query, k, mode, path)
+            later = self._threads.submit(self.search, query, k, mode, path, min_confidence)
         except RuntimeError:  # the threads have ended
             raise QueryError("This index has been closed.", "Open it again.") from None
         return await wrap_future(later)

@@ -1,9 +1,11 @@
 """Is it better?
 
-ask        measures passages and answers
-beir       compares systems
-choose     compares constants on development data
-measures   nDCG and other measures of rankings
-report     tables and charts
-staleness  how much worse an index that grew ranks than a new one
+ask          measures passages and answers
+beir         compares systems
+choose       compares constants on development data
+confidence   measures whether confidences are calibrated
+measures     nDCG and other measures of rankings
+reliability  calibration errors, their diagram, and the area under the ROC curve
+report       tables and charts
+staleness    how much worse an index that grew ranks than a new one
 """

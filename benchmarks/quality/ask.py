@@ -12,11 +12,11 @@ from benchmarks.measurement import RESULTS, Measurement, measure
 from benchmarks.systems.biencoder import Biencoder, installed_minilm
 from benchmarks.systems.text import Bm25
 from cdesearch.answer.candidates import Candidate, candidates_of
-from cdesearch.answer.evidence import is_answered
 from cdesearch.answer.extract import MAX_SENTENCES, CorpusView, extract
 from cdesearch.api import build
 from cdesearch.search.documents import DocumentReader
 from cdesearch.search.passages import Passage, fit_passages, tokens_of
+from cdesearch.search.result import seem_to_answer
 from cdesearch.search.searcher import Searcher
 from cdesearch.store.index import Index
 from cdesearch.store.schema import Chunk, Hit
@@ -127,7 +127,7 @@ def _sentences(searcher: Searcher, meetings: Meetings, ranking: Ranking) -> list
     for question in meetings.questions:
         hits = ranking(question)
         passages = fit_passages(hits, ANSWER_TOKENS, searcher.encoder.tokenizer)
-        refused.append(not is_answered(question.text, hits, passages, corpus))
+        refused.append(not seem_to_answer(hits))
         labelled: Lines = frozenset().union(*question.parts)
         candidates = candidates_of(passages)
         quoted.append(_are_labelled(extract(question.text, passages, corpus), labelled))

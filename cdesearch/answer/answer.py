@@ -6,11 +6,11 @@ from dataclasses import dataclass
 from cdesearch.answer.candidates import Candidate
 from cdesearch.answer.citations import CitationFilter
 from cdesearch.answer.endpoint import ChatStream, Endpoint
-from cdesearch.answer.evidence import is_answered
 from cdesearch.answer.extract import CorpusView, extract
 from cdesearch.answer.prompt import NOT_ANSWERED, messages_for
 from cdesearch.errors import LanguageModelError
 from cdesearch.search.passages import Passage
+from cdesearch.search.result import seem_to_answer
 from cdesearch.store.schema import Hit
 
 NOTHING = "Nothing in the index answers this."
@@ -48,12 +48,12 @@ class Answer:
 
 
 def quoted_answer(question: str, hits: Sequence[Hit], passages: Sequence[Passage], corpus: CorpusView) -> Answer:
-    """Quote the sentences that answer the question best, or return an empty answer if the evidence is weak.
+    """Quote the sentences that answer the question best, or return an empty answer if no hit seems to answer it.
 
     `passages` must be made from `hits`.
     """
     passages = tuple(passages)
-    quotes = extract(question, passages, corpus) if is_answered(question, hits, passages, corpus) else []
+    quotes = extract(question, passages, corpus) if seem_to_answer(hits) else []
     cited = tuple(dict.fromkeys(quote.passage + 1 for quote in quotes))
     return Answer("\n".join(map(_cited, quotes)), passages, cited, tuple(quotes))
 

@@ -12,6 +12,7 @@ from cdesearch.answer.candidates import Candidate, candidates_of
 from cdesearch.context.context import Context
 from cdesearch.context.vectors import Floats
 from cdesearch.encode.encoder import Encoder
+from cdesearch.search.confidence import QUESTION_WORDS
 from cdesearch.search.passages import Passage
 
 Scores = NDArray[np.floating[Any]]
@@ -23,14 +24,6 @@ MAX_COSINE = 0.85  # two sentences with a higher cosine say the same, so only on
 WORDS_WEIGHT = 1.0  # multiplies the share of the question's words that a sentence contains
 PASSAGE_WEIGHT = 2.0  # multiplies the score of the passage, divided by that of the best passage
 MARGIN = 2.0  # a sentence is left out if its score is lower than the best one by more than this
-# Function words of English questions. They are rare in many documents, so their idf would be too high.
-_QUESTION_WORDS = """
-    a about an and any are as at be been but by can could did do does explain find for from get give had has have how
-    i if in into is it its know like list make many may me mean much my need not of on or our please s should show so
-    some tell than that the their them there these they this those to us use used using was we were what when where
-    which who whom whose why will with would you your
-"""
-QUESTION_WORDS = frozenset(_QUESTION_WORDS.split())
 
 
 @dataclass(frozen=True, slots=True)

@@ -10,7 +10,7 @@ ABOUT = ("--help", "-h", "--version")  # options without a command
 HELP = ("help", "--help", "-h")
 
 # The options of a query with a value, and those without. They may precede the words of a query.
-VALUED = ("-k", "-C", "--mode", "--path", "--type", "--since", "--index", "--model", "--format")
+VALUED = ("-k", "-C", "--mode", "--path", "--type", "--since", "--index", "--model", "--format", "--min-confidence")
 FLAGS = ("--full", "--json", "--group", "--no-group", "--no-pager", "--open", "--rerank", "--update")
 
 

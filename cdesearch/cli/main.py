@@ -90,6 +90,17 @@ def query(
             metavar="TIME", help="Search only files that were modified since then: 12h, 7d or 2w ago, or a date."
         ),
     ] = None,
+    min_confidence: Annotated[
+        float,
+        typer.Option(
+            min=0,
+            max=1,
+            metavar="P",
+            help="Leave out hits whose confidence, the probability that they are relevant, is less than P, such as 0.3"
+            " for 30%.",
+            show_default=False,
+        ),
+    ] = 0.0,
     index: IndexOption = None,
     model: Annotated[
         Path | None, typer.Option(help="The model that built the index, if it is not the default model.")
@@ -141,6 +152,7 @@ def query(
         not no_pager,
         opens,
         update,
+        min_confidence,
     )
     code = run_query(options, context.obj)  # the object is the command whose name resembles the first word, or None
     if code:

@@ -11,7 +11,7 @@ from cdesearch.cli.query import MAX_CONTEXT, Format, QueryOptions
 
 MODES = ("hybrid", "rerank", "dense", "text")
 MAX_DIGITS = 9  # digits of a number
-RARE = ("--model",)  # typer parses them
+RARE = ("--model", "--min-confidence")  # typer parses them
 # Options of a configuration file that are read here. Files with others are left to typer.
 PLAIN_NUMBERS = ("-k", "-C")
 PLAIN_CHOICES = ("--mode", "--format")

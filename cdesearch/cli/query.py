@@ -2,7 +2,7 @@
 
 import sys
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Literal
 
@@ -10,7 +10,7 @@ from cdesearch.builders import builder
 from cdesearch.cli.exits import DONE, NO_HITS
 from cdesearch.cli.hits.grouping import HitGroup, group_hits, n_fetched
 from cdesearch.cli.hits.printing import show_grep_lines, show_hits
-from cdesearch.cli.hits.render import Shown, hit_as_json, result_as_json
+from cdesearch.cli.hits.render import Shown, as_percentage, hit_as_json, result_as_json
 from cdesearch.cli.server_client import ask_server, chunks_from_server
 from cdesearch.cli.typed_path import globs_of_all
 from cdesearch.errors import CdesearchError, InputError, QueryError
@@ -54,6 +54,7 @@ class QueryOptions:
     has_pager: bool = True
     opens: bool = False  # whether the best hit is opened instead of printing the hits
     update: bool = False  # whether the index is brought up to date first, if that is quick
+    min_confidence: float = 0.0  # hits with a lower confidence are left out
 
     @property
     def is_for_people(self) -> bool:
@@ -116,8 +117,20 @@ def run_query(options: QueryOptions, meant: str | None = None) -> int:
         if options.paths:
             line += f" Patterns are relative to {index.root}, or to the working directory."
         _note(printable(line))
-    _show(options, answer)
-    return DONE if result.hits else NO_HITS
+    kept = result.confident(options.min_confidence)
+    if options.format in ("text", "llm") and result.hits:
+        _note_confidence(options, result, kept)
+    _show(options, replace(answer, result=kept))
+    return DONE if kept.hits else NO_HITS
+
+
+def _note_confidence(options: QueryOptions, result: SearchResult, kept: SearchResult) -> None:
+    """Print on stderr whether the hits seem to answer the query, and whether any hit is confident enough."""
+    if not kept.hits:
+        best = as_percentage(max(hit.confidence or 0.0 for hit in result.hits))
+        _note(f"No hit has a confidence of at least {options.min_confidence:.0%}. The highest is {best}.")
+    elif not result.seems_answered:
+        _note("Nothing here seems to answer that; the nearest passages are:")
 
 
 def _check(options: QueryOptions) -> None:

@@ -120,7 +120,14 @@ def _result(answer: dict[str, Any]) -> SearchResult:
 
 
 def _hit(values: dict[str, Any]) -> Hit:
-    return Hit(values["rank"], values["score"], _chunk(values), values["dense_score"], values["text_score"])
+    return Hit(
+        values["rank"],
+        values["score"],
+        _chunk(values),
+        values["dense_score"],
+        values["text_score"],
+        values.get("confidence"),
+    )
 
 
 def _chunk(values: dict[str, Any]) -> Chunk:

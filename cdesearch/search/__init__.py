@@ -6,6 +6,7 @@ reader        answers queries from one generation: candidates, scores, hits
 lexical       searches for words, and for the parts of a query that are matched as a whole
 exact         which parts these are: names of code, options, error codes and quoted phrases
 spellings     other spellings of words, so that "resume" finds "résumé"
+confidence    how likely is it that a hit is relevant, and a query answered?
 fusion        combines dense and lexical scores, with a registry of methods
 reranking     compares the best hits with the query token by token
 explanation   why a chunk is a hit, as numbers that add up to its score

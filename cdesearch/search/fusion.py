@@ -154,20 +154,26 @@ def _best_of_document(evidence: Scores, documents: Sequence[str]) -> Scores:
 
 
 def _log_over_noise(text: Scores) -> tuple[Scores, float]:
-    """Return log(score / noise) for each score, and the noise. The logarithm is 0 for scores up to the noise.
+    """Return log(score / noise) for each score, and the noise. The logarithm is 0 for scores up to the noise."""
+    noise = noise_of(text)
+    if not noise:
+        return np.zeros_like(text), 0.0
+    evidence: Scores = np.log(np.maximum(np.nan_to_num(text, nan=0.0) / noise, 1.0))
+    return evidence, noise
+
+
+def noise_of(text: Scores) -> float:
+    """Return the BM25 score that many chunks reach with a query, from the scores of its candidates; 0 without any.
 
     If fewer chunks than NOISE_RANK contain a word of the query, the noise is lower the fewer they are, so that the only
     chunk with a word is before those that are merely similar.
     """
     found = np.sort(text[text > 0])[::-1]
     if not len(found):
-        return np.zeros_like(text), 0.0
+        return 0.0
     if len(found) >= NOISE_RANK:
-        noise = found[NOISE_RANK - 1]
-    else:
-        noise = min(found[-1], found[0] / MIN_RATIO) * (len(found) / NOISE_RANK) ** RARITY
-    evidence: Scores = np.log(np.maximum(np.nan_to_num(text, nan=0.0) / noise, 1.0))
-    return evidence, float(noise)
+        return float(found[NOISE_RANK - 1])
+    return float(min(found[-1], found[0] / MIN_RATIO) * (len(found) / NOISE_RANK) ** RARITY)
 
 
 def _z(scores: Scores) -> Scores:

@@ -12,9 +12,10 @@ from numpy.typing import NDArray
 from cdesearch.context.vectors import Floats, to_unit
 from cdesearch.encode.encoder import Encoder
 from cdesearch.errors import IndexDamagedError
+from cdesearch.search.confidence import CosineScale, with_confidence
 from cdesearch.search.documents import quoted, read_candidates, read_table
 from cdesearch.search.file_filter import ALL_FILES, WITHOUT_SUFFIX, FileFilter
-from cdesearch.search.fusion import Candidates, Fusion, Scores
+from cdesearch.search.fusion import Candidates, Fusion, Scores, noise_of
 from cdesearch.search.lexical import lexical_hits
 from cdesearch.search.reranking import RERANKED, rerank
 from cdesearch.search.result import SearchResult
@@ -76,6 +77,7 @@ class _Ranking:
     scores: Scores
     dense: Scores | None  # NaN for rows without a vector
     text: Scores | None  # NaN for rows that full text did not find
+    noise: float  # the BM25 score that many chunks reach; 0 if full text was not searched or found nothing
 
     @classmethod
     def best(
@@ -83,8 +85,13 @@ class _Ranking:
     ) -> "_Ranking":
         """Rank the `k` highest scores. Ties are broken by the row id, so that a query always has the same hits."""
         top = np.lexsort((rows, -scores))[:k]
-        both = (None if values is None else values[top] for values in (dense, text))
-        return cls(rows[top], scores[top], *both)
+        return cls(
+            rows[top],
+            scores[top],
+            dense=None if dense is None else dense[top],
+            text=None if text is None else text[top],
+            noise=0.0 if text is None else noise_of(text),
+        )
 
 
 class GenerationReader:
@@ -123,22 +130,37 @@ class GenerationReader:
             condition = self.condition(queries[0].files)
             # The first stage of a build has no vectors.
             if mode == "text" or (mode != "dense" and self.index.manifest.n_vectors == 0):
-                return self._results(
-                    self._each(lambda query: self._rank_words(query, condition), queries), queries, None
-                )
+                rankings = self._each(lambda query: self._rank_words(query, condition), queries)
+                return self._judged(self._results(rankings, queries, None), queries, rankings)
             if mode == "rerank":
                 return self._reranked(queries, condition)
-            return self._results(self._rank_with_model(queries, condition), queries, self.encoder)
+            rankings = self._rank_with_model(queries, condition)
+            return self._judged(self._results(rankings, queries, self.encoder), queries, rankings)
 
     def _reranked(self, queries: Sequence[Query], condition: str | None) -> list[SearchResult]:
         """The results of hybrid searches whose best hits are reranked."""
         deep = [replace(query, mode="hybrid", k=max(query.k, RERANKED)) for query in queries]
         encoder, reranked = self.encoder, []
-        found = self._results(self._rank_with_model(deep, condition), deep, encoder)
-        for query, result in zip(queries, found, strict=True):
+        rankings = self._rank_with_model(deep, condition)
+        for query, result in zip(queries, self._results(rankings, deep, encoder), strict=True):
             best = rerank(query.text, result.hits[:RERANKED], encoder, self.index.context_for(encoder))
             reranked.append(replace(result, hits=(*best, *result.hits[RERANKED:])[: query.k]))
-        return reranked
+        return self._judged(reranked, queries, rankings)
+
+    def _judged(
+        self, results: Sequence[SearchResult], queries: Sequence[Query], rankings: Sequence[_Ranking]
+    ) -> list[SearchResult]:
+        """The results with the confidence of their hits, which depends on the final rank of each."""
+        scale = None if rankings[0].dense is None else self._scale
+        return [
+            replace(result, hits=with_confidence(query.text, result.hits, scale, ranking.noise))
+            for result, query, ranking in zip(results, queries, rankings, strict=True)
+        ]
+
+    @cached_property
+    def _scale(self) -> CosineScale | None:
+        """The scale of cosines in this corpus; None for a corpus of a few chunks."""
+        return CosineScale.of(self.index.context.sample_vectors)
 
     def _each(self, function: Callable[..., Output], *values: Sequence[Any]) -> list[Output]:
         """Call a function for each value, in threads if there are several."""

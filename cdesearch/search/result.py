@@ -1,10 +1,14 @@
 """The result of a search: its hits, whether the query was truncated, and the time that the search took."""
 
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import overload
 
 from cdesearch.store.schema import Hit
+
+# A query whose hits all have a lower confidence counts as not answered. Chosen on development data, so that few
+# questions that are answered are refused; see benchmarks/results/LOG.md.
+ANSWERABLE = 0.1
 
 
 @dataclass(frozen=True, slots=True)
@@ -20,6 +24,17 @@ class SearchResult(Sequence[Hit]):
     generation: str = field(default="", compare=False)  # the name of the generation that answered
     stage: str = field(default="complete", compare=False)  # how much of it can be searched, see `Manifest.stage`
 
+    @property
+    def seems_answered(self) -> bool:
+        """Whether the hits seem to answer the query, see `seem_to_answer`."""
+        return seem_to_answer(self.hits)
+
+    def confident(self, minimum: float) -> "SearchResult":
+        """Return the result without the hits whose confidence is lower than `minimum`. The others keep their ranks."""
+        return replace(
+            self, hits=tuple(hit for hit in self.hits if hit.confidence is None or hit.confidence >= minimum)
+        )
+
     @overload
     def __getitem__(self, index: int) -> Hit: ...
     @overload
@@ -32,3 +47,8 @@ class SearchResult(Sequence[Hit]):
 
     def __iter__(self) -> Iterator[Hit]:
         return iter(self.hits)
+
+
+def seem_to_answer(hits: Sequence[Hit]) -> bool:
+    """Return whether one of the hits of a query is likely enough to be relevant. A hit without a confidence is."""
+    return any(hit.confidence is None or hit.confidence >= ANSWERABLE for hit in hits)

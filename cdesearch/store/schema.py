@@ -97,6 +97,7 @@ class Hit:
     chunk: Chunk
     dense_score: float | None  # cosine of query and chunk
     text_score: float | None  # BM25
+    confidence: float | None = None  # the estimated probability that the chunk is relevant; None if not estimated
 
 
 # Each column of a hit takes a third of a millisecond to read. Fields that no search filters by share the column

@@ -66,6 +66,7 @@ def result_as_json(query: str, mode: str, result: SearchResult) -> dict[str, Any
         "mode": mode,
         "milliseconds": round(1000 * result.seconds, 2),
         "stage": result.stage,
+        "answered": result.seems_answered,
         "hits": [hit_as_json(hit, query) for hit in result.hits],
     }
 
@@ -79,6 +80,7 @@ def hit_as_json(hit: Hit, query: str) -> dict[str, Any]:
         "score": hit.score,
         "dense_score": hit.dense_score,
         "text_score": hit.text_score,
+        "confidence": hit.confidence,
         "path": hit.chunk.path,
         "document": hit.chunk.document_id,
         "record": hit.chunk.record,
@@ -119,8 +121,14 @@ def record_names(place: _Place) -> list[str]:
 
 
 def heading(shown: Shown, rank: int, hit: Hit, passage: Sequence[Line]) -> tuple[str, str, str]:
-    """Return the rank, the location of the passage and the score of a hit, formatted for one line."""
-    return f"{rank:>2} ", _place(shown, hit, passage), f"  {hit.score:.3f}"
+    """Return the rank, the location of the passage, and the score and confidence of a hit, formatted for one line."""
+    confidence = "" if hit.confidence is None else f"  {as_percentage(hit.confidence)}"
+    return f"{rank:>2} ", _place(shown, hit, passage), f"  {hit.score:.3f}{confidence}"
+
+
+def as_percentage(confidence: float) -> str:
+    """Return a confidence as a percentage. No estimate is certain, so it is neither 0% nor 100%."""
+    return f"{min(99, max(1, round(100 * confidence)))}%"
 
 
 def _place(shown: Shown, hit: Hit, passage: Sequence[Line]) -> str:

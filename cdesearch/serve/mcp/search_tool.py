@@ -54,6 +54,8 @@ def search(indexes: ServedIndexes, values: dict[str, Any]) -> Answer:
         )
     if result.stage != "complete" and values["mode"] != "text":
         notes.append(f"The index is not complete yet ({result.stage}): passages without a vector are found by words.")
+    if hits and not offset and not result.seems_answered and values["detail"] != "low":  # a low budget has no room
+        notes.append("Nothing here seems to answer that.")
     page = _Page(served, call, offset, hits, len(result.hits) > offset + len(hits), tuple(notes))
     return _fitted(page, values["query"], values["detail"], Budget(values["max_tokens"], served.encoder.tokenizer))
 
@@ -139,6 +141,7 @@ def _data(one: LocatedPassage) -> dict[str, Any]:
         "score": round(best.score, 3),
         "dense_score": None if best.dense_score is None else round(best.dense_score, 3),
         "text_score": None if best.text_score is None else round(best.text_score, 2),
+        "confidence": None if best.confidence is None else round(best.confidence, 2),
         "text": readable(one.passage.text),
     }
     return {name: value for name, value in values.items() if value is not None}

@@ -127,6 +127,7 @@ def _search(several: str, *common: Parameter) -> Tool:
         score=_NUMBER,
         dense_score=_NUMBER,
         text_score=_NUMBER,
+        confidence=_NUMBER,
         text=_TEXT,
     )
     result = _object(

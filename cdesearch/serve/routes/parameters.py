@@ -26,6 +26,10 @@ Suffixes = Annotated[
         max_length=100,
     ),
 ]
+MinConfidence = Annotated[
+    float,
+    Query(ge=0, le=1, description="Leave out hits whose confidence, the probability that they are relevant, is lower."),
+]
 IndexName = Annotated[str | None, Query(alias="index", description="The name of an index. Default: the first one.")]
 
 

@@ -9,7 +9,7 @@ from cdesearch.cli.hits.passage_lines import best_line, query_words, shown_lines
 from cdesearch.cli.hits.render import location_of, result_as_json
 from cdesearch.search.result import SearchResult
 from cdesearch.serve.indexes import ServedIndex
-from cdesearch.serve.routes.parameters import MAX_OFFSET, NumberOfHits, QueryText, Scope
+from cdesearch.serve.routes.parameters import MAX_OFFSET, MinConfidence, NumberOfHits, QueryText, Scope
 from cdesearch.serve.routes.places import places_as_json
 from cdesearch.serve.state import state_of
 
@@ -23,12 +23,16 @@ async def search(
     scope: Scope,
     k: NumberOfHits = 10,
     offset: Annotated[int, Query(ge=0, le=MAX_OFFSET, description="How many of the best hits to skip.")] = 0,
+    min_confidence: MinConfidence = 0.0,
 ) -> JSONResponse:
     """Return the chunks that match the query best, best first."""
     state = state_of(request)
     served = state.indexes[scope.index]
     result = await state.admission.run(lambda: served.search(q, offset + k, scope.mode, scope.files))
-    return JSONResponse(_answer(served, q, scope.mode, offset, k, result))
+    values = _answer(served, q, scope.mode, offset, k, result)
+    values["hits"] = [hit for hit in values["hits"] if hit["confidence"] is None or hit["confidence"] >= min_confidence]
+    values["answered"] = result.confident(min_confidence).seems_answered
+    return JSONResponse(values)
 
 
 def _answer(served: ServedIndex, query: str, mode: str, offset: int, k: int, result: SearchResult) -> dict[str, Any]:

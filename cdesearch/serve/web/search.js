@@ -128,6 +128,7 @@ function summarise(answer) {
     else if (state.mode === "text") text += "No passage contains these words. Rank by meaning to find other wordings.";
     else text += "Use other words.";
   }
+  if (shown && !answer.answered) text = `Nothing here seems to answer that; the nearest passages are shown. ${text}`;
   if (answer.truncated_to !== null) text += ` · The model reads only the first ${answer.truncated_to} tokens.`;
   if (answer.stage !== "complete") text += ` · The index is not complete yet (${answer.stage}).`;
   byId("summary").textContent = text;
@@ -146,12 +147,20 @@ function hitItem(hit, asked, k, root) {
       el("h2", {},
         el("a", { href: href(target), onclick: inPage(target), class: "open" }, pathOf(hit.path),
           extent && el("span", { class: "extent" }, `, ${extent}`))),
-      el("span", { class: "score", title: "Score (higher is better)" },
-        el("span", { class: "unseen" }, "score "), fixed(hit.score))),
+      el("span", { class: "score" }, confidenceOf(hit),
+        el("span", { title: "Score (higher is better)" }, el("span", { class: "unseen" }, "score "), fixed(hit.score)))),
     trail.length ? el("p", { class: "trail" }, trail.join(" › ")) : null,
     el("p", { class: isCode(hit.path) ? "passage code" : "passage" }, marked(shown.text, words)),
     el("div", { class: "actions" }, why.button, copyButton(locationOf(hit.path, place)), editorLink(root, hit.path, place)),
     why.panel);
+}
+
+/** The confidence as a percentage. No estimate is certain, so it is neither 0% nor 100%. */
+function confidenceOf({ confidence }) {
+  if (confidence === null) return null;
+  const percent = Math.min(99, Math.max(1, Math.round(100 * confidence)));
+  return el("span", { title: "Confidence: the estimated probability that this passage is relevant" },
+    el("span", { class: "unseen" }, "confidence "), `${percent}% · `);
 }
 
 async function showWelcome(index) {

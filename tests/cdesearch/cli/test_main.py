@@ -104,6 +104,24 @@ def test_no_hits_is_exit_code_1(indexed):
     cdesearch("query", "zebra", "--mode", "text", cwd=indexed, code=1)
 
 
+def test_a_query_that_nothing_answers_says_so_and_shows_the_nearest_hits(indexed):
+    run = cdesearch("query", "visa for Japan", cwd=indexed)
+    assert run.stderr.startswith("Nothing here seems to answer that; the nearest passages are:\n")
+    assert run.stdout.startswith(" 1 ")
+    answered = cdesearch("query", "dog barks", "--json", cwd=indexed)
+    assert json.loads(answered.stdout)["answered"] and not answered.stderr
+    best = json.loads(answered.stdout)["hits"][0]["confidence"]
+    assert f"  {100 * best:.0f}%\n" in cdesearch("dog barks", cwd=indexed).stdout
+
+
+def test_hits_below_a_confidence_are_left_out(indexed):
+    run = cdesearch("query", "visa for Japan", "--min-confidence", "0.5", cwd=indexed, code=1)
+    assert run.stderr.startswith("No hit has a confidence of at least 50%. The highest is ") and not run.stdout
+    assert cdesearch("--min-confidence", "0.1", "dog", "barks", cwd=indexed).stdout.count("%") == 1
+    wrong = cdesearch("query", "dog", "--min-confidence", "30", cwd=indexed, code=2).stderr
+    assert wrong.startswith("error: --min-confidence must be at most 1.0, not 30.")
+
+
 def test_status_shows_what_is_indexed_and_what_has_changed(indexed):
     report = json.loads(cdesearch("status", "--json", cwd=indexed).stdout)
     changes = ["new_files", "modified_files", "deleted_files"]

@@ -152,3 +152,10 @@ def test_control_and_hidden_characters_are_shown_as_escapes(agent):
     for form in (text_of(result), passages(result)[0]["text"]):
         assert "\x1b" not in form and "\u202e" not in form and "\U000e0041" not in form
         assert "\\x1b[31malert\\u202e" in form and "\n\tA tab stays." in form
+
+
+def test_a_question_that_nothing_answers_gets_a_note(agent):
+    answered, foreign = search(agent, "town with a mill"), search(agent, "xylophone quotas")
+    assert 0 < passages(answered)[0]["confidence"] < 1 and "notes" not in answered.structured_content
+    (note,) = foreign.structured_content["notes"]
+    assert note.startswith("Nothing here seems to answer that") and note in text_of(foreign)

@@ -81,3 +81,15 @@ def test_several_types_and_a_time_limit_the_files(server):
 
 def test_a_long_query_says_how_much_of_it_the_model_read(server):
     assert server.json("search", q="water moon " * 100)["truncated_to"] == 64
+
+
+def test_hits_below_a_confidence_are_left_out(server, searcher):
+    every = server.json("search", q="the river stone", k=10)
+    assert [hit["confidence"] for hit in every["hits"]] == pytest.approx(
+        [hit.confidence for hit in searcher.search("the river stone", 10)]
+    )
+    limit = sorted(hit["confidence"] for hit in every["hits"])[5]
+    kept = server.json("search", q="the river stone", k=10, min_confidence=limit)
+    assert kept["hits"] == [hit for hit in every["hits"] if hit["confidence"] >= limit]
+    nothing = server.json("search", q="the river stone", k=10, min_confidence=1)
+    assert nothing["hits"] == [] and not nothing["answered"] and every["answered"]

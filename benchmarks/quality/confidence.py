@@ -1,0 +1,166 @@
+"""The command `confidence`: are confidences calibrated, and do they tell which questions a corpus answers?"""
+
+import json
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from functools import partial
+from pathlib import Path
+from typing import Annotated, Literal, cast, get_args
+
+import numpy as np
+import typer
+from numpy.typing import NDArray
+
+from benchmarks.datasets.dataset import Dataset, read_dataset
+from benchmarks.datasets.domain import read_domain
+from benchmarks.measurement import RESULTS, Measurement, measure
+from benchmarks.quality.reliability import area_under_roc, calibration_error, draw_reliability
+from cdesearch.encode.encoder import Encoder
+from cdesearch.encode.load import load_encoder
+from cdesearch.errors import InputError
+from cdesearch.progress import Silent
+from cdesearch.search.reader import Mode
+from cdesearch.search.result import ANSWERABLE, SearchResult
+from cdesearch.search.searcher import Searcher
+from cdesearch.store.index import Index
+from indexer.build import build
+from indexer.settings import Options
+
+Kind = Literal["own", "removed", "foreign"]
+WEIGHTS: Mapping[Kind, float] = {"own": 1.0, "removed": 0.5, "foreign": 0.5}  # of a question of each kind
+TARGET = 0.85  # of the area under the ROC curve
+
+Values = NDArray[np.float64]
+
+
+@dataclass(frozen=True, slots=True)
+class Asked:
+    """One question with its hits."""
+
+    kind: Kind
+    confidence: Values  # (n,) of its hits
+    relevant: NDArray[np.bool_]  # (n,)
+    signals: Mapping[str, float]  # by which a question may be refused; higher if it is more likely to be answered
+
+
+@dataclass(frozen=True, slots=True)
+class Corpus:
+    """An index without the documents that are relevant to the removed questions."""
+
+    searcher: Searcher
+    own: Mapping[str, frozenset[str]]  # from a question to its relevant documents that are in the index
+    removed: tuple[str, ...]
+
+    @classmethod
+    def of(cls, dataset: Dataset, queries: int, work: Path, encoder: Encoder) -> "Corpus":
+        """Build the index of a data set. Every other question of the first `queries` is a removed one."""
+        names = list(dataset.queries)[:queries]
+        judged = {
+            name: frozenset(one for one, grade in dataset.judgements[name].items() if grade > 0) for name in names
+        }
+        left_out = frozenset[str]().union(*(judged[name] for name in names[1::2]))
+        folder = work / f"{dataset.name}-{queries}-{len(dataset.ids)}"
+        folder.mkdir(parents=True, exist_ok=True)
+        rows = (
+            {"_id": name, "text": text}
+            for name, text in zip(dataset.ids, dataset.texts, strict=True)
+            if name not in left_out
+        )
+        lines = "".join(f"{json.dumps(row)}\n" for row in rows)
+        (folder / "corpus.jsonl").write_text(lines, encoding="utf-8")
+        build([folder / "corpus.jsonl"], Options(index=folder / "index"), Silent())
+        own = {dataset.queries[name]: judged[name] - left_out for name in names[::2] if judged[name] - left_out}
+        removed = tuple(dataset.queries[name] for name in names[1::2])
+        return cls(Searcher(Index(folder / "index"), encoder), own, removed)
+
+    def asked(self, foreign: Sequence[str], mode: Mode) -> Iterator[Asked]:
+        """Ask the corpus its own questions, the removed ones and `foreign` ones."""
+        kinds: tuple[tuple[Kind, Sequence[str]], ...] = (
+            ("own", tuple(self.own)),
+            ("removed", self.removed),
+            ("foreign", foreign),
+        )
+        for kind, questions in kinds:
+            found = self.searcher.search_many(questions, mode=mode)
+            for question, result in zip(questions, found, strict=True):
+                relevant = self.own.get(question, frozenset()) if kind == "own" else frozenset()
+                yield Asked(
+                    kind,
+                    np.array([hit.confidence or 0.0 for hit in result]),
+                    np.array([hit.chunk.record in relevant for hit in result], bool),
+                    self._signals(question, result, mode),
+                )
+
+    def _signals(self, question: str, result: SearchResult, mode: Mode) -> dict[str, float]:
+        signals = {"the best confidence": max((hit.confidence or 0.0 for hit in result), default=0.0)}
+        if mode != "text":
+            best = max(hit.dense_score or 0.0 for hit in result)
+            context = self.searcher.index.context
+            null = context.sample_vectors @ self.searcher.encoder.encode([question], "query", context)[0]
+            signals["the best cosine"] = best
+            signals["the best z of the cosine"] = (best - float(null.mean())) / float(null.std())
+        if mode != "dense":
+            signals["the best BM25 score"] = max((hit.text_score or 0.0 for hit in result), default=0.0)
+        return signals
+
+
+def confidence(
+    data: Annotated[list[Path], typer.Argument(help="Pair files of domains, and BEIR folders; at least two.")],
+    documents: Annotated[int, typer.Option(help="Documents of each domain.")] = 600,
+    characters: Annotated[int, typer.Option(help="Characters to which every document of a domain is cut.")] = 1000,
+    queries: Annotated[int, typer.Option(help="Questions of each data set.")] = 120,
+    modes: Annotated[str, typer.Option(help="Any of hybrid, rerank, dense and text.")] = ",".join(get_args(Mode)),
+    work: Annotated[Path, typer.Option(help="Folder for the indexes.")] = Path("runs/confidence"),
+    out: Annotated[Path, typer.Option(help="Folder for the JSON and the reliability diagrams.")] = RESULTS,
+) -> None:
+    """Ask each corpus its own questions, some whose relevant documents are left out, and those of another corpus."""
+    if len(data) < 2:
+        raise InputError("One data set has no questions of another one.", "Name two or more.")
+    if unknown := set(modes.split(",")) - set(get_args(Mode)):
+        raise InputError(f"There is no mode {', '.join(unknown)}.", f"Name some of {', '.join(get_args(Mode))}.")
+    encoder = load_encoder(None)
+    sets = [read_dataset(one) if one.is_dir() else read_domain(one, documents, characters, queries) for one in data]
+    corpora = [Corpus.of(one, queries, work, encoder) for one in sets]
+    half = len(sets) // 2
+    strangers = [tuple(corpus.own) for corpus in (*corpora[half:], *corpora[:half])]
+    for mode in cast(list[Mode], modes.split(",")):
+        asked = {
+            one.name: list(corpus.asked(foreign, mode))
+            for one, corpus, foreign in zip(sets, corpora, strangers, strict=True)
+        }
+        settings = {"data": list(asked), "documents": documents, "characters": characters, "queries": queries}
+        name = f"{mode}-{sets[0].name}"
+        measure("confidence", {name: partial(measurements, asked)}, settings, out)
+        draw_reliability(*hits_of([one for some in asked.values() for one in some]), out / f"confidence-{name}.svg")
+
+
+def measurements(asked: Mapping[str, Sequence[Asked]]) -> list[Measurement]:
+    """The figures of each data set, and of all questions together."""
+    every = [one for some in asked.values() for one in some]
+    found = [figure for name, some in asked.items() for figure in _figures(name, some)]
+    return [*found, *_figures("all", every)]
+
+
+def hits_of(asked: Sequence[Asked], n: int | None = None) -> tuple[Values, NDArray[np.bool_], Values]:
+    """The confidence, the relevance and the weight of the best `n` hits of all questions, or of all hits."""
+    weights = [np.full(len(one.confidence[:n]), WEIGHTS[one.kind]) for one in asked]
+    return (
+        np.concatenate([one.confidence[:n] for one in asked]),
+        np.concatenate([one.relevant[:n] for one in asked]),
+        np.concatenate(weights),
+    )
+
+
+def _figures(name: str, asked: Sequence[Asked]) -> Iterator[Measurement]:
+    yield Measurement(f"{name}: calibration error of all hits", calibration_error(*hits_of(asked)), "")
+    yield Measurement(f"{name}: calibration error of the best hits", calibration_error(*hits_of(asked, 1)), "")
+    for signal in asked[0].signals:
+        values = {kind: np.array([one.signals[signal] for one in asked if one.kind == kind]) for kind in WEIGHTS}
+        others = np.concatenate([values["removed"], values["foreign"]])
+        target = TARGET if signal == "the best confidence" else None
+        for kind, unanswered in (("removed", values["removed"]), ("foreign", values["foreign"]), ("both", others)):
+            area = area_under_roc(values["own"], unanswered)
+            yield Measurement(f"{name}: AUROC of {signal}, own and {kind}", area, "", at_least=target)
+    for kind in WEIGHTS:
+        refused = [one.signals["the best confidence"] < ANSWERABLE for one in asked if one.kind == kind]
+        yield Measurement(f"{name}: {kind} questions that are refused", 100 * float(np.mean(refused)), "%")

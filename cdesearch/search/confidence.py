@@ -1,0 +1,116 @@
+"""The confidence of a hit: the probability that it is relevant to the query.
+
+A logistic model reads the rank of the hit, the share of the query's words that it contains, and its cosine. Cosines
+depend on the corpus and on the model, so a cosine is expressed in standard deviations of the cosines between the
+chunks of the context. The context therefore calibrates the model to its corpus, and nothing else has to be stored.
+"""
+
+import re
+from bisect import bisect_left
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
+
+import numpy as np
+
+from cdesearch.context.vectors import Floats
+from cdesearch.search.fusion import MIN_NULL_SIZE
+from cdesearch.search.spellings import without_accents
+from cdesearch.search.word_forms import STEM, word_stem
+from cdesearch.store.schema import Hit
+
+# Function words of English questions. They do not show what a question is about, and are rare in many documents.
+_QUESTION_WORDS = """
+    a about an and any are as at be been but by can could did do does explain find for from get give had has have how
+    i if in into is it its know like list make many may me mean much my need not of on or our please s should show so
+    some tell than that the their them there these they this those to us use used using was we were what when where
+    which who whom whose why will with would you your
+"""
+QUESTION_WORDS = frozenset(_QUESTION_WORDS.split())
+
+
+@dataclass(frozen=True, slots=True)
+class Weights:
+    """The weights of the logistic model, fitted to development data; see benchmarks/results/LOG.md."""
+
+    bias: float
+    evidence: float  # of the cosine or of the lexical evidence
+    share: float  # of the share of the query's words that the hit contains
+    rank: float  # of the logarithm of the rank
+
+
+BY_COSINE = Weights(bias=-3.65, evidence=0.40, share=2.68, rank=-1.24)
+BY_WORDS = Weights(bias=-4.24, evidence=0.88, share=2.99, rank=-1.61)  # for hits without a cosine
+
+
+@dataclass(frozen=True, slots=True)
+class CosineScale:
+    """The distribution of the cosines between different chunks of a context."""
+
+    mean: float
+    spread: float  # the standard deviation
+
+    @classmethod
+    def of(cls, vectors: Floats) -> "CosineScale | None":
+        """Measure the scale of (J, d) unit vectors; None if there are too few, or if all are the same."""
+        if len(vectors) < MIN_NULL_SIZE:
+            return None
+        cosines = (vectors @ vectors.T)[np.triu_indices(len(vectors), 1)].astype(np.float64)
+        spread = float(cosines.std())
+        return cls(float(cosines.mean()), spread) if spread > 1e-6 else None
+
+    def deviation(self, cosine: float) -> float:
+        """Return a cosine in standard deviations from the mean."""
+        return (cosine - self.mean) / self.spread
+
+
+def with_confidence(query: str, hits: Sequence[Hit], scale: CosineScale | None, noise: float) -> tuple[Hit, ...]:
+    """Return the hits of a query with their confidence.
+
+    Without a scale or a cosine, the confidence depends on the words alone. `noise` is the BM25 score that many chunks
+    reach with this query, as in `Evidence`; 0 if full text found nothing.
+    """
+    asked = asked_words(query)
+    return tuple(replace(hit, confidence=_confidence(hit, asked, scale, noise)) for hit in hits)
+
+
+def asked_words(query: str) -> frozenset[str]:
+    """Return the words that show what a query is about, in lower case and without accents; otherwise all words."""
+    words = _words(query)
+    return words - QUESTION_WORDS or words
+
+
+def share_of_words(asked: frozenset[str], text: str) -> float:
+    """Return the share of the words of which the text contains a form, as in `is_form_of`, or the singular.
+
+    0 without words. A query may have thousands of words, so each is looked up in a sorted list.
+    """
+    found = sorted(_words(text))
+
+    def contains(word: str) -> bool:
+        if len(word) < STEM:
+            return _has(found, word) or (len(word) == STEM - 1 and _has(found, f"{word}s"))
+        stem = word_stem(word)
+        first = bisect_left(found, stem)
+        return (first < len(found) and found[first].startswith(stem)) or _has(found, word.removesuffix("s"))
+
+    return sum(map(contains, asked)) / max(len(asked), 1)
+
+
+def _has(ordered: Sequence[str], word: str) -> bool:
+    at = bisect_left(ordered, word)
+    return at < len(ordered) and ordered[at] == word
+
+
+def _confidence(hit: Hit, asked: frozenset[str], scale: CosineScale | None, noise: float) -> float:
+    if scale is not None and hit.dense_score is not None:
+        weights, evidence = BY_COSINE, scale.deviation(hit.dense_score)
+    else:
+        ratio = hit.text_score / noise if hit.text_score is not None and noise > 0 else 1.0
+        weights, evidence = BY_WORDS, float(np.log(max(ratio, 1.0)))
+    share = share_of_words(asked, hit.chunk.text)
+    logit = weights.bias + weights.evidence * evidence + weights.share * share + weights.rank * float(np.log(hit.rank))
+    return float(1 / (1 + np.exp(-logit)))
+
+
+def _words(text: str) -> frozenset[str]:
+    return frozenset(re.findall(r"\w+", without_accents(text.lower())))

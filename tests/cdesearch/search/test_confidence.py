@@ -1,0 +1,117 @@
+import math
+
+import numpy as np
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+import cdesearch
+from cdesearch.context.vectors import to_unit
+from cdesearch.search.confidence import (
+    BY_COSINE,
+    BY_WORDS,
+    CosineScale,
+    asked_words,
+    share_of_words,
+    with_confidence,
+)
+from cdesearch.search.fusion import MIN_NULL_SIZE
+from cdesearch.search.result import ANSWERABLE, SearchResult
+from cdesearch.search.searcher import Searcher
+from cdesearch.search.word_forms import STEM, is_form_of
+from cdesearch.store.index import Index
+from cdesearch.store.schema import Chunk, Hit
+
+ANIMALS = ("cat", "dog", "horse", "cow", "hen", "goose", "sheep", "goat", "pig", "bee")
+HABITS = ("sleeps in the sun", "eats fresh grass", "runs away from thunder", "drinks cold water")
+NOTHING = "which visa is required for a journey to Japan?"
+
+
+@pytest.fixture(scope="module")
+def searcher(tmp_path_factory):
+    root = tmp_path_factory.mktemp("corpus")
+    for animal in ANIMALS:
+        for number, habit in enumerate(HABITS):
+            (root / f"{animal}-{number}.txt").write_text(f"The {animal} {habit} in summer.")
+    cdesearch.build(root).close()
+    with Searcher(Index.open(root)) as opened:
+        yield opened
+
+
+def hit(rank=1, text="the cat purrs", cosine=0.5, bm25=4.0):
+    return Hit(rank, 1.0, Chunk("0", "a", None, 0, "a.txt", "", (), text, 0, 1, 1, None), cosine, bm25)
+
+
+def probability(*terms):
+    return 1 / (1 + math.exp(-sum(terms)))
+
+
+def test_the_confidence_is_a_logistic_model_of_cosine_words_and_rank():
+    (first, second) = with_confidence("do cats bark?", (hit(), hit(2)), CosineScale(0.1, 0.2), 1.0)
+    terms = (BY_COSINE.bias, BY_COSINE.evidence * 2, BY_COSINE.share / 2)
+    assert first.confidence == pytest.approx(probability(*terms))
+    assert second.confidence == pytest.approx(probability(*terms, BY_COSINE.rank * math.log(2)))
+
+
+@pytest.mark.parametrize(("scale", "cosine"), [(None, 0.5), (CosineScale(0.1, 0.2), None)])
+def test_without_a_scale_or_a_cosine_the_words_alone_decide(scale, cosine):
+    (found,) = with_confidence("cats", (hit(cosine=cosine),), scale, 2.0)
+    assert found.confidence == pytest.approx(
+        probability(BY_WORDS.bias, BY_WORDS.evidence * math.log(2), BY_WORDS.share)
+    )
+    (missed,) = with_confidence("dogs", (hit(cosine=cosine, bm25=None),), scale, 0.0)
+    assert missed.confidence == pytest.approx(probability(BY_WORDS.bias)) and missed.confidence < ANSWERABLE
+
+
+def test_cosines_are_measured_relative_to_those_between_different_chunks_of_the_context():
+    vectors = to_unit(np.random.default_rng(0).standard_normal((MIN_NULL_SIZE, 8)).astype(np.float32))
+    pairs = [float(vectors[i] @ vectors[j]) for i in range(MIN_NULL_SIZE) for j in range(i)]
+    scale = CosineScale.of(vectors)
+    assert (scale.mean, scale.spread) == pytest.approx((np.mean(pairs), np.std(pairs)))
+    assert scale.deviation(scale.mean + 3 * scale.spread) == pytest.approx(3)
+    assert CosineScale.of(vectors[1:]) is None and CosineScale.of(np.repeat(vectors[:1], 20, 0)) is None
+
+
+def test_question_words_do_not_count_unless_there_are_no_others():
+    assert asked_words("What is the Résumé of cats?") == {"resume", "cats"}
+    assert asked_words("what is it?") == {"what", "is", "it"} and asked_words("?!") == frozenset()
+    assert share_of_words(frozenset({"resume", "cats", "fly", "parsing"}), "Résumés of parsers; a cat, flying") == 0.75
+    assert share_of_words(frozenset(), "a text") == 0
+
+
+@given(st.text("abs", min_size=1, max_size=7), st.lists(st.text("abs", min_size=1, max_size=7)))
+def test_a_word_counts_if_the_text_contains_a_form_of_it_or_the_singular(word, tokens):
+    singular = word.removesuffix("s") if len(word) >= STEM else word
+    expected = singular in tokens or any(is_form_of(token, word) for token in tokens)
+    assert share_of_words(frozenset({word}), " ".join(tokens)) == expected
+
+
+@pytest.mark.parametrize("mode", ["hybrid", "rerank", "dense", "text"])
+def test_an_answer_is_confident_and_a_foreign_question_is_not_answered(searcher, mode):
+    found = searcher.search("does the goose run away from thunder?", 10, mode)
+    assert found[0].confidence > 0.2 and found.seems_answered
+    assert all(0 < one.confidence < 1 for one in found)
+    assert not searcher.search(NOTHING, 10, mode).seems_answered
+
+
+@pytest.mark.parametrize("mode", ["hybrid", "dense", "text"])
+def test_the_confidence_of_a_hit_does_not_depend_on_the_number_of_hits(searcher, mode):
+    few, many = (searcher.search("the goose in the sun", k, mode) for k in (2, 12))
+    assert [one.confidence for one in few] == pytest.approx([one.confidence for one in many[:2]])
+
+
+def test_hits_below_a_confidence_are_left_out_and_the_others_keep_their_ranks():
+    hits = tuple(Hit(rank, 1.0, hit().chunk, None, None, value) for rank, value in enumerate((0.1, 0.6, None, 0.3), 1))
+    result = SearchResult(hits)
+    assert [one.rank for one in result.confident(0.3)] == [2, 3, 4] and result.confident(0) == result
+    assert not SearchResult(()).seems_answered and not SearchResult(hits[:0]).confident(0.5).seems_answered
+
+
+def test_the_python_interface_leaves_out_hits_below_a_confidence(searcher):
+    with cdesearch.open(searcher.index.folder) as index:
+        every = index.search("the goose in the sun")
+        limit = sorted(one.confidence for one in every)[5]
+        kept = index.search("the goose in the sun", min_confidence=limit)
+        assert [one.chunk.id for one in kept] == [one.chunk.id for one in every if one.confidence >= limit]
+        with pytest.raises(cdesearch.errors.QueryError, match="from 0 to 1"):
+            index.search("goose", min_confidence=30)
