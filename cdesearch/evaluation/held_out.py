@@ -5,7 +5,7 @@ therefore encoded again without them, and its BM25 score is reduced to the words
 """
 
 import re
-from collections import Counter
+from collections import Counter, defaultdict
 from collections.abc import Sequence
 from dataclasses import dataclass
 
@@ -37,9 +37,7 @@ class HeldOut:
     text_shares: Scores  # (n,) what is left of the BM25 score; 0 if none of the words is left
 
 
-def hold_out(
-    reader: GenerationReader, query: str, removed: str, answers: Sequence[Chunk], vector: Floats
-) -> HeldOut:
+def hold_out(reader: GenerationReader, query: str, removed: str, answers: Sequence[Chunk], vector: Floats) -> HeldOut:
     """Score the answers of a question (n) without `removed`; `vector` (d,) is the question's."""
     encoder = reader.encoder
     texts = [without(chunk.text, removed) for chunk in answers]
@@ -50,7 +48,8 @@ def hold_out(
         for chunk, one in zip(answers, own, strict=True)
     ]
     cosines = (to_unit(np.stack(placed)) @ vector).astype(np.float64)
-    return HeldOut(cosines, own, _remaining(reader, query, answers, texts))
+    shares = [_remaining(reader, query, chunk, text) for chunk, text in zip(answers, texts, strict=True)]
+    return HeldOut(cosines, own, np.array(shares))
 
 
 @dataclass(frozen=True, slots=True)
@@ -76,25 +75,23 @@ class _DocumentVectors:
         return shifted
 
 
-def _remaining(reader: GenerationReader, query: str, answers: Sequence[Chunk], texts: Sequence[str]) -> Scores:
-    """Return the share (n,) of each answer's BM25 score that its words still have in `texts` (n).
+def _remaining(reader: GenerationReader, query: str, answer: Chunk, text: str) -> float:
+    """Return the share of an answer's BM25 score that its words still have in `text`.
 
     A word's part of the score is saturated in the number of its occurrences. The length of the passage is taken to be
-    the mean one, and to stay the same.
+    the mean one, and to stay the same. Words with the same numbers of occurrences are searched together.
     """
-    before, after = np.zeros(len(answers)), np.zeros(len(answers))
-    condition = f"id IN ({', '.join(quoted(chunk.id) for chunk in answers)})"
-    forms = [(_forms(chunk.text), _forms(text)) for chunk, text in zip(answers, texts, strict=True)]
-    for word, times in Counter(word.lower() for word in _WORD.findall(query)).items():
-        search = text_search(reader.index, word).where(condition).select(["id", "_score"]).limit(len(answers))
-        scores = {row["id"]: times * row["_score"] for row in read_table(reader.index, search).to_pylist()}
-        for n, chunk in enumerate(answers):
-            score = scores.get(chunk.id, 0.0)
-            whole, rest = (_count(one, word) for one in forms[n])
-            before[n] += score
-            after[n] += score * (_saturated(rest) / _saturated(whole) if whole else 1.0)
-    shares: Scores = after / np.maximum(before, 1e-12)
-    return shares
+    whole, rest = _forms(answer.text), _forms(text)
+    groups: dict[tuple[int, int], list[str]] = defaultdict(list)
+    for word in _WORD.findall(query.lower()):
+        groups[_count(whole, word), _count(rest, word)].append(word)
+    before = after = 0.0
+    for (n_whole, n_rest), words in groups.items():
+        search = text_search(reader.index, " ".join(words)).where(f"id = {quoted(answer.id)}").select(["_score"])
+        score = sum(read_table(reader.index, search.limit(1))["_score"].to_pylist()) if n_whole else 0.0
+        before += score
+        after += score * _saturated(n_rest) / _saturated(n_whole) if n_whole else 0.0
+    return after / before if before else 0.0
 
 
 def _forms(text: str) -> Counter[str]:

@@ -30,7 +30,9 @@ MAX_ANSWERS = 3  # chunks of a section; a longer section is not a definite answe
 _WORD = re.compile(r"[^\W_]+")
 _CODE_LINE = re.compile(r"(?:\"\"\"|'''|/\*\*)[ \t]*(?:\n[ \t]*\*?[ \t]*)?([A-Z][^\n\"']{14,120})")
 _CAPTION = re.compile(r"^[ \t]*(?:figure|fig\.|table|listing)[ \t]+[\d.]+[:.]?[ \t]+(\S[^\n]{14,160})", re.I | re.M)
-_ASKED = re.compile(r"^[ \t]*(?:Q(?:uestion)?[ \t]*\d*[.:)]|\*+[ \t]|#+[ \t])?[ \t]*([A-Z][^\n?]{14,150}\?)[*_ \t]*$", re.M)
+_ASKED = re.compile(
+    r"^[ \t]*(?:Q(?:uestion)?[ \t]*\d*[.:)]|\*+[ \t]|#+[ \t])?[ \t]*([A-Z][^\n?]{14,150}\?)[*_ \t]*$", re.M
+)
 _LINK = re.compile(r"(?<!!)\[([^\]\n]{8,100})\]\(([^()\s]+)\)")
 
 

@@ -103,9 +103,12 @@ def _rows(file: Path) -> Iterable[tuple[int, str, list[Answer]]]:
             try:
                 row = json.loads(line)
                 answers = [Answer(_text(one["path"]), _text(one["phrase"])) for one in row["answers"]]
-                yield number, _text(row["question"]), answers or [][0]
+                if not answers:
+                    raise ValueError
+                found = _text(row["question"]), answers
             except (ValueError, LookupError, TypeError, RecursionError):
                 raise InputError(f"{file}:{number} is not a question.", f"Write lines such as {EXAMPLE}") from None
+            yield number, *found
 
 
 def _text(value: object) -> str:

@@ -3,10 +3,12 @@
 The candidates of each question are read once, as a hybrid search reads them, and are then ranked in several ways.
 """
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from concurrent.futures import ThreadPoolExecutor
+from contextlib import contextmanager
 from dataclasses import dataclass, replace
 from functools import cached_property
+from pathlib import Path
 
 import numpy as np
 from numpy.typing import NDArray
@@ -96,6 +98,13 @@ class Asking:
         found = rerank(asked.question.text, hits, encoder, self.index.context_for(encoder))
         right = [hit.rank for hit in found if hit.chunk.id in asked.question.answers]
         return right[0] if right and right[0] <= DEPTH else None
+
+
+@contextmanager
+def asking(index: Index, model: Path | None = None) -> Iterator[Asking]:
+    """Ask questions with the model of an index, or with the one in the folder `model`; raises CdesearchError."""
+    with ThreadPoolExecutor(thread_name_prefix="cdesearch-text") as executor:
+        yield Asking(index, ModelLoader("auto", model), executor)
 
 
 def by_words(asked: Asked) -> Rank:
