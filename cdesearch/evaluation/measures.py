@@ -23,8 +23,12 @@ class Mean:
 
 def measure_ranks(ranks: Sequence[int | None]) -> dict[str, Values]:
     """Return each measure x 100 for every question (n,). A rank begins with 1; None if no right answer was found."""
-    found = np.array([np.inf if rank is None or rank > DEPTH else rank for rank in ranks], np.float64)
-    return {"hit@1": 100.0 * (found <= 1), "hit@3": 100.0 * (found <= 3), f"MRR@{DEPTH}": 100.0 / found}
+    reached = np.array([0.0 if rank is None or rank > DEPTH else 100.0 / rank for rank in ranks])
+    return {
+        "hit@1": np.where(reached >= 100.0, 100.0, 0.0),
+        "hit@3": np.where(reached > 100.0 / 4, 100.0, 0.0),
+        f"MRR@{DEPTH}": reached,
+    }
 
 
 def mean_of(values: Values) -> Mean:

@@ -100,7 +100,7 @@ def _spread(made: list[_Made], random: Random) -> list[_Made]:
     """Return questions in random order, first one of each document, then the second ones, and so on."""
     random.shuffle(made)
     turn: dict[str, int] = defaultdict(int)
-    keyed = []
+    keyed: list[tuple[int, int, _Made]] = []
     for one in made:
         keyed.append((turn[one.document], len(keyed), one))
         turn[one.document] += 1

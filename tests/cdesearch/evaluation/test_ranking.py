@@ -1,0 +1,86 @@
+import numpy as np
+import pytest
+
+from cdesearch.evaluation.questions import Question
+from cdesearch.evaluation.ranking import PlainVectors, asking, by_both, by_vectors, by_words
+from cdesearch.search.fusion import EvidenceFusion
+from cdesearch.search.searcher import Searcher
+from cdesearch.store.index import Index
+
+QUERIES = ("how long must the dough rise", "water at the new moon", "bring the device back to its first state", "day")
+
+
+def ask(manual, questions):
+    with asking(Index.open(manual)) as opened:
+        yield opened, opened.ask(questions, lambda _: None)
+
+
+def test_the_ranks_are_those_of_a_search_in_each_mode(manual):
+    with Searcher(Index.open(manual)) as searcher:
+        fusion = EvidenceFusion()
+        for opened, asked in ask(manual, [Question(text, "", frozenset()) for text in QUERIES]):
+            rankings = {
+                "text": by_words,
+                "dense": by_vectors,
+                "hybrid": lambda one: by_both(one, fusion),
+                "rerank": lambda one: opened.reranked(one, fusion),
+            }
+            for mode, rank in rankings.items():
+                for text in QUERIES:
+                    found = searcher.search(text, 3, mode).hits
+                    for number, hit in enumerate(found, 1):
+                        (one,) = opened.ask([Question(text, "", frozenset({hit.chunk.id}))], lambda _: None)
+                        assert rank(one) == number, (mode, text)
+            assert [by_both(one, fusion) for one in asked] == [None] * len(QUERIES)
+
+
+def test_an_answer_is_scored_as_if_the_question_had_never_been_in_it(tmp_path):
+    import cdesearch
+
+    texts = {
+        "a": "Restoring the factory state. Hold the small button for ten seconds until the lamp blinks twice, and wait.",
+        "b": "Knead the dough, let it rise overnight, and bake it for fifty minutes in the state of the art oven.",
+        "c": "The moon pulls the water twice a day. It pulls most at the new moon, when the sun helps, and at the full.",
+    }
+    heading = "Restoring the factory state"
+    for name in ("with", "without"):
+        (tmp_path / name).mkdir()
+        for file, text in texts.items():
+            kept = text if name == "with" else text.replace(f"{heading}.", " .")
+            (tmp_path / name / f"{file}.txt").write_text(kept)
+        cdesearch.build(tmp_path / name).close()
+    index = Index.open(tmp_path / "with")
+    with Searcher(index) as searcher:
+        answer = next(hit.chunk.id for hit in searcher.search(heading, 3) if hit.chunk.path == "a.txt")
+    question = Question(heading, "", frozenset({answer}), removed=heading)
+    plain = Question(heading, "", frozenset({answer}))
+    with asking(index) as opened:
+        held, before = opened.ask([question, plain], lambda _: None)
+        right = held.is_right
+        context = index.context
+        text = texts["a"].replace(heading, " ")
+        own = opened.reader.encoder.encode([text], "document", context)[0]
+        assert held.candidates.dense[right] == pytest.approx(own @ held.vector, abs=0.03)
+        assert before.candidates.dense[right] > held.candidates.dense[right] + 0.1
+        assert np.isnan(held.candidates.text[right]).all() and before.candidates.text[right] > 0
+        assert by_words(before) == 1 and by_words(held) is None
+        np.testing.assert_array_equal(held.candidates.dense[~right], before.candidates.dense[~right])
+
+
+def test_plain_vectors_are_those_without_whitening_and_documents(manual):
+    index = Index.open(manual)
+    with asking(index) as opened:
+        encoder, plain = opened.reader.encoder, PlainVectors(opened)
+        assert plain.is_different
+        rows, vectors = plain._all
+        table = index.chunks.search().select(["text"]).with_row_id(True).limit(100).to_arrow()
+        from cdesearch.context.context import ContextSample
+        from cdesearch.context.whitening import Whitening
+
+        stored = index.context
+        unwhitened = ContextSample(
+            stored.sampled, stored.fingerprint, stored.inputs, Whitening.identity(encoder.dimension)
+        )
+        texts = dict(zip(table["_rowid"].to_pylist(), table["text"].to_pylist(), strict=True))
+        pooled = encoder.encode([texts[row] for row in rows.tolist()], "document", unwhitened)
+        assert (vectors * pooled).sum(axis=1).min() > 0.999
