@@ -18,6 +18,7 @@ from cdesearch.evaluation.questions import Question, plain
 from cdesearch.search.documents import read_table
 from cdesearch.search.exact import exact_terms
 from cdesearch.search.sentences import split_sentences
+from cdesearch.store.damage import damaged
 from cdesearch.store.index import Index
 from cdesearch.store.schema import CHUNK_COLUMNS, Chunk, chunk_from_row
 
@@ -82,7 +83,11 @@ def _sample(index: Index, random: Random) -> list[Chunk]:
 def read_chunks(index: Index, rows: Sequence[int]) -> list[Chunk]:
     """Return the chunks with these row ids, in their order; raises IndexDamagedError."""
     query = index.async_chunks.take_row_ids(list(rows)).select(CHUNK_COLUMNS).with_row_id()
-    found = {row["_rowid"]: chunk_from_row(row) for row in read_table(index, query).to_pylist()}
+    stored = read_table(index, query).to_pylist()
+    try:
+        found = {row["_rowid"]: chunk_from_row(row) for row in stored}
+    except ValueError as error:  # a forged index can hold any value
+        raise damaged(index.folder, str(error)) from None
     return [found[row] for row in rows]
 
 
@@ -109,8 +114,10 @@ def _spread(made: list[_Made], random: Random) -> list[_Made]:
 
 def _unlike(made: Iterable[_Made], n: int) -> list[_Made]:
     """Return the first `n` questions with different texts."""
-    different = {one.question.text.lower(): one for one in reversed(list(made))}
-    return list(different.values())[::-1][:n]
+    different: dict[str, _Made] = {}
+    for one in made:
+        different.setdefault(one.question.text.lower(), one)
+    return list(different.values())[:n]
 
 
 def _headings(chunks: Sequence[Chunk]) -> Iterator[_Made]:

@@ -1,6 +1,11 @@
+from itertools import product
+
 import numpy as np
 import pytest
 
+import cdesearch
+from cdesearch.context.context import ContextSample
+from cdesearch.context.whitening import Whitening
 from cdesearch.evaluation.questions import Question
 from cdesearch.evaluation.ranking import PlainVectors, asking, by_both, by_vectors, by_words
 from cdesearch.search.fusion import EvidenceFusion
@@ -10,37 +15,27 @@ from cdesearch.store.index import Index
 QUERIES = ("how long must the dough rise", "water at the new moon", "bring the device back to its first state", "day")
 
 
-def ask(manual, questions):
-    with asking(Index.open(manual)) as opened:
-        yield opened, opened.ask(questions, lambda _: None)
-
-
 def test_the_ranks_are_those_of_a_search_in_each_mode(manual):
-    with Searcher(Index.open(manual)) as searcher:
-        fusion = EvidenceFusion()
-        for opened, asked in ask(manual, [Question(text, "", frozenset()) for text in QUERIES]):
-            rankings = {
-                "text": by_words,
-                "dense": by_vectors,
-                "hybrid": lambda one: by_both(one, fusion),
-                "rerank": lambda one: opened.reranked(one, fusion),
-            }
-            for mode, rank in rankings.items():
-                for text in QUERIES:
-                    found = searcher.search(text, 3, mode).hits
-                    for number, hit in enumerate(found, 1):
-                        (one,) = opened.ask([Question(text, "", frozenset({hit.chunk.id}))], lambda _: None)
-                        assert rank(one) == number, (mode, text)
-            assert [by_both(one, fusion) for one in asked] == [None] * len(QUERIES)
+    fusion = EvidenceFusion()
+    with Searcher(Index.open(manual)) as searcher, asking(Index.open(manual)) as opened:
+        rankings = {
+            "text": by_words,
+            "dense": by_vectors,
+            "hybrid": lambda one: by_both(one, fusion),
+            "rerank": lambda one: opened.reranked(one, fusion),
+        }
+        for mode, text in product(rankings, QUERIES):
+            hits = searcher.search(text, 3, mode).hits
+            questions = [Question(text, "", frozenset({hit.chunk.id})) for hit in hits]
+            asked = opened.ask(questions, lambda _: None)
+            assert [rankings[mode](one) for one in asked] == [hit.rank for hit in hits], (mode, text)
 
 
 def test_an_answer_is_scored_as_if_the_question_had_never_been_in_it(tmp_path):
-    import cdesearch
-
     texts = {
-        "a": "Restoring the factory state. Hold the small button for ten seconds until the lamp blinks twice, and wait.",
+        "a": "Restoring the factory state. Hold the small button for ten seconds until it blinks twice, and wait",
         "b": "Knead the dough, let it rise overnight, and bake it for fifty minutes in the state of the art oven.",
-        "c": "The moon pulls the water twice a day. It pulls most at the new moon, when the sun helps, and at the full.",
+        "c": "The moon pulls the water twice a day. It pulls most at the new moon, when the sun helps.",
     }
     heading = "Restoring the factory state"
     for name in ("with", "without"):
@@ -74,9 +69,6 @@ def test_plain_vectors_are_those_without_whitening_and_documents(manual):
         assert plain.is_different
         rows, vectors = plain._all
         table = index.chunks.search().select(["text"]).with_row_id(True).limit(100).to_arrow()
-        from cdesearch.context.context import ContextSample
-        from cdesearch.context.whitening import Whitening
-
         stored = index.context
         unwhitened = ContextSample(
             stored.sampled, stored.fingerprint, stored.inputs, Whitening.identity(encoder.dimension)
