@@ -11,6 +11,7 @@ from benchmarks.quality.ask import ask
 from benchmarks.quality.beir import beir
 from benchmarks.quality.choose import choose
 from benchmarks.quality.staleness import staleness
+from benchmarks.quality.tune import tune
 from benchmarks.speed.command import speed
 from benchmarks.speed.joint import joint_speed
 from benchmarks.speed.peers import peers
@@ -30,6 +31,7 @@ app.command()(peers)
 app.command()(speed)
 app.command()(staleness)
 app.command()(train_speed)
+app.command()(tune)
 
 
 @app.callback()
