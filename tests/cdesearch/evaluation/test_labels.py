@@ -4,22 +4,23 @@ import cdesearch
 from benchmarks.datasets.dataset import read_dataset
 from cdesearch.errors import IndexUntrustedError, InputError
 from cdesearch.evaluation.labels import BAD, GOOD, labelled_questions, mark, read_labels
+from cdesearch.search.documents import DocumentReader
 from cdesearch.store.folder import LABELS
 from cdesearch.store.index import Index
 from trainer.data.pairs.beir import read_beir
 
 
 @pytest.fixture
-def own(tmp_path, tiny_checkpoint):
+def own(tmp_path):
     for name in ("cat", "dog", "moon"):
         (tmp_path / f"{name}.md").write_text(f"# The {name}\n\n" + f"the {name} and the water of the river {name} " * 6)
-    cdesearch.build(tmp_path, model=tiny_checkpoint).close()
+    cdesearch.build(tmp_path).close()
     return tmp_path
 
 
-def hits(folder, query="cat"):
-    with cdesearch.open(folder) as opened:
-        return {hit.chunk.path: hit.chunk for hit in opened.search(query, 3)}
+def hits(folder):
+    index = Index.open(folder)
+    return {entry.path: DocumentReader(index).file(entry.path)[0] for entry in DocumentReader(index).entries()}
 
 
 def test_the_trainer_and_the_benchmarks_read_labels_as_a_beir_folder(own):
@@ -41,13 +42,13 @@ def test_a_later_mark_replaces_an_earlier_one(own):
     assert list(read_labels(index.folder).grades.values()) == [BAD]
 
 
-def test_labels_survive_updates_rebuilds_and_small_edits(own, tiny_checkpoint):
+def test_labels_survive_updates_rebuilds_and_small_edits(own):
     folder, found = Index.open(own).folder, hits(own)
     mark(folder, "cat", [(found["cat.md"], GOOD)])
     mark(folder, "dog", [(found["dog.md"], GOOD)])
     (own / "cat.md").write_text((own / "cat.md").read_text() + "and a stone.\n")
     (own / "dog.md").unlink()
-    cdesearch.build(own, model=tiny_checkpoint, rebuild=True).close()
+    cdesearch.build(own, rebuild=True).close()
     questions, n_lost = labelled_questions(Index.open(own))
     assert [(one.text, one.answers) for one in questions] == [("cat", {hits(own)["cat.md"].id})]
     assert n_lost == 1

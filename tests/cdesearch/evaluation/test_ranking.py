@@ -8,6 +8,7 @@ from cdesearch.context.context import ContextSample
 from cdesearch.context.whitening import Whitening
 from cdesearch.evaluation.questions import Question
 from cdesearch.evaluation.ranking import PlainVectors, asking, by_both, by_vectors, by_words
+from cdesearch.search.documents import DocumentReader
 from cdesearch.search.fusion import EvidenceFusion
 from cdesearch.search.searcher import Searcher
 from cdesearch.store.index import Index
@@ -38,24 +39,20 @@ def test_an_answer_is_scored_as_if_the_question_had_never_been_in_it(tmp_path):
         "c": "The moon pulls the water twice a day. It pulls most at the new moon, when the sun helps.",
     }
     heading = "Restoring the factory state"
-    for name in ("with", "without"):
-        (tmp_path / name).mkdir()
-        for file, text in texts.items():
-            kept = text if name == "with" else text.replace(f"{heading}.", " .")
-            (tmp_path / name / f"{file}.txt").write_text(kept)
-        cdesearch.build(tmp_path / name).close()
-    index = Index.open(tmp_path / "with")
-    with Searcher(index) as searcher:
-        answer = next(hit.chunk.id for hit in searcher.search(heading, 3) if hit.chunk.path == "a.txt")
+    for name, text in texts.items():
+        (tmp_path / f"{name}.txt").write_text(text)
+    cdesearch.build(tmp_path).close()
+    index = Index.open(tmp_path)
+    (chunk,) = DocumentReader(index).file("a.txt")
+    answer = chunk.id
     question = Question(heading, "", frozenset({answer}), removed=heading)
     plain = Question(heading, "", frozenset({answer}))
     with asking(index) as opened:
         held, before = opened.ask([question, plain], lambda _: None)
         right = held.is_right
-        context = index.context
-        text = texts["a"].replace(heading, " ")
-        own = opened.reader.encoder.encode([text], "document", context)[0]
-        assert held.candidates.dense[right] == pytest.approx(own @ held.vector, abs=0.03)
+        text = chunk.text.replace(heading, " ")
+        own = opened.reader.encoder.encode([text], "document", index.context)[0]
+        assert held.candidates.dense[right] == pytest.approx(own @ held.vector, abs=1e-3)
         assert before.candidates.dense[right] > held.candidates.dense[right] + 0.1
         assert np.isnan(held.candidates.text[right]).all() and before.candidates.text[right] > 0
         assert by_words(before) == 1 and by_words(held) is None
