@@ -12,6 +12,7 @@ from benchmarks.quality.beir import beir
 from benchmarks.quality.choose import choose
 from benchmarks.quality.confidence import confidence
 from benchmarks.quality.staleness import staleness
+from benchmarks.quality.tune import tune
 from benchmarks.speed.command import speed
 from benchmarks.speed.joint import joint_speed
 from benchmarks.speed.peers import peers
@@ -32,6 +33,7 @@ app.command()(peers)
 app.command()(speed)
 app.command()(staleness)
 app.command()(train_speed)
+app.command()(tune)
 
 
 @app.callback()

@@ -5,8 +5,9 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
+from cdesearch.evaluation.measures import bootstrap_interval
+
 FLIPS = 10_000
-RESAMPLES = 2_000
 
 
 @dataclass(frozen=True, slots=True)
@@ -27,10 +28,3 @@ def compare(one: NDArray[np.float64], other: NDArray[np.float64], seed: int = 0)
     low, high = bootstrap_interval(gains, random)
     as_far = int((np.abs(flipped) >= abs(gains.mean()) - 1e-12).sum())
     return Comparison(float(gains.mean()), low, high, (as_far + 1) / (FLIPS + 1))
-
-
-def bootstrap_interval(values: NDArray[np.float64], random: np.random.Generator) -> tuple[float, float]:
-    """The 95% interval of the mean of `values` (n,) by the percentiles of resampled means."""
-    drawn = [values[random.integers(len(values), size=len(values))].mean() for _ in range(RESAMPLES)]
-    low, high = np.percentile(drawn, (2.5, 97.5))
-    return float(low), float(high)

@@ -12,7 +12,7 @@ import typer
 from numpy.typing import NDArray
 from rich.table import Table
 
-from benchmarks.comparison import bootstrap_interval, compare
+from benchmarks.comparison import compare
 from benchmarks.datasets.dataset import Half
 from benchmarks.folders.archives import FOLDERS
 from benchmarks.folders.measures import measure_question
@@ -21,6 +21,7 @@ from benchmarks.folders.rebuild import rebuilt
 from benchmarks.folders.systems import OURS, finders
 from benchmarks.measurement import RESULTS, Measurement, measure, show
 from cdesearch.errors import InputError
+from cdesearch.evaluation.measures import bootstrap_interval
 from cdesearch.progress import Silent
 from cdesearch.search.documents import DocumentReader
 from cdesearch.search.searcher import Searcher

@@ -16,7 +16,7 @@ def measure_question(question: Question, found: Sequence[Passage], tokens: Calla
     MOST_TOKENS, so that a system which finds nothing does not seem quick to read.
     """
     found = found[:DEPTH]
-    right = [any(answer.is_in(passage) for answer in question.answers) for passage in found]
+    right = [any(answer.is_in(passage.path, passage.text) for answer in question.answers) for passage in found]
     rank = right.index(True) + 1 if any(right) else None
     paths = {answer.path for answer in question.answers}
     files = list(dict.fromkeys(passage.path for passage in found))

@@ -8,6 +8,7 @@ from pathlib import Path
 
 from benchmarks.datasets.dataset import HALVES, Half
 from cdesearch.errors import SourceError
+from cdesearch.evaluation.questions import Answer, plain
 
 QUESTIONS = Path(__file__).parent / "questions"
 KINDS = ("how-to", "why", "identifier", "keywords", "where")
@@ -19,18 +20,6 @@ class Passage:
 
     path: str
     text: str
-
-
-@dataclass(frozen=True, slots=True)
-class Answer:
-    """A file that answers a question, and a phrase of the passage that does so."""
-
-    path: str
-    phrase: str
-
-    def is_in(self, passage: Passage) -> bool:
-        """Whether a passage of the file contains the phrase; white space does not count."""
-        return passage.path == self.path and plain(self.phrase) in plain(passage.text)
 
 
 @dataclass(frozen=True, slots=True)
@@ -76,8 +65,3 @@ def check_questions(questions: Sequence[Question], passages: Sequence[Passage]) 
             others = sorted(holding - named)
             wrong += [f"{question.text}: {path} contains the phrase as well" for path in others]
     return wrong
-
-
-def plain(text: str) -> str:
-    """A text with single spaces."""
-    return " ".join(text.split())

@@ -8,4 +8,5 @@ measures     nDCG and other measures of rankings
 reliability  calibration errors, their diagram, and the area under the ROC curve
 report       tables and charts
 staleness    how much worse an index that grew ranks than a new one
+tune         what `cdesearch tune` gains and loses
 """

@@ -3,7 +3,7 @@
 from collections.abc import Collection, Sequence
 from importlib.metadata import EntryPoint, entry_points
 
-OWN = ("query", "ask", "status", "models", "trust", "open", "completion")
+OWN = ("query", "ask", "eval", "tune", "label", "status", "models", "trust", "open", "completion")
 SYNONYMS = {"search": "query"}  # names that other programs use for the same command
 COMPLETING = "_CDESEARCH_COMPLETE"  # the environment variable with which a shell asks for completions
 ABOUT = ("--help", "-h", "--version")  # options without a command

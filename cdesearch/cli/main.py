@@ -19,11 +19,14 @@ from cdesearch.cli.command_names import (
 )
 from cdesearch.cli.completion import complete_queries, completion
 from cdesearch.cli.configured import with_configuration
+from cdesearch.cli.evaluate import evaluate
 from cdesearch.cli.hits.open_hit import open_hit
+from cdesearch.cli.label import label
 from cdesearch.cli.named_index import FolderArgument, IndexOption, named_index
 from cdesearch.cli.pager import NoPagerOption, paged
 from cdesearch.cli.query import MAX_CONTEXT, Format
 from cdesearch.cli.trust import trust
+from cdesearch.cli.tune import tune
 from cdesearch.cli.usage import UsageError, usage_error
 from cdesearch.errors import IndexNotFoundError, InputError
 from cdesearch.search.file_filter import TYPES
@@ -207,6 +210,9 @@ def models(no_pager: NoPagerOption = False) -> None:
 
 
 app.command("ask")(ask)
+app.command("eval")(evaluate)
+app.command("tune")(tune)
+app.command("label")(label)
 app.command("trust")(trust)
 app.command("open")(open_hit)
 app.command("completion")(completion)

@@ -11,6 +11,7 @@ from cdesearch.search.drift import describe, measure_drift
 from cdesearch.store.file_account import OUTCOMES, FileRecord, read_files
 from cdesearch.store.folder import shown_path
 from cdesearch.store.index import Index
+from cdesearch.store.text_weight import read_text_weight
 from cdesearch.store.trust import require_trust
 from cdesearch.terminal import print_json, printable
 
@@ -42,6 +43,7 @@ def _facts(index: Index) -> dict[str, Any]:
         "updated_hours_ago": round(max(0.0, time.time() - manifest.updated) / 3600, 1),
         "model": manifest.model or "default",
         "model_fingerprint": manifest.model_fingerprint,
+        **({} if (weight := read_text_weight(index.folder)) is None else {"text_weight": weight}),
         "context": f"{manifest.context_size} chunks, seed {manifest.seed}",
         "context_fingerprint": manifest.context_fingerprint,
         "new_files": changes["new"],

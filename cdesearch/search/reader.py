@@ -15,7 +15,7 @@ from cdesearch.errors import IndexDamagedError
 from cdesearch.search.confidence import CosineScale, with_confidence
 from cdesearch.search.documents import quoted, read_candidates, read_table
 from cdesearch.search.file_filter import ALL_FILES, WITHOUT_SUFFIX, FileFilter
-from cdesearch.search.fusion import Candidates, Fusion, Scores, noise_of
+from cdesearch.search.fusion import TEXT_WEIGHT, Candidates, EvidenceFusion, Fusion, Scores, noise_of
 from cdesearch.search.lexical import lexical_hits
 from cdesearch.search.reranking import RERANKED, rerank
 from cdesearch.search.result import SearchResult
@@ -24,6 +24,7 @@ from cdesearch.store.file_account import read_files
 from cdesearch.store.folder import rebuild_remedy
 from cdesearch.store.index import Index
 from cdesearch.store.schema import CHUNK_COLUMNS, Chunk, Hit, chunk_from_row
+from cdesearch.store.text_weight import read_text_weight
 
 Mode = Literal["hybrid", "rerank", "dense", "text"]
 Output = TypeVar("Output")
@@ -108,6 +109,12 @@ class GenerationReader:
     def encoder(self) -> Encoder:
         """The model, which is loaded on first use; raises ModelError, and IndexStateError if it cannot be used."""
         return self._load(self.index)
+
+    @property
+    def text_weight(self) -> float:
+        """The weight of text in a hybrid search of this index, which `cdesearch tune` may change at any time."""
+        own = read_text_weight(self.index.folder)
+        return TEXT_WEIGHT if own is None else own
 
     @property
     def has_encoder(self) -> bool:
@@ -248,7 +255,9 @@ class GenerationReader:
 
     def _fused(self, k: int, vector: Floats, dense_hits: _Found, lexical_hits: _Found) -> _Ranking:
         rows, candidates = self._candidates(vector, dense_hits, lexical_hits)
-        scores = self._fusion.scores(candidates)
+        is_weighted = isinstance(self._fusion, EvidenceFusion)
+        fusion = EvidenceFusion(self.text_weight) if is_weighted else self._fusion
+        scores = fusion.scores(candidates)
         return _Ranking.best(k, rows, scores, dense=candidates.dense, text=candidates.text)
 
     def candidates(self, query: Query, vector: Floats) -> tuple[RowIds, Candidates]:

@@ -16,7 +16,7 @@ def clear(
     yes: Annotated[bool, typer.Option("--yes", help="Do not ask.")] = False,
 ) -> None:
     """Remove an index. The indexed files stay as they are."""
-    from cdesearch.store.folder import check_marker, opened_folder
+    from cdesearch.store.folder import LABELS, check_marker, opened_folder
     from cdesearch.terminal import printable
     from indexer.generations.removal import remove_index
 
@@ -26,7 +26,9 @@ def clear(
     if not yes and not _confirmed(f"Remove the index {shown}? The indexed files stay."):
         raise InputError(f"{shown} was not removed.", "Answer y, or add --yes.")
     left = remove_index(found)
-    if left:
+    if left and all(path.is_relative_to(found / LABELS) for path in left):
+        typer.echo(f"Removed the index {shown}. Your labels in it stay, and a new index there uses them.")
+    elif left:
         names = ", ".join(printable(str(path.relative_to(found))) for path in left[:SHOWN])
         more = f", and {len(left) - SHOWN:,} more" if len(left) > SHOWN else ""
         typer.echo(

@@ -3,6 +3,7 @@
 import { get } from "./api.js";
 import { corpusOf } from "./corpus.js";
 import { byId, counted, el, fixed, number } from "./dom.js";
+import { labelButtons } from "./label.js";
 import { copyButton, editorLink, extentOf, isCode, locationOf, pathOf, placeOfPassage } from "./place.js";
 import { clearProblem, showProblem } from "./problem.js";
 import { go, href, inPage, onChange, searched, state } from "./route.js";
@@ -151,7 +152,8 @@ function hitItem(hit, asked, k, root) {
         el("span", { title: "Score (higher is better)" }, el("span", { class: "unseen" }, "score "), fixed(hit.score)))),
     trail.length ? el("p", { class: "trail" }, trail.join(" › ")) : null,
     el("p", { class: isCode(hit.path) ? "passage code" : "passage" }, marked(shown.text, words)),
-    el("div", { class: "actions" }, why.button, copyButton(locationOf(hit.path, place)), editorLink(root, hit.path, place)),
+    el("div", { class: "actions" }, why.button, copyButton(locationOf(hit.path, place)), editorLink(root, hit.path, place),
+      labelButtons(hit, asked)),
     why.panel);
 }
 

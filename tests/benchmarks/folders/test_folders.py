@@ -6,9 +6,10 @@ import pytest
 from benchmarks.folders.archives import FOLDERS
 from benchmarks.folders.command import Answered, measured_folder, summarised
 from benchmarks.folders.measures import MOST_TOKENS, measure_question
-from benchmarks.folders.questions import QUESTIONS, Answer, Passage, Question, read_questions
+from benchmarks.folders.questions import QUESTIONS, Passage, Question, read_questions
 from benchmarks.folders.systems import OVERLAP, plain_windows, with_all_words
 from cdesearch.errors import InputError, SourceError
+from cdesearch.evaluation.questions import Answer
 from cdesearch.store.schema import Chunk
 from indexer.documents.chunk import CHUNK_TOKENS, SPECIAL_TOKENS
 

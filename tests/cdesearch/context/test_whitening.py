@@ -199,3 +199,10 @@ def test_a_rarer_token_never_weighs_less(counts, exponent):
     counts = np.array(sorted(counts))
     weights = idf_weights(TokenFrequencies(counts, 100), np.array([], np.int64), exponent)
     assert (np.diff(weights) <= 0).all() and (weights > 0).all()
+
+
+def test_undone_whitening_gives_the_pooled_vectors_again():
+    rng = np.random.default_rng(0)
+    pooled = to_unit((rng.normal(size=(40, 6)) + 1).astype(np.float32))
+    whitening = soft_whitening(pooled, StatisticsConfig(shift=0.7, ridge=0.5, power=0.5, idf_exponent=0.0))
+    np.testing.assert_allclose(whitening.undone(whitening.apply(pooled)), pooled, atol=1e-4)

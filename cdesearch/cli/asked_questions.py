@@ -1,0 +1,86 @@
+"""The questions of `eval` and `tune`: made from the index, read from a file, or those of which hits were marked."""
+
+from collections import Counter
+from collections.abc import Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated
+
+import typer
+
+from cdesearch.errors import InputError
+from cdesearch.terminal import counted
+
+if TYPE_CHECKING:
+    from cdesearch.evaluation.questions import Question
+    from cdesearch.store.index import Index
+
+N_AUTO = 100
+
+AutoOption = Annotated[
+    int | None,
+    typer.Option(
+        "--auto", metavar="N", min=1, max=2000, help=f"Make N questions from the index itself. Default: {N_AUTO}."
+    ),
+]
+QuestionsOption = Annotated[
+    Path | None,
+    typer.Option(
+        "--questions",
+        metavar="FILE",
+        help='Use real questions, one on each line: {"question": "...", "answers": [{"path": "...", "phrase": "..."}]}.'
+        " Any passage of the file with the phrase is right.",
+    ),
+]
+LabelsOption = Annotated[
+    bool, typer.Option("--labels", help="Use the questions whose hits you have marked with `cdesearch label`.")
+]
+ModelOption = Annotated[
+    Path | None, typer.Option("--model", help="The model that built the index, if it is not the default model.")
+]
+
+
+@dataclass(frozen=True, slots=True)
+class ChosenQuestions:
+    """Questions, where they come from, and what they can show."""
+
+    questions: "Sequence[Question]"
+    about: str  # a sentence
+    notes: tuple[str, ...]
+
+
+def chosen_questions(index: "Index", auto: int | None, file: Path | None, labels: bool) -> ChosenQuestions:
+    """Return the questions that the options of a command choose; raises InputError."""
+    if (auto is not None) + (file is not None) + labels > 1:
+        raise InputError("Several kinds of questions are given.", "Use one of --auto, --questions and --labels.")
+    if file is not None:
+        from cdesearch.evaluation.questions import read_questions
+
+        asked = read_questions(file, index)
+        return ChosenQuestions(asked, f"{counted(len(asked), 'question')} from {file}.", ())
+    if labels:
+        return _labelled(index)
+    from cdesearch.evaluation.own_questions import make_questions
+
+    asked = make_questions(index, auto or N_AUTO)
+    kinds = ", ".join(f"{n} {kind}" for kind, n in Counter(question.kind for question in asked).items())
+    return ChosenQuestions(
+        asked,
+        f"{counted(len(asked), 'question')} made from the index: {kinds}.",
+        (
+            "Each is in the words of your files, and is removed from its passage before the passage is scored. They"
+            " show which ranking finds related text.",
+            "They cannot show how your own words are understood: people ask with other words, which favours vectors"
+            " more than this table does. Use --questions or --labels for that.",
+        ),
+    )
+
+
+def _labelled(index: "Index") -> ChosenQuestions:
+    from cdesearch.evaluation.labels import labelled_questions
+
+    asked, n_lost = labelled_questions(index)
+    lost = (f"{counted(n_lost, 'marked passage')} no longer in the index.",) if n_lost else ()
+    about = f"{counted(len(asked), 'question')} with hits that you marked as good."
+    notes = ("Only hits that a search had found could be marked, which favours the search that found them.", *lost)
+    return ChosenQuestions(asked, about, notes)

@@ -1,0 +1,93 @@
+"""The command `eval`: compare the rankings of an index on test questions."""
+
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import asdict
+from typing import TYPE_CHECKING, Annotated, Any
+
+import typer
+
+from cdesearch.cli.asked_questions import AutoOption, LabelsOption, ModelOption, QuestionsOption, chosen_questions
+from cdesearch.cli.named_index import IndexOption
+from cdesearch.slim_imports import shorten_cold_start
+from cdesearch.terminal import print_json, print_rows, print_text, printable
+
+if TYPE_CHECKING:
+    from cdesearch.evaluation.measures import Mean
+    from cdesearch.evaluation.ranking import Asked, Asking
+
+    Ranking = Callable[[Asked], int | None]
+
+PLAIN = "plain vectors"
+
+
+def evaluate(
+    auto: AutoOption = None,
+    questions: QuestionsOption = None,
+    labels: LabelsOption = False,
+    rerank: Annotated[bool, typer.Option("--rerank", help="Measure reranking as well, which takes longer.")] = False,
+    index: IndexOption = None,
+    model: ModelOption = None,
+    as_json: Annotated[bool, typer.Option("--json", help="Print one JSON object.")] = False,
+) -> None:
+    """Measure how often the right passage is found, by words, by vectors and by both."""
+    from cdesearch.store.index import Index
+
+    opened = Index.open(index)
+    shorten_cold_start(opened.manifest.model)
+    from cdesearch.evaluation.ranking import asking
+    from cdesearch.progress import shown_on_stderr
+
+    chosen = chosen_questions(opened, auto, questions, labels)
+    with asking(opened, model) as asked_index, shown_on_stderr() as progress:
+        asked = asked_index.ask(chosen.questions, progress.stage("Questions", len(chosen.questions)))
+        rankings = _rankings(asked_index, reranks=rerank)
+        advance = progress.stage("Rankings", len(rankings) * len(asked))
+        means = {name: _means(ranking, asked, advance) for name, ranking in rankings.items()}
+    notes = [*chosen.notes, *_about_plain(means)]
+    if as_json:
+        rows = {name: {measure: asdict(mean) for measure, mean in row.items()} for name, row in means.items()}
+        print_json({"questions": len(asked), "about": chosen.about, "rankings": rows, "notes": notes})
+        return
+    print_text(printable(chosen.about))
+    print_rows(_table(means))
+    for note in notes:
+        print_text(note)
+
+
+def _rankings(asking: "Asking", *, reranks: bool) -> "dict[str, Ranking]":
+    from cdesearch.evaluation.ranking import PlainVectors, by_both, by_vectors, by_words
+    from cdesearch.search.fusion import EvidenceFusion
+
+    plain, fusion = PlainVectors(asking), EvidenceFusion(asking.reader.text_weight)
+    found: dict[str, Ranking] = {"words (BM25)": by_words}
+    if plain.is_different:
+        found[PLAIN] = plain.rank
+    found |= {"vectors in context": by_vectors, "both (hybrid)": lambda one: by_both(one, fusion)}
+    if reranks:
+        found["reranked"] = lambda one: asking.reranked(one, fusion)
+    return found
+
+
+def _means(ranking: "Ranking", asked: "Sequence[Asked]", advance: Callable[[int], None]) -> "dict[str, Mean]":
+    from cdesearch.evaluation.measures import mean_of, measure_ranks
+
+    ranks = []
+    for one in asked:
+        ranks.append(ranking(one))
+        advance(1)
+    return {name: mean_of(values) for name, values in measure_ranks(ranks).items()}
+
+
+def _table(means: "Mapping[str, Mapping[str, Mean]]") -> list[list[str]]:
+    """Return the rows of the table; each number is x 100, with its 95% interval."""
+    measures = list(next(iter(means.values())))
+    rows = [["", *measures]]
+    for name, row in means.items():
+        rows.append([name, *(f"{one.value:.1f} ({one.low:.1f}-{one.high:.1f})" for one in row.values())])
+    return rows
+
+
+def _about_plain(means: Mapping[str, Any]) -> list[str]:
+    if PLAIN not in means:
+        return ["Plain vectors are left out: they are the same, or the index has too many chunks to compute them."]
+    return ["Plain vectors are those of the same model without the whitening and the document context of this index."]

@@ -1,0 +1,118 @@
+"""Test questions, each with the chunks that answer it, and the file format of real questions."""
+
+import json
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+
+from cdesearch.errors import InputError, NotIndexedError
+from cdesearch.search.documents import DocumentReader
+from cdesearch.store.index import Index
+from cdesearch.store.schema import Chunk
+
+EXAMPLE = '{"question": "how do I reset it", "answers": [{"path": "guide.md", "phrase": "hold the button"}]}'
+MAX_FILE = 64_000_000  # bytes of a file of questions
+
+
+@dataclass(frozen=True, slots=True)
+class Question:
+    """A question and the ids of the chunks that answer it, any of which is right.
+
+    `removed` is a part of these chunks from which the question was made. It is taken out before they are scored.
+    """
+
+    text: str
+    kind: str
+    answers: frozenset[str]
+    removed: str = ""
+
+
+@dataclass(frozen=True, slots=True)
+class Answer:
+    """A file that answers a question, and a phrase of the passage that does so."""
+
+    path: str
+    phrase: str
+
+    def is_in(self, path: str, text: str) -> bool:
+        """Return whether a passage of the file contains the phrase; white space does not count."""
+        return path == self.path and plain(self.phrase) in plain(text)
+
+
+def plain(text: str) -> str:
+    """Return a text with single spaces."""
+    return " ".join(text.split())
+
+
+def read_questions(file: Path, index: Index) -> list[Question]:
+    """Read a file with one JSON object on each line, and find the answers in the index.
+
+    Raises InputError if the file cannot be read, if a line is not a question, if a file is not indexed, or if none of
+    its passages contains the phrase.
+    """
+    reader = _FileReader(index)
+    found = [
+        Question(text, "question", _chunks_with(answers, reader, f"{file}:{number}"))
+        for number, text, answers in _rows(file)
+    ]
+    if not found:
+        raise InputError(f"{file} contains no questions.", f"Write one on each line: {EXAMPLE}")
+    return found
+
+
+class _FileReader:
+    """Reads the chunks of files, of each file only once."""
+
+    def __init__(self, index: Index) -> None:
+        self._reader = DocumentReader(index)
+        self._read: dict[str, Sequence[Chunk]] = {}
+
+    def chunks(self, path: str) -> Sequence[Chunk]:
+        """Return the chunks of a file; raises NotIndexedError."""
+        if path not in self._read:
+            self._read[path] = self._reader.file(path)
+        return self._read[path]
+
+
+def _chunks_with(answers: Iterable[Answer], reader: _FileReader, line: str) -> frozenset[str]:
+    found: set[str] = set()
+    for answer in answers:
+        try:
+            chunks = reader.chunks(answer.path)
+        except NotIndexedError as error:
+            raise InputError(f"{line}: {error.cause}", "Write paths relative to the indexed folder.") from None
+        right = {chunk.id for chunk in chunks if answer.is_in(chunk.path, chunk.text)}
+        if not right:
+            cause = f"{line}: no passage of {answer.path} contains the phrase {answer.phrase[:60]!r}."
+            raise InputError(cause, "Copy a shorter phrase from one sentence of the file.")
+        found |= right
+    return frozenset(found)
+
+
+def _rows(file: Path) -> Iterable[tuple[int, str, list[Answer]]]:
+    try:
+        if file.stat().st_size > MAX_FILE:
+            raise InputError(f"{file} is larger than {MAX_FILE:,} bytes.", "Divide it.")
+        lines = file.read_text(encoding="utf-8-sig").splitlines()
+    except OSError as error:
+        raise InputError(f"{file} cannot be read ({error.strerror}).", "Name a file of questions.") from None
+    except UnicodeDecodeError:
+        raise InputError(f"{file} is not UTF-8.", "Save it as UTF-8.") from None
+    for number, line in enumerate(lines, 1):
+        if line.strip():
+            try:
+                row = json.loads(line)
+                answers = [Answer(_text(one["path"]), _text(one["phrase"])) for one in row["answers"]]
+                if not answers:
+                    raise ValueError
+                found = _text(row["question"]), answers
+            except (ValueError, LookupError, TypeError, RecursionError):
+                raise InputError(f"{file}:{number} is not a question.", f"Write lines such as {EXAMPLE}") from None
+            yield number, *found
+
+
+def _text(value: object) -> str:
+    if not isinstance(value, str) or not value.strip():
+        raise TypeError
+    value.encode()  # raises ValueError for half of a character
+    return value

@@ -1,0 +1,175 @@
+"""The ranks of the right answers of questions: by words, by vectors, and by both.
+
+The candidates of each question are read once, as a hybrid search reads them, and are then ranked in several ways.
+"""
+
+from collections.abc import Callable, Iterator, Sequence
+from concurrent.futures import ThreadPoolExecutor
+from contextlib import contextmanager
+from dataclasses import dataclass, replace
+from functools import cached_property
+from pathlib import Path
+
+import numpy as np
+from numpy.typing import NDArray
+
+from cdesearch.context.document import subtract_document_context
+from cdesearch.context.vectors import Floats, to_unit
+from cdesearch.context.whitening import Whitening
+from cdesearch.evaluation.held_out import hold_out
+from cdesearch.evaluation.measures import DEPTH
+from cdesearch.evaluation.own_questions import read_chunks, without
+from cdesearch.evaluation.questions import Question
+from cdesearch.search.documents import quoted, read_table
+from cdesearch.search.fusion import Candidates, EvidenceFusion, Scores
+from cdesearch.search.model_loader import ModelLoader
+from cdesearch.search.reader import GenerationReader, Query, RowIds
+from cdesearch.search.reranking import RERANKED, rerank
+from cdesearch.store.index import Index
+from cdesearch.store.schema import Hit
+
+MAX_PLAIN = 100_000  # chunks whose vectors fit into memory
+
+Rank = int | None  # from 1; None if no answer is among the first DEPTH hits
+
+
+@dataclass(frozen=True, slots=True)
+class Asked:
+    """A question with its candidates, in which its answers have their scores without the words of the question."""
+
+    question: Question
+    vector: Floats  # (d,) of the question
+    rows: RowIds  # (n,)
+    candidates: Candidates  # of these rows
+    right: RowIds  # (m,) of the answers
+    own_vectors: Floats | None = None  # (m, d) of the answers, if they were encoded again
+
+    @property
+    def is_right(self) -> NDArray[np.bool_]:
+        """(n,) whether each candidate is an answer."""
+        return np.isin(self.rows, self.right)
+
+
+class Asking:
+    """Asks the questions of one generation of an index."""
+
+    def __init__(self, index: Index, models: ModelLoader, executor: ThreadPoolExecutor) -> None:
+        self.index = index
+        self.reader = GenerationReader(index, models.encoder_for, executor, EvidenceFusion())
+
+    def ask(self, questions: Sequence[Question], advance: Callable[[int], None]) -> list[Asked]:
+        """Read the candidates of all questions. `advance` is called with 1 after each; raises IndexStateError."""
+        if not self.index.manifest.is_complete:
+            raise self.index.unfinished()
+        encoder = self.reader.encoder
+        context = self.index.context_for(encoder)
+        vectors = encoder.encode_each([question.text for question in questions], "query", context)
+        found = []
+        for question, vector in zip(questions, vectors, strict=True):
+            found.append(self._asked(question, vector))
+            advance(1)
+        return found
+
+    def _asked(self, question: Question, vector: Floats) -> Asked:
+        rows, candidates = self.reader.candidates(Query(question.text, RERANKED, "hybrid"), vector)
+        condition = f"id IN ({', '.join(map(quoted, sorted(question.answers)))})"
+        table = read_table(self.index, self.index.async_chunks.query().where(condition).select(["id"]).with_row_id())
+        right: RowIds = table["_rowid"].to_numpy()
+        if not question.removed or not len(right):
+            return Asked(question, vector, rows, candidates, right)
+        dense, text = candidates.dense.copy(), candidates.text.copy()
+        held = hold_out(self.reader, question.text, question.removed, read_chunks(self.index, right.tolist()), vector)
+        for row, cosine, share in zip(right, held.cosines, held.text_shares, strict=True):
+            dense[rows == row] = cosine
+            text[rows == row] *= share if share > 0 else np.nan
+        changed = replace(candidates, dense=dense, text=text)
+        return Asked(question, vector, rows, changed, right, held.own_vectors)
+
+    def reranked(self, asked: Asked, fusion: EvidenceFusion) -> Rank:
+        """Return the rank of the first answer after the best hits were compared with the question word by word."""
+        scores = fusion.scores(asked.candidates)
+        best = np.lexsort((asked.rows, -scores))[:RERANKED]
+        hits: list[Hit] = []
+        for at, chunk in zip(best.tolist(), read_chunks(self.index, asked.rows[best].tolist()), strict=True):
+            is_shortened = asked.question.removed and asked.is_right[at]
+            shown = replace(chunk, text=without(chunk.text, asked.question.removed)) if is_shortened else chunk
+            hits.append(Hit(len(hits) + 1, float(scores[at]), shown, None, None))
+        encoder = self.reader.encoder
+        found = rerank(asked.question.text, hits, encoder, self.index.context_for(encoder))
+        right = [hit.rank for hit in found if hit.chunk.id in asked.question.answers]
+        return right[0] if right and right[0] <= DEPTH else None
+
+
+@contextmanager
+def asking(index: Index, model: Path | None = None) -> Iterator[Asking]:
+    """Ask questions with the model of an index, or with the one in the folder `model`; raises CdesearchError."""
+    with ThreadPoolExecutor(thread_name_prefix="cdesearch-text") as executor:
+        yield Asking(index, ModelLoader("auto", model), executor)
+
+
+def by_words(asked: Asked) -> Rank:
+    """Return the rank of the first answer by BM25."""
+    return _rank(asked, np.where(np.isnan(asked.candidates.text), -np.inf, asked.candidates.text))
+
+
+def by_vectors(asked: Asked) -> Rank:
+    """Return the rank of the first answer by cosine."""
+    return _rank(asked, np.where(np.isnan(asked.candidates.dense), -np.inf, asked.candidates.dense))
+
+
+def by_both(asked: Asked, fusion: EvidenceFusion) -> Rank:
+    """Return the rank of the first answer in a hybrid search."""
+    return _rank(asked, fusion.scores(asked.candidates))
+
+
+def _rank(asked: Asked, scores: Scores) -> Rank:
+    """Return the rank of the first answer by scores (n,), of which -inf is no hit; equal scores as in a search."""
+    best = np.lexsort((asked.rows, -scores))[:DEPTH]
+    return _first(asked.is_right[best] & (scores[best] > -np.inf))
+
+
+def _first(is_right: NDArray[np.bool_]) -> Rank:
+    return int(is_right.argmax()) + 1 if is_right.any() else None
+
+
+class PlainVectors:
+    """The vectors of an index before its statistics and its documents were applied to them.
+
+    They are computed from the stored vectors. The tokens of a text still have the weights of the corpus.
+    """
+
+    def __init__(self, asking: Asking) -> None:
+        self._index = asking.index
+        self._weight = asking.reader.encoder.config.document_weight
+        self._whitening: Whitening = asking.index.context.whitening
+
+    @property
+    def is_different(self) -> bool:
+        """Whether the statistics or the documents change the vectors at all, and whether all fit into memory."""
+        d = len(self._whitening.shift)
+        is_plain = not self._weight and np.array_equal(self._whitening.projection, np.eye(d, dtype=np.float32))
+        return not is_plain and self._index.manifest.n_chunks <= MAX_PLAIN
+
+    def rank(self, asked: Asked) -> Rank:
+        """Return the rank of the first answer by the cosine of plain vectors."""
+        rows, vectors = self._all
+        query = self._whitening.undone(asked.vector[None])[0]
+        scores = (vectors @ query).astype(np.float64)
+        if asked.own_vectors is not None:
+            for row, cosine in zip(asked.right, self._whitening.undone(asked.own_vectors) @ query, strict=True):
+                scores[rows == row] = cosine
+        best = np.lexsort((rows, -scores))[:DEPTH]
+        return _first(np.isin(rows[best], asked.right))
+
+    @cached_property
+    def _all(self) -> tuple[RowIds, Floats]:
+        query = self._index.async_chunks.query().select(["document_id", "vector"]).with_row_id()
+        table = read_table(self._index, query)
+        dimension = table.schema.field("vector").type.list_size
+        stored = table["vector"].combine_chunks().flatten().to_numpy().reshape(-1, dimension)
+        plain = np.empty_like(stored)
+        _, document = np.unique(np.asarray(table["document_id"].to_pylist(), object).astype(str), return_inverse=True)
+        order = np.argsort(document, kind="stable")
+        for own in np.split(order, np.flatnonzero(np.diff(document[order])) + 1):
+            plain[own] = subtract_document_context(stored[own], self._weight)
+        return table["_rowid"].to_numpy(), self._whitening.undone(to_unit(plain))

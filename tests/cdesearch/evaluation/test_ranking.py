@@ -1,0 +1,75 @@
+from itertools import product
+
+import numpy as np
+import pytest
+
+import cdesearch
+from cdesearch.context.context import ContextSample
+from cdesearch.context.whitening import Whitening
+from cdesearch.evaluation.questions import Question
+from cdesearch.evaluation.ranking import PlainVectors, asking, by_both, by_vectors, by_words
+from cdesearch.search.documents import DocumentReader
+from cdesearch.search.fusion import EvidenceFusion
+from cdesearch.search.searcher import Searcher
+from cdesearch.store.index import Index
+
+QUERIES = ("how long must the dough rise", "water at the new moon", "bring the device back to its first state", "day")
+
+
+def test_the_ranks_are_those_of_a_search_in_each_mode(manual):
+    fusion = EvidenceFusion()
+    with Searcher(Index.open(manual)) as searcher, asking(Index.open(manual)) as opened:
+        rankings = {
+            "text": by_words,
+            "dense": by_vectors,
+            "hybrid": lambda one: by_both(one, fusion),
+            "rerank": lambda one: opened.reranked(one, fusion),
+        }
+        for mode, text in product(rankings, QUERIES):
+            hits = searcher.search(text, 3, mode).hits
+            questions = [Question(text, "", frozenset({hit.chunk.id})) for hit in hits]
+            asked = opened.ask(questions, lambda _: None)
+            assert [rankings[mode](one) for one in asked] == [hit.rank for hit in hits], (mode, text)
+
+
+def test_an_answer_is_scored_as_if_the_question_had_never_been_in_it(tmp_path):
+    texts = {
+        "a": "Restoring the factory state. Hold the small button for ten seconds until it blinks twice, and wait",
+        "b": "Knead the dough, let it rise overnight, and bake it for fifty minutes in the state of the art oven.",
+        "c": "The moon pulls the water twice a day. It pulls most at the new moon, when the sun helps.",
+    }
+    heading = "Restoring the factory state"
+    for name, text in texts.items():
+        (tmp_path / f"{name}.txt").write_text(text)
+    cdesearch.build(tmp_path).close()
+    index = Index.open(tmp_path)
+    (chunk,) = DocumentReader(index).file("a.txt")
+    answer = chunk.id
+    question = Question(heading, "", frozenset({answer}), removed=heading)
+    plain = Question(heading, "", frozenset({answer}))
+    with asking(index) as opened:
+        held, before = opened.ask([question, plain], lambda _: None)
+        right = held.is_right
+        text = chunk.text.replace(heading, " ")
+        own = opened.reader.encoder.encode([text], "document", index.context)[0]
+        assert held.candidates.dense[right] == pytest.approx(own @ held.vector, abs=1e-3)
+        assert before.candidates.dense[right] > held.candidates.dense[right] + 0.1
+        assert np.isnan(held.candidates.text[right]).all() and before.candidates.text[right] > 0
+        assert by_words(before) == 1 and by_words(held) is None
+        np.testing.assert_array_equal(held.candidates.dense[~right], before.candidates.dense[~right])
+
+
+def test_plain_vectors_are_those_without_whitening_and_documents(manual):
+    index = Index.open(manual)
+    with asking(index) as opened:
+        encoder, plain = opened.reader.encoder, PlainVectors(opened)
+        assert plain.is_different
+        rows, vectors = plain._all
+        table = index.chunks.search().select(["text"]).with_row_id(True).limit(100).to_arrow()
+        stored = index.context
+        unwhitened = ContextSample(
+            stored.sampled, stored.fingerprint, stored.inputs, Whitening.identity(encoder.dimension)
+        )
+        texts = dict(zip(table["_rowid"].to_pylist(), table["text"].to_pylist(), strict=True))
+        pooled = encoder.encode([texts[row] for row in rows.tolist()], "document", unwhitened)
+        assert (vectors * pooled).sum(axis=1).min() > 0.999
