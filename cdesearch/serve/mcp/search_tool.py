@@ -56,7 +56,8 @@ def search(indexes: ServedIndexes, values: dict[str, Any]) -> Answer:
         notes.append(f"The index is not complete yet ({result.stage}): passages without a vector are found by words.")
     if hits and not offset and not result.seems_answered and values["detail"] != "low":  # a low budget has no room
         notes.append("Nothing here seems to answer that.")
-    page = _Page(served, call, offset, hits, len(result.hits) > offset + len(hits), tuple(notes))
+    is_brief = values["detail"] == "low"
+    page = _Page(served, call, offset, hits, len(result.hits) > offset + len(hits), tuple(notes), is_brief)
     return _fitted(page, values["query"], values["detail"], Budget(values["max_tokens"], served.encoder.tokenizer))
 
 
@@ -99,6 +100,7 @@ class _Page:
     hits: tuple[Hit, ...]
     has_more: bool  # whether further hits follow
     notes: tuple[str, ...]
+    is_brief: bool  # whether passages are given without the parts of their scores
 
     def answer(self, passages: Sequence[LocatedPassage]) -> Answer:
         """Return the answer that consists of `passages`."""
@@ -113,7 +115,7 @@ class _Page:
             )
             end.append(following if cursor else "There are no more passages.")
         text = "\n\n".join(part for part in (passages_as_text(passages), " ".join(end)) if part)
-        data: dict[str, Any] = {"index": self.served.name, "root": root, "passages": [*map(_data, passages)]}
+        data: dict[str, Any] = {"index": self.served.name, "root": root, "passages": [_data(one, self.is_brief) for one in passages]}
         return Answer(text, data | ({"notes": notes} if notes else {}) | ({"cursor": cursor} if cursor else {}))
 
     def _cursor(self, shown: set[str]) -> str | None:
@@ -127,8 +129,9 @@ class _Page:
         return None
 
 
-def _data(one: LocatedPassage) -> dict[str, Any]:
+def _data(one: LocatedPassage, is_brief: bool) -> dict[str, Any]:
     best = one.best
+    parts = (None, None) if is_brief else (best.dense_score, best.text_score)
     values = {
         "rank": best.rank,
         "path": one.passage.path,
@@ -139,8 +142,8 @@ def _data(one: LocatedPassage) -> dict[str, Any]:
         "anchor": None if one.passage.anchor is None else readable(one.passage.anchor),
         "heading": readable(one.headings) or None,
         "score": round(best.score, 3),
-        "dense_score": None if best.dense_score is None else round(best.dense_score, 3),
-        "text_score": None if best.text_score is None else round(best.text_score, 2),
+        "dense_score": None if parts[0] is None else round(parts[0], 3),
+        "text_score": None if parts[1] is None else round(parts[1], 2),
         "confidence": None if best.confidence is None else round(best.confidence, 2),
         "text": readable(one.passage.text),
     }
