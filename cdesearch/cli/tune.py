@@ -43,7 +43,8 @@ def tune(
     chosen = chosen_questions(opened, auto, questions, labels)
     if len(chosen.questions) < MIN_QUESTIONS:
         raise InputError(
-            f"{len(chosen.questions)} questions are too few to choose by.", f"Use at least {MIN_QUESTIONS}."
+            f"To choose a weight, {MIN_QUESTIONS} questions are needed, not {len(chosen.questions)}.",
+            "Add questions, or use --auto 100.",
         )
     with asking(opened, model) as asked_index, shown_on_stderr() as progress:
         asked = asked_index.ask(chosen.questions, progress.stage("Questions", len(chosen.questions)))

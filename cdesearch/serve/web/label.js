@@ -20,5 +20,5 @@ export function labelButtons(hit, asked) {
     });
     return button;
   });
-  return el("span", { class: "marks", role: "group", "aria-label": "Mark this hit" }, buttons);
+  return el("span", { class: "pair", role: "group", "aria-label": "Mark this hit" }, buttons);
 }

@@ -47,7 +47,7 @@ def test_eval_uses_real_questions_and_prints_a_table(folder, tmp_path):
         (("eval", "--labels"), "cdesearch label"),
         (("eval", "--auto", "5", "--labels"), "Several kinds of questions"),
         (("eval", "--questions", "no.jsonl"), "cannot be read"),
-        (("tune", "--auto", "5"), "too few"),
+        (("tune", "--auto", "5"), "20 questions are needed"),
         (("tune", "--reset", "--auto", "5"), "uses no questions"),
         (("label", "cat", "--good", "1", "--bad", "1"), "as good and as bad"),
         (("label", "cat", "--good", "99"), "There is no hit 99"),
