@@ -29,7 +29,10 @@ def evaluate(
     model: ModelOption = None,
     as_json: Annotated[bool, typer.Option("--json", help="Print one JSON object.")] = False,
 ) -> None:
-    """Measure how often the right passage is found, by words, by vectors and by both."""
+    """Measure how often the right passage is found.
+
+    Words, vectors and both together are compared on the same questions.
+    """
     from cdesearch.store.index import Index
 
     opened = Index.open(index)

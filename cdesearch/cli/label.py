@@ -27,7 +27,9 @@ def label(
     k: Annotated[int, typer.Option("-k", min=1, max=100, help="Number of hits.")] = 10,
     index: IndexOption = None,
 ) -> None:
-    """Mark the hits of a question as good or bad, for `eval --labels` and `tune --labels`.
+    """Mark the hits of a question as good or bad.
+
+    The marks are test questions for `eval --labels` and `tune --labels`.
 
     Without --good and --bad, you are asked about each hit.
     """

@@ -23,7 +23,10 @@ def tune(
     index: IndexOption = None,
     model: ModelOption = None,
 ) -> None:
-    """Choose how much words count beside vectors in this index, if test questions prove a gain."""
+    """Choose how much words count in this index.
+
+    The weight of words beside vectors is changed only if test questions prove a gain.
+    """
     from cdesearch.store.index import Index
     from cdesearch.store.text_weight import write_text_weight
 
