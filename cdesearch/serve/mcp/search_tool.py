@@ -115,7 +115,11 @@ class _Page:
             )
             end.append(following if cursor else "There are no more passages.")
         text = "\n\n".join(part for part in (passages_as_text(passages), " ".join(end)) if part)
-        data: dict[str, Any] = {"index": self.served.name, "root": root, "passages": [_data(one, self.is_brief) for one in passages]}
+        data: dict[str, Any] = {
+            "index": self.served.name,
+            "root": root,
+            "passages": [_data(one, self.is_brief) for one in passages],
+        }
         return Answer(text, data | ({"notes": notes} if notes else {}) | ({"cursor": cursor} if cursor else {}))
 
     def _cursor(self, shown: set[str]) -> str | None:
