@@ -26,6 +26,7 @@ def test_a_question_is_answered_by_the_passages_with_its_phrase(manual, tmp_path
         ("{", "q.jsonl:1 is not a question"),
         (json.dumps(GOOD) + "\n[]", "q.jsonl:2 is not a question"),
         (json.dumps(GOOD | {"answers": []}), "q.jsonl:1 is not a question"),
+        (json.dumps(GOOD | {"question": '""'}), "q.jsonl:1 is not a question"),
         (json.dumps(GOOD | {"answers": [{"path": "no.md", "phrase": "x"}]}), "q.jsonl:1: no.md is not in the index"),
         (json.dumps(GOOD | {"answers": [{"path": "reset.md", "phrase": "xyz"}]}), "no passage of reset.md contains"),
     ],
