@@ -112,7 +112,7 @@ def _rows(file: Path) -> Iterable[tuple[int, str, list[Answer]]]:
 
 
 def _text(value: object) -> str:
-    if not isinstance(value, str) or not value.strip().strip("\"“”").strip():
+    if not isinstance(value, str) or not value.strip().strip('"“”').strip():
         raise TypeError
     value.encode()  # raises ValueError for half of a character
     return value
