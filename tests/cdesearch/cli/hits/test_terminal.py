@@ -117,6 +117,10 @@ def on_terminal(docs, tmp_path, monkeypatch):
     return run
 
 
+# A tiny model with random weights has little confidence.
+HITS = "Nothing here seems to answer that; the nearest passages are:\r\n\x1b[1m 1 "
+
+
 def plain(text):
     return re.sub(r"\x1b\[[0-9;]*m|\x1b\]8;[^\x1b]*\x1b\\", "", text).replace("\r\n", "\n")
 
@@ -131,7 +135,7 @@ def test_a_terminal_of_45_lines_shows_five_hits_without_a_pager(on_terminal, doc
     assert any(line.startswith("   +") and " more: lines " in line for line in lines)
     assert any(line.startswith("   same text in 1 other file: ") for line in lines)
     assert all(cell_len(line) <= 120 for line in lines)
-    first = re.match(r" 1 (\S+):", lines[0])[1]
+    (first,) = (found[1] for line in lines if (found := re.match(r" 1 (\S+):", line)))
     assert remembered(1).path == first and remembered(1).root == str(docs)
     assert len({remembered(n).path for n in range(1, 6)}) == 5
 
@@ -153,12 +157,12 @@ def test_the_pager_is_used_only_if_the_terminal_is_too_small(on_terminal, tmp_pa
     )
     pager.chmod(0o755)
     monkeypatch.setenv("PAGER", f"'{pager}' -x")
-    assert on_terminal("query", "owl", "-k", "1").startswith("\x1b[1m 1 ")
-    assert re.match(r"PAGED \['-x'\] \d\d\r\n$", on_terminal("query", "owl", columns=80, rows=24))
-    assert on_terminal("query", "owl", "--no-pager", columns=80, rows=24).startswith("\x1b[1m 1 ")
+    assert on_terminal("query", "owl", "-k", "1").startswith(HITS)
+    assert re.search(r"\nPAGED \['-x'\] \d\d\r\n$", on_terminal("query", "owl", columns=80, rows=24))
+    assert on_terminal("query", "owl", "--no-pager", columns=80, rows=24).startswith(HITS)
     for other in ("cat", "", "/nowhere/pager", "'"):
         monkeypatch.setenv("PAGER", other)
-        assert on_terminal("query", "owl", columns=80, rows=24).startswith("\x1b[1m 1 ")
+        assert on_terminal("query", "owl", columns=80, rows=24).startswith(HITS)
 
 
 @pytest.mark.slow
