@@ -77,7 +77,11 @@ class Outcome:
             f"found after removal: {len(self.stale_for):,} times, for at most {stalest:.1f} s",
             f"disk: {_span(self.disk)}; memory: {_span(self.memory)}",
         ]
-        return "\n".join([*lines, *(self.problems[:20] or ["no problem"])])
+        shown = self.problems[:20] or ["no problem"]
+        if len(self.problems) > 40:
+            shown.append(f"... and {len(self.problems) - 40:,} more")
+        # The comparison of the final index comes last.
+        return "\n".join([*lines, *shown, *self.problems[20:][-20:]])
 
 
 class Folder:
