@@ -99,13 +99,17 @@ class OpenIndex:
         estimated probability that they are relevant, is lower than `min_confidence` are left out. Raises QueryError for
         an invalid argument, and IndexStateError for an index that cannot be used.
         """
-        if not 0 <= min_confidence <= 1:
-            raise QueryError(f"{min_confidence} is not a confidence.", "Give a number from 0 to 1, such as 0.3.")
+        _check_confidence(min_confidence)
         self._bring_up_to_date()
         return self._searcher.search(query, k, mode, path).confident(min_confidence)
 
     def search_many(
-        self, queries: Sequence[str], k: int = 10, mode: Mode = "hybrid", path: str | None = None
+        self,
+        queries: Sequence[str],
+        k: int = 10,
+        mode: Mode = "hybrid",
+        path: str | None = None,
+        min_confidence: float = 0.0,
     ) -> list[SearchResult]:
         """Return for each query what `search` returns, in less time than with a call for each.
 
@@ -114,8 +118,10 @@ class OpenIndex:
         """
         if isinstance(queries, str):
             raise QueryError("queries must be a list of texts, not a text.", 'For example: queries=["docs"].')
+        _check_confidence(min_confidence)
         self._bring_up_to_date()
-        return self._searcher.search_many(list(queries), k, mode, path)
+        results = self._searcher.search_many(list(queries), k, mode, path)
+        return [result.confident(min_confidence) for result in results]
 
     async def asearch(
         self, query: str, k: int = 10, mode: Mode = "hybrid", path: str | None = None, min_confidence: float = 0.0
@@ -265,6 +271,11 @@ def _check_all_read(report: BuildReport) -> None:
             f"{len(unread):,} of the files were not read completely, such as {unread[0].path} ({unread[0].reason}).",
             "The others are indexed: open the index, or leave out `strict`.",
         )
+
+
+def _check_confidence(value: float) -> None:
+    if not 0 <= value <= 1:
+        raise QueryError(f"{value} is not a confidence.", "Give a number from 0 to 1, such as 0.3.")
 
 
 def _globs(name: str, globs: Sequence[str] | None) -> tuple[str, ...] | None:

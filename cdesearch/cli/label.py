@@ -78,7 +78,7 @@ def _asked(n_hits: int) -> Iterator[tuple[int, bool]]:
     for number in range(1, n_hits + 1):
         while True:
             typer.echo(f"{number:>2} ", nl=False)
-            key = sys.stdin.readline()
+            key = _read_line()
             answer = key.strip().lower()
             if not key or answer == "q":
                 return
@@ -90,6 +90,15 @@ def _asked(n_hits: int) -> Iterator[tuple[int, bool]]:
             if answer in ("g", "b", "s"):
                 break
             typer.echo(KEYS)
+
+
+def _read_line() -> str:
+    """Read a line from stdin. Ctrl-C is the end of the input, so that the marks before it are kept."""
+    try:
+        return sys.stdin.readline()
+    except KeyboardInterrupt:
+        print_text("")
+        return ""
 
 
 def _chosen(good: str, bad: str, n_hits: int) -> dict[int, bool]:

@@ -1,7 +1,7 @@
 """The command `query`: find the hits, with a running server if there is one, and print them."""
 
 import sys
-from collections.abc import Callable, Sequence
+from collections.abc import Callable
 from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Literal
@@ -111,8 +111,12 @@ def run_query(options: QueryOptions, meant: str | None = None) -> int:
         _note(f"The query is longer than {result.truncated_to} tokens, so the model reads only its start.")
     if result.stage != "complete" and options.mode != "text":
         _note(f"{result.stage} (`cdesearch index` adds the others, if it is not doing so now)")
+    damaged = [path for path in options.paths if has_open_bracket(path)]
+    if damaged and not answer.matches_no_file and len(options.paths) > 1:
+        _note(f"The [ in --path {printable(damaged[0])} has no ], so it stands for itself.")
     if answer.matches_no_file:
-        _check_brackets(options.paths)
+        if damaged:
+            raise QueryError(f"No indexed file matches --path {printable(damaged[0])}, whose [ has no ].", "Add the ].")
         line = f"No indexed file matches {options.filters}."
         if options.paths:
             line += f" Patterns are relative to {index.root}, or to the working directory."
@@ -141,13 +145,6 @@ def _check(options: QueryOptions) -> None:
         raise InputError(f"--group has no effect on --format {options.format}.", "Omit one of them.")
     if options.opens and options.format != "text":
         raise InputError(f"Both --open and --format {options.format} are given.", "Use only one of them.")
-
-
-def _check_brackets(patterns: Sequence[str]) -> None:
-    """Raise QueryError for a pattern, which matches no file, with a `[` that has no end."""
-    damaged = next(filter(has_open_bracket, patterns), None)
-    if damaged is not None:
-        raise QueryError(f"No indexed file matches --path {printable(damaged)}, whose [ has no ].", "Add the ].")
 
 
 def _show(options: QueryOptions, answer: _Answer) -> None:

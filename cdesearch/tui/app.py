@@ -15,7 +15,7 @@ from textual.widgets.option_list import Option
 from cdesearch.cli.hits.grouping import HitGroup, group_hits, n_fetched
 from cdesearch.cli.hits.opening import open_place
 from cdesearch.cli.hits.passage_lines import best_line, query_words
-from cdesearch.cli.hits.render import TAB, Shown, further, heading
+from cdesearch.cli.hits.render import TAB, Shown, as_percentage, further, heading
 from cdesearch.errors import CdesearchError
 from cdesearch.search.searcher import Searcher
 from cdesearch.terminal import counted, printable
@@ -195,7 +195,9 @@ def _option(shown: Shown, rank: int, group: HitGroup) -> Text:
     number, location, _ = heading(shown, rank, group.best, passage)
     line = best_line(passage, query_words(shown.query)).text.expandtabs(TAB).strip()
     more = "".join(f"\n   {one}" for one in further(shown, group))
-    return Text.assemble((number, "bold"), (location, "bold"), f"\n   {printable(line)}", (more, "dim"))
+    confidence = "" if group.best.confidence is None else f"  {as_percentage(group.best.confidence)}"
+    place = [(number, "bold"), (location, "bold"), (confidence, "dim")]
+    return Text.assemble(*place, f"\n   {printable(line)}", (more, "dim"))
 
 
 def _is_light(colours: str) -> bool:

@@ -162,6 +162,14 @@ def test_many_queries_have_the_results_of_single_ones(reading, mode, path, monke
     assert reading.search_many([]) == []
 
 
+def test_many_queries_leave_out_hits_below_a_confidence(reading):
+    alone = [reading.search(query, k=4, min_confidence=0.3) for query in QUERIES]
+    assert list(map(paths, reading.search_many(QUERIES, k=4, min_confidence=0.3))) == list(map(paths, alone))
+    assert not any(reading.search_many(QUERIES, k=4, min_confidence=1.0))
+    with pytest.raises(QueryError, match="30 is not a confidence"):
+        reading.search_many(QUERIES, min_confidence=30)
+
+
 def test_a_model_of_integers_has_exactly_the_same_results_for_many_queries(tmp_path):
     for number, text in enumerate(("A cat purrs.", "The dough rises in the oven.", "A rocket burns fuel.") * 4):
         (tmp_path / f"{number}.md").write_text(f"{text} {number}")

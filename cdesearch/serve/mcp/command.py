@@ -52,10 +52,12 @@ async def _serve(opened: "ServedIndexes") -> None:
     settings = ServeSettings()
     admission = Admission(settings.running, settings.waiting, settings.search_seconds)
     server = create_server(opened, admission)
-    threading.Thread(target=_warm, args=(opened,), name="cdesearch-warm", daemon=True).start()
+    warming = threading.Thread(target=_warm, args=(opened,), name="cdesearch-warm")
+    warming.start()
     async with stdio_server() as (reading, writing):
         await server.run(reading, writing, server.create_initialization_options())
     admission.close()
+    warming.join()  # a thread that loads a model while the interpreter ends would abort the process
 
 
 def _warm(opened: "ServedIndexes") -> None:

@@ -88,3 +88,16 @@ def test_hits_are_marked_by_numbers_and_by_keys(folder, monkeypatch):
     run = cdesearch("label", "the light of the moon", cwd=folder)
     assert "Marked 1 hit as good and 1 as bad." in run.stdout and "2 questions" in run.stdout
     assert json.loads(cdesearch("eval", "--labels", "--json", cwd=folder).stdout)["questions"] == 2
+
+
+def test_ctrl_c_keeps_the_marks_so_far(folder, monkeypatch):
+    class Stopped:
+        lines = iter(["g\n"])
+
+        def readline(self):
+            for line in self.lines:
+                return line
+            raise KeyboardInterrupt
+
+    monkeypatch.setattr("sys.stdin", Stopped())
+    assert "Marked 1 hit as good and 0 as bad." in cdesearch("label", "the light of the moon", cwd=folder).stdout

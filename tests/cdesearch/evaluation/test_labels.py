@@ -1,4 +1,5 @@
 import pytest
+from command import cdesearch as run_command
 
 import cdesearch
 from benchmarks.datasets.dataset import read_dataset
@@ -52,6 +53,15 @@ def test_labels_survive_updates_rebuilds_and_small_edits(own):
     questions, n_lost = labelled_questions(Index.open(own))
     assert [(one.text, one.answers) for one in questions] == [("cat", {hits(own)["cat.md"].id})]
     assert n_lost == 1
+
+
+def test_a_new_index_after_clear_uses_the_labels(own):
+    folder, found = Index.open(own).folder, hits(own)
+    mark(folder, "cat", [(found["cat.md"], GOOD)])
+    assert "Your labels in it stay" in run_command("clear", "--yes", cwd=own).stdout
+    cdesearch.build(own).close()
+    assert Index.open(own).folder == folder
+    assert [one.text for one in labelled_questions(Index.open(own))[0]] == ["cat"]
 
 
 def test_without_labels_the_command_that_makes_them_is_named(own):

@@ -40,12 +40,13 @@ def drive(docs, tiny_checkpoint):
 
 
 async def typed(app, pilot, words):
-    """Type words, and wait until their hits are shown."""
+    """Type words, and wait until their hits and the preview of the best one are shown."""
     await pilot.press(*("space" if letter == " " else letter for letter in words))
     for _ in range(400):
         await pilot.pause(0.05)
         if app._query == app.query_one(Input).value:
             break
+    await pilot.pause()  # the message that the best hit is selected starts the preview
     await app.workers.wait_for_complete()
     await pilot.pause(0.05)
 
@@ -68,6 +69,7 @@ def test_results_and_the_preview_change_while_the_user_types(drive):
         await pilot.press(*["backspace"] * 5)
         await typed(app, pilot, "owl hoots")
         assert hits(app)[0].startswith(" 1 ") and "long.txt:" in hits(app)[0]
+        assert hits(app)[0].splitlines()[0].endswith("%"), "the confidence"
         assert "┃ The owl hoots [bold] at \\x1b[31m night." in preview(app)
         assert "Line 290 is about nothing." in preview(app) and "\x1b" not in preview(app)
         pane = app.query_one("#preview")
