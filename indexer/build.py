@@ -17,11 +17,12 @@ from cdesearch.store.filesystem import is_available
 from cdesearch.store.folder import CURRENT, FOLDER, absolute, check_nothing_lost, find_index, still_answering
 from cdesearch.store.index import Index
 from indexer.files.outcome import Skipped, portable
+from indexer.files.unchanged import Unchanged
 from indexer.files.walk import find_sources
 from indexer.formats.format import Columns
 from indexer.generations.lock import locked
 from indexer.job import BuildJob
-from indexer.plan import Plan, make_plan
+from indexer.plan import Plan, make_plan, records_of
 from indexer.settings import (
     Options,
     Settings,
@@ -184,6 +185,14 @@ def _stored(folder: Path, paths: Sequence[Path], options: Options) -> Index | No
 
 def _plan(settings: Settings, base: Index | None, progress: Progress) -> Plan:
     present = [source for source in settings.sources if source not in settings.missing]
+    is_read_alike = base is not None and (Columns(**base.manifest.columns), base.manifest.has_ocr) == (
+        settings.columns,
+        settings.has_ocr,
+    )
+    before = records_of(base)
+    unchanged = None
+    if settings.changed is not None and is_read_alike and base is not None and settings.select_as(base.manifest):
+        unchanged = Unchanged.since(before, settings.changed, settings.root)
     found = find_sources(
         present,
         settings.root,
@@ -191,14 +200,11 @@ def _plan(settings: Settings, base: Index | None, progress: Progress) -> Plan:
         settings.globs,
         settings.source_globs,
         with_images=settings.has_ocr,
-    )
-    is_read_alike = base is not None and (Columns(**base.manifest.columns), base.manifest.has_ocr) == (
-        settings.columns,
-        settings.has_ocr,
+        unchanged=unchanged,
     )
     absent = [portable(source, settings.root) for source in settings.missing]
     seen = progress.stage("Looking for files", None)
-    plan = make_plan(found, base, seen, read_all=not is_read_alike, absent=absent)
+    plan = make_plan(found, base, seen, read_all=not is_read_alike, absent=absent, before=before)
     for source in present:
         # Otherwise, all of its documents would be removed from the index.
         if not is_available(source, was_mount=source in settings.mounts):

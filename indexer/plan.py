@@ -74,20 +74,24 @@ class Plan:
 
 
 def make_plan(
-    found: Iterable[Found],
+    found: Iterable[Found | FileRecord],
     base: Index | None,
     seen: Callable[[int], None],
     *,
     read_all: bool = False,
     absent: Sequence[str] = (),
+    before: dict[str, FileRecord] | None = None,
 ) -> Plan:
     """Compare what was found with the base generation: by size and time first, by hash if those differ.
 
     `seen` is called with 1 for each item. A file that could not be read is tried again only after it has changed, or
     with another version of cdesearch. With `read_all` every file counts as changed. Files under the paths `absent`,
-    those of sources that do not exist now, count as unchanged.
+    those of sources that do not exist now, count as unchanged. `before` are the records of the base generation, if
+    they have been read already.
     """
-    plan, unchanged = _compare(found, base, seen, read_all=read_all)
+    if before is None:
+        before = records_of(base)
+    plan, unchanged = _compare(found, base, before, seen, read_all=read_all)
     unchanged += _keep_absent(plan, absent)
     if base is not None and (plan.to_read or plan.has_news):
         with base.checks.reading_tables():
@@ -98,17 +102,29 @@ def make_plan(
     return plan
 
 
+def records_of(base: Index | None) -> dict[str, FileRecord]:
+    """The records of the files of a generation by their paths, in the order of the walk."""
+    return {} if base is None else {file.path: file for file in read_files(base.generation)}
+
+
 def _compare(
-    found: Iterable[Found], base: Index | None, seen: Callable[[int], None], *, read_all: bool = False
+    found: Iterable[Found | FileRecord],
+    base: Index | None,
+    before: dict[str, FileRecord],
+    seen: Callable[[int], None],
+    *,
+    read_all: bool = False,
 ) -> tuple[Plan, list[str]]:
     """The plan without its documents, and the paths of the files that have not changed."""
-    plan, unchanged = Plan(), []
-    if base is not None:
-        plan.before = {file.path: file for file in read_files(base.generation)}
+    plan, unchanged = Plan(before=before), []
     sure_before = int((base.manifest.updated if base else 0) * 1e9) - STAMP_NS
     tries_again = base is not None and base.manifest.cdesearch != __version__
     for item in found:
         seen(1)
+        if isinstance(item, FileRecord):
+            plan.files[item.path] = item
+            unchanged.append(item.path)
+            continue
         if not isinstance(item, Source):
             plan.files[item.path] = _left_out(item)
             continue
@@ -180,7 +196,7 @@ def find_changes(index: Index) -> Changes:
         index.source_globs,
         with_images=manifest.has_ocr,
     )
-    plan, _ = _compare(found, index, lambda _: None)
+    plan, _ = _compare(found, index, records_of(index), lambda _: None)
     _keep_absent(plan, [portable(source, index.root) for source in missing])
     before = {path: file for path, file in plan.before.items() if file.outcome != "ignored" or file.file_hash}
     new = [source for source in plan.to_read if source.path not in before]

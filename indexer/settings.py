@@ -40,6 +40,7 @@ class Options:
     wait: bool = False
     removed: tuple[Path, ...] = ()  # sources to remove from the index
     absent: tuple[Path, ...] = ()  # sources that count as missing, although something exists at their path
+    changed: frozenset[Path] | None = None  # all files that have changed since the last update; None if not known
 
 
 @dataclass(frozen=True, slots=True)
@@ -60,6 +61,7 @@ class Settings:
     seed: int
     has_ocr: bool
     mounts: tuple[Path, ...]  # those of the sources at which a file system is mounted, or was before it disappeared
+    changed: frozenset[Path] | None = None  # as in Options
 
     def select_as(self, manifest: Manifest) -> bool:
         """Whether an index was built with the same settings that select files."""
@@ -163,6 +165,7 @@ def complete_settings(paths: Sequence[Path], options: Options, stored: Index | N
         seed=manifest.seed if options.seed is None else options.seed,
         has_ocr=has_ocr,
         mounts=mounts,
+        changed=options.changed,
     )
 
 

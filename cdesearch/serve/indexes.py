@@ -20,7 +20,7 @@ from cdesearch.store.folder import shown_path
 from cdesearch.store.index import Index
 from cdesearch.store.trust import real
 
-REFRESH_SECONDS = 0.5  # the time between two readings of the file that names the newest generation
+REFRESH_SECONDS = 0.25  # the time between two readings of the file that names the newest generation
 
 Answer = TypeVar("Answer")
 _log = logging.getLogger(__name__)

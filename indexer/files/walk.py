@@ -2,12 +2,13 @@
 
 import os
 import stat
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
-from functools import cached_property
+from functools import cached_property, partial
 from pathlib import Path
 
 from cdesearch.errors import SourceError
+from cdesearch.store.file_account import FileRecord
 from cdesearch.store.manifest import Globs
 from indexer.files.byproducts import MARKERS, byproduct_rule, marker_rule
 from indexer.files.globs import Choice, GlobDecision
@@ -33,6 +34,7 @@ from indexer.files.outcome import (
     reason_of,
     unknown_outcome,
 )
+from indexer.files.unchanged import Unchanged
 from indexer.formats.registry import is_image, is_known
 
 INDEX_FOLDER = ".cdesearch"
@@ -49,13 +51,15 @@ def find_sources(
     source_globs: Mapping[Path, Globs] = NO_SOURCE_GLOBS,
     *,
     with_images: bool = False,
-) -> Iterator[Found]:
+    unchanged: Unchanged | None = None,
+) -> Iterator[Found | FileRecord]:
     """Every file under `paths` in a fixed order, each once; raises SourceError for a path that does not exist.
 
     Ignore files (.gitignore, .ignore, .cdesearchignore; nested, and in parents up to the root of the repository) and
     `globs` apply inside folders; a file that `paths` names itself is always read. An excluded folder is one entry
     without contents. In a folder of `paths` that is a key of `source_globs`, these globs replace `globs`. Images are
-    found only `with_images`. Raises InputError for globs that cannot be used.
+    found only `with_images`. For folders in which nothing has changed since the last walk, as `unchanged` knows, the
+    records of that walk are yielded instead. Raises InputError for globs that cannot be used.
     """
     choice = Choice(globs)
     choices = {path: Choice(own) for path, own in source_globs.items()}
@@ -64,7 +68,8 @@ def find_sources(
     for path in paths:
         if not os.path.lexists(path):
             raise SourceError(f"There is no folder or file {path}.", "Check the spelling.")
-        for file, item in _found_at(path, root, max_bytes, choices.get(path, choice), with_images=with_images):
+        walk = partial(_Walk, max_bytes=max_bytes, choice=choices.get(path, choice), with_images=with_images)
+        for file, item in _found_at(path, root, partial(walk, unchanged=unchanged), max_bytes):
             is_taken_later = not isinstance(item, Source) and file in named and file != str(path)
             if file not in seen and not is_taken_later:
                 seen.add(file)
@@ -82,8 +87,8 @@ def concerns_walk(top: Path, changed: Iterable[Path], globs: Globs = NO_GLOBS) -
 
 
 def _found_at(
-    path: Path, root: Path, max_bytes: int, choice: Choice, *, with_images: bool
-) -> Iterator[tuple[str, Found]]:
+    path: Path, root: Path, walk: "Callable[[Path, str], _Walk]", max_bytes: int
+) -> Iterator[tuple[str, Found | FileRecord]]:
     """The files at a path that the user named: the real path and the outcome of each."""
     shown = portable(path, root)
     try:
@@ -92,7 +97,7 @@ def _found_at(
         yield str(path), Skipped(shown, reason_of(error))
         return
     if stat.S_ISDIR(found.st_mode):
-        yield from _Walk(path, "" if shown == "." else f"{shown}/", max_bytes, choice, with_images=with_images).items()
+        yield from walk(path, "" if shown == "." else f"{shown}/").items()
     else:
         file = file_outcome(str(path), shown, found, max_bytes)
         yield str(path), replace(file, is_wanted=True) if isinstance(file, Source) else file
@@ -114,7 +119,16 @@ class _Folder:
 class _Walk:
     """The walk through one folder and everything below it."""
 
-    def __init__(self, top: Path, shown: str, max_bytes: int, choice: Choice, *, with_images: bool = False) -> None:
+    def __init__(
+        self,
+        top: Path,
+        shown: str,
+        max_bytes: int,
+        choice: Choice,
+        *,
+        with_images: bool = False,
+        unchanged: Unchanged | None = None,
+    ) -> None:
         self._top = top
         self._choice = choice
         self._real_top = Path(os.path.realpath(top))
@@ -122,6 +136,7 @@ class _Walk:
         self._shown = shown
         self._max_bytes = max_bytes
         self._with_images = with_images
+        self._unchanged = unchanged
         self._unusable: list[tuple[str, str]] = []  # ignore files that cannot be used, each with the reason
         self._explained: set[str] = set()  # their paths, which are not reported again as hidden entries
         self._of_user: RuleSet | None = users_excludes(self._note)
@@ -157,7 +172,7 @@ class _Walk:
             self._entered[folder.path] = entered[0] if isinstance(entered, tuple) else None
         return self._entered[folder.path]
 
-    def items(self) -> Iterator[tuple[str, Found]]:
+    def items(self) -> Iterator[tuple[str, Found | FileRecord]]:
         """Files and excluded folders, in the order of the bytes of their paths."""
         entered = self._enter(self._start)
         if not isinstance(entered, tuple):
@@ -173,6 +188,9 @@ class _Walk:
                     # A folder may have the name of an ignore file.
                     if found.path.removesuffix("/") not in self._explained:
                         yield entry.path, found
+                    continue
+                if records := self._unchanged.below(found.shown) if self._unchanged else ():
+                    yield from ((f"{entry.path}/{record.path[len(found.shown) :]}", record) for record in records)
                     continue
                 below = self._enter(found)
                 if not isinstance(below, tuple):

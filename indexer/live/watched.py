@@ -20,6 +20,7 @@ MOST_QUIET_MS = 1_000  # the longest delay of a report by a file that is written
 MANY = 50
 QUIET_MS_OF_MANY = 400
 MOST_SECONDS_OF_MANY = 30.0
+SURE = 1_000  # changes; with more of them, the system may have dropped events
 
 CHECK_SECONDS = 10.0  # between two checks that each source is still the same folder: an unmount is not an event
 MISSING_SECONDS = 3.0  # between two checks whether a missing source exists again
@@ -45,6 +46,7 @@ class Watched:
         self.globs = globs
         self.source_globs = source_globs  # of sources that have globs of their own
         self.problem: str | None = None  # why the file system's events are not used
+        self.changed: frozenset[Path] | None = None  # what `wait` has found to have changed; None if all may have
         self._devices: dict[Path, int] = {}  # on which each source was first seen
         self._begin()
 
@@ -55,6 +57,7 @@ class Watched:
 
     def wait(self, stop: Event) -> bool:
         """Wait until an update would find something new; False if `stop` was set instead. Ctrl-C ends it."""
+        self.changed = None
         deadline = time.monotonic() + SILENT_SECONDS
         while not stop.is_set():
             changed = self._events(MOST_QUIET_MS, QUIET_MS, self._timeout(), stop)
@@ -63,7 +66,7 @@ class Watched:
                 self._begin()
                 return True
             if any(self._concerns(source, changed) for source in self._folders):
-                self._gather(changed, stop)
+                self.changed = self._gathered(changed, stop)
                 return True
             if self._is_silent and time.monotonic() > deadline:
                 return True
@@ -113,15 +116,15 @@ class Watched:
     def _concerns(self, folder: Path, changed: Iterable[Path]) -> bool:
         return concerns_walk(folder, changed, self.source_globs.get(folder, self.globs))
 
-    def _gather(self, changed: Iterable[Path], stop: Event) -> None:
-        """Wait until a large operation has ended."""
-        n_changed = len(set(changed))
+    def _gathered(self, changed: set[Path], stop: Event) -> frozenset[Path] | None:
+        """Wait until a large operation has ended; returns what has changed, or None if that is too much to be sure."""
         deadline = time.monotonic() + MOST_SECONDS_OF_MANY
-        while n_changed > MANY and time.monotonic() < deadline:
+        while len(changed) > MANY and time.monotonic() < deadline:
             more = self._events(2 * MOST_QUIET_MS, QUIET_MS_OF_MANY, QUIET_MS_OF_MANY / 1000, stop)
             if not more:
-                return
-            n_changed += len(more)
+                break
+            changed |= more
+        return frozenset(changed) if len(changed) <= SURE else None  # the queue of events has a limited length
 
     def _identity(self, source: Path) -> Identity | None:
         """What distinguishes a source from another one at the same path; None if it does not exist.

@@ -39,6 +39,7 @@ MODES = ("hybrid", "text")
 WORDS = [f"{first}{second}" for first in ("ba", "co", "di", "fu", "ga", "le", "mo", "ni") for second in "lmnrst"]
 TEXT_WORDS = 25
 CLIENTS = 4
+PROGRESS_SECONDS = 60.0  # between two lines of progress
 SAMPLE_SECONDS = 2.0  # between two measurements of disk and memory
 MOST_GROWTH = 1.25  # of disk and memory, from the second quarter of the time to the last
 SLACK = 30_000_000  # bytes by which both may grow in addition
@@ -53,6 +54,7 @@ class Plan:
     seed: int = 0
     lag: float = 5.0  # seconds after which no removed text may be found, and every saved one must be
     pause: float = 2.0  # mean seconds from one change to the next
+    think: float = 0.25  # mean seconds of a client between an answer and its next search
     model: Path | None = None
 
 
@@ -67,6 +69,14 @@ class Outcome:
     stale_for: list[float] = field(default_factory=list)  # seconds since a text was removed that was found
     disk: list[int] = field(default_factory=list)  # bytes of the index
     memory: list[int] = field(default_factory=list)  # bytes of the server and of `watch`
+
+    def progress(self) -> str:
+        """The results so far in one line."""
+        latest, stalest = max(self.found_after, default=0), max(self.stale_for, default=0)
+        return (
+            f"{self.changes:,} changes, {self.searches:,} searches, found after at most {latest:.1f} s, stale for at"
+            f" most {stalest:.1f} s, {len(self.problems):,} problems"
+        )
 
     def report(self) -> str:
         """The results in a few lines."""
@@ -197,9 +207,13 @@ class Soak:
     def _change(self, seconds: float) -> None:
         pauses = random.Random(self.plan.seed + 1)
         end = time.monotonic() + seconds
+        next_line = time.monotonic() + PROGRESS_SECONDS
         while time.monotonic() < end:
             self.folder.change()
             self.outcome.changes += 1
+            if time.monotonic() > next_line:
+                next_line += PROGRESS_SECONDS
+                sys.stderr.write(f"{self.outcome.progress()}\n")
             time.sleep(min(pauses.expovariate(1 / self.plan.pause), max(0.0, end - time.monotonic())))
 
     def _settle(self, index: Path) -> None:
@@ -226,7 +240,7 @@ class Soak:
                     continue
                 self.outcome.searches += 1
                 self._judge(kind, word, since, started, [hit["text"] for hit in hits])
-                time.sleep(0.05)
+                time.sleep(numbers.expovariate(1 / self.plan.think))
 
     def _question(self, numbers: random.Random) -> tuple[str, str, float]:
         """The next query: its kind, its words, and the time at which they were saved or removed."""
@@ -348,6 +362,7 @@ def main() -> int:
     arguments.add_argument("--seed", type=int, default=0)
     arguments.add_argument("--lag", type=float, default=5.0, help="seconds that a change may take to be found")
     arguments.add_argument("--pause", type=float, default=2.0, help="mean seconds between two changes")
+    arguments.add_argument("--think", type=float, default=0.25, help="mean seconds of a client between two searches")
     arguments.add_argument("--model", type=Path, default=None)
     options = arguments.parse_args()
     with tempfile.TemporaryDirectory() as work:
