@@ -47,6 +47,38 @@ class Keeping:
 
 
 @pytest.mark.slow
+def test_a_change_without_an_event_is_found_when_all_folders_are_walked_again(docs, run, monkeypatch):
+    for name in ("lost", "seen"):
+        (docs / name).mkdir()
+        (docs / name / "first.md").write_text("the river")
+    folder = run().folder
+    events = watched.Watched._events
+
+    def without_lost(self, *inputs):
+        return {path for path in events(self, *inputs) if path.parent.name != "lost"}
+
+    def paths():
+        return contents(docs)[0]["path"].to_pylist()
+
+    monkeypatch.setattr(watched.Watched, "_events", without_lost)
+    with Keeping(folder) as keeping:
+        (docs / "lost" / "a.md").write_text("xylophone")
+        (docs / "seen" / "a.md").write_text("zither")
+        keeping.wait_for(lambda: "seen/a.md" in paths())  # by the first update, which may be before the events
+        (docs / "lost" / "b.md").write_text("xylophone")
+        (docs / "seen" / "b.md").write_text("zither")
+        keeping.wait_for(lambda: "seen/b.md" in paths())
+        (docs / "lost" / "c.md").write_text("xylophone")
+        (docs / "seen" / "c.md").write_text("zither")
+        keeping.wait_for(lambda: "seen/c.md" in paths())
+        assert "lost/c.md" not in paths()
+        monkeypatch.setattr("indexer.live.keep_up.CHECK_ALL_SECONDS", 0.0)
+        (docs / "seen" / "d.md").write_text("zither")
+        keeping.wait_for(lambda: "seen/d.md" in paths())
+        assert "lost/c.md" in paths()
+
+
+@pytest.mark.slow
 def test_saved_moved_and_deleted_files_are_followed(docs, run, tiny_checkpoint, tmp_path):
     folder = run().folder
     with Keeping(folder) as keeping:
