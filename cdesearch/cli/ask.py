@@ -69,7 +69,7 @@ def ask(
     searcher = Searcher(opened)
     result = searcher.search(text, k, path=globs_of_all(path, opened) if path else None)
     encoder, words = searcher.encoder, query_words(text)
-    passages = fit_passages(result, tokens, encoder.tokenizer, lambda chunk: best_row(chunk, words))
+    passages = fit_passages(result, tokens, encoder.tokenizer, lambda hit: best_row(hit, words))
     printer = None if as_json else AnswerPrinter(searcher.index.root)
     failure: LanguageModelError | None = None
     if endpoint is None or not passages:

@@ -250,7 +250,7 @@ def _show_passages(query: str, result: SearchResult, tokenizer: "Tokenizer") -> 
     from cdesearch.search.passages import fit_passages
 
     words = query_words(query)
-    passages = fit_passages(result.hits, LLM_TOKENS, tokenizer, lambda chunk: best_row(chunk, words))
+    passages = fit_passages(result.hits, LLM_TOKENS, tokenizer, lambda hit: best_row(hit, words))
     sys.stdout.write(passages_as_text(located(passages, result.hits)) + "\n")
 
 

@@ -127,6 +127,7 @@ def _hit(values: dict[str, Any]) -> Hit:
         values["dense_score"],
         values["text_score"],
         values.get("confidence"),
+        values.get("passage_line"),
     )
 
 

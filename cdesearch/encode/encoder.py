@@ -49,6 +49,7 @@ class TokenStates:
 
     vectors: Floats  # (n, d) of length 1
     weights: Floats  # (n,) of the tokens in the mean, by their idf
+    starts: Integers  # (n,) of their first characters in the text; negative in a prefix
 
 
 class Encoder:
@@ -172,18 +173,26 @@ class Encoder:
     def token_states(self, texts: Sequence[str], role: Role, context: EncodingContext | None) -> list[TokenStates]:
         """The states of the tokens of each text, in the order of `texts`; raises ModelError if the model has none."""
         context = context or self._null
-        batches = self._batches(texts, self._prefix(role), self._runtime.prefix_rows)
+        prefix, rows = self._prefix(role), self._runtime.prefix_rows
+        texts = [prefix + text for text in texts]
+        ids = self._ids(texts)
+        batches = self._batches_of(ids, prefix, rows)
+        positions = self._batches_of([range(len(some)) for some in ids], prefix, rows)
+        offsets = [encoding.offsets for encoding in self.tokenizer.encode_batch(texts)]
         special = sorted(self.tokenizer.get_added_tokens_decoder())
         found: dict[int, TokenStates] = {}
-        for batch, (_, states) in zip(
+        for batch, at, (_, states) in zip(
             batches,
+            positions,
             self._run_batches(batches, lambda ids, mask: self._runtime.token_states(ids, mask, context)),
             strict=True,
         ):
             is_word = batch.mask.astype(bool) & ~np.isin(batch.ids, special)
             for row, index in enumerate(batch.indices.tolist()):
-                ids = batch.ids[row][is_word[row]]
-                found[index] = TokenStates(to_unit(states[row][is_word[row]]), context.inputs.token_weights[ids])
+                kept = is_word[row]
+                starts = np.array([offsets[index][n][0] for n in at.ids[row][kept]], np.int64) - len(prefix)
+                weights = context.inputs.token_weights[batch.ids[row][kept]]
+                found[index] = TokenStates(to_unit(states[row][kept]), weights, starts)
         return [found[index] for index in range(len(texts))]
 
     def truncates(self, text: str, role: Role) -> bool:
@@ -288,11 +297,16 @@ class Encoder:
     def _batches(
         self, texts: Sequence[str], prefix: str, prefix_rows: int = 0, *, alone: bool = False
     ) -> list[TextBatch]:
+        return self._batches_of(self._ids([prefix + text for text in texts]), prefix, prefix_rows, alone=alone)
+
+    def _batches_of(
+        self, ids: Sequence[Sequence[int]], prefix: str, prefix_rows: int, *, alone: bool = False
+    ) -> list[TextBatch]:
         runtime = self._runtime
         n_tokens = 0 if alone else runtime.tokens_per_batch
         limits = BatchLimits(self.max_tokens, self.config.span_tokens, n_tokens, runtime.pads, prefix_rows)
         n_opening = 1 + len(self.tokenizer.encode(prefix, add_special_tokens=False).ids)
-        return make_batches(self._ids([prefix + text for text in texts]), n_opening, limits)
+        return make_batches(ids, n_opening, limits)
 
     def _ids(self, texts: list[str]) -> list[list[int]]:
         """Token ids of every text; raises ModelError for an id outside the model's vocabulary."""

@@ -20,7 +20,7 @@ OMISSION = " …"
 # For some tokenizers, a word of many letters, such as a base64-encoded image, is one token. The number of tokens of a
 # text is therefore at least its number of characters divided by this constant.
 CHARACTERS_PER_TOKEN = 8
-RowOf = Callable[[Chunk], int]  # which line of a chunk, counted from 0, is the location of its passage
+RowOf = Callable[[Hit], int]  # which line of its chunk, counted from 0, is the location of the passage of a hit
 MAX_BLANK_LINES = 5  # chunks with more blank lines between them are not joined
 REPEATED = 0.8  # a text is left out if better hits contain at least this share of its shingles
 
@@ -92,8 +92,8 @@ def fit_passages(
 
     Hits are added in the given order. The first hit that does not fit is truncated after a sentence, and no further
     hits are added. Only the best hit may be truncated within its first sentence. Hits of neighbouring chunks become one
-    passage. `best_row` returns the line of a chunk, counted from 0, whose headings and anchor are those of the passage
-    if the chunk is its best hit. Without it, they are those of the first line.
+    passage. `best_row` returns the line of its chunk, counted from 0, whose headings and anchor the passage has if the
+    hit is its best. Without it, they are those of the first line.
     """
     selection = _Selection(max_tokens, tokenizer, best_row)
     for hit in hits:
@@ -165,7 +165,7 @@ class _Selection:
         if self._best_row is None:
             return _passage(run, run[0].chunk, 0)
         best = min(run, key=lambda hit: (hit.rank, self._added.index(hit.chunk.id)))
-        return _passage(run, best.chunk, self._best_row(best.chunk))
+        return _passage(run, best.chunk, self._best_row(best))
 
     def _split_runs(self, hit: Hit) -> tuple[list[_Run], list[_Run]]:
         """Return the runs that `hit` continues, and the other runs."""

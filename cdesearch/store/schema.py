@@ -88,6 +88,9 @@ def text_hash(text: str) -> str:
     return blake2b(text.encode("utf-8", "surrogatepass"), digest_size=16).hexdigest()
 
 
+PASSAGE_LINES = 4  # the number of lines that are shown of a chunk
+
+
 @dataclass(frozen=True, slots=True)
 class Hit:
     """One result of a query. A higher score is better."""
@@ -98,6 +101,9 @@ class Hit:
     dense_score: float | None  # cosine of query and chunk
     text_score: float | None  # BM25
     confidence: float | None = None  # the estimated probability that the chunk is relevant; None if not estimated
+    # The first line of its best passage of PASSAGE_LINES lines, counted from 0 without blank lines; None if the search
+    # has not compared the passages of the chunk with the query.
+    passage_line: int | None = None
 
 
 # Each column of a hit takes a third of a millisecond to read. Fields that no search filters by share the column

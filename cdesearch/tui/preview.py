@@ -38,7 +38,7 @@ def preview_of(index: Index, hit: Hit, query: str, width: int) -> Preview:
     chunks = DocumentReader(index).document(hit.chunk.document_id)
     around = surroundings_of(chunks, hit.chunk.id, CHUNKS)
     words = query_words(query)
-    lines = shown_lines(hit.chunk, words, full=False, context=LINES, around=around, blank=True)
+    lines = shown_lines(hit, words, full=False, context=LINES, around=around, blank=True)
     digits = max((len(str(line.number)) for line in lines if line.number is not None), default=0)
     console = Console(width=width)
     rows: list[Text] = []

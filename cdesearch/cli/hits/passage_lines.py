@@ -9,9 +9,7 @@ from cdesearch.search.spellings import without_accents
 from cdesearch.search.surroundings import NOTHING, Surroundings
 from cdesearch.search.word_forms import word_stem
 from cdesearch.store.line_places import LinePlaces
-from cdesearch.store.schema import Chunk
-
-PASSAGE_LINES = 4  # the number of lines that are shown of a chunk
+from cdesearch.store.schema import PASSAGE_LINES, Chunk, Hit
 
 # Words that hardly show what a text is about. They are searched, but do not decide which passage is shown.
 _STOP_WORDS = (
@@ -70,7 +68,7 @@ def count_words(text: str, words: Sequence[str]) -> int:
 
 
 def shown_lines(
-    chunk: Chunk,
+    hit: Hit,
     words: Sequence[str],
     *,
     full: bool,
@@ -78,16 +76,18 @@ def shown_lines(
     around: Surroundings = NOTHING,
     blank: bool = False,
 ) -> list[Line]:
-    """Return the lines of the passage, with `context` lines before and after it, without blank lines unless `blank`.
+    """Return the lines of the passage of a hit, with `context` lines before and after it.
 
-    `around` is the text of the document around the chunk, from which lines of context are taken.
+    Blank lines are left out unless `blank`. `around` is the text of the document around the chunk, from which lines of
+    context are taken.
     """
+    chunk = hit.chunk
     body = chunk.body.rstrip() if around.after else chunk.body
     lines = list(_numbered(chunk, body, around))
     n_before = len(f"{around.before}x".splitlines()) - 1
     filled = [n for n, line in enumerate(lines) if line.text.strip()]
     own = [n for n in filled if n_before <= n < n_before + len(body.splitlines())]
-    passage = _passage([lines[n].text for n in own], words, full=full)
+    passage = range(len(own)) if full else _passage([lines[n].text for n in own], words, hit.passage_line)
     if not passage:
         return []
     start, stop = own[passage[0]], own[passage[-1]]
@@ -108,19 +108,23 @@ def best_line(lines: Sequence[Line], words: Sequence[str]) -> Line:
     return max(passage, key=lambda line: count_words(line.text, words), default=Line(""))
 
 
-def best_row(chunk: Chunk, words: Sequence[str]) -> int:
+def best_row(hit: Hit, words: Sequence[str]) -> int:
     """Return which line of a chunk contains most of the words, in its passage. The place of a hit is that of the line.
 
     The lines of the chunk are counted from 0.
     """
-    return best_line(shown_lines(chunk, words, full=False), words).row
+    return best_line(shown_lines(hit, words, full=False), words).row
 
 
-def _passage(lines: Sequence[str], words: Sequence[str], *, full: bool) -> range:
-    """Return the positions of the consecutive lines that contain most of the words, or with `full` of all lines."""
-    if full or len(lines) <= PASSAGE_LINES:
+def _passage(lines: Sequence[str], words: Sequence[str], first: int | None) -> range:
+    """Return the positions of PASSAGE_LINES lines: from `first` on, or else those that contain most of the words."""
+    if len(lines) <= PASSAGE_LINES:
         return range(len(lines))
-    starts = range(len(lines) - PASSAGE_LINES + 1)
+    last = len(lines) - PASSAGE_LINES
+    if first is not None:
+        first = min(first, last)  # the text of the hit may have been cut
+        return range(first, first + PASSAGE_LINES)
+    starts = range(last + 1)
     found = [_contained(line, words) for line in lines]
 
     def quality(start: int) -> tuple[int, int, int]:

@@ -34,11 +34,11 @@ class Shown:
     def lines(self, hit: Hit) -> list[Line]:
         """Return the lines of the passage of a hit, with its context."""
         around = self.around(hit) if self.context else NOTHING
-        return shown_lines(hit.chunk, query_words(self.query), full=self.full, context=self.context, around=around)
+        return shown_lines(hit, query_words(self.query), full=self.full, context=self.context, around=around)
 
     def passage(self, hit: Hit) -> list[Line]:
         """Return the lines of the passage of a hit alone."""
-        return shown_lines(hit.chunk, query_words(self.query), full=False)
+        return shown_lines(hit, query_words(self.query), full=False)
 
     def place(self, hit: Hit) -> HitPlace:
         """Return where the file of a hit is opened: at the line of its passage with most words of the query."""
@@ -47,7 +47,7 @@ class Shown:
 
     def row(self, hit: Hit) -> int:
         """Return the line of the chunk whose place is shown: that of its passage with most words of the query."""
-        return best_row(hit.chunk, query_words(self.query))
+        return best_row(hit, query_words(self.query))
 
 
 def shortened(line: Line, *, full: bool) -> str:
@@ -73,7 +73,7 @@ def result_as_json(query: str, mode: str, result: SearchResult) -> dict[str, Any
 
 def hit_as_json(hit: Hit, query: str) -> dict[str, Any]:
     """Return a JSON object with the scores, the place and the text of a hit."""
-    passage = shown_lines(hit.chunk, query_words(query), full=False)
+    passage = shown_lines(hit, query_words(query), full=False)
     row = best_line(passage, query_words(query)).row
     return {
         "rank": hit.rank,

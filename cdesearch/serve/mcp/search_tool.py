@@ -78,7 +78,7 @@ def _fitted(page: "_Page", query: str, detail: str, budget: Budget) -> Answer:
         passages = (
             _first(snippets, room)
             if detail == "low"
-            else fit_passages(hits, room, budget.tokenizer, lambda chunk: best_row(chunk, words))
+            else fit_passages(hits, room, budget.tokenizer, lambda hit: best_row(hit, words))
         )
         answer = page.answer(located(passages, hits))
         cost = budget.cost(answer)
@@ -168,7 +168,8 @@ def _with_neighbours(served: ServedIndex, hits: Sequence[Hit]) -> Iterator[Hit]:
             documents[name] = served.read(partial(_document, name))
         near = [chunk for chunk in documents[name] if _is_neighbour(chunk, hit.chunk) and chunk.id not in known]
         known |= {chunk.id for chunk in near}
-        yield from (replace(hit, chunk=chunk) for chunk in sorted(near, key=lambda chunk: -chunk.ordinal))
+        near.sort(key=lambda chunk: -chunk.ordinal)
+        yield from (replace(hit, chunk=chunk, passage_line=None) for chunk in near)
 
 
 def _document(name: str, index: Index) -> tuple[Chunk, ...]:

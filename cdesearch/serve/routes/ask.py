@@ -81,7 +81,7 @@ def _gather(served: ServedIndex, question: str, tokens: int, files: FileFilter, 
     result = served.search(question, HITS, "hybrid", files)
     encoder, index = served.encoder, served.index
     words = query_words(question)
-    passages = fit_passages(result, tokens, encoder.tokenizer, lambda chunk: best_row(chunk, words))
+    passages = fit_passages(result, tokens, encoder.tokenizer, lambda hit: best_row(hit, words))
     answer = None
     if endpoint is None or not passages:
         answer = quoted_answer(question, result, passages, CorpusView(encoder, index.context_for(encoder)))

@@ -39,9 +39,10 @@ def _answer(served: ServedIndex, query: str, mode: str, offset: int, k: int, res
     values = result_as_json(query, mode, result)
     for shown, hit in zip(values["hits"], result.hits, strict=True):
         shown["chunk"] = hit.chunk.id
-        passage = shown_lines(hit.chunk, query_words(query), full=False)
+        passage = shown_lines(hit, query_words(query), full=False)
         shown["location"] = location_of(hit.chunk, passage, best_line(passage, query_words(query)).row)
         shown["places"] = places_as_json(hit.chunk)
+        shown["passage_line"] = hit.passage_line
     return {
         "query": query,
         "mode": mode,

@@ -83,6 +83,7 @@ OPTIONS = [
     ["--format", "jsonl"],
     ["--mode", "text"],
     ["--mode", "dense", "--json"],
+    ["--rerank"],
 ]
 ERRORS = [
     ["query", " "],

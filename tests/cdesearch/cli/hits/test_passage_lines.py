@@ -6,7 +6,7 @@ import pytest
 
 from cdesearch.cli.hits.passage_lines import best_line, first_position, query_words, shown_lines, word_spans
 from cdesearch.search.surroundings import Surroundings, surroundings_of
-from cdesearch.store.schema import Chunk
+from cdesearch.store.schema import Chunk, Hit
 
 FILE = [f"line {n}" if n % 7 else "" for n in range(1, 41)]  # lines 7, 14, ... are blank
 FILE[19] = "line 20 about the owl"
@@ -18,7 +18,11 @@ def chunk_of(first, last, ordinal=0, record=None):
 
 
 CHUNKS = [chunk_of(1, 6), chunk_of(8, 13, 1), chunk_of(15, 27, 2), chunk_of(29, 40, 3)]
-HIT = CHUNKS[2]
+CHUNK = CHUNKS[2]
+
+
+def hit_of(chunk, passage_line=None):
+    return Hit(1, 1.0, chunk, None, None, passage_line=passage_line)
 
 
 def numbered(lines):
@@ -26,15 +30,22 @@ def numbered(lines):
 
 
 def test_the_passage_is_the_lines_with_most_words():
-    lines = shown_lines(HIT, ["owl"], full=False)
+    lines = shown_lines(hit_of(CHUNK), ["owl"], full=False)
     assert [line.number for line in lines] == [16, 17, 18, 19, 20][1:]  # the first window that contains line 20
     assert best_line(lines, ["owl"]).number == 20
 
 
+@pytest.mark.parametrize(("first", "shown"), [(0, range(15, 19)), (3, range(18, 23)), (99, range(24, 28))])
+def test_the_passage_of_a_reranked_hit_is_that_of_the_hit(first, shown):
+    lines = shown_lines(hit_of(CHUNK, first), ["owl"], full=False)
+    assert [line.number for line in lines] == [n for n in shown if n != 21]
+    assert len(shown_lines(hit_of(CHUNK, first), ["owl"], full=True)) == 12
+
+
 @pytest.mark.parametrize("context", [1, 3, 10, 50])
 def test_context_comes_from_the_neighbouring_chunks_with_the_numbers_of_the_file(context):
-    around = surroundings_of(CHUNKS, HIT.id, context)
-    lines = shown_lines(HIT, ["owl"], full=False, context=context, around=around)
+    around = surroundings_of(CHUNKS, CHUNK.id, context)
+    lines = shown_lines(hit_of(CHUNK), ["owl"], full=False, context=context, around=around)
     filled = [n for n in range(1, 41) if FILE[n - 1]]
     before = [n for n in filled if n < 17][-context:]
     after = [n for n in filled if n > 20][:context]
@@ -44,7 +55,7 @@ def test_context_comes_from_the_neighbouring_chunks_with_the_numbers_of_the_file
 
 def test_context_does_not_leave_the_record():
     chunks = [replace(chunk, record=name) for chunk, name in zip(CHUNKS, "aabb", strict=True)]
-    around = surroundings_of(chunks, HIT.id, 50)
+    around = surroundings_of(chunks, CHUNK.id, 50)
     assert around.before == "" and "line 40" in around.after
     assert surroundings_of(chunks, "unknown", 5) == Surroundings()
 
@@ -52,19 +63,21 @@ def test_context_does_not_leave_the_record():
 def test_a_line_that_is_divided_between_chunks_is_shown_whole():
     first = Chunk("1", "a", None, 0, "a", "", (), "one\nthe owl", 0, 1, 2, None)
     second = Chunk("2", "a", None, 1, "a", "", (), "hoots\nthree", 0, 2, 3, None)
-    lines = shown_lines(second, ["hoots"], full=False, context=1, around=surroundings_of([first, second], "2", 1))
+    lines = shown_lines(
+        hit_of(second), ["hoots"], full=False, context=1, around=surroundings_of([first, second], "2", 1)
+    )
     assert numbered(lines) == [(1, "one", True), (2, "the owl hoots", False), (3, "three", False)]
 
 
 def test_lines_have_the_number_of_the_chunk_if_its_lines_are_not_those_of_the_file():
-    rows = replace(HIT, line_end=HIT.line_start)
-    assert {line.number for line in shown_lines(rows, [], full=True)} == {15}
-    page = replace(HIT, line_start=None, line_end=None, page=3)
-    assert {line.number for line in shown_lines(page, [], full=True)} == {None}
+    rows = replace(CHUNK, line_end=CHUNK.line_start)
+    assert {line.number for line in shown_lines(hit_of(rows), [], full=True)} == {15}
+    page = replace(CHUNK, line_start=None, line_end=None, page=3)
+    assert {line.number for line in shown_lines(hit_of(page), [], full=True)} == {None}
 
 
 def test_a_chunk_without_text_has_no_lines():
-    assert shown_lines(replace(HIT, text=" \n"), ["owl"], full=False, context=2) == []
+    assert shown_lines(hit_of(replace(CHUNK, text=" \n")), ["owl"], full=False, context=2) == []
     assert best_line([], ["owl"]).text == ""
 
 
@@ -82,7 +95,7 @@ def chunk_with(*lines):
 def test_the_line_with_a_word_is_shown_whatever_its_accents(query, form):
     chunk = chunk_with(*"abcdefgh", form)
     words = query_words(query)
-    lines = shown_lines(chunk, words, full=False)
+    lines = shown_lines(hit_of(chunk), words, full=False)
     assert best_line(lines, words).text == form
     (span,) = word_spans(form, words)
     assert form[slice(*span)] in form.rstrip(".").split() and first_position(form, words) == span[0]
@@ -96,4 +109,4 @@ def test_a_word_of_two_letters_counts_if_one_has_an_accent():
 def test_the_passage_is_the_section_with_all_words_not_one_that_repeats_a_word():
     text = ["# Branches", *(f"git {name}" for name in "abcd"), "# Reset", "", "A commit is undone by git reset.", "."]
     words = query_words("how is a commit undone in git")
-    assert best_line(shown_lines(chunk_with(*text), words, full=False), words).text == text[7]
+    assert best_line(shown_lines(hit_of(chunk_with(*text)), words, full=False), words).text == text[7]
