@@ -83,7 +83,8 @@ class Batches:
     components: int | None = field(default=None, metadata=at_least(1))
     sparse: bool = False  # true: cluster by TF-IDF and SVD, without the surrogate
     filter: Filter = "fused"  # the scores that find false negatives
-    eps: float = 0.1  # the margin of the filter, relative to the score of the query's own document
+    # The margin of the filter, relative to the score of the query's own document.
+    eps: float = field(default=0.1, metadata=at_least(0))
     # Probability that the null vector replaces a context document.
     slot_dropout: float = field(default=0.005, metadata=SHARE)
     null_share: float = field(default=0.05, metadata=SHARE)  # share of the batches without context
@@ -122,7 +123,7 @@ class RunSettings:
     """The folders of a run, and its reports."""
 
     out: Path
-    seed: int = 0
+    seed: int = field(default=0, metadata=between(0, 2**31 - 1))
     work: Path | None = None  # prepared data, which runs of the same pairs can share; None: out/data
     surrogate: Path | None = None  # any model that `cdesearch index --model` takes; None: the start
     # Processes that prepare batches; 0: a thread. None: on a GPU up to 8 processes, on a CPU a thread.

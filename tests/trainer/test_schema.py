@@ -111,6 +111,8 @@ def test_a_group_that_is_not_a_pattern_is_named():
         ("batches.context_size", 0, "at least 1"),
         ("batches.max_tokens", 0, "at least 1"),
         ("batches.null_share", 1.5, "from 0 to 1"),
+        ("batches.eps", -5, "at least 0"),
+        ("run.seed", 2**40, "from 0 to 2.14748e+09"),
         ("learning.micro_batch", 0, "at least 1"),
         ("learning.steps", -1, "at least 0"),
         ("learning.epochs", 0, "at least 1"),

@@ -323,6 +323,14 @@ def test_a_command_that_is_stopped_before_its_first_state_says_so(recipe_file, t
     assert last == "Stopped before a state was saved. The same command begins again."
 
 
+def test_a_run_continues_in_a_copy_of_its_folder(recipe_file, tmp_path):
+    changes = {"run.out": str(tmp_path / "out"), "learning.steps": "2"}
+    train(load_recipe(recipe_file, changes), Silent())
+    shutil.move(tmp_path / "out", tmp_path / "moved")
+    train(load_recipe(recipe_file, {"run.out": str(tmp_path / "moved"), "learning.steps": "3"}), Silent(), resume=True)
+    assert [row["step"] for row in read_log(tmp_path / "moved") if "loss" in row] == [1, 2, 3]
+
+
 def test_a_resume_with_another_recipe_names_the_difference(recipe_file, tmp_path):
     changes = {"run.out": str(tmp_path / "out"), "learning.steps": "2"}
     train(load_recipe(recipe_file, changes), Silent())

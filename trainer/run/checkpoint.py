@@ -20,7 +20,8 @@ from trainer.schema import SchemaError
 
 STATE = "state.pt"
 BEST = "best.pt"
-MAY_CHANGE = ("learning.steps", "learning.epochs", "run.patience", "run.workers")  # settings that may differ on resume
+# Settings that may differ on resume: how long the run takes, and where its folder is, which may have been copied.
+MAY_CHANGE = ("learning.steps", "learning.epochs", "run.patience", "run.workers", "run.out", "run.work")
 
 
 @dataclass(slots=True)

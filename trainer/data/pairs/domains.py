@@ -13,7 +13,7 @@ from pathlib import Path
 
 import numpy as np
 
-from cdesearch.errors import SourceError
+from cdesearch.errors import InputError, SourceError
 from trainer.data.pairs.leaks import Leaks
 from trainer.data.pairs.reading import Pair, domain_name, read_pairs
 from trainer.data.pairs.store import COLUMNS, PairTable, PairWriter, open_pairs
@@ -22,7 +22,7 @@ from trainer.data.stored import damaged, load_json
 from trainer.plain_file import open_plain
 from trainer.replacing import replace_text, writing
 
-RULES = 2  # the version of the rules for leaving out pairs; a new one prepares stored pairs again
+RULES = 3  # the version of the rules for leaving out pairs; a new one prepares stored pairs again
 
 
 @dataclass(frozen=True, slots=True)
@@ -79,14 +79,22 @@ def prepare(
     These are left out and counted: empty texts, exact duplicates, queries of the BEIR folders in `keep_out`, documents
     of which a quarter of the 13-word shingles occur in the texts of those folders, and shorter documents that have the
     words of a whole text. If only hard negatives of a pair are such documents, the pair stays without these negatives.
+    Raises InputError for a group of an unknown domain.
     """
+    groups = groups or {}
+    names = list(map(domain_name, files))
+    if unknown := sorted(groups.keys() - set(names)):
+        raise InputError(
+            f"data.groups names {unknown[0]}, but no pair file has that name.",
+            f"Name one of {', '.join(names)}, or set data.groups to {{}}.",
+        )
     with writing(folder):
         folder.mkdir(parents=True, exist_ok=True)
     leaks: Leaks | None = None
     domains = []
     kept_out = [_file_digest(path / name) for path in keep_out for name in ("queries.jsonl", "corpus.jsonl")]
     for file in files:
-        group = (groups or {}).get(domain_name(file), "")
+        group = groups.get(domain_name(file), "")
         stamp = [RULES, _file_digest(file), kept_out, group, COLUMNS]
         key = blake2b(json.dumps(stamp).encode(), digest_size=8).hexdigest()
         made = folder / f"{domain_name(file)}-{key}"

@@ -3,6 +3,7 @@
 import re
 from collections.abc import Sequence
 from pathlib import Path
+from unicodedata import normalize
 
 from trainer.data.pairs.beir import read_queries, read_texts
 from trainer.data.pairs.reading import Pair
@@ -20,7 +21,7 @@ class Leaks:
         self._short: set[str] = set()  # words of texts without shingles
         for folder in folders:
             for text in read_queries(folder).values():
-                self._queries.add(_joined(text))
+                self._queries |= {_joined(text)} - {""}
             for text in read_texts(folder / "corpus.jsonl").values():
                 self._shingles |= _shingles(text)
                 # A text counts both with its title, which read_texts puts before it, and without.
@@ -28,12 +29,10 @@ class Leaks:
 
     def holds(self, pair: Pair) -> bool:
         """Whether training on this pair would be training on a test."""
-        return bool(self._queries) and (_joined(pair.query) in self._queries or self.in_texts(pair.document))
+        return _joined(pair.query) in self._queries or self.in_texts(pair.document)
 
     def in_texts(self, document: str) -> bool:
         """Whether a document of training is, or resembles, a text of an evaluation set."""
-        if not self._queries:
-            return False
         shingles = _shingles(document)
         if not shingles:
             return _joined(document) in self._short
@@ -49,7 +48,7 @@ def _is_short(text: str) -> bool:
 
 
 def _words(text: str) -> list[str]:
-    return re.findall(r"\w+", text.lower())
+    return re.findall(r"\w+", normalize("NFKC", text).lower())
 
 
 def _shingles(text: str) -> set[int]:

@@ -79,7 +79,9 @@ def _pair(row: Mapping[str, Any], location: str) -> Pair:
     negatives = row.get("negatives") or []
     if not isinstance(negatives, list) or not all(isinstance(text, str) for text in negatives):
         raise SourceError(f"{location} has `negatives` that are not a list of texts.", "Correct the line.")
-    return Pair(query.strip(), document.strip(), tuple(negatives), str(row.get("document_id") or ""))
+    return Pair(
+        query.strip(), document.strip(), tuple(text.strip() for text in negatives), str(row.get("document_id") or "")
+    )
 
 
 def _questions(row: Mapping[str, Any], location: str) -> Iterator[Pair]:

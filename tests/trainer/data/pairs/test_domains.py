@@ -1,4 +1,5 @@
 import json
+from unicodedata import normalize
 
 import numpy as np
 
@@ -41,6 +42,18 @@ def test_duplicates_empty_texts_and_leaks_are_dropped_and_counted(tmp_path):
         (domain,) = prepare([file], tmp_path / "work", [beir])
         assert domain.take([0]) == [Pair("q", "fine")] and len(domain) == 1
         assert domain.dropped == {"duplicates": 1, "without text": 1, "leaks": 2}
+
+
+def test_leaks_are_found_without_queries_in_any_form_of_unicode_and_punctuation_is_none(tmp_path):
+    text = "Où est le café près de la forêt? " * 3
+    for name, queries in (("none", []), ("marks", [{"_id": "1", "text": "???"}])):
+        beir = tmp_path / name
+        beir.mkdir()
+        write(beir / "corpus.jsonl", [{"_id": "1", "title": "", "text": normalize("NFC", text)}])
+        write(beir / "queries.jsonl", queries)
+        pairs = [{"query": "a", "document": normalize("NFD", text)}, {"query": "!!!", "document": "an answer"}]
+        (domain,) = prepare([write(tmp_path / "d.jsonl", pairs)], tmp_path / f"work-{name}", [beir])
+        assert domain.take([0]) == [Pair("!!!", "an answer")] and domain.dropped == {"leaks": 1}
 
 
 def test_short_texts_of_evaluation_sets_and_leaks_among_hard_negatives_are_dropped(tmp_path):

@@ -6,7 +6,7 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
 
-from cdesearch.errors import SourceError
+from cdesearch.errors import InputError, SourceError
 from trainer.data.pairs.beir import _read_judgements as read_judgements
 from trainer.data.pairs.beir import read_queries
 from trainer.data.pairs.domains import prepare
@@ -114,3 +114,16 @@ def test_only_pairs_of_the_chosen_groups_are_used(tmp_path):
     assert [pair.query for pair in read_pairs(file, r"(scipy|sympy)\+")] == ["q0"]
     whole, part = (prepare([file], tmp_path / "made", groups=groups)[0] for groups in ({}, {"code": "scipy"}))
     assert len(whole) == 3 and len(part) == 1
+
+
+def test_a_group_of_an_unknown_domain_is_refused_because_it_may_be_a_licence(tmp_path):
+    file = tmp_path / "code.jsonl"
+    file.write_text('{"query": "q", "document": "d"}\n')
+    with pytest.raises(InputError, match=r"data\.groups names coed, .* Name one of code, or set data\.groups to \{\}"):
+        prepare([file], tmp_path / "made", groups={"coed": "free"})
+
+
+def test_spaces_around_texts_are_left_out(tmp_path):
+    file = tmp_path / "d.jsonl"
+    file.write_text('{"query": " q", "document": "d\\n", "negatives": ["d ", "\\te"]}\n')
+    assert [(pair.query, pair.document, pair.negatives) for pair in read_pairs(file)] == [("q", "d", ("d", "e"))]
