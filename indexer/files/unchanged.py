@@ -9,7 +9,8 @@ from indexer.files.byproducts import MARKERS
 from indexer.files.ignore_chain import KINDS
 from indexer.files.outcome import portable
 
-DECISIVE = frozenset({*KINDS, *MARKERS, ".git"})  # files that decide about other files, in folders below them as well
+# Files that decide about other files, in folders below them as well; `exclude` is in the folder `.git/info`.
+DECISIVE = frozenset({*KINDS, *MARKERS, ".git", "exclude"})
 
 
 class Unchanged:

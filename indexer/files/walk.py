@@ -150,14 +150,17 @@ class _Walk:
         folder = self._entered_once(self._start)
         for parent in parents:
             if folder is None or parent == INDEX_FOLDER:
-                return False
+                return folder is None and not file.parent.exists()  # a folder that was removed
             rule, globs = self._rule(folder, parent, is_folder=True)
             if rule is not None:
                 return False
             folder = self._entered_once(_below(folder, parent, globs))
         if folder is None or name == INDEX_FOLDER:
-            return False
-        return name in KINDS or name in MARKERS or self._rule(folder, name, is_folder=file.is_dir())[0] is None
+            return folder is None and not file.parent.exists()
+        if name in KINDS or name in MARKERS:
+            return True
+        kinds = [file.is_dir()] if os.path.lexists(file) else [False, True]  # what was removed may have been either
+        return any(self._rule(folder, name, is_folder=kind)[0] is None for kind in kinds)
 
     @cached_property
     def _start(self) -> _Folder:

@@ -1,14 +1,17 @@
 """Wait until files of an index have changed, by the events of the file system."""
 
 import os
+import stat
 import sys
 import time
 from collections.abc import Iterable, Mapping, Sequence
+from itertools import pairwise
 from pathlib import Path
 from threading import Event
 from typing import TYPE_CHECKING
 
 from cdesearch.store.manifest import Globs
+from indexer.files.unchanged import DECISIVE
 from indexer.files.walk import NO_GLOBS, NO_SOURCE_GLOBS, concerns_walk
 
 if TYPE_CHECKING:
@@ -26,6 +29,7 @@ CHECK_SECONDS = 10.0  # between two checks that each source is still the same fo
 MISSING_SECONDS = 3.0  # between two checks whether a missing source exists again
 FILE_SECONDS = 0.5  # between two checks of sources that are files: editors replace them, which ends a watch
 SILENT_SECONDS = 30.0  # between two reports for a file system that has no events
+WHOLE_SECONDS = 600.0  # until a report without an event: the system may have dropped some
 
 # Other computers may change files on these file systems, and the local kernel reports no event.
 SILENT_FILE_SYSTEMS = ("nfs", "nfs4", "cifs", "smb3", "smbfs", "9p", "afs", "ceph", "vboxsf", "fuse.", "prl_fs")
@@ -47,6 +51,7 @@ class Watched:
         self.source_globs = source_globs  # of sources that have globs of their own
         self.problem: str | None = None  # why the file system's events are not used
         self.changed: frozenset[Path] | None = None  # what `wait` has found to have changed; None if all may have
+        self._has_lost = False  # whether events since the last report were lost, or may concern all files
         self._devices: dict[Path, int] = {}  # on which each source was first seen
         self._begin()
 
@@ -58,7 +63,7 @@ class Watched:
     def wait(self, stop: Event) -> bool:
         """Wait until an update would find something new; False if `stop` was set instead. Ctrl-C ends it."""
         self.changed = None
-        deadline = time.monotonic() + SILENT_SECONDS
+        deadline = time.monotonic() + (SILENT_SECONDS if self._is_silent else WHOLE_SECONDS)
         while not stop.is_set():
             changed = self._events(MOST_QUIET_MS, QUIET_MS, self._timeout(), stop)
             identities = {source: self._identity(source) for source in self.sources}
@@ -66,9 +71,12 @@ class Watched:
                 self._begin()
                 return True
             if any(self._concerns(source, changed) for source in self._folders):
-                self.changed = self._gathered(changed, stop)
+                changed = self._gathered(changed, stop)
+                is_sure = not (self._has_lost or self._overlap() or _may_concern_all(changed))
+                self.changed, self._has_lost = frozenset(changed) if is_sure else None, False
                 return True
-            if self._is_silent and time.monotonic() > deadline:
+            self._has_lost = self._has_lost or _may_concern_all(changed)
+            if time.monotonic() > deadline:
                 return True
         return False
 
@@ -108,7 +116,12 @@ class Watched:
         if self._notify is None:
             stop.wait(seconds)
             return set()
-        found = self._notify.watch(most_ms, quiet_ms, int(1000 * seconds), stop)
+        try:
+            found = self._notify.watch(most_ms, quiet_ms, int(1000 * seconds), stop)
+        except RuntimeError:  # a name that is not UTF-8; the object raises it again at every call
+            self._begin()
+            self._has_lost = True
+            return set(self._folders)
         if found == "signal":
             raise KeyboardInterrupt
         return set() if isinstance(found, str) else {Path(path) for _, path in found}
@@ -116,15 +129,20 @@ class Watched:
     def _concerns(self, folder: Path, changed: Iterable[Path]) -> bool:
         return concerns_walk(folder, changed, self.source_globs.get(folder, self.globs))
 
-    def _gathered(self, changed: set[Path], stop: Event) -> frozenset[Path] | None:
-        """Wait until a large operation has ended; returns what has changed, or None if that is too much to be sure."""
+    def _gathered(self, changed: set[Path], stop: Event) -> set[Path]:
+        """Wait until a large operation has ended; returns all that it has changed."""
         deadline = time.monotonic() + MOST_SECONDS_OF_MANY
         while len(changed) > MANY and time.monotonic() < deadline:
             more = self._events(2 * MOST_QUIET_MS, QUIET_MS_OF_MANY, QUIET_MS_OF_MANY / 1000, stop)
             if not more:
                 break
             changed |= more
-        return frozenset(changed) if len(changed) <= SURE else None  # the queue of events has a limited length
+        return changed
+
+    def _overlap(self) -> bool:
+        """Whether a source is inside another one, through a link: the system names a file by one of both."""
+        real = sorted(os.path.realpath(source) + os.sep for source in self.sources)
+        return any(below.startswith(above) for above, below in pairwise(real))
 
     def _identity(self, source: Path) -> Identity | None:
         """What distinguishes a source from another one at the same path; None if it does not exist.
@@ -140,6 +158,22 @@ class Watched:
         except OSError:
             return None
         return found.st_dev, found.st_ino, found.st_size, found.st_mtime_ns
+
+
+def _may_concern_all(changed: set[Path]) -> bool:
+    """Whether more may have changed than these files and folders."""
+    if len(changed) > SURE or any(path.name in DECISIVE for path in changed):
+        return True
+    return any(_has_other_names(path) for path in changed)
+
+
+def _has_other_names(path: Path) -> bool:
+    """Whether a file has other names as well, by hard links; only one of them is reported."""
+    try:
+        found = path.lstat()
+    except OSError:
+        return False
+    return stat.S_ISREG(found.st_mode) and found.st_nlink > 1
 
 
 def _is_silent(folder: Path) -> bool:

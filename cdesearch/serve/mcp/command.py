@@ -38,7 +38,10 @@ def mcp(
             leave_out_pandas()
         # A thread blocks while it reads a line of stdin, and cannot be stopped in any other way.
         signal.signal(signal.SIGINT, lambda *_: os._exit(INTERRUPTED))
-        anyio.run(_serve, opened)
+        try:
+            anyio.run(_serve, opened)
+        except* BrokenPipeError:  # the client has ended without closing stdin first
+            pass
 
 
 async def _serve(opened: "ServedIndexes") -> None:
@@ -54,10 +57,12 @@ async def _serve(opened: "ServedIndexes") -> None:
     server = create_server(opened, admission)
     warming = threading.Thread(target=_warm, args=(opened,), name="cdesearch-warm")
     warming.start()
-    async with stdio_server() as (reading, writing):
-        await server.run(reading, writing, server.create_initialization_options())
-    admission.close()
-    warming.join()  # a thread that loads a model while the interpreter ends would abort the process
+    try:
+        async with stdio_server() as (reading, writing):
+            await server.run(reading, writing, server.create_initialization_options())
+    finally:
+        admission.close()
+        warming.join()  # a thread that loads a model while the interpreter ends would abort the process
 
 
 def _warm(opened: "ServedIndexes") -> None:

@@ -76,7 +76,7 @@ def test_an_ignore_file_can_include_what_programs_write(tmp_path):
 
 
 def test_a_change_in_a_folder_that_a_program_fills_does_not_count(tmp_path):
-    for name in ("package.json", "build/a.md", "env/pyvenv.cfg", "env/a.md"):
+    for name in ("package.json", "package-lock.json", "build/a.md", "env/pyvenv.cfg", "env/a.md"):
         put(tmp_path, name)
     names = ["build/a.md", "env/a.md", "package-lock.json", "package.json", "env/pyvenv.cfg"]
     assert [concerns_walk(tmp_path, [tmp_path / name]) for name in names] == [False, False, False, True, False]

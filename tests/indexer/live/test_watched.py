@@ -1,11 +1,15 @@
 """Which changes of a real file system start an update."""
 
+import os
 import shutil
+import sys
 import threading
 import time
+from pathlib import Path
 
 import pytest
 
+from cdesearch.store.manifest import Globs
 from indexer.live import watched as module
 from indexer.live.watched import Watched
 
@@ -99,6 +103,73 @@ def test_a_file_that_is_a_source_itself_may_be_replaced(docs, monkeypatch):
         (docs / "new").write_text("the dog and the cat")
         (docs / "new").replace(docs / "a.md")
         waiting.expect(1)
+
+
+class Reported(Waiting):
+    """Keeps what each report says to have changed."""
+
+    def __init__(self, watched):
+        self.changed = []
+        super().__init__(watched)
+
+    def _run(self):
+        while self._watched.wait(self._stop):
+            self.changed.append(self._watched.changed)
+            self.reports += 1
+
+
+@pytest.mark.slow
+def test_a_report_names_what_has_changed_or_that_all_may_have(docs, monkeypatch):
+    (docs / "below").mkdir()
+    (docs / "below" / "linked.md").hardlink_to(docs / "a.md")
+    monkeypatch.setattr(module, "SURE", 60)
+    with Reported(Watched([docs])) as waiting:
+        (docs / "b.md").write_text("the dog")
+        waiting.expect(1)
+        (docs / "a.md").write_text("a file with two names")
+        waiting.expect(2)
+        (docs / ".gitignore").write_text("")
+        waiting.expect(3)
+        for number in range(70):
+            (docs / f"{number}.md").write_text("the moon")
+        waiting.expect(4)
+        (docs / "b.md").write_text("the cat")
+        waiting.expect(5)
+    assert waiting.changed == [{docs / "b.md"}, None, None, None, {docs / "b.md"}]
+
+
+@pytest.mark.slow
+@pytest.mark.skipif(sys.platform != "linux", reason="other systems refuse such names")
+def test_a_name_that_is_not_utf8_does_not_end_the_watch(docs):
+    with Reported(Watched([docs])) as waiting:
+        Path(os.fsdecode(os.fsencode(docs) + b"/\xff.md")).write_text("the moon")
+        waiting.expect(1)
+        (docs / "a.md").write_text("the dog")
+        waiting.expect(2)
+    assert waiting.changed[0] is None
+
+
+def test_a_source_inside_another_one_through_a_link_makes_every_report_unsure(docs, tmp_path):
+    (docs / "below").mkdir()
+    (tmp_path / "link").symlink_to(docs / "below", target_is_directory=True)
+    assert Watched([docs, tmp_path / "link"])._overlap()
+    assert not Watched([docs])._overlap()
+
+
+@pytest.mark.slow
+def test_a_removed_folder_is_reported_although_only_some_files_are_included(docs):
+    (docs / "below").mkdir()
+    (docs / "below" / "b.md").write_text("the moon")
+    with Waiting(Watched([docs], Globs(("*.md",), ()))) as waiting:
+        shutil.rmtree(docs / "below")
+        waiting.expect(1)
+
+
+def test_all_may_have_changed_after_a_long_time_without_an_event(docs, monkeypatch):
+    monkeypatch.setattr(module, "WHOLE_SECONDS", 0.1)
+    monkeypatch.setattr(module, "CHECK_SECONDS", 0.05)
+    watched = Watched([docs])
+    assert watched.wait(threading.Event()) and watched.changed is None
 
 
 def test_an_empty_folder_on_another_device_is_an_unmounted_one(docs, tmp_path):

@@ -83,6 +83,17 @@ def test_stdout_carries_the_protocol_alone_and_the_end_of_stdin_ends_the_process
     assert second["result"]["structuredContent"]["indexes"][0]["index"] == "corpus"
 
 
+def test_a_client_that_ends_without_closing_stdin_first_is_no_error(corpus):
+    command = [sys.executable, "-m", "cdesearch", "mcp"]
+    pipe = subprocess.PIPE
+    process = subprocess.Popen(command, cwd=corpus, stdin=pipe, stdout=pipe, stderr=pipe, text=True)
+    process.stdout.close()
+    process.stdin.write(json.dumps(INITIALIZE) + "\n")
+    process.stdin.close()
+    assert (process.wait(60), process.stderr.read()) == (0, "")
+    process.stderr.close()
+
+
 def test_without_an_index_the_command_says_so_in_one_line(tmp_path):
     assert "There is no index" in cdesearch_process("mcp", cwd=tmp_path, code=2).stderr
     assert "nowhere" in cdesearch_process("mcp", "nowhere", cwd=tmp_path, code=2).stderr
