@@ -202,6 +202,7 @@ def test_the_gpu_recipe_trains_at_tiny_size(recipe_file, tmp_path, tiny_checkpoi
     smaller = {
         "data.pairs": f'["{tmp_path}/pairs.jsonl"]',
         "data.keep_out": "[]",
+        "data.groups": "{}",
         "data.held_out": "0.2",
         "model.start": str(tiny_checkpoint),
         "batches.size": "8",
