@@ -111,21 +111,30 @@ def run_query(options: QueryOptions, meant: str | None = None) -> int:
         _note(f"The query is longer than {result.truncated_to} tokens, so the model reads only its start.")
     if result.stage != "complete" and options.mode != "text":
         _note(f"{result.stage} (`cdesearch index` adds the others, if it is not doing so now)")
-    damaged = [path for path in options.paths if has_open_bracket(path)]
-    if damaged and not answer.matches_no_file and len(options.paths) > 1:
-        _note(f"The [ in --path {printable(damaged[0])} has no ], so it stands for itself.")
-    if answer.matches_no_file:
-        if damaged:
-            raise QueryError(f"No indexed file matches --path {printable(damaged[0])}, whose [ has no ].", "Add the ].")
-        line = f"No indexed file matches {options.filters}."
-        if options.paths:
-            line += f" Patterns are relative to {index.root}, or to the working directory."
-        _note(printable(line))
+    _note_filters(options, index, matches_no_file=answer.matches_no_file)
     kept = result.confident(options.min_confidence)
     if options.format in ("text", "llm") and result.hits:
         _note_confidence(options, result, kept)
     _show(options, replace(answer, result=kept))
     return DONE if kept.hits else NO_HITS
+
+
+def _note_filters(options: QueryOptions, index: Index, *, matches_no_file: bool) -> None:
+    """Print on stderr that no file matches the filters, or that a pattern may not mean what it should.
+
+    Raises QueryError if no file matches, and a pattern has a `[` without end.
+    """
+    damaged = next(filter(has_open_bracket, options.paths), None)
+    if not matches_no_file:
+        if damaged and len(options.paths) > 1:  # a single one names a file that exists
+            _note(f"The [ in --path {printable(damaged)} has no ], so it stands for itself.")
+        return
+    if damaged:
+        raise QueryError(f"No indexed file matches --path {printable(damaged)}, whose [ has no ].", "Add the ].")
+    line = f"No indexed file matches {options.filters}."
+    if options.paths:
+        line += f" Patterns are relative to {index.root}, or to the working directory."
+    _note(printable(line))
 
 
 def _note_confidence(options: QueryOptions, result: SearchResult, kept: SearchResult) -> None:

@@ -150,7 +150,7 @@ class _Walk:
         folder = self._entered_once(self._start)
         for parent in parents:
             if folder is None or parent == INDEX_FOLDER:
-                return folder is None and not file.parent.exists()  # a folder that was removed
+                return folder is None and not file.parent.exists()  # a removed folder
             rule, globs = self._rule(folder, parent, is_folder=True)
             if rule is not None:
                 return False

@@ -1,6 +1,5 @@
 """Update an index whenever its files have changed, one update at a time, while the model stays loaded."""
 
-import math
 import time
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
@@ -21,7 +20,6 @@ from indexer.warm import Warm
 # Of the time of an update, as a pause before the next one: a file may change all the time. Longer pauses save little,
 # and a change that an update has just missed is found after two updates and the pause.
 REST = 0.2
-CHECK_ALL_SECONDS = 600.0  # until all folders are walked again: an event may be lost, or a rule elsewhere may change
 RETRY_SECONDS = 60.0  # after an update that failed
 
 Refresh = Literal["auto", "advise", "off"]
@@ -60,25 +58,21 @@ class _Updates:
     refresh: Refresh
     _has_advised: bool = False
     _watched: Watched | None = None  # that has reported all changes since the last update; None after an error
-    _all_checked: float = -math.inf  # when the last update began that walked through all folders
 
     def run(self, watched: Watched) -> float:
-        """Run one update; returns how many seconds it took, or twice RETRY_SECONDS if it failed."""
+        """Run one update; returns how many seconds it took, or after an error RETRY_SECONDS / REST."""
         started = time.monotonic()
-        has_all = watched is self._watched and started < self._all_checked + CHECK_ALL_SECONDS
-        changed = watched.changed if has_all else None
+        changed = watched.changed if watched is self._watched else None
+        self._watched = None
         try:
             report = self._build(Options(index=self.folder, absent=watched.missing, changed=changed, wait=True))
             seconds = time.monotonic() - started
             self._watched = watched
-            if changed is None:
-                self._all_checked = started
             if report.changed:
                 self._check_context(report, watched)
         except CdesearchError as error:
             if any(self.folder.is_relative_to(source) for source in watched.missing):
                 return 0.0  # the index is missing together with its source, which has been reported
-            self._watched = None
             self.say(f"error: {error}")
             self.tools.close()  # the model on disk may have been replaced
             return RETRY_SECONDS / REST

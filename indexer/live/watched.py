@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING
 
 from cdesearch.store.manifest import Globs
 from indexer.files.unchanged import DECISIVE
-from indexer.files.walk import NO_GLOBS, NO_SOURCE_GLOBS, concerns_walk
+from indexer.files.walk import INDEX_FOLDER, NO_GLOBS, NO_SOURCE_GLOBS, concerns_walk
 
 if TYPE_CHECKING:
     from watchfiles._rust_notify import RustNotify
@@ -29,7 +29,7 @@ CHECK_SECONDS = 10.0  # between two checks that each source is still the same fo
 MISSING_SECONDS = 3.0  # between two checks whether a missing source exists again
 FILE_SECONDS = 0.5  # between two checks of sources that are files: editors replace them, which ends a watch
 SILENT_SECONDS = 30.0  # between two reports for a file system that has no events
-WHOLE_SECONDS = 600.0  # until a report without an event: the system may have dropped some
+WHOLE_SECONDS = 600.0  # between two reports that all may have changed: events may be lost, or a rule elsewhere changes
 
 # Other computers may change files on these file systems, and the local kernel reports no event.
 SILENT_FILE_SYSTEMS = ("nfs", "nfs4", "cifs", "smb3", "smbfs", "9p", "afs", "ceph", "vboxsf", "fuse.", "prl_fs")
@@ -51,6 +51,7 @@ class Watched:
         self.source_globs = source_globs  # of sources that have globs of their own
         self.problem: str | None = None  # why the file system's events are not used
         self.changed: frozenset[Path] | None = None  # what `wait` has found to have changed; None if all may have
+        self._whole_at = time.monotonic()  # when all may have changed: at the start, or by the last such report
         self._has_lost = False  # whether events since the last report were lost, or may concern all files
         self._devices: dict[Path, int] = {}  # on which each source was first seen
         self._begin()
@@ -63,22 +64,31 @@ class Watched:
     def wait(self, stop: Event) -> bool:
         """Wait until an update would find something new; False if `stop` was set instead. Ctrl-C ends it."""
         self.changed = None
-        deadline = time.monotonic() + (SILENT_SECONDS if self._is_silent else WHOLE_SECONDS)
+        started = time.monotonic()
         while not stop.is_set():
             changed = self._events(MOST_QUIET_MS, QUIET_MS, self._timeout(), stop)
             identities = {source: self._identity(source) for source in self.sources}
             if identities != self._identities:
                 self._begin()
-                return True
+                return self._report_all()
+            is_late = time.monotonic() > (
+                started + SILENT_SECONDS if self._is_silent else self._whole_at + WHOLE_SECONDS
+            )
             if any(self._concerns(source, changed) for source in self._folders):
                 changed = self._gathered(changed, stop)
-                is_sure = not (self._has_lost or self._overlap() or _may_concern_all(changed))
-                self.changed, self._has_lost = frozenset(changed) if is_sure else None, False
+                if is_late or self._is_silent or self._has_lost or self._overlap() or _may_concern_all(changed):
+                    return self._report_all()
+                self.changed = frozenset(changed)
                 return True
             self._has_lost = self._has_lost or _may_concern_all(changed)
-            if time.monotonic() > deadline:
-                return True
+            if is_late:
+                return self._report_all()
         return False
+
+    def _report_all(self) -> bool:
+        """Report that all files may have changed."""
+        self._has_lost, self._whole_at = False, time.monotonic()
+        return True
 
     def _begin(self) -> None:
         """Watch the sources that exist now. All changes after this call are reported."""
@@ -124,7 +134,8 @@ class Watched:
             return set(self._folders)
         if found == "signal":
             raise KeyboardInterrupt
-        return set() if isinstance(found, str) else {Path(path) for _, path in found}
+        paths = set() if isinstance(found, str) else {Path(path) for _, path in found}
+        return {path for path in paths if INDEX_FOLDER not in path.parts}  # updates write there, with hard links
 
     def _concerns(self, folder: Path, changed: Iterable[Path]) -> bool:
         return concerns_walk(folder, changed, self.source_globs.get(folder, self.globs))

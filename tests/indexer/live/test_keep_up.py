@@ -72,7 +72,7 @@ def test_a_change_without_an_event_is_found_when_all_folders_are_walked_again(do
         (docs / "seen" / "c.md").write_text("zither")
         keeping.wait_for(lambda: "seen/c.md" in paths())
         assert "lost/c.md" not in paths()
-        monkeypatch.setattr("indexer.live.keep_up.CHECK_ALL_SECONDS", 0.0)
+        monkeypatch.setattr(watched, "WHOLE_SECONDS", 0.0)
         (docs / "seen" / "d.md").write_text("zither")
         keeping.wait_for(lambda: "seen/d.md" in paths())
         assert "lost/c.md" in paths()
