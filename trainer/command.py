@@ -1,6 +1,5 @@
 """The `train` command."""
 
-import sys
 from pathlib import Path
 from typing import Annotated
 
@@ -21,22 +20,25 @@ def train(
 
     settings = load_recipe(recipe, dict(map(parse_override, set_ or [])))
     check_torch()
-    from cdesearch.progress import shown_on_stderr
-    from trainer.run.checkpoint import state_stamp
-    from trainer.run.plot import draw_run
-    from trainer.run.stop import exit_code
-    from trainer.train import train as run
+    from cdesearch.cli.exits import exit_when_stopped
 
-    before = None if resume else state_stamp(settings.run.out)
+    with exit_when_stopped("Nothing was written."):
+        from cdesearch.progress import shown_on_stderr
+        from trainer.execution.distributed import is_first, say
+        from trainer.run.checkpoint import STATE
+        from trainer.run.folder import kept_data
+        from trainer.run.plot import draw_run
+        from trainer.run.stop import exit_code
+        from trainer.train import train as run
     try:
         with shown_on_stderr() as display:
             folder = run(settings, display, resume=resume)
-            if plot:
+            if plot and is_first():
                 display.note(f"Written to {draw_run(settings.run.out)}")
     except KeyboardInterrupt as error:
-        if state_stamp(settings.run.out) == before:
-            print("Stopped before a state was saved. The same command begins again.", file=sys.stderr)
+        if (settings.run.out / STATE).exists():
+            say("Stopped. The state is saved: the same command with --resume continues.")
         else:
-            print("Stopped. The state is saved: the same command with --resume continues.", file=sys.stderr)
+            say(f"Stopped before a state was saved. {kept_data(settings.run)} The same command begins again.")
         raise typer.Exit(exit_code(error)) from None
-    print(f"Next: cdesearch index FOLDER --model {folder}", file=sys.stderr)
+    say(f"Next: cdesearch index FOLDER --model {folder}")

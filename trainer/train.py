@@ -13,7 +13,8 @@ from trainer.execution.compiled import compile_layers
 from trainer.execution.distributed import first_goes_ahead, is_first, joined
 from trainer.missing import missing_libraries
 from trainer.recipe import Recipe
-from trainer.run.folder import claim_folder
+from trainer.run.folder import claim_folder, refuse_earlier_run, refuse_overwritten_models
+from trainer.run.stop import terminable
 from trainer.run.time_limit import NO_LIMIT, LimitedDisplay, TimeLimit
 from trainer.run.training_run import TrainingRun
 from trainer.starting import context_is_untrained, starting_head, starting_model
@@ -25,16 +26,20 @@ NULL_TEXTS = 256  # the mean of their first-stage vectors is the initial null ve
 
 def train(recipe: Recipe, display: Display, *, resume: bool = False, limit: TimeLimit = NO_LIMIT) -> Path:
     """Run a recipe; returns the checkpoint folder. Raises CdesearchError. After Ctrl-C or a kill, `resume` continues.
+    Without it, InputError is raised if the folder of the run holds an earlier one.
 
     Raises OutOfTime if `limit` ends the run early; the state is saved then.
 
     Under torchrun every process runs this function, and only the first one writes files and reports progress.
     """
-    with joined() as device:
+    with terminable(), joined() as device:
         display = display if is_first() else Silent()
         for line in missing_libraries(recipe, device):
             display.note(line)
+        refuse_overwritten_models(recipe)
         with first_goes_ahead():
+            if not resume:
+                refuse_earlier_run(recipe.run)
             claim_folder(recipe.run.out, resume=resume)
         torch.set_float32_matmul_precision("high")  # on a GPU, TF32 for what is not in bf16
         torch.manual_seed(recipe.run.seed)

@@ -158,6 +158,27 @@ def test_sigterm_saves_the_state_and_the_command_to_continue_works(recipe_file):
     assert (out / "checkpoint" / "model.safetensors").exists() and (out / "best" / "model.safetensors").exists()
 
 
+@pytest.mark.slow
+@pytest.mark.parametrize("command", [["trainer"], ["cdesearch", "train"]])
+def test_sigterm_during_preparation_ends_with_143_and_says_what_is_kept(recipe_file, command):
+    out = recipe_file.parent / "out"
+    program = (
+        "import runpy, sys, time; import trainer.data.material as material\n"
+        "material.surrogate_vectors = lambda *_: (print('waiting', flush=True), time.sleep(60))\n"
+        f"sys.argv = {[*command, str(recipe_file)]!r}; runpy.run_module({command[0]!r}, run_name='__main__')"
+    )
+    environment = os.environ | {"PYTHONPATH": str(ROOT)}
+    process = subprocess.Popen(
+        [sys.executable, "-c", program], env=environment, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True
+    )
+    assert process.stdout.readline() == "waiting\n"
+    process.terminate()
+    last = process.communicate()[1].splitlines()[-1]
+    assert process.returncode == 143
+    assert last.startswith(f"Stopped before a state was saved. The data prepared so far is kept in {out / 'data'}.")
+    assert not list(out.rglob("*unfinished*"))
+
+
 @pytest.mark.parametrize(
     ("arguments", "message"),
     [
@@ -185,7 +206,9 @@ def test_a_defect_has_exit_code_70_and_ctrl_c_130(recipe_file, capsys, monkeypat
         monkeypatch.setattr("trainer.train.train", fail)
         assert main([str(recipe_file)]) == code
         (line,) = capsys.readouterr().err.splitlines()
-    assert line == f"Stopped before a state was saved. To begin again: python -m trainer {recipe_file}"
+    assert line == (
+        f"Stopped before a state was saved. Nothing is kept. To begin again: python -m trainer {recipe_file}"
+    )
 
     def save_and_stop(recipe, *_, **__):
         recipe.run.out.mkdir()

@@ -20,6 +20,7 @@ from trainer.data.batches.token_store import DomainTokens, store_tokens
 from trainer.data.pairs.domains import Domain, prepare
 from trainer.data.pairs.prefixes import Prefixes
 from trainer.data.pairs.reading import domain_files, domain_name
+from trainer.data.stored import digest_of
 from trainer.data.surrogate.model import open_surrogate
 from trainer.data.surrogate.scores import Surrogate, surrogate_vectors
 from trainer.data.surrogate.word_scores import WordScores, fit_word_scores
@@ -41,6 +42,8 @@ class Material:
     held_out: list[Batch]
     prefixes: Prefixes
     out_of_domain_texts: list[str]
+    pair_digests: dict[str, str]  # of the pairs of each domain that the run uses
+    surrogate_fingerprint: str
 
 
 def prepare_material(recipe: Recipe, model: ContextualModel, tokenizer: Tokenizer, display: Display) -> Material:
@@ -74,7 +77,9 @@ def prepare_material(recipe: Recipe, model: ContextualModel, tokenizer: Tokenize
         display.note(f"There are no held-out losses: no domain holds out a batch of {recipe.batches.size} pairs.")
     texts = [text for part in parts.values() for text in part.domain.column("document")[:OUT_OF_DOMAIN_TEXTS]]
     texts = texts[:: max(1, len(texts) // OUT_OF_DOMAIN_TEXTS)][:OUT_OF_DOMAIN_TEXTS]
-    return Material(stream, held_out, prefixes, texts)
+    digests = {name: _digest(recipe, domain) for name, domain in domains.items()}
+    fingerprint = next((one.fingerprint for one in surrogates.values()), "")
+    return Material(stream, held_out, prefixes, texts, digests, fingerprint)
 
 
 def _read_domains(recipe: Recipe, files: Sequence[Path], display: Display) -> dict[str, Domain]:
@@ -150,6 +155,11 @@ def _tokens(
         )
         advance(1)
     return tokens
+
+
+def _digest(recipe: Recipe, domain: Domain) -> str:
+    columns = [domain.column(name) for name in ("query", "document", "document_id")]
+    return digest_of(text for texts in (*columns, *_negatives(recipe, domain)) for text in (str(len(texts)), *texts))
 
 
 def _negatives(recipe: Recipe, domain: Domain) -> list[list[str]]:

@@ -1,6 +1,7 @@
 """Training in several processes, which torchrun starts; without torchrun there is one process."""
 
 import os
+import sys
 from collections.abc import Iterator
 from contextlib import contextmanager
 from contextvars import ContextVar
@@ -55,7 +56,16 @@ def rank() -> int:
 
 def is_first() -> bool:
     """Whether this is the process that writes files and reports progress."""
-    return not dist.is_initialized() or dist.get_rank() == 0
+    if dist.is_initialized():
+        return dist.get_rank() == 0
+    # Before and after the processes are joined, the variables of torchrun tell.
+    return os.environ.get("WORLD_SIZE", "1") == "1" or os.environ.get("RANK", "0") == "0"
+
+
+def say(line: str) -> None:
+    """Print a line on stderr, once for all processes."""
+    if is_first():
+        print(line, file=sys.stderr)
 
 
 @contextmanager

@@ -3,6 +3,7 @@
 training_run  the loop of a run: steps, held-out losses, state and checkpoints
 checkpoint    the state of a run on disk
 folder        the folder of a run, with a marker
+sources       what a run was started from, by contents
 log           the numbers of a run
 plot          a chart of the log
 watch         held-out losses with true, random and no context

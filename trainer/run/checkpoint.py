@@ -2,7 +2,7 @@
 
 import json
 import math
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import dataclass
 from io import BytesIO
@@ -13,15 +13,20 @@ import torch
 from torch import Tensor, nn
 
 from cdesearch.errors import CdesearchError, InputError, StorageError
+from trainer.execution.distributed import world
 from trainer.recipe import Recipe, differences, recipe_from_json, recipe_to_json
 from trainer.run.parts import read_parts, write_parts
 from trainer.run.small_state import from_small, to_small
+from trainer.run.sources import Source, check_sources
 from trainer.schema import SchemaError
 
 STATE = "state.pt"
 BEST = "best.pt"
+NO_SOURCES: Mapping[str, Source] = {}
 # Settings that may differ on resume: how long the run takes, and where its folder is, which may have been copied.
-MAY_CHANGE = ("learning.steps", "learning.epochs", "run.patience", "run.workers", "run.out", "run.work")
+MAY_CHANGE = ("learning.steps", "learning.epochs", "run.patience", "run.workers", "run.out", "run.work", "run.evaluate")
+# Settings that say where pairs and models are, and which pairs are used. The digests of the contents decide.
+BY_CONTENTS = ("data.pairs", "data.leave_out", "data.keep_out", "data.groups", "model.start", "run.surrogate")
 
 
 @dataclass(slots=True)
@@ -35,7 +40,12 @@ class RunProgress:
 
 
 def save_state(
-    folder: Path, recipe: Recipe, progress: RunProgress, modules: dict[str, nn.Module], optimizer: torch.optim.Optimizer
+    folder: Path,
+    recipe: Recipe,
+    progress: RunProgress,
+    modules: dict[str, nn.Module],
+    optimizer: torch.optim.Optimizer,
+    sources: Mapping[str, Source] = NO_SOURCES,
 ) -> None:
     """Write the state to a temporary file, then replace the old one. A full disk or a kill leaves the old one intact.
 
@@ -44,6 +54,8 @@ def save_state(
     moments = optimizer.state_dict()
     state = {
         "recipe": recipe_to_json(recipe),
+        "sources": {name: source.digest for name, source in sources.items()},
+        "processes": world(),
         "step": progress.step,
         "seconds": progress.seconds,
         "best_step": progress.best_step,
@@ -81,14 +93,6 @@ def read_state(folder: Path) -> dict[str, Any]:
     return state
 
 
-def state_stamp(folder: Path) -> int | None:
-    """A number that changes whenever the state in `folder` is written; None if there is no state."""
-    try:
-        return (folder / STATE).stat().st_mtime_ns
-    except OSError:
-        return None
-
-
 def _read(file: Path) -> dict[str, Any]:
     with _readable(file):
         return from_small(torch.load(BytesIO(read_parts(file)), map_location="cpu", weights_only=True))
@@ -102,7 +106,7 @@ def _readable(file: Path) -> Iterator[None]:
     except (CdesearchError, MemoryError, torch.OutOfMemoryError):
         raise
     except Exception as error:
-        raise StorageError(f"{file} cannot be read.", "Run without --resume.") from error
+        raise StorageError(f"{file} cannot be read.", "Copy it again, or set another run.out.") from error
 
 
 def _write(target: Path, state: dict[str, Any]) -> None:
@@ -111,7 +115,7 @@ def _write(target: Path, state: dict[str, Any]) -> None:
     try:
         write_parts(target, content.getbuffer())
     except OSError as error:
-        has_state = state_stamp(target.parent) is not None
+        has_state = (target.parent / STATE).exists()
         raise StorageError(
             f"The state cannot be written to {target.parent} ({error.strerror});"
             f" {'the previous state is kept' if has_state else 'there is no earlier state'}.",
@@ -130,19 +134,41 @@ def _frozen(module: nn.Module) -> set[str]:
 
 
 def load_state(
-    folder: Path, recipe: Recipe, modules: dict[str, nn.Module], optimizer: torch.optim.Optimizer
+    folder: Path,
+    recipe: Recipe,
+    modules: dict[str, nn.Module],
+    optimizer: torch.optim.Optimizer,
+    sources: Mapping[str, Source] = NO_SOURCES,
 ) -> RunProgress:
-    """Restore a stored state; raises InputError if it belongs to another recipe, StorageError if it is damaged."""
+    """Restore a stored state; raises StorageError if it is damaged.
+
+    Raises InputError if it belongs to another recipe, other `sources`, or to another number of processes of which each
+    has its own batches.
+    """
     if not (folder / STATE).is_file():
         raise InputError(f"{folder} has no {STATE} to resume.", "Run without --resume.")
     state = read_state(folder)
-    _check_recipe(folder, recipe, state["recipe"])
+    stored = state.get("sources", {})  # states of older versions have no digests
+    _check_recipe(folder, recipe, state["recipe"], (*MAY_CHANGE, *BY_CONTENTS) if stored else MAY_CHANGE)
+    if stored:
+        check_sources(folder, stored, sources)
+    _check_processes(folder, recipe, state.get("processes", world()))
     with _readable(folder / STATE):
         return _restored(folder, state, modules, optimizer)
 
 
-def _check_recipe(folder: Path, recipe: Recipe, stored: str) -> None:
-    """Raise InputError if the stored recipe is another one."""
+def _check_processes(folder: Path, recipe: Recipe, n_processes: int) -> None:
+    """Raise InputError if each process has its own batches, and their number is another one."""
+    if recipe.batches.processes == "own" and n_processes != world():
+        raise InputError(
+            f'{folder} was started with {n_processes} processes, and with batches.processes = "own" the batches of'
+            f" {world()} would be other ones.",
+            f"Run it with `torchrun --nproc-per-node {n_processes}`, or set another run.out.",
+        )
+
+
+def _check_recipe(folder: Path, recipe: Recipe, stored: str, may_change: tuple[str, ...]) -> None:
+    """Raise InputError if the stored recipe differs in a setting that may not change."""
     try:
         changed = differences(recipe_from_json(stored), recipe)
     except SchemaError as error:
@@ -151,7 +177,7 @@ def _check_recipe(folder: Path, recipe: Recipe, stored: str) -> None:
             f"{folder} was started by another version of cdesearch, with other settings ({wrong}).",
             "Resume with that version, or set another run.out.",
         ) from None
-    changed = [change for change in changed if not change.startswith(MAY_CHANGE)]
+    changed = [change for change in changed if not change.startswith(may_change)]
     if changed:
         raise InputError(
             f"{folder} was started with another recipe: {'; '.join(changed)}.",
@@ -165,7 +191,7 @@ def _restored(
     for name, module in modules.items():
         found = module.load_state_dict(state[name], strict=False)
         if others := {*found.unexpected_keys, *found.missing_keys} - _frozen(module):
-            raise InputError(f"{folder} has the state of another model ({min(others)}).", "Run without --resume.")
+            raise InputError(f"{folder} has the state of another model ({min(others)}).", "Set another run.out.")
     try:
         optimizer.load_state_dict(state["optimizer"])
     except ValueError:

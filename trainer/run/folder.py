@@ -5,7 +5,7 @@ from pathlib import Path
 
 from cdesearch.errors import InputError
 from trainer.export import check_entries
-from trainer.recipe import RunSettings
+from trainer.recipe import Recipe, RunSettings
 from trainer.replacing import UNFINISHED, refuse_link
 from trainer.run.checkpoint import BEST, STATE, read_state
 from trainer.run.log import BOARD, FILE
@@ -38,6 +38,40 @@ def claim_folder(folder: Path, *, resume: bool = False) -> None:
         (folder / MARKER).write_text(CONTENT, encoding="utf-8", newline="\n")
     except OSError as error:
         raise InputError(f"{folder} cannot be the folder of a run ({error.strerror}).", REMEDY) from None
+
+
+def refuse_earlier_run(run: RunSettings) -> None:
+    """Raise InputError if the folder of a new run holds the state or a checkpoint of an earlier one.
+
+    Prepared data must not be written among the files of another run either.
+    """
+    if any((run.out / name).exists() for name in (STATE, *CHECKPOINTS)):
+        raise InputError(
+            f"{run.out} holds an earlier run, which would be lost.",
+            "Add --resume to continue it, set another run.out, or remove the folder.",
+        )
+    if run.work is not None and (run.work / MARKER).exists() and not _is_same(run.work, run.out):
+        raise InputError(
+            f"run.work is {run.work}, the folder of another run.",
+            f"Set run.work to {run.work / 'data'} to share its prepared data, or to another folder.",
+        )
+
+
+def refuse_overwritten_models(recipe: Recipe) -> None:
+    """Raise InputError if the start or the surrogate is a folder that the run writes."""
+    written = [recipe.run.out, *(recipe.run.out / name for name in CHECKPOINTS)]
+    for key, model in (("model.start", recipe.model.start), ("run.surrogate", recipe.run.surrogate)):
+        if model is not None and any(_is_same(model, folder) for folder in written):
+            raise InputError(f"{key} is {model}, which the run would overwrite.", "Set another run.out.")
+
+
+def kept_data(run: RunSettings) -> str:
+    """A sentence on what a run that was stopped before its first step leaves for the next one."""
+    return f"The data prepared so far is kept in {run.data_folder}." if run.data_folder.exists() else "Nothing is kept."
+
+
+def _is_same(one: Path, other: Path) -> bool:
+    return one.resolve() == other.resolve()
 
 
 def claim_data_folder(run: RunSettings) -> Path:

@@ -22,6 +22,20 @@ def exit_code(error: KeyboardInterrupt) -> int:
     return TERMINATED if isinstance(error, Terminated) else INTERRUPTED
 
 
+@contextmanager
+def terminable() -> Iterator[None]:
+    """Within this context manager, SIGTERM raises Terminated, so that what is being written is finished or removed."""
+    is_main = threading.current_thread() is threading.main_thread()
+    if not is_main or signal.getsignal(signal.SIGTERM) is signal.SIG_IGN:
+        yield
+        return
+    before = signal.signal(signal.SIGTERM, lambda number, _: _stop(number))
+    try:
+        yield
+    finally:
+        signal.signal(signal.SIGTERM, before)
+
+
 class StopSignals:
     """While this context manager is open, SIGINT raises KeyboardInterrupt, and SIGTERM raises Terminated.
 

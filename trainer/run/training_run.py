@@ -22,10 +22,11 @@ from trainer.execution.distributed import highest, is_first, rank, world
 from trainer.execution.evaluation_mode import evaluation_mode
 from trainer.export import export
 from trainer.recipe import Recipe
-from trainer.replacing import remove, replace_folder, writing
+from trainer.replacing import replace_folder
 from trainer.run.checkpoint import RunProgress, load_best, load_state, save_best, save_state
 from trainer.run.evaluate import evaluate
 from trainer.run.log import Log
+from trainer.run.sources import sources_of
 from trainer.run.stop import StopSignals
 from trainer.run.time_limit import OutOfTime, TimeLimit
 from trainer.run.watch import held_out_losses
@@ -46,8 +47,9 @@ class TrainingRun:
         self._display = display
         self._steps = OptimizerSteps(recipe, trainee)
         self._progress = RunProgress()
+        self._sources = sources_of(recipe, material)
         if resume:
-            self._progress = load_state(recipe.run.out, recipe, trainee.modules, self._steps.optimizer)
+            self._progress = load_state(recipe.run.out, recipe, trainee.modules, self._steps.optimizer, self._sources)
         self._log = Log(recipe.run.out, anew=not self._progress.step) if is_first() else None
         # (r, n): of every n batches this process takes number r.
         self._turn = (rank(), world()) if recipe.batches.processes == "own" else (0, 1)
@@ -120,8 +122,6 @@ class TrainingRun:
         self._export(folder)
         best, progress = folder.with_name("best"), self._progress
         if not math.isfinite(progress.best_loss):
-            with writing(best):
-                remove(best)  # of an earlier run
             return folder
         self._display.note(f"The held-out loss was lowest at step {progress.best_step}: {progress.best_loss:.4f}")
         if progress.best_step == progress.step:
@@ -198,7 +198,8 @@ class TrainingRun:
     def _save(self) -> None:
         self._log_steps()
         if is_first():
-            save_state(self._recipe.run.out, self._recipe, self._progress, self._trainee.modules, self._steps.optimizer)
+            out, modules, optimizer = self._recipe.run.out, self._trainee.modules, self._steps.optimizer
+            save_state(out, self._recipe, self._progress, modules, optimizer, self._sources)
 
     def _write_log(self, figures: dict[str, Any]) -> None:
         if self._log is not None:
@@ -206,7 +207,7 @@ class TrainingRun:
 
 
 def _diverged(cause: str) -> TrainingError:
-    return TrainingError(cause, "Lower the learning rates, and begin again without --resume.")
+    return TrainingError(cause, "Lower the learning rates, and set another run.out.")
 
 
 def _check_length(recipe: Recipe, progress: RunProgress, material: Material, n_steps: int) -> None:
@@ -214,7 +215,7 @@ def _check_length(recipe: Recipe, progress: RunProgress, material: Material, n_s
     if progress.step > n_steps:
         raise InputError(
             f"{recipe.run.out} has taken {progress.step} steps, and the recipe has {n_steps}.",
-            "Raise learning.steps, or run without --resume.",
+            "Raise learning.steps, or set another run.out.",
         )
     if recipe.run.patience is not None and not material.held_out:
         raise InputError("run.patience needs held-out losses, but no pairs are held out.", "Raise data.held_out.")

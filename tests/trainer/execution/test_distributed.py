@@ -9,7 +9,16 @@ import pytest
 import torch
 
 import trainer
-from trainer.execution.distributed import first_goes_ahead, gather, highest, is_first, joined, rows_of_process, total
+from trainer.execution.distributed import (
+    first_goes_ahead,
+    gather,
+    highest,
+    is_first,
+    joined,
+    rows_of_process,
+    say,
+    total,
+)
 
 N = 7
 ROWS = [[float(10 * row + column) for column in range(3)] for row in range(N)]
@@ -67,3 +76,11 @@ def test_without_torchrun_one_process_has_everything(monkeypatch):
         assert is_first() and rows_of_process(N) == slice(0, N)
         assert torch.equal(gather(rows), rows) and torch.equal(total(rows.clone()), rows)
         assert highest(3, device) == 3
+
+
+@pytest.mark.parametrize(("size", "rank", "expected"), [("1", "0", 1), ("2", "0", 1), ("2", "1", 0), ("8", "7", 0)])
+def test_before_and_after_the_processes_are_joined_only_the_first_one_prints(monkeypatch, capsys, size, rank, expected):
+    monkeypatch.setenv("WORLD_SIZE", size)
+    monkeypatch.setenv("RANK", rank)
+    say("Stopped.")
+    assert capsys.readouterr().err == "Stopped.\n" * expected

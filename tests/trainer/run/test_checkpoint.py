@@ -59,7 +59,7 @@ def test_a_damaged_file_is_named(saved, name, damage):
 def test_a_state_with_an_impossible_value_is_refused(saved, change):
     folder, recipe, modules, optimizer = saved
     torch.save(torch.load(folder / STATE) | change, folder / STATE)
-    with pytest.raises(StorageError, match=r"state\.pt cannot be read\. Run without --resume\."):
+    with pytest.raises(StorageError, match=r"state\.pt cannot be read\. Copy it again, or set another run\.out\."):
         load_state(folder, recipe, modules, optimizer)
 
 

@@ -2,9 +2,10 @@ import pytest
 from tiny_run import make_run, recipe_of
 
 from cdesearch.errors import InputError, StorageError
+from trainer.recipe import check_recipe
 from trainer.replacing import UNFINISHED
 from trainer.run.checkpoint import STATE, RunProgress, save_state
-from trainer.run.folder import claim_folder
+from trainer.run.folder import claim_folder, kept_data, refuse_earlier_run, refuse_overwritten_models
 
 
 def contents(folder):
@@ -86,3 +87,48 @@ def test_a_checkpoint_of_a_run_with_files_of_somebody_else_is_refused(tmp_path):
     (tmp_path / "best" / "thesis.txt").write_text("mine")
     with pytest.raises(InputError, match=r"thesis\.txt is not part of a checkpoint, and would be deleted"):
         claim_folder(tmp_path)
+
+
+def recipe_with(folder, **run):
+    values = {
+        "data": {"pairs": ["p"]},
+        "model": {"start": run.pop("start", "s")},
+        "run": {"out": folder / "out", **run},
+    }
+    return check_recipe(values, folder)
+
+
+@pytest.mark.parametrize("name", [STATE, "checkpoint", "best"])
+def test_a_new_run_does_not_replace_an_earlier_one(tmp_path, name):
+    recipe = recipe_with(tmp_path)
+    refuse_earlier_run(recipe.run)
+    claim_folder(recipe.run.out)
+    refuse_earlier_run(recipe.run)  # of a run that was stopped before its first state, nothing is lost
+    (recipe.run.out / name).mkdir()
+    with pytest.raises(InputError, match=r"out holds an earlier run, which would be lost\. Add --resume .*remove the"):
+        refuse_earlier_run(recipe.run)
+
+
+def test_prepared_data_is_not_written_among_the_files_of_another_run(tmp_path):
+    other = tmp_path / "other"
+    claim_folder(other)
+    refuse_earlier_run(recipe_with(tmp_path, work=other / "data").run)
+    with pytest.raises(InputError, match=r"run\.work is .*other, the folder of another run\. Set run\.work to .*data"):
+        refuse_earlier_run(recipe_with(tmp_path, work=other).run)
+
+
+@pytest.mark.parametrize("key", ["start", "surrogate"])
+@pytest.mark.parametrize("name", ["out", "out/checkpoint", "out/../out/best", "link"])
+def test_a_model_that_the_run_would_overwrite_is_refused(tmp_path, key, name):
+    (tmp_path / "out").mkdir()
+    (tmp_path / "link").symlink_to(tmp_path / "out" / "best")
+    with pytest.raises(InputError, match=rf"{key} is .*{name}, which the run would overwrite\. Set another run\.out"):
+        refuse_overwritten_models(recipe_with(tmp_path, **{key: tmp_path / name}))
+    refuse_overwritten_models(recipe_with(tmp_path, **{key: tmp_path / "another"}))
+
+
+def test_a_stopped_preparation_says_what_is_kept(tmp_path):
+    run = recipe_with(tmp_path).run
+    assert kept_data(run) == "Nothing is kept."
+    run.data_folder.mkdir(parents=True)
+    assert kept_data(run) == f"The data prepared so far is kept in {tmp_path / 'out' / 'data'}."
