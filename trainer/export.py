@@ -126,6 +126,7 @@ def _write_files(
         save_checkpoint(model, folder, dtype)
     except SafetensorError as error:  # it contains the error of the disk only as text
         raise OSError(str(error)) from None
+    shutil.copymode(folder / "config.json", folder / "model.safetensors")  # safetensors writes files of mode 0600
     shutil.copyfile(tokenizer, folder / "tokenizer.json")
     if model.second_stage.joint or model.config.context_source != "pooled" or find_spec("onnx") is None:
         return

@@ -37,6 +37,7 @@ from trainer.run.stop import exit_code
 from trainer.run.watch import held_out_losses
 from trainer.schema import parse
 from trainer.starting import starting_model
+from trainer.step.optimizer_steps import OptimizerSteps
 from trainer.train import train
 
 TOPICS = ["cat", "dog", "water", "moon", "engine", "bread", "river", "stone"]
@@ -493,6 +494,39 @@ def test_a_rate_that_makes_the_weights_infinite_stops_the_run(recipe_file, tmp_p
     changes = {"run.out": str(tmp_path / "out"), "learning.rate": "1e30", "learning.warmup": "0"}
     with pytest.raises(TrainingError, match="Lower the learning rates"):
         train(load_recipe(recipe_file, changes), Silent())
+
+
+@pytest.mark.parametrize("part", ["weights", "head"])
+def test_weights_that_the_last_step_breaks_are_neither_saved_nor_exported(recipe_file, tmp_path, monkeypatch, part):
+    changes = {"run.out": str(tmp_path / "out"), "data.held_out": "0.0", "run.checkpoint_minutes": "0.0"}
+    train(load_recipe(recipe_file, {**changes, "learning.steps": "1"}), Silent())
+    before = {file: file.read_bytes() for file in (tmp_path / "out" / "checkpoint").rglob("*.*") if file.is_file()}
+    original, recipe = OptimizerSteps.take, load_recipe(recipe_file, {**changes, "learning.steps": "2"})
+
+    def take(self, *given):
+        figures = original(self, *given)
+        with torch.no_grad():
+            for parameter in (p for group in self.optimizer.param_groups for p in group["params"]):
+                if (parameter is self._head.log_ridge) == (part == "head"):
+                    parameter.fill_(1000.0 if part == "head" else torch.nan)
+        return figures
+
+    monkeypatch.setattr(OptimizerSteps, "take", take)
+    with pytest.raises(TrainingError, match=r"After step 2, .* numbers that are not finite; the last state and"):
+        train(recipe, Silent(), resume=True)
+    assert {file: file.read_bytes() for file in before} == before
+    assert torch.load(tmp_path / "out" / "state.pt")["step"] == 1
+
+
+@pytest.mark.skipif(os.name != "posix", reason="Windows has no umask")
+def test_the_files_of_a_checkpoint_have_the_mode_that_the_umask_allows(tmp_path, tiny_checkpoint):
+    before = os.umask(0o027)
+    try:
+        export(make_model(), tiny_checkpoint / "tokenizer.json", tmp_path / "out")
+    finally:
+        os.umask(before)
+    modes = {file.name: file.stat().st_mode & 0o777 for file in (tmp_path / "out").rglob("*.*") if file.is_file()}
+    assert modes == dict.fromkeys(modes, 0o640) and "model.safetensors" in modes and "second_stage.onnx" in modes
 
 
 def test_texts_longer_than_the_start_can_read_are_refused(recipe_file, tmp_path):

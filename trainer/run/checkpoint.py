@@ -123,6 +123,15 @@ def _write(target: Path, state: dict[str, Any]) -> None:
         ) from error
 
 
+def first_not_finite(modules: dict[str, nn.Module]) -> str | None:
+    """The name of the first tensor with NaN or an infinite number; None if there is none."""
+    for module_name, module in modules.items():
+        for name, tensor in module.state_dict().items():
+            if tensor.is_floating_point() and not bool(tensor.isfinite().all()):
+                return f"{module_name}.{name}"
+    return None
+
+
 def _trained(module: nn.Module) -> dict[str, Tensor]:
     """The tensors that training changes; frozen parameters are those of the start."""
     frozen = _frozen(module)

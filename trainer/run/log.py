@@ -6,6 +6,7 @@ from importlib.util import find_spec
 from pathlib import Path
 from typing import Any
 
+from cdesearch.errors import InputError
 from trainer.replacing import writing
 
 FILE = "log.jsonl"
@@ -19,6 +20,8 @@ class Log:
         self._file = folder / FILE
         if anew:
             self._file.unlink(missing_ok=True)
+        elif self._file.exists():
+            _cut_torn_line(self._file)
         self._board: Any = None
         if find_spec("tensorboard"):
             from torch.utils.tensorboard import SummaryWriter
@@ -36,12 +39,35 @@ class Log:
 
 
 def read_log(folder: Path) -> list[dict[str, Any]]:
-    """The lines of a run in order. A step that was repeated after an interruption has only its last line."""
+    """The lines of a run in order. A step that was repeated after an interruption has only its last line.
+
+    A last line that a kill has cut off is left out. Raises InputError if another line is not as it was written.
+    """
+    return read_log_file(folder / FILE)
+
+
+def read_log_file(file: Path) -> list[dict[str, Any]]:
+    """The lines of a log that has been copied to another place, as `read_log` returns them."""
     lines: dict[Any, dict[str, Any]] = {}
-    for text in (folder / FILE).read_text(encoding="utf-8").splitlines():
-        line = json.loads(text)
-        lines[line["step"], line.get("evaluation"), "loss" in line, "held_out" in line] = line
+    texts = file.read_bytes().split(b"\n")
+    for number, text in enumerate(texts, start=1):
+        try:
+            line = json.loads(text)
+            step = line["step"]
+        except (ValueError, TypeError, KeyError):
+            if number == len(texts):  # it has no end: empty, or torn
+                continue
+            raise InputError(f"{file}:{number} is not a line of a log.", "Remove the line.") from None
+        lines[step, line.get("evaluation"), "loss" in line, "held_out" in line] = line
     return sorted(lines.values(), key=lambda line: line["step"])
+
+
+def _cut_torn_line(file: Path) -> None:
+    """Remove the last line if a kill has cut it off, because the next one would be joined to it."""
+    content = file.read_bytes()
+    if not content.endswith(b"\n"):
+        with writing(file), file.open("r+b") as stream:
+            stream.truncate(content.rfind(b"\n") + 1)
 
 
 def _numbers(figures: dict[str, Any], prefix: str = "") -> Iterator[tuple[str, float]]:

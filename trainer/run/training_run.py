@@ -23,7 +23,7 @@ from trainer.execution.evaluation_mode import evaluation_mode
 from trainer.export import export
 from trainer.recipe import Recipe
 from trainer.replacing import replace_folder
-from trainer.run.checkpoint import RunProgress, load_best, load_state, save_best, save_state
+from trainer.run.checkpoint import RunProgress, first_not_finite, load_best, load_state, save_best, save_state
 from trainer.run.evaluate import evaluate
 from trainer.run.log import Log
 from trainer.run.sources import sources_of
@@ -133,6 +133,7 @@ class TrainingRun:
         return folder
 
     def _export(self, folder: Path) -> None:
+        self._check_numbers()
         self._display.note(f"Writing {folder}")
         self._trainee.model.config = self._learned_config()
         with as_written(self._trainee.model):
@@ -184,6 +185,7 @@ class TrainingRun:
         figures = ", ".join(f"{name} {value:.4f}" for name, value in losses.items())
         self._display.note(f"step {self._progress.step}: held-out loss with context {figures}")
         if losses["true"] < self._progress.best_loss:
+            self._check_numbers()
             save_best(self._recipe.run.out, self._recipe, self._trainee.modules)
             self._progress.best_step, self._progress.best_loss = self._progress.step, losses["true"]
             self._save()  # so that the state on disk agrees with the best weights
@@ -198,8 +200,19 @@ class TrainingRun:
     def _save(self) -> None:
         self._log_steps()
         if is_first():
+            self._check_numbers()
             out, modules, optimizer = self._recipe.run.out, self._trainee.modules, self._steps.optimizer
             save_state(out, self._recipe, self._progress, modules, optimizer, self._sources)
+
+    def _check_numbers(self) -> None:
+        """Raise TrainingError if a weight or a number of the whitening is not finite, before anything is written."""
+        broken = first_not_finite(self._trainee.modules)
+        if broken is None and all(map(math.isfinite, self._trainee.head.numbers().values())):
+            return
+        raise _diverged(
+            f"After step {self._progress.step}, {broken or 'the whitening'} has numbers that are not finite; the last"
+            " state and checkpoint are kept."
+        )
 
     def _write_log(self, figures: dict[str, Any]) -> None:
         if self._log is not None:
