@@ -62,7 +62,7 @@ def _bundle(arguments: Sequence[str] | None) -> int:
         files = bundle(recipe, options.out, display)
     size = sum(file.stat().st_size for file in files) / 2**20
     print(f"{len(files)} files of {size:.1f} MiB are in {options.out}. To train on them, copy them and run:")
-    overrides = f'data.pairs=["{options.out}"]', "data.keep_out=[]", "data.groups={}"
+    overrides = f'data.pairs=["{options.out}"]', "data.leave_out=[]", "data.keep_out=[]", "data.groups={}"
     print(shlex.join(["python", "-m", "trainer", str(options.recipe), *(f"--set={key}" for key in overrides)]))
     return 0
 

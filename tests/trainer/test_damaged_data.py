@@ -19,10 +19,12 @@ FILES = [
     "pairs-*/negatives.first.npy",
     "pairs-????????????????.json",
     "surrogate/pairs-query-*.npy",
+    "pairs-????????????????.sums.json",
     "surrogate/pairs-query-*.json",
     "clusters/*.npz",
     "tokens/pairs-document-*.ids.npy",
     "tokens/pairs-document-*.ends.npy",
+    "tokens/pairs-document-*.sums.json",
 ]
 
 
@@ -70,12 +72,28 @@ def test_a_file_that_was_cut_off_is_named_and_made_again_after_it_is_deleted(pre
     file = only(work, pattern)
     content = file.read_bytes()
     file.write_bytes(content[: int(share * len(content))])
-    if file.read_bytes() != b"4":  # a smaller number of vectors, 4 of 40, only means that the others are computed again
-        with pytest.raises(StorageError, match="damaged") as error:
-            prepare(recipe_file, work)
-        named = file.parent if file.parent.name.startswith("pairs-") else file
-        assert str(named) in error.value.cause and "and it is made again" in error.value.remedy
-        shutil.rmtree(named) if named.is_dir() else named.unlink()
+    refuses_until_it_is_deleted(recipe_file, work, file, complete)
+
+
+@pytest.mark.parametrize("pattern", [one for one in FILES if not one.endswith(".json")])
+def test_a_file_that_was_overwritten_is_named_and_made_again_after_it_is_deleted(prepared, tmp_path, pattern):
+    """Zeros are valid tokens and texts, and a vector of zeros would only make the batches worse."""
+    recipe_file, complete = prepared
+    work = shutil.copytree(complete, tmp_path / "work")
+    file = only(work, pattern)
+    content = file.read_bytes()
+    middle = 128 + 8 * ((len(content) - 128) // 16)  # after the header of an array
+    file.write_bytes(content[:middle] + b"\0" * 8 + content[middle + 8 :])
+    assert file.read_bytes() != content
+    refuses_until_it_is_deleted(recipe_file, work, file, complete)
+
+
+def refuses_until_it_is_deleted(recipe_file, work, file, complete):
+    with pytest.raises(StorageError, match="is damaged") as error:
+        prepare(recipe_file, work)
+    assert str(file) in error.value.cause and error.value.exit_code == 2
+    assert "delete it and run the same command again" in error.value.remedy
+    file.unlink()
     again, expected = prepare(recipe_file, work), prepare(recipe_file, complete)
     for step in range(2):
         assert again.batch(step).documents.ids.tolist() == expected.batch(step).documents.ids.tolist()

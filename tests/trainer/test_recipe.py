@@ -1,3 +1,5 @@
+from pathlib import Path
+
 import pytest
 
 from cdesearch.errors import InputError
@@ -50,3 +52,8 @@ def test_recipes_in_the_repository_parse_and_can_be_overridden(tmp_path):
         assert recipe.batches.size == 7 and str(recipe.run.out) == "here"
         other = load_recipe(file, {"batches.size": "8", "run.out": "here"})
         assert differences(recipe, other) == ["batches.size: 7 -> 8"]
+
+
+def test_the_recipe_of_the_paper_has_a_clustered_batch_for_each_gpu():
+    batches = load_recipe(Path(__file__).parents[2] / "trainer" / "recipes" / "paper.toml").batches
+    assert batches.processes == "own" and batches.clustered

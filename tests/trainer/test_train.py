@@ -25,6 +25,7 @@ from cdesearch.progress import Silent
 from trainer.command import train as train_command
 from trainer.data.material import prepare_material
 from trainer.data.pairs.beir import read_beir
+from trainer.data.surrogate.scores import _sum
 from trainer.export import export
 from trainer.loss.batch_loss import BatchLoss
 from trainer.loss.token_weights import TokenWeights
@@ -371,7 +372,8 @@ def test_prepared_data_can_be_moved_to_another_machine(recipe_file, tmp_path, mo
     here.rename(there)
     os.utime(there / "pairs.jsonl", (1, 1))
     for file in (there / "work" / "surrogate").glob("*.npy"):
-        np.save(file, np.load(file) * np.float32(1 + 1e-6))
+        np.save(file, vectors := np.load(file) * np.float32(1 + 1e-6))
+        file.with_suffix(".shards.json").write_text(json.dumps([_sum(vectors.tobytes())]))
     monkeypatch.setattr("trainer.data.pairs.domains.read_pairs", lambda *_: pytest.fail("read again"))
     monkeypatch.setattr("trainer.data.material.cluster_pairs", lambda *_: pytest.fail("clustered again"))
     assert batches_of(there) == expected

@@ -4,8 +4,8 @@ Prepared data may be copied between machines, so every file is checked: a copy c
 """
 
 import json
-from collections.abc import Iterable
-from hashlib import blake2b
+from collections.abc import Iterable, Sequence
+from hashlib import blake2b, file_digest
 from pathlib import Path
 from typing import Any
 from zipfile import BadZipFile
@@ -15,12 +15,45 @@ import numpy as np
 from numpy.typing import NDArray
 
 from cdesearch.errors import StorageError
-from trainer.replacing import refuse_link, replacing, writing
+from trainer.replacing import refuse_link, replace_text, replacing, writing
 
 
 def damaged(file: Path) -> StorageError:
     """The error of a file of prepared data that is not as it was written."""
-    return StorageError(f"{file} is damaged.", "Copy it again, or delete it, and it is made again.")
+    return StorageError(
+        f"{file} is damaged.", "Copy it again, or delete it and run the same command again, and it is made again."
+    )
+
+
+def sums_of(files: Iterable[Path]) -> dict[str, str]:
+    """A checksum of each file by name."""
+    sums = {}
+    for file in files:
+        refuse_link(file)
+        with file.open("rb") as stream:
+            sums[file.name] = file_digest(stream, "blake2b").hexdigest()[:32]
+    return sums
+
+
+def save_sums(file: Path, files: Iterable[Path]) -> None:
+    """Write the checksums of `files`, which are beside `file`; raises StorageError."""
+    with writing(file):
+        sums = sums_of(files)
+    replace_text(file, json.dumps(sums))
+
+
+def check_sums(file: Path, files: Sequence[Path]) -> None:
+    """Raise StorageError, with its name, if one of `files` is not as it was when its checksum was written to `file`."""
+    sums = load_json(file)
+    if not isinstance(sums, dict):
+        raise damaged(file)
+    for one in files:
+        try:
+            found = sums_of([one])
+        except OSError:
+            raise damaged(one) from None
+        if sums.get(one.name) != found[one.name]:
+            raise damaged(one)
 
 
 def digest_of(texts: Iterable[str], first: str = "") -> str:

@@ -4,6 +4,7 @@ from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
 from importlib.util import find_spec
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -75,13 +76,25 @@ def kept_clusters(folder: Path, made_from: Iterable[str], make: Callable[[], Clu
     make_folder(folder)
     if file.exists():
         kept = load_arrays(file)
-        if kept.keys() != {"assignment", "centroids"}:
+        if kept.keys() != {"assignment", "centroids"} or not _is_sound(**kept):
             raise damaged(file)
         return Clusters(**kept)
     found = make()
     with writing(file), replacing(file) as stream:
         np.savez(stream, assignment=found.assignment, centroids=found.centroids)
     return found
+
+
+def _is_sound(assignment: NDArray[Any], centroids: NDArray[Any]) -> bool:
+    """Whether arrays from a file can be clusters. The .npz format itself has a checksum of each array."""
+    return (
+        assignment.ndim == 1
+        and assignment.dtype == np.int64
+        and centroids.ndim == 2
+        and centroids.dtype == np.float32
+        and bool(np.isfinite(centroids).all())
+        and bool(((assignment >= 0) & (assignment < len(centroids))).all())
+    )
 
 
 def cluster_documents(document_ids: Sequence[str], queries: Floats, documents: Floats) -> Clusters:

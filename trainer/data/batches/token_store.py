@@ -11,7 +11,7 @@ import numpy as np
 from numpy.typing import NDArray
 from tokenizers import Tokenizer
 
-from trainer.data.stored import damaged, digest_of, load_array, load_offsets, save_array
+from trainer.data.stored import check_sums, damaged, digest_of, load_array, load_offsets, save_array, save_sums
 from trainer.data.training_batch import Tokens, padded, token_rows
 from trainer.replacing import make_folder
 
@@ -60,18 +60,20 @@ class DomainTokens:
 def store_tokens(file: Path, texts: Sequence[str], tokenizer: Tokenizer, prefix: str, limit: int) -> TokenStore:
     """The tokens of `texts` with `prefix`, at most `limit` of each.
 
-    They are kept in two files, whose names begin with that of `file`, for the next run with the same texts, prefix,
+    They are kept in three files, whose names begin with that of `file`, for the next run with the same texts, prefix,
     limit and tokenizer. Raises StorageError if a file is damaged or cannot be written.
     """
     digest = digest_of((tokenizer.to_str(), prefix, str(limit), *texts))
     ids, ends = (file.with_name(f"{file.name}-{digest}.{part}.npy") for part in ("ids", "ends"))
+    sums = file.with_name(f"{file.name}-{digest}.sums.json")
     make_folder(file.parent)
-    if not (ends.exists() and ids.exists()):
+    if not (ends.exists() and ids.exists() and sums.exists()):
         rows = list(token_rows(tokenizer, texts, prefix, limit))
         kind = np.uint16 if tokenizer.get_vocab_size() <= 1 << 16 else np.uint32
         save_array(ids, np.concatenate([np.empty(0, kind), *(np.asarray(row, kind) for row in rows)]))
-        # This file is written last: without it, the other one is written again.
         save_array(ends, np.cumsum([len(row) for row in rows], dtype=np.int64))
+        save_sums(sums, (ids, ends))  # written last: without it, the other files are written again
+    check_sums(sums, (ids, ends))
     found = load_offsets(ends)
     stored = load_array(ids, mapped=True) if len(found) else np.empty(0, np.uint16)
     if len(found) != len(texts) or stored.dtype not in (np.uint16, np.uint32) or stored.shape != (found[-1:].sum(),):

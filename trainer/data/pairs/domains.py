@@ -16,13 +16,13 @@ import numpy as np
 from cdesearch.errors import InputError, SourceError
 from trainer.data.pairs.leaks import Leaks
 from trainer.data.pairs.reading import Pair, domain_name, read_pairs
-from trainer.data.pairs.store import COLUMNS, PairTable, PairWriter, open_pairs
+from trainer.data.pairs.store import COLUMNS, PairTable, PairWriter, open_pairs, stored_files
 from trainer.data.random_stream import random_stream
-from trainer.data.stored import damaged, load_json
+from trainer.data.stored import check_sums, damaged, load_json, save_sums
 from trainer.plain_file import open_plain
 from trainer.replacing import replace_text, writing
 
-RULES = 3  # the version of the rules for leaving out pairs; a new one prepares stored pairs again
+RULES = 4  # the version of the rules for leaving out pairs; a new one prepares stored pairs again
 
 
 @dataclass(frozen=True, slots=True)
@@ -99,11 +99,14 @@ def prepare(
         key = blake2b(json.dumps(stamp).encode(), digest_size=8).hexdigest()
         made = folder / f"{domain_name(file)}-{key}"
         counts = folder / f"{made.name}.json"
-        if not (counts.exists() and made.exists()):
+        sums = folder / f"{made.name}.sums.json"
+        if not all(one.exists() for one in (counts, sums, *stored_files(made))):
             leaks = leaks or Leaks(keep_out)
             with writing(made):
                 dropped = _write(read_pairs(file, group), made, leaks)
+            save_sums(sums, stored_files(made))
             replace_text(counts, json.dumps(dropped))  # written last: without it the other files may be incomplete
+        check_sums(sums, stored_files(made))
         domains.append(Domain(domain_name(file), open_pairs(made), _read_counts(counts)))
     return domains
 

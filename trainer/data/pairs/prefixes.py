@@ -28,7 +28,8 @@ class Prefixes:
         domains = list(domains)
         if unknown := sorted(data.prefixes.keys() - {*domains, *data.leave_out}):
             raise InputError(
-                f"data.prefixes names {unknown[0]}, but no pair file has that name.", f"Name one of {domains}."
+                f"data.prefixes names {unknown[0]}, but no pair file has that name.",
+                f"Name some of: {', '.join(domains)}.",
             )
         default = data.prefix or (config.query_prefix, config.document_prefix)
         used = {data.prefixes.get(domain, default) for domain in domains}

@@ -29,7 +29,10 @@ class Pair:
 
 
 def domain_files(sources: Iterable[Path], leave_out: Collection[str] = ()) -> list[Path]:
-    """The pair files among `sources`, files and folders, without the domains in `leave_out`; raises SourceError."""
+    """The pair files among `sources`, files and folders, without the domains in `leave_out`.
+
+    Raises SourceError, also for a domain to leave out that no file has.
+    """
     files: list[Path] = []
     for source in sources:
         if not source.exists():
@@ -48,7 +51,15 @@ def domain_files(sources: Iterable[Path], leave_out: Collection[str] = ()) -> li
             raise SourceError(
                 f"{other} and {file} would be one domain, {domain_name(file)}.", "Name each once, or rename one."
             )
-    return [file for file in files if domain_name(file) not in leave_out]
+    if unknown := sorted(set(leave_out) - domains.keys()):
+        raise SourceError(
+            f"data.leave_out names {unknown[0]}, but no pair file has that name.",
+            f"Name some of: {', '.join(domains)}.",
+        )
+    chosen = [file for name, file in domains.items() if name not in leave_out]
+    if not chosen:
+        raise SourceError("data.leave_out names every domain.", "Leave at least one domain out of it.")
+    return chosen
 
 
 def domain_name(file: Path) -> str:

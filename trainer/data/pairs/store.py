@@ -99,6 +99,13 @@ class PairWriter:
             starts.append(starts[-1] + len(content))
 
 
+def stored_files(folder: Path) -> list[Path]:
+    """The files that a PairWriter writes into `folder`."""
+    refuse_link(folder)
+    names = [f"{name}.{end}" for name in COLUMNS for end in ("utf8", "starts.npy")]
+    return [folder / name for name in (*names, *(f"{name}.first.npy" for name in LISTS))]
+
+
 def open_pairs(folder: Path) -> PairTable:
     """All rows of a folder that a PairWriter has finished; raises StorageError if a file is not as it was written."""
     refuse_link(folder)

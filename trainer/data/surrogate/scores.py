@@ -4,6 +4,7 @@ import json
 import os
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
+from hashlib import blake2b
 from pathlib import Path
 
 import numpy as np
@@ -34,15 +35,18 @@ def surrogate_vectors(
         return np.empty((0, encoder.dimension), np.float32)
     make_folder(folder)
     file = folder / f"{name}-{role}-{digest_of(texts, encoder.fingerprint)}.npy"
-    state = file.with_suffix(".json")
+    state = file.with_suffix(".shards.json")
     shape = (len(texts), encoder.dimension)
-    done = _count(state, len(texts)) if state.exists() and file.exists() else 0
+    sums = _read_sums(state, -(-len(texts) // SHARD)) if state.exists() and file.exists() else []
+    done = min(len(texts), len(sums) * SHARD)
     if not done:
         with writing(file), open_new(file) as stream:
             np.lib.format.write_array_header_1_0(stream, {"descr": "<f4", "fortran_order": False, "shape": shape})
             stream.truncate(stream.tell() + 4 * shape[0] * shape[1])
     vectors = load_array(file, mapped=True)
     if vectors.shape != shape or vectors.dtype != np.float32 or not isinstance(vectors, np.memmap):
+        raise damaged(file)
+    if any(_sum(vectors[number * SHARD : (number + 1) * SHARD].tobytes()) != one for number, one in enumerate(sums)):
         raise damaged(file)
     advance(done)
     for start in range(done, len(texts), SHARD):
@@ -54,17 +58,22 @@ def surrogate_vectors(
             stream.write(computed)
             stream.flush()
             os.fsync(stream.fileno())
-        replace_text(state, json.dumps(start + len(shard)))
+        sums.append(_sum(computed))
+        replace_text(state, json.dumps(sums))
         advance(len(shard))
     return vectors
 
 
-def _count(file: Path, most: int) -> int:
-    """How many vectors are stored; raises StorageError."""
-    count = load_json(file)
-    if isinstance(count, bool) or not isinstance(count, int) or not 0 <= count <= most:
+def _sum(content: bytes) -> str:
+    return blake2b(content, digest_size=8).hexdigest()
+
+
+def _read_sums(file: Path, most: int) -> list[str]:
+    """The checksum of each shard that is stored; raises StorageError."""
+    sums = load_json(file)
+    if not isinstance(sums, list) or len(sums) > most:
         raise damaged(file)
-    return count
+    return sums
 
 
 @dataclass(frozen=True, slots=True)

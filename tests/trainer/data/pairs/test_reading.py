@@ -127,3 +127,13 @@ def test_spaces_around_texts_are_left_out(tmp_path):
     file = tmp_path / "d.jsonl"
     file.write_text('{"query": " q", "document": "d\\n", "negatives": ["d ", "\\te"]}\n')
     assert [(pair.query, pair.document, pair.negatives) for pair in read_pairs(file)] == [("q", "d", ("d", "e"))]
+
+
+def test_a_domain_to_leave_out_that_does_not_exist_is_refused_with_those_that_do(tmp_path):
+    for name in ("cats", "dogs"):
+        (tmp_path / f"{name}.jsonl").write_text('{"query": "a", "document": "b"}')
+    assert domain_files([tmp_path], ["cats"]) == [tmp_path / "dogs.jsonl"]
+    with pytest.raises(SourceError, match=r"data\.leave_out names catz, .* Name some of: cats, dogs\."):
+        domain_files([tmp_path], ["catz"])
+    with pytest.raises(SourceError, match=r"data\.leave_out names every domain"):
+        domain_files([tmp_path], ["cats", "dogs"])
