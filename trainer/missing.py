@@ -19,14 +19,14 @@ def missing_libraries(recipe: Recipe, device: torch.device) -> list[str]:
     clustered = recipe.batches.clustered and not recipe.batches.by_document
     lines = []
     if clustered and not _has("faiss"):
-        lines.append("faiss is not installed: clustering by torch.")
+        lines.append("faiss-cpu or faiss-gpu-cu12 is not installed: clustering by torch.")
     uses_words = recipe.batches.filter in ("text", "fused") or recipe.learning.teacher_weight > 0
     if uses_words and not has_bm25s():
         lines.append("bm25s or scipy is not installed: BM25 by plain Python, which is slower.")
     if recipe.run.surrogate is not None and device.type == "cpu" and not _has("onnxruntime"):
         lines.append("onnxruntime is not installed: the surrogate runs on torch.")
     if device.type == "cuda" and recipe.learning.precision == "bf16" and not _has("flash_attn"):
-        lines.append("flash_attn is not installed: attention by torch.")
+        lines.append("flash-attn is not installed: attention by torch.")
     if recipe.model.context_attention != "joint" and not _has("onnx"):
         lines.append(
             "onnx is not installed: the checkpoint gets no ONNX graphs."
@@ -40,10 +40,13 @@ def _check_needed(recipe: Recipe) -> None:
     tables = [file for file in files if file.name.lower().endswith(".parquet")]
     if tables and not _has("pyarrow"):
         raise InputError(
-            f"pyarrow is not installed, and {tables[0]} needs it.", "Install it, or convert the pairs to .jsonl."
+            f"pyarrow is not installed, and {tables[0]} needs it.",
+            "Run `pip install pyarrow`, or convert the pairs to .jsonl.",
         )
     if recipe.batches.sparse and not _has("sklearn"):
-        raise InputError("scikit-learn is not installed, and batches.sparse needs it.", "Install it.")
+        raise InputError(
+            "scikit-learn is not installed, and batches.sparse needs it.", "Run `pip install scikit-learn`."
+        )
 
 
 def _has(library: str) -> bool:

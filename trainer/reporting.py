@@ -7,6 +7,8 @@ from cdesearch.cli.exits import BAD_INPUT, print_error, report
 from cdesearch.errors import InputError
 
 NEEDED = ("torch", "numpy", "tokenizers", "safetensors")
+# The names with which pip installs modules of other names.
+PACKAGES = {"faiss": "faiss-cpu", "flash_attn": "flash-attn", "sklearn": "scikit-learn"}
 
 
 def reported(program: Callable[[], int]) -> int:
@@ -14,7 +16,10 @@ def reported(program: Callable[[], int]) -> int:
     try:
         return program()
     except ModuleNotFoundError as error:
-        return print_error(f"{error.name} is not installed. Run `pip install {' '.join(NEEDED)}`.", BAD_INPUT)
+        module = str(error.name).partition(".")[0]
+        package = PACKAGES.get(module, module)
+        packages = " ".join(NEEDED) if package in NEEDED else package
+        return print_error(f"{package} is not installed. Run `pip install {packages}`.", BAD_INPUT)
     except BaseException as error:
         return report(error)
 

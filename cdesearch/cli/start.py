@@ -41,8 +41,9 @@ def _query_arguments(arguments: list[str]) -> list[str] | None:
     """
     if arguments[:1] == ["query"]:
         return arguments[1:]
-    from cdesearch.cli.command_names import command_names, meant_command, with_command
+    from cdesearch.cli.command_names import check_installed, command_names, meant_command, with_command
 
     commands = command_names()
+    check_installed(arguments, commands)
     name, *rest = with_command(arguments, commands) or [""]
     return rest if name == "query" and meant_command(arguments, commands) is None else None

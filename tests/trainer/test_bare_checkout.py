@@ -89,7 +89,7 @@ def test_three_steps_in_two_slots_need_torch_alone(recipe_file):
     first = train_bare(recipe_file, "--minutes", "0.0001", "--resume")
     assert first.returncode == 0, first.stderr
     assert first.stderr.splitlines()[-1].startswith("The 0.0001 minutes are over. To continue: python -m trainer")
-    assert "faiss is not installed: clustering by torch." in first.stderr.splitlines()
+    assert "faiss-cpu or faiss-gpu-cu12 is not installed: clustering by torch." in first.stderr.splitlines()
     assert "onnxruntime is not installed: the surrogate runs on torch." in first.stderr.splitlines()
     assert "bm25s or scipy is not installed: BM25 by plain Python, which is slower." in first.stderr.splitlines()
     assert "has no state yet" in first.stderr
