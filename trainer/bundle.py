@@ -1,10 +1,11 @@
-"""Write the pairs of a recipe, at most `data.cap` of each domain and without leaks, as files for another machine.
+"""Write what a recipe reads, its pairs and its models, as files of at most 60 MiB for another machine.
 
     python -m trainer.bundle RECIPE OUT [--set section.key=value]...
 
-The command writes one .jsonl.gz file for each domain into OUT. The files have at most 60 MiB, can be copied one by one,
-and need no pyarrow. Training on them makes the same batches as training on the original pairs, and needs neither these
-nor the sets of `data.keep_out`.
+The command writes one .jsonl.gz file for each domain into OUT, with at most `data.cap` pairs and without leaks, and the
+start and the surrogate into the folders OUT/start and OUT/surrogate. Longer files are written in parts, which
+`python -m trainer.parcel join OUT` joins on the other machine. Training there needs no pyarrow, makes the same batches
+as training on the original pairs, and needs neither these nor the sets of `data.keep_out`.
 """
 
 import argparse
@@ -19,20 +20,26 @@ if __name__ == "__main__":
     exit_without_torch(__doc__)  # before the imports below, which need torch
 
 from cdesearch.cli.exits import exit_when_stopped
+from cdesearch.errors import InputError
+from cdesearch.models.hub import checkpoint_folder
 from cdesearch.progress import Display, shown_on_stderr
 from trainer.data.pairs.domains import prepare
 from trainer.data.pairs.reading import domain_files
 from trainer.data.pairs.writing import new_pair_files
+from trainer.parcel import split
 from trainer.recipe import Recipe, load_recipe, parse_override
+from trainer.replacing import writing
 from trainer.reporting import Parser, reported
 from trainer.run.folder import claim_data_folder
-from trainer.run.parts import PART
+from trainer.run.parts import PART, write_parts
+from trainer.run.sources import START_FILES
 
 
 def bundle(recipe: Recipe, out: Path, display: Display) -> list[Path]:
-    """Write the pairs of a recipe into `out`; returns the files. Raises CdesearchError."""
+    """Write pairs and models of a recipe into `out`; returns the files of the pairs. Raises CdesearchError."""
     inputs = domain_files(recipe.data.pairs, recipe.data.leave_out)
-    with new_pair_files(out, inputs, PART) as write:
+    models = _models(recipe, out)
+    with new_pair_files(out, inputs) as write:
         work = claim_data_folder(recipe.run)
         domains = prepare(inputs, work, recipe.data.keep_out, recipe.data.groups)
         advance = display.stage("Writing pairs", len(domains))
@@ -41,7 +48,28 @@ def bundle(recipe: Recipe, out: Path, display: Display) -> list[Path]:
             drawn = domain.at_most(recipe.data.cap, recipe.run.seed)
             files.append(write(domain.name, drawn.take(range(len(drawn)))))
             advance(1)
+    for file in (file for file in files if file.stat().st_size > PART):
+        with writing(file):
+            write_parts(file, memoryview(file.read_bytes()))
+    start = recipe.model.start
+    for name, (model, target) in models.items():
+        display.note(f"Copying {model}")
+        needed = [start / file for file in START_FILES if (start / file).is_file()] if name == "model.start" else None
+        split(model, target, needed)
     return files
+
+
+def _models(recipe: Recipe, out: Path) -> dict[str, tuple[Path, Path]]:
+    """The folder of each model that the recipe names, and its copy in `out`; raises InputError if that exists."""
+    models = {"model.start": (recipe.model.start, out / "start")}
+    if recipe.run.surrogate is not None:
+        models["run.surrogate"] = (checkpoint_folder(recipe.run.surrogate), out / "surrogate")
+    for key, (model, target) in models.items():
+        if not model.is_dir():
+            raise InputError(f"{key} is {model}, and there is no such folder.", "Name the folder of a model.")
+        if target.exists():
+            raise InputError(f"{target} exists.", "Name a new or empty folder.")
+    return models
 
 
 def main(arguments: Sequence[str] | None = None) -> int:
@@ -60,9 +88,14 @@ def _bundle(arguments: Sequence[str] | None) -> int:
     recipe = load_recipe(options.recipe, dict(map(parse_override, options.set)))
     with exit_when_stopped("The same command continues."), shown_on_stderr() as display:
         files = bundle(recipe, options.out, display)
-    size = sum(file.stat().st_size for file in files) / 2**20
-    print(f"{len(files)} files of {size:.1f} MiB are in {options.out}. To train on them, copy them and run:")
-    overrides = f'data.pairs=["{options.out}"]', "data.leave_out=[]", "data.keep_out=[]", "data.groups={}"
+    size = sum(file.stat().st_size for file in options.out.rglob("*") if file.is_file()) / 2**20
+    print(f"The pairs of {len(files)} domains and the models, {size:.1f} MiB, are in {options.out}.")
+    print("To train on them, copy the folder and the recipe, and run in a checkout:")
+    print(shlex.join(["python", "-m", "trainer.parcel", "join", str(options.out)]))
+    overrides = [f'data.pairs=["{options.out}"]', "data.leave_out=[]", "data.keep_out=[]", "data.groups={}"]
+    overrides.append(f'model.start="{options.out / "start"}"')
+    if recipe.run.surrogate is not None:
+        overrides.append(f'run.surrogate="{options.out / "surrogate"}"')
     print(shlex.join(["python", "-m", "trainer", str(options.recipe), *(f"--set={key}" for key in overrides)]))
     return 0
 

@@ -10,17 +10,23 @@ from rich.table import Table
 from benchmarks.machine import describe
 from benchmarks.measurement import RESULTS, show
 from cdesearch.errors import InputError
-from trainer.run.log import read_log
+from trainer.run.log import read_log_file
 
 CONTEXTS = ("true", "random", "null")
 
 
 def curves(
-    runs: Annotated[Path, typer.Argument(help="Folder of the runs, such as runs/ablation/context.")],
+    runs: Annotated[
+        Path,
+        typer.Argument(help="Folder of the runs, such as runs/ablation/context, or of copied logs, train-*.jsonl."),
+    ],
     out: Annotated[Path, typer.Option(help="Folder for the JSON and the figure.")] = RESULTS,
+    only: Annotated[str, typer.Option(metavar="GLOB", help="Which copied logs are drawn.")] = "train-*.jsonl",
 ) -> None:
     """Draw and store the held-out losses of all runs in a folder, against steps and by context."""
-    found = {log.parent.name: _held_out(log.parent) for log in sorted(runs.glob("*/log.jsonl"))}
+    logs = {log.parent.name: log for log in sorted(runs.glob("*/log.jsonl"))}
+    logs |= {log.stem.removeprefix("train-"): log for log in sorted(runs.glob(only))}
+    found = {name: _held_out(log) for name, log in logs.items()}
     found = {name: rows for name, rows in found.items() if rows}
     if not found:
         raise InputError(f"No run in {runs} has a held-out loss.", "Name the folder that contains the folders of runs.")
@@ -35,8 +41,8 @@ def curves(
     show(table)
 
 
-def _held_out(run: Path) -> list[dict[str, Any]]:
-    return [{"step": line["step"], **line["held_out"]} for line in read_log(run) if "held_out" in line]
+def _held_out(log: Path) -> list[dict[str, Any]]:
+    return [{"step": line["step"], **line["held_out"]} for line in read_log_file(log) if "held_out" in line]
 
 
 def _draw(runs: dict[str, list[dict[str, Any]]], file: Path) -> None:

@@ -7,6 +7,7 @@ import torch
 from conftest import make_tokenizer
 
 from cdesearch.progress import Silent
+from trainer import parcel
 from trainer.bundle import main
 from trainer.data.material import prepare_material
 from trainer.recipe import load_recipe
@@ -55,7 +56,8 @@ def batches_of(recipe):
 def test_training_on_a_bundle_makes_the_same_batches(recipe_file, tmp_path, capsys):
     expected = batches_of(load_recipe(recipe_file, {"run.out": str(tmp_path / "first run")}))
     assert main([str(recipe_file), str(tmp_path / "bundle")]) == 0
-    command = capsys.readouterr().out.splitlines()[-1].replace("'", "").split()
+    joining, command = (line.replace("'", "").split() for line in capsys.readouterr().out.splitlines()[-2:])
+    assert parcel.main(joining[3:]) == 0
     overrides = dict(word.removeprefix("--set=").split("=", 1) for word in command if word.startswith("--set="))
     for file in tmp_path.glob("*.jsonl"):
         file.unlink()
@@ -70,14 +72,29 @@ def test_a_bundle_has_no_leaks_duplicates_or_other_groups(recipe_file, tmp_path)
     assert main([str(recipe_file), str(tmp_path / "bundle"), "--set=data.cap=1000"]) == 0
     rows = {
         file.name.split(".")[0]: list(map(json.loads, gzip.decompress(file.read_bytes()).splitlines()))
-        for file in (tmp_path / "bundle").iterdir()
+        for file in (tmp_path / "bundle").glob("*.gz")
     }
     assert {name: len(found) for name, found in rows.items()} == {"first": 45, "second": 90}
     assert not any(row["document"] == LEAK for found in rows.values() for row in found)
 
 
-def test_a_domain_that_is_too_large_leaves_nothing_behind(recipe_file, tmp_path, capsys, monkeypatch):
-    monkeypatch.setattr("trainer.bundle.PART", 100)
+def test_long_files_are_split_and_joined_on_the_other_machine(recipe_file, tmp_path, monkeypatch, tiny_checkpoint):
+    monkeypatch.setattr("trainer.bundle.PART", 400)
+    monkeypatch.setattr("trainer.run.parts.PART", 400)
+    bundle = tmp_path / "bundle"
+    assert main([str(recipe_file), str(bundle), f"--set=run.surrogate={tiny_checkpoint}"]) == 0
+    assert max(file.stat().st_size for file in (bundle / "start").iterdir() if "-" in file.name) == 400
+    assert len(list((bundle / "start").glob("model.safetensors.*"))) > 9 and list(bundle.glob("first.jsonl.gz.*"))
+    assert parcel.main(["join", str(bundle)]) == 0
+    for folder in ("start", "surrogate"):
+        for name in ("config.json", "tokenizer.json", "model.safetensors"):
+            assert (bundle / folder / name).read_bytes() == (tiny_checkpoint / name).read_bytes()
+    assert (bundle / "surrogate" / "onnx" / "second_stage.onnx").is_file()
+    assert gzip.decompress((bundle / "first.jsonl.gz").read_bytes()) and not list(bundle.rglob("*.*-0"))
+
+
+def test_a_bundle_does_not_replace_the_models_of_another_one(recipe_file, tmp_path, capsys):
+    (tmp_path / "bundle" / "start").mkdir(parents=True)
     assert main([str(recipe_file), str(tmp_path / "bundle")]) == 2
-    assert capsys.readouterr().err.splitlines()[-1].endswith("Lower data.cap.")
-    assert list((tmp_path / "bundle").iterdir()) == []
+    assert "start exists. Name a new or empty folder." in capsys.readouterr().err
+    assert [path.name for path in (tmp_path / "bundle").iterdir()] == ["start"]

@@ -25,7 +25,7 @@ def write_parts(file: Path, content: memoryview) -> None:
         names: list[str] = []
         _write_whole(file, content)
     else:
-        digest = blake2b(content, digest_size=8).hexdigest()
+        digest = _digest(content)
         starts = range(0, len(content), PART)
         names = [f"{file.name}.{digest}-{number}" for number in range(len(starts))]
         try:
@@ -50,7 +50,26 @@ def read_parts(file: Path) -> bytes:
     content = b"".join(file.with_name(name).read_bytes() for name in names)
     if len(content) != length:
         raise StorageError(f"The parts of {file} are not complete.", "Copy all of them again.")
+    if not names[0].startswith(f"{file.name}.{_digest(memoryview(content))}-"):
+        raise StorageError(f"A part of {file} is damaged.", "Copy all of them again.")
     return content
+
+
+def is_split(file: Path) -> bool:
+    """Whether a file is a list of parts."""
+    if not file.is_file() or file.is_symlink():
+        return False
+    with file.open("rb") as stream:
+        return stream.read(len(_INDEX)) == _INDEX
+
+
+def remove_parts(file: Path) -> None:
+    """Remove all parts beside `file`, which is whole; raises OSError."""
+    _remove(file, set())
+
+
+def _digest(content: memoryview) -> str:
+    return blake2b(content, digest_size=8).hexdigest()
 
 
 def _names(file: Path) -> list[str]:

@@ -16,13 +16,12 @@ Write = Callable[[str, Iterable[Pair]], Path]
 
 
 @contextmanager
-def new_pair_files(out: Path, inputs: Sequence[Path], most_bytes: float = float("inf")) -> Iterator[Write]:
+def new_pair_files(out: Path, inputs: Sequence[Path]) -> Iterator[Write]:
     """Within this context manager, the yielded function writes the pairs of a domain; at the end, `out` has the files.
 
     After an exception, Ctrl-C included, `out` has none of them. Unfinished files of a command that was killed are
     overwritten. `inputs` are the pair files that the pairs come from. Raises StorageError if `out` cannot be written,
-    and InputError if it is the folder of the inputs or has a file that would be overwritten. The function raises
-    InputError if a file has more than `most_bytes`.
+    and InputError if it is the folder of the inputs or has a file that would be overwritten.
     """
     _check(out, inputs)
     with writing(out):
@@ -40,10 +39,6 @@ def new_pair_files(out: Path, inputs: Sequence[Path], most_bytes: float = float(
             for pair in pairs:
                 row = {"query": pair.query, "document": pair.document, "document_id": pair.document_id}
                 lines.write(json.dumps(row | {"negatives": pair.negatives}, ensure_ascii=False) + "\n")
-        if (size := unfinished.stat().st_size) > most_bytes:
-            raise InputError(
-                f"The pairs of {domain} take {size:,} bytes, and a file may have {most_bytes:,}.", "Lower data.cap."
-            )
         return complete
 
     finished: list[Path] = []
