@@ -4,6 +4,7 @@ import sys
 import time
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
+from importlib.util import find_spec
 from typing import TYPE_CHECKING, Protocol
 
 from cdesearch.terminal import open_console, printable
@@ -109,7 +110,10 @@ class _Bars:
 
 @contextmanager
 def shown_on_stderr() -> Iterator[Display]:
-    """A display on stderr: a bar if stderr is a terminal, plain lines otherwise."""
+    """A display on stderr: a bar if stderr is a terminal and rich is installed, plain lines otherwise."""
+    if find_spec("rich") is None:
+        yield PlainLines()
+        return
     from rich.progress import BarColumn, SpinnerColumn, TextColumn, TimeRemainingColumn
     from rich.progress import Progress as RichProgress
 

@@ -9,6 +9,7 @@ from pathlib import Path
 
 import numpy as np
 import pytest
+from hidden_libraries import run_module_without
 from safetensors.numpy import load_file
 
 from cdesearch.progress import Silent
@@ -98,6 +99,14 @@ def test_three_steps_in_two_slots_need_torch_alone(recipe_file):
     assert last.returncode == 0, last.stderr
     assert steps_of(out) == [1, 2, 3]
     assert (out / "checkpoint" / "model.safetensors").exists() and not (out / "checkpoint" / "onnx").exists()
+
+
+@pytest.mark.slow
+def test_a_bundle_is_written_without_other_libraries(recipe_file, tmp_path):
+    done = run_module_without(ABSENT, "trainer.bundle", recipe_file, tmp_path / "bundle", cwd=ROOT)
+    assert done.returncode == 0, done.stderr
+    names = {path.relative_to(tmp_path / "bundle").as_posix() for path in (tmp_path / "bundle").rglob("*.*")}
+    assert {"pairs.jsonl.gz", "start/model.safetensors", "surrogate/model.safetensors"} <= names
 
 
 @pytest.mark.slow
