@@ -38,9 +38,9 @@ def train(recipe: Recipe, display: Display, *, resume: bool = False, limit: Time
             display.note(line)
         refuse_overwritten_models(recipe)
         with first_goes_ahead():
+            claim_folder(recipe.run.out, resume=resume)  # first, because it refuses the folders of somebody else
             if not resume:
                 refuse_earlier_run(recipe.run)
-            claim_folder(recipe.run.out, resume=resume)
         torch.set_float32_matmul_precision("high")  # on a GPU, TF32 for what is not in bf16
         torch.manual_seed(recipe.run.seed)
         model = starting_model(recipe.model).to(device)

@@ -115,3 +115,11 @@ def test_another_number_of_processes_is_refused_only_if_each_has_its_own_batches
         else:
             resume(recipe_file, here, out, **changes)
         monkeypatch.undo()
+
+
+def test_a_finished_command_that_is_repeated_changes_nothing(started):
+    recipe_file, here, out = started
+    before = {path: path.read_bytes() for path in out.rglob("*") if path.is_file()}
+    with pytest.raises(InputError, match="holds an earlier run, which would be lost"):
+        train(load_recipe(recipe_file, settings_of(here, out, 1)), Silent())
+    assert {path: path.read_bytes() for path in out.rglob("*") if path.is_file()} == before
