@@ -87,6 +87,7 @@ class _Answer:
     around: Callable[[Hit], Surroundings]  # reads the text around a hit
     matches_no_file: bool = False  # whether the filters allow no indexed file
     tokenizer: "Tokenizer | None" = None  # set if passages are printed instead of hits
+    is_explained: bool = False  # whether a line on stderr says why there are no hits
 
 
 def run_query(options: QueryOptions, meant: str | None = None) -> int:
@@ -113,9 +114,10 @@ def run_query(options: QueryOptions, meant: str | None = None) -> int:
         _note(f"{result.stage} (`cdesearch index` adds the others, if it is not doing so now)")
     _note_filters(options, index, matches_no_file=answer.matches_no_file)
     kept = result.confident(options.min_confidence)
-    if options.format in ("text", "llm") and result.hits:
+    if options.format != "json" and result.hits:  # its field `answered` says the same
         _note_confidence(options, result, kept)
-    _show(options, replace(answer, result=kept))
+    is_explained = answer.matches_no_file or (bool(result.hits) and not kept.hits)
+    _show(options, replace(answer, result=kept, is_explained=is_explained))
     return DONE if kept.hits else NO_HITS
 
 
@@ -166,9 +168,9 @@ def _show(options: QueryOptions, answer: _Answer) -> None:
             print_json(hit_as_json(hit, options.text))
     elif answer.tokenizer is not None:
         _show_passages(options.text, result, answer.tokenizer)
-    elif answer.matches_no_file:
+    elif answer.is_explained:
         return
-    elif options.format == "grep":
+    elif options.format == "grep" and result.hits:
         show_grep_lines(shown, result.hits)
     else:
         _show_groups(options, shown, result)
