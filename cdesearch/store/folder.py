@@ -144,7 +144,9 @@ def find_index(start: Path) -> Path:
     for folder in [start, *start.parents]:
         if os.path.lexists(folder / FOLDER / CURRENT) or finished_generations(folder / FOLDER):
             return folder / FOLDER
-    raise IndexNotFoundError(f"There is no index in {start} or above it.", f"Make one with `cdesearch index {_typed(start)}`.")
+    raise IndexNotFoundError(
+        f"There is no index in {start} or above it.", f"Make one with `cdesearch index {_typed(start)}`."
+    )
 
 
 def _typed(folder: Path) -> str:

@@ -11,11 +11,14 @@ from threading import Event
 from typing import TYPE_CHECKING
 
 from cdesearch.store.manifest import Globs
-from indexer.files.unchanged import DECISIVE
-from indexer.files.walk import INDEX_FOLDER, NO_GLOBS, NO_SOURCE_GLOBS, concerns_walk
+from indexer.files.selection import NO_GLOBS
+from indexer.files.unchanged import decides_about_others
+from indexer.files.walk import INDEX_FOLDER, concerns_walk
 
 if TYPE_CHECKING:
     from watchfiles._rust_notify import RustNotify
+
+NO_SOURCE_GLOBS: Mapping[Path, Globs] = {}
 
 QUIET_MS = 150  # without another event, before changes are reported
 MOST_QUIET_MS = 1_000  # the longest delay of a report by a file that is written all the time
@@ -173,7 +176,7 @@ class Watched:
 
 def _may_concern_all(changed: set[Path]) -> bool:
     """Whether more may have changed than these files and folders."""
-    if len(changed) > SURE or any(path.name in DECISIVE for path in changed):
+    if len(changed) > SURE or any(decides_about_others(path.name) for path in changed):
         return True
     return any(_has_other_names(path) for path in changed)
 
