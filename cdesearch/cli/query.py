@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Literal
 
 from cdesearch.builders import builder
 from cdesearch.cli.exits import DONE, NO_HITS
-from cdesearch.cli.hits.grouping import HitGroup, group_hits, n_fetched
+from cdesearch.cli.hits.grouping import Found, HitGroup, group_hits, search_for_groups
 from cdesearch.cli.hits.printing import show_grep_lines, show_hits
 from cdesearch.cli.hits.render import Shown, as_percentage, hit_as_json, result_as_json
 from cdesearch.cli.server_client import ask_server, chunks_from_server
@@ -210,7 +210,7 @@ def _from_server(index: Index, options: QueryOptions, files: FileFilter) -> _Ans
     """
     if options.model is not None or options.format == "llm" or not _is_model_confirmed(index):
         return None
-    result = ask_server(index, options.text, _n_searched(options), options.mode, files)
+    result = _searched(options, lambda k: ask_server(index, options.text, k, options.mode, files))
     if result is None or (not files.is_empty and not result.hits):
         return None
 
@@ -223,8 +223,8 @@ def _from_server(index: Index, options: QueryOptions, files: FileFilter) -> _Ans
     return _Answer(result, index.root, around)
 
 
-def _n_searched(options: QueryOptions) -> int:
-    return n_fetched(options.n_shown) if options.is_grouped else options.n_shown
+def _searched(options: QueryOptions, search: Callable[[int], Found]) -> Found:
+    return search_for_groups(search, options.n_shown) if options.is_grouped else search(options.n_shown)
 
 
 def _read_around(index: Index, hit: Hit, options: QueryOptions) -> Surroundings:
@@ -247,7 +247,7 @@ def _direct(index: Index, options: QueryOptions, files: FileFilter) -> _Answer:
     from cdesearch.search.searcher import Searcher
 
     searcher = Searcher(index, model=options.model)
-    result = searcher.search(options.text, _n_searched(options), options.mode, files)
+    result = _searched(options, lambda k: searcher.search(options.text, k, options.mode, files))
     matches_no_file = not files.is_empty and not result.hits and not searcher.has_file(files)
     has_passages = options.format == "llm" and result.hits
     tokenizer = searcher.encoder.tokenizer if has_passages else None
