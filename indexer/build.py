@@ -17,6 +17,7 @@ from cdesearch.store.filesystem import is_available
 from cdesearch.store.folder import CURRENT, FOLDER, absolute, check_nothing_lost, find_index, still_answering
 from cdesearch.store.index import Index
 from indexer.files.outcome import Skipped, portable
+from indexer.files.selection import Selection
 from indexer.files.unchanged import Unchanged
 from indexer.files.walk import find_sources
 from indexer.formats.format import Columns
@@ -193,15 +194,8 @@ def _plan(settings: Settings, base: Index | None, progress: Progress) -> Plan:
     unchanged = None
     if settings.changed is not None and is_read_alike and base is not None and settings.select_as(base.manifest):
         unchanged = Unchanged.since(before, settings.changed, settings.root)
-    found = find_sources(
-        present,
-        settings.root,
-        settings.max_file_bytes,
-        settings.globs,
-        settings.source_globs,
-        with_images=settings.has_ocr,
-        unchanged=unchanged,
-    )
+    selection = Selection(settings.max_file_bytes, settings.globs, settings.source_globs, settings.has_ocr)
+    found = find_sources(present, settings.root, selection, unchanged)
     absent = [portable(source, settings.root) for source in settings.missing]
     seen = progress.stage("Looking for files", None)
     plan = make_plan(found, base, seen, read_all=not is_read_alike, absent=absent, before=before)

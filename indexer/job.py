@@ -171,9 +171,9 @@ class BuildJob:
                 if event.reason is not None:
                     spool.drop(source.path)
                     del records[first:]
-                plan.files[source.path] = FileRecord(
-                    source.path, event.outcome, event.reason or event.note, source.size, source.mtime_ns, file_hash
-                )
+                reason = event.reason or event.note
+                stamps = source.size, source.mtime_ns, file_hash, source.ctime_ns
+                plan.files[source.path] = FileRecord(source.path, event.outcome, reason, *stamps)
                 first, file_hash = len(records), None
                 advance(1)
         spool.close()
@@ -267,6 +267,8 @@ class BuildJob:
         if not self.plan.has_news and self.settings.select_as(base.manifest):
             discard(self.folder, building)
             return
+        if self.plan.kept.num_rows and self.plan.has_new_times:
+            Tables(building, self.encoder.dimension).write_documents(self.plan.kept)
         self._finish(building, replace(base.manifest, **self._file_fields()))
 
     def _finish(self, building: Path, manifest: Manifest) -> None:

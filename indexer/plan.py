@@ -15,6 +15,7 @@ from cdesearch.store.index import Index
 from cdesearch.store.schema import document_schema
 from indexer.files.opening import hash_contents, open_regular
 from indexer.files.outcome import Found, Ignored, Skipped, Source, portable
+from indexer.files.selection import Selection
 from indexer.files.walk import find_sources
 
 Record = dict[str, Any]  # a row of the documents table
@@ -46,7 +47,12 @@ class Plan:
         if len(self.files) != len(self.before):
             return True
         pairs = zip(self.files.values(), self.before.values(), strict=True)
-        return any(file is not before and _outcome(file) != _outcome(before) for file, before in pairs)
+        return any(file is not before and _is_news(file, before) for file, before in pairs)
+
+    @property
+    def has_new_times(self) -> bool:
+        """Whether a file has another time of change than in the base generation, and the same contents."""
+        return any(_is_restamped(file, self.before.get(path)) for path, file in self.files.items())
 
     @property
     def skipped(self) -> tuple[Skipped, ...]:
@@ -82,7 +88,7 @@ def make_plan(
     absent: Sequence[str] = (),
     before: dict[str, FileRecord] | None = None,
 ) -> Plan:
-    """Compare what was found with the base generation: by size and time first, by hash if those differ.
+    """Compare what was found with the base generation: by size and times first, by hash if those differ.
 
     `seen` is called with 1 for each item. A file that could not be read is tried again only after it has changed, or
     with another version of cdesearch. With `read_all` every file counts as changed. Files under the paths `absent`,
@@ -130,11 +136,13 @@ def _compare(
             continue
         known = None if read_all else plan.before.get(item.path)
         if known is not None and not _is_tried_again(item, known, tries_again) and _unchanged(item, known, sure_before):
-            is_restamped = known.mtime_ns != item.mtime_ns
-            plan.files[item.path] = replace(known, mtime_ns=item.mtime_ns) if is_restamped else known
+            if known.mtime_ns != item.mtime_ns or known.ctime_ns != item.ctime_ns:
+                known = replace(known, mtime_ns=item.mtime_ns, ctime_ns=item.ctime_ns)
+            plan.files[item.path] = known
             unchanged.append(item.path)
         else:
-            plan.files[item.path] = FileRecord(item.path, "skipped", "not read yet", item.size, item.mtime_ns)
+            unread = FileRecord(item.path, "skipped", "not read yet", item.size, item.mtime_ns, None, item.ctime_ns)
+            plan.files[item.path] = unread
             plan.to_read.append(item)
     return plan, unchanged
 
@@ -188,14 +196,8 @@ def find_changes(index: Index) -> Changes:
     missing = index.missing_sources
     sources = [source for source in index.sources if source not in missing]
     manifest = index.manifest
-    found = find_sources(
-        sources,
-        index.root,
-        manifest.max_file_bytes,
-        manifest.globs,
-        index.source_globs,
-        with_images=manifest.has_ocr,
-    )
+    selection = Selection(manifest.max_file_bytes, manifest.globs, index.source_globs, manifest.has_ocr)
+    found = find_sources(sources, index.root, selection)
     plan, _ = _compare(found, index, records_of(index), lambda _: None)
     _keep_absent(plan, [portable(source, index.root) for source in missing])
     before = {path: file for path, file in plan.before.items() if file.outcome != "ignored" or file.file_hash}
@@ -222,6 +224,15 @@ def _left_out(item: Skipped | Ignored) -> FileRecord:
     return FileRecord(item.path, "skipped", item.reason)
 
 
+def _is_news(file: FileRecord, before: FileRecord) -> bool:
+    """Whether a record must be stored: its outcome is another one, or its contents had to be compared once more.
+
+    The records of an older index have no `ctime_ns`, which alone is no reason for a new generation.
+    """
+    is_compared = before.ctime_ns is not None and file.ctime_ns != before.ctime_ns
+    return is_compared or _outcome(file) != _outcome(before)
+
+
 def _outcome(file: FileRecord) -> tuple[str, str, str, str | None]:
     return file.path, file.outcome, file.reason, file.file_hash
 
@@ -235,7 +246,9 @@ def _unchanged(source: Source, before: FileRecord, sure_before: int) -> bool:
     """Whether a file that was read (one without a hash was not) has the same contents."""
     if before.file_hash is None or source.size != before.size:
         return False
-    if before.mtime_ns is not None and source.mtime_ns == before.mtime_ns < sure_before:
+    # A program that replaces a file may keep the time of its contents, as `cp -p` and `mv` do, but never `ctime_ns`.
+    is_same = before.mtime_ns == source.mtime_ns and (before.ctime_ns == source.ctime_ns or before.ctime_ns is None)
+    if is_same and source.mtime_ns < sure_before:
         return True
     try:
         with open_regular(source.file, source.top) as stream:

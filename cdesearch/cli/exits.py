@@ -96,9 +96,14 @@ def _signal_code() -> int | None:
     """Return the exit code for the signal that was recorded first, and forget the signals; None if there is none."""
     if not _received:
         return None
-    code = TERMINATED if _received[0] == signal.SIGTERM else INTERRUPTED
+    code = code_of(_received[0])
     _received.clear()
     return code
+
+
+def code_of(number: int) -> int:
+    """Return the exit code of a command that the signal SIGINT or SIGTERM has stopped."""
+    return TERMINATED if number == signal.SIGTERM else INTERRUPTED
 
 
 def _chain(error: BaseException | None) -> Iterator[BaseException]:

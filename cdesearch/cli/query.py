@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Literal
 
 from cdesearch.builders import builder
 from cdesearch.cli.exits import DONE, NO_HITS
-from cdesearch.cli.hits.grouping import HitGroup, group_hits, n_fetched
+from cdesearch.cli.hits.grouping import Found, HitGroup, group_hits, search_for_groups
 from cdesearch.cli.hits.printing import show_grep_lines, show_hits
 from cdesearch.cli.hits.render import Shown, as_percentage, hit_as_json, result_as_json
 from cdesearch.cli.server_client import ask_server, chunks_from_server
@@ -87,6 +87,7 @@ class _Answer:
     around: Callable[[Hit], Surroundings]  # reads the text around a hit
     matches_no_file: bool = False  # whether the filters allow no indexed file
     tokenizer: "Tokenizer | None" = None  # set if passages are printed instead of hits
+    is_explained: bool = False  # whether a line on stderr says why there are no hits
 
 
 def run_query(options: QueryOptions, meant: str | None = None) -> int:
@@ -113,9 +114,10 @@ def run_query(options: QueryOptions, meant: str | None = None) -> int:
         _note(f"{result.stage} (`cdesearch index` adds the others, if it is not doing so now)")
     _note_filters(options, index, matches_no_file=answer.matches_no_file)
     kept = result.confident(options.min_confidence)
-    if options.format in ("text", "llm") and result.hits:
+    if options.format != "json" and result.hits:  # its field `answered` says the same
         _note_confidence(options, result, kept)
-    _show(options, replace(answer, result=kept))
+    is_explained = answer.matches_no_file or (bool(result.hits) and not kept.hits)
+    _show(options, replace(answer, result=kept, is_explained=is_explained))
     return DONE if kept.hits else NO_HITS
 
 
@@ -166,9 +168,9 @@ def _show(options: QueryOptions, answer: _Answer) -> None:
             print_json(hit_as_json(hit, options.text))
     elif answer.tokenizer is not None:
         _show_passages(options.text, result, answer.tokenizer)
-    elif answer.matches_no_file:
+    elif answer.is_explained:
         return
-    elif options.format == "grep":
+    elif options.format == "grep" and result.hits:
         show_grep_lines(shown, result.hits)
     else:
         _show_groups(options, shown, result)
@@ -208,7 +210,7 @@ def _from_server(index: Index, options: QueryOptions, files: FileFilter) -> _Ans
     """
     if options.model is not None or options.format == "llm" or not _is_model_confirmed(index):
         return None
-    result = ask_server(index, options.text, _n_searched(options), options.mode, files)
+    result = _searched(options, lambda k: ask_server(index, options.text, k, options.mode, files))
     if result is None or (not files.is_empty and not result.hits):
         return None
 
@@ -221,8 +223,8 @@ def _from_server(index: Index, options: QueryOptions, files: FileFilter) -> _Ans
     return _Answer(result, index.root, around)
 
 
-def _n_searched(options: QueryOptions) -> int:
-    return n_fetched(options.n_shown) if options.is_grouped else options.n_shown
+def _searched(options: QueryOptions, search: Callable[[int], Found]) -> Found:
+    return search_for_groups(search, options.n_shown) if options.is_grouped else search(options.n_shown)
 
 
 def _read_around(index: Index, hit: Hit, options: QueryOptions) -> Surroundings:
@@ -245,7 +247,7 @@ def _direct(index: Index, options: QueryOptions, files: FileFilter) -> _Answer:
     from cdesearch.search.searcher import Searcher
 
     searcher = Searcher(index, model=options.model)
-    result = searcher.search(options.text, _n_searched(options), options.mode, files)
+    result = _searched(options, lambda k: searcher.search(options.text, k, options.mode, files))
     matches_no_file = not files.is_empty and not result.hits and not searcher.has_file(files)
     has_passages = options.format == "llm" and result.hits
     tokenizer = searcher.encoder.tokenizer if has_passages else None

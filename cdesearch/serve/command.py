@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Annotated, Literal
 
 import typer
 
+from cdesearch.cli.exits import code_of
 from cdesearch.cli.named_index import named_index
 from cdesearch.errors import InputError
 from cdesearch.serve.libraries import require_libraries
@@ -80,7 +81,10 @@ def serve(
 
 
 def _serve(folders: Sequence[Path | None], settings: ServeSettings, socket: Path | None, model: Path | None) -> None:
-    """Serve the indexes of `folders` in this process until a signal or the time limit without requests stops it."""
+    """Serve the indexes of `folders` in this process until a signal or the time limit without requests stops it.
+
+    Raises typer.Exit with the code of the signal.
+    """
     leave_out_rest_client()
     from cdesearch.serve.app import create_app
     from cdesearch.serve.indexes import ServedIndexes
@@ -93,7 +97,9 @@ def _serve(folders: Sequence[Path | None], settings: ServeSettings, socket: Path
         names, address = printable(", ".join(opened.names)), _address(settings.host, listeners.port)
         typer.echo(f"Serving {names} at {address}. Ctrl-C stops the server.", err=True)
         with announced(opened, address, socket, settings.token):
-            run(create_app(opened, settings), settings, listeners)
+            stopped_by = run(create_app(opened, settings), settings, listeners)
+    if stopped_by is not None:
+        raise typer.Exit(code_of(stopped_by))
 
 
 def _start(folders: Sequence[Path | None], settings: ServeSettings, options: Mapping[str, str]) -> str:

@@ -8,7 +8,7 @@ import threading
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager, suppress
 from pathlib import Path
-from types import TracebackType
+from types import FrameType, TracebackType
 from typing import Self
 
 import uvicorn
@@ -64,24 +64,25 @@ class Listeners:
                     path.unlink()
 
 
-def run(app: FastAPI, settings: ServeSettings, listeners: Listeners) -> None:
+def run(app: FastAPI, settings: ServeSettings, listeners: Listeners) -> int | None:
     """Answer requests until Ctrl-C, SIGTERM, or `settings.idle_seconds` without a request.
 
-    Running requests have GRACE_SECONDS to finish.
+    Running requests have GRACE_SECONDS to finish. Returns the number of the signal; None if there was none.
     """
-    asyncio.run(_run(IdleClock(app), settings, listeners))
+    return asyncio.run(_run(IdleClock(app), settings, listeners))
 
 
-async def _run(app: IdleClock, settings: ServeSettings, listeners: Listeners) -> None:
+async def _run(app: IdleClock, settings: ServeSettings, listeners: Listeners) -> int | None:
     server = make_server(app, settings)
     limit = settings.idle_seconds
     watch = None if limit is None else asyncio.create_task(app.end_when_idle(server, limit))
     await server.serve(listeners.sockets)
     if watch is not None:
         watch.cancel()
+    return server.stopped_by
 
 
-def make_server(app: ASGIApp, settings: ServeSettings) -> uvicorn.Server:
+def make_server(app: ASGIApp, settings: ServeSettings) -> "Server":
     """Return a server for `app` that is not started yet."""
     config = uvicorn.Config(
         app,
@@ -95,11 +96,18 @@ def make_server(app: ASGIApp, settings: ServeSettings) -> uvicorn.Server:
         limit_concurrency=settings.max_connections,
         timeout_graceful_shutdown=GRACE_SECONDS,
     )
-    return _Server(config)
+    return Server(config)
 
 
-class _Server(uvicorn.Server):
-    """uvicorn's server, with a signal as the normal way to end. uvicorn itself would raise the signal again."""
+class Server(uvicorn.Server):
+    """uvicorn's server, which ends quietly after a signal. uvicorn itself would raise the signal again."""
+
+    stopped_by: int | None = None  # the number of the first signal
+
+    def handle_exit(self, sig: int, frame: FrameType | None) -> None:
+        """Let the running requests finish; at a second Ctrl-C, end at once."""
+        self.stopped_by = self.stopped_by or sig
+        super().handle_exit(sig, frame)
 
     @contextmanager
     def capture_signals(self) -> Iterator[None]:

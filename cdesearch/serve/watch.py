@@ -5,6 +5,8 @@ import time
 from pathlib import Path
 from typing import Any
 
+import typer
+
 from cdesearch.builders import builder
 from cdesearch.errors import CdesearchError
 from cdesearch.serve.indexes import ServedIndex, ServedIndexes
@@ -12,6 +14,7 @@ from cdesearch.serve.update_runs import UpdateRun, UpdateRuns
 from cdesearch.store.folder import current_name
 from cdesearch.store.manifest import Globs
 from cdesearch.store.trust import require_trust
+from cdesearch.terminal import printable
 
 POLL_SECONDS = 0.2  # between two checks whether an update has ended
 REST_SECONDS = 2.0  # the minimum pause after an update: a file that changes constantly must not keep the computer busy
@@ -64,7 +67,10 @@ class Watcher:
             require_trust(served.index, model=False)
         except CdesearchError:
             return None
-        return builder("watched")(*_files(served))
+        watched = builder("watched")(*_files(served))
+        if watched.problem:
+            typer.echo(printable(f"{served.name}: {watched.problem}"), err=True)
+        return watched
 
     def _has_changes(self, served: ServedIndex) -> bool:
         """Return whether any file is new, modified or deleted."""

@@ -17,7 +17,7 @@ from cdesearch.errors import IndexDamagedError
 from cdesearch.store.folder import index_of, rebuild_remedy, unreadable
 
 FILES = "files.jsonl"
-MAX_LINE = 1 << 18  # bytes; a line holds a path, a reason, a hash and two numbers
+MAX_LINE = 1 << 18  # bytes; a line holds a path, a reason, a hash and three numbers
 
 Outcome = Literal["indexed", "ignored", "skipped"]
 OUTCOMES: tuple[Outcome, ...] = get_args(Outcome)
@@ -34,10 +34,12 @@ class FileRecord:
     size: int | None = None  # of indexed and skipped files
     mtime_ns: int | None = None
     file_hash: str | None = None  # of the content that was read
+    ctime_ns: int | None = None  # of the last change of contents or attributes; None in an index of an older version
 
 
 NAMES = tuple(field.name for field in fields(FileRecord))
-TYPES = frozenset(product((str,), (str,), (str,), (int, NoneType), (int, NoneType), (str, NoneType)))  # of one line
+_OLD_TYPES = frozenset(product((str,), (str,), (str,), (int, NoneType), (int, NoneType), (str, NoneType)))
+TYPES = _OLD_TYPES | {(*types, last) for types in _OLD_TYPES for last in (int, NoneType)}  # of the values of one line
 
 
 def write_files(records: Sequence[FileRecord], file: Path) -> None:
@@ -67,7 +69,7 @@ def _record(line: str) -> FileRecord:
     values = json.loads(line)
     if not isinstance(values, list) or tuple(map(type, values)) not in TYPES:
         raise ValueError(f"a line without the {len(NAMES)} values {', '.join(NAMES)}")
-    if abs(values[3] or 0) > MAX_INTEGER or abs(values[4] or 0) > MAX_INTEGER:
+    if any(abs(value or 0) > MAX_INTEGER for value in (*values[3:5], *values[6:])):
         raise ValueError("an impossible number")
     if "\\u" in line:  # an escape may be half of a surrogate pair, for which `encode` raises ValueError
         "".join(value for value in values if isinstance(value, str)).encode()

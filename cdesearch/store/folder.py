@@ -144,7 +144,14 @@ def find_index(start: Path) -> Path:
     for folder in [start, *start.parents]:
         if os.path.lexists(folder / FOLDER / CURRENT) or finished_generations(folder / FOLDER):
             return folder / FOLDER
-    raise IndexNotFoundError(f"There is no index in {start} or above it.", "Make one with `cdesearch index FOLDER`.")
+    raise IndexNotFoundError(
+        f"There is no index in {start} or above it.", f"Make one with `cdesearch index {_typed(start)}`."
+    )
+
+
+def _typed(folder: Path) -> str:
+    """A folder as the user would type it."""
+    return "." if folder == Path.cwd() else shlex.quote(str(folder))
 
 
 def finished_generations(folder: Path) -> list[Path]:

@@ -12,7 +12,7 @@ from textual.timer import Timer
 from textual.widgets import Footer, Input, OptionList, Static
 from textual.widgets.option_list import Option
 
-from cdesearch.cli.hits.grouping import HitGroup, group_hits, n_fetched
+from cdesearch.cli.hits.grouping import HitGroup, group_hits, search_for_groups
 from cdesearch.cli.hits.opening import open_place
 from cdesearch.cli.hits.passage_lines import best_line, query_words
 from cdesearch.cli.hits.render import TAB, Shown, as_percentage, further, heading
@@ -139,7 +139,8 @@ class SearchApp(App[None]):
         try:
             if query.strip():
                 self._searcher.refresh()
-                groups = group_hits(self._searcher.search(query, n_fetched(GROUPS)).hits, GROUPS)
+                result = search_for_groups(lambda k: self._searcher.search(query, k), GROUPS)
+                groups = group_hits(result.hits, GROUPS)
         except CdesearchError as error:
             self.call_from_thread(self._report, error)
             return

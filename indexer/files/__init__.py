@@ -1,6 +1,7 @@
 """Which files are worth reading, and what becomes of all others?
 
 walk          finds every file below the sources, with its outcome
+selection     the limits and globs by which files are found
 unchanged     the outcomes of the last walk, for folders in which nothing has changed since
 outcome       whether one file is read, skipped or ignored
 ignore        the rules of one ignore file

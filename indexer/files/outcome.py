@@ -30,6 +30,7 @@ class Source:
     mtime_ns: int
     top: Path | None = None  # the folder that was walked, below which links are not followed; None for a named file
     is_wanted: bool = False  # whether the user named it, so that it is read although a program has written it
+    ctime_ns: int | None = None  # of the last change of contents or attributes, which no program can set
 
     @property
     def file(self) -> Path:
@@ -87,7 +88,10 @@ def file_outcome(
         return Skipped(path, f"larger than {_size(max_bytes)} (--max-file-size)")
     if found.st_size > max_bytes and _is_sparse(found):
         return Skipped(path, "a sparse file: almost nothing of it is on the disk")
-    return Source(location, path, found.st_size, max(-LATEST, min(found.st_mtime_ns, LATEST)), top)
+    mtime_ns, ctime_ns = found.st_mtime_ns, found.st_ctime_ns
+    if not (-LATEST <= mtime_ns <= LATEST and -LATEST <= ctime_ns <= LATEST):
+        mtime_ns, ctime_ns = (max(-LATEST, min(time, LATEST)) for time in (mtime_ns, ctime_ns))
+    return Source(location, path, found.st_size, mtime_ns, top, False, ctime_ns)
 
 
 def reason_of(error: OSError) -> str:

@@ -9,8 +9,12 @@ from indexer.files.byproducts import MARKERS
 from indexer.files.ignore_chain import KINDS
 from indexer.files.outcome import portable
 
-# Files that decide about other files, in folders below them as well; `exclude` is in the folder `.git/info`.
-DECISIVE = frozenset({*KINDS, *MARKERS, ".git", "exclude"})
+_DECISIVE = frozenset({*KINDS, *MARKERS, ".git", "exclude"})  # `exclude` is in the folder `.git/info`
+
+
+def decides_about_others(name: str) -> bool:
+    """Whether a file of this name decides about other files, in folders below its own as well."""
+    return name in _DECISIVE
 
 
 class Unchanged:
@@ -30,7 +34,7 @@ class Unchanged:
         path is shown with escapes, because the walk orders such paths by what they stand for.
         """
         paths = [portable(path, root) for path in changed]
-        if any(PurePosixPath(path).name in DECISIVE for path in paths):
+        if any(decides_about_others(PurePosixPath(path).name) for path in paths):
             return None
         records = sorted(before.values(), key=lambda record: record.path)
         if any("\\" in path for path in [*paths, *before]):

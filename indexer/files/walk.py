@@ -2,7 +2,7 @@
 
 import os
 import stat
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property, partial
 from pathlib import Path
@@ -34,42 +34,35 @@ from indexer.files.outcome import (
     reason_of,
     unknown_outcome,
 )
+from indexer.files.selection import NO_GLOBS, Selection
 from indexer.files.unchanged import Unchanged
 from indexer.formats.registry import is_image, is_known
 
 INDEX_FOLDER = ".cdesearch"
 NOT_INCLUDED = "no --include matches it"
-NO_GLOBS = Globs()
-NO_SOURCE_GLOBS: Mapping[Path, Globs] = {}
 
 
 def find_sources(
-    paths: Sequence[Path],
-    root: Path,
-    max_bytes: int,
-    globs: Globs = NO_GLOBS,
-    source_globs: Mapping[Path, Globs] = NO_SOURCE_GLOBS,
-    *,
-    with_images: bool = False,
-    unchanged: Unchanged | None = None,
+    paths: Sequence[Path], root: Path, selection: Selection, unchanged: Unchanged | None = None
 ) -> Iterator[Found | FileRecord]:
     """Every file under `paths` in a fixed order, each once; raises SourceError for a path that does not exist.
 
     Ignore files (.gitignore, .ignore, .cdesearchignore; nested, and in parents up to the root of the repository) and
-    `globs` apply inside folders; a file that `paths` names itself is always read. An excluded folder is one entry
-    without contents. In a folder of `paths` that is a key of `source_globs`, these globs replace `globs`. Images are
-    found only `with_images`. For folders in which nothing has changed since the last walk, as `unchanged` knows, the
-    records of that walk are yielded instead. Raises InputError for globs that cannot be used.
+    the globs of `selection` apply inside folders; a file that `paths` names itself is always read. An excluded folder
+    is one entry without contents. For folders in which nothing has changed since the last walk, as `unchanged` knows,
+    the records of that walk are yielded instead. Raises InputError for globs that cannot be used.
     """
-    choice = Choice(globs)
-    choices = {path: Choice(own) for path, own in source_globs.items()}
+    max_bytes = selection.max_bytes
+    choice = Choice(selection.globs)
+    choices = {path: Choice(own) for path, own in selection.source_globs.items()}
     named = {str(path) for path in paths}
     seen: set[str] = set()
     for path in paths:
         if not os.path.lexists(path):
             raise SourceError(f"There is no folder or file {path}.", "Check the spelling.")
-        walk = partial(_Walk, max_bytes=max_bytes, choice=choices.get(path, choice), with_images=with_images)
-        for file, item in _found_at(path, root, partial(walk, unchanged=unchanged), max_bytes):
+        walk = partial(_Walk, max_bytes=max_bytes, choice=choices.get(path, choice))
+        walk = partial(walk, with_images=selection.with_images, unchanged=unchanged)
+        for file, item in _found_at(path, root, walk, max_bytes):
             is_taken_later = not isinstance(item, Source) and file in named and file != str(path)
             if file not in seen and not is_taken_later:
                 seen.add(file)

@@ -1,5 +1,6 @@
 """Update an index whenever its files have changed, one update at a time, while the model stays loaded."""
 
+import math
 import time
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
@@ -20,7 +21,8 @@ from indexer.warm import Warm
 # Of the time of an update, as a pause before the next one: a file may change all the time. Longer pauses save little,
 # and a change that an update has just missed is found after two updates and the pause.
 REST = 0.2
-RETRY_SECONDS = 60.0  # after an update that failed
+RETRY_SECONDS = 1.0  # after an update that failed; twice as long after each further failure
+MOST_RETRY_SECONDS = 60.0
 
 Refresh = Literal["auto", "advise", "off"]
 
@@ -28,22 +30,21 @@ Refresh = Literal["auto", "advise", "off"]
 def keep_up(folder: Path, tools: Warm, say: Callable[[str], None], stop: Event, refresh: Refresh = "advise") -> None:
     """Update the index in `folder` whenever its files change, until `stop` is set.
 
-    `say` is called with one line for each update and each error, and for each source that disappears or exists again.
+    `say` is called with one line for each update and each new error, for each source that disappears or exists again,
+    and if changes will be found later because the system does not report all of them.
     If the context no longer fits the documents, `refresh` decides: "auto" samples a new context, "advise" prints a
     line that advises it, and "off" does nothing.
     """
     watched = Watched(*_files(Index(folder)))
-    if watched.problem:
-        say(f"{watched.problem}, so all files are checked every 30 seconds.")
-    _announce(watched, (), say)
+    problem = _announce(watched, (), None, say)
     updates = _Updates(folder, tools, say, refresh)
     seconds = updates.run(watched)  # for changes before the watch began
     while not stop.wait(REST * seconds):
         tools.prepare()
         missing = watched.missing
-        if not watched.wait(stop):
+        if not watched.wait(stop, updates.retry_seconds):
             break
-        _announce(watched, missing, say)
+        problem = _announce(watched, missing, problem, say)
         seconds = updates.run(watched)
         watched = _renewed(folder, watched)
 
@@ -56,27 +57,36 @@ class _Updates:
     tools: Warm
     say: Callable[[str], None]
     refresh: Refresh
+    retry_seconds: float = math.inf  # until the next update even if nothing changes, because the last one failed
+    _error: str = ""  # the last one, which is not shown again
     _has_advised: bool = False
     _watched: Watched | None = None  # that has reported all changes since the last update; None after an error
 
     def run(self, watched: Watched) -> float:
-        """Run one update; returns how many seconds it took, or after an error RETRY_SECONDS / REST."""
+        """Run one update; returns how many seconds it took."""
         started = time.monotonic()
         changed = watched.changed if watched is self._watched else None
         self._watched = None
         try:
             report = self._build(Options(index=self.folder, absent=watched.missing, changed=changed, wait=True))
             seconds = time.monotonic() - started
-            self._watched = watched
+            self._watched, self._error, self.retry_seconds = watched, "", math.inf
             if report.changed:
                 self._check_context(report, watched)
         except CdesearchError as error:
-            if any(self.folder.is_relative_to(source) for source in watched.missing):
-                return 0.0  # the index is missing together with its source, which has been reported
-            self.say(f"error: {error}")
-            self.tools.close()  # the model on disk may have been replaced
-            return RETRY_SECONDS / REST
+            is_first = self.retry_seconds == math.inf
+            self.retry_seconds = RETRY_SECONDS if is_first else min(2 * self.retry_seconds, MOST_RETRY_SECONDS)
+            is_missing = any(self.folder.is_relative_to(source) for source in watched.missing)
+            if not (is_missing or watched.has_lost_source):  # which is reported
+                self._show(str(error))
+            return RETRY_SECONDS
         return seconds
+
+    def _show(self, error: str) -> None:
+        if error != self._error:
+            self.say(f"error: {error}")
+            self._error = error
+        self.tools.close()  # the model on disk may have been replaced
 
     def _build(self, options: Options) -> Report:
         report = build([], options, Silent(), self.tools)
@@ -118,13 +128,17 @@ def _files(index: Index) -> tuple[tuple[Path, ...], Globs, dict[Path, Globs]]:
     return index.sources, index.manifest.globs, index.source_globs
 
 
-def _announce(watched: Watched, before: Sequence[Path], say: Callable[[str], None]) -> None:
+def _announce(watched: Watched, before: Sequence[Path], problem: str | None, say: Callable[[str], None]) -> str | None:
+    """Say what has changed since `before` were the missing sources and `problem` was said; returns the new problem."""
+    if watched.problem and watched.problem != problem:
+        say(watched.problem)
     for source in watched.missing:
         if source not in before:
             say(f"{source} does not exist. Its documents stay in the index, and are updated when it exists again.")
     for source in before:
         if source not in watched.missing:
             say(f"{source} exists again.")
+    return watched.problem
 
 
 def summary(report: Report) -> str:

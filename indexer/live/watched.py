@@ -1,5 +1,6 @@
 """Wait until files of an index have changed, by the events of the file system."""
 
+import math
 import os
 import stat
 import sys
@@ -8,14 +9,14 @@ from collections.abc import Iterable, Mapping, Sequence
 from itertools import pairwise
 from pathlib import Path
 from threading import Event
-from typing import TYPE_CHECKING
 
 from cdesearch.store.manifest import Globs
-from indexer.files.unchanged import DECISIVE
-from indexer.files.walk import INDEX_FOLDER, NO_GLOBS, NO_SOURCE_GLOBS, concerns_walk
+from indexer.files.selection import NO_GLOBS
+from indexer.files.unchanged import decides_about_others
+from indexer.files.walk import INDEX_FOLDER, concerns_walk
+from indexer.live.notifications import limit_problem, notifications
 
-if TYPE_CHECKING:
-    from watchfiles._rust_notify import RustNotify
+NO_SOURCE_GLOBS: Mapping[Path, Globs] = {}
 
 QUIET_MS = 150  # without another event, before changes are reported
 MOST_QUIET_MS = 1_000  # the longest delay of a report by a file that is written all the time
@@ -29,7 +30,9 @@ CHECK_SECONDS = 10.0  # between two checks that each source is still the same fo
 MISSING_SECONDS = 3.0  # between two checks whether a missing source exists again
 FILE_SECONDS = 0.5  # between two checks of sources that are files: editors replace them, which ends a watch
 SILENT_SECONDS = 30.0  # between two reports for a file system that has no events
-WHOLE_SECONDS = 600.0  # between two reports that all may have changed: events may be lost, or a rule elsewhere changes
+# Between two reports that all may have changed: a rule elsewhere may change, or events may be lost. If the queue of the
+# system overflows, `watchfiles` drops the event that says so.
+WHOLE_SECONDS = 600.0
 
 # Other computers may change files on these file systems, and the local kernel reports no event.
 SILENT_FILE_SYSTEMS = ("nfs", "nfs4", "cifs", "smb3", "smbfs", "9p", "afs", "ceph", "vboxsf", "fuse.", "prl_fs")
@@ -49,7 +52,7 @@ class Watched:
         self.sources = tuple(sources)
         self.globs = globs
         self.source_globs = source_globs  # of sources that have globs of their own
-        self.problem: str | None = None  # why the file system's events are not used
+        self.problem: str | None = None  # a line for the user if events will be missing
         self.changed: frozenset[Path] | None = None  # what `wait` has found to have changed; None if all may have
         self._whole_at = time.monotonic()  # when all may have changed: at the start, or by the last such report
         self._has_lost = False  # whether events since the last report were lost, or may concern all files
@@ -61,22 +64,34 @@ class Watched:
         """The sources that do not exist now: they were removed, or their file system was unmounted."""
         return tuple(source for source in self.sources if self._identities[source] is None)
 
-    def wait(self, stop: Event) -> bool:
-        """Wait until an update would find something new; False if `stop` was set instead. Ctrl-C ends it."""
+    @property
+    def has_lost_source(self) -> bool:
+        """Whether a source that is not in `missing` does not exist at this moment. The next `wait` reports it."""
+        return any(self._identity(source) is None for source in set(self.sources).difference(self.missing))
+
+    def wait(self, stop: Event, most_seconds: float = math.inf) -> bool:
+        """Wait until an update would find something new; False if `stop` was set instead. Ctrl-C ends it.
+
+        After `most_seconds`, all files may have changed.
+        """
         self.changed = None
         started = time.monotonic()
         while not stop.is_set():
-            changed = self._events(MOST_QUIET_MS, QUIET_MS, self._timeout(), stop)
+            changed = self._events(MOST_QUIET_MS, QUIET_MS, min(self._timeout(), most_seconds), stop)
             identities = {source: self._identity(source) for source in self.sources}
             if identities != self._identities:
                 self._begin()
                 return self._report_all()
-            is_late = time.monotonic() > (
-                started + SILENT_SECONDS if self._is_silent else self._whole_at + WHOLE_SECONDS
+            if self.problem is None and any(map(Path.is_dir, changed)):
+                self.problem = limit_problem(self._folders[0])
+            is_silent = self.problem is not None
+            late_at = min(
+                started + SILENT_SECONDS if is_silent else self._whole_at + WHOLE_SECONDS, started + most_seconds
             )
+            is_late = time.monotonic() > late_at
             if any(self._concerns(source, changed) for source in self._folders):
                 changed = self._gathered(changed, stop)
-                if is_late or self._is_silent or self._has_lost or self._overlap() or _may_concern_all(changed):
+                if is_late or is_silent or self._has_lost or self._overlap() or _may_concern_all(changed):
                     return self._report_all()
                 self.changed = frozenset(changed)
                 return True
@@ -97,23 +112,11 @@ class Watched:
         self._folders = [source for source in present if source.is_dir()]
         self._has_files = len(self._folders) < len(present)
         silent = [source for source in self._folders if _is_silent(source)]
-        self.problem = f"The file system of {silent[0]} does not report changes" if silent else None
-        self._notify = self._opened()
-        self._is_silent = self.problem is not None
-
-    def _opened(self) -> "RustNotify | None":
-        if not self._folders:
-            return None
-        from watchfiles._rust_notify import RustNotify
-
-        try:
-            return RustNotify(list(map(str, self._folders)), False, False, 0, True, True)
-        except (
-            OSError,
-            RuntimeError,
-        ) as error:  # too many folders for the system, or one was just removed
-            self.problem = f"The folders cannot be watched ({error})"
-            return None
+        self._notify, self.problem = notifications(self._folders)
+        if silent:
+            self.problem = (
+                f"The file system of {silent[0]} does not report changes, so all files are checked every 30 seconds."
+            )
 
     def _timeout(self) -> float:
         """Seconds until the sources have to be checked even if there is no event."""
@@ -173,7 +176,7 @@ class Watched:
 
 def _may_concern_all(changed: set[Path]) -> bool:
     """Whether more may have changed than these files and folders."""
-    if len(changed) > SURE or any(path.name in DECISIVE for path in changed):
+    if len(changed) > SURE or any(decides_about_others(path.name) for path in changed):
         return True
     return any(_has_other_names(path) for path in changed)
 

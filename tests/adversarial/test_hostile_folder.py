@@ -18,6 +18,7 @@ from cdesearch.store.index import Index
 from indexer.build import build
 from indexer.files.opening import _open_below, _open_then_check
 from indexer.files.outcome import Ignored, Skipped, Source
+from indexer.files.selection import Selection
 from indexer.files.walk import find_sources
 from indexer.settings import Options
 
@@ -26,7 +27,7 @@ NOBODY = 65534
 
 
 def outcomes_of(root, *paths):
-    items = find_sources(list(paths) or [root], root, 10**7)
+    items = find_sources(list(paths) or [root], root, Selection(10**7))
     return {item.path: item.reason if isinstance(item, Skipped) else getattr(item, "rule", None) for item in items}
 
 
@@ -288,7 +289,7 @@ def test_folders_nested_deeper_than_pythons_stack_are_walked(tmp_path):
         os.close(place)
         place = deeper
     os.close(place)
-    items = list(find_sources([tmp_path], tmp_path, 10**7))
+    items = list(find_sources([tmp_path], tmp_path, Selection(10**7)))
     subprocess.run(["rm", "-rf", str(tmp_path / "d")], check=True)
     (item,) = items
     assert isinstance(item, Skipped) and item.reason == "file name too long"
@@ -300,7 +301,7 @@ def test_a_hostile_ignore_file_costs_little_time(tmp_path):
     deep.mkdir(parents=True)
     (deep / ("a" * 200 + ".md")).write_text("x")
     started = time.process_time()
-    (item,) = (item for item in find_sources([tmp_path], tmp_path, 10**7) if isinstance(item, Source))
+    (item,) = (item for item in find_sources([tmp_path], tmp_path, Selection(10**7)) if isinstance(item, Source))
     assert time.process_time() - started < 5
     assert item.path.endswith("a.md")
 
@@ -312,7 +313,11 @@ def test_ignore_files_that_are_pipes_links_or_huge_are_reported(tmp_path):
     os.mkfifo(tmp_path / "a" / ".gitignore")
     (tmp_path / "b" / ".gitignore").symlink_to("/dev/zero")
     (tmp_path / "c" / ".gitignore").write_text("x\n" * 1_000_000)
-    found = {item.path: item.reason for item in find_sources([tmp_path], tmp_path, 10**7) if isinstance(item, Skipped)}
+    found = {
+        item.path: item.reason
+        for item in find_sources([tmp_path], tmp_path, Selection(10**7))
+        if isinstance(item, Skipped)
+    }
     assert set(found) == {f"{folder}/.gitignore" for folder in "abc"}
     assert all("ignore file" in reason for reason in found.values())
 
@@ -331,7 +336,7 @@ def test_the_error_for_nothing_readable_names_the_first_entry(tmp_path, tiny_che
     (tmp_path / "a.png").write_bytes(b"x")
     with pytest.raises(CdesearchError, match=r"ignored, the first: "):
         build([tmp_path], Options(model=tiny_checkpoint), Silent())
-    assert Ignored("a.png", "image (.png)") in list(find_sources([tmp_path], tmp_path, 10))
+    assert Ignored("a.png", "image (.png)") in list(find_sources([tmp_path], tmp_path, Selection(10)))
 
 
 @pytest.mark.parametrize("name", ["a[/b]", "p[red]x", ":bomb:s"])

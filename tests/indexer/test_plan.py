@@ -3,6 +3,7 @@
 import json
 import os
 import shutil
+from contextlib import contextmanager
 from dataclasses import replace
 
 import pytest
@@ -12,6 +13,7 @@ from cdesearch.store.checksums import write_checksums
 from cdesearch.store.file_account import FILES, FileRecord, read_files, write_files
 from cdesearch.store.folder import FOLDER
 from cdesearch.store.index import Index, current_generation
+from indexer import plan as plan_module
 from indexer.build import build
 from indexer.files.outcome import Ignored, Skipped, Source
 from indexer.plan import STAMP_NS, Changes, count_changes, find_changes, make_plan
@@ -64,7 +66,8 @@ def remembering(indexed, tmp_path):
 
 def source_of(file, **changed):
     stat = file.stat()
-    return replace(Source(str(file), file.name, stat.st_size, stat.st_mtime_ns), **changed)
+    source = Source(str(file), file.name, stat.st_size, stat.st_mtime_ns, ctime_ns=stat.st_ctime_ns)
+    return replace(source, **changed)
 
 
 def sources_of(docs):
@@ -269,3 +272,93 @@ def test_a_file_over_the_limit_of_the_index_is_not_new(tmp_path, tiny_checkpoint
     build([tmp_path], Options(model=tiny_checkpoint, max_file_bytes=100), Silent())
     (tmp_path / "large.md").write_text("the dog " * 100)
     assert count_changes(Index.open(tmp_path))["new"] == 0
+
+
+@pytest.fixture
+def updated(tmp_path, tiny_checkpoint):
+    """Updates the index of a folder with three old files, and returns the report."""
+    docs = tmp_path / "docs"
+    docs.mkdir()
+    for name, text in TEXTS.items():
+        (docs / name).write_text(text)
+        os.utime(docs / name, ns=(BUILT * SECOND, BUILT * SECOND))
+
+    def run():
+        return build([docs], Options(model=tiny_checkpoint), Silent())
+
+    run()
+    return run
+
+
+def later(docs):
+    """The index, as if it had been built long after its files were written."""
+    index = Index.open(docs)
+    index.manifest = replace(index.manifest, updated=index.manifest.updated + 1000)
+    return index
+
+
+@contextmanager
+def unreadable_files():
+    """Let every attempt to compare the contents of a file fail."""
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(plan_module, "open_regular", None)
+        yield
+
+
+def replaced_by_moving(file):
+    other = file.with_suffix(".new")
+    other.write_text("the cow")
+    os.utime(other, ns=(BUILT * SECOND, BUILT * SECOND))
+    other.replace(file)
+
+
+def replaced_by_copying(file):
+    file.write_text("the cow")
+    os.utime(file, ns=(BUILT * SECOND, BUILT * SECOND))
+
+
+@pytest.mark.skipif(os.name == "nt", reason="Windows has no time of the last change of attributes")
+@pytest.mark.parametrize("replaced", [replaced_by_moving, replaced_by_copying])
+def test_another_file_of_the_same_size_and_time_is_a_change(tmp_path, updated, replaced):
+    docs = tmp_path / "docs"
+    replaced(docs / "a.md")
+    assert count_changes(later(docs)) == {"new": 0, "modified": 1, "deleted": 0}
+    assert updated().embedded == 1
+    texts = [row["text"] for row in Index.open(docs).chunks.search().to_list()]
+    assert "a.md\nthe cow" in texts and "a.md\nthe cat" not in texts
+
+
+def test_a_change_of_attributes_is_compared_once_and_embeds_nothing(tmp_path, updated):
+    docs = tmp_path / "docs"
+    (docs / "a.md").chmod(0o600)
+    (tmp_path / "other.md").hardlink_to(docs / "b.md")
+    (docs / "c.md").touch()
+    before = Index.open(docs).generation
+    report = updated()
+    assert not report.changed and Index.open(docs).generation != before, "the new times are stored"
+    times = {row["path"]: row["mtime_ns"] for row in Index.open(docs).documents.to_arrow().to_pylist()}
+    assert times["c.md"] == (docs / "c.md").stat().st_mtime_ns
+    with unreadable_files():
+        assert plan_of(sources_of(docs), later(docs)).is_empty
+    before = Index.open(docs).generation
+    assert not updated().changed and Index.open(docs).generation == before
+
+
+def test_a_copied_folder_with_its_index_embeds_nothing(tmp_path, updated, tiny_checkpoint):
+    shutil.copytree(tmp_path / "docs", tmp_path / "copy")
+    report = build([tmp_path / "copy"], Options(model=tiny_checkpoint), Silent())
+    assert (report.embedded, report.changed) == (0, False)
+
+
+def test_an_index_of_a_version_that_did_not_record_these_times_needs_no_rebuild(tmp_path, updated):
+    docs = tmp_path / "docs"
+    generation = Index.open(docs).generation
+    lines = [json.loads(line)[:6] for line in (generation / FILES).read_text().splitlines()]
+    (generation / FILES).unlink()
+    (generation / FILES).write_text("".join(json.dumps(line) + "\n" for line in lines))
+    write_checksums(generation, None)
+    assert not updated().changed and Index.open(docs).generation == generation
+    (docs / "a.md").write_text("the cow sleeps")
+    assert updated().embedded == 1
+    replaced_by_moving(docs / "b.md")
+    assert updated().embedded == 1, "the next generation has recorded them"

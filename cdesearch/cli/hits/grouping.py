@@ -1,14 +1,18 @@
 """Group the hits of one file under its best passage, and fold passages that repeat the text of a better one."""
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
+from typing import TypeVar
 
+from cdesearch.search.result import SearchResult
 from cdesearch.search.shingles import shingles_of
 from cdesearch.store.schema import Hit
 
 SAME = 0.9  # two texts are the same if they share at least this part of all their shingles
-FETCHED = 4  # hits that are searched for each group that is shown
+FETCHED = 4  # hits that are searched at first for each group that is shown
 MAX_FETCHED = 100  # hits that a server returns at most
+
+Found = TypeVar("Found", SearchResult, SearchResult | None)
 
 
 @dataclass(slots=True)
@@ -20,9 +24,16 @@ class HitGroup:
     same: list[Hit] = field(default_factory=list)
 
 
-def n_fetched(k: int) -> int:
-    """Return how many hits to search for `k` groups."""
-    return max(k, min(FETCHED * k, MAX_FETCHED))
+def search_for_groups(search: Callable[[int], Found], k: int) -> Found:
+    """Return the result of `search`, which takes the number of hits, with enough hits for `k` groups.
+
+    If a few documents fill the first hits, MAX_FETCHED hits are searched. None is returned if a search returns None.
+    """
+    number = max(k, min(FETCHED * k, MAX_FETCHED))
+    result = search(number)
+    if result is None or len(result.hits) < number or number >= MAX_FETCHED or len(_by_document(result.hits)) >= k:
+        return result
+    return search(MAX_FETCHED)
 
 
 def group_hits(hits: Sequence[Hit], k: int) -> list[HitGroup]:
@@ -30,6 +41,16 @@ def group_hits(hits: Sequence[Hit], k: int) -> list[HitGroup]:
 
     If all hits are in one document, the best of them are groups.
     """
+    groups = _by_document(hits)
+    if len(groups) == 1:
+        (group,) = groups.values()
+        alone, group.more = group.more[: k - 1], group.more[k - 1 :]
+        return [group, *map(HitGroup, alone)]
+    return list(groups.values())[:k]
+
+
+def _by_document(hits: Sequence[Hit]) -> dict[str, HitGroup]:
+    """Return the groups of all hits by the documents of their best hits, best first."""
     groups: dict[str, HitGroup] = {}
     kept: list[tuple[Hit, frozenset[tuple[str, ...]]]] = []
     for hit in hits:
@@ -44,11 +65,7 @@ def group_hits(hits: Sequence[Hit], k: int) -> list[HitGroup]:
         group = groups.setdefault(hit.chunk.document_id, HitGroup(hit))
         if group.best is not hit:
             group.more.append(hit)
-    if len(groups) == 1:
-        (group,) = groups.values()
-        alone, group.more = group.more[: k - 1], group.more[k - 1 :]
-        return [group, *map(HitGroup, alone)]
-    return list(groups.values())[:k]
+    return groups
 
 
 def _is_repeated(

@@ -108,6 +108,10 @@ def test_a_query_that_nothing_answers_says_so_and_shows_the_nearest_hits(indexed
     run = cdesearch("query", "visa for Japan", cwd=indexed)
     assert run.stderr.startswith("Nothing here seems to answer that; the nearest passages are:\n")
     assert run.stdout.startswith(" 1 ")
+    lines = cdesearch("query", "visa for Japan", "--format", "grep", cwd=indexed)
+    assert lines.stderr == run.stderr and "pets.md:1:" in lines.stdout
+    none = cdesearch("query", "visa", "--format", "grep", "--mode", "text", cwd=indexed, code=1)
+    assert (none.stdout, none.stderr) == ("", "No hits.\n")
     answered = cdesearch("query", "dog barks", "--json", cwd=indexed)
     assert json.loads(answered.stdout)["answered"] and not answered.stderr
     best = json.loads(answered.stdout)["hits"][0]["confidence"]
@@ -117,9 +121,13 @@ def test_a_query_that_nothing_answers_says_so_and_shows_the_nearest_hits(indexed
 def test_hits_below_a_confidence_are_left_out(indexed):
     run = cdesearch("query", "visa for Japan", "--min-confidence", "0.5", cwd=indexed, code=1)
     assert run.stderr.startswith("No hit has a confidence of at least 50%. The highest is ") and not run.stdout
+    assert run.stderr.count("\n") == 1
     assert cdesearch("--min-confidence", "0.1", "dog", "barks", cwd=indexed).stdout.count("%") == 1
     wrong = cdesearch("query", "dog", "--min-confidence", "30", cwd=indexed, code=2).stderr
     assert wrong.startswith("error: --min-confidence must be at most 1.0, not 30.")
+    for value in ("nan", "inf", "-0.1", "-inf"):
+        wrong = cdesearch("query", "dog", "--min-confidence", value, cwd=indexed, code=2).stderr
+        assert wrong.startswith("error: --min-confidence must be at ") and wrong.count("\n") == 1
 
 
 def test_status_shows_what_is_indexed_and_what_has_changed(indexed):
@@ -202,7 +210,8 @@ def test_a_tab_in_a_passage_is_shown_as_blanks(tmp_path):
 
 
 def test_a_query_without_an_index(tmp_path):
-    assert "cdesearch index FOLDER" in cdesearch("query", "x", cwd=tmp_path, code=2).stderr
+    for command in (["query", "x"], ["index"], ["watch"]):
+        assert "Make one with `cdesearch index .`.\n" in cdesearch(*command, cwd=tmp_path, code=2).stderr
 
 
 def test_unusual_queries_work(indexed):

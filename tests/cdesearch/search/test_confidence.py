@@ -115,3 +115,6 @@ def test_the_python_interface_leaves_out_hits_below_a_confidence(searcher):
         assert [one.chunk.id for one in kept] == [one.chunk.id for one in every if one.confidence >= limit]
         with pytest.raises(cdesearch.errors.QueryError, match="from 0 to 1"):
             index.search("goose", min_confidence=30)
+        for value in (math.nan, math.inf, -0.1):
+            with pytest.raises(cdesearch.errors.QueryError, match="is not a confidence"):
+                index.search("goose", min_confidence=value)

@@ -32,8 +32,8 @@ def serving(pages, runtime, *options):
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize("number", [signal.SIGTERM, signal.SIGINT])
-def test_a_server_finishes_running_requests_and_exits_with_code_0(pages, number):
+@pytest.mark.parametrize(("number", "code"), [(signal.SIGTERM, 143), (signal.SIGINT, 130)])
+def test_a_server_finishes_running_requests_and_exits_with_the_code_of_the_signal(pages, number, code):
     with runtime_folder() as runtime, serving(pages, runtime) as (process, url):
         assert httpx.get(f"{url}api/v1/search?q=moon").json()["index"] == "pages"
         (path,) = (runtime / "cdesearch").glob("*.sock")
@@ -47,7 +47,7 @@ def test_a_server_finishes_running_requests_and_exits_with_code_0(pages, number)
             wait_until(lambda: not answers(url))
             late.sendall(b"b")
             assert late.recv(65_536).startswith(b"HTTP/1.1 405")
-        assert process.wait(60) == 0
+        assert process.wait(60) == code
         assert process.stderr.read() == ""
         assert not path.exists()
 

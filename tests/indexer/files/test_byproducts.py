@@ -3,6 +3,7 @@
 import pytest
 
 from indexer.files.outcome import Ignored, Source
+from indexer.files.selection import Selection
 from indexer.files.walk import concerns_walk, find_sources
 
 
@@ -13,12 +14,12 @@ def put(root, name, text="x"):
 
 
 def outcomes(root):
-    items = find_sources([root], root, 10**6)
+    items = find_sources([root], root, Selection(10**6))
     return {item.path: item.rule if isinstance(item, Ignored) else "" for item in items if not isinstance(item, Source)}
 
 
 def found(root):
-    return [item.path for item in find_sources([root], root, 10**6) if isinstance(item, Source)]
+    return [item.path for item in find_sources([root], root, Selection(10**6)) if isinstance(item, Source)]
 
 
 @pytest.mark.parametrize(

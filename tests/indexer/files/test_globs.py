@@ -11,6 +11,7 @@ from cdesearch.store.file_account import read_files
 from cdesearch.store.index import Index
 from cdesearch.store.manifest import Globs
 from indexer.files.outcome import Ignored, Source
+from indexer.files.selection import Selection
 from indexer.files.walk import concerns_walk, find_sources
 from indexer.live.watched import Watched
 from indexer.plan import count_changes
@@ -23,12 +24,12 @@ def put(root, name, text="x"):
 
 
 def found(root, include=(), exclude=()):
-    items = find_sources([root], root, 10**6, Globs(tuple(include), tuple(exclude)))
+    items = find_sources([root], root, Selection(10**6, Globs(tuple(include), tuple(exclude))))
     return [item.path for item in items if isinstance(item, Source)]
 
 
 def rules(root, include=(), exclude=()):
-    items = find_sources([root], root, 10**6, Globs(tuple(include), tuple(exclude)))
+    items = find_sources([root], root, Selection(10**6, Globs(tuple(include), tuple(exclude))))
     return {item.path: item.rule for item in items if isinstance(item, Ignored)}
 
 
@@ -80,7 +81,7 @@ def test_globs_include_neither_hidden_nor_ignored_files(tmp_path):
 
 
 def test_a_file_that_the_user_names_is_read_even_if_the_globs_exclude_it(folder):
-    items = list(find_sources([folder / "b.py"], folder, 10**6, Globs(("*.md",), ("*.py",))))
+    items = list(find_sources([folder / "b.py"], folder, Selection(10**6, Globs(("*.md",), ("*.py",)))))
     assert [(item.path, item.is_wanted) for item in items] == [("b.py", True)]
 
 

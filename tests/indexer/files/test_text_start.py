@@ -9,6 +9,7 @@ import pytest
 from read_bytes import read_bytes
 
 from indexer.files.outcome import Ignored, Skipped, Source
+from indexer.files.selection import Selection
 from indexer.files.text_start import MOST_BYTES, reads_as_text
 from indexer.files.walk import find_sources
 
@@ -75,7 +76,7 @@ def test_the_walk_finds_texts_with_an_unknown_suffix_and_names_what_it_leaves_ou
     (tmp_path / "CHANGES.gz").write_bytes(gzip.compress(PROSE.encode()))
     (tmp_path / "table.dat").write_text(NUMBERS)
     (tmp_path / "id_rsa").write_text("-----BEGIN OPENSSH PRIVATE KEY-----\nb3BlbnNzaC1rZXktdjEAAAAA\n")
-    found = list(find_sources([tmp_path], tmp_path, 10**6))
+    found = list(find_sources([tmp_path], tmp_path, Selection(10**6)))
     assert [item.path for item in found if isinstance(item, Source)] == ["CHANGES.gz", "README.examples"]
     assert [item for item in found if not isinstance(item, Source)] == [
         Ignored("id_rsa", "key or certificate"),

@@ -7,6 +7,7 @@ import pytest
 
 from cdesearch.store.file_account import FileRecord
 from indexer.files.outcome import Ignored, Source
+from indexer.files.selection import Selection
 from indexer.files.unchanged import Unchanged
 from indexer.files.walk import find_sources
 
@@ -26,7 +27,7 @@ def record(item):
 
 
 def walk(sources, root, unchanged=None):
-    items = find_sources(sources, root, MAX_BYTES, unchanged=unchanged)
+    items = find_sources(sources, root, Selection(MAX_BYTES), unchanged=unchanged)
     return {found.path: found for found in map(record, items)}
 
 

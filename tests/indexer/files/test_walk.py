@@ -10,11 +10,12 @@ from hypothesis import strategies as st
 
 from cdesearch.errors import SourceError
 from indexer.files.outcome import Ignored, Skipped, Source
+from indexer.files.selection import Selection
 from indexer.files.walk import concerns_walk, find_sources
 
 
 def items(root, *paths, limit=10**7):
-    return list(find_sources([Path(p) for p in paths] or [root], root, limit))
+    return list(find_sources([Path(p) for p in paths] or [root], root, Selection(limit)))
 
 
 def found(root, *paths):
@@ -181,7 +182,11 @@ def test_an_ignore_file_that_cannot_be_used_is_reported_and_not_called_hidden(tm
     put(tmp_path, "docs/part/a.md")
     put(tmp_path, "elsewhere", "*.md\n")
     (tmp_path / "docs" / "part" / ".gitignore").symlink_to(target if target[0] == "/" else tmp_path / target)
-    items = [item for item in find_sources([tmp_path / "docs"], tmp_path / "docs", 1000) if "gitignore" in item.path]
+    items = [
+        item
+        for item in find_sources([tmp_path / "docs"], tmp_path / "docs", Selection(1000))
+        if "gitignore" in item.path
+    ]
     reason = "cannot be used as an ignore file: a link, or a file behind one"
     assert items == [Skipped("part/.gitignore", reason)]
 
@@ -198,7 +203,7 @@ def test_what_has_the_name_of_an_ignore_file_and_is_unusable_is_reported_once_wi
     else:
         place.write_text("x" * 1_000_001)
     problem = "larger than 1 MB" if kind == "large" else "not a regular file"
-    items = [item for item in find_sources([tmp_path], tmp_path, 1000) if "gitignore" in item.path]
+    items = [item for item in find_sources([tmp_path], tmp_path, Selection(1000)) if "gitignore" in item.path]
     assert items == [Skipped("part/.gitignore", f"cannot be used as an ignore file: {problem}")]
 
 
@@ -213,7 +218,7 @@ def test_what_has_the_name_of_an_ignore_file_and_is_unusable_is_reported_once_wi
 def test_an_ignore_file_that_would_take_minutes_to_compile_is_reported_and_not_used(tmp_path, rules, problem):
     put(tmp_path, "a.md")
     put(tmp_path, ".gitignore", "\n".join([*rules, "a.md"]))
-    items = list(find_sources([tmp_path], tmp_path, 1_000_000))
+    items = list(find_sources([tmp_path], tmp_path, Selection(1_000_000)))
     assert Skipped(".gitignore", f"cannot be used as an ignore file: {problem}") in items
     assert "a.md" in {item.path for item in items if isinstance(item, Source)}
 
@@ -445,7 +450,14 @@ def test_a_missing_path_is_named(tmp_path):
 def test_size_and_time_are_those_of_the_file(tmp_path):
     file = put(tmp_path, "a.md", "four")
     (item,) = items(tmp_path, limit=10)
-    assert item == Source(str(file.resolve()), "a.md", 4, file.stat().st_mtime_ns, tmp_path.resolve())
+    assert item == Source(
+        str(file.resolve()),
+        "a.md",
+        4,
+        file.stat().st_mtime_ns,
+        tmp_path.resolve(),
+        ctime_ns=file.stat().st_ctime_ns,
+    )
 
 
 def test_a_change_counts_only_if_the_walk_would_see_it(tmp_path):

@@ -9,6 +9,7 @@ from read_bytes import read_bytes
 
 from cdesearch.store.index import Index
 from indexer.files.outcome import Skipped, Source
+from indexer.files.selection import Selection
 from indexer.files.walk import find_sources
 from indexer.formats import registry
 from indexer.formats.registry import FORMATS, format_of, is_known
@@ -59,10 +60,12 @@ def test_a_compressed_file_that_no_format_lists_is_read_as_plain_text_when_unpac
 def test_a_new_format_is_found_by_the_walk_and_read_by_the_workers(docs, run, monkeypatch):
     (docs / "news.shout").write_text("the title\nthe moon is here")
     (docs / "b.shout").write_bytes(b"the title\0")
-    assert Skipped("b.shout", "unknown format .shout") in list(find_sources([docs], docs, 10**6))
+    assert Skipped("b.shout", "unknown format .shout") in list(find_sources([docs], docs, Selection(10**6)))
     (docs / "b.shout").unlink()
     monkeypatch.setattr(registry, "FORMATS", shout.FORMATS)
-    assert [one.path for one in find_sources([docs], docs, 10**6) if isinstance(one, Source)][-1] == "news.shout"
+    assert [one.path for one in find_sources([docs], docs, Selection(10**6)) if isinstance(one, Source)][
+        -1
+    ] == "news.shout"
     data = b"the title\nthe moon is here"
     (document,) = read_bytes("news.shout", data)
     assert (document.title, document.text) == ("THE TITLE", "THE MOON IS HERE")

@@ -14,7 +14,9 @@ from lancedb.index import FTS
 from cdesearch.progress import Silent
 from cdesearch.search.searcher import Searcher
 from cdesearch.store.index import Index
+from indexer import build as building
 from indexer.build import build
+from indexer.live import keep_up as module
 from indexer.live import watched
 from indexer.live.keep_up import keep_up
 from indexer.settings import Options
@@ -108,6 +110,46 @@ def test_the_documents_of_a_folder_that_disappears_stay_in_the_index(docs, run, 
         shutil.move(docs.parent / "away", docs)
         keeping.wait_for(lambda: any(line.endswith("exists again.") for line in keeping.lines))
         keeping.wait_for(lambda: Index(folder).manifest.n_documents == 13)
+
+
+@pytest.mark.slow
+def test_an_update_that_failed_because_the_folder_was_moved_away_does_not_delay_the_next_one(docs, run, monkeypatch):
+    folder = run().folder
+    away = docs.parent / "away"
+    find = building.find_sources
+
+    def find_then_move(*inputs):
+        monkeypatch.setattr(building, "find_sources", find)
+        found = list(find(*inputs))
+        docs.rename(away)
+        return found
+
+    with Keeping(folder) as keeping:
+        monkeypatch.setattr(building, "find_sources", find_then_move)
+        (docs / "new.md").write_text("xylophone")
+        keeping.wait_for(away.exists)
+        time.sleep(0.5)
+        (away / "later.md").write_text("zither")
+        away.rename(docs)
+        returned = time.monotonic()
+        keeping.wait_for(lambda: Index(folder).manifest.n_documents == 14)
+        assert time.monotonic() - returned < 15
+    assert not any("error" in line for line in keeping.lines)
+
+
+@pytest.mark.slow
+def test_an_update_that_fails_is_repeated_and_its_error_is_said_once(docs, run, monkeypatch):
+    folder = run().folder
+    monkeypatch.setattr(module, "RETRY_SECONDS", 0.1)
+    (folder / "lock").unlink()
+    (folder / "lock").mkdir()
+    with Keeping(folder) as keeping:
+        (docs / "new.md").write_text("xylophone")
+        keeping.wait_for(lambda: any("error" in line for line in keeping.lines))
+        time.sleep(1)
+        (folder / "lock").rmdir()
+        keeping.wait_for(lambda: Index(folder).manifest.n_documents == 13)
+    assert sum("error" in line for line in keeping.lines) == 1
 
 
 @pytest.mark.slow

@@ -1,6 +1,7 @@
 """Hits are grouped by document, and repeated texts are folded under the best of them."""
 
-from cdesearch.cli.hits.grouping import group_hits, n_fetched
+from cdesearch.cli.hits.grouping import group_hits, search_for_groups
+from cdesearch.search.result import SearchResult
 from cdesearch.store.schema import Chunk, Hit
 
 LONG = "The owl hoots at night while the fox sleeps under the old oak near the river bank. "
@@ -45,5 +46,30 @@ def test_a_repeated_text_in_one_document_is_not_folded():
     assert len(groups) == 1 and len(groups[0].more) == 1 and not groups[0].same
 
 
+def searched(hits, k):
+    """The number of hits of each search for `k` groups, and the last result."""
+    numbers = []
+
+    def search(number):
+        numbers.append(number)
+        return SearchResult(tuple(hits[:number]))
+
+    return numbers, search_for_groups(search, k)
+
+
 def test_more_hits_than_groups_are_searched_up_to_the_limit_of_a_server():
-    assert [n_fetched(k) for k in (1, 5, 30, 200)] == [4, 20, 100, 200]
+    hits = [hit(n, f"{n}", f"text {n}") for n in range(300)]
+    assert [searched(hits, k)[0] for k in (1, 5, 30, 200)] == [[4], [20], [100], [200]]
+
+
+def test_more_hits_are_searched_if_a_few_documents_fill_the_first_ones():
+    hits = [hit(n, "book" if n < 25 else f"{n}", f"text {n}") for n in range(40)]
+    numbers, result = searched(hits, 5)
+    assert numbers == [20, 100]
+    assert [group.best.chunk.path for group in group_hits(result.hits, 5)] == ["book", "25", "26", "27", "28"]
+    assert searched(hits[:15], 5)[0] == [20], "there are no more"
+    assert searched(hits[:25] * 8, 5)[0] == [20, 100], "not again and again"
+
+
+def test_no_answer_of_a_server_stays_none():
+    assert search_for_groups(lambda _: None, 5) is None

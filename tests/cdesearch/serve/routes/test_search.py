@@ -24,7 +24,7 @@ def test_hits_are_those_of_the_command_line(server, pages):
     answer = server.json("search", q="the river stone", k=4)
     expected = command_line(pages, "the river stone", "-k", "4")
     for hit in answer["hits"]:
-        assert hit.pop("chunk") and hit.pop("places")
+        assert hit.pop("chunk") and hit.pop("places") and hit.pop("passage_line") is None
         assert hit.pop("location").startswith(hit["path"])
     assert answer["hits"] == expected["hits"]
 
@@ -93,3 +93,9 @@ def test_hits_below_a_confidence_are_left_out(server, searcher):
     assert kept["hits"] == [hit for hit in every["hits"] if hit["confidence"] >= limit]
     nothing = server.json("search", q="the river stone", k=10, min_confidence=1)
     assert nothing["hits"] == [] and not nothing["answered"] and every["answered"]
+
+
+@pytest.mark.parametrize("value", ["nan", "inf", "-0.1", "1.01"])
+def test_a_value_that_is_no_confidence_is_refused(server, value):
+    response = server.get("search", params={"q": "stone", "min_confidence": value})
+    assert response.status_code == 422 and "min_confidence" in response.text

@@ -1,0 +1,88 @@
+"""What users are told if the system cannot report all changes, in processes that really meet these limits."""
+
+import os
+import shutil
+import subprocess
+import sys
+
+import pytest
+
+from indexer.live.notifications import NO_INSTANCES, NO_WATCHES
+
+N_FOLDERS = 30
+LIMITED = ["unshare", "--user", "--map-root-user"]
+# Root may read everything, unless it gives up its capabilities.
+WEAKER = ["setpriv", "--bounding-set=-all", "--inh-caps=-all"] if os.name == "posix" and os.geteuid() == 0 else []
+WATCH = """
+import sys
+from pathlib import Path
+from threading import Event
+from indexer.live import watched as module
+module.CHECK_SECONDS, module.SILENT_SECONDS = 0.1, 0.3
+docs = Path(sys.argv[1])
+watched = module.Watched([docs])
+print(watched.problem)
+for number in range(int(sys.argv[2])):
+    (docs / "new" / str(number)).mkdir(parents=True)
+    (docs / "new" / str(number) / "a.md").write_text("the moon")
+(docs / "29" / "new.md").write_text("the moon")
+print(watched.wait(Event()) and watched.wait(Event()), watched.changed)
+print(watched.problem)
+"""
+
+
+def can_limit():
+    """Whether a process may have limits of its own, in a user namespace."""
+    write = [*LIMITED, "sh", "-c", "echo 9 > /proc/sys/user/max_inotify_watches"]
+    return shutil.which("unshare") is not None and subprocess.run(write, check=False).returncode == 0
+
+
+needs_namespace = pytest.mark.skipif(
+    sys.platform != "linux" or not can_limit(), reason="the system allows no user namespace"
+)
+
+
+@pytest.fixture
+def folders(tmp_path):
+    for number in range(N_FOLDERS):
+        (tmp_path / "docs" / str(number)).mkdir(parents=True)
+    return tmp_path / "docs"
+
+
+def watching(docs, *, limit=None, value=0, n_new=0, prefix=()):
+    """The lines of a process that watches `docs`, with a limit of its own."""
+    command = [*prefix, sys.executable, "-c", WATCH, str(docs), str(n_new)]
+    if limit is not None:
+        command = [*LIMITED, "sh", "-c", f'echo {value} > /proc/sys/user/{limit}; exec "$@"', "sh", *command]
+    run = subprocess.run(command, capture_output=True, text=True, check=True, timeout=60)
+    return run.stdout.splitlines()
+
+
+@pytest.mark.slow
+@needs_namespace
+@pytest.mark.parametrize(
+    ("limit", "value", "line"),
+    [("max_inotify_watches", N_FOLDERS - 10, NO_WATCHES), ("max_inotify_instances", 0, NO_INSTANCES)],
+)
+def test_too_low_a_limit_of_the_system_is_named_and_changes_are_found_periodically(folders, limit, value, line):
+    assert watching(folders, limit=limit, value=value) == [line, "True None", line]
+
+
+@pytest.mark.slow
+@needs_namespace
+def test_a_limit_that_new_folders_reach_is_named_then(folders):
+    lines = watching(folders, limit="max_inotify_watches", value=N_FOLDERS + 10, n_new=20)
+    assert lines == ["None", "True None", NO_WATCHES]
+
+
+@pytest.mark.slow
+@pytest.mark.skipif(os.name == "nt", reason="Windows has other permissions")
+@pytest.mark.skipif(WEAKER != [] and shutil.which("setpriv") is None, reason="setpriv is not installed")
+def test_a_folder_that_cannot_be_read_makes_all_others_be_checked_periodically(folders):
+    """The library stops at such a folder, so that others are not watched."""
+    (folders / "7").chmod(0)
+    try:
+        first, reported, last = watching(folders, prefix=WEAKER)
+    finally:
+        (folders / "7").chmod(0o700)
+    assert first == last and "a folder cannot be read" in first and reported == "True None"
