@@ -51,7 +51,8 @@ class ApiServer:
             host = None
         if not host or parts.scheme not in ("http", "https") or re.search(r"[^\x21-\x7e]", url):
             raise InputError(
-                f"The URL of the {cls.kind} is not valid.", f"Use a URL such as http://127.0.0.1:11434/v1 ({cls.option})."
+                f"The URL of the {cls.kind} is not valid.",
+                f"Use a URL such as http://127.0.0.1:11434/v1 ({cls.option}).",
             )
         if parts.username is not None or parts.query or parts.fragment:
             raise InputError(  # the message does not contain the URL, because these parts may contain a key
@@ -124,7 +125,9 @@ class ApiServer:
         if status in (401, 403):  # the body is not shown, because some servers repeat the key in it
             return self.failure(f"refused the key (HTTP {status})", f"Set a valid key in {self.key_variable}.")
         if 300 <= status < 400:
-            return self.failure(f"redirects to another address (HTTP {status})", f"Use that address with {self.option}.")
+            return self.failure(
+                f"redirects to another address (HTTP {status})", f"Use that address with {self.option}."
+            )
         return None
 
     def reason(self, answer: Any) -> str:

@@ -12,6 +12,7 @@ import typer
 
 from cdesearch.cli.exits import exit_when_stopped
 from cdesearch.errors import InputError
+from cdesearch.models.endpoint_model import parse_model, with_details
 
 if TYPE_CHECKING:
     from cdesearch.encode.encoder import Encoder
@@ -34,8 +35,25 @@ def index(
         Path | None, typer.Option("--index", help="Index folder; default: .cdesearch in the folder.")
     ] = None,
     model: Annotated[
-        Path | None,
-        typer.Option(help="Checkpoint folder, or id such as jxm/cde-small-v2; default: the model that ships."),
+        Any,  # a Path or an EndpointModel, because typer knows no unions
+        typer.Option(
+            parser=parse_model,
+            metavar="MODEL",
+            show_default=False,
+            help="Checkpoint folder, or id such as jxm/cde-small-v2; default: the model that ships. A URL such as"
+            " http://127.0.0.1:8080/v1 is that of a server with an OpenAI-compatible embeddings API, which receives the"
+            " texts. The key, if any, is read from $CDESEARCH_MODEL_KEY.",
+        ),
+    ] = None,
+    model_name: Annotated[
+        str | None, typer.Option(metavar="NAME", help="The model of this server; the index keeps it.")
+    ] = None,
+    query_prefix: Annotated[
+        str | None,
+        typer.Option(metavar="TEXT", help="Put before each query by a model on a server, such as 'query: ' for E5."),
+    ] = None,
+    document_prefix: Annotated[
+        str | None, typer.Option(metavar="TEXT", help="Put before each chunk, such as 'passage: ' for E5.")
     ] = None,
     plain: Annotated[
         bool | None,
@@ -103,7 +121,7 @@ def index(
 
     options = Options(
         index=folder,
-        model=model,
+        model=with_details(model, model_name, query_prefix, document_prefix),
         plain=plain,
         device=device,
         columns=Columns(text_column, id_column, title_column, document_column),

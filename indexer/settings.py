@@ -7,7 +7,8 @@ from pathlib import Path
 
 from cdesearch.encode.load import Device
 from cdesearch.errors import IndexUntrustedError, InputError, SourceError
-from cdesearch.models.hub import is_id, stored_model
+from cdesearch.models.endpoint_model import EndpointModel, Model
+from cdesearch.models.hub import is_id
 from cdesearch.store.filesystem import is_available, is_mount
 from cdesearch.store.folder import FOLDER, absolute, chosen_folder, find_index, removal_command
 from cdesearch.store.index import Index
@@ -25,7 +26,7 @@ class Options:
     """The options of a caller; None means the setting of the index, and for a new index the default."""
 
     index: Path | None = None  # as `chosen_folder` takes it; None: `.cdesearch` in the folder of the documents
-    model: Path | None = None  # None for a new index: the default model
+    model: Model | None = None  # None for a new index: the default model
     plain: bool | None = None  # whether a published model is used as it is; None for a new index: no
     device: Device = "auto"
     columns: Columns = field(default_factory=Columns)
@@ -51,7 +52,7 @@ class Settings:
     root: Path  # the paths of chunks are relative to it
     sources: tuple[Path, ...]
     missing: tuple[Path, ...]  # those of the sources that do not exist or are not mounted now; their documents stay
-    model: Path | None  # the checkpoint to open
+    model: Model | None  # to open
     model_name: str | None  # as the index stores it
     plain: bool  # whether nothing of the corpus is added to a published model
     trust_request: TrustRequest  # the model and folders that the user must confirm
@@ -171,7 +172,7 @@ def complete_settings(paths: Sequence[Path], options: Options, stored: Index | N
         root=root,
         sources=sources,
         missing=missing,
-        model=options.model or stored_model(manifest.model),
+        model=_model(options.model, manifest),
         model_name=model_name,
         plain=_is_plain(options, model_name, manifest),
         trust_request=trust_request,
@@ -270,10 +271,19 @@ def _check_missing(missing: Sequence[Path], stored: Index | None, options: Optio
         )
 
 
-def _model_name(model: Path | None) -> str | None:
+def _model(named: Model | None, manifest: Manifest) -> Model | None:
+    """The model to open. A URL without a name stands for the model of the index, whose server has moved."""
+    if isinstance(named, EndpointModel) and not named.name and manifest.served is not None:
+        return manifest.served.at(named.url)
+    return named or manifest.model_to_open
+
+
+def _model_name(model: Model | None) -> str | None:
     """The model as the index stores it: an id of the hub unchanged, because the cache may be moved."""
     if model is None:
         return None
+    if isinstance(model, EndpointModel):
+        return model.url
     return model.as_posix() if is_id(model) else str(absolute(model))
 
 
@@ -281,7 +291,11 @@ def _is_plain(options: Options, model_name: str | None, manifest: Manifest) -> b
     """Whether a published model is used as it is: as the user says, else as before, and not for another model."""
     if options.plain is not None:
         return options.plain
-    return model_name == manifest.model and not manifest.added_context
+    served = manifest.served
+    has_moved = (
+        isinstance(options.model, EndpointModel) and served is not None and options.model.name in ("", served.name)
+    )
+    return (has_moved or model_name == manifest.model) and not manifest.added_context
 
 
 def _sources(paths: Sequence[Path], stored: Index | None) -> tuple[Path, ...]:

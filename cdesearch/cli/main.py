@@ -22,6 +22,7 @@ from cdesearch.cli.configured import with_configuration
 from cdesearch.cli.evaluate import evaluate
 from cdesearch.cli.hits.open_hit import open_hit
 from cdesearch.cli.label import label
+from cdesearch.cli.model_option import ModelOption
 from cdesearch.cli.models import models
 from cdesearch.cli.named_index import FolderArgument, IndexOption, named_index
 from cdesearch.cli.pager import NoPagerOption, paged
@@ -106,9 +107,7 @@ def query(
         ),
     ] = 0.0,
     index: IndexOption = None,
-    model: Annotated[
-        Path | None, typer.Option(help="The model that built the index, if it is not the default model.")
-    ] = None,
+    model: ModelOption = None,
     full: Annotated[bool, typer.Option("--full", help="Show whole chunks.")] = False,
     lines: Annotated[int, typer.Option("-C", min=0, max=MAX_CONTEXT, help="Lines of context around each passage.")] = 0,
     as_json: Annotated[bool, typer.Option("--json", help="Print one JSON object.")] = False,

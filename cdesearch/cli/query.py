@@ -14,6 +14,7 @@ from cdesearch.cli.hits.render import Shown, as_percentage, hit_as_json, result_
 from cdesearch.cli.server_client import ask_server, chunks_from_server
 from cdesearch.cli.typed_path import globs_of_all
 from cdesearch.errors import CdesearchError, InputError, QueryError
+from cdesearch.models.endpoint_model import Model
 from cdesearch.search.file_filter import FileFilter, suffixes_of, time_of
 from cdesearch.search.path_filter import has_open_bracket
 from cdesearch.search.result import SearchResult
@@ -46,7 +47,7 @@ class QueryOptions:
     types: tuple[str, ...] = ()  # names of types of files
     since: str | None = None  # an age or a date as the user typed it
     index: Path | None = None
-    model: Path | None = None
+    model: Model | None = None
     full: bool = False
     context: int = 0  # lines around each passage
     format: "Format" = "text"

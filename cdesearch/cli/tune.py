@@ -4,7 +4,8 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from cdesearch.cli.asked_questions import AutoOption, LabelsOption, ModelOption, QuestionsOption, chosen_questions
+from cdesearch.cli.asked_questions import AutoOption, LabelsOption, QuestionsOption, chosen_questions
+from cdesearch.cli.model_option import ModelOption
 from cdesearch.cli.named_index import IndexOption
 from cdesearch.errors import InputError
 from cdesearch.slim_imports import shorten_cold_start

@@ -55,6 +55,8 @@ class TokenStates:
 class Encoder:
     """A two-stage model ready to run. Vectors are float32 rows."""
 
+    probes: Floats | None = None  # vectors of fixed texts, by which a model on a server is recognised
+
     def __init__(self, config: ModelConfig, tokenizer: Tokenizer, runtime: Runtime, fingerprint: str) -> None:
         self.config = config
         self.tokenizer = tokenizer

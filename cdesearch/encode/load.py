@@ -14,8 +14,9 @@ from cdesearch.encode.tokenizer_limits import check_growth, reporting_failure
 from cdesearch.errors import InputError, ModelError
 from cdesearch.models.added_context import fingerprint_with_added_context, with_added_context
 from cdesearch.models.checkpoint_files import DEFAULT_MODEL, MAX_TOKENIZER_BYTES, check_plain
+from cdesearch.models.endpoint_model import EndpointModel, Model
 from cdesearch.models.export_folder import export_folder, find_export, is_refused
-from cdesearch.models.family import LoadedModel, ModelFamily
+from cdesearch.models.family import TOKENIZER, LoadedModel, ModelFamily
 from cdesearch.models.hub import checkpoint_folder
 from cdesearch.models.registry import family_of
 from cdesearch.slim_imports import allow_pandas
@@ -25,9 +26,14 @@ NEEDS_TORCH = "Run `pip install 'cdesearch[torch]'`."
 NEEDS_HUB = "Run `pip install 'cdesearch[hub]'`."
 
 
-def check_model(model: Path | None) -> None:
-    """Raise ModelError if `model` cannot be opened for a reason that shows without loading it."""
+def check_model(model: Model | None) -> None:
+    """Raise ModelError or InputError if `model` cannot be opened for a reason that shows without loading it."""
     if model is None:
+        return
+    if isinstance(model, EndpointModel):
+        from cdesearch.encode.backends.endpoint import EmbeddingServer
+
+        EmbeddingServer.of(model.url, model.name)
         return
     folder = checkpoint_folder(model)
     family = family_of(folder)
@@ -37,8 +43,10 @@ def check_model(model: Path | None) -> None:
             raise _without_torch(folder, family)
 
 
-def check_plain_model(model: Path | None) -> None:
+def check_plain_model(model: Model | None) -> None:
     """Raise InputError if `model` cannot be used plain, because it was trained with the statistics of a corpus."""
+    if isinstance(model, EndpointModel):
+        return
     folder = DEFAULT_MODEL if model is None else checkpoint_folder(model)
     if family_of(folder).reads_corpus:
         raise InputError(
@@ -55,17 +63,21 @@ def check_device(device: str) -> None:
 
 
 def load_encoder(
-    model: Path | None = None, device: Device = "auto", *, fetch: bool = True, plain: bool = False
+    model: Model | None = None, device: Device = "auto", *, fetch: bool = True, plain: bool = False
 ) -> Encoder:
-    """Open the checkpoint `model`: a folder, an id on the hub, or for None the model that ships; raises ModelError.
+    """Open a model: a folder, an id on the hub, one on a server, or for None the model that ships; raises ModelError.
 
-    Without `fetch` an id must be in the cache. Convert a name in a manifest with `stored_model` first. Statistics of
+    Without `fetch` an id must be in the cache. `Manifest.model_to_open` is the model of an index. Statistics of
     the corpus and document context are added to a published model, unless it is `plain`. A CPU runs the ONNX export if
     there is one, without torch. Everything else runs on torch. Raises IndexStateError in a forked child of a process
     that has loaded a model, see `claim_process`.
     """
     check_device(device)
     claim_process()
+    if isinstance(model, EndpointModel):
+        from cdesearch.encode.remote import open_remote
+
+        return open_remote(model, load_tokenizer(DEFAULT_MODEL / TOKENIZER), plain=plain)
     folder = DEFAULT_MODEL if model is None else checkpoint_folder(model, fetch=fetch)
     family = family_of(folder)
     if family.needs_torch and not family.is_exported:

@@ -4,6 +4,7 @@ family             the protocol of a model family
 registry           all families, and the family of a checkpoint folder
 config             the configuration of a checkpoint, config.json
 hub                checkpoints by their ids on huggingface.co
+endpoint_model     a model on a server
 added_context      what the corpus adds to published models
 catalog            the list that `cdesearch models` prints
 export_folder      the folder of the ONNX export of a published model

@@ -13,6 +13,7 @@ from cdesearch.encode.encoder import Encoder
 from cdesearch.encode.forked import claim_process
 from cdesearch.encode.load import Device
 from cdesearch.errors import CdesearchError, IndexDamagedError, IndexUntrustedError, QueryError
+from cdesearch.models.endpoint_model import Model
 from cdesearch.search.explanation import Explanation, explain
 from cdesearch.search.file_filter import FileFilter
 from cdesearch.search.fusion import DEFAULT_FUSION, FUSIONS
@@ -58,7 +59,7 @@ class Searcher:
         index: Index,
         encoder: Encoder | ModelLoader | None = None,
         device: Device = "auto",
-        model: Path | None = None,
+        model: Model | None = None,
         fusion: str = DEFAULT_FUSION,
     ) -> None:
         self.refused: RefusedGeneration | None = None  # the newer generation that the last `refresh` could not open

@@ -9,6 +9,7 @@ from typing import Self, TypeVar
 from cdesearch.encode.encoder import Encoder
 from cdesearch.encode.load import Device
 from cdesearch.errors import CdesearchError, InputError
+from cdesearch.models.endpoint_model import Model
 from cdesearch.search.documents import DocumentReader
 from cdesearch.search.explanation import Explanation
 from cdesearch.search.file_filter import FileFilter
@@ -108,7 +109,7 @@ class ServedIndexes:
 
     @classmethod
     def open(
-        cls, folders: Sequence[Path | None], device: Device = "auto", model: Path | None = None, *, warm: bool = True
+        cls, folders: Sequence[Path | None], device: Device = "auto", model: Model | None = None, *, warm: bool = True
     ) -> Self:
         """Open the index of each folder, as `Index.open` finds it; raises CdesearchError.
 
