@@ -9,10 +9,12 @@ from contextlib import nullcontext, suppress
 from dataclasses import dataclass
 from pathlib import Path
 
+from cdesearch.encode.backends.endpoint import EmbeddingServer
 from cdesearch.encode.encoder import Encoder
 from cdesearch.encode.load import check_model, check_plain_model
 from cdesearch.errors import IndexNotFoundError, IndexStateError, InputError, ModelError, SourceError
 from cdesearch.models.added_context import has_added_context
+from cdesearch.models.endpoint_model import EndpointModel
 from cdesearch.progress import Display, Progress
 from cdesearch.store.filesystem import is_available
 from cdesearch.store.folder import CURRENT, FOLDER, absolute, check_nothing_lost, find_index, still_answering
@@ -81,6 +83,8 @@ def build(paths: Sequence[Path], options: Options, progress: Display, tools: Too
             progress.note(still_answering(source, settings.sources, folder))
         if stored is None and options.index is None:
             _note_overlapping_indexes(folder, settings, progress)
+        if isinstance(settings.model, EndpointModel):
+            _note_server(settings.model, progress)
         # A stage of an unfinished build cannot be the base, because the complete index will have another context.
         base = None if options.rebuild or (stored and not stored.manifest.is_complete) else stored
         run = _Run(folder, base, settings, options, started, progress, tools or Fresh())
@@ -100,6 +104,14 @@ def _note_overlapping_indexes(folder: Path, settings: Settings, progress: Displa
     for source in settings.sources:
         if source != folder.parent and os.path.lexists(source / FOLDER / CURRENT):
             progress.note(f"Queries in {source} are still answered by its own index, {source / FOLDER}.")
+
+
+def _note_server(model: EndpointModel, progress: Display) -> None:
+    """Say that texts leave this machine, unless the server is on it; raises InputError for a URL that is not valid."""
+    server = EmbeddingServer.of(model.url, model.name)
+    if not server.is_local:
+        is_open = "" if server.is_https else ", without encryption"
+        progress.note(f"The texts of the indexed files are sent to {server.server}{is_open}.")
 
 
 @dataclass(frozen=True, slots=True)
@@ -132,7 +144,7 @@ class _Run:
                 if base is not None:
                     _check_added_context(base, settings, encoder)
                     base.check_encoder(encoder)
-                if plan.is_empty and base is not None and not new_context and settings.select_as(base.manifest):
+                if plan.is_empty and base is not None and not new_context and settings.are_those_of(base.manifest):
                     return plan, None
                 job = BuildJob(self.folder, base, new_context, settings, plan, encoder, self.started, self.progress)
                 return plan, job.run(pool)

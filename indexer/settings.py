@@ -73,6 +73,10 @@ class Settings:
         places = (self.relative(self.sources), self.relative(self.mounts))
         return (chosen, places) == (stored, (manifest.sources, manifest.mounts))
 
+    def are_those_of(self, manifest: Manifest) -> bool:
+        """Whether an index that selects files in the same way also names the same model, so that nothing is to do."""
+        return self.model_name == manifest.model and self.select_as(manifest)
+
     @property
     def stored_source_globs(self) -> dict[str, Globs]:
         """`source_globs` as a manifest stores them."""
@@ -291,11 +295,10 @@ def _is_plain(options: Options, model_name: str | None, manifest: Manifest) -> b
     """Whether a published model is used as it is: as the user says, else as before, and not for another model."""
     if options.plain is not None:
         return options.plain
-    served = manifest.served
-    has_moved = (
-        isinstance(options.model, EndpointModel) and served is not None and options.model.name in ("", served.name)
-    )
-    return (has_moved or model_name == manifest.model) and not manifest.added_context
+    is_same = model_name == manifest.model
+    if isinstance(options.model, EndpointModel) and manifest.served is not None:  # its server may have moved
+        is_same = options.model.name in ("", manifest.served.name)
+    return is_same and not manifest.added_context
 
 
 def _sources(paths: Sequence[Path], stored: Index | None) -> tuple[Path, ...]:

@@ -12,7 +12,7 @@ from typing import Self, TypeVar, get_args
 from cdesearch.encode.encoder import Encoder
 from cdesearch.encode.forked import claim_process
 from cdesearch.encode.load import Device
-from cdesearch.errors import CdesearchError, IndexDamagedError, IndexUntrustedError, QueryError
+from cdesearch.errors import CdesearchError, IndexDamagedError, IndexUntrustedError, ModelServerError, QueryError
 from cdesearch.models.endpoint_model import Model
 from cdesearch.search.explanation import Explanation, explain
 from cdesearch.search.file_filter import FileFilter
@@ -256,7 +256,11 @@ def _newest_index(folder: Path) -> Index:
 
 
 def _warm(reader: GenerationReader) -> None:
-    reader.search(Query("a", 1, "hybrid"))
+    """Search once. Without the server that computes vectors, words can be searched, and later queries ask it again."""
+    try:
+        reader.search(Query("a", 1, "hybrid"))
+    except ModelServerError:
+        reader.search(Query("a", 1, "text"))
 
 
 def _filter(path: PathFilter) -> FileFilter:
