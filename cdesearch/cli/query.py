@@ -249,7 +249,7 @@ def _direct(index: Index, options: QueryOptions, files: FileFilter) -> _Answer:
     result = searcher.search(options.text, _n_searched(options), options.mode, files)
     matches_no_file = not files.is_empty and not result.hits and not searcher.has_file(files)
     has_passages = options.format == "llm" and result.hits
-    tokenizer = searcher.encoder.tokenizer if has_passages else None
+    tokenizer = searcher.tokenizer if has_passages else None
     newest = searcher.index
     return _Answer(result, newest.root, lambda hit: _read_around(newest, hit, options), matches_no_file, tokenizer)
 

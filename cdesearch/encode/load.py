@@ -1,6 +1,7 @@
 """Load a checkpoint folder of any family as an encoder."""
 
 from dataclasses import replace
+from functools import cache
 from importlib.util import find_spec
 from pathlib import Path
 from typing import Literal, get_args
@@ -77,7 +78,7 @@ def load_encoder(
     if isinstance(model, EndpointModel):
         from cdesearch.encode.remote import open_remote
 
-        return open_remote(model, load_tokenizer(DEFAULT_MODEL / TOKENIZER), plain=plain)
+        return open_remote(model, default_tokenizer(), plain=plain)
     folder = DEFAULT_MODEL if model is None else checkpoint_folder(model, fetch=fetch)
     family = family_of(folder)
     if family.needs_torch and not family.is_exported:
@@ -109,6 +110,12 @@ def _check_vocabulary(folder: Path, loaded: LoadedModel, tokenizer: Tokenizer) -
             f" {loaded.config.backbone.vocabulary} tokens.",
             "Copy the checkpoint again, with its own tokenizer.",
         )
+
+
+@cache
+def default_tokenizer() -> Tokenizer:
+    """The tokenizer of the default model, which also measures texts for models on a server."""
+    return load_tokenizer(DEFAULT_MODEL / TOKENIZER)
 
 
 def load_tokenizer(file: Path) -> Tokenizer:

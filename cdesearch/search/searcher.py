@@ -9,9 +9,11 @@ from pathlib import Path
 from threading import Lock
 from typing import Self, TypeVar, get_args
 
+from tokenizers import Tokenizer
+
 from cdesearch.encode.encoder import Encoder
 from cdesearch.encode.forked import claim_process
-from cdesearch.encode.load import Device
+from cdesearch.encode.load import Device, default_tokenizer
 from cdesearch.errors import CdesearchError, IndexDamagedError, IndexUntrustedError, ModelServerError, QueryError
 from cdesearch.models.endpoint_model import Model
 from cdesearch.search.explanation import Explanation, explain
@@ -94,6 +96,14 @@ class Searcher:
         Raises ModelError, IndexUntrustedError, and IndexMismatchError if another model built the index.
         """
         return self._newest.encoder
+
+    @property
+    def tokenizer(self) -> Tokenizer:
+        """The tokenizer that measures texts: that of the model, or for a model on a server that of the default model.
+
+        The server is not asked. Raises what `encoder` raises.
+        """
+        return self.encoder.tokenizer if self.index.manifest.served is None else default_tokenizer()
 
     @property
     def loaded_encoder(self) -> Encoder | None:

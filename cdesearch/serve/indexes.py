@@ -6,6 +6,8 @@ from collections.abc import Callable, Iterator, Sequence
 from pathlib import Path
 from typing import Self, TypeVar
 
+from tokenizers import Tokenizer
+
 from cdesearch.encode.encoder import Encoder
 from cdesearch.encode.load import Device
 from cdesearch.errors import CdesearchError, InputError
@@ -43,6 +45,11 @@ class ServedIndex:
     def encoder(self) -> Encoder:
         """The model that built the newest generation that is open."""
         return self._searcher.encoder
+
+    @property
+    def tokenizer(self) -> Tokenizer:
+        """The tokenizer that measures texts, as `Searcher.tokenizer`."""
+        return self._searcher.tokenizer
 
     @property
     def documents(self) -> DocumentReader:

@@ -18,6 +18,7 @@ from dataclasses import dataclass, field
 from email.utils import parsedate_to_datetime
 from threading import Event
 from typing import ClassVar
+from weakref import finalize
 
 import numpy as np
 
@@ -117,6 +118,7 @@ class Endpoint:
         self.dimension: int | None = None  # learnt from the first answer
         self._texts = TEXTS  # in a request; fewer if the server refuses so many
         self._idle: list[http.client.HTTPConnection] = []
+        finalize(self, _close_all, self._idle)
 
     def embed(self, texts: Sequence[str], patience: Patience) -> Iterator[tuple[Integers, Floats]]:
         """Unit vectors (n, d) of parts of `texts` with their indices (n,), as the answers arrive.
@@ -278,6 +280,11 @@ class Endpoint:
                 raise (failure if _is_final(error) else _TemporaryError(failure)) from None
         connection.sock.settimeout(patience.silence_seconds)
         return connection, is_reused
+
+
+def _close_all(connections: list[http.client.HTTPConnection]) -> None:
+    for connection in connections:
+        connection.close()
 
 
 def _is_final(error: Exception) -> bool:
