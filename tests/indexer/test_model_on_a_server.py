@@ -149,7 +149,8 @@ def test_after_ctrl_c_only_what_was_under_way_is_asked_again(docs, server):
     command = [sys.executable, "-m", "cdesearch", "index", str(docs), "--model", server.url, "--model-name", "tiny"]
     process = subprocess.Popen(command, stderr=subprocess.PIPE, text=True, env=os.environ)
     deadline = time.monotonic() + 60
-    while (len(asked) < 4 or len(server.embedded) < 2 * endpoint.TEXTS) and time.monotonic() < deadline:
+    while len(asked) < 4 or len(server.embedded) < len(PROBES) + sum(map(len, asked[:2])):
+        assert time.monotonic() < deadline
         time.sleep(0.02)
     time.sleep(0.5)
     process.send_signal(signal.SIGINT)
@@ -160,7 +161,7 @@ def test_after_ctrl_c_only_what_was_under_way_is_asked_again(docs, server):
     server.misbehave = lambda handler, texts: False
     server.embedded.clear()
     report = run(docs, server)
-    assert report.embedded == report.n_chunks - len(kept) == 112 - 2 * endpoint.TEXTS
+    assert report.embedded == report.n_chunks - len(kept) == sum(map(len, asked[2:4]))
     assert not kept & (set(server.embedded) - set(PROBES))
 
 
