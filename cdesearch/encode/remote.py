@@ -18,8 +18,8 @@ from cdesearch.models.added_context import fingerprint_with_added_context, with_
 from cdesearch.models.config import NO_STATISTICS, BackboneConfig, ModelConfig
 from cdesearch.models.endpoint_model import EndpointModel
 
-# Longer documents are divided. The server's tokenizer is unknown, and makes up to a third more tokens of English text
-# or code than that of the default model, which is used instead. Many models read 512.
+# Longer documents are divided. Many models read 512 tokens, but the server's tokenizer is unknown and may make a third
+# more of them than that of the default model, which is used instead.
 MAX_TOKENS = 384
 SAME_MODEL = 0.999  # least cosine of the vectors of a probe; rounding on other hardware changes it by less than 1e-4
 

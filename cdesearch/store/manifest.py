@@ -183,7 +183,7 @@ def _checked(values: dict[str, Any]) -> dict[str, Any]:
             raise TypeError(f"{name} is {_shown(values[name])}")
         _check_globs(name, values[name])
     values |= {name: tuple(values[name]) for name in ("sources", "mounts", "include", "exclude")}
-    values["served"] = checked_served(values["served"], values["model"])
+    values["served"] = checked_served(values["served"], values.get("model"))
     for item in fields(Manifest):
         value = values[item.name]
         kind: Any = item.type if isinstance(item.type, UnionType) else get_origin(item.type) or item.type

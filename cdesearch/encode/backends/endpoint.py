@@ -214,10 +214,15 @@ class Endpoint:
             try:
                 status, headers, answer = self._exchange(connection, data)
                 break
+            except TimeoutError:
+                connection.close()
+                seconds = f"{call.patience.silence_seconds:g}"
+                raise self.server.failure(f"did not answer for {seconds} seconds", CHECK_LOG) from None
             except (OSError, http.client.HTTPException) as error:
                 connection.close()
-                if not is_reused or isinstance(error, TimeoutError) or call.stop.is_set():
-                    raise _TemporaryError(self._broken(error, call.patience)) from None
+                if not is_reused or call.stop.is_set():
+                    failure = self.server.failure(f"closed the connection ({type(error).__name__})", CHECK_LOG)
+                    raise _TemporaryError(failure) from None
                 # The server may have closed a connection that was idle, which says nothing about this request.
             finally:
                 call.busy.discard(connection)
@@ -237,11 +242,6 @@ class Endpoint:
         connection.request("POST", self.server.path, data, headers)
         with connection.getresponse() as response:
             return response.status, response.headers, response.read(MAX_ANSWER_BYTES + 1)
-
-    def _broken(self, error: Exception, patience: Patience) -> CdesearchError:
-        if isinstance(error, TimeoutError):
-            return self.server.failure(f"did not answer for {patience.silence_seconds:g} seconds", CHECK_LOG)
-        return self.server.failure(f"closed the connection ({type(error).__name__})", CHECK_LOG)
 
     def _failed(self, status: int, headers: http.client.HTTPMessage, answer: bytes) -> Exception:
         """The error of an answer that holds no vectors."""
