@@ -236,7 +236,7 @@ class Index:
 
         if not is_same_model(served.vectors(self.manifest.dimension), encoder.probes):
             raise IndexMismatchError(
-                f"The model {served.name:.80} at {self.manifest.model} is no longer the one that built the index: it"
+                f"The model that the server calls {served.name:.80} is no longer the one that built the index: it"
                 " computes other vectors from the same texts.",
                 "Serve the earlier model again, or embed all texts again with `cdesearch index --rebuild --index"
                 f" {shlex.quote(str(self.folder))}`.",

@@ -3,7 +3,6 @@
 import json
 import os
 import re
-import shutil
 import signal
 import subprocess
 import sys
@@ -20,10 +19,9 @@ from random_biencoder import biencoder_folder
 import cdesearch as package
 from cdesearch.context.vectors import to_unit
 from cdesearch.encode.backends import endpoint
-from cdesearch.encode.backends.endpoint import KEY
 from cdesearch.encode.load import load_encoder
 from cdesearch.encode.remote import PROBES
-from cdesearch.errors import IndexMismatchError, IndexUntrustedError, InputError, ModelServerError
+from cdesearch.errors import IndexMismatchError, InputError, ModelServerError
 from cdesearch.models.endpoint_model import EndpointModel
 from cdesearch.progress import Silent
 from cdesearch.search.searcher import Searcher
@@ -32,7 +30,6 @@ from indexer.build import build
 from indexer.settings import Options
 from indexer.warm import Warm
 
-SECRET = "sk-very-secret"
 QUERIES = ["the cat in the house", "water and the river", "moon light", "engine 5"]
 
 
@@ -237,43 +234,6 @@ def test_rounding_is_not_another_model(docs, server, tiny_encoder):
     noise = np.random.default_rng(0).normal(size=(1, 16)).astype(np.float32) * 2e-3
     server.encode = lambda texts: tiny_encoder.encode_each(texts, "document", None) + noise
     assert hits_of(docs)
-
-
-def test_the_key_is_sent_and_is_nowhere_on_the_disk_or_in_the_output(docs, server, monkeypatch, tmp_path):
-    monkeypatch.setenv(KEY, SECRET)
-    options = ("--model", server.url, "--model-name", "tiny")
-    outputs = [cdesearch("index", docs, *options, cwd=tmp_path)]
-    outputs += [cdesearch(command, cwd=docs) for command in ("status", "doctor")]
-    outputs.append(cdesearch("query", "the cat", cwd=docs))
-    server.misbehave = lambda handler, texts: handler.reply(400, {"error": f"bad {SECRET}"})
-    outputs.append(cdesearch("query", "the cat", cwd=docs, code=2))
-    assert all(headers["Authorization"] == f"Bearer {SECRET}" for headers in server.headers)
-    assert not any(SECRET in run.stdout + run.stderr for run in outputs)
-    files = [file for file in tmp_path.rglob("*") if file.is_file()]
-    assert len(files) > 20 and not any(SECRET.encode() in file.read_bytes() for file in files)
-
-
-def test_an_index_of_somebody_else_contacts_its_server_only_after_trust(docs, server, tmp_path, monkeypatch):
-    run(docs, server)
-    copy = shutil.copytree(docs, tmp_path / "cloned")
-    server.requests.clear()
-    monkeypatch.setenv(KEY, SECRET)
-    for arguments in (["query", "the cat"], ["query", "the cat", "--update"], ["eval"], ["index"]):
-        ended = cdesearch(*arguments, cwd=copy, code=None)
-        failed = ended.stderr
-        assert ended.returncode == 2
-        assert "a model at http://127.0.0.1" in failed and "to which texts and queries are sent" in failed
-        assert "cdesearch trust" in failed
-    with pytest.raises(IndexUntrustedError):
-        package.open(copy).search("the cat")
-    cdesearch("status", cwd=copy)
-    cdesearch("query", "the cat", "--mode", "text", cwd=copy)
-    cdesearch("doctor", cwd=copy)
-    assert not server.requests
-    shown = cdesearch("trust", "--yes", cwd=copy).stdout
-    assert f"sends   texts of the indexed files, your queries and the key in ${KEY} to {server.url}" in shown
-    cdesearch("query", "the cat", cwd=copy)
-    assert server.requests
 
 
 def test_without_its_server_a_query_ends_with_one_line_and_words_can_be_searched(docs, server, tmp_path):
