@@ -21,7 +21,7 @@ from cdesearch.models.endpoint_model import EndpointModel
 # Longer documents are divided. Many models read 512 tokens, but the server's tokenizer is unknown and may make a third
 # more of them than that of the default model, which is used instead.
 MAX_TOKENS = 384
-SAME_MODEL = 0.999  # least cosine of the vectors of a probe; rounding on other hardware changes it by less than 1e-4
+SAME_MODEL = 0.999  # least cosine of the vectors of a probe, which leaves room for rounding on other hardware
 
 # Texts whose vectors show whether the model behind a name is still the same. Other texts would make every index that
 # exists seem to have been built by another model.
@@ -77,8 +77,10 @@ def open_remote(model: EndpointModel, tokenizer: Tokenizer, *, plain: bool) -> R
     `tokenizer` is that of the default model. The corpus changes the vectors of the server, unless the model is `plain`.
     """
     endpoint = Endpoint(EmbeddingServer.of(model.url, model.name))
-    found = list(endpoint.embed(PROBES, ASKING))
-    probes = np.concatenate([vectors for _, vectors in found])[np.argsort(np.concatenate([rows for rows, _ in found]))]
+    found: dict[int, Floats] = {}
+    for indices, vectors in endpoint.embed(PROBES, ASKING):
+        found |= zip(indices.tolist(), vectors, strict=True)
+    probes = np.stack([found[number] for number in range(len(PROBES))])
     config = ModelConfig(
         BackboneConfig(tokenizer.get_vocab_size(), probes.shape[1], 1, 1, 1, MAX_TOKENS),
         NO_STATISTICS,

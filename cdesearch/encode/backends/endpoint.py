@@ -33,12 +33,13 @@ TEXTS = 32  # in a request: the default limit of Text Embeddings Inference
 CHARACTERS = 60_000  # in a request of several texts
 REQUESTS = 4  # at the same time
 MAX_ANSWER_BYTES = 200_000_000
+TRIES_OF_REFUSED = 3  # of a request that may have failed because of its texts
 FIRST_WAIT = 0.5  # seconds before a failed request is repeated; each further wait is twice as long
 LONGEST_WAIT = 30.0  # seconds, unless the server asks for more
 CHECK_LOG = "Check the log of the server."
 NO_API = "Check that --model is the URL of an OpenAI-compatible embeddings API."
 
-TEMPORARY = {408, 425, 429, 500, 502, 503, 504}
+TEMPORARY = {408, 425, 429, 502, 503, 504}
 REFUSED = {400, 413, 422}  # of a text that is too long, or of too many texts
 
 
@@ -72,16 +73,17 @@ class EmbeddingServer(ApiServer):
         return cls.parse(url, model, os.environ.get(KEY, ""))
 
 
+class _RefusedError(Exception):
+    """The server refuses a request because of its texts."""
+
+
 class _TemporaryError(Exception):
     """A request failed, and may succeed if it is repeated."""
 
-    def __init__(self, error: CdesearchError, wait: float | None = None) -> None:
-        self.error = error
+    def __init__(self, error: CdesearchError | _RefusedError, wait: float | None = None) -> None:
+        self.error = error  # to raise if it does not
         self.wait = wait  # seconds, if the server asks for them
-
-
-class _RefusedError(Exception):
-    """The server refuses a request because of its texts."""
+        self.tries = TRIES_OF_REFUSED if isinstance(error, _RefusedError) else None
 
 
 @dataclass(frozen=True, slots=True)
@@ -201,7 +203,8 @@ class Endpoint:
                 wait *= random.uniform(0.5, 1.5)  # so that requests that failed together do not return together
                 wait = max(wait, failure.wait or 0)
                 failed += 1
-                if failed == call.patience.tries or wait > call.patience.wait_seconds or call.stop.wait(wait):
+                has_failed = failed == min(failure.tries or call.patience.tries, call.patience.tries)
+                if has_failed or wait > call.patience.wait_seconds or call.stop.wait(wait):
                     raise failure.error from None
 
     def _request(self, call: _Call, texts: list[str]) -> Floats:
@@ -250,6 +253,8 @@ class Endpoint:
         reason = f"HTTP {status}: {self.server.reason_in(answer, http.client.responses.get(status, 'unknown'))}"
         if status in REFUSED:
             return _RefusedError(reason)
+        if status == http.HTTPStatus.INTERNAL_SERVER_ERROR:  # llama.cpp answers so to a text that is too long
+            return _TemporaryError(_RefusedError(reason), _seconds_to_wait(headers))
         if status in TEMPORARY:
             what = "has too many requests" if status == http.HTTPStatus.TOO_MANY_REQUESTS else "fails"
             return _TemporaryError(self.server.failure(f"{what} ({reason})", CHECK_LOG), _seconds_to_wait(headers))

@@ -199,7 +199,7 @@ def test_a_server_with_a_smaller_limit_of_texts_gets_smaller_requests(server, ti
     assert max(map(len, server.requests)) <= 10, "the limit is remembered"
 
 
-@pytest.mark.parametrize("status", [400, 413])
+@pytest.mark.parametrize("status", [400, 413, 500])
 def test_a_text_that_the_server_refuses_is_found_and_the_others_have_their_vectors(server, status):
     texts = [*TEXTS[:40], "far too long", *TEXTS[40:]]
     server.misbehave = lambda handler, texts: (
