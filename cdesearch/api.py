@@ -13,6 +13,7 @@ from typing import Any, Self
 from cdesearch.builders import builder
 from cdesearch.encode.load import Device
 from cdesearch.errors import InputError, QueryError, SourceError
+from cdesearch.models.endpoint_model import EndpointModel, Model, is_url, with_details
 from cdesearch.search.reader import Mode
 from cdesearch.search.result import SearchResult
 from cdesearch.search.searcher import Searcher
@@ -60,7 +61,7 @@ class OpenIndex:
         self,
         searcher: Searcher,
         device: Device = "auto",
-        model: Path | None = None,
+        model: Model | None = None,
         *,
         update_if_stale: bool = False,
         report: BuildReport | None = None,
@@ -177,12 +178,13 @@ def open(
 ) -> OpenIndex:
     """Open the index of `folder`, or for None the nearest index upward from the working directory.
 
-    `model` is the model that built the index, if it is not the default model. Naming the model confirms it for this
-    call. Nothing is downloaded. With `update_if_stale`, each search first checks for changed files, and updates the
-    index if that takes less than a second. Otherwise it warns that the index is out of date. Raises IndexStateError.
+    `model` is the model that built the index, if it is not the default model, or the URL of its server. Naming the
+    model confirms it for this call. Nothing is downloaded. With `update_if_stale`, each search first checks for changed
+    files, and updates the index if that takes less than a second. Otherwise it warns that the index is out of date.
+    Raises IndexStateError.
     """
     index = Index.open(None if folder is None else _path(folder))
-    named = None if model is None else _path(model)
+    named = None if model is None else _model(model)
     return OpenIndex(Searcher(index, device=device, model=named), device, named, update_if_stale=update_if_stale)
 
 
@@ -190,6 +192,10 @@ def build(
     *paths: str | PathLike[str],
     index: str | PathLike[str] | None = None,
     model: str | PathLike[str] | None = None,
+    model_name: str | None = None,
+    query_prefix: str | None = None,
+    document_prefix: str | None = None,
+    plain: bool | None = None,
     device: Device = "auto",
     text_column: str | None = None,
     id_column: str | None = None,
@@ -214,12 +220,13 @@ def build(
     attribute `report` of the result describes the run. With `strict`, SourceError is raised if a file was not
     read completely, after the other files have been indexed. Raises CdesearchError.
     """
-    named = None if model is None else _path(model)
+    named = with_details(None if model is None else _model(model), model_name, query_prefix, document_prefix)
     report = _run(
         [_path(path) for path in paths],
         columns={"text": text_column, "id": id_column, "title": title_column, "document": document_column},
         index=None if index is None else _path(index),
         model=named,
+        plain=plain,
         device=device,
         max_file_size=max_file_size,
         include=_globs("include", include),
@@ -282,6 +289,10 @@ def _globs(name: str, globs: Sequence[str] | None) -> tuple[str, ...] | None:
     if isinstance(globs, str) or not all(isinstance(glob, str) for glob in globs or ()):
         raise InputError(f"{name} must be a list of globs.", f'For example: {name}=["*.py"].')
     return None if globs is None else tuple(globs)
+
+
+def _model(value: str | PathLike[str]) -> Model:
+    return EndpointModel(value) if isinstance(value, str) and is_url(value) else _path(value)
 
 
 def _path(value: str | PathLike[str]) -> Path:

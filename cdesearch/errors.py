@@ -12,6 +12,8 @@ CdesearchError                the root of the tree; exit code 2 on the command l
 │   ├── IndexUntrustedError   the user has not confirmed what the index needs, or it contains links or devices
 │   └── IndexBusyError        another build holds the lock
 ├── ModelError                a checkpoint folder cannot be loaded
+│   └── ModelServerError      a server that computes vectors fails
+│       └── TextRefusedError  it refuses one of the texts
 ├── LanguageModelError        the language model that writes answers fails
 ├── BusyError                 a server has too many requests, or a search took too long
 ├── TrainingError             training failed; its last good state is kept
@@ -79,6 +81,18 @@ class IndexBusyError(IndexStateError):
 
 class ModelError(CdesearchError):
     """A checkpoint folder cannot be loaded."""
+
+
+class ModelServerError(ModelError):
+    """A server that computes vectors cannot be reached, refuses a request, or returns something else than vectors."""
+
+
+class TextRefusedError(ModelServerError):
+    """A server that computes vectors refuses a text, for example because it is too long."""
+
+    def __init__(self, cause: str, remedy: str, position: int = 0) -> None:
+        super().__init__(cause, remedy)
+        self.position = position  # of the text among those that the caller gave
 
 
 class LanguageModelError(CdesearchError):

@@ -9,9 +9,12 @@ from contextlib import nullcontext, suppress
 from dataclasses import dataclass
 from pathlib import Path
 
+from cdesearch.encode.backends.endpoint import EmbeddingServer
 from cdesearch.encode.encoder import Encoder
-from cdesearch.encode.load import check_model
-from cdesearch.errors import IndexNotFoundError, IndexStateError, ModelError, SourceError
+from cdesearch.encode.load import check_model, check_plain_model
+from cdesearch.errors import IndexNotFoundError, IndexStateError, InputError, ModelError, SourceError
+from cdesearch.models.added_context import has_added_context
+from cdesearch.models.endpoint_model import EndpointModel
 from cdesearch.progress import Display, Progress
 from cdesearch.store.filesystem import is_available
 from cdesearch.store.folder import CURRENT, FOLDER, absolute, check_nothing_lost, find_index, still_answering
@@ -81,6 +84,8 @@ def build(paths: Sequence[Path], options: Options, progress: Display, tools: Too
             progress.note(still_answering(source, settings.sources, folder))
         if stored is None and options.index is None:
             _note_overlapping_indexes(folder, settings, progress)
+        if isinstance(settings.model, EndpointModel):
+            _note_server(settings.model, progress)
         # A stage of an unfinished build cannot be the base, because the complete index will have another context.
         base = None if options.rebuild or (stored and not stored.manifest.is_complete) else stored
         run = _Run(folder, base, settings, options, started, progress, tools or Fresh())
@@ -102,6 +107,14 @@ def _note_overlapping_indexes(folder: Path, settings: Settings, progress: Displa
             progress.note(f"Queries in {source} are still answered by its own index, {source / FOLDER}.")
 
 
+def _note_server(model: EndpointModel, progress: Display) -> None:
+    """Say that texts leave this machine, unless the server is on it; raises InputError for a URL that is not valid."""
+    server = EmbeddingServer.of(model.url, model.name)
+    if not server.is_local:
+        is_open = "" if server.is_https else ", without encryption"
+        progress.note(f"The texts of the indexed files are sent to {server.server}{is_open}.")
+
+
 @dataclass(frozen=True, slots=True)
 class _Run:
     """The inputs of one run."""
@@ -118,6 +131,8 @@ class _Run:
         """Plan and run one build; also returns how many texts were embedded, None if no document has changed."""
         base, settings = self.base, self.settings
         check_model(settings.model)
+        if self.options.plain:
+            check_plain_model(settings.model)
         if base is not None:
             base.checks.require_all_changed()
         new_context = base is None or self.options.refresh_context
@@ -125,11 +140,12 @@ class _Run:
             plan = _plan(settings, None if new_context else base, self.progress)
             # The processes start while the model loads.
             with self.tools.pool(worker_count(plan.to_read)) as pool:
-                encoder = self.tools.encoder(settings.model, self.options.device)
+                encoder = self.tools.encoder(settings.model, self.options.device, plain=settings.plain)
                 _check_context_source(encoder)
                 if base is not None:
+                    _check_added_context(base, settings, encoder)
                     base.check_encoder(encoder)
-                if plan.is_empty and base is not None and not new_context and settings.select_as(base.manifest):
+                if plan.is_empty and base is not None and not new_context and settings.are_those_of(base.manifest):
                     return plan, None
                 job = BuildJob(self.folder, base, new_context, settings, plan, encoder, self.started, self.progress)
                 return plan, job.run(pool)
@@ -142,6 +158,16 @@ def _check_context_source(encoder: Encoder) -> None:
         raise ModelError(
             f"An index cannot store the context of this model, whose context source is {source}.",
             "Use a model whose context source is pooled, such as the default model.",
+        )
+
+
+def _check_added_context(base: Index, settings: Settings, encoder: Encoder) -> None:
+    """Raise InputError if this run and the index differ in whether the corpus adds to the same model."""
+    manifest = base.manifest
+    if settings.model_name == manifest.model and has_added_context(encoder.config) != manifest.added_context:
+        raise InputError(
+            f"The index was built {'without' if manifest.added_context else 'with'} --plain.",
+            "Add --rebuild to embed all texts again.",
         )
 
 

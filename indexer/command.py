@@ -11,7 +11,8 @@ from typing import TYPE_CHECKING, Annotated, Any, Literal
 import typer
 
 from cdesearch.cli.exits import exit_when_stopped
-from cdesearch.errors import CdesearchError, InputError
+from cdesearch.errors import InputError
+from cdesearch.models.endpoint_model import parse_model, with_details
 
 if TYPE_CHECKING:
     from cdesearch.encode.encoder import Encoder
@@ -34,8 +35,32 @@ def index(
         Path | None, typer.Option("--index", help="Index folder; default: .cdesearch in the folder.")
     ] = None,
     model: Annotated[
-        Path | None,
-        typer.Option(help="Checkpoint folder, or id such as jxm/cde-small-v2; default: the model that ships."),
+        Any,  # a Path or an EndpointModel, because typer knows no unions
+        typer.Option(
+            parser=parse_model,
+            metavar="MODEL",
+            show_default=False,
+            help="Checkpoint folder, or id such as jxm/cde-small-v2; default: the model that ships. A URL such as"
+            " http://127.0.0.1:8080/v1 is that of a server with an OpenAI-compatible embeddings API, which receives the"
+            " texts. The key, if any, is read from $CDESEARCH_MODEL_KEY.",
+        ),
+    ] = None,
+    model_name: Annotated[
+        str | None, typer.Option(metavar="NAME", help="The model of this server; the index keeps it.")
+    ] = None,
+    query_prefix: Annotated[
+        str | None,
+        typer.Option(metavar="TEXT", help="Put before each query by a model on a server, such as 'query: ' for E5."),
+    ] = None,
+    document_prefix: Annotated[
+        str | None, typer.Option(metavar="TEXT", help="Put before each chunk, such as 'passage: ' for E5.")
+    ] = None,
+    plain: Annotated[
+        bool | None,
+        typer.Option(
+            "--plain/--no-plain",
+            help="Use a published model as it is, without statistics of the corpus and document context.",
+        ),
     ] = None,
     device: Annotated[Literal["auto", "cpu", "cuda", "mps"], typer.Option(help="Device of the model.")] = "auto",
     text_column: Annotated[str | None, typer.Option(help="Column of the text in JSONL, CSV and Parquet files.")] = None,
@@ -84,10 +109,10 @@ def index(
     as_json: Annotated[bool, typer.Option("--json", help="Print one JSON object.")] = False,
 ) -> None:
     """Index files and folders, or update an index. Only new and changed files are read."""
-    from cdesearch.slim_imports import leave_out_pandas, leave_out_rest_client
+    from cdesearch.slim_imports import shorten_cold_start
     from cdesearch.terminal import print_json, printable
 
-    leave_out_rest_client()
+    shorten_cold_start()
     # NumPy reads this when it is imported. On a busy machine, the threads of OpenBLAS wait for one another: with two
     # threads the whitening takes 5 to 13 s, with one 0.2 s.
     os.environ.setdefault("OPENBLAS_NUM_THREADS", "1")
@@ -96,7 +121,8 @@ def index(
 
     options = Options(
         index=folder,
-        model=model,
+        model=with_details(model, model_name, query_prefix, document_prefix),
+        plain=plain,
         device=device,
         columns=Columns(text_column, id_column, title_column, document_column),
         max_file_bytes=None if max_file_size is None else _bytes(max_file_size),
@@ -109,8 +135,6 @@ def index(
         refresh_context=refresh_context,
         wait=wait,
     )
-    if _uses_default_model(paths or [], options):
-        leave_out_pandas()
     report = _build_with_progress(paths or [], options)
     if report.note:
         typer.echo(printable(report.note), err=True)
@@ -120,20 +144,6 @@ def index(
         _summarise(report)
     if strict and (report.skipped or report.in_part):
         raise typer.Exit(SKIPPED_FILES)
-
-
-def _uses_default_model(paths: list[Path], options: "Options") -> bool:
-    """Whether the run uses the model that ships. The build reports an index that cannot be opened."""
-    from cdesearch.store.folder import absolute
-    from cdesearch.store.index import Index
-    from indexer.settings import index_folder
-
-    if options.model is not None:
-        return False
-    try:
-        return Index(index_folder([absolute(path) for path in paths], options)).manifest.model is None
-    except (CdesearchError, OSError):
-        return True
 
 
 def _build_with_progress(paths: list[Path], options: "Options") -> "Report":

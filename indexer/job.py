@@ -13,7 +13,10 @@ import pyarrow.compute as pc
 from cdesearch import __version__
 from cdesearch.context.context import Context, ContextSample, FittedContext
 from cdesearch.encode.encoder import Encoder
+from cdesearch.encode.exports import CHECKED_TEXTS, export
 from cdesearch.errors import IndexDamagedError, IndexStateError, InputError, SourceError
+from cdesearch.models.added_context import has_added_context
+from cdesearch.models.endpoint_model import EndpointModel
 from cdesearch.progress import Display
 from cdesearch.search.drift import drift_of
 from cdesearch.store.checksums import MANIFEST, write_checksums
@@ -23,9 +26,11 @@ from cdesearch.store.folder import CURRENT, rebuild_remedy
 from cdesearch.store.index import CONTEXT, Index
 from cdesearch.store.manifest import Manifest
 from cdesearch.store.schema import chunk_schema, document_schema
-from indexer.embedding.context import draw_sample, fit_whitening, sample_vectors
+from cdesearch.store.served_model import ServedModel
+from indexer.embedding.context import draw_sample, fit_whitening, sample_vectors, some_texts
 from indexer.embedding.embedding_cache import TABLE, EmbeddingCache, cache_schema, holds_vectors
 from indexer.embedding.fill import Filling
+from indexer.embedding.same_model import PROBES, continues_model
 from indexer.embedding.spool import Spool
 from indexer.embedding.stages import Stages
 from indexer.formats.format import Columns
@@ -66,6 +71,7 @@ class BuildJob:
         fresh, columns = self._read_all(spool, pool)
         pool.close()
         self._check_new_columns(building, columns)
+        self._export_model(spool)
         if self._kept_base is not None and not fresh and not self.plan.gone:
             self._finish_unchanged(building, self._kept_base)
             return None
@@ -100,6 +106,14 @@ class BuildJob:
         return None if self.new_context else self.base
 
     @property
+    def _served(self) -> ServedModel | None:
+        """The model on a server; None if the model runs here. An update keeps the probes of the build."""
+        model, probes, base = self.settings.model, self.encoder.probes, self._kept_base
+        if not isinstance(model, EndpointModel) or probes is None:
+            return None
+        return ServedModel.of(model, probes) if base is None else base.manifest.served
+
+    @property
     def _context_limit(self) -> int:
         return self.settings.context_size or self.encoder.context_size
 
@@ -117,7 +131,24 @@ class BuildJob:
             }
         dimension = self.encoder.dimension
         columns = {"chunks": chunk_schema(dimension), TABLE: cache_schema(dimension)}
-        return open_building(self.folder, self._kept_base.generation if self._kept_base else None, key, columns)
+        base = self._kept_base.generation if self._kept_base else None
+        building = open_building(self.folder, base, key, columns)
+        if self._served is not None and not continues_model(building, self._served, dimension):
+            discard(self.folder, building)
+            self.progress.note(
+                "The model on the server has changed since this build began. All texts are embedded again."
+            )
+            return self._open_building()
+        return building
+
+    def _export_model(self, spool: Spool) -> None:
+        """On the first use of a published model, export it, so that it runs without torch from now on."""
+        model = self.encoder.unexported
+        if model is None or not (texts := some_texts(spool, CHECKED_TEXTS)):
+            return
+        self.progress.stage("Exporting the model", None)
+        if line := export(self.encoder, model, texts):
+            self.progress.note(line)
 
     def _check_new_columns(self, building: Path, found: set[str]) -> None:
         """Raise InputError if no file has a column that this run names: the name is probably mistyped.
@@ -229,6 +260,7 @@ class BuildJob:
         return Manifest(
             cdesearch=__version__,
             model=settings.model_name,
+            served=self._served,
             model_fingerprint=encoder.fingerprint,
             context_fingerprint=context.fingerprint if context else "",
             context_size=len(context.sampled.chunk_ids) if context else 0,
@@ -236,6 +268,7 @@ class BuildJob:
             seed=context.sampled.seed if context else settings.seed,
             dimension=encoder.dimension,
             max_tokens=encoder.max_tokens,
+            added_context=has_added_context(encoder.config),
             n_documents=documents.num_rows,
             n_chunks=n_chunks,
             has_parts=(pc.max(documents["n_records"]).as_py() or 0) > 1,
@@ -263,20 +296,23 @@ class BuildJob:
         }
 
     def _finish_unchanged(self, building: Path, base: Index) -> None:
-        """End a build with the same documents as `base`; only other files or settings need a new generation."""
-        if not self.plan.has_news and self.settings.select_as(base.manifest):
+        """End a build with the same documents as `base`.
+
+        A new generation is needed only for other files or settings, or for a model that is at another place.
+        """
+        if not self.plan.has_news and self.settings.are_those_of(base.manifest):
             discard(self.folder, building)
             return
         if self.plan.kept.num_rows and self.plan.has_new_times:
             Tables(building, self.encoder.dimension).write_documents(self.plan.kept)
-        self._finish(building, replace(base.manifest, **self._file_fields()))
+        self._finish(building, replace(base.manifest, model=self.settings.model_name, **self._file_fields()))
 
     def _finish(self, building: Path, manifest: Manifest) -> None:
         """Write the manifest and the other descriptions of the generation, and make it the live one."""
         (building / FILES).unlink(missing_ok=True)  # not overwritten: a hard link to the file of the last generation
         write_files(list(self.plan.files.values()), building / FILES)
         manifest.save(building / MANIFEST)
-        for name in (SPOOL, SAMPLE, FITTED):
+        for name in (SPOOL, SAMPLE, FITTED, PROBES):
             (building / name).unlink(missing_ok=True)
         write_checksums(building, self._kept_base.generation if self._kept_base else None)
         swap_in(self.folder, building)

@@ -7,7 +7,8 @@ from pathlib import Path
 
 from cdesearch.encode.load import Device
 from cdesearch.errors import IndexUntrustedError, InputError, SourceError
-from cdesearch.models.hub import is_id, stored_model
+from cdesearch.models.endpoint_model import EndpointModel, Model
+from cdesearch.models.hub import is_id
 from cdesearch.store.filesystem import is_available, is_mount
 from cdesearch.store.folder import FOLDER, absolute, chosen_folder, find_index, removal_command
 from cdesearch.store.index import Index
@@ -25,7 +26,8 @@ class Options:
     """The options of a caller; None means the setting of the index, and for a new index the default."""
 
     index: Path | None = None  # as `chosen_folder` takes it; None: `.cdesearch` in the folder of the documents
-    model: Path | None = None  # None for a new index: the default model
+    model: Model | None = None  # None for a new index: the default model
+    plain: bool | None = None  # whether a published model is used as it is; None for a new index: no
     device: Device = "auto"
     columns: Columns = field(default_factory=Columns)
     max_file_bytes: int | None = None
@@ -50,8 +52,9 @@ class Settings:
     root: Path  # the paths of chunks are relative to it
     sources: tuple[Path, ...]
     missing: tuple[Path, ...]  # those of the sources that do not exist or are not mounted now; their documents stay
-    model: Path | None  # the checkpoint to open
+    model: Model | None  # to open
     model_name: str | None  # as the index stores it
+    plain: bool  # whether nothing of the corpus is added to a published model
     trust_request: TrustRequest  # the model and folders that the user must confirm
     columns: Columns
     max_file_bytes: int
@@ -69,6 +72,10 @@ class Settings:
         chosen = (self.globs, self.stored_source_globs, self.max_file_bytes, self.has_ocr)
         places = (self.relative(self.sources), self.relative(self.mounts))
         return (chosen, places) == (stored, (manifest.sources, manifest.mounts))
+
+    def are_those_of(self, manifest: Manifest) -> bool:
+        """Whether an index that selects files in the same way also names the same model, so that nothing is to do."""
+        return self.model_name == manifest.model and self.select_as(manifest)
 
     @property
     def stored_source_globs(self) -> dict[str, Globs]:
@@ -144,8 +151,23 @@ def complete_settings(paths: Sequence[Path], options: Options, stored: Index | N
         columns = options.columns
         globs = _globs(options, Globs())
         model = options.model
+        plain = options.plain or False
         return Settings(
-            root, sources, (), model, model_name, trust_request, columns, limit, globs, {}, size, seed, has_ocr, mounts
+            root,
+            sources,
+            (),
+            model,
+            model_name,
+            plain,
+            trust_request,
+            columns,
+            limit,
+            globs,
+            {},
+            size,
+            seed,
+            has_ocr,
+            mounts,
         )
     _check_context(options, stored)
     manifest = stored.manifest
@@ -154,8 +176,9 @@ def complete_settings(paths: Sequence[Path], options: Options, stored: Index | N
         root=root,
         sources=sources,
         missing=missing,
-        model=options.model or stored_model(manifest.model),
+        model=_model(options.model, manifest),
         model_name=model_name,
+        plain=_is_plain(options, model_name, manifest),
         trust_request=trust_request,
         columns=Columns(**(manifest.columns | named)),
         max_file_bytes=manifest.max_file_bytes if options.max_file_bytes is None else options.max_file_bytes,
@@ -252,11 +275,30 @@ def _check_missing(missing: Sequence[Path], stored: Index | None, options: Optio
         )
 
 
-def _model_name(model: Path | None) -> str | None:
+def _model(named: Model | None, manifest: Manifest) -> Model | None:
+    """The model to open. A URL without a name stands for the model of the index, whose server has moved."""
+    if isinstance(named, EndpointModel) and not named.name and manifest.served is not None:
+        return manifest.served.at(named.url)
+    return named or manifest.model_to_open
+
+
+def _model_name(model: Model | None) -> str | None:
     """The model as the index stores it: an id of the hub unchanged, because the cache may be moved."""
     if model is None:
         return None
+    if isinstance(model, EndpointModel):
+        return model.url
     return model.as_posix() if is_id(model) else str(absolute(model))
+
+
+def _is_plain(options: Options, model_name: str | None, manifest: Manifest) -> bool:
+    """Whether a published model is used as it is: as the user says, else as before, and not for another model."""
+    if options.plain is not None:
+        return options.plain
+    is_same = model_name == manifest.model
+    if isinstance(options.model, EndpointModel) and manifest.served is not None:  # its server may have moved
+        is_same = options.model.name in ("", manifest.served.name)
+    return is_same and not manifest.added_context
 
 
 def _sources(paths: Sequence[Path], stored: Index | None) -> tuple[Path, ...]:

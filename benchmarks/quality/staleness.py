@@ -20,6 +20,7 @@ from benchmarks.systems.remembered_states import remembering_encoder
 from cdesearch.context.vectors import to_unit
 from cdesearch.encode.encoder import Encoder
 from cdesearch.encode.load import Device
+from cdesearch.models.endpoint_model import Model
 from cdesearch.progress import Silent
 from cdesearch.search.drift import measure_drift
 from cdesearch.search.reader import Mode
@@ -82,7 +83,7 @@ class _Tools(Fresh):
     def __init__(self, encoder: Encoder) -> None:
         self._encoder = encoder
 
-    def encoder(self, model: Path | None, device: Device) -> Encoder:  # noqa: ARG002 (the protocol has them)
+    def encoder(self, model: Model | None, device: Device, *, plain: bool) -> Encoder:  # noqa: ARG002 (the protocol has them)
         return self._encoder
 
 

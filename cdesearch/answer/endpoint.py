@@ -1,125 +1,39 @@
 """A language model behind an OpenAI-compatible HTTP API, as Ollama, llama.cpp, vLLM and many others provide it."""
 
 import http.client
-import ipaddress
 import json
 import os
-import re
 import socket
-import ssl
 import threading
 import time
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import suppress
-from dataclasses import dataclass, field
-from typing import Any, Self
-from urllib.parse import urlsplit
+from dataclasses import dataclass
+from typing import Any, ClassVar
 
-from cdesearch.errors import InputError, LanguageModelError
+from cdesearch.api_server import ApiServer
+from cdesearch.errors import CdesearchError, InputError, LanguageModelError
 
 URL, MODEL, KEY = "CDESEARCH_LLM_URL", "CDESEARCH_LLM_MODEL", "CDESEARCH_LLM_KEY"  # environment variables
-CONNECT_SECONDS = 10.0
 SILENCE_SECONDS = 180.0  # a model on a CPU may read a prompt for minutes before it writes the first word
 MAX_CHARACTERS = 50_000  # a model that writes more is unlikely to stop
 MAX_LINE_BYTES = 1_000_000
-MAX_REASON = 200  # characters that are shown of the error message of a server
 
 Message = Mapping[str, str]  # with the keys "role" and "content"
 
 
 @dataclass(frozen=True, slots=True)
-class Endpoint:
-    """The address of a language model. `key` is never shown and never stored."""
+class Endpoint(ApiServer):
+    """The address of a language model."""
 
-    host: str
-    port: int
-    path: str
-    is_https: bool
-    model: str
-    key: str = field(default="", repr=False)
+    kind: ClassVar[str] = "language model"
+    option: ClassVar[str] = "--llm"
+    model_options: ClassVar[str] = f"--llm-model or {MODEL}"
+    key_variable: ClassVar[str] = KEY
+    path_of_requests: ClassVar[str] = "/chat/completions"
+    error: ClassVar[type[CdesearchError]] = LanguageModelError
+
     silence_seconds: float = SILENCE_SECONDS
-
-    @classmethod
-    def parse(cls, url: str, model: str, key: str = "") -> Self:
-        """Parse a base URL such as `http://127.0.0.1:11434/v1`; raises InputError.
-
-        If the URL has no path, the path is `/v1`. Only an address of this machine may lack its scheme, because a
-        mistyped name must not send documents to another host without encryption.
-        """
-        try:
-            parts = urlsplit(url if "://" in url else f"http://{url}")
-            host, port = parts.hostname, parts.port
-        except ValueError:
-            host = None
-        if not host or parts.scheme not in ("http", "https") or re.search(r"[^\x21-\x7e]", url):
-            raise InputError(
-                "The URL of the language model is not valid.", "Use a URL such as http://127.0.0.1:11434/v1 (--llm)."
-            )
-        if parts.username is not None or parts.query or parts.fragment:
-            raise InputError(  # the message does not contain the URL, because these parts may contain a key
-                "The URL of the language model contains more than host, port and path.",
-                f"If the server needs a key, set {KEY} in the environment.",
-            )
-        if not model:
-            raise InputError("No language model is selected.", f"Name one with --llm-model or {MODEL}.")
-        if not re.fullmatch(r"[\x21-\x7e]*", key):
-            raise InputError(f"{KEY} contains characters that a key cannot have.", "Copy the key again.")
-        path = parts.path.rstrip("/") or "/v1"
-        path += "" if path.endswith("/chat/completions") else "/chat/completions"
-        is_https = parts.scheme == "https"
-        endpoint = cls(host, port or (443 if is_https else 80), path, is_https, model, key)
-        if "://" not in url and not endpoint.is_local:
-            raise InputError(
-                "The URL of the language model has no scheme.", "Begin it with https:// or http:// (--llm)."
-            )
-        return endpoint
-
-    @property
-    def is_local(self) -> bool:
-        """Whether the endpoint is on this machine, so that no text leaves it."""
-        if self.host == "localhost":
-            return True
-        try:
-            return ipaddress.ip_address(self.host).is_loopback
-        except ValueError:
-            return False
-
-    @property
-    def server(self) -> str:
-        """The scheme, host and port of the endpoint, for messages."""
-        host = f"[{self.host}]" if ":" in self.host else self.host
-        return f"{'https' if self.is_https else 'http'}://{host}:{self.port}"
-
-    def connect(self) -> http.client.HTTPConnection:
-        """Open a connection and return it; raises LanguageModelError. Proxies from the environment are not used."""
-        connection = (
-            http.client.HTTPSConnection(self.host, self.port, timeout=CONNECT_SECONDS)
-            if self.is_https
-            else http.client.HTTPConnection(self.host, self.port, timeout=CONNECT_SECONDS)
-        )
-        try:
-            connection.connect()
-        except TimeoutError:
-            raise self.failure("does not accept connections", "Check --llm and the network.") from None
-        except ssl.SSLError as error:
-            reason = getattr(error, "verify_message", "") or error.reason
-            raise self.failure(
-                f"does not offer a secure connection ({reason})", "Check whether the URL of --llm needs http or https."
-            ) from None
-        except (OSError, UnicodeError) as error:
-            reason = getattr(error, "strerror", None) or str(error)
-            raise self.failure(
-                f"cannot be reached ({reason})", "Start the server, or name another one with --llm."
-            ) from None
-        return connection
-
-    def failure(self, what: str, remedy: str) -> LanguageModelError:
-        """Return an error about this endpoint. It never contains the key, even if the server has repeated the key."""
-        return LanguageModelError(self.without_key(f"The language model at {self.server} {what}."), remedy)
-
-    def without_key(self, text: str) -> str:
-        """Return `text` with the key replaced wherever it occurs."""
-        return text.replace(self.key, "***") if self.key else text
 
 
 def chosen_endpoint(url: str | None, model: str | None) -> Endpoint | None:
@@ -165,7 +79,10 @@ class ChatStream:
 
         Raises LanguageModelError if the model cannot be reached, fails, or stops before the end of its answer.
         """
-        connection = self._endpoint.connect()
+        try:
+            connection = self._endpoint.connect()
+        except (OSError, UnicodeError) as error:
+            raise self._endpoint.unreachable(error) from None
         try:
             self._socket = connection.sock
             self._socket.settimeout(self._endpoint.silence_seconds)
@@ -190,7 +107,7 @@ class ChatStream:
                 self._shut_down()
                 return
 
-    def _explained(self, error: Exception) -> LanguageModelError:
+    def _explained(self, error: Exception) -> CdesearchError:
         if self._is_silent or isinstance(error, TimeoutError):
             seconds = f"{self._endpoint.silence_seconds:g}"
             return self._failure(f"sent no text for {seconds} seconds", "Try again, or use a smaller --tokens.")
@@ -199,9 +116,7 @@ class ChatStream:
         return self._failure(f"closed the connection ({type(error).__name__})", "Check the log of the server.")
 
     def _pieces(self, connection: http.client.HTTPConnection) -> Iterator[str]:
-        headers = {"Content-Type": "application/json", "Accept": "text/event-stream"}
-        if self._endpoint.key:
-            headers["Authorization"] = f"Bearer {self._endpoint.key}"
+        headers = {"Content-Type": "application/json", "Accept": "text/event-stream", **self._endpoint.authorization}
         connection.request("POST", self._endpoint.path, json.dumps(self._request).encode(), headers)
         with connection.getresponse() as response:
             if response.status != http.HTTPStatus.OK:
@@ -244,7 +159,7 @@ class ChatStream:
     def _piece(self, event: Any) -> tuple[str, bool]:
         """Return the text of an event, and whether the event is marked as the last one."""
         if isinstance(event, dict) and event.get("error"):
-            raise self._failure(f"reports an error: {self._reason(event)}", "Check the log of the server.")
+            raise self._failure(f"reports an error: {self._endpoint.reason(event)}", "Check the log of the server.")
         try:
             choice: dict[str, Any] = next(iter(event["choices"]), {})
             message = choice.get("delta") or choice.get("message") or {}
@@ -259,30 +174,16 @@ class ChatStream:
             raise self._failure(f"did not stop after {MAX_CHARACTERS:,} characters", "Choose another model.")
         return text.encode("utf-8", "replace").decode(), is_last  # JSON can contain one half of a surrogate pair
 
-    def _refusal(self, response: http.client.HTTPResponse) -> LanguageModelError:
-        status = f"HTTP {response.status}"
-        if response.status in (401, 403):  # the body is not shown, because some servers repeat the key in it
-            return self._failure(f"refused the key ({status})", f"Set a valid key in {KEY}.")
-        if 300 <= response.status < 400:
-            return self._failure(f"redirects to another address ({status})", "Use that address with --llm.")
-        try:
-            reason = self._reason(json.loads(response.read(MAX_LINE_BYTES)))
-        except (ValueError, RecursionError):
-            reason = response.reason
-        what = f"refused the request ({status}: {reason})"
+    def _refusal(self, response: http.client.HTTPResponse) -> CdesearchError:
+        if refusal := self._endpoint.refusal(response.status):
+            return refusal
+        reason = self._endpoint.reason_in(response.read(MAX_LINE_BYTES), response.reason)
+        what = f"refused the request (HTTP {response.status}: {reason})"
         if response.status == http.HTTPStatus.NOT_FOUND:
             return self._failure(what, f"Check --llm and --llm-model, which is {self._endpoint.model:.80}.")
         if response.status == http.HTTPStatus.TOO_MANY_REQUESTS:
             return self._failure(what, "Wait some seconds and ask again.")
         return self._failure(what, "Check the log of the server.")
 
-    def _reason(self, event: Any) -> str:
-        """Return the error message of a server in one line. The key is removed before the line is cut."""
-        found = event.get("error", event) if isinstance(event, dict) else event
-        if isinstance(found, dict):
-            found = found.get("message") or found.get("detail") or ""
-        line = self._endpoint.without_key(" ".join(str(found).split()))
-        return line[:MAX_REASON].rstrip(".") or "no reason given"
-
-    def _failure(self, what: str, remedy: str) -> LanguageModelError:
+    def _failure(self, what: str, remedy: str) -> CdesearchError:
         return self._endpoint.failure(what, remedy)

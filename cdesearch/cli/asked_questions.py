@@ -35,9 +35,6 @@ QuestionsOption = Annotated[
 LabelsOption = Annotated[
     bool, typer.Option("--labels", help="Use the questions whose hits you have marked with `cdesearch label`.")
 ]
-ModelOption = Annotated[
-    Path | None, typer.Option("--model", help="The model that built the index, if it is not the default model.")
-]
 
 
 @dataclass(frozen=True, slots=True)

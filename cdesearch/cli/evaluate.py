@@ -6,7 +6,8 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from cdesearch.cli.asked_questions import AutoOption, LabelsOption, ModelOption, QuestionsOption, chosen_questions
+from cdesearch.cli.asked_questions import AutoOption, LabelsOption, QuestionsOption, chosen_questions
+from cdesearch.cli.model_option import ModelOption
 from cdesearch.cli.named_index import IndexOption
 from cdesearch.slim_imports import shorten_cold_start
 from cdesearch.terminal import print_json, print_rows, print_text, printable
@@ -36,7 +37,7 @@ def evaluate(
     from cdesearch.store.index import Index
 
     opened = Index.open(index)
-    shorten_cold_start(opened.manifest.model)
+    shorten_cold_start()
     from cdesearch.evaluation.ranking import asking
     from cdesearch.progress import shown_on_stderr
 

@@ -14,6 +14,7 @@ from cdesearch.cli.hits.render import Shown, as_percentage, hit_as_json, result_
 from cdesearch.cli.server_client import ask_server, chunks_from_server
 from cdesearch.cli.typed_path import globs_of_all
 from cdesearch.errors import CdesearchError, InputError, QueryError
+from cdesearch.models.endpoint_model import Model
 from cdesearch.search.file_filter import FileFilter, suffixes_of, time_of
 from cdesearch.search.path_filter import has_open_bracket
 from cdesearch.search.result import SearchResult
@@ -46,7 +47,7 @@ class QueryOptions:
     types: tuple[str, ...] = ()  # names of types of files
     since: str | None = None  # an age or a date as the user typed it
     index: Path | None = None
-    model: Path | None = None
+    model: Model | None = None
     full: bool = False
     context: int = 0  # lines around each passage
     format: "Format" = "text"
@@ -243,14 +244,14 @@ def _is_model_confirmed(index: Index) -> bool:
 def _direct(index: Index, options: QueryOptions, files: FileFilter) -> _Answer:
     from cdesearch.slim_imports import shorten_cold_start
 
-    shorten_cold_start(index.manifest.model)
+    shorten_cold_start()
     from cdesearch.search.searcher import Searcher
 
     searcher = Searcher(index, model=options.model)
     result = _searched(options, lambda k: searcher.search(options.text, k, options.mode, files))
     matches_no_file = not files.is_empty and not result.hits and not searcher.has_file(files)
     has_passages = options.format == "llm" and result.hits
-    tokenizer = searcher.encoder.tokenizer if has_passages else None
+    tokenizer = searcher.tokenizer if has_passages else None
     newest = searcher.index
     return _Answer(result, newest.root, lambda hit: _read_around(newest, hit, options), matches_no_file, tokenizer)
 

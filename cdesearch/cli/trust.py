@@ -1,5 +1,6 @@
 """The command `trust`: confirm the model and the folders that an index asks for."""
 
+import os
 import sys
 from typing import Annotated
 
@@ -16,6 +17,7 @@ def trust(
     yes: Annotated[bool, typer.Option("--yes", help="Confirm without a question.")] = False,
 ) -> None:
     """Trust an index. Shows the model and the folders that it asks for, and confirms them if you agree."""
+    from cdesearch.encode.backends.endpoint import KEY
     from cdesearch.store.index import Index
     from cdesearch.store.trust import confirm, request_of, trust_file, unconfirmed
 
@@ -27,6 +29,10 @@ def trust(
         return
     if request.model is not None:
         typer.echo(f"model   {printable(request.model)}")
+    if request.server is not None:
+        has_key = os.environ.get(KEY)
+        sent = f"texts of the indexed files, your queries{f' and the key in ${KEY}' if has_key else ''}"
+        typer.echo(f"sends   {sent} to {printable(request.server)}")
     for source in request.folders:
         typer.echo(f"reads   {printable(source)}")
     if unconfirmed(opened.folder, request).is_empty:

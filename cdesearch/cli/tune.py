@@ -4,7 +4,8 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from cdesearch.cli.asked_questions import AutoOption, LabelsOption, ModelOption, QuestionsOption, chosen_questions
+from cdesearch.cli.asked_questions import AutoOption, LabelsOption, QuestionsOption, chosen_questions
+from cdesearch.cli.model_option import ModelOption
 from cdesearch.cli.named_index import IndexOption
 from cdesearch.errors import InputError
 from cdesearch.slim_imports import shorten_cold_start
@@ -38,7 +39,7 @@ def tune(
             write_text_weight(opened.folder, None)
         print_text("The weight of text is the default.")
         return
-    shorten_cold_start(opened.manifest.model)
+    shorten_cold_start()
     from cdesearch.evaluation.ranking import asking
     from cdesearch.evaluation.tuning import MIN_QUESTIONS, choose_weight
     from cdesearch.progress import shown_on_stderr

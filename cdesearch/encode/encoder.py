@@ -25,7 +25,7 @@ from cdesearch.context.token_weights import TokenFrequencies, idf_weights
 from cdesearch.context.vectors import Floats, to_unit
 from cdesearch.context.whitening import Whitening, soft_whitening
 from cdesearch.encode.length_batches import BatchLimits, Integers, TextBatch, make_batches
-from cdesearch.encode.runtime import Runtime
+from cdesearch.encode.runtime import Runtime, Unexported
 from cdesearch.encode.tokenizer_limits import reporting_failure
 from cdesearch.errors import ModelError
 from cdesearch.models.checkpoint_files import AGAIN
@@ -55,6 +55,8 @@ class TokenStates:
 class Encoder:
     """A two-stage model ready to run. Vectors are float32 rows."""
 
+    probes: Floats | None = None  # vectors of fixed texts, by which a model on a server is recognised
+
     def __init__(self, config: ModelConfig, tokenizer: Tokenizer, runtime: Runtime, fingerprint: str) -> None:
         self.config = config
         self.tokenizer = tokenizer
@@ -65,6 +67,7 @@ class Encoder:
         self.max_chunk_tokens = config.max_tokens - len(prefix.ids)  # of a document's text, special tokens included
         self.context_size = config.context_size  # J, the size that the model was trained with; fewer chunks work too
         self.reads_context = runtime.reads_context
+        self.unexported: Unexported | None = None  # set if the model has no export yet
         self._runtime = runtime
         self._check_room(max(len(prefix.ids), len(tokenizer.encode(config.query_prefix, add_special_tokens=False).ids)))
         self._null = self._null_context()
@@ -82,6 +85,15 @@ class Encoder:
     def with_fingerprint(self, fingerprint: str) -> "Encoder":
         """The same model under another fingerprint, for callers that store vectors by fingerprint."""
         return Encoder(self.config, self.tokenizer, self._runtime, fingerprint)
+
+    def on(self, runtime: Runtime) -> "Encoder":
+        """The same model on another runtime."""
+        return Encoder(self.config, self.tokenizer, runtime, self.fingerprint)
+
+    def use_runtime(self, runtime: Runtime) -> None:
+        """Continue on another runtime, which computes the same network."""
+        self._runtime = runtime
+        self.unexported = None
 
     def count_tokens(self, texts: Sequence[str]) -> TokenFrequencies:
         """Document frequency of every token over `texts`."""
@@ -304,9 +316,17 @@ class Encoder:
     ) -> list[TextBatch]:
         runtime = self._runtime
         n_tokens = 0 if alone else runtime.tokens_per_batch
-        limits = BatchLimits(self.max_tokens, self.config.span_tokens, n_tokens, runtime.pads, prefix_rows)
-        n_opening = 1 + len(self.tokenizer.encode(prefix, add_special_tokens=False).ids)
+        opening, closing = self._special_tokens
+        limits = BatchLimits(self.max_tokens, self.config.span_tokens, n_tokens, runtime.pads, prefix_rows, closing)
+        n_opening = opening + len(self.tokenizer.encode(prefix, add_special_tokens=False).ids)
         return make_batches(ids, n_opening, limits)
+
+    @cached_property
+    def _special_tokens(self) -> tuple[int, int]:
+        """How many special tokens the tokenizer puts before and after a text."""
+        whole, bare = (self.tokenizer.encode("a", add_special_tokens=added).ids for added in (True, False))
+        opening = next((n for n in range(len(whole)) if whole[n : n + len(bare)] == bare), 0)
+        return opening, len(whole) - len(bare) - opening
 
     def _ids(self, texts: list[str]) -> list[list[int]]:
         """Token ids of every text; raises ModelError for an id outside the model's vocabulary."""

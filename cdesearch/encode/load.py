@@ -1,5 +1,7 @@
 """Load a checkpoint folder of any family as an encoder."""
 
+from dataclasses import replace
+from functools import cache
 from importlib.util import find_spec
 from pathlib import Path
 from typing import Literal, get_args
@@ -8,25 +10,51 @@ from tokenizers import Tokenizer
 
 from cdesearch.encode.encoder import Encoder
 from cdesearch.encode.forked import claim_process
-from cdesearch.encode.runtime import Runtime
+from cdesearch.encode.runtime import Runtime, Unexported
 from cdesearch.encode.tokenizer_limits import check_growth, reporting_failure
 from cdesearch.errors import InputError, ModelError
+from cdesearch.models.added_context import fingerprint_with_added_context, with_added_context
 from cdesearch.models.checkpoint_files import DEFAULT_MODEL, MAX_TOKENIZER_BYTES, check_plain
-from cdesearch.models.family import LoadedModel
+from cdesearch.models.endpoint_model import EndpointModel, Model
+from cdesearch.models.export_folder import export_folder, find_export, is_refused
+from cdesearch.models.family import TOKENIZER, LoadedModel, ModelFamily
 from cdesearch.models.hub import checkpoint_folder
 from cdesearch.models.registry import family_of
+from cdesearch.slim_imports import allow_pandas
 
 Device = Literal["auto", "cpu", "cuda", "mps"]
 NEEDS_TORCH = "Run `pip install 'cdesearch[torch]'`."
+NEEDS_HUB = "Run `pip install 'cdesearch[hub]'`."
 
 
-def check_model(model: Path | None) -> None:
-    """Raise ModelError if `model` cannot be opened for a reason that shows without loading it."""
+def check_model(model: Model | None) -> None:
+    """Raise ModelError or InputError if `model` cannot be opened for a reason that shows without loading it."""
     if model is None:
         return
+    if isinstance(model, EndpointModel):
+        from cdesearch.encode.backends.endpoint import EmbeddingServer
+
+        EmbeddingServer.of(model.url, model.name)
+        return
     folder = checkpoint_folder(model)
-    if family_of(folder).needs_torch:
-        _require_torch(folder)
+    family = family_of(folder)
+    if family.needs_torch and find_spec("torch") is None:
+        exported = find_export(export_folder(family.open(folder).fingerprint)) if family.is_exported else None
+        if exported is None:
+            raise _without_torch(folder, family)
+
+
+def check_plain_model(model: Model | None) -> None:
+    """Raise InputError if `model` cannot be used plain, because it was trained with the statistics of a corpus."""
+    if isinstance(model, EndpointModel):
+        return
+    folder = DEFAULT_MODEL if model is None else checkpoint_folder(model)
+    if family_of(folder).reads_corpus:
+        raise InputError(
+            f"{'The default model' if model is None else folder} was trained with the statistics of a corpus, and has"
+            " no plain vectors.",
+            "Leave --plain out, or name a published model with --model.",
+        )
 
 
 def check_device(device: str) -> None:
@@ -35,24 +63,43 @@ def check_device(device: str) -> None:
         raise InputError(f"There is no device {device}.", f"Use one of {', '.join(get_args(Device))}.")
 
 
-def load_encoder(model: Path | None = None, device: Device = "auto", *, fetch: bool = True) -> Encoder:
-    """Open the checkpoint `model`: a folder, an id on the hub, or for None the model that ships; raises ModelError.
+def load_encoder(
+    model: Model | None = None, device: Device = "auto", *, fetch: bool = True, plain: bool = False
+) -> Encoder:
+    """Open a model: a folder, an id on the hub, one on a server, or for None the model that ships; raises ModelError.
 
-    Without `fetch` an id must be in the cache. Convert a name in a manifest with `stored_model` first. A CPU runs the
-    ONNX export if there is one, without torch. Everything else runs on torch. Raises IndexStateError in a forked child
-    of a process that has loaded a model, see `claim_process`.
+    Without `fetch` an id must be in the cache. `Manifest.model_to_open` is the model of an index. A model that does not
+    come from this project gets statistics of the corpus and document context, unless it is `plain`. A CPU runs the ONNX
+    export if there is one, without torch. Everything else runs on torch. Raises IndexStateError in a forked child of a
+    process that has loaded a model, see `claim_process`.
     """
     check_device(device)
     claim_process()
+    if isinstance(model, EndpointModel):
+        from cdesearch.encode.remote import open_remote
+
+        return open_remote(model, default_tokenizer(), plain=plain)
     folder = DEFAULT_MODEL if model is None else checkpoint_folder(model, fetch=fetch)
     family = family_of(folder)
-    if family.needs_torch:
-        _require_torch(folder)
+    if family.needs_torch and not family.is_exported:
+        if find_spec("torch") is None:
+            raise _without_torch(folder, family)
+        allow_pandas()
     loaded = family.open(folder)
+    export_to = export_folder(loaded.fingerprint) if family.is_exported else None
+    if (exported := find_export(export_to)) is not None:
+        loaded = replace(loaded, onnx=exported)
     tokenizer = load_tokenizer(loaded.tokenizer)
     if family.needs_torch:  # only for other projects' tokenizers, because listing a vocabulary takes 10 ms
         _check_vocabulary(folder, loaded, tokenizer)
-    return Encoder(loaded.config, tokenizer, _open_runtime(folder, loaded, device), loaded.fingerprint)
+    if not (plain or family.reads_corpus):
+        fingerprint = fingerprint_with_added_context(loaded.fingerprint)
+        loaded = replace(loaded, config=with_added_context(loaded.config), fingerprint=fingerprint)
+    runtime = _open_runtime(folder, loaded, device)
+    encoder = Encoder(loaded.config, tokenizer, runtime, loaded.fingerprint)
+    if export_to is not None and runtime.cpu_network is not None and not is_refused(export_to):
+        encoder.unexported = Unexported(runtime.cpu_network, export_to)
+    return encoder
 
 
 def _check_vocabulary(folder: Path, loaded: LoadedModel, tokenizer: Tokenizer) -> None:
@@ -63,6 +110,12 @@ def _check_vocabulary(folder: Path, loaded: LoadedModel, tokenizer: Tokenizer) -
             f" {loaded.config.backbone.vocabulary} tokens.",
             "Copy the checkpoint again, with its own tokenizer.",
         )
+
+
+@cache
+def default_tokenizer() -> Tokenizer:
+    """The tokenizer of the default model, which also measures texts for models on a server."""
+    return load_tokenizer(DEFAULT_MODEL / TOKENIZER)
 
 
 def load_tokenizer(file: Path) -> Tokenizer:
@@ -83,6 +136,7 @@ def _open_runtime(folder: Path, loaded: LoadedModel, device: Device) -> Runtime:
         from cdesearch.encode.backends.onnx import OnnxRuntime
 
         return OnnxRuntime(loaded.onnx, loaded.config.backbone.dimension)
+    allow_pandas()
     try:
         from cdesearch.encode.backends.torch import TorchRuntime, pick_device
     except ImportError:
@@ -95,6 +149,6 @@ def _open_runtime(folder: Path, loaded: LoadedModel, device: Device) -> Runtime:
     return TorchRuntime(loaded.load_network(), pick_device(device))
 
 
-def _require_torch(folder: Path) -> None:
-    if find_spec("torch") is None:
-        raise ModelError(f"The model in {folder} needs torch, which is not installed.", NEEDS_TORCH)
+def _without_torch(folder: Path, family: ModelFamily) -> ModelError:
+    remedy = NEEDS_HUB if family.is_exported else NEEDS_TORCH
+    return ModelError(f"The model in {folder} needs torch, which is not installed.", remedy)

@@ -8,7 +8,6 @@ from concurrent.futures import ThreadPoolExecutor
 from contextlib import contextmanager
 from dataclasses import dataclass, replace
 from functools import cached_property
-from pathlib import Path
 
 import numpy as np
 from numpy.typing import NDArray
@@ -20,6 +19,7 @@ from cdesearch.evaluation.held_out import hold_out
 from cdesearch.evaluation.measures import DEPTH
 from cdesearch.evaluation.own_questions import read_chunks, without
 from cdesearch.evaluation.questions import Question
+from cdesearch.models.endpoint_model import Model
 from cdesearch.search.documents import quoted, read_table
 from cdesearch.search.fusion import Candidates, EvidenceFusion, Scores
 from cdesearch.search.model_loader import ModelLoader
@@ -101,8 +101,8 @@ class Asking:
 
 
 @contextmanager
-def asking(index: Index, model: Path | None = None) -> Iterator[Asking]:
-    """Ask questions with the model of an index, or with the one in the folder `model`; raises CdesearchError."""
+def asking(index: Index, model: Model | None = None) -> Iterator[Asking]:
+    """Ask questions with the model of an index, or with the `model` that the user has named; raises CdesearchError."""
     with ThreadPoolExecutor(thread_name_prefix="cdesearch-text") as executor:
         yield Asking(index, ModelLoader("auto", model), executor)
 

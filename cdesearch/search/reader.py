@@ -1,7 +1,8 @@
 """Answer queries from one generation of an index: dense and lexical candidates, their fused scores, and the hits."""
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from concurrent.futures import Executor, Future
+from contextlib import contextmanager
 from dataclasses import dataclass, replace
 from functools import cached_property
 from typing import Any, Literal, TypeVar
@@ -11,7 +12,7 @@ from numpy.typing import NDArray
 
 from cdesearch.context.vectors import Floats, to_unit
 from cdesearch.encode.encoder import Encoder
-from cdesearch.errors import IndexDamagedError
+from cdesearch.errors import IndexDamagedError, ModelServerError
 from cdesearch.search.confidence import CosineScale, with_confidence
 from cdesearch.search.documents import quoted, read_candidates, read_table
 from cdesearch.search.file_filter import ALL_FILES, WITHOUT_SUFFIX, FileFilter
@@ -133,7 +134,7 @@ class GenerationReader:
         mode = queries[0].mode
         if not self.index.manifest.n_chunks:  # all of its files were deleted
             return [SearchResult(()) for _ in queries]
-        with self.index.checks.reporting_damage():
+        with self.index.checks.reporting_damage(), _offering_text():
             condition = self.condition(queries[0].files)
             # The first stage of a build has no vectors.
             if mode == "text" or (mode != "dense" and self.index.manifest.n_vectors == 0):
@@ -314,6 +315,15 @@ class GenerationReader:
             raise IndexDamagedError(
                 f"{self.index.folder} cannot be searched ({error}).", rebuild_remedy(self.index.folder)
             ) from None
+
+
+@contextmanager
+def _offering_text() -> Iterator[None]:
+    """Add to the error of a server that computes vectors that words can be searched without it."""
+    try:
+        yield
+    except ModelServerError as error:
+        raise ModelServerError(error.cause, f"{error.remedy} Until then, search with --mode text.") from None
 
 
 def _hits(ranking: _Ranking, chunks: Mapping[int, Chunk]) -> tuple[Hit, ...]:

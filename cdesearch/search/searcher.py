@@ -9,10 +9,13 @@ from pathlib import Path
 from threading import Lock
 from typing import Self, TypeVar, get_args
 
+from tokenizers import Tokenizer
+
 from cdesearch.encode.encoder import Encoder
 from cdesearch.encode.forked import claim_process
-from cdesearch.encode.load import Device
-from cdesearch.errors import CdesearchError, IndexDamagedError, IndexUntrustedError, QueryError
+from cdesearch.encode.load import Device, default_tokenizer
+from cdesearch.errors import CdesearchError, IndexDamagedError, IndexUntrustedError, ModelServerError, QueryError
+from cdesearch.models.endpoint_model import Model
 from cdesearch.search.explanation import Explanation, explain
 from cdesearch.search.file_filter import FileFilter
 from cdesearch.search.fusion import DEFAULT_FUSION, FUSIONS
@@ -58,7 +61,7 @@ class Searcher:
         index: Index,
         encoder: Encoder | ModelLoader | None = None,
         device: Device = "auto",
-        model: Path | None = None,
+        model: Model | None = None,
         fusion: str = DEFAULT_FUSION,
     ) -> None:
         self.refused: RefusedGeneration | None = None  # the newer generation that the last `refresh` could not open
@@ -93,6 +96,14 @@ class Searcher:
         Raises ModelError, IndexUntrustedError, and IndexMismatchError if another model built the index.
         """
         return self._newest.encoder
+
+    @property
+    def tokenizer(self) -> Tokenizer:
+        """The tokenizer that measures texts: that of the model, or for a model on a server that of the default model.
+
+        The server is not asked. Raises what `encoder` raises.
+        """
+        return self.encoder.tokenizer if self.index.manifest.served is None else default_tokenizer()
 
     @property
     def loaded_encoder(self) -> Encoder | None:
@@ -255,7 +266,11 @@ def _newest_index(folder: Path) -> Index:
 
 
 def _warm(reader: GenerationReader) -> None:
-    reader.search(Query("a", 1, "hybrid"))
+    """Search once. Without the server that computes vectors, words can be searched, and later queries ask it again."""
+    try:
+        reader.search(Query("a", 1, "hybrid"))
+    except ModelServerError:
+        reader.search(Query("a", 1, "text"))
 
 
 def _filter(path: PathFilter) -> FileFilter:

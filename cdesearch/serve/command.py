@@ -9,8 +9,10 @@ from typing import TYPE_CHECKING, Annotated, Literal
 import typer
 
 from cdesearch.cli.exits import code_of
+from cdesearch.cli.model_option import ModelOption
 from cdesearch.cli.named_index import named_index
 from cdesearch.errors import InputError
+from cdesearch.models.endpoint_model import Model
 from cdesearch.serve.libraries import require_libraries
 from cdesearch.serve.lifecycle import announced, start_in_background, stop_server
 from cdesearch.serve.settings import DEFAULT_PORT, ServeSettings, seconds_of
@@ -44,9 +46,7 @@ def serve(
     socket: Annotated[
         Path | None, typer.Option(help="Unix socket to listen on. Default: the one that other commands look for.")
     ] = None,
-    model: Annotated[
-        Path | None, typer.Option(help="The model that built the indexes, if it is not the default model.")
-    ] = None,
+    model: ModelOption = None,
     watch: Annotated[bool, typer.Option("--watch", help="Update an index whenever its files change.")] = False,
     refresh: Annotated[
         Literal["auto", "advise"],
@@ -80,7 +80,7 @@ def serve(
         _serve(folders, settings, socket, model)
 
 
-def _serve(folders: Sequence[Path | None], settings: ServeSettings, socket: Path | None, model: Path | None) -> None:
+def _serve(folders: Sequence[Path | None], settings: ServeSettings, socket: Path | None, model: Model | None) -> None:
     """Serve the indexes of `folders` in this process until a signal or the time limit without requests stops it.
 
     Raises typer.Exit with the code of the signal.

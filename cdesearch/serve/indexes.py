@@ -6,9 +6,12 @@ from collections.abc import Callable, Iterator, Sequence
 from pathlib import Path
 from typing import Self, TypeVar
 
+from tokenizers import Tokenizer
+
 from cdesearch.encode.encoder import Encoder
 from cdesearch.encode.load import Device
 from cdesearch.errors import CdesearchError, InputError
+from cdesearch.models.endpoint_model import Model
 from cdesearch.search.documents import DocumentReader
 from cdesearch.search.explanation import Explanation
 from cdesearch.search.file_filter import FileFilter
@@ -42,6 +45,11 @@ class ServedIndex:
     def encoder(self) -> Encoder:
         """The model that built the newest generation that is open."""
         return self._searcher.encoder
+
+    @property
+    def tokenizer(self) -> Tokenizer:
+        """The tokenizer that measures texts, as `Searcher.tokenizer`."""
+        return self._searcher.tokenizer
 
     @property
     def documents(self) -> DocumentReader:
@@ -108,7 +116,7 @@ class ServedIndexes:
 
     @classmethod
     def open(
-        cls, folders: Sequence[Path | None], device: Device = "auto", model: Path | None = None, *, warm: bool = True
+        cls, folders: Sequence[Path | None], device: Device = "auto", model: Model | None = None, *, warm: bool = True
     ) -> Self:
         """Open the index of each folder, as `Index.open` finds it; raises CdesearchError.
 

@@ -9,7 +9,15 @@ from fastapi.exceptions import RequestValidationError
 from starlette.exceptions import HTTPException
 from starlette.responses import JSONResponse
 
-from cdesearch.errors import BusyError, CdesearchError, IndexStateError, InputError, LanguageModelError, NotIndexedError
+from cdesearch.errors import (
+    BusyError,
+    CdesearchError,
+    IndexStateError,
+    InputError,
+    LanguageModelError,
+    ModelServerError,
+    NotIndexedError,
+)
 
 MEDIA_TYPE = "application/problem+json"
 RETRY_SECONDS = 1  # the value of the header Retry-After
@@ -41,6 +49,7 @@ _STATUS: tuple[tuple[type[CdesearchError], HTTPStatus], ...] = (
     (BusyError, HTTPStatus.TOO_MANY_REQUESTS),
     (IndexStateError, HTTPStatus.SERVICE_UNAVAILABLE),
     (LanguageModelError, HTTPStatus.BAD_GATEWAY),
+    (ModelServerError, HTTPStatus.BAD_GATEWAY),
 )
 
 

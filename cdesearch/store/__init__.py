@@ -4,6 +4,7 @@ index           one generation, open for reading
 folder          how an index folder is found, and how its small files are read and written
 filesystem      what differs between operating systems
 manifest        the settings and counts of a generation
+served_model    the model on a server that built an index
 schema          chunks and hits, and the columns of the tables
 line_places     the places of the lines of a chunk
 file_account    the outcome of every file that was found

@@ -1,6 +1,7 @@
 """An index on disk, open for reading: its manifest, its stored context and its tables."""
 
 import os
+import shlex
 from collections.abc import Callable, Collection, Coroutine
 from functools import cached_property
 from pathlib import Path
@@ -219,10 +220,26 @@ class Index:
                 f"The index was built by model {built_by[:12]}; this is model {encoder.fingerprint[:12]}.",
                 f"Use the model that built it (--model), or run {rebuild_command(self.folder)}.",
             )
+        self._check_probes(encoder)
         if encoder.dimension != self.manifest.dimension:
             raise IndexDamagedError(
                 f"The index {self.folder} has {self.manifest.dimension} dimensions, and its model {encoder.dimension}.",
                 rebuild_remedy(self.folder),
+            )
+
+    def _check_probes(self, encoder: "Encoder") -> None:
+        """Raise IndexMismatchError if a server returns other vectors for the probes than when the index was built."""
+        served = self.manifest.served
+        if served is None or encoder.probes is None:
+            return
+        from cdesearch.encode.remote import is_same_model
+
+        if not is_same_model(served.vectors(self.manifest.dimension), encoder.probes):
+            raise IndexMismatchError(
+                f"The model that the server calls {served.name:.80} is no longer the one that built the index: it"
+                " computes other vectors from the same texts.",
+                "Serve the earlier model again, or embed all texts again with `cdesearch index --rebuild --index"
+                f" {shlex.quote(str(self.folder))}`.",
             )
 
     def size_bytes(self) -> int:

@@ -11,7 +11,9 @@ from types import UnionType
 from typing import Any, get_origin
 
 from cdesearch.errors import IndexDamagedError, IndexMismatchError, IndexUntrustedError
+from cdesearch.models.endpoint_model import Model
 from cdesearch.store.folder import FORMAT, index_of, read_small, rebuild_remedy, unreadable, write_new
+from cdesearch.store.served_model import ServedModel, checked_served
 
 MAX_BYTES = 16_000_000  # enough for a list of sources of any plausible length
 MAXIMA = {  # of numbers that other numbers are computed from
@@ -30,6 +32,8 @@ MAXIMA = {  # of numbers that other numbers are computed from
 COLUMNS = {"text", "id", "title", "document"}
 MOST_GLOBS, MOST_CHARACTERS = 5_000, 100_000  # of `include` or of `exclude`; both are compiled at every update
 DEFAULTS: dict[str, Any] = {  # of fields that a manifest may lack
+    "added_context": False,
+    "served": None,
     "has_ocr": False,
     "n_vectors": None,
     "context_chunks": None,
@@ -65,7 +69,7 @@ class Manifest:
     """The settings and counts of one generation, as `manifest.json` stores them."""
 
     cdesearch: str  # version that wrote it
-    model: str | None  # checkpoint folder or id on the hub; None: the model that ships with the package
+    model: str | None  # checkpoint folder, id on the hub or URL; None: the model that ships with the package
     model_fingerprint: str
     context_fingerprint: str
     context_size: int  # chunks actually sampled
@@ -84,6 +88,10 @@ class Manifest:
     updated: float  # when the last run began to read folders
     files: dict[str, int]  # how many were indexed, ignored and skipped; `cdesearch.store.file_account` lists each file
     format: int = FORMAT
+    # Whether statistics of the corpus and document context were added to a published model. False for a plain one, and
+    # for a checkpoint of this project, which has its own.
+    added_context: bool = False
+    served: ServedModel | None = None  # the model on the server, if `model` is a URL
     has_ocr: bool = False  # whether the text of scanned pages and images is recognised
     n_vectors: int | None = None  # chunks that have a vector, in a stage of an unfinished build; None: all have one
     context_chunks: int | None = None  # chunks that the index had when its context was made; None: not recorded
@@ -98,6 +106,15 @@ class Manifest:
     def globs(self) -> Globs:
         """The files that the user chose in the sources without globs of their own."""
         return Globs(self.include, self.exclude)
+
+    @property
+    def model_to_open(self) -> Model | None:
+        """The model that built the index, as `load_encoder` takes it; raises ModelError if it is not here."""
+        if self.served is not None and self.model is not None:
+            return self.served.at(self.model)
+        from cdesearch.models.hub import stored_model
+
+        return stored_model(self.model)
 
     @property
     def is_complete(self) -> bool:
@@ -166,6 +183,7 @@ def _checked(values: dict[str, Any]) -> dict[str, Any]:
             raise TypeError(f"{name} is {_shown(values[name])}")
         _check_globs(name, values[name])
     values |= {name: tuple(values[name]) for name in ("sources", "mounts", "include", "exclude")}
+    values["served"] = checked_served(values["served"], values.get("model"))
     for item in fields(Manifest):
         value = values[item.name]
         kind: Any = item.type if isinstance(item.type, UnionType) else get_origin(item.type) or item.type

@@ -16,6 +16,7 @@ from pathlib import Path
 from typing import Any
 
 from cdesearch.errors import IndexUntrustedError, InputError
+from cdesearch.models.endpoint_model import is_url
 from cdesearch.store.filesystem import lock_of
 from cdesearch.store.folder import replace_file
 from cdesearch.store.index import Index
@@ -36,15 +37,26 @@ class TrustRequest:
         """Whether there is nothing to confirm."""
         return self.model is None and not self.folders
 
+    @property
+    def server(self) -> str | None:
+        """The URL of the server to which texts and queries are sent; None if the model runs here."""
+        return self.model if self.model is not None and is_url(self.model) else None
+
+    @property
+    def _shown_model(self) -> str:
+        if self.server is not None:
+            return f"a model at {printable(self.server)}, to which texts and queries are sent"
+        return f"the model {printable(self.model or '')}"
+
     def describe(self) -> str:
         """The model and folders as part of a sentence, with escapes for unsafe characters."""
-        parts = [] if self.model is None else [f"the model {printable(self.model)}"]
+        parts = [] if self.model is None else [self._shown_model]
         parts += [f"the content of {printable(folder)}" for folder in self.folders]
         return ", ".join(parts)
 
     def permission(self) -> str:
         """What an index may do with the model and folders, such as "may read /notes", with escapes."""
-        parts = [] if self.model is None else [f"may use the model {printable(self.model)}"]
+        parts = [] if self.model is None else [f"may use {self._shown_model}"]
         parts += [f"may read {', '.join(map(printable, self.folders))}"] if self.folders else []
         return " and ".join(parts)
 

@@ -1,11 +1,8 @@
 """The command `tui`: search while you type, with a preview of the hits."""
 
 import importlib.util
-from pathlib import Path
-from typing import Annotated
 
-import typer
-
+from cdesearch.cli.model_option import ModelOption
 from cdesearch.cli.named_index import FolderArgument, IndexOption, named_index
 from cdesearch.errors import InputError
 from cdesearch.slim_imports import shorten_cold_start
@@ -14,9 +11,7 @@ from cdesearch.slim_imports import shorten_cold_start
 def tui(
     folder: FolderArgument = None,
     index: IndexOption = None,
-    model: Annotated[
-        Path | None, typer.Option(help="The model that built the index, if it is not the default model.")
-    ] = None,
+    model: ModelOption = None,
 ) -> None:
     """Search on the whole terminal while you type."""
     if importlib.util.find_spec("textual") is None:
@@ -24,7 +19,7 @@ def tui(
     from cdesearch.store.index import Index
 
     opened = Index.open(named_index(folder, index))
-    shorten_cold_start(opened.manifest.model)
+    shorten_cold_start()
     from cdesearch.search.searcher import Searcher
     from cdesearch.tui.app import SearchApp
 

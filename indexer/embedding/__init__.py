@@ -1,6 +1,7 @@
 """How does every chunk get its vector?
 
 context           samples a corpus on disk and fits its whitening
+same_model        whether the server still has the model of an unfinished build
 spool             chunks on disk that wait for the model
 embed             encodes texts, window by window
 embedding_cache   vectors by content hash

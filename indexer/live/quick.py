@@ -2,11 +2,11 @@
 
 import shlex
 from dataclasses import astuple
-from pathlib import Path
 
 from cdesearch.encode.encoder import Encoder
 from cdesearch.encode.load import Device
 from cdesearch.errors import IndexBusyError, StorageError
+from cdesearch.models.endpoint_model import Model
 from cdesearch.progress import Silent
 from cdesearch.store.folder import still_answering
 from cdesearch.store.index import Index
@@ -25,13 +25,13 @@ BYTES_PER_SECOND = 20_000
 
 
 def update_if_quick(
-    index: Index, model: Path | None = None, device: Device = "auto", encoder: Encoder | None = None
+    index: Index, model: Model | None = None, device: Device = "auto", encoder: Encoder | None = None
 ) -> str | None:
     """Update the index if that takes less than MOST_SECONDS, and return a line about what is still out of date, if any.
 
     The line says how far behind the index is, and names the sources that do not exist.
 
-    `model` is the checkpoint that the user has named. `encoder` is the model of the index if it is loaded already.
+    `model` is the model that the user has named. `encoder` is the model of the index if it is loaded already.
     Raises CdesearchError.
     """
     require_trust(index, model=model is None)

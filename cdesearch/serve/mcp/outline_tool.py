@@ -39,7 +39,7 @@ def outline(indexes: ServedIndexes, values: dict[str, Any]) -> Answer:
         about, items = _sections(indexes, served, path)
     call = "outline", path
     start, _ = start_of(served, call, values["cursor"])
-    budget = Budget(values["max_tokens"], served.encoder.tokenizer)
+    budget = Budget(values["max_tokens"], served.tokenizer)
 
     def answer(n_items: int) -> Answer:
         shown, end = items[start : start + n_items], start + n_items

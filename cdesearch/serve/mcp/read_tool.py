@@ -27,7 +27,7 @@ def read(indexes: ServedIndexes, values: dict[str, Any]) -> Answer:
     if start or offset:
         positions = range(max(start, positions.start), positions.stop)
     extract = _Extract(served, named, document, call, positions, offset)
-    return extract.answer(Budget(values["max_tokens"], served.encoder.tokenizer))
+    return extract.answer(Budget(values["max_tokens"], served.tokenizer))
 
 
 def _positions(path: str, document: DocumentLines, asked: dict[Unit, str]) -> range:

@@ -58,7 +58,7 @@ def search(indexes: ServedIndexes, values: dict[str, Any]) -> Answer:
         notes.append("Nothing here seems to answer that.")
     is_brief = values["detail"] == "low"
     page = _Page(served, call, offset, hits, len(result.hits) > offset + len(hits), tuple(notes), is_brief)
-    return _fitted(page, values["query"], values["detail"], Budget(values["max_tokens"], served.encoder.tokenizer))
+    return _fitted(page, values["query"], values["detail"], Budget(values["max_tokens"], served.tokenizer))
 
 
 def _filters(values: dict[str, Any]) -> str:

@@ -42,6 +42,8 @@ class BagOfTokens(torch.nn.Module):
 
 class BagFamily:
     needs_torch = True
+    is_exported = False
+    reads_corpus = True
 
     def detect(self, fields):
         return "bag_seed" in fields

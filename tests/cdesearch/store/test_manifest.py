@@ -1,11 +1,14 @@
 import json
-from dataclasses import replace
+from dataclasses import asdict, replace
 
+import numpy as np
 import pytest
 
 from cdesearch.errors import IndexDamagedError
+from cdesearch.models.endpoint_model import EndpointModel
 from cdesearch.store.folder import FORMAT
 from cdesearch.store.manifest import Globs, Manifest
+from cdesearch.store.served_model import ServedModel
 
 COMPLETE = Manifest(
     cdesearch="1",
@@ -144,3 +147,43 @@ def test_impossible_globs_are_damage(tmp_path, name, globs):
     (tmp_path / "manifest.json").write_text(json.dumps(values | {name: globs}))
     with pytest.raises(IndexDamagedError, match=name):
         Manifest.load(tmp_path / "manifest.json")
+
+
+SERVED = ServedModel.of(EndpointModel("http://host/v1", "tiny", "query: "), np.eye(5, 16, dtype=np.float32))
+
+
+def test_a_model_on_a_server_is_read_as_it_was_written(tmp_path):
+    written = replace(COMPLETE, model="http://host/v1", served=SERVED)
+    written.save(tmp_path / "manifest.json")
+    read = Manifest.load(tmp_path / "manifest.json")
+    assert read == written and read.model_to_open == EndpointModel("http://host/v1", "tiny", "query: ", "")
+    np.testing.assert_array_equal(read.served.vectors(16), np.eye(5, 16))
+
+
+def test_a_manifest_of_a_model_that_runs_here_is_that_of_older_versions(tmp_path):
+    COMPLETE.save(tmp_path / "manifest.json")
+    assert "served" not in json.loads((tmp_path / "manifest.json").read_text())
+
+
+@pytest.mark.parametrize(
+    ("model", "served", "reason"),
+    [
+        (None, asdict(SERVED), "served needs a URL"),
+        ("/models/tiny", asdict(SERVED), "served needs a URL"),
+        ("http://host/v1", "tiny", "served does not describe a model"),
+        ("http://host/v1", asdict(SERVED) | {"key": "sk"}, "served does not describe a model"),
+        ("http://host/v1", asdict(SERVED) | {"name": 3}, "served does not describe a model"),
+        ("http://host/v1", asdict(SERVED) | {"query_prefix": "x" * 20_000}, "a text that is too long"),
+        ("http://host/v1", asdict(SERVED) | {"probes": "?"}, "cannot be read"),
+    ],
+)
+def test_a_forged_description_of_a_model_on_a_server_is_refused(tmp_path, model, served, reason):
+    COMPLETE.save(tmp_path / "manifest.json")
+    values = json.loads((tmp_path / "manifest.json").read_text()) | {"model": model, "served": served}
+    (tmp_path / "manifest.json").write_text(json.dumps(values))
+    with pytest.raises(IndexDamagedError, match=reason):
+        Manifest.load(tmp_path / "manifest.json")
+
+
+def test_probes_of_another_length_than_the_dimension_are_no_vectors():
+    assert SERVED.vectors(17).shape == (0, 17)

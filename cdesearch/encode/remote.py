@@ -1,0 +1,125 @@
+"""A model on a server as an encoder."""
+
+import hashlib
+import json
+from collections.abc import Iterator, Sequence
+
+import numpy as np
+from numpy.typing import NDArray
+from tokenizers import Tokenizer
+
+from cdesearch.context.context import EncodingContext
+from cdesearch.context.vectors import Floats, to_unit
+from cdesearch.encode.backends.endpoint import ASKING, BUILDING, EmbeddingServer, Endpoint
+from cdesearch.encode.encoder import Encoder, Role, TokenStates
+from cdesearch.encode.length_batches import Integers
+from cdesearch.errors import ModelError
+from cdesearch.models.added_context import fingerprint_with_added_context, with_added_context
+from cdesearch.models.config import NO_STATISTICS, BackboneConfig, ModelConfig
+from cdesearch.models.endpoint_model import EndpointModel
+
+# Longer documents are divided. Many models read 512 tokens, but the server's tokenizer is unknown and may make a third
+# more of them than that of the default model, which is used instead.
+MAX_TOKENS = 384
+SAME_MODEL = 0.999  # least cosine of the vectors of a probe, which leaves room for rounding on other hardware
+
+# Texts whose vectors show whether the model behind a name is still the same. Other texts would make every index that
+# exists seem to have been built by another model.
+PROBES = (
+    "How do I reset my password?",
+    "The river carries stones and sand from the mountains to the sea.",
+    "def mean(values): return sum(values) / len(values)",
+    "Der Vertrag endet am 31. Dezember 2024; Artikel 7 gilt weiter.",
+    "42",
+)
+
+
+class RemoteEncoder(Encoder):
+    """A model on a server, ready to be asked.
+
+    The tokenizer of the default model measures texts and counts words, because that of the server is unknown.
+    """
+
+    def __init__(
+        self, config: ModelConfig, tokenizer: Tokenizer, fingerprint: str, endpoint: Endpoint, probes: Floats
+    ) -> None:
+        """`probes` are the vectors of PROBES."""
+        super().__init__(config, tokenizer, _NoNetworks(), fingerprint)
+        self.probes = probes
+        self._endpoint = endpoint
+
+    def stream(
+        self, texts: Sequence[str], role: Role, context: EncodingContext | None
+    ) -> Iterator[tuple[Integers, Floats]]:
+        """The vectors of parts of `texts` as the server sends them, with their indices; raises ModelServerError."""
+        whitening = (context or self._null).whitening
+        prefix = self._prefix(role)
+        patience = ASKING if role == "query" else BUILDING
+        for indices, vectors in self._endpoint.embed([prefix + text for text in texts], patience):
+            yield indices, whitening.apply(vectors)
+
+    def encode_each(self, texts: Sequence[str], role: Role, context: EncodingContext | None) -> Floats:
+        return self.encode(texts, role, context)
+
+    def truncates(self, text: str, role: Role) -> bool:  # noqa: ARG002 (only the server knows)
+        return False
+
+    def token_states(self, texts: Sequence[str], role: Role, context: EncodingContext | None) -> list[TokenStates]:  # noqa: ARG002
+        raise ModelError(
+            "A model on a server returns no vectors of single words, which the mode rerank compares.",
+            "Use the mode hybrid.",
+        )
+
+
+def open_remote(model: EndpointModel, tokenizer: Tokenizer, *, plain: bool) -> RemoteEncoder:
+    """Ask a server for the vectors of the probes, which also show their dimension; raises InputError, ModelServerError.
+
+    `tokenizer` is that of the default model. The corpus changes the vectors of the server, unless the model is `plain`.
+    """
+    endpoint = Endpoint(EmbeddingServer.of(model.url, model.name))
+    found: dict[int, Floats] = {}
+    for indices, vectors in endpoint.embed(PROBES, ASKING):
+        found |= zip(indices.tolist(), vectors, strict=True)
+    probes = np.stack([found[number] for number in range(len(PROBES))])
+    config = ModelConfig(
+        BackboneConfig(tokenizer.get_vocab_size(), probes.shape[1], 1, 1, 1, MAX_TOKENS),
+        NO_STATISTICS,
+        document_weight=0.0,
+        max_tokens=MAX_TOKENS,
+        query_prefix=model.query_prefix,
+        document_prefix=model.document_prefix,
+    )
+    named = json.dumps([model.name, model.query_prefix, model.document_prefix])  # without the URL: the server may move
+    fingerprint = hashlib.blake2b(f"endpoint {named}".encode(), digest_size=16).hexdigest()
+    if not plain:
+        config, fingerprint = with_added_context(config), fingerprint_with_added_context(fingerprint)
+    return RemoteEncoder(config, tokenizer, fingerprint, endpoint, probes)
+
+
+def is_same_model(one: Floats, other: Floats) -> bool:
+    """Whether the vectors (n, d) of the probes are those of the same model, up to rounding."""
+    return one.shape == other.shape and float((to_unit(one) * to_unit(other)).sum(axis=1).min()) >= SAME_MODEL
+
+
+class _NoNetworks:
+    """The runtime of an encoder whose networks are elsewhere; no context changes what they compute."""
+
+    workers = 1
+    tokens_per_batch = 1
+    pads = True
+    reads_context = False
+    prefix_rows = 0
+    precision = "remote"
+
+    def cache(self, vectors: Floats, is_null: NDArray[np.bool_]) -> None:
+        """Nothing: the server knows no context."""
+
+    def first_stage(self, *_: object) -> Floats:
+        raise NotImplementedError
+
+    context_states = token_states = first_stage
+
+    def second_stage(self, *_: object) -> tuple[Floats, Floats]:
+        raise NotImplementedError
+
+    second_stage_among = second_stage

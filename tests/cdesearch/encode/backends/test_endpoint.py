@@ -1,0 +1,282 @@
+"""Vectors from a real HTTP server, which fails in every way that servers do."""
+
+import email.utils
+import threading
+import time
+
+import numpy as np
+import pytest
+from embedding_server import serving
+
+from cdesearch.encode.backends import endpoint
+from cdesearch.encode.backends.endpoint import EmbeddingServer, Endpoint, Patience
+from cdesearch.errors import InputError, ModelServerError, TextRefusedError
+
+SECRET = "sk-very-secret"
+QUICK = Patience(tries=3, silence_seconds=5.0, wait_seconds=2.0)
+TEXTS = [f"the {word} {number}" for number in range(30) for word in ("cat", "dog", "moon", "river water")]
+
+
+@pytest.fixture(autouse=True)
+def _short_waits(monkeypatch):
+    monkeypatch.setattr(endpoint, "FIRST_WAIT", 0.01)
+
+
+@pytest.fixture
+def server(tiny_encoder):
+    with serving(lambda texts: tiny_encoder.encode_each(texts, "document", None)) as server:
+        yield server
+
+
+def asked(server, texts=TEXTS, patience=QUICK, key="", client=None):
+    client = client or Endpoint(EmbeddingServer.parse(server.url, "tiny", key))
+    vectors = np.full((len(texts), 16), np.nan, np.float32)
+    for indices, part in client.embed(texts, patience):
+        vectors[indices] = part
+    return vectors
+
+
+def failure_of(server, *texts, **options):
+    with pytest.raises(ModelServerError) as caught:
+        asked(server, list(texts) or ["the cat"], key=SECRET, **options)
+    assert SECRET not in str(caught.value) and "\n" not in str(caught.value) and server.address in str(caught.value)
+    return str(caught.value)
+
+
+def first(times, fail):
+    """A misbehaviour of the first `times` requests."""
+    left = [fail] * times
+    return lambda handler, texts: left.pop()(handler) if left else False
+
+
+@pytest.mark.parametrize("writes_lists", [False, True])
+def test_every_text_gets_the_vector_of_the_model(server, tiny_encoder, writes_lists):
+    server.writes_lists = writes_lists
+    np.testing.assert_allclose(asked(server), tiny_encoder.encode_each(TEXTS, "document", None), atol=1e-6)
+    assert sorted(server.embedded) == sorted(TEXTS)
+
+
+def test_vectors_are_put_in_order_by_their_numbers_and_scaled_to_length_one(server, tiny_encoder):
+    server.encode = lambda texts: tiny_encoder.encode_each(texts, "document", None) * 7
+    server.misbehave = lambda handler, texts: handler.embed(texts, lambda rows: rows[::-1]) or True
+    np.testing.assert_allclose(asked(server), tiny_encoder.encode_each(TEXTS, "document", None), atol=1e-6)
+
+
+def test_a_request_has_a_limited_number_of_texts_and_characters(server):
+    long = [f"{'cat ' * 10_000}{number}" for number in range(3)]
+    server.encode = lambda texts: np.ones((len(texts), 16), np.float32)
+    asked(server, [*TEXTS, *long])
+    assert max(map(len, server.requests)) == endpoint.TEXTS
+    assert max(sum(map(len, texts)) for texts in server.requests) <= endpoint.CHARACTERS
+
+
+def test_some_requests_run_at_the_same_time_and_no_more(server):
+    running, most, lock = [0], [0], threading.Lock()
+
+    def slowly(handler, texts):
+        with lock:
+            running[0] += 1
+            most[0] = max(most[0], running[0])
+        time.sleep(0.03)
+        with lock:
+            running[0] -= 1
+
+    server.misbehave = slowly
+    asked(server, [f"cat {number}" for number in range(endpoint.TEXTS * 10)])
+    assert 1 < most[0] <= endpoint.REQUESTS
+
+
+@pytest.mark.parametrize(
+    "fail",
+    [
+        lambda handler: handler.reply(503, {"error": "loading"}),
+        lambda handler: handler.reply(500, b"<html>"),
+        lambda handler: handler.reply(429, {"error": {"message": "slow down"}}),
+        lambda handler: handler.cut(),
+    ],
+    ids=["503", "500", "429", "connection cut"],
+)
+def test_a_temporary_failure_is_repeated(server, tiny_encoder, fail):
+    server.misbehave = first(2, fail)
+    np.testing.assert_allclose(
+        asked(server, ["the cat"]), tiny_encoder.encode_each(["the cat"], "document", None), atol=1e-6
+    )
+    assert len(server.requests) == 3
+
+
+def test_a_failure_that_lasts_ends_with_one_line(server):
+    server.misbehave = lambda handler, texts: handler.reply(503, {"error": f"loading {SECRET}"})
+    failed = failure_of(server)
+    assert "The embedding model at" in failed and "fails (HTTP 503: loading ***). Check the log" in failed
+    assert len(server.requests) == QUICK.tries
+
+
+@pytest.mark.parametrize("form", ["seconds", "date"])
+def test_the_wait_that_a_server_asks_for_is_kept(server, form):
+    wait = "1" if form == "seconds" else email.utils.formatdate(time.time() + 2, usegmt=True)
+    server.misbehave = first(1, lambda handler: handler.reply(429, {}, Retry_After=wait))
+    started = time.monotonic()
+    asked(server, ["the cat"])
+    assert time.monotonic() - started > 0.9
+
+
+def test_a_wait_longer_than_the_caller_has_patience_for_ends_the_request(server):
+    server.misbehave = first(1, lambda handler: handler.reply(429, {"error": "quota"}, Retry_After="3600"))
+    assert "has too many requests (HTTP 429: quota)" in failure_of(server)
+    assert len(server.requests) == 1
+
+
+def test_a_server_that_is_away_and_one_that_is_silent_are_named(server):
+    server.misbehave = lambda handler, texts: handler.delay(0.5)
+    silent = Patience(tries=1, silence_seconds=0.1, wait_seconds=0)
+    assert "did not answer for 0.1 seconds" in failure_of(server, patience=silent)
+    with serving(None) as gone:
+        pass
+    gone.server_close()
+    assert "cannot be reached (Connection refused). Start the server" in failure_of(gone)
+
+
+@pytest.mark.parametrize(
+    ("status", "part"),
+    [
+        (401, "refused the key (HTTP 401). Set a valid key in CDESEARCH_MODEL_KEY"),
+        (404, "refuses the request (HTTP 404: no such model). Check --model and --model-name, which is tiny"),
+        (409, "refuses the request (HTTP 409: no such model)"),
+    ],
+)
+def test_a_lasting_refusal_is_not_repeated(server, status, part):
+    server.misbehave = lambda handler, texts: handler.reply(status, {"error": {"message": "no such model"}})
+    assert part in failure_of(server)
+    assert len(server.requests) == 1
+
+
+def test_a_redirect_is_not_followed_so_that_the_key_reaches_no_other_host(server):
+    with serving(None) as other:
+        server.misbehave = lambda handler, texts: handler.reply(307, b"", Location=f"{other.url}/embeddings")
+        assert "redirects to another address (HTTP 307). Use that address with --model." in failure_of(server)
+        assert server.headers[0]["Authorization"] == f"Bearer {SECRET}"
+        assert not other.requests
+
+
+@pytest.mark.parametrize(
+    ("change", "part"),
+    [
+        (lambda rows: rows[1:], "returned 2 vectors for 3 texts"),
+        (lambda rows: [rows[0], *rows[:2]], "whose numbers (index) are not those of the texts"),
+        (lambda rows: [row | {"index": "0"} for row in rows], "whose numbers (index) are not those"),
+        (lambda rows: [row | {"embedding": [float("nan")] * 16} for row in rows], "that are not finite"),
+        (lambda rows: [row | {"embedding": [1e300] * 16} for row in rows], "that are not finite"),
+        (lambda rows: [row | {"embedding": [0.0] * 16} for row in rows], "a vector of zeros"),
+        (lambda rows: [*rows[:2], rows[2] | {"embedding": [1.0] * 15}], "different lengths (15, 16)"),
+        (lambda rows: [row | {"embedding": []} for row in rows], "impossible or different lengths (0)"),
+        (lambda rows: [row | {"embedding": [[1.0] * 16]} for row in rows], "sent an answer without embeddings"),
+        (lambda rows: [row | {"embedding": "?"} for row in rows], "sent an answer without embeddings"),
+        (lambda rows: None, "sent an answer without embeddings"),
+    ],
+)
+def test_an_answer_that_is_not_a_vector_for_each_text_is_refused(server, change, part):
+    server.misbehave = lambda handler, texts: handler.embed(texts, change) or True
+    assert part in failure_of(server, "the cat", "the dog", "the moon")
+    assert len(server.requests) == 1
+
+
+def test_another_dimension_than_before_is_refused(server):
+    client = Endpoint(EmbeddingServer.parse(server.url, "tiny"))
+    asked(server, ["the cat"], client=client)
+    server.encode = lambda texts: np.ones((len(texts), 8), np.float32)
+    with pytest.raises(ModelServerError, match=r"different lengths \(8, 16\)"):
+        asked(server, ["the dog"], client=client)
+
+
+def test_a_server_with_a_smaller_limit_of_texts_gets_smaller_requests(server, tiny_encoder):
+    server.misbehave = lambda handler, texts: len(texts) > 10 and handler.reply(422, {"error": "batch size > 10"})
+    client = Endpoint(EmbeddingServer.parse(server.url, "tiny"))
+    expected = tiny_encoder.encode_each(TEXTS, "document", None)
+    np.testing.assert_allclose(asked(server, client=client), expected, atol=1e-6)
+    assert sorted(server.embedded) == sorted(TEXTS)
+    server.requests.clear()
+    np.testing.assert_allclose(asked(server, client=client), expected, atol=1e-6)
+    assert max(map(len, server.requests)) <= 10, "the limit is remembered"
+
+
+@pytest.mark.parametrize("status", [400, 413, 500])
+def test_a_text_that_the_server_refuses_is_found_and_the_others_have_their_vectors(server, status):
+    texts = [*TEXTS[:40], "far too long", *TEXTS[40:]]
+    server.misbehave = lambda handler, texts: (
+        any("long" in text for text in texts) and handler.reply(status, {"error": "at most 512 tokens"})
+    )
+    client, found = Endpoint(EmbeddingServer.parse(server.url, "tiny")), []
+    with pytest.raises(TextRefusedError) as caught:
+        for indices, _ in client.embed(texts, QUICK):
+            found += indices.tolist()
+    assert caught.value.position == 40
+    assert f"refuses a text of 12 characters (HTTP {status}: at most 512 tokens)" in str(caught.value)
+    assert sorted(texts[index] for index in found) == sorted(server.embedded)
+    assert server.embedded
+
+
+def test_vectors_of_requests_under_way_come_before_the_error_of_another(server):
+    """So that a build stores everything that it has asked for."""
+    bad, started = "the bad one", threading.Event()
+
+    def play(handler, texts):
+        if bad in texts:
+            assert started.wait(5)
+            return handler.reply(401, {})
+        started.set()
+        return handler.delay(0.1)
+
+    server.misbehave = play
+    texts, found = [*TEXTS, bad], []
+    with pytest.raises(ModelServerError):
+        for indices, _ in Endpoint(EmbeddingServer.parse(server.url, "tiny")).embed(texts, QUICK):
+            found += indices.tolist()
+    assert sorted(texts[index] for index in found) == sorted(server.embedded)
+    assert server.embedded
+
+
+def test_a_connection_that_the_server_has_closed_meanwhile_costs_no_attempt(server):
+    client = Endpoint(EmbeddingServer.parse(server.url, "tiny"))
+    once = Patience(tries=1, silence_seconds=5, wait_seconds=0)
+
+    def answer_and_close(handler, texts):
+        handler.close_connection = True
+        handler.embed(texts)
+        return True
+
+    server.misbehave = answer_and_close
+    for _ in range(2):
+        asked(server, ["the cat"], once, client=client)
+        time.sleep(0.05)
+
+
+def test_a_caller_who_stops_does_not_wait_for_slow_answers(server):
+    release = threading.Event()
+    begun = threading.Event()
+
+    def play(handler, texts):
+        if server.embedded:
+            begun.set()
+            release.wait(5)
+
+    server.misbehave = play
+    parts = Endpoint(EmbeddingServer.parse(server.url, "tiny")).embed(TEXTS * 3, QUICK)
+    next(parts)
+    assert begun.wait(5)
+    started = time.monotonic()
+    parts.close()
+    assert time.monotonic() - started < 1
+    release.set()
+
+
+@pytest.mark.parametrize(
+    "url", ["ftp://host/v1", "http://", "http://user:sk@host/v1", "http://host/v1?key=sk", "http://h ost"]
+)
+def test_only_plain_http_addresses_are_accepted(url):
+    with pytest.raises(InputError) as caught:
+        EmbeddingServer.parse(url, "tiny")
+    assert "sk" not in str(caught.value).replace("ask", "")
+
+
+def test_the_key_is_not_part_of_the_address_that_is_shown():
+    assert SECRET not in repr(EmbeddingServer.parse("http://host/v1", "tiny", SECRET))

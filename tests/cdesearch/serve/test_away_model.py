@@ -1,0 +1,44 @@
+"""A server of an index whose vectors come from another server, which is away for a while."""
+
+import pytest
+from embedding_server import serving
+from running_server import running_server, wait_until
+
+from cdesearch.models.endpoint_model import EndpointModel
+from cdesearch.progress import Silent
+from indexer.build import build
+from indexer.settings import Options
+
+
+@pytest.fixture
+def away(tmp_path, tiny_encoder):
+    """The folder of an index, and the address of its model's server, which has ended."""
+    (tmp_path / "docs").mkdir()
+    for word in ("cat", "dog", "moon"):
+        (tmp_path / "docs" / f"{word}.md").write_text(f"the {word} in the house")
+    with serving(lambda texts: tiny_encoder.encode_each(texts, "document", None)) as server:
+        build([tmp_path / "docs"], Options(model=EndpointModel(server.url, "tiny")), Silent())
+        yield tmp_path / "docs", server
+
+
+def test_words_are_searched_while_the_model_is_away_and_vectors_when_it_is_back(away):
+    folder, model = away
+    model.misbehave = lambda handler, texts: handler.reply(401, {})
+    with running_server([folder]) as server:
+        found = server.json("search", q="cat", mode="text")
+        assert [hit["path"] for hit in found["hits"]] == ["cat.md"]
+        failed = server.get("search", params={"q": "cat"})
+        assert failed.status_code == 502
+        assert failed.headers["content-type"] == "application/problem+json"
+        assert "search with --mode text" in failed.json()["remedy"]
+        model.misbehave = lambda handler, texts: False
+        assert server.json("search", q="cat")["hits"]
+
+
+def test_an_update_is_picked_up_although_the_model_is_away(away):
+    folder, model = away
+    with running_server([folder]) as server:
+        (folder / "late.md").write_text("the late bread")
+        build([], Options(index=folder / ".cdesearch"), Silent())
+        model.misbehave = lambda handler, texts: handler.reply(401, {})
+        wait_until(lambda: server.json("search", q="bread", mode="text")["hits"])

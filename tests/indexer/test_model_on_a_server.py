@@ -1,0 +1,322 @@
+"""Indexes whose vectors come from a server: built, continued, updated and searched over real HTTP."""
+
+import json
+import os
+import re
+import signal
+import subprocess
+import sys
+import threading
+import time
+
+import numpy as np
+import pytest
+from built import write_documents
+from command import cdesearch
+from embedding_server import serving
+from random_biencoder import biencoder_folder
+
+import cdesearch as package
+from cdesearch.context.vectors import to_unit
+from cdesearch.encode.backends import endpoint
+from cdesearch.encode.load import load_encoder
+from cdesearch.encode.remote import PROBES
+from cdesearch.errors import IndexMismatchError, InputError, ModelServerError
+from cdesearch.models.endpoint_model import EndpointModel
+from cdesearch.progress import Silent
+from cdesearch.search.searcher import Searcher
+from cdesearch.store.index import Index
+from indexer.build import build
+from indexer.settings import Options
+from indexer.warm import Warm
+
+QUERIES = ["the cat in the house", "water and the river", "moon light", "engine 5"]
+
+
+@pytest.fixture(autouse=True)
+def _alone(tmp_path, monkeypatch):
+    """An empty record of confirmations, and short waits."""
+    for name in ("XDG_CONFIG_HOME", "APPDATA"):
+        monkeypatch.setenv(name, str(tmp_path / "config"))
+    monkeypatch.setattr(endpoint, "FIRST_WAIT", 0.01)
+
+
+@pytest.fixture
+def server(tiny_encoder):
+    with serving(lambda texts: tiny_encoder.encode_each(texts, "document", None)) as server:
+        yield server
+
+
+@pytest.fixture
+def docs(tmp_path):
+    return write_documents(tmp_path / "docs")
+
+
+def run(docs, server, progress=None, **options):
+    return build([docs], Options(model=EndpointModel(server.url, "tiny"), **options), progress or Silent())
+
+
+def other_model(texts):
+    """A model that computes other vectors of the same dimension."""
+    numbers = [np.random.default_rng(list(text.encode())).normal(size=16) for text in texts]
+    return to_unit(np.stack(numbers).astype(np.float32))
+
+
+def hits_of(index, **options):
+    with package.open(index, **options) as opened:
+        return [
+            [(hit.chunk.id, round(hit.score, 3)) for hit in opened.search(query, mode=mode)]
+            for query in QUERIES
+            for mode in ("dense", "hybrid")
+        ]
+
+
+@pytest.mark.parametrize("plain", [True, False])
+def test_the_hits_are_those_of_the_same_model_without_a_server(tmp_path, plain):
+    pytest.importorskip("transformers")
+    folder = biencoder_folder(tmp_path / "model")
+    encoder = load_encoder(folder, plain=True)
+    docs = write_documents(tmp_path / "docs")
+    for file in docs.iterdir():
+        file.write_text(file.read_text()[:90])  # one chunk by the tokens of either tokenizer
+    build([docs], Options(model=folder, plain=plain, index=tmp_path / "direct"), Silent())
+    with serving(lambda texts: encoder.encode_each(texts, "document", None)) as server:
+        run(docs, server, plain=plain, index=tmp_path / "served")
+        assert Index(tmp_path / "served").manifest.added_context is not plain
+        if plain:
+            assert hits_of(tmp_path / "served") == hits_of(tmp_path / "direct")
+            return
+        pooled = encoder.encode_each([chunk["text"] for chunk in _chunks(tmp_path / "served")], "document", None)
+        context = Index(tmp_path / "served").context
+        assert not np.allclose(context.whitening.projection, np.eye(pooled.shape[1]), atol=1e-3)
+        found = to_unit(np.stack([chunk["vector"] for chunk in _chunks(tmp_path / "served")]))
+        np.testing.assert_allclose(found, context.whitening.apply(pooled), atol=1e-5)
+        assert hits_of(tmp_path / "served")[0]
+
+
+def _chunks(index):
+    return Index(index).chunks.to_arrow().sort_by("id").to_pylist()
+
+
+def test_queries_and_documents_get_their_prefixes_and_an_update_keeps_them(docs, server):
+    model = EndpointModel(server.url, "tiny", "query: ", "passage: ")
+    build([docs], Options(model=model), Silent())
+    (docs / "late.md").write_text("# Late\n\nthe late bread")
+    build([], Options(index=docs / ".cdesearch"), Silent())
+    package.open(docs).search("the cat")
+    texts = [text for texts in server.requests for text in texts if text not in PROBES]
+    assert [text for text in texts if not text.startswith("passage: ")] == ["query: the cat"]
+    assert any(text.endswith("the late bread") for text in texts)
+
+
+def test_a_build_that_fails_continues_without_asking_again(docs, server, monkeypatch):
+    monkeypatch.setattr(endpoint, "TEXTS", 2)
+    served = []
+
+    def fail_after_some(handler, texts):
+        served.append(texts)
+        return len(served) > 5 and handler.reply(401, {})
+
+    server.misbehave = fail_after_some
+    with pytest.raises(ModelServerError, match=r"refused the key .* The same command continues, and reuses every"):
+        run(docs, server)
+    before = len(set(server.embedded) - set(PROBES))
+    assert before
+    server.misbehave = lambda handler, texts: False
+    report = run(docs, server)
+    assert report.embedded == report.n_chunks - before
+    chunks = [text for text in server.embedded if text not in PROBES]
+    assert len(chunks) == len(set(chunks)) == report.n_chunks
+
+
+@pytest.mark.slow
+def test_after_ctrl_c_only_what_was_under_way_is_asked_again(docs, server):
+    release, asked, lock = threading.Event(), [], threading.Lock()
+
+    def answer_two(handler, texts):
+        with lock:
+            asked.extend([] if set(texts) == set(PROBES) else [texts])
+            is_held = len(asked) > 2
+        if is_held:
+            release.wait(30)
+
+    server.misbehave = answer_two
+    for number in range(100):
+        (docs / f"more{number}.md").write_text(f"the stone {number} and the light")
+    command = [sys.executable, "-m", "cdesearch", "index", str(docs), "--model", server.url, "--model-name", "tiny"]
+    process = subprocess.Popen(command, stderr=subprocess.PIPE, text=True, env=os.environ)
+    deadline = time.monotonic() + 60
+    while len(asked) < 4 or len(server.embedded) < len(PROBES) + sum(map(len, asked[:2])):
+        assert time.monotonic() < deadline
+        time.sleep(0.02)
+    time.sleep(0.5)
+    process.send_signal(signal.SIGINT)
+    _, errors = process.communicate(timeout=20)
+    assert process.returncode == 130 and "continues" in errors and "Traceback" not in errors, errors
+    kept = set(server.embedded) - set(PROBES)
+    release.set()
+    server.misbehave = lambda handler, texts: False
+    server.embedded.clear()
+    report = run(docs, server)
+    assert report.embedded == report.n_chunks - len(kept) == sum(map(len, asked[2:4]))
+    assert not kept & (set(server.embedded) - set(PROBES))
+
+
+def test_a_build_does_not_continue_with_a_model_that_has_changed_meanwhile(docs, server, monkeypatch):
+    monkeypatch.setattr(endpoint, "TEXTS", 2)
+    served = []
+    server.misbehave = lambda handler, texts: served.append(1) or (len(served) > 5 and handler.reply(401, {}))
+    with pytest.raises(ModelServerError):
+        run(docs, server)
+    server.misbehave = lambda handler, texts: False
+    server.encode = other_model
+    notes = Notes()
+    report = run(docs, server, notes)
+    assert report.embedded == report.n_chunks
+    assert any("has changed since this build began" in line for line in notes.lines)
+    assert hits_of(docs)
+
+
+class Notes(Silent):
+    def __init__(self):
+        self.lines = []
+
+    def note(self, text):
+        self.lines.append(text)
+
+
+def test_the_file_of_a_text_that_the_server_refuses_is_named(docs, server):
+    server.misbehave = lambda handler, texts: (
+        any("moon" in text for text in texts) and handler.reply(413, {"error": "too long"})
+    )
+    with pytest.raises(ModelServerError, match=r"^(03|12)\.md cannot be embedded\. .*refuses a text of \d+ characters"):
+        run(docs, server)
+    server.misbehave = lambda handler, texts: False
+    server.embedded.clear()
+    assert run(docs, server, exclude=("03.md",)).n_documents == 11
+
+
+@pytest.mark.parametrize("change", ["vectors", "dimension"])
+def test_another_model_behind_the_same_name_is_refused_until_a_rebuild(docs, server, change):
+    run(docs, server)
+    wider = lambda texts: np.concatenate([other_model(texts)] * 2, axis=1)  # noqa: E731
+    server.encode = other_model if change == "vectors" else wider
+    index = docs / ".cdesearch"
+    refused = pytest.raises(IndexMismatchError, match=r"is no longer the one that built the index.*--rebuild --index")
+    with refused:
+        package.open(docs).search("the cat")
+    (docs / "late.md").write_text("the late bread")
+    with refused:
+        build([], Options(index=index), Silent())
+    assert package.open(docs).search("the cat", mode="text")
+    assert not any("late bread" in text for texts in server.requests for text in texts)
+    build([], Options(index=index, rebuild=True), Silent())
+    assert Index(index).manifest.served.name == "tiny"
+    assert hits_of(docs)[0]
+
+
+def test_a_process_that_stays_open_notices_another_model_at_the_next_update(docs, server):
+    run(docs, server)
+    tools, index = Warm(), docs / ".cdesearch"
+    build([], Options(index=index), Silent(), tools)
+    with package.open(docs) as opened:
+        assert opened.search("the cat")
+        server.encode = other_model
+        (docs / "late.md").write_text("the late bread")
+        with pytest.raises(IndexMismatchError):
+            build([], Options(index=index), Silent(), tools)
+        with pytest.raises(IndexMismatchError):
+            opened.update()
+
+
+def test_rounding_is_not_another_model(docs, server, tiny_encoder):
+    run(docs, server)
+    noise = np.random.default_rng(0).normal(size=(1, 16)).astype(np.float32) * 2e-3
+    server.encode = lambda texts: tiny_encoder.encode_each(texts, "document", None) + noise
+    assert hits_of(docs)
+
+
+def test_without_its_server_a_query_ends_with_one_line_and_words_can_be_searched(docs, server, tmp_path):
+    run(docs, server)
+    gone = server.url
+    server.shutdown()
+    server.server_close()
+    for mode in ("hybrid", "dense"):
+        failed = cdesearch("query", "the cat", "--mode", mode, cwd=docs, code=2).stderr
+        assert "cannot be reached (Connection refused)" in failed and "search with --mode text" in failed
+    assert "cat" in cdesearch("query", "the cat", "--mode", "text", cwd=docs).stdout
+    assert "cannot be reached" in cdesearch("index", docs, "--model", gone, cwd=tmp_path, code=2).stderr
+
+
+def test_a_server_that_has_moved_needs_only_its_new_address(docs, server, tiny_encoder):
+    run(docs, server, plain=True)
+    with serving(server.encode) as moved:
+        with package.open(docs, model=moved.url) as opened:
+            assert opened.search("the cat")
+        assert len(moved.requests) == 2, "the probes and the query"
+        build([docs], Options(model=EndpointModel(moved.url)), Silent())
+        manifest = Index(docs / ".cdesearch").manifest
+        assert (manifest.model, manifest.served.name, manifest.added_context) == (moved.url, "tiny", False)
+        assert not set(moved.embedded) - {*PROBES, "the cat"}, "nothing is embedded again"
+        server.requests.clear()
+        package.open(docs).search("the cat")
+        assert not server.requests
+
+
+def test_the_other_commands_work_on_such_an_index(docs, server, tmp_path):
+    for number in range(6):
+        (docs / f"guide{number}.md").write_text(
+            f"# Guide {number}\n\n## Stone and bread {number}\n\nthe river has stone."
+        )
+    cdesearch("index", docs, "--model", server.url, "--model-name", "tiny", cwd=tmp_path)
+    status = json.loads(cdesearch("status", "--json", cwd=docs).stdout)
+    assert (status["model"], status["model_name"]) == (server.url, "tiny")
+    assert "is sound" in cdesearch("doctor", cwd=docs).stdout
+    assert "URL" in cdesearch("models", cwd=docs).stdout
+    assert "vectors" in cdesearch("eval", cwd=docs).stdout
+    cdesearch("index", "--refresh-context", cwd=docs)
+    failed = cdesearch("query", "the cat", "--rerank", cwd=docs, code=2).stderr
+    assert "returns no vectors of single words" in failed and "hybrid" in failed
+
+
+def test_a_note_says_that_texts_leave_this_machine_unless_the_server_is_on_it(docs, server):
+    notes = Notes()
+    run(docs, server, notes)
+    assert not any("are sent to" in line for line in notes.lines)
+    foreign = server.url.replace("127.0.0.1", "127.1")  # the same address, which does not show that it is local
+    build([docs], Options(model=EndpointModel(foreign, "tiny")), notes)
+    said = re.compile(r"The texts of the indexed files are sent to http://127\.1:\d+, without encryption\.")
+    assert [line for line in notes.lines if said.fullmatch(line)]
+
+
+def test_a_model_on_a_server_needs_a_name_and_a_name_needs_a_server(docs, server, tmp_path, tiny_checkpoint):
+    failed = cdesearch("index", docs, "--model", server.url, cwd=tmp_path, code=2).stderr
+    assert "--model-name" in failed
+    failed = cdesearch("index", docs, "--model-name", "tiny", cwd=tmp_path, code=2).stderr
+    assert "--model-name is for a model on a server" in failed
+    with pytest.raises(InputError, match="--query-prefix is for a model on a server"):
+        package.build(docs, model=tiny_checkpoint, query_prefix="query: ")
+    assert not server.requests
+
+
+def test_the_python_functions_take_a_server_as_well(docs, server):
+    with package.build(docs, model=server.url, model_name="tiny", document_prefix="passage: ") as opened:
+        assert opened.search("the cat") and opened.index.manifest.served.document_prefix == "passage: "
+        (docs / "late.md").write_text("the late bread")
+        assert opened.update().embedded == 1
+
+
+def test_two_servers_of_a_model_of_the_same_name_are_each_asked_for_their_own_index(docs, server, tmp_path):
+    run(docs, server)
+    with serving(server.encode) as second:
+        run(docs, second, index=tmp_path / "second")
+        from cdesearch.search.model_loader import ModelLoader
+
+        models = ModelLoader()
+        searchers = [Searcher(Index(folder), models) for folder in (docs / ".cdesearch", tmp_path / "second")]
+        server.requests.clear()
+        second.requests.clear()
+        for searcher in searchers:
+            with searcher:
+                searcher.search("the cat")
+        assert (len(server.requests), len(second.requests)) == (2, 2)
