@@ -12,6 +12,7 @@ from typing import Any, get_origin
 
 from cdesearch.errors import IndexDamagedError, IndexMismatchError, IndexUntrustedError
 from cdesearch.store.folder import FORMAT, index_of, read_small, rebuild_remedy, unreadable, write_new
+from cdesearch.store.vector_format import KINDS, UNNAMED
 
 MAX_BYTES = 16_000_000  # enough for a list of sources of any plausible length
 MAXIMA = {  # of numbers that other numbers are computed from
@@ -31,6 +32,7 @@ COLUMNS = {"text", "id", "title", "document"}
 MOST_GLOBS, MOST_CHARACTERS = 5_000, 100_000  # of `include` or of `exclude`; both are compiled at every update
 DEFAULTS: dict[str, Any] = {  # of fields that a manifest may lack
     "has_ocr": False,
+    "vectors": UNNAMED,
     "n_vectors": None,
     "context_chunks": None,
     "drift": None,
@@ -85,6 +87,7 @@ class Manifest:
     files: dict[str, int]  # how many were indexed, ignored and skipped; `cdesearch.store.file_account` lists each file
     format: int = FORMAT
     has_ocr: bool = False  # whether the text of scanned pages and images is recognised
+    vectors: str = UNNAMED  # the kind in which vectors are stored, one of KINDS
     n_vectors: int | None = None  # chunks that have a vector, in a stage of an unfinished build; None: all have one
     context_chunks: int | None = None  # chunks that the index had when its context was made; None: not recorded
     drift: float | None = None  # of the corpus from the context, in standard errors; None: not measured
@@ -201,6 +204,8 @@ def _check_texts(values: dict[str, Any]) -> None:
     are_texts = all(isinstance(mount, str) for mount in values["mounts"])
     if not are_texts or not set(values["mounts"]) <= set(values["sources"]):
         raise ValueError("mounts has an item that is not a source")
+    if values["vectors"] not in KINDS:
+        raise ValueError(f"vectors is {_shown(values['vectors'])}")
     if counts.keys() != OUTCOMES or not all(type(count) is int and count >= 0 for count in counts.values()):
         raise ValueError(f"files is {_shown(counts)}")
     if not columns.keys() <= COLUMNS or not all(name is None or isinstance(name, str) for name in columns.values()):
