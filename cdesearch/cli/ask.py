@@ -73,7 +73,9 @@ def ask(
     printer = None if as_json else AnswerPrinter(searcher.index.root)
     failure: LanguageModelError | None = None
     if endpoint is None or not passages:
-        answer = quoted_answer(text, result, passages, CorpusView(encoder, searcher.index.context_for(encoder)))
+        answer = quoted_answer(
+            text, result, passages, CorpusView(encoder, searcher.index.context_for(encoder), searcher.index.vectors)
+        )
         if printer:
             printer.quote(answer)
     else:
