@@ -41,7 +41,7 @@ class CorpusView:
         return vector
 
     def z(self, vectors: Floats, vector: Floats) -> Scores:
-        """Return the z-scores of the cosines of vectors (n, d) with a question, relative to those of the context chunks.
+        """Return the z-scores of vectors' (n, d) cosines with a question, relative to those of the context chunks.
 
         `vector` (d,) is the vector of the question.
         """
