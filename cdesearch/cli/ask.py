@@ -73,8 +73,8 @@ def ask(
     printer = None if as_json else AnswerPrinter(searcher.index.root)
     failure: LanguageModelError | None = None
     if endpoint is None or not passages:
-        index = searcher.index
-        corpus = CorpusView(encoder, index.context_for(encoder), index.vectors)
+        newest = searcher.index
+        corpus = CorpusView(encoder, newest.context_for(encoder), newest.vectors)
         answer = quoted_answer(text, result, passages, corpus)
         if printer:
             printer.quote(answer)
