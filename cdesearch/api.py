@@ -18,6 +18,7 @@ from cdesearch.search.reader import Mode
 from cdesearch.search.result import SearchResult
 from cdesearch.search.searcher import Searcher
 from cdesearch.store.index import Index
+from cdesearch.store.vector_format import VectorKind
 
 ASYNCHRONOUS = 4  # searches of `asearch` that run at the same time; the others wait
 
@@ -205,6 +206,7 @@ def build(
     include: Sequence[str] | None = None,
     exclude: Sequence[str] | None = None,
     ocr: bool | None = None,
+    vectors: VectorKind | None = None,
     context_size: int | None = None,
     seed: int | None = None,
     rebuild: bool = False,
@@ -232,6 +234,7 @@ def build(
         include=_globs("include", include),
         exclude=_globs("exclude", exclude),
         has_ocr=ocr,
+        vectors=vectors,
         context_size=context_size,
         seed=seed,
         rebuild=rebuild,

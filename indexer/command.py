@@ -11,8 +11,9 @@ from typing import TYPE_CHECKING, Annotated, Any, Literal
 import typer
 
 from cdesearch.cli.exits import exit_when_stopped
-from cdesearch.errors import InputError
+from cdesearch.errors import CdesearchError, InputError
 from cdesearch.models.endpoint_model import parse_model, with_details
+from cdesearch.store.vector_format import VectorKind
 
 if TYPE_CHECKING:
     from cdesearch.encode.encoder import Encoder
@@ -91,6 +92,13 @@ def index(
         bool | None,
         typer.Option("--ocr/--no-ocr", help="Recognise text in scanned PDFs, PNG and JPEG (extra `ocr`)."),
     ] = None,
+    vectors: Annotated[
+        VectorKind | None,
+        typer.Option(
+            help="How vectors are stored; default: float32. The texts and the index of words stay as large. Kept until"
+            " --rebuild."
+        ),
+    ] = None,
     context_size: Annotated[int | None, typer.Option(min=1, help="Chunks to sample; default: the model's.")] = None,
     seed: Annotated[int | None, typer.Option(help="Seed of the context sample; default: 0.")] = None,
     rebuild: Annotated[bool, typer.Option("--rebuild", help="Build the index again from the start.")] = False,
@@ -129,6 +137,7 @@ def index(
         include=None if include is None else tuple(filter(None, include)),
         exclude=None if exclude is None else tuple(filter(None, exclude)),
         has_ocr=ocr,
+        vectors=vectors,
         context_size=context_size,
         seed=seed,
         rebuild=rebuild,

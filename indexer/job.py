@@ -27,6 +27,7 @@ from cdesearch.store.index import CONTEXT, Index
 from cdesearch.store.manifest import Manifest
 from cdesearch.store.schema import chunk_schema, document_schema
 from cdesearch.store.served_model import ServedModel
+from cdesearch.store.vector_format import VectorFormat
 from indexer.embedding.context import draw_sample, fit_whitening, sample_vectors, some_texts
 from indexer.embedding.embedding_cache import TABLE, EmbeddingCache, cache_schema, holds_vectors
 from indexer.embedding.fill import Filling
@@ -82,7 +83,7 @@ class BuildJob:
             raise SourceError(
                 f"There is nothing readable in {', '.join(map(str, self.settings.sources))}.", _why(self.plan)
             )
-        tables = Tables(building, self.encoder.dimension)
+        tables = Tables(building, self._vectors)
         embedded = self._fill(building, tables, spool, documents)
         if tables.chunks.count_rows() != n_chunks:
             discard(self.folder, building)
@@ -94,7 +95,9 @@ class BuildJob:
         context = Context.load(building / CONTEXT)
         manifest = self._manifest(documents, context)
         with self._kept_base.checks.reading_tables() if self._kept_base else nullcontext():
-            drift = drift_of(context.sample_vectors, tables.chunks, documents, self.folder).standard_errors
+            drift = drift_of(
+                context.sample_vectors, tables.chunks, documents, self._vectors, self.folder
+            ).standard_errors
             del documents, fresh  # of a million records; the indexes need the memory now
             tables.finish()
         self._finish(building, replace(manifest, drift=drift))
@@ -114,6 +117,10 @@ class BuildJob:
         return ServedModel.of(model, probes) if base is None else base.manifest.served
 
     @property
+    def _vectors(self) -> VectorFormat:
+        return VectorFormat(self.settings.vectors, self.encoder.dimension)
+
+    @property
     def _context_limit(self) -> int:
         return self.settings.context_size or self.encoder.context_size
 
@@ -130,7 +137,7 @@ class BuildJob:
                 "sources": sorted(map(str, self.settings.sources)),
             }
         dimension = self.encoder.dimension
-        columns = {"chunks": chunk_schema(dimension), TABLE: cache_schema(dimension)}
+        columns = {"chunks": chunk_schema(self._vectors), TABLE: cache_schema(dimension)}
         base = self._kept_base.generation if self._kept_base else None
         building = open_building(self.folder, base, key, columns)
         if self._served is not None and not continues_model(building, self._served, dimension):
@@ -239,7 +246,8 @@ class BuildJob:
             return None
         files = list(self.plan.files.values())
         describe = partial(self._manifest, documents)
-        return Stages(self.folder, building, spool, self.encoder, documents, files, describe, self._tell)
+        encoder, vectors = self.encoder, self._vectors
+        return Stages(self.folder, building, spool, encoder, vectors, documents, files, describe, self._tell)
 
     def _tell(self, line: str) -> None:
         """Tell the user that a stage is live.
@@ -273,6 +281,7 @@ class BuildJob:
             n_chunks=n_chunks,
             has_parts=(pc.max(documents["n_records"]).as_py() or 0) > 1,
             created=self.base.manifest.created if self.base else self.started,
+            vectors=settings.vectors,
             n_vectors=n_vectors,
             context_chunks=self._kept_base.manifest.context_chunks if self._kept_base else n_chunks,
             **self._file_fields(),

@@ -14,6 +14,7 @@ from cdesearch.store.folder import FOLDER, absolute, chosen_folder, find_index, 
 from cdesearch.store.index import Index
 from cdesearch.store.manifest import MAXIMA, Globs, Manifest
 from cdesearch.store.trust import TrustRequest, check_confirmed, confirm, outside, trust_file
+from cdesearch.store.vector_format import DEFAULT, KINDS
 from indexer.files.globs import check_globs
 from indexer.formats.format import Columns
 from indexer.formats.ocr import is_installed
@@ -35,6 +36,7 @@ class Options:
     exclude: tuple[str, ...] | None = None
     per_source: bool = False  # whether the globs are for the named folders alone, and replace those of the index there
     has_ocr: bool | None = None  # whether text in scanned pages and images is recognised
+    vectors: str | None = None  # the kind in which vectors are stored, one of KINDS
     context_size: int | None = None  # in chunks; None for a new index: the size for which the model was trained
     seed: int | None = None
     rebuild: bool = False
@@ -63,6 +65,7 @@ class Settings:
     context_size: int | None
     seed: int
     has_ocr: bool
+    vectors: str
     mounts: tuple[Path, ...]  # those of the sources at which a file system is mounted, or was before it disappeared
     changed: frozenset[Path] | None = None  # as in Options
 
@@ -130,6 +133,7 @@ def complete_settings(paths: Sequence[Path], options: Options, stored: Index | N
     _check_number("largest file size", options.max_file_bytes, MAXIMA["max_file_bytes"])
     has_ocr = options.has_ocr if options.has_ocr is not None else stored is not None and stored.manifest.has_ocr
     _check_ocr(has_ocr=has_ocr)
+    vectors = _vectors(options, stored)
     sources = tuple(source for source in _sources(paths, stored) if source not in options.removed)
     model_name = _model_name(options.model) if options.model or stored is None else stored.manifest.model
     untyped = [source for source in sources if not any(source.is_relative_to(path) for path in paths)]
@@ -145,29 +149,23 @@ def complete_settings(paths: Sequence[Path], options: Options, stored: Index | N
     _check_missing(missing, stored, options, root)
     trust_request = TrustRequest(model_name, outside(folder, sources))
     if stored is None:
-        limit = MAX_FILE_BYTES if options.max_file_bytes is None else options.max_file_bytes
-        seed = options.seed or 0
-        size = options.context_size
-        columns = options.columns
-        globs = _globs(options, Globs())
-        model = options.model
-        plain = options.plain or False
         return Settings(
-            root,
-            sources,
-            (),
-            model,
-            model_name,
-            plain,
-            trust_request,
-            columns,
-            limit,
-            globs,
-            {},
-            size,
-            seed,
-            has_ocr,
-            mounts,
+            root=root,
+            sources=sources,
+            missing=(),
+            model=options.model,
+            model_name=model_name,
+            plain=options.plain or False,
+            trust_request=trust_request,
+            columns=options.columns,
+            max_file_bytes=MAX_FILE_BYTES if options.max_file_bytes is None else options.max_file_bytes,
+            globs=_globs(options, Globs()),
+            source_globs={},
+            context_size=options.context_size,
+            seed=options.seed or 0,
+            has_ocr=has_ocr,
+            vectors=vectors,
+            mounts=mounts,
         )
     _check_context(options, stored)
     manifest = stored.manifest
@@ -187,6 +185,7 @@ def complete_settings(paths: Sequence[Path], options: Options, stored: Index | N
         context_size=manifest.context_limit if options.context_size is None else options.context_size,
         seed=manifest.seed if options.seed is None else options.seed,
         has_ocr=has_ocr,
+        vectors=vectors,
         mounts=mounts,
         changed=options.changed,
     )
@@ -243,6 +242,22 @@ def _check_ocr(*, has_ocr: bool) -> None:
             "The recognition of text in scanned pages and images is not installed.",
             'Run `pip install "cdesearch[ocr]"`, or switch it off with --no-ocr.',
         )
+
+
+def _vectors(options: Options, stored: Index | None) -> str:
+    """The kind in which vectors are stored; raises InputError for another one than that of an existing index."""
+    if options.vectors is not None and options.vectors not in KINDS:
+        raise InputError(f"Vectors cannot be stored as {options.vectors}.", f"Choose one of {', '.join(KINDS)}.")
+    if stored is None or options.rebuild:
+        before = DEFAULT if stored is None else stored.manifest.vectors
+        return options.vectors or before
+    kind = stored.manifest.vectors
+    if options.vectors not in (None, kind):
+        raise InputError(
+            f"The index stores vectors as {kind}, not as {options.vectors}.",
+            "Add --rebuild to build it again from the start, or leave out --vectors.",
+        )
+    return kind
 
 
 def _root(sources: Sequence[Path], stored: Index | None, folder: Path, *, keeps: bool) -> Path:

@@ -120,7 +120,7 @@ def _fitted(searcher: Searcher, name: str, hits: Sequence[Hit], budget: int) -> 
 
 
 def _sentences(searcher: Searcher, meetings: Meetings, ranking: Ranking) -> list[Measurement]:
-    corpus = CorpusView(searcher.encoder, searcher.index.context)
+    corpus = CorpusView(searcher.encoder, searcher.index.context, searcher.index.vectors)
     quoted: list[list[bool]] = []
     leading: list[list[bool]] = []
     shares, refused = [], []

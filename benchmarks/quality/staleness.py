@@ -133,9 +133,10 @@ class _Growing:
     def _vectors(self, index: Index) -> NDArray[np.float32]:
         """(n, d) unit vectors of the documents, in the order of the domain."""
         n = len(self.domain.texts)
-        rows = index.chunks.search().select(["document_id", "vector"]).limit(index.chunks.count_rows()).to_arrow()
+        columns = ["document_id", *index.vectors.columns]
+        rows = index.chunks.search().select(columns).limit(index.chunks.count_rows()).to_arrow()
         vectors = np.zeros((n, index.manifest.dimension), np.float32)
-        for name, vector in zip(rows["document_id"].to_pylist(), rows["vector"].to_numpy(), strict=True):
+        for name, vector in zip(rows["document_id"].to_pylist(), index.vectors_in(rows), strict=True):
             vectors[int(name.rpartition("-")[2])] += vector
         return to_unit(vectors)
 

@@ -91,8 +91,7 @@ def memory_measurements(corpus: Path, work: Path, n_chunks: int) -> list[Measure
     run = subprocess.run(command, capture_output=True, text=True, check=True)
     peak, seconds, size = json.loads(run.stdout.splitlines()[-1])
     index = Index(folder)
-    dimension = index.chunks.schema.field("vector").type.list_size
-    payload = index.manifest.n_chunks * dimension * 4 + text_bytes
+    payload = index.manifest.n_chunks * index.vectors.n_bytes + text_bytes
     detail = {"chunks": index.manifest.n_chunks, "seconds": seconds, "bytes": size, "text_bytes": text_bytes}
     return [
         Measurement("peak memory while indexing", peak / 1e9, "GB", at_most=1.5, detail=detail),

@@ -49,8 +49,9 @@ def source_index(corpus: Path, folder: Path) -> Index:
 
 def draw(source: Index, n_chunks: int, seed: int = 0) -> Iterator[TextsAndVectors]:
     """Batches of `n_chunks` in all: sentences of `source` in new combinations, and vectors around its vectors."""
-    real = source.chunks.search().select(["text", "vector"]).limit(source.chunks.count_rows()).to_arrow()
-    vectors = np.stack(real["vector"].to_numpy())
+    columns = ["text", *source.vectors.columns]
+    real = source.chunks.search().select(columns).limit(source.chunks.count_rows()).to_arrow()
+    vectors = source.vectors_in(real)
     sentences = [part for text in real["text"].to_pylist() for part in text.split(". ") if len(part) > 20]
     random = np.random.default_rng(seed)
     for start in range(0, n_chunks, ROWS):
@@ -62,7 +63,7 @@ def draw(source: Index, n_chunks: int, seed: int = 0) -> Iterator[TextsAndVector
 def write_drawn(source: Index, folder: Path, n_chunks: int) -> None:
     """Write the batches of `draw` as files that any system can read: texts.jsonl and vectors.npy (n, d)."""
     folder.mkdir(parents=True)
-    dimension = source.chunks.schema.field("vector").type.list_size
+    dimension = source.manifest.dimension
     vectors = np.lib.format.open_memmap(folder / "vectors.npy", "w+", np.float32, (n_chunks, dimension))
     start = 0
     with (folder / "texts.jsonl").open("w", encoding="utf-8") as file:
@@ -136,7 +137,7 @@ def _begin(source: Index, folder: Path) -> tuple[Path, Tables]:
     """The folder of a new generation in the context of `source`, and its tables, which are empty."""
     building = open_building(folder, None, {"synthetic": True})
     source.context.save(building / CONTEXT)
-    return building, Tables(building, source.manifest.dimension)
+    return building, Tables(building, source.vectors)
 
 
 def _publish(folder: Path, building: Path, manifest: Manifest, files: Sequence[FileRecord]) -> None:

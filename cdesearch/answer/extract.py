@@ -10,10 +10,11 @@ from numpy.typing import NDArray
 
 from cdesearch.answer.candidates import Candidate, candidates_of
 from cdesearch.context.context import Context
-from cdesearch.context.vectors import Floats
+from cdesearch.context.vectors import Floats, to_unit
 from cdesearch.encode.encoder import Encoder
 from cdesearch.search.confidence import QUESTION_WORDS
 from cdesearch.search.passages import Passage
+from cdesearch.store.vector_format import VectorFormat
 
 Scores = NDArray[np.floating[Any]]
 
@@ -32,18 +33,20 @@ class CorpusView:
 
     encoder: Encoder
     context: Context
+    stored_as: VectorFormat  # of the vectors in the index, as which those of sentences are rounded
 
     def vector(self, question: str) -> Floats:
         """Return the vector (d,) of the question."""
         vector: Floats = self.encoder.encode([question], "query", self.context)[0]
         return vector
 
-    def z(self, cosines: Scores, vector: Floats) -> Scores:
-        """Return the z-scores of cosines with a question, relative to its cosines with the context chunks.
+    def z(self, vectors: Floats, vector: Floats) -> Scores:
+        """Return the z-scores of vectors' (n, d) cosines with a question, relative to those of the context chunks.
 
         `vector` (d,) is the vector of the question.
         """
         null = self.context.sample_vectors @ vector
+        cosines = to_unit(self.stored_as.rounded(vectors)) @ vector
         z: Scores = (cosines - null.mean()) / max(float(null.std()), 1e-6)
         return z
 
@@ -79,7 +82,7 @@ def extract(question: str, passages: Sequence[Passage], corpus: CorpusView) -> l
         return []
     vector = corpus.vector(question)
     vectors = corpus.encoder.encode([one.text for one in candidates], "document", corpus.context)
-    scores = corpus.z(vectors @ vector, vector)
+    scores = corpus.z(vectors, vector)
     scores = scores + WORDS_WEIGHT * corpus.coverage(question, [one.text for one in candidates])
     best = max(1e-6, *(passage.score for passage in passages))
     scores = scores + PASSAGE_WEIGHT * np.array([passages[one.passage].score / best for one in candidates])

@@ -73,7 +73,9 @@ def ask(
     printer = None if as_json else AnswerPrinter(searcher.index.root)
     failure: LanguageModelError | None = None
     if endpoint is None or not passages:
-        answer = quoted_answer(text, result, passages, CorpusView(encoder, searcher.index.context_for(encoder)))
+        newest = searcher.index
+        corpus = CorpusView(encoder, newest.context_for(encoder), newest.vectors)
+        answer = quoted_answer(text, result, passages, corpus)
         if printer:
             printer.quote(answer)
     else:

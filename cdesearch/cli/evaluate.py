@@ -93,5 +93,5 @@ def _table(means: "Mapping[str, Mapping[str, Mean]]") -> list[list[str]]:
 
 def _about_plain(means: Mapping[str, Any]) -> list[str]:
     if PLAIN not in means:
-        return ["Plain vectors are left out: they are the same, or the index has too many chunks to compute them."]
+        return ["Plain vectors are left out: they are the same, or cannot be computed from this index."]
     return ["Plain vectors are those of the same model without the whitening and the document context of this index."]

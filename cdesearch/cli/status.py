@@ -36,6 +36,8 @@ def _facts(index: Index) -> dict[str, Any]:
         "documents": manifest.n_documents,
         "chunks": manifest.n_chunks,
         "vectors": manifest.n_chunks if manifest.n_vectors is None else manifest.n_vectors,
+        "vectors_stored_as": manifest.vectors,
+        "vector_bytes": manifest.n_chunks * index.vectors.n_bytes,  # without their search index
         "stage": manifest.stage,
         **{f"{outcome}_files": manifest.files[outcome] for outcome in OUTCOMES},
         **{name: shlex.join(globs) for name, globs in asdict(manifest.globs).items() if globs},

@@ -47,7 +47,8 @@ def hold_out(reader: GenerationReader, query: str, removed: str, answers: Sequen
         documents[chunk.document_id].replaced(chunk.id, one, encoder.config.document_weight)
         for chunk, one in zip(answers, own, strict=True)
     ]
-    cosines = (to_unit(np.stack(placed)) @ vector).astype(np.float64)
+    rounded = reader.index.vectors.rounded(np.stack(placed))  # as those of the other candidates are
+    cosines = (to_unit(rounded) @ vector).astype(np.float64)
     shares = [_remaining(reader, query, chunk, text) for chunk, text in zip(answers, texts, strict=True)]
     return HeldOut(cosines, own, np.array(shares))
 
@@ -58,18 +59,21 @@ class _DocumentVectors:
 
     ids: list[str]
     stored: Floats
+    keeps_lengths: bool  # as in `VectorFormat`
 
     @classmethod
     def of(cls, reader: GenerationReader, document: str) -> "_DocumentVectors":
-        query = reader.index.async_chunks.query().where(f"document_id = {quoted(document)}").select(["id", "vector"])
-        table = read_table(reader.index, query.limit(MAX_DOCUMENT))
-        return cls(table["id"].to_pylist(), np.stack(table["vector"].to_numpy()))
+        index = reader.index
+        query = index.async_chunks.query().where(f"document_id = {quoted(document)}")
+        table = read_table(index, query.select(["id", *index.vectors.columns]).limit(MAX_DOCUMENT))
+        return cls(table["id"].to_pylist(), index.vectors_in(table), index.vectors.keeps_lengths)
 
     def replaced(self, chunk: str, vector: Floats, weight: float) -> Floats:
         """Return the vector (d,) of a chunk in its document after its own vector (d,) was replaced."""
         if chunk not in self.ids:  # of a very long document, where one chunk hardly changes the mean
             return vector
-        own = subtract_document_context(self.stored, weight)
+        # The offset cannot be subtracted from signs. Their mean nevertheless has about the direction of the offset.
+        own = subtract_document_context(self.stored, weight) if self.keeps_lengths else self.stored.copy()
         own[self.ids.index(chunk)] = vector
         shifted: Floats = add_document_context(own, weight)[self.ids.index(chunk)]
         return shifted

@@ -23,7 +23,8 @@ from cdesearch.models.endpoint_model import Model
 from cdesearch.search.documents import quoted, read_table
 from cdesearch.search.fusion import Candidates, EvidenceFusion, Scores
 from cdesearch.search.model_loader import ModelLoader
-from cdesearch.search.reader import GenerationReader, Query, RowIds
+from cdesearch.search.nearest import RowIds
+from cdesearch.search.reader import GenerationReader, Query
 from cdesearch.search.reranking import RERANKED, rerank
 from cdesearch.store.index import Index
 from cdesearch.store.schema import Hit
@@ -145,10 +146,10 @@ class PlainVectors:
 
     @property
     def is_different(self) -> bool:
-        """Whether the statistics or the documents change the vectors at all, and whether all fit into memory."""
+        """Whether the statistics or the documents change the vectors, and whether they can be computed in memory."""
         d = len(self._whitening.shift)
         is_plain = not self._weight and np.array_equal(self._whitening.projection, np.eye(d, dtype=np.float32))
-        return not is_plain and self._index.manifest.n_chunks <= MAX_PLAIN
+        return not is_plain and self._index.vectors.keeps_lengths and self._index.manifest.n_chunks <= MAX_PLAIN
 
     def rank(self, asked: Asked) -> Rank:
         """Return the rank of the first answer by the cosine of plain vectors."""
@@ -163,10 +164,9 @@ class PlainVectors:
 
     @cached_property
     def _all(self) -> tuple[RowIds, Floats]:
-        query = self._index.async_chunks.query().select(["document_id", "vector"]).with_row_id()
+        query = self._index.async_chunks.query().select(["document_id", *self._index.vectors.columns]).with_row_id()
         table = read_table(self._index, query)
-        dimension = table.schema.field("vector").type.list_size
-        stored = table["vector"].combine_chunks().flatten().to_numpy().reshape(-1, dimension)
+        stored = self._index.vectors_in(table)
         plain = np.empty_like(stored)
         _, document = np.unique(np.asarray(table["document_id"].to_pylist(), object).astype(str), return_inverse=True)
         order = np.argsort(document, kind="stable")

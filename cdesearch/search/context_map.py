@@ -2,7 +2,6 @@
 
 from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -68,8 +67,8 @@ class ContextMap:
         Ids that are not in the index are left out.
         """
         condition = f"id IN ({', '.join(map(quoted, chunk_ids)) or 'NULL'})"
-        table = read_table(index, index.async_chunks.query().where(condition).select(["id", "vector"]))
-        points = self.projection.apply(_unit_vectors(index, table)).tolist()
+        table = read_table(index, index.async_chunks.query().where(condition).select(["id", *index.vectors.columns]))
+        points = self.projection.apply(to_unit(index.vectors_in(table))).tolist()
         return {chunk: (x, y) for chunk, (x, y) in zip(table["id"].to_pylist(), points, strict=True)}
 
 
@@ -108,20 +107,11 @@ def _some_chunks(index: Index) -> tuple[tuple[Chunk, ...], Floats]:
         sampled = set(index.context.sampled.chunk_ids)
         names = zip(rows, every["id"].to_pylist(), every["content_hash"].to_pylist(), strict=True)
         rows = [row for row, chunk, content in names if content < bound or chunk in sampled]
-    table = read_table(index, index.async_chunks.take_row_ids(rows).select([*CHUNK_COLUMNS, "vector"]))
-    vectors = _unit_vectors(index, table)
+    table = read_table(index, index.async_chunks.take_row_ids(rows).select([*CHUNK_COLUMNS, *index.vectors.columns]))
+    vectors = to_unit(index.vectors_in(table))
     try:
         chunks = [chunk_from_row(row) for row in table.select(CHUNK_COLUMNS).to_pylist()]
     except ValueError as error:
         raise damaged(index.folder, f"it cannot be read ({error})") from None
     order = sorted(range(len(chunks)), key=lambda row: (chunks[row].path, chunks[row].ordinal, chunks[row].id))
     return tuple(chunks[row] for row in order), vectors[order]
-
-
-def _unit_vectors(index: Index, table: Any) -> Floats:
-    if not table.num_rows:
-        return np.zeros((0, index.manifest.dimension), np.float32)
-    vectors = to_unit(np.stack(table["vector"].to_numpy()))
-    if not np.isfinite(vectors).all():
-        raise damaged(index.folder, "it holds vectors that are not numbers")
-    return vectors

@@ -10,9 +10,9 @@ from numpy.typing import NDArray
 
 from cdesearch.context.vectors import Floats, to_unit
 from cdesearch.errors import IndexDamagedError
-from cdesearch.store.damage import damaged
 from cdesearch.store.folder import rebuild_remedy
 from cdesearch.store.index import Index
+from cdesearch.store.vector_format import VectorFormat
 
 DRIFT_SAMPLE = 5_000  # the approximate number of vectors that are read of a larger corpus
 MIN_VECTORS = 16  # the mean of fewer vectors is too uncertain to be compared
@@ -54,10 +54,10 @@ def measure_drift(index: Index) -> Drift:
         raise index.unfinished()
     sample = index.context.sample_vectors
     with index.checks.reading_tables():
-        return drift_of(sample, index.chunks, index.documents.to_arrow(), index.folder)
+        return drift_of(sample, index.chunks, index.documents.to_arrow(), index.vectors, index.folder)
 
 
-def drift_of(sample: Floats, chunks: Any, documents: Any, folder: Path) -> Drift:
+def drift_of(sample: Floats, chunks: Any, documents: Any, vectors: VectorFormat, folder: Path) -> Drift:
     """The drift from the `sample` (n, d) of a table of chunks; `documents` are the rows of the documents table.
 
     The mean of n vectors has the standard error sqrt(trace of their covariance / n). `folder` is that of the index.
@@ -67,7 +67,7 @@ def drift_of(sample: Floats, chunks: Any, documents: Any, folder: Path) -> Drift
     if not any(documents["n_chunks"].to_pylist()) and not chunks.count_rows():
         mean = sample.mean(axis=0).astype(np.float64)
         return Drift(mean, mean, None)
-    corpus_mean = _corpus_mean(chunks, documents, len(sample), folder)
+    corpus_mean = _corpus_mean(chunks, documents, len(sample), vectors, folder)
     sample_mean = sample.mean(axis=0).astype(np.float64)
     if len(sample) < MIN_VECTORS:
         return Drift(sample_mean, corpus_mean, None)
@@ -75,7 +75,7 @@ def drift_of(sample: Floats, chunks: Any, documents: Any, folder: Path) -> Drift
     return Drift(sample_mean, corpus_mean, float(np.linalg.norm(sample_mean - corpus_mean) / error))
 
 
-def _corpus_mean(chunks: Any, documents: Any, drawn: int, folder: Path) -> NDArray[np.float64]:
+def _corpus_mean(chunks: Any, documents: Any, drawn: int, vectors: VectorFormat, folder: Path) -> NDArray[np.float64]:
     """Return the expected mean vector (d,) of a new context sample of `drawn` chunks.
 
     Each distinct text counts once, even if several chunks contain it. It is represented by the chunk that the sampler
@@ -97,12 +97,10 @@ def _corpus_mean(chunks: Any, documents: Any, drawn: int, folder: Path) -> NDArr
         np.array([length**-0.5 for length, _, _ in chosen.values()]), share * drawn
     )
     weights = {row: weight for (_, _, row), weight in zip(chosen.values(), probabilities.tolist(), strict=True)}
-    rows = chunks.take_row_ids(list(weights)).select(["vector"]).with_row_id().to_arrow()
-    vectors = to_unit(np.stack(rows["vector"].to_numpy()))
-    if not np.isfinite(vectors).all():
-        raise damaged(folder, "it holds vectors that are not numbers")
+    rows = chunks.take_row_ids(list(weights)).select(vectors.columns).with_row_id().to_arrow()
+    units = to_unit(vectors.read(rows, folder))
     in_order = [weights[row] for row in rows["_rowid"].to_pylist()]
-    mean: NDArray[np.float64] = np.average(vectors, axis=0, weights=in_order)
+    mean: NDArray[np.float64] = np.average(units, axis=0, weights=in_order)
     return mean
 
 

@@ -40,7 +40,7 @@ class DenseEvidence:
     """The evidence of the vectors: the cosine, in standard deviations from the mean of a null distribution."""
 
     cosine: float | None  # None if the chunk has no vector yet
-    own_cosine: float | None  # the cosine of the vector without its document offset; None for a very long document
+    own_cosine: float | None  # the cosine of the vector without its document offset; None if it is unknown
     null_mean: float  # the mean of the query's cosines with the context chunks
     null_spread: float  # the standard deviation of these cosines
     z: float  # the part of the hybrid score; for a chunk without a vector, it is estimated from the words
@@ -115,11 +115,10 @@ class _Found:
     id: str
     document: str
     text: str
-    vector: Floats  # (d,) as stored, with the document offset
 
     @classmethod
     def of(cls, reader: GenerationReader, chunk_id: str) -> "_Found":
-        columns = ["document_id", "text", "vector"]
+        columns = ["document_id", "text"]
         query = reader.index.async_chunks.query().where(f"id = {quoted(chunk_id)}").select(columns).with_row_id()
         rows = read_table(reader.index, query).to_pylist()
         if not rows:
@@ -127,7 +126,7 @@ class _Found:
                 f"The index has no chunk {chunk_id:.80}.", "Search again, because an update may have replaced it."
             )
         row = rows[0]
-        return cls(row["_rowid"], chunk_id, row["document_id"], row["text"], np.asarray(row["vector"], np.float32))
+        return cls(row["_rowid"], chunk_id, row["document_id"], row["text"])
 
 
 def _text_evidence(evidence: Evidence, at: int, bm25: float | None) -> TextEvidence:
@@ -141,14 +140,18 @@ def _text_evidence(evidence: Evidence, at: int, bm25: float | None) -> TextEvide
 def _own_cosine(reader: GenerationReader, encoder: Encoder, found: _Found, vector: Floats) -> float | None:
     """Return the cosine of the chunk's vector without document context; None if the document is very long.
 
-    The document context is computed from the stored vectors of all chunks of the document.
+    The document context is computed from the stored vectors of all chunks of the document. None also if the index
+    stores only signs, from which it cannot be subtracted.
     """
+    stored_as = reader.index.vectors
+    if not stored_as.keeps_lengths:
+        return None
     condition = f"document_id = {quoted(found.document)}"
-    query = reader.index.async_chunks.query().where(condition).select(["vector"]).with_row_id()
+    query = reader.index.async_chunks.query().where(condition).select(stored_as.columns).with_row_id()
     table = read_table(reader.index, query.limit(MAX_NEIGHBOURS + 1))
     if table.num_rows > MAX_NEIGHBOURS:
         return None
-    stored = np.stack(table["vector"].to_numpy())
+    stored = reader.index.vectors_in(table)
     known = stored.any(axis=1)  # the offset was computed without chunks that have no vector yet
     own = to_unit(subtract_document_context(stored[known], encoder.config.document_weight))
     at = table["_rowid"].to_numpy()[known].tolist().index(found.row)

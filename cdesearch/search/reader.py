@@ -8,19 +8,18 @@ from functools import cached_property
 from typing import Any, Literal, TypeVar
 
 import numpy as np
-from numpy.typing import NDArray
 
-from cdesearch.context.vectors import Floats, to_unit
+from cdesearch.context.vectors import Floats
 from cdesearch.encode.encoder import Encoder
 from cdesearch.errors import IndexDamagedError, ModelServerError
 from cdesearch.search.confidence import CosineScale, with_confidence
-from cdesearch.search.documents import quoted, read_candidates, read_table
+from cdesearch.search.documents import quoted, read_table
 from cdesearch.search.file_filter import ALL_FILES, WITHOUT_SUFFIX, FileFilter
 from cdesearch.search.fusion import TEXT_WEIGHT, Candidates, EvidenceFusion, Fusion, Scores, noise_of
 from cdesearch.search.lexical import lexical_hits
+from cdesearch.search.nearest import Found, RowIds, nearest_chunks
 from cdesearch.search.reranking import RERANKED, rerank
 from cdesearch.search.result import SearchResult
-from cdesearch.store.damage import damaged
 from cdesearch.store.file_account import read_files
 from cdesearch.store.folder import rebuild_remedy
 from cdesearch.store.index import Index
@@ -29,9 +28,6 @@ from cdesearch.store.text_weight import read_text_weight
 
 Mode = Literal["hybrid", "rerank", "dense", "text"]
 Output = TypeVar("Output")
-RowIds = NDArray[np.uint64]  # the row ids of LanceDB, which are valid within one generation
-
-SEARCH_WIDTH = 150  # candidates that a search in the graph index keeps; recall@10 is .995 at 100,000 chunks
 
 
 @dataclass(frozen=True, slots=True)
@@ -42,33 +38,6 @@ class Query:
     k: int
     mode: Mode
     files: FileFilter = ALL_FILES
-
-
-@dataclass(frozen=True, slots=True)
-class _Found:
-    """The n results of the dense or the lexical search, with their scores and vectors."""
-
-    rows: RowIds  # (n,)
-    scores: Scores  # (n,)
-    vectors: Floats  # (n, d), or (n, 0) if the query did not select them
-    documents: Sequence[str]  # (n,) document ids, or empty if the query did not select them
-    is_complete: bool = False  # whether no other chunk may be a hit
-
-    @classmethod
-    def from_table(cls, table: Any, score: str) -> "_Found":
-        """Convert an Arrow table, whose column `score` contains the scores."""
-        vectors = np.empty((table.num_rows, 0), np.float32)
-        if "vector" in table.column_names:
-            dimension = table.schema.field("vector").type.list_size
-            vectors = table["vector"].combine_chunks().flatten().to_numpy().reshape(-1, dimension)
-        documents = table["document_id"].to_pylist() if "document_id" in table.column_names else ()
-        return cls(table["_rowid"].to_numpy(), table[score].to_numpy().astype(np.float64), vectors, documents)
-
-    def cosines(self, vector: Floats) -> Scores:
-        """Return the exact cosines (n,) with a unit vector (d,); NaN for zeros, which stand for a missing vector."""
-        cosines: Scores = (to_unit(self.vectors) @ vector).astype(np.float64)
-        cosines[~self.vectors.any(axis=1)] = np.nan
-        return cosines
 
 
 @dataclass(frozen=True, slots=True)
@@ -175,6 +144,11 @@ class GenerationReader:
         run = map if len(values[0]) == 1 else self._executor.map
         return list(run(function, *values))
 
+    @property
+    def _columns(self) -> list[str]:
+        """The columns that the fusion needs of every candidate."""
+        return [*self.index.vectors.columns, *(["document_id"] if self.index.manifest.has_parts else [])]
+
     def has_file(self, files: FileFilter) -> bool:
         """Return whether the filter allows any indexed file; raises QueryError and IndexStateError."""
         query = self.index.async_chunks.query().where(self.condition(files) or "true").select(["path"]).limit(1)
@@ -225,16 +199,15 @@ class GenerationReader:
         # The tables are opened, and in hybrid mode full text is searched, while the model is loaded and encodes.
         opened = self._executor.submit(lambda: self.index.async_chunks)
         is_hybrid = queries[0].mode == "hybrid"
-        columns = ["vector", "document_id"] if is_hybrid and self.index.manifest.has_parts else ["vector"]
         searched = queries if is_hybrid else []
-        words = [self._executor.submit(self._lexical_hits, query, condition, columns) for query in searched]
+        words = [self._executor.submit(self._lexical_hits, query, condition, self._columns) for query in searched]
         encoder = self.encoder
         context = self.index.context_for(encoder)
         vectors = encoder.encode_each([query.text for query in queries], "query", context)
         opened.result()
 
-        def rank(query: Query, vector: Floats, words: "Future[_Found] | None") -> _Ranking:
-            nearest = self._dense_hits(vector, query.k, condition, ["_distance", *columns])
+        def rank(query: Query, vector: Floats, words: "Future[Found] | None") -> _Ranking:
+            nearest = self._dense_hits(vector, query.k, condition)
             if words is not None:
                 return self._fused(query.k, vector, nearest, words.result())
             cosines = nearest.cosines(vector)
@@ -254,7 +227,7 @@ class GenerationReader:
             results.append(SearchResult(_hits(ranking, chunks), most))
         return results
 
-    def _fused(self, k: int, vector: Floats, dense_hits: _Found, lexical_hits: _Found) -> _Ranking:
+    def _fused(self, k: int, vector: Floats, dense_hits: Found, lexical_hits: Found) -> _Ranking:
         rows, candidates = self._candidates(vector, dense_hits, lexical_hits)
         is_weighted = isinstance(self._fusion, EvidenceFusion)
         fusion = EvidenceFusion(self.text_weight) if is_weighted else self._fusion
@@ -264,12 +237,11 @@ class GenerationReader:
     def candidates(self, query: Query, vector: Floats) -> tuple[RowIds, Candidates]:
         """Return the row ids (n,) and the scores of the candidates of a hybrid search; `vector` (d,) is the query's."""
         condition = self.condition(query.files)
-        columns = ["vector", "document_id"] if self.index.manifest.has_parts else ["vector"]
-        lexical = self._lexical_hits(query, condition, columns)
-        nearest = self._dense_hits(vector, query.k, condition, ["_distance", *columns])
+        lexical = self._lexical_hits(query, condition, self._columns)
+        nearest = self._dense_hits(vector, query.k, condition)
         return self._candidates(vector, nearest, lexical)
 
-    def _candidates(self, vector: Floats, dense_hits: _Found, lexical_hits: _Found) -> tuple[RowIds, Candidates]:
+    def _candidates(self, vector: Floats, dense_hits: Found, lexical_hits: Found) -> tuple[RowIds, Candidates]:
         if lexical_hits.is_complete:
             dense_hits = lexical_hits
         rows = np.union1d(dense_hits.rows, lexical_hits.rows)
@@ -288,20 +260,15 @@ class GenerationReader:
             documents = [document_of[row] for row in rows]
         return rows, Candidates(dense, text, null, documents)
 
-    def _dense_hits(self, vector: Floats, k: int, condition: str | None, columns: list[str]) -> _Found:
+    def _dense_hits(self, vector: Floats, k: int, condition: str | None) -> Found:
         """Return the nearest chunks, as many as the fusion needs."""
-        limit = self._fusion.dense_depth(k)
-        search = self.index.async_chunks.query().nearest_to(vector).distance_type("cosine").ef(max(SEARCH_WIDTH, limit))
-        found = _Found.from_table(read_candidates(self.index, search, columns, limit, condition), "_distance")
-        if condition is None and not len(found.rows):  # Lance omits vectors whose distance is not a number
-            raise damaged(self.index.folder, "it holds vectors that are not numbers")
-        return found
+        return nearest_chunks(self.index, vector, self._fusion.dense_depth(k), condition, self._columns)
 
-    def _lexical_hits(self, query: Query, condition: str | None, columns: list[str]) -> _Found:
+    def _lexical_hits(self, query: Query, condition: str | None, columns: list[str]) -> Found:
         """Return the chunks with the highest lexical scores, as many as the fusion needs."""
         limit = self._fusion.text_depth(query.k)
         found, is_complete = lexical_hits(self.index, query.text, condition, columns, limit)
-        return replace(_Found.from_table(found, "_score"), is_complete=is_complete)
+        return replace(Found.from_table(self.index, found, "_score"), is_complete=is_complete)
 
     def _chunks(self, row_ids: RowIds) -> dict[int, Chunk]:
         """Read chunks by their row ids."""

@@ -6,6 +6,7 @@ filesystem      what differs between operating systems
 manifest        the settings and counts of a generation
 served_model    the model on a server that built an index
 schema          chunks and hits, and the columns of the tables
+vector_format   the columns of vectors, in several kinds
 line_places     the places of the lines of a chunk
 file_account    the outcome of every file that was found
 checksums       the file of checksums of a generation

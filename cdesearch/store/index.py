@@ -29,9 +29,11 @@ from cdesearch.store.folder import (
 from cdesearch.store.lance_manifest import MAX_FIELDS_UNFINISHED, NAMES, TABLES, check_tables
 from cdesearch.store.manifest import Globs, Manifest
 from cdesearch.store.schema import chunk_schema, document_schema
+from cdesearch.store.vector_format import VectorFormat
 
 if TYPE_CHECKING:
     from cdesearch.context.context import Context
+    from cdesearch.context.vectors import Floats
     from cdesearch.encode.encoder import Encoder
 
 
@@ -189,15 +191,24 @@ class Index:
             )
         return self.context
 
+    @property
+    def vectors(self) -> VectorFormat:
+        """How the table of chunks stores vectors."""
+        return VectorFormat(self.manifest.vectors, self.manifest.dimension)
+
+    def vectors_in(self, rows: Any) -> "Floats":
+        """The vectors (n, d) of some chunks, whose columns `vectors.columns` were read; raises IndexDamagedError."""
+        return self.vectors.read(rows, self.folder)
+
     @cached_property
     def chunks(self) -> Any:
         """The LanceDB table of chunks."""
-        return self._table("chunks", chunk_schema(self.manifest.dimension))
+        return self._table("chunks", chunk_schema(self.vectors))
 
     @cached_property
     def async_chunks(self) -> Any:
         """The LanceDB AsyncTable of chunks, for queries through `run_async`."""
-        schema = chunk_schema(self.manifest.dimension)
+        schema = chunk_schema(self.vectors)
         return self._opened(lambda: run_async(_open_async(self.generation, "chunks", schema)), "chunks")
 
     @cached_property

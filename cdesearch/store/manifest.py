@@ -14,6 +14,7 @@ from cdesearch.errors import IndexDamagedError, IndexMismatchError, IndexUntrust
 from cdesearch.models.endpoint_model import Model
 from cdesearch.store.folder import FORMAT, index_of, read_small, rebuild_remedy, unreadable, write_new
 from cdesearch.store.served_model import ServedModel, checked_served
+from cdesearch.store.vector_format import KINDS, UNNAMED
 
 MAX_BYTES = 16_000_000  # enough for a list of sources of any plausible length
 MAXIMA = {  # of numbers that other numbers are computed from
@@ -35,6 +36,7 @@ DEFAULTS: dict[str, Any] = {  # of fields that a manifest may lack
     "added_context": False,
     "served": None,
     "has_ocr": False,
+    "vectors": UNNAMED,
     "n_vectors": None,
     "context_chunks": None,
     "drift": None,
@@ -93,6 +95,7 @@ class Manifest:
     added_context: bool = False
     served: ServedModel | None = None  # the model on the server, if `model` is a URL
     has_ocr: bool = False  # whether the text of scanned pages and images is recognised
+    vectors: str = UNNAMED  # the kind in which vectors are stored, one of KINDS
     n_vectors: int | None = None  # chunks that have a vector, in a stage of an unfinished build; None: all have one
     context_chunks: int | None = None  # chunks that the index had when its context was made; None: not recorded
     drift: float | None = None  # of the corpus from the context, in standard errors; None: not measured
@@ -219,6 +222,8 @@ def _check_texts(values: dict[str, Any]) -> None:
     are_texts = all(isinstance(mount, str) for mount in values["mounts"])
     if not are_texts or not set(values["mounts"]) <= set(values["sources"]):
         raise ValueError("mounts has an item that is not a source")
+    if values["vectors"] not in KINDS:
+        raise ValueError(f"vectors is {_shown(values['vectors'])}")
     if counts.keys() != OUTCOMES or not all(type(count) is int and count >= 0 for count in counts.values()):
         raise ValueError(f"files is {_shown(counts)}")
     if not columns.keys() <= COLUMNS or not all(name is None or isinstance(name, str) for name in columns.values()):

@@ -12,6 +12,8 @@ from cdesearch.store.line_places import NO_PLACES, LinePlaces, from_json, to_jso
 if TYPE_CHECKING:
     import pyarrow as pa
 
+    from cdesearch.store.vector_format import VectorFormat
+
 
 @dataclass(frozen=True, slots=True)
 class Chunk:
@@ -118,8 +120,8 @@ _MAX_NUMBER = 1 << 53  # of lines, pages and chunks
 CHUNK_COLUMNS = ["id", "document_id", "path", "text", "place"]
 
 
-def chunk_schema(dimension: int | None) -> "pa.Schema":
-    """Columns of the `chunks` table. `vector` has `dimension` float32 numbers; None leaves this column out.
+def chunk_schema(vectors: "VectorFormat | None") -> "pa.Schema":
+    """Columns of the `chunks` table, the last of which hold vectors in a format; None leaves them out.
 
     A vector is the chunk's own plus its document's offset (`cdesearch.context.document`), so its length is not 1.
     """
@@ -133,9 +135,7 @@ def chunk_schema(dimension: int | None) -> "pa.Schema":
         pa.field("place", pa.string(), nullable=False),  # JSON
         pa.field("content_hash", pa.string(), nullable=False),
     ]
-    if dimension is not None:
-        columns.append(pa.field("vector", pa.list_(pa.float32(), dimension), nullable=False))
-    return pa.schema(columns)
+    return pa.schema([*columns, *(vectors.fields() if vectors else [])])
 
 
 def document_schema() -> "pa.Schema":

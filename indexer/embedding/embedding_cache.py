@@ -16,7 +16,9 @@ from cdesearch.store.lance_manifest import TABLES
 from indexer.generations.tables import NAMES_PER_QUERY, sql_lists
 
 TABLE = "own_vectors"
-UNIT_TOLERANCE = 1e-4  # of the squared norm of a unit vector
+# Of the squared norm of a unit vector, by the kind of the stored vectors. From vectors of other kinds, the document
+# offset cannot be subtracted without a loss (2.7e-3 for int8), so texts of changed documents are embedded again.
+UNIT_TOLERANCE = {"float32": 1e-4, "float16": 2e-3}
 
 
 def cache_schema(dimension: int) -> pa.Schema:
@@ -79,13 +81,13 @@ class EmbeddingCache:
 
     def _from_base(self, hashes: Sequence[str]) -> dict[str, Floats]:
         """Vectors from the last generation; raises IndexDamagedError if its chunks cannot be read."""
-        if not hashes or self._base is None:
+        if not hashes or self._base is None or self._base.manifest.vectors not in UNIT_TOLERANCE:
             return {}
         if len(hashes) > NAMES_PER_QUERY:
             asked = pa.array(hashes, pa.string())
             hashes = asked.filter(pc.is_in(asked, self._in_base)).to_pylist()
         with self._base.checks.reading_tables():
-            return self._own_vectors(self._base.chunks, hashes)
+            return self._own_vectors(self._base, hashes)
 
     @cached_property
     def _in_base(self) -> pa.Array:
@@ -94,29 +96,28 @@ class EmbeddingCache:
         with self._base.checks.reading_tables():
             return _column(self._base.chunks, "content_hash").combine_chunks()
 
-    def _own_vectors(self, chunks: Any, hashes: Sequence[str]) -> dict[str, Floats]:
-        """Vectors of texts in a table of chunks. Whole documents are read, to subtract the document offset."""
-        texts = _rows(chunks, "content_hash", hashes, ["content_hash", "document_id"])
+    def _own_vectors(self, base: Index, hashes: Sequence[str]) -> dict[str, Floats]:
+        """Vectors of texts in the last generation. Whole documents are read, to subtract the document offset."""
+        texts = _rows(base.chunks, "content_hash", hashes, ["content_hash", "document_id"])
         document_of = dict(zip(texts["content_hash"].to_pylist(), texts["document_id"].to_pylist(), strict=True))
         if not document_of:
             return {}
-        columns = ["document_id", "content_hash", "vector"]
-        rows = _rows(chunks, "document_id", sorted(set(document_of.values())), columns)
+        columns = ["document_id", "content_hash", *base.vectors.columns]
+        rows = _rows(base.chunks, "document_id", sorted(set(document_of.values())), columns)
         rows = rows.sort_by("document_id")
         names = rows["document_id"].to_numpy()
         found: dict[str, Floats] = {}
         for part in np.split(np.arange(len(names)), np.flatnonzero(names[1:] != names[:-1]) + 1):
             document = rows.slice(part[0], len(part))
-            vectors = np.stack(document["vector"].to_numpy())
-            vectors = subtract_document_context(vectors, self._document_weight)
+            vectors = subtract_document_context(base.vectors.decode(document), self._document_weight)
             found.update(zip(document["content_hash"].to_pylist(), vectors, strict=True))
         # Records that are far apart may share a document id, although they were not encoded as one document. The
         # results of the subtraction are then not unit vectors, and these texts are embedded again.
-        wanted = set(hashes)
+        wanted, tolerance = set(hashes), UNIT_TOLERANCE[base.manifest.vectors]
         return {
             content: vector
             for content, vector in found.items()
-            if content in wanted and abs(vector @ vector - 1) < UNIT_TOLERANCE
+            if content in wanted and abs(vector @ vector - 1) < tolerance
         }
 
 

@@ -16,6 +16,7 @@ from cdesearch.context.vectors import Floats
 from cdesearch.search.exact import STOP_WORDS
 from cdesearch.store.index import connect
 from cdesearch.store.schema import chunk_schema
+from cdesearch.store.vector_format import VectorFormat
 
 # Vector indexes on 2 busy cores, 384 dimensions, 100 neighbours: median ms of a search by the number of chunks, in
 # parentheses seconds to build, then the size of the index relative to that of the vectors:
@@ -26,6 +27,8 @@ from cdesearch.store.schema import chunk_schema
 #   IVF_SQ, refined           10         28          50 (20 s), 0.51
 #   IVF_PQ 96, refined         6         12          11 (378 s), 0.14; recall@10 .997
 VECTOR_INDEX_FROM = 10_000
+BITS_INDEX_FROM = 50_000  # a search of all signs is exact and, up to here, as fast
+CHUNKS_PER_PART = 1_000  # of an index of signs
 # Several parts are built faster, but Lance joins parts below 262,144 rows, a quarter of its target, whenever an index
 # is brought up to date: the first update of one file would build all graphs again, for minutes.
 CHUNKS_PER_GRAPH = 1_000_000
@@ -42,10 +45,11 @@ NAMES_PER_QUERY = 1000
 class Tables:
     """The LanceDB tables of one generation that is being built."""
 
-    def __init__(self, generation: Path, dimension: int) -> None:
+    def __init__(self, generation: Path, vectors: VectorFormat) -> None:
         self._generation = generation
         self._database = connect(generation)
-        self._schema = chunk_schema(dimension)
+        self._vectors = vectors
+        self._schema = chunk_schema(vectors)
         self.chunks: Any = self._database.create_table("chunks", schema=self._schema, exist_ok=True)
         self._adds_unspaced = False  # whether a chunk that was added contains words of a script in UNSPACED
 
@@ -53,8 +57,9 @@ class Tables:
         """The vectors (d,) of chunks, by chunk id."""
         found: dict[str, Floats] = {}
         for names in sql_lists(ids):
-            rows = self.chunks.search().where(f"id IN ({names})").select(["id", "vector"]).limit(len(ids)).to_arrow()
-            found.update(zip(rows["id"].to_pylist(), rows["vector"].to_numpy(), strict=True))
+            search = self.chunks.search().where(f"id IN ({names})").select(["id", *self._vectors.columns])
+            rows = search.limit(len(ids)).to_arrow()
+            found.update(zip(rows["id"].to_pylist(), self._vectors.decode(rows), strict=True))
         return found
 
     def under(self, paths: Iterable[str]) -> list[tuple[str, str]]:
@@ -69,9 +74,7 @@ class Tables:
 
     def add(self, rows: pa.Table, vectors: Floats) -> None:
         """Append chunks with their vectors (n, d) in one commit."""
-        flat = pa.array(vectors.reshape(-1), pa.float32())
-        column = pa.FixedSizeListArray.from_arrays(flat, vectors.shape[1])
-        self._append(pa.Table.from_arrays([*rows.columns, column], schema=self._schema))
+        self._append(pa.Table.from_arrays([*rows.columns, *self._vectors.arrays(vectors)], schema=self._schema))
 
     def copy(self, table: Any, ids: Iterable[str]) -> None:
         """Append the chunks with these ids from the table of another generation."""
@@ -102,18 +105,26 @@ class Tables:
             self._update_indexes(has_all_vectors=has_all_vectors)
 
     def _update_indexes(self, *, has_all_vectors: bool) -> None:
-        from lancedb.index import HnswSq
-
         self._join_graphs()
         _compact(self.chunks)
         indexes = {index.name: index for index in self.chunks.list_indices()}
         n_chunks = self.chunks.count_rows()
         # New indexes come last, because a compaction after them would build them a second time.
         self._index_words(indexes.get("text_idx"))
-        if has_all_vectors and n_chunks >= VECTOR_INDEX_FROM and "vector_idx" not in indexes:
+        if has_all_vectors and n_chunks >= vector_index_from(self._vectors) and "vector_idx" not in indexes:
+            self._index_vectors(n_chunks)
+
+    def _index_vectors(self, n_chunks: int) -> None:
+        """Build a graph of the vectors, or divide signs into parts: LanceDB cannot update a graph of signs."""
+        from lancedb.index import HnswSq, IvfFlat
+
+        config: Any
+        if self._vectors.has_bits:
+            config = IvfFlat(distance_type="hamming", num_partitions=max(1, n_chunks // CHUNKS_PER_PART))
+        else:
             parts = max(1, n_chunks // CHUNKS_PER_GRAPH)
-            graph = HnswSq(distance_type="cosine", num_partitions=parts, m=16, ef_construction=150)
-            self.chunks.create_index("vector", config=graph, name="vector_idx")
+            config = HnswSq(distance_type="cosine", num_partitions=parts, m=16, ef_construction=150)
+        self.chunks.create_index(self._vectors.searched, config=config, name="vector_idx")
 
     def _index_words(self, existing: Any) -> None:
         """Build the full-text index if there is none, or if it cannot find words that this update has added.
@@ -157,6 +168,11 @@ class Tables:
             chunks = self.chunks.take_row_ids(moved.tolist()).to_arrow()
             self.delete(chunks["id"].to_pylist())
             self.chunks.add(chunks.cast(self._schema))
+
+
+def vector_index_from(vectors: VectorFormat) -> int:
+    """The number of chunks from which on a table has an index of its vectors."""
+    return BITS_INDEX_FROM if vectors.has_bits else VECTOR_INDEX_FROM
 
 
 def graphs_to_join(sizes: Sequence[int], added: int) -> int:

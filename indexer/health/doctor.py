@@ -35,7 +35,9 @@ from cdesearch.store.folder import (
 from cdesearch.store.index import CONTEXT, Index, connect, current_generation
 from cdesearch.store.lance_manifest import TABLES, check_tables
 from cdesearch.store.manifest import Manifest
-from indexer.generations.tables import VECTOR_INDEX_FROM
+from cdesearch.store.schema import chunk_schema
+from cdesearch.store.vector_format import VectorFormat
+from indexer.generations.tables import vector_index_from
 
 BATCH = 4096  # vectors that are read together
 
@@ -179,9 +181,13 @@ def _unreadable_rows(generation: Path, advance: Callable[[int], None]) -> Iterat
 
 
 def _read_chunks(generation: Path, advance: Callable[[int], None]) -> None:
-    """Read every column of every chunk; raises IndexDamagedError if a vector is not finite."""
+    """Read every column of every chunk; raises IndexDamagedError for other columns, or if a vector is not finite."""
+    manifest = Manifest.load(generation / MANIFEST)
+    vectors = VectorFormat(manifest.vectors, manifest.dimension)
+    if not connect(generation).open_table("chunks").schema.equals(chunk_schema(vectors)):
+        raise IndexDamagedError("has other columns than the manifest says.", rebuild_remedy(generation.parent.parent))
     for batch in _batches(generation, "chunks"):
-        if not np.isfinite(batch["vector"].flatten().to_numpy(zero_copy_only=False)).all():
+        if not np.isfinite(vectors.decode(batch)).all():
             raise IndexDamagedError("holds vectors that are not numbers.", rebuild_remedy(generation.parent.parent))
         advance(batch.num_rows)
 
@@ -217,7 +223,8 @@ def _try(folder: Path) -> Iterator[Damage]:
 
 
 def _missing_indexes(chunks: Any, manifest: Manifest) -> Iterator[Damage]:
-    has_graph = manifest.is_complete and manifest.n_chunks >= VECTOR_INDEX_FROM
+    least = vector_index_from(VectorFormat(manifest.vectors, manifest.dimension))
+    has_graph = manifest.is_complete and manifest.n_chunks >= least
     wanted = ["text_idx", *(["vector_idx"] if has_graph else [])]
     for name in wanted:
         stats = chunks.index_stats(name)
@@ -229,15 +236,17 @@ def _missing_indexes(chunks: Any, manifest: Manifest) -> Iterator[Damage]:
 
 def _unanswered(index: Index) -> Iterator[Damage]:
     """Search for a chunk by its own words and by its vector, and report a search that does not find it."""
-    chunks = index.chunks
-    (row,) = chunks.search().select(["text", "vector"]).limit(1).to_list()
-    words = " ".join(row["text"].split()[:20])
+    chunks, stored = index.chunks, index.vectors
+    row = chunks.search().select(["text", *stored.columns]).limit(1).to_arrow()
+    words = " ".join(row["text"][0].as_py().split()[:20])
     if any(map(str.isalnum, words)) and not chunks.search(words, query_type="fts").limit(1).to_list():
         yield Damage("tables/chunks.lance/_indices", "does not find a chunk by its words")
     if index.manifest.n_vectors == 0:
         return
     # In a stage of an unfinished build a chunk without a vector has zeros, which no search finds.
-    if any(row["vector"]) and not chunks.search(row["vector"], vector_column_name="vector").limit(1).to_list():
+    (vector,) = stored.decode(row)
+    search = chunks.search(stored.sought(vector), vector_column_name=stored.searched).distance_type(stored.distance)
+    if vector.any() and not search.limit(1).to_list():
         yield Damage("tables/chunks.lance/_indices", "does not find a chunk by its vector")
-    if index.context.sample_vectors.shape[1] != len(row["vector"]):
+    if index.context.sample_vectors.shape[1] != stored.dimension:
         yield Damage(CONTEXT, "has vectors of another dimension than the chunks")

@@ -18,6 +18,7 @@ from cdesearch.store.folder import rebuild_remedy
 from cdesearch.store.index import CONTEXT, connect
 from cdesearch.store.lance_manifest import NAMES
 from cdesearch.store.schema import document_schema
+from cdesearch.store.vector_format import VectorFormat
 from indexer.build import Report, build
 from indexer.generations.generation import open_building, swap_in
 from indexer.generations.lock import locked
@@ -84,7 +85,7 @@ def _rebuild_from_chunks(folder: Path, live: Examined, progress: Display, report
     shutil.rmtree(building / "tables", ignore_errors=True)  # left by a repair that was stopped
     database = connect(live.generation, NAMES if has_lists else {"chunks.lance"})
     chunks = database.open_table("chunks")
-    tables = Tables(building, chunks.schema.field("vector").type.list_size)
+    tables = Tables(building, VectorFormat(manifest.vectors, manifest.dimension))
     advance = progress.stage("Copying chunks", manifest.n_chunks)
     for batch in _batches(chunks):
         tables.chunks.add(batch)

@@ -436,9 +436,10 @@ def test_a_context_that_claims_more_than_its_file_holds_reserves_nothing(plain):
 def test_tables_of_another_dimension_are_damaged(plain, other_dimension=16):
     from indexer.generations.tables import Tables
 
-    generation = Index.open(plain).generation
+    index = Index.open(plain)
+    generation = index.generation
     shutil.rmtree(generation / "tables")
-    Tables(generation, other_dimension)
+    Tables(generation, replace(index.vectors, dimension=other_dimension))
     write_checksums(generation, None)
     for mode in ("hybrid", "text"):
         with pytest.raises(IndexDamagedError, match="columns"):

@@ -75,7 +75,7 @@ def long_text(words):
 def test_an_edit_changes_all_vectors_of_its_document_and_embeds_one_chunk(docs, run, tiny_encoder):
     words = list(enumerate(WORDS))
     (docs / "long.md").write_text(long_text(words))
-    run()
+    run(vectors="float32")
     (docs / "long.md").write_text(long_text([*words[:4], (4, "stone"), *words[5:]]))
     report = run()
     index = Index.open(docs)
@@ -83,7 +83,7 @@ def test_an_edit_changes_all_vectors_of_its_document_and_embeds_one_chunk(docs, 
     assert report.embedded == 1 and rows.num_rows > 3
     own = tiny_encoder.encode(rows["text"].to_pylist(), "document", index.context)
     expected = add_document_context(own, tiny_encoder.config.document_weight)
-    np.testing.assert_allclose(np.stack(rows["vector"].to_numpy()), expected, atol=1e-4)
+    np.testing.assert_allclose(index.vectors_in(rows), expected, atol=1e-4)
 
 
 @pytest.mark.parametrize("column", [None, "page"])
@@ -93,7 +93,8 @@ def test_records_that_are_chunks_of_one_document_share_its_context(tmp_path, tin
         parts = [{"_id": f"{page}::{part}"} if column is None else {"_id": part, "page": page} for page, part in names]
         rows = [row | {"text": text} for row, text in zip(parts, texts, strict=True)]
         (tmp_path / "corpus.jsonl").write_text("\n".join(map(json.dumps, rows)))
-        return build([tmp_path], Options(model=tiny_checkpoint, columns=Columns(document=column)), Silent())
+        options = Options(model=tiny_checkpoint, columns=Columns(document=column), vectors="float32")
+        return build([tmp_path], options, Silent())
 
     report = write("the cat", "the dog", "the moon", "the river")
     assert (report.n_documents, report.n_chunks) == (2, 4)
@@ -102,7 +103,7 @@ def test_records_that_are_chunks_of_one_document_share_its_context(tmp_path, tin
     rows = index.chunks.search().where("document_id = 'corpus.jsonl#0'").limit(10).to_arrow()
     own = tiny_encoder.encode(rows["text"].to_pylist(), "document", index.context)
     expected = add_document_context(own, tiny_encoder.config.document_weight)
-    np.testing.assert_allclose(np.stack(rows["vector"].to_numpy()), expected, atol=1e-4)
+    np.testing.assert_allclose(index.vectors_in(rows), expected, atol=1e-4)
     records = {str(hit.chunk.record) for hit in Searcher(index).search("stone", mode="text")}
     assert records == {"0::2" if column is None else "2"}
 
@@ -113,13 +114,13 @@ def test_records_that_share_an_id_far_apart_keep_their_vectors(tmp_path, tiny_ch
         (tmp_path / "corpus.jsonl").write_text("\n".join(map(json.dumps, rows)))
 
     write("the cat", "the dog", "the moon and the river")
-    build([tmp_path], Options(model=tiny_checkpoint), Silent())
+    build([tmp_path], Options(model=tiny_checkpoint, vectors="float32"), Silent())
     write("the cat", "the dog", "the bread")
     build([tmp_path], Options(model=tiny_checkpoint), Silent())
     index = Index.open(tmp_path)
     rows = index.chunks.to_arrow()
     own = tiny_encoder.encode(rows["text"].to_pylist(), "document", index.context)
-    np.testing.assert_allclose(to_unit(np.stack(rows["vector"].to_numpy())), own, atol=1e-4)
+    np.testing.assert_allclose(to_unit(index.vectors_in(rows)), own, atol=1e-4)
 
 
 def test_a_refresh_draws_a_new_sample_and_keeps_first_stage_vectors(docs, run):

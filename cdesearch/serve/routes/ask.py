@@ -84,7 +84,8 @@ def _gather(served: ServedIndex, question: str, tokens: int, files: FileFilter, 
     passages = fit_passages(result, tokens, encoder.tokenizer, lambda hit: best_row(hit, words))
     answer = None
     if endpoint is None or not passages:
-        answer = quoted_answer(question, result, passages, CorpusView(encoder, index.context_for(encoder)))
+        corpus = CorpusView(encoder, index.context_for(encoder), index.vectors)
+        answer = quoted_answer(question, result, passages, corpus)
     return _Asked(question, served.name, passages, answer, started)
 
 

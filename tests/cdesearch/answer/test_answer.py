@@ -33,7 +33,7 @@ def searcher(tmp_path_factory):
 
 @pytest.fixture(scope="module")
 def corpus(searcher):
-    return CorpusView(searcher.encoder, searcher.index.context)
+    return CorpusView(searcher.encoder, searcher.index.context, searcher.index.vectors)
 
 
 def found(searcher, question):

@@ -409,3 +409,16 @@ def test_whatever_a_file_sets_is_a_value_or_one_line(tmp_path, is_restricted):
                 else:
                     context = typer.Context(command, default_map={options_of(command)[key].name: setting.value})
                     options_of(command)[key].handle_parse_result(context, {}, [])
+
+
+def test_a_project_chooses_how_its_index_stores_vectors(tmp_path):
+    (tmp_path / "a.md").write_text("the cat")
+    (tmp_path / ".cdesearch.toml").write_text('[index]\nvectors = "int8"\n')
+    cdesearch("index", ".", cwd=tmp_path)
+    assert json.loads(cdesearch("status", "--json", cwd=tmp_path).stdout)["vectors_stored_as"] == "int8"
+    cdesearch("index", ".", cwd=tmp_path)
+    refused = cdesearch("index", ".", "--vectors", "binary", cwd=tmp_path, code=2).stderr
+    assert refused.count("\n") == 1 and "stores vectors as int8, not as binary" in refused and "--rebuild" in refused
+    assert "'float32', 'float16'" in cdesearch("index", ".", "--vectors", "int4", cwd=tmp_path, code=2).stderr
+    cdesearch("index", ".", "--vectors", "binary", "--rebuild", cwd=tmp_path)
+    assert json.loads(cdesearch("status", "--json", cwd=tmp_path).stdout)["vectors_stored_as"] == "binary"

@@ -21,8 +21,8 @@ def index(tmp_path_factory, tiny_checkpoint):
 
 
 def stored(index):
-    table = index.chunks.search().select(["id", "vector"]).limit(100).to_arrow()
-    return dict(zip(table["id"].to_pylist(), to_unit(np.stack(table["vector"].to_numpy())), strict=True))
+    table = index.chunks.search().limit(100).to_arrow()
+    return dict(zip(table["id"].to_pylist(), to_unit(index.vectors_in(table)), strict=True))
 
 
 def test_every_chunk_is_a_point_and_the_context_is_marked(index):

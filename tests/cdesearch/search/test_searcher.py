@@ -50,9 +50,9 @@ def paths(hits):
 
 
 def brute_force(searcher, query):
-    table = searcher.index.chunks.search().select(["path", "vector"]).limit(100).to_arrow()
+    table = searcher.index.chunks.search().limit(100).to_arrow()
     vector = searcher.encoder.encode([query], "query", searcher.index.context)[0]
-    cosines = to_unit(np.stack(table["vector"].to_numpy())) @ vector
+    cosines = to_unit(searcher.index.vectors_in(table)) @ vector
     return dict(zip(table["path"].to_pylist(), cosines.tolist(), strict=True))
 
 

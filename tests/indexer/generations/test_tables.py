@@ -9,6 +9,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from cdesearch.store.schema import Chunk, chunk_schema, chunk_to_row
+from cdesearch.store.vector_format import VectorFormat
 from indexer.generations import tables as module
 from indexer.generations.tables import Tables, graphs_to_join
 
@@ -55,7 +56,7 @@ def graph_files(tables, folder):
 def tables(tmp_path, monkeypatch):
     monkeypatch.setattr(module, "VECTOR_INDEX_FROM", 300)
     monkeypatch.setattr(module, "JOIN_RATIO", 3)
-    tables = Tables(tmp_path, DIMENSION)
+    tables = Tables(tmp_path, VectorFormat("float32", DIMENSION))
     add(tables, range(400))
     tables.finish()
     return tables
@@ -152,29 +153,29 @@ def add_text(tables, number, text):
     ],
 )
 def test_words_of_scripts_without_spaces_are_found_even_if_an_update_adds_the_first(tmp_path, text, word):
-    tables = Tables(tmp_path, DIMENSION)
+    tables = Tables(tmp_path, VectorFormat("float32", DIMENSION))
     add(tables, range(3))
     tables.finish()
-    updated = Tables(tmp_path, DIMENSION)
+    updated = Tables(tmp_path, VectorFormat("float32", DIMENSION))
     add_text(updated, 3, text)
     updated.finish()
     assert found_by_words(updated, word) == ["3.md"]
     assert found_by_words(updated, "text 2") and "2.md" in found_by_words(updated, "text 2")
-    again = Tables(tmp_path, DIMENSION)
+    again = Tables(tmp_path, VectorFormat("float32", DIMENSION))
     add(again, [4])
     again.finish()
     assert found_by_words(again, word) == ["3.md"]
 
 
 def test_a_corpus_with_spaces_keeps_single_letters_and_numbers(tmp_path):
-    tables = Tables(tmp_path, DIMENSION)
+    tables = Tables(tmp_path, VectorFormat("float32", DIMENSION))
     add_text(tables, 0, "version 3.14 of C")
     tables.finish()
     assert found_by_words(tables, "3") == found_by_words(tables, "C") == ["0.md"]
 
 
 def test_a_word_in_another_script_hides_no_word_and_no_number(tmp_path):
-    tables = Tables(tmp_path, DIMENSION)
+    tables = Tables(tmp_path, VectorFormat("float32", DIMENSION))
     add_text(tables, 0, "the cat feeds 7 dogs in 東京都")
     tables.finish()
     for word in ("cat", "dog", "7", "東京"):

@@ -1,0 +1,143 @@
+"""How an index stores vectors. All code that writes or reads the vectors of a table goes through this module.
+
+float32   the vectors
+float16   the vectors, rounded
+int8      whole numbers with one scale for each vector, and the signs of its components
+binary    only the signs
+
+LanceDB cannot search whole numbers. In an index with signs, the candidates of a search are those with most signs in
+common with the query, and their cosines are then computed from what is stored.
+"""
+
+from dataclasses import dataclass
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, Literal, get_args
+
+from cdesearch.store.damage import damaged
+
+if TYPE_CHECKING:  # a query that a server answers imports this module, and needs no numpy
+    import pyarrow as pa
+
+    from cdesearch.context.vectors import Floats
+
+VectorKind = Literal["float32", "float16", "int8", "binary"]
+KINDS: tuple[str, ...] = get_args(VectorKind)
+UNNAMED = "float32"  # of an index whose manifest names no kind
+DEFAULT = "float32"  # of a new index
+
+
+@dataclass(frozen=True, slots=True)
+class VectorFormat:
+    """The columns that hold the vectors of one index."""
+
+    kind: str  # one of KINDS
+    dimension: int
+
+    @property
+    def has_bits(self) -> bool:
+        """Whether a search compares signs first."""
+        return self.kind in ("int8", "binary")
+
+    @property
+    def searched(self) -> str:
+        """The column that a search compares with `sought`."""
+        return "bits" if self.has_bits else "vector"
+
+    @property
+    def distance(self) -> Literal["cosine", "hamming"]:
+        """The distance by which it compares them."""
+        return "hamming" if self.has_bits else "cosine"
+
+    @property
+    def columns(self) -> list[str]:
+        """The columns that `read` needs."""
+        return {"int8": ["codes", "scale"], "binary": ["bits"]}.get(self.kind, ["vector"])
+
+    @property
+    def keeps_lengths(self) -> bool:
+        """Whether a vector can be changed by adding or subtracting another one, which signs do not allow."""
+        return self.kind != "binary"
+
+    @property
+    def n_bytes(self) -> int:
+        """The bytes of one vector, without the search index."""
+        packed = -(-self.dimension // 8)
+        sizes = {"float32": 4 * self.dimension, "float16": 2 * self.dimension, "binary": packed}
+        return sizes.get(self.kind, self.dimension + 4 + packed)
+
+    def fields(self) -> "list[pa.Field]":
+        """The columns of the table. The bits are null for a vector of zeros, which stands for a missing one."""
+        import pyarrow as pa
+
+        if not self.has_bits:
+            numbers = pa.float16() if self.kind == "float16" else pa.float32()
+            return [pa.field("vector", pa.list_(numbers, self.dimension), nullable=False)]
+        bits = pa.field("bits", pa.list_(pa.uint8(), -(-self.dimension // 8)))
+        if self.kind == "binary":
+            return [bits]
+        codes = pa.field("codes", pa.list_(pa.int8(), self.dimension), nullable=False)
+        return [codes, pa.field("scale", pa.float32(), nullable=False), bits]
+
+    def arrays(self, vectors: "Floats") -> "list[pa.Array]":
+        """Encode vectors (n, d) as the columns `fields`."""
+        import pyarrow as pa
+
+        from cdesearch.context.rounding import to_bits, to_codes
+
+        def column(numbers: Any, mask: Any = None) -> Any:
+            return pa.FixedSizeListArray.from_arrays(pa.array(numbers.reshape(-1)), numbers.shape[1], mask=mask)
+
+        if not self.has_bits:
+            return [column(vectors.astype(self.kind))]
+        bits = column(to_bits(vectors), pa.array(~vectors.any(axis=1)))
+        if self.kind == "binary":
+            return [bits]
+        codes, scales = to_codes(vectors)
+        return [column(codes), pa.array(scales), bits]
+
+    def decode(self, rows: Any) -> "Floats":
+        """The vectors (n, d) in the `columns` of an Arrow table or batch; zeros if the vector is missing."""
+        import numpy as np
+
+        from cdesearch.context.rounding import from_bits, from_codes
+
+        def numbers(name: str) -> Any:
+            return _joined(rows[name]).flatten().to_numpy(zero_copy_only=False)
+
+        if self.kind == "int8":
+            codes = numbers("codes").reshape(-1, self.dimension)
+            return from_codes(codes, _joined(rows["scale"]).to_numpy(zero_copy_only=False))
+        if self.kind == "binary":
+            vectors = np.zeros((rows.num_rows, self.dimension), np.float32)
+            is_known = _joined(rows["bits"]).is_valid().to_numpy(zero_copy_only=False)
+            # Flattening leaves out the rows that are null.
+            vectors[is_known] = from_bits(numbers("bits").reshape(-1, -(-self.dimension // 8)), self.dimension)
+            return vectors
+        stored: Floats = numbers("vector").reshape(-1, self.dimension).astype(np.float32, copy=False)
+        return stored
+
+    def read(self, rows: Any, folder: Path) -> "Floats":
+        """What `decode` returns; raises IndexDamagedError for the index in `folder` if a number is not finite."""
+        import numpy as np
+
+        vectors = self.decode(rows)
+        if not np.isfinite(vectors).all():
+            raise damaged(folder, "it holds vectors that are not numbers")
+        return vectors
+
+    def rounded(self, vectors: "Floats") -> "Floats":
+        """The vectors (n, d) as the index would return them."""
+        import pyarrow as pa
+
+        return self.decode(pa.Table.from_arrays(self.arrays(vectors), schema=pa.schema(self.fields())))
+
+    def sought(self, vector: "Floats") -> Any:
+        """The vector (d,) of a query as the column `searched` is compared with it."""
+        from cdesearch.context.rounding import to_bits
+
+        return to_bits(vector[None])[0] if self.has_bits else vector
+
+
+def _joined(column: Any) -> Any:
+    """One array of the chunks of a table's column; that of a batch is one already."""
+    return column.combine_chunks() if hasattr(column, "combine_chunks") else column

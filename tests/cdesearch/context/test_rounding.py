@@ -1,0 +1,42 @@
+import numpy as np
+from hypothesis import given
+from hypothesis import strategies as st
+from hypothesis.extra.numpy import array_shapes, arrays
+
+from cdesearch.context.rounding import from_bits, from_codes, to_bits, to_codes
+
+some_vectors = arrays(
+    np.float32, array_shapes(min_dims=2, max_dims=2, max_side=20), elements=st.floats(-2, 2, width=32)
+)
+
+
+@given(some_vectors)
+def test_codes_differ_from_the_vector_by_at_most_half_a_scale(vectors):
+    codes, scales = to_codes(vectors)
+    assert codes.dtype == np.int8 and np.abs(codes.astype(int)).max() <= 127
+    error = np.abs(from_codes(codes, scales) - vectors).max(axis=1)
+    assert (error <= scales * 0.51 + 1e-37).all()
+
+
+@given(some_vectors)
+def test_codes_of_decoded_codes_are_the_same(vectors):
+    vectors[np.abs(vectors) < 1e-30] = 0  # whose scale would not be a normal number
+    codes, scales = to_codes(vectors)
+    again, same_scales = to_codes(from_codes(codes, scales))
+    np.testing.assert_array_equal(again, codes)
+    np.testing.assert_allclose(same_scales, scales, rtol=1e-6)
+
+
+@given(some_vectors)
+def test_bits_keep_every_sign_and_have_the_length_1(vectors):
+    bits = to_bits(vectors)
+    assert bits.shape == (len(vectors), -(-vectors.shape[1] // 8))
+    decoded = from_bits(bits, vectors.shape[1])
+    np.testing.assert_array_equal(decoded > 0, vectors > 0)
+    np.testing.assert_allclose(np.linalg.norm(decoded, axis=1), 1, rtol=1e-5)
+    np.testing.assert_array_equal(to_bits(decoded), bits)
+
+
+def test_codes_of_zeros_are_zeros():
+    codes, scales = to_codes(np.zeros((2, 5), np.float32))
+    assert not codes.any() and not scales.any() and not from_codes(codes, scales).any()
