@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Annotated, Any, Literal
 import typer
 
 from cdesearch.cli.exits import exit_when_stopped
-from cdesearch.errors import CdesearchError, InputError
+from cdesearch.errors import InputError
 from cdesearch.models.endpoint_model import parse_model, with_details
 from cdesearch.store.vector_format import VectorKind
 
