@@ -313,7 +313,7 @@ class BuildJob:
             discard(self.folder, building)
             return
         if self.plan.kept.num_rows and self.plan.has_new_times:
-            Tables(building, self.encoder.dimension).write_documents(self.plan.kept)
+            Tables(building, self._vectors).write_documents(self.plan.kept)
         self._finish(building, replace(base.manifest, model=self.settings.model_name, **self._file_fields()))
 
     def _finish(self, building: Path, manifest: Manifest) -> None:
