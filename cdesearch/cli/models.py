@@ -50,6 +50,7 @@ def _list(*, no_pager: bool) -> None:
             "\n`cdesearch index DOCS --model NAME` uses a model, and downloads it if it is not in the cache. NAME may"
             " also be a folder, or any model of sentence-transformers that needs no code of its own. Licence and"
             " languages are those that the model's card states; for models to fetch, see huggingface.co/NAME."
+            " `--model URL --model-name NAME` uses a model on a server with an OpenAI-compatible embeddings API."
         )
 
 

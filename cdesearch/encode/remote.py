@@ -110,6 +110,7 @@ class _NoNetworks:
     reads_context = False
     prefix_rows = 0
     precision = "remote"
+    cpu_network = None
 
     def cache(self, vectors: Floats, is_null: NDArray[np.bool_]) -> None:
         """Nothing: the server knows no context."""
