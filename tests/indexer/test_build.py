@@ -1,6 +1,7 @@
 import itertools
 import json
 import os
+import shutil
 import time
 from dataclasses import replace
 
@@ -273,3 +274,15 @@ def test_files_from_the_far_future_or_past_are_indexed_and_updated(docs, run, ti
     write("the old baker")
     assert run().changed
     assert Searcher(Index.open(docs), tiny_encoder).search("baker", 1, "text")[0].chunk.path == "old.md"
+
+
+def test_the_new_place_of_the_same_model_is_stored_although_no_file_has_changed(
+    docs, run, tiny_checkpoint, tmp_path, monkeypatch
+):
+    monkeypatch.setenv("XDG_CONFIG_HOME", str(tmp_path / "config"))
+    monkeypatch.setenv("APPDATA", str(tmp_path / "config"))
+    run()
+    moved = shutil.copytree(tiny_checkpoint, tmp_path / "moved")
+    assert not build([docs], Options(model=moved), Silent()).changed
+    assert Index.open(docs).manifest.model == str(moved)
+    assert Searcher(Index.open(docs)).search("bread"), "the model at its new place is confirmed"
