@@ -37,11 +37,12 @@ class KnownModel:
     name: str
     description: str
     size: str
+    languages: tuple[str, ...]  # the codes of those that it reads
 
 
 KNOWN_MODELS = (
-    KnownModel("jxm/cde-small-v1", "CDE on NomicBERT, 281M parameters", "1.1 GB"),
-    KnownModel("jxm/cde-small-v2", "CDE on ModernBERT, 306M parameters", "1.2 GB"),
+    KnownModel("jxm/cde-small-v1", "CDE on NomicBERT, 281M parameters", "1.1 GB", ("en",)),
+    KnownModel("jxm/cde-small-v2", "CDE on ModernBERT, 306M parameters", "1.2 GB", ("en",)),
 )
 
 

@@ -43,7 +43,10 @@ class DenseEvidence:
     own_cosine: float | None  # the cosine of the vector without its document offset; None for a very long document
     null_mean: float  # the mean of the query's cosines with the context chunks
     null_spread: float  # the standard deviation of these cosines
-    z: float  # the part of the hybrid score; for a chunk without a vector, it is estimated from the words
+    z: float  # the deviation from the mean; for a chunk without a vector, it is estimated from the words
+    weight: float  # 1, or less if the model does not read the language of the query
+    blindness: float  # the estimated probability that the model does not read the language of the query
+    contribution: float  # weight * z, which is the part of the hybrid score
 
 
 @dataclass(frozen=True, slots=True)
@@ -62,7 +65,7 @@ class TextEvidence:
 
 @dataclass(frozen=True, slots=True)
 class Explanation:
-    """The evidence for one chunk. In hybrid mode, `score` is `dense.z + text.contribution`.
+    """The evidence for one chunk. In hybrid mode, `score` is `dense.contribution + text.contribution`.
 
     In rerank mode it is the score before reranking.
     """
@@ -93,13 +96,16 @@ def explain(reader: GenerationReader, query: Query, chunk_id: str) -> Explanatio
         cosine = None if np.isnan(candidates.dense[at]) else float(candidates.dense[at])
         text = _text_evidence(evidence, at, bm25)
         own = None if cosine is None else _own_cosine(reader, encoder, found, vector)
-        fused = float(evidence.scores[at])
+        z, weight = float(evidence.dense_z[at]), evidence.dense_weight
+        spread, fused = evidence.null_spread, float(evidence.scores[at])
         scores = {"hybrid": fused, "rerank": fused, "dense": cosine or 0.0, "text": bm25 or 0.0}
         return Explanation(
             chunk=chunk_id,
             mode=query.mode,
             score=scores[query.mode],
-            dense=DenseEvidence(cosine, own, evidence.null_mean, evidence.null_spread, float(evidence.dense_z[at])),
+            dense=DenseEvidence(
+                cosine, own, evidence.null_mean, spread, z, weight, candidates.blindness, weight * z
+            ),
             text=text,
             words=_words(reader, query, found),
             n_chunks=index.manifest.n_chunks,
