@@ -6,13 +6,14 @@ import shlex
 import time
 from collections.abc import Sequence
 from contextlib import nullcontext, suppress
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from pathlib import Path
 
 from cdesearch.encode.encoder import Encoder
 from cdesearch.encode.load import check_model
 from cdesearch.errors import IndexNotFoundError, IndexStateError, ModelError, SourceError
 from cdesearch.progress import Display, Progress
+from cdesearch.search.corpus_languages import unfit_text_language, unread_languages
 from cdesearch.store.filesystem import is_available
 from cdesearch.store.folder import CURRENT, FOLDER, absolute, check_nothing_lost, find_index, still_answering
 from cdesearch.store.index import Index
@@ -51,6 +52,8 @@ class Report:
     size_bytes: int
     changed: bool
     advice: str | None = None  # a line that advises a new context
+    languages: dict[str, float] = field(default_factory=dict)  # the share of the chunks in each, by its code
+    unread: tuple[str, ...] = ()  # lines about languages that the model does not read, or that full text does not stem
     note: str | None = None  # a line about confirmations of this index that were recorded, or could not be
 
     @property
@@ -158,6 +161,10 @@ def _report(folder: Path, plan: Plan, embedded: int | None, begun: float, note: 
         seconds=time.monotonic() - begun,
         size_bytes=index.size_bytes(),
         changed=embedded is not None,
+        languages=index.manifest.languages,
+        unread=tuple(filter(None, (unread_languages(index), unfit_text_language(index))))
+        if embedded is not None
+        else (),
         advice=advice(index.folder, index.manifest) if embedded is not None else None,
         note=note,
     )

@@ -209,9 +209,7 @@ class BuildJob:
         _save(Context.of(fitted, sample_vectors(tables, sample)), building / CONTEXT)
         return cache.embedded
 
-    def _stages(
-        self, building: Path, spool: Spool, documents: pa.Table, languages: CorpusLanguages
-    ) -> Stages | None:
+    def _stages(self, building: Path, spool: Spool, documents: pa.Table, languages: CorpusLanguages) -> Stages | None:
         if _is_complete(self.folder):  # the live generation answers queries during the build
             return None
         files = list(self.plan.files.values())

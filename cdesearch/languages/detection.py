@@ -35,9 +35,7 @@ def language_of(text: str) -> str | None:
         return "ja" if words[KANA] > KANA_SHARE * (words[HAN] + words[KANA]) else "zh"
     if len(script.languages) == 1:
         return script.languages[0]
-    code, evidence = max(
-        function_words(text, script.languages).items(), key=lambda item: item[1], default=(None, 0.0)
-    )
+    code, evidence = max(function_words(text, script.languages).items(), key=lambda item: item[1], default=(None, 0.0))
     if script is LATIN:
         return code if evidence >= max(MIN_EVIDENCE, MIN_SHARE * amount) else None
     return code or script.languages[0]

@@ -75,7 +75,7 @@ LATIN = _script(
     "A-Za-z\u00aa\u00ba\u00c0-\u00d6\u00d8-\u00f6\u00f8-\u024f\u1e00-\u1eff",
     "en de fr es pt it nl sv da no fi hu ro tr pl cs sk hr ca id vi",
 )
-HAN = _script("\u3400-\u4dbf\u4e00-\u9fff\uf900-\ufaff\U00020000-\U0003ffff", "zh", 2)
+HAN = _script("\u3400-\u4dbf\u4e00-\u9fff\uf900-\ufaff\U00020000-\U0003ffff", "zh ja", 2)
 KANA = _script("\u3040-\u30ff\u31f0-\u31ff\uff66-\uff9f", "ja", 3)
 SCRIPTS = (
     LATIN,

@@ -16,7 +16,7 @@ from cdesearch.search.fusion import Evidence, EvidenceFusion
 from cdesearch.search.lexical import ExactHits, exact_hits, text_search, with_parts
 from cdesearch.search.reader import GenerationReader, Mode, Query
 from cdesearch.search.spellings import without_accents
-from cdesearch.search.word_forms import is_form_of
+from cdesearch.search.word_forms import UNSPACED, is_form_of, piece_spans, pieces
 
 MAX_WORDS = 32  # words of a query that are explained, each of which needs two searches
 MAX_NEIGHBOURS = 5_000  # the document offset is not subtracted if the document has more chunks
@@ -103,9 +103,7 @@ def explain(reader: GenerationReader, query: Query, chunk_id: str) -> Explanatio
             chunk=chunk_id,
             mode=query.mode,
             score=scores[query.mode],
-            dense=DenseEvidence(
-                cosine, own, evidence.null_mean, spread, z, weight, candidates.blindness, weight * z
-            ),
+            dense=DenseEvidence(cosine, own, evidence.null_mean, spread, z, weight, candidates.blindness, weight * z),
             text=text,
             words=_words(reader, query, found),
             n_chunks=index.manifest.n_chunks,
@@ -184,9 +182,15 @@ def _word(reader: GenerationReader, word: str, times: int, chunk: _Found) -> Wor
     n_found = read_table(reader.index, search.limit(n_chunks)).num_rows
     search = text_search(reader.index, word).select(["_score"])
     scores = read_table(reader.index, search.where(f"id = {quoted(chunk.id)}").limit(1))["_score"].to_pylist()
-    tokens = [without_accents(token.lower()) for token in _WORD.findall(chunk.text)]
-    count = sum(is_form_of(token, without_accents(word.lower())) for token in tokens) if scores else 0
+    count = _count(word, chunk.text) if scores else 0
     return Word(word, n_found, idf(n_found, n_chunks), count, times * float(scores[0]) if scores else 0.0)
+
+
+def _count(word: str, text: str) -> int:
+    if UNSPACED.search(word):
+        return sum(1 for _ in piece_spans(text, pieces(word)))
+    tokens = [without_accents(token.lower()) for token in _WORD.findall(text)]
+    return sum(is_form_of(token, without_accents(word.lower())) for token in tokens)
 
 
 def _terms(exact: Mapping[ExactTerm, ExactHits], chunk: _Found, n_chunks: int) -> Iterator[Word]:

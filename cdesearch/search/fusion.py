@@ -121,7 +121,7 @@ class EvidenceFusion:
         most_text = own.max(initial=0.0)
         combined = own if best is None else (own + best) / 2
         dense_z = np.where(known, dense_z, combined * (most_dense / max(most_text, 1e-9)))
-        text_weight = self.text_weight * most_text / most_dense
+        text_weight = self.text_weight * (most_text / most_dense)
         dense_weight = 1 - (1 - BLIND_WEIGHT) * candidates.blindness
         return Evidence(dense_z, mean, spread, own, best, noise, text_weight, dense_weight)
 

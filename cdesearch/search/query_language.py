@@ -19,14 +19,14 @@ class Languages:
     """The languages of a corpus and of its model, with which queries are judged."""
 
     unread: dict[str, float]  # the shares of the chunks in languages that the model does not read
-    spoken: frozenset[str]  # the codes of the languages of the corpus and of the model
-    text: str  # the code of the language whose stemmer full text uses
+    model: frozenset[str]  # the codes of the languages that the model reads
+    spoken: frozenset[str]  # those of the corpus and of the model
 
     @classmethod
     def of(cls, manifest: Manifest) -> "Languages":
         """Return the languages of an index. Those of an older index, or of a model without a card, are not known."""
-        spoken = frozenset({*manifest.languages, *manifest.model_languages})
-        return cls(unread(manifest.languages, manifest.model_languages), spoken, manifest.text_language)
+        model = frozenset(manifest.model_languages)
+        return cls(unread(manifest.languages, model), model, model | manifest.languages.keys())
 
     def blindness(self, query: str, texts: Sequence[str]) -> float:
         """Return the estimated probability that the model does not read a query, from 0 to 1.
@@ -40,10 +40,11 @@ class Languages:
         foreign, own = 0.0, 0.0
         for script, amount in words_by_script(query).items():
             if script is not LATIN:
-                is_read = not self.unread.keys() & frozenset(script.languages)
+                is_read = bool(self.model & frozenset(script.languages))
                 foreign, own = foreign + (0 if is_read else amount), own + (amount if is_read else 0)
         for code, amount in function_words(query, self.spoken & frozenset(LATIN.languages)).items():
-            foreign, own = foreign + (amount if code in self.unread else 0), own + (0 if code in self.unread else amount)
+            is_read = code in self.model
+            foreign, own = foreign + (0 if is_read else amount), own + (amount if is_read else 0)
         total = foreign + own + CORPUS_WORDS
         return (foreign + CORPUS_WORDS * self._unread_share(texts)) / total
 
