@@ -5,7 +5,6 @@ A library would be more accurate for a few words, which decide nothing here; see
 
 import re
 import unicodedata
-from collections import Counter
 from collections.abc import Iterable
 
 from cdesearch.languages.known import HAN, KANA, LATIN, SCRIPTS, Script
@@ -32,7 +31,8 @@ def language_of(text: str) -> str | None:
     if amount < MIN_WORDS:
         return None
     if script in (HAN, KANA):
-        return "ja" if words[KANA] > KANA_SHARE * (words[HAN] + words[KANA]) else "zh"
+        kana = words.get(KANA, 0.0)
+        return "ja" if kana > KANA_SHARE * (words.get(HAN, 0.0) + kana) else "zh"
     if len(script.languages) == 1:
         return script.languages[0]
     code, evidence = max(function_words(text, script.languages).items(), key=lambda item: item[1], default=(None, 0.0))
@@ -41,10 +41,10 @@ def language_of(text: str) -> str | None:
     return code or script.languages[0]
 
 
-def words_by_script(text: str) -> Counter[Script]:
+def words_by_script(text: str) -> dict[Script, float]:
     """Return how many words a text has in each script, estimated from its letters."""
     scripts = (LATIN,) if text.isascii() else SCRIPTS
-    return Counter({one: n / one.word_letters for one in scripts if (n := len(one.letters.findall(text)))})
+    return {one: n / one.word_letters for one in scripts if (n := len(one.letters.findall(text)))}
 
 
 def function_words(text: str, among: Iterable[str]) -> dict[str, float]:

@@ -20,12 +20,12 @@ def language_shares(texts: Iterable[str]) -> dict[str, float]:
 
 def joined_shares(parts: Iterable[tuple[Shares, int]]) -> dict[str, float]:
     """Return the shares of several parts of a corpus together, each with its number of chunks."""
-    sums: Counter[str] = Counter()
+    sums: dict[str, float] = {}
     total = 0
     for shares, n_chunks in parts:
         total += n_chunks
         for code, share in shares.items():
-            sums[code] += share * n_chunks  # type: ignore[assignment]
+            sums[code] = sums.get(code, 0.0) + share * n_chunks
     return _sorted({code: amount / max(total, 1) for code, amount in sums.items()})
 
 

@@ -8,7 +8,7 @@ from cdesearch.store.index import Index
 
 
 def unread_languages(index: Index) -> str | None:
-    """Say which share of the chunks the model does not read, and what helps; None if it reads all as far as is known."""
+    """Say which share of the chunks the model does not read, and what helps; None if no such language is known."""
     manifest = index.manifest
     missed = unread(manifest.languages, manifest.model_languages)
     if not missed:

@@ -20,8 +20,8 @@ MIN_NULL_SIZE = 16  # with fewer context chunks, the candidates themselves are t
 MIN_DENSE_Z = 1.0  # replaces a lower best dense evidence, because words are not more reliable if all chunks are distant
 MIN_RATIO = 3.0  # the minimum ratio of the best BM25 score to the noise, for queries with few lexical candidates
 RARITY = 0.5  # the power of the share of NOISE_RANK that is found by which the noise of such queries is lower
-# The weight of the vectors for a query in a language that the model does not read. It is above 0, so that chunks without
-# words of the query are still ranked by their vectors.
+# The weight of the vectors for a query in a language that the model does not read. It is above 0, so that chunks
+# without words of the query are still ranked by their vectors.
 BLIND_WEIGHT = 0.1
 OVERSAMPLE = 3  # the graph index ranks by rounded vectors, so this many times k candidates are ranked by exact cosines
 

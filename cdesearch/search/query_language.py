@@ -33,7 +33,7 @@ class Languages:
 
         It is the share of words in unread languages among the words whose language shows: by their script, or because
         they are function words. The chunks with the highest BM25 scores, `texts`, count as CORPUS_WORDS further words,
-        so that words without a language of their own have that of the chunks. Always 0 in a corpus that the model reads.
+        so that words without a language of their own have that of the chunks. 0 in a corpus that the model reads.
         """
         if not self.unread:
             return 0.0

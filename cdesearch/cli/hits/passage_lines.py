@@ -50,9 +50,10 @@ def query_words(query: str) -> list[str]:
 def word_spans(text: str, words: Sequence[str]) -> Iterator[tuple[int, int]]:
     """Yield the start and the end of each word of a text that begins with one of the stems `words`."""
     spans = [*piece_spans(text, [*words])]
-    for token in _TOKEN.finditer(UNSPACED.sub(lambda run: " " * len(run[0]), text)):
-        if without_article(_folded(token[0])).startswith(tuple(words)):
-            spans.append(token.span())
+    spaced = UNSPACED.sub(lambda run: " " * len(run[0]), text)
+    stems = tuple(words)
+    tokens = _TOKEN.finditer(spaced)
+    spans += [token.span() for token in tokens if without_article(_folded(token[0])).startswith(stems)]
     yield from sorted(spans)
 
 
@@ -150,9 +151,8 @@ def _folded(text: str) -> str:
     if lower.isascii():
         return lower
     lower = unicodedata.normalize("NFC", lower)  # in these scripts, other marks than accents belong to the letters
-    parts = zip([*UNSPACED.findall(lower), ""], UNSPACED.split(lower)[1:] + [""], strict=True)
-    folded = "".join(run + without_accents(rest) for run, rest in [("", UNSPACED.split(lower)[0]), *parts])
-    return unicodedata.normalize("NFC", folded)
+    runs = zip(UNSPACED.split(lower), [*UNSPACED.findall(lower), ""], strict=True)
+    return unicodedata.normalize("NFC", "".join(without_accents(spaced) + run for spaced, run in runs))
 
 
 def _numbered(chunk: Chunk, body: str, around: Surroundings) -> Iterator[Line]:
