@@ -299,7 +299,10 @@ class GenerationReader:
         if not self._languages.unread:
             return 0.0
         best = lexical_hits.rows[np.lexsort((lexical_hits.rows, -lexical_hits.scores))[:JUDGED]]
-        return self._languages.blindness(query, [chunk.text for chunk in self._chunks(best).values()])
+        if not len(best):
+            return self._languages.blindness(query, [])
+        found = read_table(self.index, self.index.async_chunks.take_row_ids(best.tolist()).select(["text"]))
+        return self._languages.blindness(query, found["text"].to_pylist())
 
     def _dense_hits(self, vector: Floats, k: int, condition: str | None, columns: list[str]) -> _Found:
         """Return the nearest chunks, as many as the fusion needs."""

@@ -10,7 +10,6 @@ import cdesearch
 from cdesearch.cli.hits.passage_lines import query_words, word_spans
 from cdesearch.cli.status import read_status
 from cdesearch.progress import Silent
-from cdesearch.search.word_forms import is_form_of
 from cdesearch.store.index import Index
 from indexer.build import build
 from indexer.settings import Options
@@ -145,7 +144,3 @@ def test_status_and_summary_say_what_the_model_does_not_read(tmp_path, english_m
 def test_nothing_is_said_of_a_model_whose_languages_are_unknown(tmp_path, tiny_checkpoint):
     folder = write(tmp_path / "docs", CORPORA["ru"][0])
     assert build([folder], Options(model=tiny_checkpoint), Silent()).unread == ()
-
-
-def test_the_article_of_arabic_does_not_hide_a_word():
-    assert is_form_of("الملفات", "ملفات") and is_form_of("ملفات", "الملفات")
