@@ -53,8 +53,16 @@ class Report:
     changed: bool
     advice: str | None = None  # a line that advises a new context
     languages: dict[str, float] = field(default_factory=dict)  # the share of the chunks in each, by its code
-    unread: tuple[str, ...] = ()  # lines about languages that the model does not read, or that full text does not stem
     note: str | None = None  # a line about confirmations of this index that were recorded, or could not be
+
+    @property
+    def unread(self) -> tuple[str, ...]:
+        """Lines about languages that the model does not read, or that full text does not stem; none without a change.
+
+        The models in the cache are listed only for this.
+        """
+        index = Index(self.folder)
+        return tuple(filter(None, (unread_languages(index), unfit_text_language(index)))) if self.changed else ()
 
     @property
     def n_without_text(self) -> int:
@@ -162,9 +170,6 @@ def _report(folder: Path, plan: Plan, embedded: int | None, begun: float, note: 
         size_bytes=index.size_bytes(),
         changed=embedded is not None,
         languages=index.manifest.languages,
-        unread=tuple(filter(None, (unread_languages(index), unfit_text_language(index))))
-        if embedded is not None
-        else (),
         advice=advice(index.folder, index.manifest) if embedded is not None else None,
         note=note,
     )
