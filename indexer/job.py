@@ -251,7 +251,7 @@ class BuildJob:
             created=self.base.manifest.created if self.base else self.started,
             n_vectors=n_vectors,
             languages=languages.shares,
-            model_languages=languages_of(settings.model),
+            model_languages=languages_of(settings.model) if languages.is_measured else (),
             text_language=languages.text_language,
             context_chunks=self._kept_base.manifest.context_chunks if self._kept_base else n_chunks,
             **self._file_fields(),

@@ -164,6 +164,7 @@ def test_impossible_languages_are_damage(tmp_path, name, value):
 
 def test_a_manifest_of_an_older_version_knows_no_languages(tmp_path):
     COMPLETE.save(tmp_path / "manifest.json")
-    assert not {"languages", "model_languages", "text_language"} & json.loads(
-        (tmp_path / "manifest.json").read_text()
-    ).keys()
+    assert (
+        not {"languages", "model_languages", "text_language"}
+        & json.loads((tmp_path / "manifest.json").read_text()).keys()
+    )
