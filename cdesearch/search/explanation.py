@@ -14,6 +14,7 @@ from cdesearch.search.documents import quoted, read_table
 from cdesearch.search.exact import ExactTerm, exact_terms, idf
 from cdesearch.search.fusion import Evidence, EvidenceFusion
 from cdesearch.search.lexical import ExactHits, exact_hits, text_search, with_parts
+from cdesearch.search.query_language import Languages
 from cdesearch.search.reader import GenerationReader, Mode, Query
 from cdesearch.search.spellings import without_accents
 from cdesearch.search.word_forms import UNSPACED, is_form_of, piece_spans, pieces
@@ -172,7 +173,12 @@ def _words(reader: GenerationReader, query: Query, found: _Found) -> tuple[Word,
         word = match[0].lower()
         spelled.setdefault(word, match[0])
         times[word] = times.get(word, 0) + 1
-    words = [_word(reader, spelled[word], times[word], found) for word in list(times)[:MAX_WORDS]]
+    searched = Languages.of(reader.index.manifest).searched(query.text).lower()
+    ignored = times.keys() - {match[0] for match in _WORD.finditer(with_parts(searched, exact).lower())}
+    words = [
+        Word(spelled[word], 0, 0.0, 0, 0.0) if word in ignored else _word(reader, spelled[word], times[word], found)
+        for word in list(times)[:MAX_WORDS]
+    ]
     return (*words, *_terms(exact, found, reader.index.manifest.n_chunks))
 
 

@@ -11,6 +11,7 @@ import cdesearch
 from cdesearch.cli.hits.passage_lines import query_words, word_spans
 from cdesearch.cli.status import read_status
 from cdesearch.progress import Silent
+from cdesearch.search.searcher import Searcher
 from cdesearch.store.index import Index
 from indexer.build import build
 from indexer.embedding.languages import CorpusLanguages
@@ -159,3 +160,17 @@ def test_an_index_of_an_older_version_stays_as_it_is_until_it_is_rebuilt(tmp_pat
     assert CorpusLanguages.of(spool, older, 3) == CorpusLanguages({}, "en", is_measured=False)
     newer = replace(measured, languages={"de": 1.0}, text_language="de")
     assert CorpusLanguages.of(spool, newer, 3) == CorpusLanguages({"de": 1.0}, "de")
+
+
+def test_an_explanation_adds_up_and_shows_the_lower_weight_of_vectors(tmp_path, english_model):
+    texts = CORPORA["de"][0]
+    folder = write(tmp_path / "docs", texts)
+    build([folder], Options(model=english_model), Silent())
+    query = "wie werden alle Dateien gelöscht"
+    with Searcher(Index.open(folder), model=english_model) as searcher:
+        hit = searcher.search(query, 3, "hybrid")[0]
+        explained = searcher.explain(hit.chunk.id, query, 3, "hybrid")
+    assert explained.dense.blindness > 0.9 and explained.dense.weight < 0.2
+    assert explained.dense.contribution + explained.text.contribution == pytest.approx(hit.score, abs=1e-6)
+    assert {word.word for word in explained.words if word.chunks} == {"Dateien", "gelöscht"}
+    assert sum(word.bm25 for word in explained.words) == pytest.approx(hit.text_score, abs=1e-4)
