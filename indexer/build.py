@@ -6,7 +6,7 @@ import shlex
 import time
 from collections.abc import Sequence
 from contextlib import nullcontext, suppress
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from pathlib import Path
 
 from cdesearch.encode.backends.endpoint import EmbeddingServer
@@ -16,6 +16,7 @@ from cdesearch.errors import IndexNotFoundError, IndexStateError, InputError, Mo
 from cdesearch.models.added_context import has_added_context
 from cdesearch.models.endpoint_model import EndpointModel
 from cdesearch.progress import Display, Progress
+from cdesearch.search.corpus_languages import unfit_text_language, unread_languages
 from cdesearch.store.filesystem import is_available
 from cdesearch.store.folder import CURRENT, FOLDER, absolute, check_nothing_lost, find_index, still_answering
 from cdesearch.store.index import Index
@@ -55,7 +56,17 @@ class Report:
     size_bytes: int
     changed: bool
     advice: str | None = None  # a line that advises a new context
+    languages: dict[str, float] = field(default_factory=dict)  # the share of the chunks in each, by its code
     note: str | None = None  # a line about confirmations of this index that were recorded, or could not be
+
+    @property
+    def unread(self) -> tuple[str, ...]:
+        """Lines about languages that the model does not read, or that full text does not stem; none without a change.
+
+        The models in the cache are listed only for this.
+        """
+        index = Index(self.folder)
+        return tuple(filter(None, (unread_languages(index), unfit_text_language(index)))) if self.changed else ()
 
     @property
     def n_without_text(self) -> int:
@@ -185,6 +196,7 @@ def _report(folder: Path, plan: Plan, embedded: int | None, begun: float, note: 
         seconds=time.monotonic() - begun,
         size_bytes=index.size_bytes(),
         changed=embedded is not None,
+        languages=index.manifest.languages,
         advice=advice(index.folder, index.manifest) if embedded is not None else None,
         note=note,
     )

@@ -228,6 +228,8 @@ def _summarise(report: "Report") -> None:
         console.print(
             f"Ignored: {report.n_files['ignored']:,}. `cdesearch status{where} --files` lists the rules.",
         )
+    for line in report.unread:
+        console.print(printable(line), soft_wrap=True)
     if report.advice:
         console.print(printable(report.advice), soft_wrap=True)
     if not report.n_chunks:
@@ -296,6 +298,8 @@ def _as_json(report: "Report") -> dict[str, object]:
         "seconds": round(report.seconds, 3),
         "bytes": report.size_bytes,
         "changed": report.changed,
+        "languages": report.languages,
+        "unread": list(report.unread),
         "files": report.n_files,
         "skipped": [{"path": item.path, "reason": item.reason} for item in report.skipped],
         "read_in_part": [{"path": item.path, "reason": item.reason} for item in report.in_part],

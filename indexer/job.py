@@ -16,6 +16,7 @@ from cdesearch.encode.encoder import Encoder
 from cdesearch.encode.exports import CHECKED_TEXTS, export
 from cdesearch.errors import IndexDamagedError, IndexStateError, InputError, SourceError
 from cdesearch.models.added_context import has_added_context
+from cdesearch.models.catalog import languages_of
 from cdesearch.models.endpoint_model import EndpointModel
 from cdesearch.progress import Display
 from cdesearch.search.drift import drift_of
@@ -31,6 +32,7 @@ from cdesearch.store.vector_format import VectorFormat
 from indexer.embedding.context import draw_sample, fit_whitening, sample_vectors, some_texts
 from indexer.embedding.embedding_cache import TABLE, EmbeddingCache, cache_schema, holds_vectors
 from indexer.embedding.fill import Filling
+from indexer.embedding.languages import CorpusLanguages
 from indexer.embedding.same_model import PROBES, continues_model
 from indexer.embedding.spool import Spool
 from indexer.embedding.stages import Stages
@@ -83,8 +85,10 @@ class BuildJob:
             raise SourceError(
                 f"There is nothing readable in {', '.join(map(str, self.settings.sources))}.", _why(self.plan)
             )
-        tables = Tables(building, self._vectors)
-        embedded = self._fill(building, tables, spool, documents)
+        kept = self._kept_base.manifest if self._kept_base else None
+        languages = CorpusLanguages.of(spool, kept, pc.sum(self.plan.kept["n_chunks"]).as_py() or 0)
+        tables = Tables(building, self._vectors, languages.text_language)
+        embedded = self._fill(building, tables, spool, documents, languages)
         if tables.chunks.count_rows() != n_chunks:
             discard(self.folder, building)
             raise IndexDamagedError(
@@ -93,7 +97,7 @@ class BuildJob:
         self.progress.stage("Indexing words", None)
         tables.write_documents(documents)
         context = Context.load(building / CONTEXT)
-        manifest = self._manifest(documents, context)
+        manifest = self._manifest(documents, languages, context)
         with self._kept_base.checks.reading_tables() if self._kept_base else nullcontext():
             drift = drift_of(
                 context.sample_vectors, tables.chunks, documents, self._vectors, self.folder
@@ -217,7 +221,9 @@ class BuildJob:
         spool.close()
         return records, columns
 
-    def _fill(self, building: Path, tables: Tables, spool: Spool, documents: pa.Table) -> int:
+    def _fill(
+        self, building: Path, tables: Tables, spool: Spool, documents: pa.Table, languages: CorpusLanguages
+    ) -> int:
         """Write chunks, vectors and the context; returns how many texts went through the model."""
         encoder, base = self.encoder, self._kept_base
         cache = EmbeddingCache(building, encoder.dimension, base, encoder.config.document_weight)
@@ -225,7 +231,7 @@ class BuildJob:
         if base is not None:
             filling.in_context_of(base, self.plan.kept["path"], self.plan.gone)
             return cache.embedded
-        stages = self._stages(building, spool, documents)
+        stages = self._stages(building, spool, documents, languages)
         if stages and not (self.folder / CURRENT).is_file():
             stages.publish_words()
         sample = _load_or_make(building / SAMPLE, ContextSample, lambda: self._draw_sample(spool))
@@ -241,13 +247,13 @@ class BuildJob:
         _save(Context.of(fitted, sample_vectors(tables, sample)), building / CONTEXT)
         return cache.embedded
 
-    def _stages(self, building: Path, spool: Spool, documents: pa.Table) -> Stages | None:
+    def _stages(self, building: Path, spool: Spool, documents: pa.Table, languages: CorpusLanguages) -> Stages | None:
         if _is_complete(self.folder):  # the live generation answers queries during the build
             return None
         files = list(self.plan.files.values())
-        describe = partial(self._manifest, documents)
-        encoder, vectors = self.encoder, self._vectors
-        return Stages(self.folder, building, spool, encoder, vectors, documents, files, describe, self._tell)
+        describe = partial(self._manifest, documents, languages)
+        encoder, vectors, language = self.encoder, self._vectors, languages.text_language
+        return Stages(self.folder, building, spool, encoder, vectors, documents, files, describe, language, self._tell)
 
     def _tell(self, line: str) -> None:
         """Tell the user that a stage is live.
@@ -261,7 +267,9 @@ class BuildJob:
         known = self.base.context if self.base else None
         return draw_sample(spool, self.encoder, self._context_limit, self.settings.seed, known, self.progress)
 
-    def _manifest(self, documents: pa.Table, context: Context | None, n_vectors: int | None = None) -> Manifest:
+    def _manifest(
+        self, documents: pa.Table, languages: CorpusLanguages, context: Context | None, n_vectors: int | None = None
+    ) -> Manifest:
         """The manifest of the generation, or of a stage with `n_vectors`, the first of which has no context."""
         settings, encoder = self.settings, self.encoder
         n_chunks = pc.sum(documents["n_chunks"]).as_py() or 0
@@ -283,6 +291,9 @@ class BuildJob:
             created=self.base.manifest.created if self.base else self.started,
             vectors=settings.vectors,
             n_vectors=n_vectors,
+            languages=languages.shares,
+            model_languages=languages_of(settings.model) if languages.is_measured else (),
+            text_language=languages.text_language,
             context_chunks=self._kept_base.manifest.context_chunks if self._kept_base else n_chunks,
             **self._file_fields(),
         )

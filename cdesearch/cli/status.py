@@ -7,6 +7,8 @@ from dataclasses import asdict, replace
 from typing import Any
 
 from cdesearch.builders import builder
+from cdesearch.languages.shares import described
+from cdesearch.search.corpus_languages import unfit_text_language, unread_languages
 from cdesearch.search.drift import describe, measure_drift
 from cdesearch.store.file_account import OUTCOMES, FileRecord, read_files
 from cdesearch.store.folder import shown_path
@@ -48,6 +50,7 @@ def _facts(index: Index) -> dict[str, Any]:
         **({"added_context": manifest.added_context} if manifest.model else {}),
         "model_fingerprint": manifest.model_fingerprint,
         **({} if (weight := read_text_weight(index.folder)) is None else {"text_weight": weight}),
+        **_languages(index),
         "context": f"{manifest.context_size} chunks, seed {manifest.seed}",
         "context_fingerprint": manifest.context_fingerprint,
         "new_files": changes["new"],
@@ -56,6 +59,17 @@ def _facts(index: Index) -> dict[str, Any]:
         "missing_sources": [*map(shown_path, index.missing_sources)],
         "drift": _drift(index),
     }
+
+
+def _languages(index: Index) -> dict[str, str]:
+    """Return the languages of the chunks, and what the model or full text cannot do with them; empty if unknown."""
+    languages = index.manifest.languages
+    facts = {
+        "languages": described(languages),
+        "unread": unread_languages(index),
+        "stemmer": unfit_text_language(index),
+    }
+    return {name: text for name, text in facts.items() if text}
 
 
 def _drift(index: Index) -> str:

@@ -6,7 +6,7 @@ config             the configuration of a checkpoint, config.json
 hub                checkpoints by their ids on huggingface.co
 endpoint_model     a model on a server
 added_context      what the corpus adds to published models
-catalog            the list that `cdesearch models` prints
+catalog            the list that `cdesearch models` prints, and the languages of a model
 export_folder      the folder of the ONNX export of a published model
 meta_device        models whose parameters have shapes but no values
 checkpoint_files   checks of files before a library opens them

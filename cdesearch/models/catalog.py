@@ -1,21 +1,23 @@
-"""List the models that are installed or can be downloaded."""
+"""List the models that are installed or can be downloaded, and the languages that they read."""
 
-from collections.abc import Iterator
+from collections.abc import Collection, Iterator
 from dataclasses import dataclass
 from pathlib import Path
 
 from cdesearch.errors import ModelError
+from cdesearch.languages.known import ENGLISH
 from cdesearch.models.biencoder.folder import read_folder
 from cdesearch.models.checkpoint_files import DEFAULT_MODEL
 from cdesearch.models.config import ModelConfig
+from cdesearch.models.endpoint_model import EndpointModel, Model
 from cdesearch.models.export_folder import export_folder, read_speed
-from cdesearch.models.hub import KNOWN_MODELS, KnownModel, cached_folder, cached_names
+from cdesearch.models.hub import KNOWN_MODELS, KnownModel, cached_folder, cached_names, checkpoint_folder
 from cdesearch.models.model_card import read_card
 from cdesearch.models.published_fields import read_fields
 from cdesearch.models.registry import family_of
 
 DEFAULT = KnownModel(
-    "(default)", "all-MiniLM-L6-v2, trained with statistics of a corpus", "", 384, "eight sets: README.md"
+    "(default)", "all-MiniLM-L6-v2, trained with statistics of a corpus", "", 384, (ENGLISH,), "eight sets: README.md"
 )
 _BY_NAME = {known.name: known for known in KNOWN_MODELS}
 
@@ -52,6 +54,31 @@ def list_models() -> Iterator[ListedModel]:
             )
 
 
+def languages_of(model: Model | None) -> tuple[str, ...]:
+    """Return the codes of the languages that a model reads, None being the one that ships; empty if they are unknown.
+
+    Those of a model on a server are unknown, because it has no card here. The network is not used.
+    """
+    if isinstance(model, EndpointModel):
+        return ()
+    if model is None:
+        return DEFAULT.languages
+    if known := _BY_NAME.get(model.as_posix()):
+        return known.languages
+    try:
+        return read_card(checkpoint_folder(model, fetch=False)).language_codes
+    except ModelError:
+        return ()
+
+
+def models_reading(languages: Collection[str]) -> list[str]:
+    """Return the names of the models in the cache and of other known models that read all of these languages."""
+    wanted = frozenset(languages)
+    cached = [name for name in cached_names() if (folder := cached_folder(name)) is not None and _describe(folder)]
+    names = dict.fromkeys([*cached, *(known.name for known in KNOWN_MODELS)])
+    return [name for name in names if wanted and wanted <= frozenset(languages_of(Path(name)))]
+
+
 def _installed(state: str, name: str, folder: Path, description: str, dimension: str) -> ListedModel:
     card = read_card(folder)
     known = _BY_NAME.get(name, DEFAULT if state == "ships" else None)
@@ -63,7 +90,7 @@ def _installed(state: str, name: str, folder: Path, description: str, dimension:
         _size(folder),
         dimension,
         card.licence,
-        card.languages,
+        card.shown_languages,
         "" if speed is None else f"{speed:.0f} texts/s",
         "" if known is None else known.measured,
     )

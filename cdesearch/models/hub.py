@@ -11,6 +11,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from cdesearch.errors import ModelError
+from cdesearch.languages.known import ENGLISH, LANGUAGES
 from cdesearch.models.family import TOKENIZER
 from cdesearch.models.published_fields import read_fields
 
@@ -40,18 +41,25 @@ class KnownModel:
     description: str
     size: str
     dimension: int
+    languages: tuple[str, ...]  # the codes of those that it reads, among the languages that are told apart
     measured: str = ""  # nDCG@10 x 100 on this project's data sets
 
 
+_ENGLISH = (ENGLISH,)
+_ALL = tuple(LANGUAGES)  # among about 100
 KNOWN_MODELS = (
-    KnownModel("sentence-transformers/all-MiniLM-L6-v2", "biencoder (bert), 23M parameters, English", "91 MB", 384),
-    KnownModel("BAAI/bge-small-en-v1.5", "biencoder (bert), 33M parameters, English", "133 MB", 384),
     KnownModel(
-        "intfloat/multilingual-e5-small", "biencoder (bert), 118M parameters, about 100 languages", "471 MB", 384
+        "sentence-transformers/all-MiniLM-L6-v2", "biencoder (bert), 23M parameters, English", "91 MB", 384, _ENGLISH
     ),
-    KnownModel("Qwen/Qwen3-Embedding-0.6B", "biencoder (qwen3), 596M parameters, about 100 languages", "1.2 GB", 1024),
-    KnownModel("jxm/cde-small-v1", "CDE on NomicBERT, 281M parameters", "1.1 GB", 768),
-    KnownModel("jxm/cde-small-v2", "CDE on ModernBERT, 306M parameters", "1.2 GB", 768),
+    KnownModel("BAAI/bge-small-en-v1.5", "biencoder (bert), 33M parameters, English", "133 MB", 384, _ENGLISH),
+    KnownModel(
+        "intfloat/multilingual-e5-small", "biencoder (bert), 118M parameters, about 100 languages", "471 MB", 384, _ALL
+    ),
+    KnownModel(
+        "Qwen/Qwen3-Embedding-0.6B", "biencoder (qwen3), 596M parameters, about 100 languages", "1.2 GB", 1024, _ALL
+    ),
+    KnownModel("jxm/cde-small-v1", "CDE on NomicBERT, 281M parameters", "1.1 GB", 768, _ENGLISH),
+    KnownModel("jxm/cde-small-v2", "CDE on ModernBERT, 306M parameters", "1.2 GB", 768, _ENGLISH),
 )
 
 

@@ -1,5 +1,6 @@
 """What a model's card says: its licence and languages, from the front matter of README.md."""
 
+import re
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -7,11 +8,15 @@ from typing import Any
 import yaml
 
 from cdesearch.errors import ModelError
+from cdesearch.languages.known import MOST_LANGUAGES
 from cdesearch.models.checkpoint_files import read_fields_text
 
 CARD = "README.md"
 SHOWN_LANGUAGES = 3
 MAX_SHOWN = 40  # characters of a value
+_FRONT = re.compile(r"\A\s*---[ \t\r]*\n(.*?)\n---[ \t\r]*(?:\n|\Z)", re.DOTALL)
+_CODE = re.compile(r"([a-z]{2,3})(?:-.*)?")  # with or without a region, such as `zh-CN`
+_SAME = {"nb": "no", "nn": "no"}
 
 
 @dataclass(frozen=True, slots=True)
@@ -19,22 +24,27 @@ class ModelCard:
     """The statements of a card; empty where it states nothing."""
 
     licence: str = ""
-    languages: str = ""
+    languages: tuple[str, ...] = ()  # as the card names them: mostly codes, or `multilingual`
+
+    @property
+    def language_codes(self) -> tuple[str, ...]:
+        """The codes of the languages, in alphabetical order; `multilingual` names none."""
+        codes = {match[1] for name in self.languages if (match := _CODE.fullmatch(name.lower()))}
+        return tuple(sorted({_SAME.get(code, code) for code in codes}))
+
+    @property
+    def shown_languages(self) -> str:
+        """The languages for people: their names, or how many there are."""
+        names = self.languages
+        return f"{len(names)} languages" if len(names) > SHOWN_LANGUAGES else ", ".join(names)
 
 
 def read_card(folder: Path) -> ModelCard:
     """The card of a checkpoint folder; an empty one if there is none or it cannot be read."""
     try:
-        text = read_fields_text(folder / CARD)
-    except (OSError, ValueError, ModelError):
-        return ModelCard()
-    opening, _, rest = text.partition("---\n")
-    matter, closing, _ = rest.partition("\n---")
-    if opening.strip() or not closing:
-        return ModelCard()
-    try:
-        fields = yaml.safe_load(matter)
-    except (yaml.YAMLError, ValueError, RecursionError):
+        front = _FRONT.match(read_fields_text(folder / CARD))
+        fields = yaml.safe_load(front[1]) if front else None
+    except (OSError, ValueError, ModelError, yaml.YAMLError, RecursionError):
         return ModelCard()
     if not isinstance(fields, dict):
         return ModelCard()
@@ -42,10 +52,11 @@ def read_card(folder: Path) -> ModelCard:
     return ModelCard(_short(licence), _languages(fields.get("language")))
 
 
-def _languages(value: Any) -> str:
-    names = [_short(name) for name in value] if isinstance(value, list) else [_short(value)]
-    return f"{len(names)} languages" if len(names) > SHOWN_LANGUAGES else ", ".join(filter(None, names))
+def _languages(value: Any) -> tuple[str, ...]:
+    names = value[:MOST_LANGUAGES] if isinstance(value, list) else [value]
+    # YAML reads the code of Norwegian as false unless it is quoted.
+    return tuple(filter(None, ("no" if name is False else _short(name) for name in names)))
 
 
 def _short(value: Any) -> str:
-    return str(value)[:MAX_SHOWN] if isinstance(value, str) else ""
+    return value[:MAX_SHOWN] if isinstance(value, str) else ""

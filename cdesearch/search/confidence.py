@@ -15,7 +15,7 @@ import numpy as np
 from cdesearch.context.vectors import Floats
 from cdesearch.search.fusion import MIN_NULL_SIZE
 from cdesearch.search.spellings import without_accents
-from cdesearch.search.word_forms import STEM, word_stem
+from cdesearch.search.word_forms import STEM, UNSPACED, pieces, word_stem
 from cdesearch.store.schema import Hit
 
 # Function words of English questions. They do not show what a question is about, and are rare in many documents.
@@ -113,4 +113,4 @@ def _confidence(hit: Hit, asked: frozenset[str], scale: CosineScale | None, nois
 
 
 def _words(text: str) -> frozenset[str]:
-    return frozenset(re.findall(r"\w+", without_accents(text.lower())))
+    return frozenset([*re.findall(r"\w+", without_accents(UNSPACED.sub(" ", text.lower()))), *pieces(text)])

@@ -11,26 +11,14 @@ from dataclasses import dataclass
 from functools import cached_property
 from itertools import islice
 
+from cdesearch.languages.stop_words import STOP_WORDS
+
 MAX_TERMS = 8  # of a query; each needs a search of its own
 MAX_CHARACTERS = 200  # of a term
 MAX_OCCURRENCES = 20  # of a name in a chunk that are examined
 SATURATION = 1.2  # of BM25: two occurrences have less than twice the evidence of one
 DEFINITION_WEIGHT = 3.0  # relative to a word as rare as the definition; see benchmarks/results/LOG.md
 
-# The words that full text ignores
-STOP_WORDS = frozenset(
-    re.findall(
-        r"\w+",
-        """
-        a about again against ain all am an and are aren as at be been being below between both but by can couldn d did
-        didn do doesn doing don down each few for from further had hadn has hasn have haven having he her here hers
-        herself him himself his how i if in into is isn it its itself just ll m ma me mightn more most mustn my myself
-        needn no nor not now of off on or other our ours out over own re s same shan she should shouldn so some such t
-        than that the their theirs them then there these they this those through to too under until up ve was wasn we
-        were weren what when where which while who whom will with won wouldn y you your yours yourself
-        """,
-    )
-)
 _WORDS = re.compile(r"[^\W_]+")
 _PARTS = re.compile(r"[A-Z]+(?![a-z])|[A-Z]?[a-z]+|\d+")
 _QUOTED = re.compile(r"\"([^\"\n]+)\"|“([^”\n]+)”")
@@ -97,7 +85,7 @@ class ExactTerm:
     @property
     def is_of_common_words(self) -> bool:
         """Whether full text ignores all words of the term."""
-        return all(word.lower() in STOP_WORDS for word in _WORDS.findall(self.text))
+        return all(word.lower() in STOP_WORDS["en"] for word in _WORDS.findall(self.text))
 
     @property
     def condition(self) -> str:

@@ -14,9 +14,10 @@ from cdesearch.search.documents import quoted, read_table
 from cdesearch.search.exact import ExactTerm, exact_terms, idf
 from cdesearch.search.fusion import Evidence, EvidenceFusion
 from cdesearch.search.lexical import ExactHits, exact_hits, text_search, with_parts
+from cdesearch.search.query_language import Languages
 from cdesearch.search.reader import GenerationReader, Mode, Query
 from cdesearch.search.spellings import without_accents
-from cdesearch.search.word_forms import is_form_of
+from cdesearch.search.word_forms import UNSPACED, is_form_of, piece_spans, pieces
 
 MAX_WORDS = 32  # words of a query that are explained, each of which needs two searches
 MAX_NEIGHBOURS = 5_000  # the document offset is not subtracted if the document has more chunks
@@ -43,7 +44,10 @@ class DenseEvidence:
     own_cosine: float | None  # the cosine of the vector without its document offset; None if it is unknown
     null_mean: float  # the mean of the query's cosines with the context chunks
     null_spread: float  # the standard deviation of these cosines
-    z: float  # the part of the hybrid score; for a chunk without a vector, it is estimated from the words
+    z: float  # the deviation from the mean; for a chunk without a vector, it is estimated from the words
+    weight: float  # 1, or less if the model does not read the language of the query
+    blindness: float  # the estimated probability that the model does not read the language of the query
+    contribution: float  # weight * z, which is the part of the hybrid score
 
 
 @dataclass(frozen=True, slots=True)
@@ -62,7 +66,7 @@ class TextEvidence:
 
 @dataclass(frozen=True, slots=True)
 class Explanation:
-    """The evidence for one chunk. In hybrid mode, `score` is `dense.z + text.contribution`.
+    """The evidence for one chunk. In hybrid mode, `score` is `dense.contribution + text.contribution`.
 
     In rerank mode it is the score before reranking.
     """
@@ -93,13 +97,14 @@ def explain(reader: GenerationReader, query: Query, chunk_id: str) -> Explanatio
         cosine = None if np.isnan(candidates.dense[at]) else float(candidates.dense[at])
         text = _text_evidence(evidence, at, bm25)
         own = None if cosine is None else _own_cosine(reader, encoder, found, vector)
-        fused = float(evidence.scores[at])
+        z, weight = float(evidence.dense_z[at]), evidence.dense_weight
+        spread, fused = evidence.null_spread, float(evidence.scores[at])
         scores = {"hybrid": fused, "rerank": fused, "dense": cosine or 0.0, "text": bm25 or 0.0}
         return Explanation(
             chunk=chunk_id,
             mode=query.mode,
             score=scores[query.mode],
-            dense=DenseEvidence(cosine, own, evidence.null_mean, evidence.null_spread, float(evidence.dense_z[at])),
+            dense=DenseEvidence(cosine, own, evidence.null_mean, spread, z, weight, candidates.blindness, weight * z),
             text=text,
             words=_words(reader, query, found),
             n_chunks=index.manifest.n_chunks,
@@ -171,7 +176,12 @@ def _words(reader: GenerationReader, query: Query, found: _Found) -> tuple[Word,
         word = match[0].lower()
         spelled.setdefault(word, match[0])
         times[word] = times.get(word, 0) + 1
-    words = [_word(reader, spelled[word], times[word], found) for word in list(times)[:MAX_WORDS]]
+    searched = Languages.of(reader.index.manifest).searched(query.text).lower()
+    ignored = times.keys() - {match[0] for match in _WORD.finditer(with_parts(searched, exact).lower())}
+    words = [
+        Word(spelled[word], 0, 0.0, 0, 0.0) if word in ignored else _word(reader, spelled[word], times[word], found)
+        for word in list(times)[:MAX_WORDS]
+    ]
     return (*words, *_terms(exact, found, reader.index.manifest.n_chunks))
 
 
@@ -181,9 +191,15 @@ def _word(reader: GenerationReader, word: str, times: int, chunk: _Found) -> Wor
     n_found = read_table(reader.index, search.limit(n_chunks)).num_rows
     search = text_search(reader.index, word).select(["_score"])
     scores = read_table(reader.index, search.where(f"id = {quoted(chunk.id)}").limit(1))["_score"].to_pylist()
-    tokens = [without_accents(token.lower()) for token in _WORD.findall(chunk.text)]
-    count = sum(is_form_of(token, without_accents(word.lower())) for token in tokens) if scores else 0
+    count = _count(word, chunk.text) if scores else 0
     return Word(word, n_found, idf(n_found, n_chunks), count, times * float(scores[0]) if scores else 0.0)
+
+
+def _count(word: str, text: str) -> int:
+    if UNSPACED.search(word):
+        return sum(1 for _ in piece_spans(text, pieces(word)))
+    tokens = [without_accents(token.lower()) for token in _WORD.findall(text)]
+    return sum(is_form_of(token, without_accents(word.lower())) for token in tokens)
 
 
 def _terms(exact: Mapping[ExactTerm, ExactHits], chunk: _Found, n_chunks: int) -> Iterator[Word]:

@@ -20,6 +20,9 @@ MIN_NULL_SIZE = 16  # with fewer context chunks, the candidates themselves are t
 MIN_DENSE_Z = 1.0  # replaces a lower best dense evidence, because words are not more reliable if all chunks are distant
 MIN_RATIO = 3.0  # the minimum ratio of the best BM25 score to the noise, for queries with few lexical candidates
 RARITY = 0.5  # the power of the share of NOISE_RANK that is found by which the noise of such queries is lower
+# The weight of the vectors for a query in a language that the model does not read. It is above 0, so that chunks
+# without words of the query are still ranked by their vectors.
+BLIND_WEIGHT = 0.1
 OVERSAMPLE = 3  # the graph index ranks by rounded vectors, so this many times k candidates are ranked by exact cosines
 
 
@@ -31,6 +34,7 @@ class Candidates:
     text: Scores  # (n,) BM25 scores; NaN if full text did not find the candidate
     null: Scores  # (J,) the query's cosines with the context chunks
     documents: Sequence[str] | None = None  # (n,) document ids if documents consist of records, otherwise None
+    blindness: float = 0.0  # the estimated probability that the model does not read the query's language
 
 
 @dataclass(frozen=True, slots=True)
@@ -44,6 +48,7 @@ class Evidence:
     of_document: Scores | None  # (n,) the highest `own` of the candidate's document; None without `documents`
     noise: float  # a BM25 score; 0 if full text found nothing
     text_weight: float  # the weight of text in this query
+    dense_weight: float = 1.0  # of `dense_z`; lower if the model does not read the query's language
 
     @property
     def text(self) -> Scores:
@@ -53,7 +58,7 @@ class Evidence:
     @property
     def scores(self) -> Scores:
         """(n,) the fused scores."""
-        fused: Scores = self.dense_z + self.text_weight * self.text
+        fused: Scores = self.dense_weight * self.dense_z + self.text_weight * self.text
         return fused
 
 
@@ -84,6 +89,8 @@ class EvidenceFusion:
     The dense evidence of a candidate without a vector is estimated from its words: it is the same share of the best
     dense evidence as its lexical evidence is of the best lexical evidence. Without lexical evidence it is 0. Such
     candidates are therefore ranked by words, and the vectors of others neither raise nor lower them.
+
+    The dense evidence is multiplied by a weight that falls from 1 to BLIND_WEIGHT with the `blindness` of the query.
     """
 
     text_weight: float = TEXT_WEIGHT
@@ -97,7 +104,7 @@ class EvidenceFusion:
         return max(k, NOISE_RANK)
 
     def scores(self, candidates: Candidates) -> Scores:
-        """Return dense_z + text weight * lexical evidence, (n,)."""
+        """Return dense weight * dense_z + text weight * lexical evidence, (n,)."""
         return self.evidence(candidates).scores
 
     def evidence(self, candidates: Candidates) -> Evidence:
@@ -114,8 +121,9 @@ class EvidenceFusion:
         most_text = own.max(initial=0.0)
         combined = own if best is None else (own + best) / 2
         dense_z = np.where(known, dense_z, combined * (most_dense / max(most_text, 1e-9)))
-        query_weight = most_text / most_dense
-        return Evidence(dense_z, mean, spread, own, best, noise, self.text_weight * query_weight)
+        text_weight = self.text_weight * (most_text / most_dense)
+        dense_weight = 1 - (1 - BLIND_WEIGHT) * candidates.blindness
+        return Evidence(dense_z, mean, spread, own, best, noise, text_weight, dense_weight)
 
 
 class ZScoreFusion:

@@ -7,9 +7,11 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
+from cdesearch.languages.known import ENGLISH
 from cdesearch.search.documents import read_candidates
 from cdesearch.search.exact import ExactTerm, exact_evidence, exact_terms, is_quoted
 from cdesearch.search.fusion import Scores
+from cdesearch.search.query_language import Languages
 from cdesearch.search.spellings import with_other_spellings
 from cdesearch.store.damage import damaged
 from cdesearch.store.index import Index
@@ -54,7 +56,7 @@ def with_parts(query: str, exact: Mapping[ExactTerm, ExactHits]) -> str:
 def text_search(index: Index, query: str) -> Any:
     """Return the search for the words of a query."""
     # LanceDB would take a text in quotation marks for a phrase query, which needs an index with positions.
-    words = with_other_spellings(query.replace('"', " "))
+    words = _searched(index, query.replace('"', " "))
     return index.async_chunks.query().nearest_to_text(words, columns="text")
 
 
@@ -94,8 +96,14 @@ def _search_for_all_words(index: Index, term: ExactTerm, query: str) -> Any:
 
     match: Any = lance.MatchQuery  # mypy does not know the defaults of these dataclasses
     every = match(term.text, "text", operator=lance.FullTextOperator.AND)
-    others = match(with_other_spellings(term.pattern.sub(" ", query, count=1)), "text")
+    others = match(_searched(index, term.pattern.sub(" ", query, count=1)), "text")
     return search.nearest_to_text(lance.BooleanQuery([(lance.Occur.MUST, every), (lance.Occur.SHOULD, others)]))
+
+
+def _searched(index: Index, query: str) -> str:
+    """Return the words for which full text searches in place of a query."""
+    words = Languages.of(index.manifest).searched(query)
+    return with_other_spellings(words) if index.manifest.text_language == ENGLISH else words
 
 
 def _both(condition: str | None, other: str) -> str:

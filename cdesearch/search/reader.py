@@ -18,6 +18,7 @@ from cdesearch.search.file_filter import ALL_FILES, WITHOUT_SUFFIX, FileFilter
 from cdesearch.search.fusion import TEXT_WEIGHT, Candidates, EvidenceFusion, Fusion, Scores, noise_of
 from cdesearch.search.lexical import lexical_hits
 from cdesearch.search.nearest import Found, RowIds, nearest_chunks
+from cdesearch.search.query_language import JUDGED, Languages
 from cdesearch.search.reranking import RERANKED, rerank
 from cdesearch.search.result import SearchResult
 from cdesearch.store.file_account import read_files
@@ -209,7 +210,7 @@ class GenerationReader:
         def rank(query: Query, vector: Floats, words: "Future[Found] | None") -> _Ranking:
             nearest = self._dense_hits(vector, query.k, condition)
             if words is not None:
-                return self._fused(query.k, vector, nearest, words.result())
+                return self._fused(query, vector, nearest, words.result())
             cosines = nearest.cosines(vector)
             return _Ranking.best(query.k, nearest.rows, cosines, dense=cosines)
 
@@ -227,21 +228,23 @@ class GenerationReader:
             results.append(SearchResult(_hits(ranking, chunks), most))
         return results
 
-    def _fused(self, k: int, vector: Floats, dense_hits: Found, lexical_hits: Found) -> _Ranking:
-        rows, candidates = self._candidates(vector, dense_hits, lexical_hits)
+    def _fused(self, query: Query, vector: Floats, dense_hits: Found, lexical_hits: Found) -> _Ranking:
+        rows, candidates = self._candidates(query, vector, dense_hits, lexical_hits)
         is_weighted = isinstance(self._fusion, EvidenceFusion)
         fusion = EvidenceFusion(self.text_weight) if is_weighted else self._fusion
         scores = fusion.scores(candidates)
-        return _Ranking.best(k, rows, scores, dense=candidates.dense, text=candidates.text)
+        return _Ranking.best(query.k, rows, scores, dense=candidates.dense, text=candidates.text)
 
     def candidates(self, query: Query, vector: Floats) -> tuple[RowIds, Candidates]:
         """Return the row ids (n,) and the scores of the candidates of a hybrid search; `vector` (d,) is the query's."""
         condition = self.condition(query.files)
         lexical = self._lexical_hits(query, condition, self._columns)
         nearest = self._dense_hits(vector, query.k, condition)
-        return self._candidates(vector, nearest, lexical)
+        return self._candidates(query, vector, nearest, lexical)
 
-    def _candidates(self, vector: Floats, dense_hits: Found, lexical_hits: Found) -> tuple[RowIds, Candidates]:
+    def _candidates(
+        self, query: Query, vector: Floats, dense_hits: Found, lexical_hits: Found
+    ) -> tuple[RowIds, Candidates]:
         if lexical_hits.is_complete:
             dense_hits = lexical_hits
         rows = np.union1d(dense_hits.rows, lexical_hits.rows)
@@ -258,7 +261,21 @@ class GenerationReader:
                 for row, name in zip(found.rows, found.documents, strict=True)
             }
             documents = [document_of[row] for row in rows]
-        return rows, Candidates(dense, text, null, documents)
+        return rows, Candidates(dense, text, null, documents, self._blindness(query.text, lexical_hits))
+
+    @cached_property
+    def _languages(self) -> Languages:
+        return Languages.of(self.index.manifest)
+
+    def _blindness(self, query: str, lexical_hits: Found) -> float:
+        """Return the estimated probability that the model does not read the language of a query."""
+        if not self._languages.unread:
+            return 0.0
+        best = lexical_hits.rows[np.lexsort((lexical_hits.rows, -lexical_hits.scores))[:JUDGED]]
+        if not len(best):
+            return self._languages.blindness(query, [])
+        found = read_table(self.index, self.index.async_chunks.take_row_ids(best.tolist()).select(["text"]))
+        return self._languages.blindness(query, found["text"].to_pylist())
 
     def _dense_hits(self, vector: Floats, k: int, condition: str | None) -> Found:
         """Return the nearest chunks, as many as the fusion needs."""

@@ -1,10 +1,21 @@
-"""A simple rule for whether two words are forms of one word.
+"""A simple rule for whether two words are forms of one word, and the pieces of texts without spaces between words.
 
 The rule serves to highlight and count words. Full text compares stems, which differ from this rule in rare cases.
 The web page implements the same rule in JavaScript.
 """
 
+import re
+from collections.abc import Iterator
+
 STEM = 4  # the minimum number of letters that two forms of a word have in common
+
+# Scripts without spaces between words, in which a word of a query is found by its pieces: two letters of Chinese or
+# Japanese, and four of Thai, Khmer, Lao or Burmese, which also have vowels as marks.
+_TWO = r"[\u3040-\u30ff\u31f0-\u31ff\u3400-\u4dbf\u4e00-\u9fff\uf900-\ufaff\U00020000-\U0003ffff]+"
+_FOUR = r"[\u0e00-\u0eff\u1000-\u109f\u1780-\u17ff]+"
+UNSPACED = re.compile(f"{_TWO}|{_FOUR}")
+_HIRAGANA = re.compile(r"[\u3040-\u309f]+")  # mostly endings and particles
+_ARTICLE = re.compile(r"^[وفبك]?ال(?=\w\w)")  # of Arabic, written together with the noun
 
 
 def word_stem(word: str) -> str:
@@ -14,6 +25,44 @@ def word_stem(word: str) -> str:
 
 def is_form_of(token: str, word: str) -> bool:
     """Return whether `token` is a form of `word`. Both must be in lower case and without accents."""
+    token, word = without_article(token), without_article(word)
     if len(word) < STEM:
         return token == word or (len(word) == STEM - 1 and token == f"{word}s")
     return token.startswith(word_stem(word))
+
+
+def without_article(word: str) -> str:
+    """Return an Arabic word without the article; others as they are."""
+    return word if word.isascii() else _ARTICLE.sub("", word)
+
+
+def pieces(text: str) -> list[str]:
+    """Return the pieces of the words of a text in scripts without spaces, in lower case.
+
+    Pieces of hiragana alone are left out if there are others.
+    """
+    found = []
+    for run in UNSPACED.findall(text.lower()):
+        size = min(len(run), 2 if re.match(_TWO, run) else 4)
+        found += [run[at : at + size] for at in range(len(run) - size + 1)]
+    return [piece for piece in found if not _HIRAGANA.fullmatch(piece)] or found
+
+
+def piece_spans(text: str, words: list[str]) -> Iterator[tuple[int, int]]:
+    """Yield the start and the end of each part of a text that consists of pieces among `words`."""
+    chosen = [word for word in dict.fromkeys(words) if UNSPACED.fullmatch(word)]
+    if not chosen:
+        return
+    lowered, covered = text.lower(), set[int]()
+    for piece in chosen:
+        at = lowered.find(piece)
+        while at >= 0:
+            covered.update(range(at, at + len(piece)))
+            at = lowered.find(piece, at + 1)
+    start = None
+    for at in range(len(text) + 1):
+        if at in covered and start is None:
+            start = at
+        elif at not in covered and start is not None:
+            yield start, at
+            start = None

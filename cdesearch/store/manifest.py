@@ -11,6 +11,7 @@ from types import UnionType
 from typing import Any, get_origin
 
 from cdesearch.errors import IndexDamagedError, IndexMismatchError, IndexUntrustedError
+from cdesearch.languages.known import ENGLISH, LANGUAGES, MOST_LANGUAGES
 from cdesearch.models.endpoint_model import Model
 from cdesearch.store.folder import FORMAT, index_of, read_small, rebuild_remedy, unreadable, write_new
 from cdesearch.store.served_model import ServedModel, checked_served
@@ -44,8 +45,12 @@ DEFAULTS: dict[str, Any] = {  # of fields that a manifest may lack
     "exclude": (),
     "source_globs": {},
     "mounts": (),
+    "languages": {},
+    "model_languages": (),
+    "text_language": ENGLISH,
 }
 OUTCOMES = {"indexed", "ignored", "skipped"}  # of files, as `cdesearch.store.file_account` lists them
+_CODE = re.compile(r"[a-z]{2,3}")
 _NO_GLOB = re.compile(r"[\x00-\x1f\x7f\ud800-\udfff]")
 
 
@@ -104,6 +109,10 @@ class Manifest:
     # Of sources for which other files were chosen than by `include` and `exclude`
     source_globs: dict[str, Globs] = field(default_factory=dict)
     mounts: tuple[str, ...] = ()  # those of the sources at which a file system was mounted
+    # The share of the chunks in each language, by its code, the most frequent one first; empty: not measured
+    languages: dict[str, float] = field(default_factory=dict)
+    model_languages: tuple[str, ...] = ()  # the codes of the languages that the model reads; empty: not known
+    text_language: str = ENGLISH  # the code of the language whose stemmer and stop words full text uses
 
     @property
     def globs(self) -> Globs:
@@ -178,14 +187,15 @@ def _checked(values: dict[str, Any]) -> dict[str, Any]:
     for name in values.keys() - {item.name for item in fields(Manifest)}:
         raise TypeError(f"{_shown(name)} is not a field of a manifest")
     values = DEFAULTS | values
-    for name in ("sources", "mounts"):
+    for name in ("sources", "mounts", "model_languages"):
         if not isinstance(values[name], list | tuple):
             raise TypeError(f"{name} is {_shown(values[name])}")
     for name in ("include", "exclude"):
         if not isinstance(values[name], (list, tuple)):
             raise TypeError(f"{name} is {_shown(values[name])}")
         _check_globs(name, values[name])
-    values |= {name: tuple(values[name]) for name in ("sources", "mounts", "include", "exclude")}
+    tuples = ("sources", "mounts", "include", "exclude", "model_languages")
+    values |= {name: tuple(values[name]) for name in tuples}
     values["served"] = checked_served(values["served"], values.get("model"))
     for item in fields(Manifest):
         value = values[item.name]
@@ -198,6 +208,7 @@ def _checked(values: dict[str, Any]) -> dict[str, Any]:
     if values["n_vectors"] is not None and not 0 <= values["n_vectors"] < values["n_chunks"]:
         raise ValueError(f"n_vectors is {_shown(values['n_vectors'])}")
     _check_texts(values)
+    _check_languages(values)
     _check_paths(values["root"], values["sources"])
     values["source_globs"] = _source_globs(values["source_globs"], frozenset(values["sources"]))
     return values
@@ -228,6 +239,18 @@ def _check_texts(values: dict[str, Any]) -> None:
         raise ValueError(f"files is {_shown(counts)}")
     if not columns.keys() <= COLUMNS or not all(name is None or isinstance(name, str) for name in columns.values()):
         raise ValueError(f"columns is {_shown(columns)}")
+
+
+def _check_languages(values: dict[str, Any]) -> None:
+    shares: dict[str, Any] = values["languages"]
+    are_shares = all(type(share) in (int, float) and 0 <= share <= 1 for share in shares.values())
+    if not shares.keys() <= LANGUAGES.keys() or not are_shares:
+        raise ValueError(f"languages is {_shown(shares)}")
+    codes = values["model_languages"]
+    if len(codes) > MOST_LANGUAGES or not all(isinstance(code, str) and _CODE.fullmatch(code) for code in codes):
+        raise ValueError(f"model_languages is {_shown(codes)}")
+    if values["text_language"] not in LANGUAGES or LANGUAGES[values["text_language"]].stemmer is None:
+        raise ValueError(f"text_language is {_shown(values['text_language'])}")
 
 
 def _check_globs(name: str, globs: Sequence[Any]) -> None:

@@ -45,6 +45,7 @@ class Stages:
     records: pa.Table  # all rows of the documents table
     files: list[FileRecord]
     describe: Callable[[Context | None, int], Manifest]  # from the context and the number of chunks with a vector
+    text_language: str  # the code of the language whose stemmer and stop words full text uses
     tell: Callable[[str], None]  # prints a line for the user
     _due: float = field(default_factory=lambda: time.monotonic() + SECONDS)
 
@@ -87,7 +88,7 @@ class Stages:
         """Write a generation of chunks and their vectors (n, d), and make it the live one."""
         generation = new_generation(self.folder)
         write_new(generation / PLAN, "{}")  # until it is live, it is unfinished, and no build may continue it
-        tables = Tables(generation, self.vectors)
+        tables = Tables(generation, self.vectors, self.text_language)
         for rows, vectors in documents:
             tables.add(rows, vectors)
         context = context_of(tables) if context_of else None

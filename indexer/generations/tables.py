@@ -13,7 +13,8 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from cdesearch.context.vectors import Floats
-from cdesearch.search.exact import STOP_WORDS
+from cdesearch.languages.known import ENGLISH, LANGUAGES
+from cdesearch.languages.shares import ignored_words
 from cdesearch.store.index import connect
 from cdesearch.store.schema import chunk_schema
 from cdesearch.store.vector_format import VectorFormat
@@ -45,7 +46,9 @@ NAMES_PER_QUERY = 1000
 class Tables:
     """The LanceDB tables of one generation that is being built."""
 
-    def __init__(self, generation: Path, vectors: VectorFormat) -> None:
+    def __init__(self, generation: Path, vectors: VectorFormat, text_language: str = ENGLISH) -> None:
+        """`text_language` is the code of the language whose stemmer and stop words full text uses."""
+        self._text_language = text_language
         self._generation = generation
         self._database = connect(generation)
         self._vectors = vectors
@@ -130,7 +133,7 @@ class Tables:
         """Build the full-text index if there is none, or if it cannot find words that this update has added.
 
         Words of the scripts in UNSPACED are told apart by the dictionaries of ICU. Its default stop words are those of
-        all languages, "cat" and "dog" among them, so those of the simple tokenizer are named.
+        all languages, "cat" and "dog" among them, so those of the language of the corpus are named.
         """
         from lancedb.index import FTS
 
@@ -141,8 +144,10 @@ class Tables:
             if not is_unspaced or existing.index_details["base_tokenizer"] != "simple":
                 return
         tokenizer: Any = "icu/split" if is_unspaced else "simple"
-        stop_words = sorted(STOP_WORDS) if is_unspaced else None
-        config = FTS(with_position=False, base_tokenizer=tokenizer, custom_stop_words=stop_words)
+        is_english = self._text_language == ENGLISH
+        stop_words = sorted(ignored_words(self._text_language)) if is_unspaced or not is_english else None
+        stemmer = LANGUAGES[self._text_language].stemmer or ""
+        config = FTS(with_position=False, base_tokenizer=tokenizer, language=stemmer, custom_stop_words=stop_words)
         self.chunks.create_index("text", config=config, name="text_idx", replace=True)
 
     def _join_graphs(self) -> None:

@@ -85,7 +85,7 @@ def _rebuild_from_chunks(folder: Path, live: Examined, progress: Display, report
     shutil.rmtree(building / "tables", ignore_errors=True)  # left by a repair that was stopped
     database = connect(live.generation, NAMES if has_lists else {"chunks.lance"})
     chunks = database.open_table("chunks")
-    tables = Tables(building, VectorFormat(manifest.vectors, manifest.dimension))
+    tables = Tables(building, VectorFormat(manifest.vectors, manifest.dimension), manifest.text_language)
     advance = progress.stage("Copying chunks", manifest.n_chunks)
     for batch in _batches(chunks):
         tables.chunks.add(batch)

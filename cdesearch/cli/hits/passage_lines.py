@@ -7,7 +7,7 @@ from dataclasses import dataclass, replace
 
 from cdesearch.search.spellings import without_accents
 from cdesearch.search.surroundings import NOTHING, Surroundings
-from cdesearch.search.word_forms import word_stem
+from cdesearch.search.word_forms import UNSPACED, piece_spans, pieces, without_article, word_stem
 from cdesearch.store.line_places import LinePlaces
 from cdesearch.store.schema import PASSAGE_LINES, Chunk, Hit
 
@@ -37,20 +37,24 @@ class Line:
 def query_words(query: str) -> list[str]:
     """Return the stems of the query's words without accents, so that other forms of the words are found as well.
 
-    Stop words are left out if there are other words.
+    Stop words are left out if there are other words. Words in scripts without spaces are returned in pieces.
     """
-    found = re.findall(r"\w+", unicodedata.normalize("NFC", query.lower()))
+    lower = unicodedata.normalize("NFC", query.lower())
+    found = re.findall(r"\w+", UNSPACED.sub(" ", lower))
     words = [word for word in found if len(word) > 2 or not word.isascii()]
     stop_words = frozenset(_STOP_WORDS.split())
     chosen = [word for word in words if word not in stop_words] or words
-    return [word_stem(_folded(word)) for word in chosen]
+    return [*(word_stem(without_article(_folded(word))) for word in chosen), *pieces(lower)]
 
 
 def word_spans(text: str, words: Sequence[str]) -> Iterator[tuple[int, int]]:
     """Yield the start and the end of each word of a text that begins with one of the stems `words`."""
-    for token in _TOKEN.finditer(text):
-        if _folded(token[0]).startswith(tuple(words)):
-            yield token.span()
+    spans = [*piece_spans(text, [*words])]
+    spaced = UNSPACED.sub(lambda run: " " * len(run[0]), text)
+    stems = tuple(words)
+    tokens = _TOKEN.finditer(spaced)
+    spans += [token.span() for token in tokens if without_article(_folded(token[0])).startswith(stems)]
+    yield from sorted(spans)
 
 
 def first_position(text: str, words: Sequence[str]) -> int:
@@ -144,7 +148,11 @@ def _contained(text: str, words: Sequence[str]) -> frozenset[str]:
 def _folded(text: str) -> str:
     """Return a text in lower case and without accents, with which full text compares words."""
     lower = text.lower()
-    return lower if lower.isascii() else unicodedata.normalize("NFC", without_accents(lower))
+    if lower.isascii():
+        return lower
+    lower = unicodedata.normalize("NFC", lower)  # in these scripts, other marks than accents belong to the letters
+    runs = zip(UNSPACED.split(lower), [*UNSPACED.findall(lower), ""], strict=True)
+    return unicodedata.normalize("NFC", "".join(without_accents(spaced) + run for spaced, run in runs))
 
 
 def _numbered(chunk: Chunk, body: str, around: Surroundings) -> Iterator[Line]:

@@ -15,7 +15,7 @@ from cdesearch.search.documents import DocumentReader
 from cdesearch.search.file_filter import FileFilter, suffixes_of, time_of
 from cdesearch.search.passages import OMISSION, Passage, fit_passages, tokens_of
 from cdesearch.search.sentences import split_sentences
-from cdesearch.search.word_forms import word_stem
+from cdesearch.search.word_forms import pieces, word_stem
 from cdesearch.serve.indexes import ServedIndex, ServedIndexes
 from cdesearch.serve.mcp.budget import Answer, Budget, too_small
 from cdesearch.serve.mcp.cursor import make_cursor, start_of
@@ -183,6 +183,7 @@ def _is_neighbour(chunk: Chunk, hit: Chunk) -> bool:
 def _snippets(hits: Sequence[Hit], query: str, budget: Budget) -> list[tuple[Passage, int]]:
     """Return a passage with the most relevant sentence of each hit, and the number of tokens of each passage."""
     words = {word_stem(word) for word in re.findall(r"\w+", query.lower()) if len(word) > 2}
+    words |= {*pieces(query)}
     snippets = []
     for hit in hits:
         (passage,) = fit_passages([hit], budget.characters, budget.tokenizer)

@@ -88,9 +88,10 @@ function cards(facts) {
     ["Updated", age(facts.updated_hours_ago), `${facts.size_mb} MB on disk`],
     ["Drift", drift.split(":")[0], size ? `${size.replace(")", "")} from the context` : isComplete ? "too few passages to measure" : "the index is not complete yet"],
     ["Context", facts.context.split(",")[0].replace("chunk", "passage"), `fingerprint ${facts.context_fingerprint.slice(0, 8)}`],
+    facts.languages && ["Languages", facts.languages.split(",")[0], facts.unread ?? facts.languages.split(",").slice(1).join(",")],
     ["Model", facts.model.split("/").pop(), `fingerprint ${facts.model_fingerprint.slice(0, 8)}`],
   ];
-  return el("dl", { class: "cards" }, entries.map(([term, value, note]) =>
+  return el("dl", { class: "cards" }, entries.filter(Boolean).map(([term, value, note]) =>
     el("div", {}, el("dt", {}, term), el("dd", {}, value), el("dd", { class: "note" }, note))));
 }
 

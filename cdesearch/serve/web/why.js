@@ -48,6 +48,8 @@ function meaning({ dense, mode }) {
       el("b", {}, `${fixed(Math.abs(dense.z), 1)} standard deviations ${dense.z < 0 ? "below" : "above"}`),
       " their mean."),
     strip(dense),
+    dense.blindness > 0.005 ? el("p", { class: "note" }, `With a probability of ${Math.round(100 * dense.blindness)}%, the`
+      + ` model does not read the language of this query. Its meaning therefore has a weight of ${fixed(dense.weight)}.`) : null,
     offset === null || Math.abs(offset) < 0.0005 ? null
       : el("p", { class: "note" }, `The document context ${offset > 0 ? "adds" : "subtracts"} ${fixed(Math.abs(offset), 3)}.`
         + ` Without it, the cosine would be ${fixed(dense.own_cosine, 3)}.`),
@@ -112,15 +114,15 @@ function textNote(text, mode) {
 function total({ mode, score, dense, text }) {
   if (mode === "dense") return el("p", { class: "total" }, `Score = cosine = ${fixed(score, 3)}`);
   if (mode === "text") return el("p", { class: "total" }, `Score = sum of BM25 = ${fixed(score)}`);
-  const sum = Math.max(dense.z, 0) + text.contribution;
-  const share = sum > 0 ? Math.round(100 * Math.max(dense.z, 0) / sum) : 50;
+  const sum = Math.max(dense.contribution, 0) + text.contribution;
+  const share = sum > 0 ? Math.round(100 * Math.max(dense.contribution, 0) / sum) : 50;
   const left = el("span", { class: "left" });
   const right = el("span", { class: "right" });
   left.style.width = `${share}%`;
   right.style.width = `${100 - share}%`;
   return el("div", { class: "total" },
     el("span", { class: "split", "aria-hidden": "true" }, left, right),
-    el("p", {}, el("span", { class: "key left", "aria-hidden": "true" }), `meaning ${fixed(dense.z)} + `,
+    el("p", {}, el("span", { class: "key left", "aria-hidden": "true" }), `meaning ${fixed(dense.contribution)} + `,
       el("span", { class: "key right", "aria-hidden": "true" }), `words ${fixed(text.contribution)} = score `,
       el("b", {}, fixed(score))));
 }

@@ -14,13 +14,61 @@ const IGNORED = new Set( // these words are too common to be marked, and full te
 
 const folded = (word) => word.normalize("NFD").replace(/\p{M}/gu, "").toLowerCase();
 
-/** Returns the query's words without accents and in lower case, which is how they are compared. */
-export function wordsOf(query) {
-  const words = (query.match(WORD) ?? []).map(folded).filter((word) => !IGNORED.has(word));
-  return [...new Set(words)];
+// Scripts without spaces between words: a word is found by its pieces, as in word_forms.py.
+const PAIRS = /[\u3040-\u30ff\u31f0-\u31ff\u3400-\u4dbf\u4e00-\u9fff\uf900-\ufaff\u{20000}-\u{3ffff}]+/gu;
+const FOURS = /[\u0e00-\u0eff\u1000-\u109f\u1780-\u17ff]+/gu;
+const UNSPACED = new RegExp(`${PAIRS.source}|${FOURS.source}`, "gu");
+const HIRAGANA = /^[\u3040-\u309f]+$/u;
+const ARTICLE = /^[وفبك]?ال(?=\p{L}{2})/u; // of Arabic, written together with the noun
+
+function piecesOf(query) {
+  const found = [];
+  for (const [pattern, most] of [[PAIRS, 2], [FOURS, 4]]) {
+    for (const [run] of query.toLowerCase().matchAll(pattern)) {
+      const letters = [...run];
+      const size = Math.min(letters.length, most);
+      for (let at = 0; at + size <= letters.length; at += 1) found.push(letters.slice(at, at + size).join(""));
+    }
+  }
+  const others = found.filter((piece) => !HIRAGANA.test(piece));
+  return others.length ? others : found;
 }
 
-function isFormOf(token, word) {
+const isPiece = (word) => word.replace(UNSPACED, "") === "";
+
+/** Returns the start and end of each part of a text that is a form of one of the words. */
+function spansOf(text, words) {
+  const spans = [];
+  const blank = text.replace(UNSPACED, (run) => " ".repeat(run.length));
+  for (const match of blank.matchAll(WORD)) {
+    const token = folded(match[0]);
+    if (words.some((word) => isFormOf(token, word))) spans.push([match.index, match.index + match[0].length]);
+  }
+  const lowered = text.toLowerCase();
+  if (lowered.length !== text.length) return spans;
+  for (const piece of words.filter(isPiece)) {
+    for (let at = lowered.indexOf(piece); at >= 0; at = lowered.indexOf(piece, at + 1)) spans.push([at, at + piece.length]);
+  }
+  spans.sort((a, b) => a[0] - b[0]);
+  const joined = [];
+  for (const [start, end] of spans) {
+    const last = joined.at(-1);
+    if (last && start < last[1]) last[1] = Math.max(last[1], end);
+    else joined.push([start, end]);
+  }
+  return joined;
+}
+
+/** Returns the query's words without accents and in lower case, which is how they are compared. */
+export function wordsOf(query) {
+  const spaced = query.replace(UNSPACED, " ");
+  const words = (spaced.match(WORD) ?? []).map(folded).filter((word) => !IGNORED.has(word));
+  return [...new Set([...words, ...piecesOf(query)])];
+}
+
+function isFormOf(full, asked) {
+  const token = full.replace(ARTICLE, "");
+  const word = asked.replace(ARTICLE, "");
   if (word.length < STEM) return token === word || (word.length === STEM - 1 && token === `${word}s`);
   return token.startsWith(word.slice(0, Math.max(STEM, word.length - 3)));
 }
@@ -30,20 +78,19 @@ export function marked(text, words) {
   if (!words.length) return [text];
   const nodes = [];
   let end = 0;
-  for (const match of text.matchAll(WORD)) {
-    const token = folded(match[0]);
-    if (!words.some((word) => isFormOf(token, word))) continue;
+  for (const [start, stop] of spansOf(text, words)) {
     const mark = document.createElement("mark");
-    mark.textContent = match[0];
-    nodes.push(text.slice(end, match.index), mark);
-    end = match.index + match[0].length;
+    mark.textContent = text.slice(start, stop);
+    nodes.push(text.slice(end, start), mark);
+    end = stop;
   }
   nodes.push(text.slice(end));
   return nodes;
 }
 
 function countIn(text, words) {
-  const found = new Set();
+  const lowered = text.toLowerCase();
+  const found = new Set(words.filter((word) => isPiece(word) && lowered.includes(word)));
   for (const [token] of text.matchAll(WORD)) {
     for (const word of words) if (isFormOf(folded(token), word)) found.add(word);
   }
@@ -84,8 +131,8 @@ export function passage(text, words) {
 /** Shortens a long line, so that it begins shortly before its first word of the query. */
 function cropped(line, words) {
   if (line.length <= MAX_LINE) return line;
-  const match = [...line.matchAll(WORD)].find(([token]) => words.some((word) => isFormOf(folded(token), word)));
-  const first = Math.max(0, Math.min((match?.index ?? 0) - 80, line.length - MAX_LINE));
+  const [match] = spansOf(line, words);
+  const first = Math.max(0, Math.min((match?.[0] ?? 0) - 80, line.length - MAX_LINE));
   const start = first && line.indexOf(" ", first) + 1 || first;
   return `${first ? "… " : ""}${line.slice(start, start + MAX_LINE)}${start + MAX_LINE < line.length ? " …" : ""}`;
 }

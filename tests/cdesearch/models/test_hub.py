@@ -178,7 +178,8 @@ def test_a_card_with_its_own_licence_and_many_languages(tmp_path):
     )
     assert read_card(tmp_path) == ModelCard(), "a tag that would make an object is refused"
     (tmp_path / "README.md").write_text("---\nlicense: other\nlicense_name: gemma\nlanguage: [a, b, c, d]\n---\n")
-    assert read_card(tmp_path) == ModelCard("gemma", "4 languages")
+    assert read_card(tmp_path) == ModelCard("gemma", ("a", "b", "c", "d"))
+    assert read_card(tmp_path).shown_languages == "4 languages"
 
 
 def test_a_model_is_fetched_by_a_command_of_its_own(cache, tiny_checkpoint, monkeypatch, tmp_path):

@@ -225,3 +225,13 @@ def test_a_fusion_requests_as_many_candidates_as_its_scores_need(k):
     evidence, z_score = FUSIONS["evidence"], FUSIONS["z-score"]
     assert evidence.dense_depth(k) == OVERSAMPLE * k
     assert evidence.text_depth(k) == z_score.dense_depth(k) == z_score.text_depth(k) == (k if k > 100 else 100)
+
+
+def test_the_weight_of_vectors_falls_continuously_to_its_minimum_with_the_blindness():
+    dense, text = np.array([0.9, 0.1, 0.3]), np.array([1.0, 9.0, 3.0])
+    found = [
+        fusion.EvidenceFusion().evidence(Candidates(dense, text, NULL, blindness=share)) for share in (0.0, 0.5, 1.0)
+    ]
+    assert [one.dense_weight for one in found] == pytest.approx([1, (1 + fusion.BLIND_WEIGHT) / 2, fusion.BLIND_WEIGHT])
+    for one in found:
+        np.testing.assert_allclose(one.scores, one.dense_weight * one.dense_z + one.text_weight * one.text)

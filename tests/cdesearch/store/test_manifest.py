@@ -187,3 +187,27 @@ def test_a_forged_description_of_a_model_on_a_server_is_refused(tmp_path, model,
 
 def test_probes_of_another_length_than_the_dimension_are_no_vectors():
     assert SERVED.vectors(17).shape == (0, 17)
+
+
+@pytest.mark.parametrize(
+    ("name", "value"),
+    [("languages", value) for value in ([], {"xx": 0.5}, {"de": 2}, {"de": "1"}, {"de": True}, {"de": float("nan")})]
+    + [("model_languages", value) for value in ("en", [1], ["English"], [["en"]], ["en"] * 2_000)]
+    + [("text_language", value) for value in ("pl", "", "xx", 1, None)],
+)
+def test_impossible_languages_are_damage(tmp_path, name, value):
+    languages = replace(COMPLETE, languages={"de": 0.9}, model_languages=("en",), text_language="de")
+    languages.save(tmp_path / "manifest.json")
+    assert Manifest.load(tmp_path / "manifest.json") == languages
+    values = json.loads((tmp_path / "manifest.json").read_text())
+    (tmp_path / "manifest.json").write_text(json.dumps(values | {name: value}))
+    with pytest.raises(IndexDamagedError, match=name):
+        Manifest.load(tmp_path / "manifest.json")
+
+
+def test_a_manifest_of_an_older_version_knows_no_languages(tmp_path):
+    COMPLETE.save(tmp_path / "manifest.json")
+    assert (
+        not {"languages", "model_languages", "text_language"}
+        & json.loads((tmp_path / "manifest.json").read_text()).keys()
+    )

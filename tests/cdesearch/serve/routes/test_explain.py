@@ -10,7 +10,7 @@ def test_an_explanation_adds_up_to_the_score_of_the_hit(server, mode):
         explained = server.json("explain", chunk=hit["chunk"], k=3, **filters)
         assert explained["score"] == pytest.approx(hit["score"], abs=1e-6)
         if mode == "hybrid":
-            total = explained["dense"]["z"] + explained["text"]["contribution"]
+            total = explained["dense"]["contribution"] + explained["text"]["contribution"]
             assert total == pytest.approx(hit["score"], abs=1e-6)
         if mode == "text":
             assert sum(word["bm25"] for word in explained["words"]) == pytest.approx(hit["score"], rel=1e-5)

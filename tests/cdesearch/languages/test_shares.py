@@ -1,0 +1,54 @@
+import pytest
+
+from cdesearch.languages.known import LANGUAGES, names_of
+from cdesearch.languages.shares import described, joined_shares, language_shares, text_language, unread
+
+ENGLISH = "The file is removed from the folder when the last user has closed it."
+GERMAN = "Die Datei wird aus dem Verzeichnis entfernt, wenn der letzte Benutzer sie geschlossen hat."
+
+
+@pytest.mark.parametrize(
+    ("shares", "expected"),
+    [
+        ({}, "en"),
+        ({"en": 0.9, "de": 0.1}, "en"),
+        ({"de": 0.9, "en": 0.1}, "de"),
+        ({"de": 0.4, "en": 0.4}, "en"),
+        ({"ja": 0.9, "en": 0.1}, "en"),
+        ({"ja": 1.0}, "en"),
+        ({"zh": 0.6, "ru": 0.3, "en": 0.1}, "ru"),
+    ],
+)
+def test_full_text_stems_the_most_frequent_language_that_has_a_stemmer(shares, expected):
+    assert text_language(shares) == expected
+
+
+def test_the_share_of_each_language_is_that_of_its_texts():
+    assert language_shares([ENGLISH] * 3 + [GERMAN] + ["1 2 3"]) == {"en": 0.6, "de": 0.2}
+    assert language_shares([ENGLISH] * 199 + [GERMAN]) == {"en": 0.995}
+    assert language_shares([]) == {}
+
+
+def test_the_shares_of_parts_are_weighted_by_their_chunks():
+    assert joined_shares([({"en": 1.0}, 30), ({"de": 0.5}, 10)]) == {"en": 0.75, "de": 0.125}
+    assert joined_shares([({}, 0)]) == {}
+
+
+def test_a_model_whose_languages_are_unknown_misses_nothing():
+    assert unread({"de": 0.9, "en": 0.1}, ["en"]) == {"de": 0.9}
+    assert unread({"de": 0.9}, []) == {}
+
+
+def test_languages_are_named_in_words():
+    assert described({"de": 0.9, "en": 0.1}) == "90% German, 10% English"
+    assert names_of(["de", "ja", "ru"]) == "German, Japanese and Russian"
+    assert names_of(["de"]) == "German" and names_of([]) == ""
+
+
+def test_every_stemmer_exists_in_lancedb(tmp_path):
+    import lancedb
+    from lancedb.index import FTS
+
+    table = lancedb.connect(tmp_path).create_table("texts", [{"text": "one"}])
+    for stemmer in filter(None, (language.stemmer for language in LANGUAGES.values())):
+        table.create_index("text", config=FTS(language=stemmer), replace=True)

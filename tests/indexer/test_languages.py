@@ -1,0 +1,176 @@
+"""Documents in other languages than English: which full text they get, and whether they are found."""
+
+import shutil
+from dataclasses import replace
+
+import lancedb
+import pytest
+from lancedb.index import FTS
+
+import cdesearch
+from cdesearch.cli.hits.passage_lines import query_words, word_spans
+from cdesearch.cli.status import read_status
+from cdesearch.progress import Silent
+from cdesearch.search.searcher import Searcher
+from cdesearch.store.index import Index
+from indexer.build import build
+from indexer.embedding.languages import CorpusLanguages
+from indexer.embedding.spool import Spool
+from indexer.settings import Options
+
+# For each language: documents, and queries with the number of the document that contains their words
+CORPORA = {
+    "de": (
+        [
+            "Die Dateien im Arbeitsverzeichnis werden gelöscht, wenn der Benutzer sich abmeldet und die Sitzung endet.",
+            "Der Einhängepunkt des Dateisystems muss vorhanden sein, bevor es von dem Programm eingebunden wird.",
+            "Mit dieser Option wird die Ausgabe nach der Größe der Prozesse sortiert, nicht nach ihrem Namen.",
+        ],
+        [
+            ("Datei", 0),
+            ("Benutzern", 0),
+            ("Arbeitsverzeichnisses", 0),
+            ("Einhängepunkte", 1),
+            ("Prozess", 2),
+        ],
+    ),
+    "ru": (
+        [
+            "Все временные файлы удаляются из каталога, когда пользователь завершает работу с системой.",
+            "Точка монтирования должна существовать, прежде чем программа сможет её использовать для диска.",
+            "С этим параметром вывод сортируется по размеру процессов, а не по их имени или номеру.",
+        ],
+        [("файл", 0), ("каталоги", 0), ("монтирование", 1), ("процесс", 2)],
+    ),
+    "ar": (
+        [
+            "يتم حذف الملفات المؤقتة من المجلد عندما يغلق المستخدم الجلسة ولا يبقى شيء منها",
+            "يجب أن تكون نقطة التركيب موجودة قبل أن يستخدمها البرنامج من أجل القرص",
+            "مع هذا الخيار يتم ترتيب المخرجات حسب حجم العمليات وليس حسب اسمها",
+        ],
+        [("ملف", 0), ("مستخدمين", 0), ("نقطة", 1), ("حجم", 2)],
+    ),
+    "ja": (
+        [
+            "利用者がログアウトすると、作業ディレクトリにある一時ファイルはすべて削除されます。",
+            "ファイルシステムを使用する前に、マウントポイントが存在しなければなりません。",
+            "このオプションを指定すると、出力は名前ではなくプロセスの大きさの順に並べられます。",
+        ],
+        [("一時ファイル", 0), ("削除", 0), ("マウントポイント", 1), ("出力", 2)],
+    ),
+    "zh": (
+        [
+            "当用户注销时，工作目录中的所有临时文件都将被删除，不会保留任何内容。",
+            "在程序使用文件系统之前，挂载点必须已经存在于磁盘上。",
+            "使用此选项时，输出按进程的大小排序，而不是按名称排序。",
+        ],
+        [("临时文件", 0), ("删除", 0), ("磁盘", 1), ("进程", 2)],
+    ),
+}
+STEMMERS = {"de": "German", "ru": "Russian", "ar": "Arabic", "ja": "English", "zh": "English"}
+TOKENIZERS = {"ja": "icu/split", "zh": "icu/split"}
+ENGLISH = ["The file is removed from the folder when the last user has closed it.", "It is sorted by the size of them."]
+
+
+@pytest.fixture(scope="module")
+def english_model(tmp_path_factory, tiny_checkpoint):
+    """A random model with a card that says that it reads English."""
+    folder = tmp_path_factory.mktemp("models") / "english"
+    shutil.copytree(tiny_checkpoint, folder)
+    (folder / "README.md").write_text("---\nlicense: mit\nlanguage:\n- en\n---\n# A model\n")
+    return folder
+
+
+def write(folder, texts):
+    folder.mkdir(exist_ok=True)
+    for number, text in enumerate(texts):
+        (folder / f"{number}.md").write_text(text, encoding="utf-8")
+    return folder
+
+
+def full_text(folder):
+    (found,) = [one for one in Index.open(folder).chunks.list_indices() if one.name == "text_idx"]
+    return found.index_details
+
+
+@pytest.mark.parametrize("code", CORPORA)
+def test_words_in_the_middle_of_sentences_are_found_and_marked_in_every_language(tmp_path, english_model, code):
+    texts, queries = CORPORA[code]
+    folder = write(tmp_path / "docs", texts)
+    index = cdesearch.build(folder, model=english_model)
+    details = full_text(folder)
+    assert (details["language"], details["base_tokenizer"]) == (STEMMERS[code], TOKENIZERS.get(code, "simple"))
+    for query, expected in queries:
+        for mode in ("text", "hybrid"):
+            best = index.search(query, k=3, mode=mode)[0].chunk
+            assert best.path == f"{expected}.md", (query, mode)
+        assert [*word_spans(best.text, query_words(query))], query
+
+
+def test_most_of_a_mixed_corpus_chooses_the_stemmer_and_updates_keep_it(tmp_path, english_model):
+    texts = CORPORA["de"][0]
+    folder = write(tmp_path / "docs", [*(f"{text} {number}" for number in range(6) for text in ENGLISH), texts[0]])
+    run = {"model": english_model}
+    build([folder], Options(**run), Silent())
+    assert full_text(folder)["language"] == "English"
+    for number in range(30):
+        (folder / f"later{number}.md").write_text(f"{texts[number % 3]} {number}")
+    report = build([folder], Options(), Silent())
+    manifest = Index.open(folder).manifest
+    assert full_text(folder)["language"] == "English" and manifest.text_language == "en"
+    assert manifest.languages["de"] > manifest.languages["en"] and "not of German" in report.unread[1]
+    build([folder], Options(rebuild=True, **run), Silent())
+    assert full_text(folder)["language"] == "German"
+
+
+def test_an_english_index_has_the_full_text_that_it_had_before(tmp_path, english_model):
+    folder = write(tmp_path / "docs", ENGLISH)
+    index = cdesearch.build(folder, model=english_model)
+    rows = Index.open(folder).chunks.to_arrow().select(["text"])
+    table = lancedb.connect(tmp_path / "plain").create_table("texts", rows)
+    table.create_index("text", config=FTS(with_position=False), name="text_idx")
+    assert full_text(folder) == table.list_indices()[0].index_details
+    rows = table.search("sorted files", query_type="fts").limit(5).to_list()
+    found = index.search("sorted files", k=5, mode="text")
+    assert [(hit.chunk.text, hit.score) for hit in found] == [(row["text"], row["_score"]) for row in rows]
+
+
+def test_status_and_summary_say_what_the_model_does_not_read(tmp_path, english_model):
+    folder = write(tmp_path / "docs", [*CORPORA["ru"][0], ENGLISH[0]])
+    report = build([folder], Options(model=english_model), Silent())
+    (line,) = report.unread
+    assert line.startswith("75% of the chunks are in languages that the model does not read (75% Russian).")
+    cdesearch.open(folder, model=english_model)
+    status = read_status(Index.open(folder))
+    assert status["languages"] == "75% Russian, 25% English" and status["unread"] == line
+
+
+def test_nothing_is_said_of_a_model_whose_languages_are_unknown(tmp_path, tiny_checkpoint):
+    folder = write(tmp_path / "docs", CORPORA["ru"][0])
+    assert build([folder], Options(model=tiny_checkpoint), Silent()).unread == ()
+
+
+def test_an_index_of_an_older_version_stays_as_it_is_until_it_is_rebuilt(tmp_path, tiny_checkpoint):
+    write(tmp_path / "docs", ENGLISH)
+    build([tmp_path / "docs"], Options(model=tiny_checkpoint), Silent())
+    measured = Index.open(tmp_path / "docs").manifest
+    older = replace(measured, languages={}, model_languages=())
+    spool = Spool(tmp_path / "spool")
+    spool.close()
+    assert CorpusLanguages.of(spool, older, 3) == CorpusLanguages({}, "en", is_measured=False)
+    newer = replace(measured, languages={"de": 1.0}, text_language="de")
+    assert CorpusLanguages.of(spool, newer, 3) == CorpusLanguages({"de": 1.0}, "de")
+
+
+def test_an_explanation_adds_up_and_shows_the_lower_weight_of_vectors(tmp_path, english_model):
+    texts = CORPORA["de"][0]
+    folder = write(tmp_path / "docs", texts)
+    build([folder], Options(model=english_model), Silent())
+    query = "wie werden alle Dateien gelöscht"
+    with Searcher(Index.open(folder), model=english_model) as searcher:
+        hit = searcher.search(query, 3, "hybrid")[0]
+        explained = searcher.explain(hit.chunk.id, query, 3, "hybrid")
+    assert explained.dense.blindness > 0.9 and explained.dense.weight < 0.2
+    assert explained.dense.contribution + explained.text.contribution == pytest.approx(hit.score, abs=1e-6)
+    assert {word.word for word in explained.words if word.chunks} == {"Dateien", "gelöscht"}
+    assert sum(word.bm25 for word in explained.words) == pytest.approx(hit.text_score, abs=1e-4)
