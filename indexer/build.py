@@ -10,8 +10,9 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from cdesearch.encode.encoder import Encoder
-from cdesearch.encode.load import check_model
-from cdesearch.errors import IndexNotFoundError, IndexStateError, ModelError, SourceError
+from cdesearch.encode.load import check_model, check_plain_model
+from cdesearch.errors import IndexNotFoundError, IndexStateError, InputError, ModelError, SourceError
+from cdesearch.models.added_context import has_added_context
 from cdesearch.progress import Display, Progress
 from cdesearch.store.filesystem import is_available
 from cdesearch.store.folder import CURRENT, FOLDER, absolute, check_nothing_lost, find_index, still_answering
@@ -117,6 +118,8 @@ class _Run:
         """Plan and run one build; also returns how many texts were embedded, None if no document has changed."""
         base, settings = self.base, self.settings
         check_model(settings.model)
+        if self.options.plain:
+            check_plain_model(settings.model)
         if base is not None:
             base.checks.require_all_changed()
         new_context = base is None or self.options.refresh_context
@@ -124,9 +127,10 @@ class _Run:
             plan = _plan(settings, None if new_context else base, self.progress)
             # The processes start while the model loads.
             with self.tools.pool(worker_count(plan.to_read)) as pool:
-                encoder = self.tools.encoder(settings.model, self.options.device)
+                encoder = self.tools.encoder(settings.model, self.options.device, plain=settings.plain)
                 _check_context_source(encoder)
                 if base is not None:
+                    _check_added_context(base, settings, encoder)
                     base.check_encoder(encoder)
                 if plan.is_empty and base is not None and not new_context and settings.select_as(base.manifest):
                     return plan, None
@@ -141,6 +145,16 @@ def _check_context_source(encoder: Encoder) -> None:
         raise ModelError(
             f"An index cannot store the context of this model, whose context source is {source}.",
             "Use a model whose context source is pooled, such as the default model.",
+        )
+
+
+def _check_added_context(base: Index, settings: Settings, encoder: Encoder) -> None:
+    """Raise InputError if this run and the index differ in whether the corpus adds to the same model."""
+    manifest = base.manifest
+    if settings.model_name == manifest.model and has_added_context(encoder.config) != manifest.added_context:
+        raise InputError(
+            f"The index was built {'without' if manifest.added_context else 'with'} --plain.",
+            "Add --rebuild to embed all texts again.",
         )
 
 

@@ -37,6 +37,13 @@ def index(
         Path | None,
         typer.Option(help="Checkpoint folder, or id such as jxm/cde-small-v2; default: the model that ships."),
     ] = None,
+    plain: Annotated[
+        bool | None,
+        typer.Option(
+            "--plain/--no-plain",
+            help="Use a published model as it is, without statistics of the corpus and document context.",
+        ),
+    ] = None,
     device: Annotated[Literal["auto", "cpu", "cuda", "mps"], typer.Option(help="Device of the model.")] = "auto",
     text_column: Annotated[str | None, typer.Option(help="Column of the text in JSONL, CSV and Parquet files.")] = None,
     id_column: Annotated[str | None, typer.Option(help="Column of the id.")] = None,
@@ -97,6 +104,7 @@ def index(
     options = Options(
         index=folder,
         model=model,
+        plain=plain,
         device=device,
         columns=Columns(text_column, id_column, title_column, document_column),
         max_file_bytes=None if max_file_size is None else _bytes(max_file_size),

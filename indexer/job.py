@@ -14,6 +14,7 @@ from cdesearch import __version__
 from cdesearch.context.context import Context, ContextSample, FittedContext
 from cdesearch.encode.encoder import Encoder
 from cdesearch.errors import IndexDamagedError, IndexStateError, InputError, SourceError
+from cdesearch.models.added_context import has_added_context
 from cdesearch.progress import Display
 from cdesearch.search.drift import drift_of
 from cdesearch.store.checksums import MANIFEST, write_checksums
@@ -236,6 +237,7 @@ class BuildJob:
             seed=context.sampled.seed if context else settings.seed,
             dimension=encoder.dimension,
             max_tokens=encoder.max_tokens,
+            added_context=has_added_context(encoder.config),
             n_documents=documents.num_rows,
             n_chunks=n_chunks,
             has_parts=(pc.max(documents["n_records"]).as_py() or 0) > 1,

@@ -26,6 +26,7 @@ class Options:
 
     index: Path | None = None  # as `chosen_folder` takes it; None: `.cdesearch` in the folder of the documents
     model: Path | None = None  # None for a new index: the default model
+    plain: bool | None = None  # whether a published model is used as it is; None for a new index: no
     device: Device = "auto"
     columns: Columns = field(default_factory=Columns)
     max_file_bytes: int | None = None
@@ -52,6 +53,7 @@ class Settings:
     missing: tuple[Path, ...]  # those of the sources that do not exist or are not mounted now; their documents stay
     model: Path | None  # the checkpoint to open
     model_name: str | None  # as the index stores it
+    plain: bool  # whether nothing of the corpus is added to a published model
     trust_request: TrustRequest  # the model and folders that the user must confirm
     columns: Columns
     max_file_bytes: int
@@ -144,8 +146,23 @@ def complete_settings(paths: Sequence[Path], options: Options, stored: Index | N
         columns = options.columns
         globs = _globs(options, Globs())
         model = options.model
+        plain = options.plain or False
         return Settings(
-            root, sources, (), model, model_name, trust_request, columns, limit, globs, {}, size, seed, has_ocr, mounts
+            root,
+            sources,
+            (),
+            model,
+            model_name,
+            plain,
+            trust_request,
+            columns,
+            limit,
+            globs,
+            {},
+            size,
+            seed,
+            has_ocr,
+            mounts,
         )
     _check_context(options, stored)
     manifest = stored.manifest
@@ -156,6 +173,7 @@ def complete_settings(paths: Sequence[Path], options: Options, stored: Index | N
         missing=missing,
         model=options.model or stored_model(manifest.model),
         model_name=model_name,
+        plain=_is_plain(options, model_name, manifest),
         trust_request=trust_request,
         columns=Columns(**(manifest.columns | named)),
         max_file_bytes=manifest.max_file_bytes if options.max_file_bytes is None else options.max_file_bytes,
@@ -257,6 +275,13 @@ def _model_name(model: Path | None) -> str | None:
     if model is None:
         return None
     return model.as_posix() if is_id(model) else str(absolute(model))
+
+
+def _is_plain(options: Options, model_name: str | None, manifest: Manifest) -> bool:
+    """Whether a published model is used as it is: as the user says, else as before, and not for another model."""
+    if options.plain is not None:
+        return options.plain
+    return model_name == manifest.model and not manifest.added_context
 
 
 def _sources(paths: Sequence[Path], stored: Index | None) -> tuple[Path, ...]:

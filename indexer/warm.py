@@ -11,8 +11,8 @@ from indexer.workers.pool import Pool
 class Tools(Protocol):
     """Where a build gets its model and its worker processes."""
 
-    def encoder(self, model: Path | None, device: Device) -> Encoder:
-        """The model; raises ModelError."""
+    def encoder(self, model: Path | None, device: Device, *, plain: bool) -> Encoder:
+        """The model, as `load_encoder` opens it; raises ModelError."""
 
     def pool(self, n_workers: int) -> Pool:
         """Worker processes, which the caller closes."""
@@ -21,8 +21,8 @@ class Tools(Protocol):
 class Fresh:
     """Loads the model and starts the processes for one build."""
 
-    def encoder(self, model: Path | None, device: Device) -> Encoder:
-        return load_encoder(model, device)
+    def encoder(self, model: Path | None, device: Device, *, plain: bool) -> Encoder:
+        return load_encoder(model, device, plain=plain)
 
     def pool(self, n_workers: int) -> Pool:
         return Pool(n_workers)
@@ -34,22 +34,23 @@ class Given(Fresh):
     def __init__(self, encoder: Encoder | None) -> None:
         self._given = encoder
 
-    def encoder(self, model: Path | None, device: Device) -> Encoder:
-        return self._given or super().encoder(model, device)
+    def encoder(self, model: Path | None, device: Device, *, plain: bool) -> Encoder:
+        return self._given or super().encoder(model, device, plain=plain)
 
 
 class Warm:
     """Keeps the model and one idle worker process between updates; `close` ends the process."""
 
     def __init__(self) -> None:
-        self._loaded: dict[tuple[Path | None, Device], Encoder] = {}  # at most one
+        self._loaded: dict[tuple[Path | None, Device, bool], Encoder] = {}  # at most one
         self._ready: Pool | None = None
 
-    def encoder(self, model: Path | None, device: Device) -> Encoder:
-        if (model, device) not in self._loaded:
+    def encoder(self, model: Path | None, device: Device, *, plain: bool) -> Encoder:
+        key = model, device, plain
+        if key not in self._loaded:
             self._loaded.clear()
-            self._loaded[model, device] = load_encoder(model, device)
-        return self._loaded[model, device]
+            self._loaded[key] = load_encoder(model, device, plain=plain)
+        return self._loaded[key]
 
     def pool(self, n_workers: int) -> Pool:
         if n_workers != 1 or self._ready is None:

@@ -42,6 +42,7 @@ def _facts(index: Index) -> dict[str, Any]:
         "size_mb": round(index.size_bytes() / 1e6, 1),
         "updated_hours_ago": round(max(0.0, time.time() - manifest.updated) / 3600, 1),
         "model": manifest.model or "default",
+        **({"added_context": manifest.added_context} if manifest.model else {}),
         "model_fingerprint": manifest.model_fingerprint,
         **({} if (weight := read_text_weight(index.folder)) is None else {"text_weight": weight}),
         "context": f"{manifest.context_size} chunks, seed {manifest.seed}",

@@ -41,15 +41,19 @@ class Whitening:
 def soft_whitening(pooled: Floats, config: StatisticsConfig) -> Whitening:
     """The whitening of a corpus, from pooled unit vectors (n, d) of its texts.
 
-    Exactly the identity if there are fewer than two vectors, or if shift and power of the head are zero.
+    Exactly the identity if there are fewer than two vectors, or if shift and power of the head are zero. With `half_at`
+    it differs from the identity the less, the fewer vectors there are, because few vectors say little about a corpus.
     """
     if len(pooled) < 2 or config.shift == config.power == 0:
         return Whitening.identity(pooled.shape[1])
+    reached = len(pooled) / (len(pooled) + config.half_at)
     points = pooled.astype(np.float64)
     mean = points.mean(axis=0)
     eigenvalues, eigenvectors = np.linalg.eigh(np.cov(points, rowvar=False, bias=True))
     eigenvalues = np.maximum(eigenvalues, 0)
     scale = eigenvalues + config.ridge * max(float(eigenvalues.mean()), 1e-12)
-    projection = eigenvectors * (scale / scale.mean()) ** -config.power
+    projection = eigenvectors * (scale / scale.mean()) ** (-config.power * reached)
     # Rotated back, so that the result does not depend on the sign or order of the eigenvectors.
-    return Whitening((config.shift * mean).astype(np.float32), (projection @ eigenvectors.T).astype(np.float32))
+    return Whitening(
+        (config.shift * reached * mean).astype(np.float32), (projection @ eigenvectors.T).astype(np.float32)
+    )

@@ -10,7 +10,7 @@ from cdesearch.context.context import Context
 from cdesearch.context.vectors import Floats
 from cdesearch.encode.corpus_context import context_of_texts
 from cdesearch.encode.encoder import Encoder, Role
-from cdesearch.encode.load import Device, load_encoder
+from cdesearch.encode.load import Device, check_plain_model, load_encoder
 from cdesearch.errors import InputError
 
 ROLES: dict[str, Role] = {"query": "query", "document": "document"}
@@ -25,9 +25,17 @@ class Embedder:
     query = embedder.encode("how is it done", prompt_name="query", dataset_embeddings=corpus)
     """
 
-    def __init__(self, model: str | PathLike[str] | None = None, device: Device = "auto") -> None:
-        """Open a checkpoint folder, an id on the hub, or for None the model that ships; raises ModelError."""
-        self.encoder: Encoder = load_encoder(None if model is None else Path(model), device)
+    def __init__(
+        self, model: str | PathLike[str] | None = None, device: Device = "auto", *, plain: bool = False
+    ) -> None:
+        """Open a checkpoint folder, an id on the hub, or for None the model that ships.
+
+        Statistics of the corpus are added to a published model, unless it is `plain`. Raises ModelError, InputError.
+        """
+        named = None if model is None else Path(model)
+        if plain:
+            check_plain_model(named)
+        self.encoder: Encoder = load_encoder(named, device, plain=plain)
 
     def sample_context(self, texts: Sequence[str], size: int | None = None, seed: int = 0) -> Context:
         """The context of a corpus: a sample of at most `size` of its texts, and a whitening.

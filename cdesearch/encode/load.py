@@ -1,5 +1,6 @@
 """Load a checkpoint folder of any family as an encoder."""
 
+from dataclasses import replace
 from importlib.util import find_spec
 from pathlib import Path
 from typing import Literal, get_args
@@ -11,6 +12,7 @@ from cdesearch.encode.forked import claim_process
 from cdesearch.encode.runtime import Runtime
 from cdesearch.encode.tokenizer_limits import check_growth, reporting_failure
 from cdesearch.errors import InputError, ModelError
+from cdesearch.models.added_context import fingerprint_with_added_context, with_added_context
 from cdesearch.models.checkpoint_files import DEFAULT_MODEL, MAX_TOKENIZER_BYTES, check_plain
 from cdesearch.models.family import LoadedModel
 from cdesearch.models.hub import checkpoint_folder
@@ -29,18 +31,32 @@ def check_model(model: Path | None) -> None:
         _require_torch(folder)
 
 
+def check_plain_model(model: Path | None) -> None:
+    """Raise InputError if `model` cannot be used plain, because it was trained with the statistics of a corpus."""
+    folder = DEFAULT_MODEL if model is None else checkpoint_folder(model)
+    if family_of(folder).reads_corpus:
+        raise InputError(
+            f"{'The default model' if model is None else folder} was trained with the statistics of a corpus, and has"
+            " no plain vectors.",
+            "Leave --plain out, or name a published model with --model.",
+        )
+
+
 def check_device(device: str) -> None:
     """Raise InputError if there is no device of that name on any machine."""
     if device not in get_args(Device):
         raise InputError(f"There is no device {device}.", f"Use one of {', '.join(get_args(Device))}.")
 
 
-def load_encoder(model: Path | None = None, device: Device = "auto", *, fetch: bool = True) -> Encoder:
+def load_encoder(
+    model: Path | None = None, device: Device = "auto", *, fetch: bool = True, plain: bool = False
+) -> Encoder:
     """Open the checkpoint `model`: a folder, an id on the hub, or for None the model that ships; raises ModelError.
 
-    Without `fetch` an id must be in the cache. Convert a name in a manifest with `stored_model` first. A CPU runs the
-    ONNX export if there is one, without torch. Everything else runs on torch. Raises IndexStateError in a forked child
-    of a process that has loaded a model, see `claim_process`.
+    Without `fetch` an id must be in the cache. Convert a name in a manifest with `stored_model` first. A published model
+    gets statistics of the corpus and document context, unless it is `plain`; a checkpoint of this project has its own.
+    A CPU runs the ONNX export if there is one, without torch. Everything else runs on torch. Raises IndexStateError in
+    a forked child of a process that has loaded a model, see `claim_process`.
     """
     check_device(device)
     claim_process()
@@ -52,6 +68,9 @@ def load_encoder(model: Path | None = None, device: Device = "auto", *, fetch: b
     tokenizer = load_tokenizer(loaded.tokenizer)
     if family.needs_torch:  # only for other projects' tokenizers, because listing a vocabulary takes 10 ms
         _check_vocabulary(folder, loaded, tokenizer)
+    if not (plain or family.reads_corpus):
+        fingerprint = fingerprint_with_added_context(loaded.fingerprint)
+        loaded = replace(loaded, config=with_added_context(loaded.config), fingerprint=fingerprint)
     return Encoder(loaded.config, tokenizer, _open_runtime(folder, loaded, device), loaded.fingerprint)
 
 

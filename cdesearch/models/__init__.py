@@ -4,6 +4,7 @@ family             the protocol of a model family
 registry           all families, and the family of a checkpoint folder
 config             the configuration of a checkpoint, config.json
 hub                checkpoints by their ids on huggingface.co
+added_context      what the corpus adds to published models
 catalog            the list that `cdesearch models` prints
 meta_device        models whose parameters have shapes but no values
 checkpoint_files   checks of files before a library opens them

@@ -25,6 +25,7 @@ RANGES: Mapping[str, tuple[float, float]] = {  # of every number: minimum and ma
     "ridge": (0, 1e9),
     "power": (-10, 10),
     "idf_exponent": (-10, 10),
+    "half_at": (0, 1e9),
     "context_from": (0, 1_000),
     "context_norm_eps": (0, 1),
     "context_tokens": (1, 10_000),
@@ -56,12 +57,15 @@ class BackboneConfig:
 
 @dataclass(frozen=True, slots=True)
 class StatisticsConfig:
-    """The four numbers of the corpus-statistics head: y = ((x - shift * mean) V) (w + ridge * mean(w)) ** -power."""
+    """The numbers of the corpus-statistics head: y = ((x - shift * mean) V) (w + ridge * mean(w)) ** -power."""
 
     shift: float = 0.7
     ridge: float = 20.0
     power: float = 0.5
     idf_exponent: float = 0.5
+    half_at: float = (
+        0.0  # texts with which shift and power have half of their values; 0: the whole values for any number
+    )
 
 
 NO_STATISTICS = StatisticsConfig(shift=0.0, power=0.0, idf_exponent=0.0)  # vectors as the networks return them
@@ -122,6 +126,8 @@ class ModelConfig:
         """Write `config.json`."""
         unset = {field.name for field in fields(self) if field.name in OPTIONAL and _is_default(self, field)}
         values = {name: value for name, value in asdict(self).items() if name not in unset}
+        if not self.statistics.half_at:
+            del values["statistics"]["half_at"]
         (folder / "config.json").write_text(json.dumps(values, indent=2) + "\n", encoding="utf-8")
 
     @classmethod

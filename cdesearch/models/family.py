@@ -59,6 +59,7 @@ class ModelFamily(Protocol):
     """One kind of checkpoint."""
 
     needs_torch: bool
+    reads_corpus: bool  # whether it was trained with the statistics of a corpus; to others, they are added
 
     def detect(self, fields: Mapping[str, Any]) -> bool:
         """Whether a folder whose config.json has these fields is a checkpoint of this family."""

@@ -36,7 +36,7 @@ class ModelLoader:
                 if self._model is None:
                     require_trust(index, folders=False)
                 model = self._model or stored_model(index.manifest.model)
-                encoder = load_encoder(model, self._device, fetch=False)
+                encoder = load_encoder(model, self._device, fetch=False, plain=not index.manifest.added_context)
                 self._loaded[encoder.fingerprint] = encoder
         index.check_encoder(encoder)
         return encoder

@@ -30,6 +30,7 @@ MAXIMA = {  # of numbers that other numbers are computed from
 COLUMNS = {"text", "id", "title", "document"}
 MOST_GLOBS, MOST_CHARACTERS = 5_000, 100_000  # of `include` or of `exclude`; both are compiled at every update
 DEFAULTS: dict[str, Any] = {  # of fields that a manifest may lack
+    "added_context": False,
     "has_ocr": False,
     "n_vectors": None,
     "context_chunks": None,
@@ -84,6 +85,9 @@ class Manifest:
     updated: float  # when the last run began to read folders
     files: dict[str, int]  # how many were indexed, ignored and skipped; `cdesearch.store.file_account` lists each file
     format: int = FORMAT
+    # Whether statistics of the corpus and document context were added to a published model. False for a plain one, and
+    # for a checkpoint of this project, which has its own.
+    added_context: bool = False
     has_ocr: bool = False  # whether the text of scanned pages and images is recognised
     n_vectors: int | None = None  # chunks that have a vector, in a stage of an unfinished build; None: all have one
     context_chunks: int | None = None  # chunks that the index had when its context was made; None: not recorded

@@ -16,7 +16,8 @@ def context_of(encoder, texts=TEXTS):
 
 def assert_finds_what_it_holds(opened: OpenIndex):
     hits = opened.search("water in the river 1", mode="dense", k=3)
-    encoder = load_encoder(type(opened.index.root)(opened.index.manifest.model))
+    manifest = opened.index.manifest
+    encoder = load_encoder(type(opened.index.root)(manifest.model), plain=not manifest.added_context)
     query = encoder.encode(["water in the river 1"], "query", opened.index.context)
     texts = encoder.encode([hit.chunk.text for hit in hits], "document", opened.index.context)
     np.testing.assert_allclose([hit.dense_score for hit in hits], (texts @ query.T)[:, 0], atol=1e-5)

@@ -22,6 +22,7 @@ class BiencoderFamily:
     """A sentence-transformers folder, or the folder of a backbone alone. Vectors are scaled to length 1."""
 
     needs_torch = True
+    reads_corpus = False
 
     def detect(self, fields: Mapping[str, Any]) -> bool:
         # In old sentence-transformers folders config.json is in a sub-folder, so there are no fields.

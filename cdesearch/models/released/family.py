@@ -14,6 +14,7 @@ class ReleasedFamily:
     """A folder with config.json and model.safetensors, as downloaded. Vectors are the published ones."""
 
     needs_torch = True
+    reads_corpus = False
 
     def detect(self, fields: Mapping[str, Any]) -> bool:
         return "embedder" in fields  # the name of the second stage's backbone

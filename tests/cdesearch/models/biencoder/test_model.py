@@ -66,7 +66,7 @@ def assert_same(own, theirs, texts, atol=1e-5):
 def test_a_biencoder_has_the_vectors_of_sentence_transformers(library, tmp_path, kind, pooling):
     prompts = {"query": "the cat: ", "document": "bread "}
     folder, theirs = biencoder(library, tmp_path, kind, pooling, prompts, max_seq_length=40)
-    embedder = Embedder(folder)
+    embedder = Embedder(folder, plain=True)
     assert_same(embedder, theirs, TEXTS)
     context = embedder.sample_context(CORPUS)
     np.testing.assert_array_equal(embedder.encode(TEXTS, "query", context), embedder.encode(TEXTS, "query"))
@@ -98,7 +98,7 @@ def test_a_folder_in_the_old_layout_is_read(library, tmp_path):
 
 def test_a_folder_is_indexed_and_searched_with_a_biencoder(library, tmp_path, documents):
     folder, theirs = biencoder(library, tmp_path / "model", "bert", prompts={"query": "the cat: "})
-    build([documents], Options(model=folder), Silent())
+    build([documents], Options(model=folder, plain=True), Silent())
     found = cdesearch.open(documents)
     assert_finds_what_it_holds(found)
     hit = found.search("bread 2", mode="dense", k=1)[0]

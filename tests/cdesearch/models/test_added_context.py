@@ -1,0 +1,137 @@
+"""A published model gets the statistics of the corpus and document context, unless it is used plain."""
+
+import json
+from pathlib import Path
+
+import numpy as np
+import pytest
+from random_biencoder import biencoder_folder
+from small_corpus import CORPUS, TEXTS, assert_finds_what_it_holds
+
+import cdesearch
+from cdesearch.context.document import add_document_context
+from cdesearch.context.token_weights import idf_weights
+from cdesearch.context.vectors import to_unit
+from cdesearch.context.whitening import soft_whitening
+from cdesearch.encode.embedder import Embedder
+from cdesearch.encode.load import load_encoder
+from cdesearch.errors import InputError
+from cdesearch.models.added_context import ADDED_DOCUMENT_WEIGHT, ADDED_STATISTICS
+from cdesearch.progress import Silent
+from cdesearch.store.index import Index
+from cdesearch.store.manifest import Manifest
+from indexer.build import build
+from indexer.settings import Options
+
+
+@pytest.fixture(scope="module")
+def bert(tmp_path_factory):
+    pytest.importorskip("transformers")
+    return biencoder_folder(tmp_path_factory.mktemp("published") / "model")
+
+
+@pytest.fixture
+def index(bert, documents):
+    build([documents], Options(model=bert), Silent())
+    return documents / ".cdesearch"
+
+
+def test_the_vectors_are_the_published_ones_after_whitening_by_the_corpus(bert):
+    embedder, plain = Embedder(bert), load_encoder(bert, plain=True)
+    context = embedder.sample_context(CORPUS)
+    special = np.array(sorted(plain.tokenizer.get_added_tokens_decoder()))
+    np.testing.assert_array_equal(
+        context.inputs.token_weights,
+        idf_weights(plain.count_tokens(CORPUS), special, ADDED_STATISTICS.idf_exponent),
+    )
+    bare = plain.make_sample([], [], np.zeros((0, 32), np.float32), plain.count_tokens(CORPUS), 0)
+    np.testing.assert_array_equal(bare.inputs.token_weights, np.ones(160))
+    pooled = embedder.encoder.encode(CORPUS, "document", _unwhitened(context))
+    whitening = soft_whitening(pooled, ADDED_STATISTICS)
+    for role in ("query", "document"):
+        expected = whitening.apply(embedder.encoder.encode(TEXTS, role, _unwhitened(context)))
+        np.testing.assert_allclose(embedder.encode(TEXTS, role, context), expected, atol=1e-5)
+
+
+def test_the_chunks_of_an_index_have_document_context_and_the_null_of_the_fusion_has_it_too(index):
+    opened = Index(index)
+    encoder = load_encoder(Path(opened.manifest.model))
+    rows = opened.chunks.to_arrow().to_pydict()
+    own = encoder.encode(rows["text"], "document", opened.context)
+    names = np.array(rows["document_id"])
+    for name in set(names):
+        here = names == name
+        np.testing.assert_allclose(
+            np.stack(rows["vector"])[here], add_document_context(own[here], ADDED_DOCUMENT_WEIGHT), atol=1e-4
+        )
+    stored = dict(zip(rows["id"], rows["vector"], strict=True))
+    sampled = np.stack([stored[chunk] for chunk in opened.context.sampled.chunk_ids])
+    np.testing.assert_allclose(opened.context.sample_vectors, to_unit(sampled), atol=1e-6)
+    assert_finds_what_it_holds(cdesearch.open(index))
+
+
+def test_a_plain_index_holds_the_published_vectors(bert, documents):
+    opened = cdesearch.build(documents, model=bert, plain=True)
+    assert opened.index.manifest.added_context is False
+    rows = opened.index.chunks.to_arrow().to_pydict()
+    published = load_encoder(bert, plain=True).encode(rows["text"], "document", None)
+    np.testing.assert_allclose(np.stack(rows["vector"]), published, atol=1e-5)
+    assert_finds_what_it_holds(opened)
+
+
+def test_an_index_that_an_older_version_has_built_stays_plain(bert, documents):
+    cdesearch.build(documents, model=bert, plain=True).close()
+    manifest = Index(documents / ".cdesearch").generation / "manifest.json"
+    assert "added_context" not in json.loads(manifest.read_text())
+    (documents / "late.md").write_text("A cat sat on the late bread.")
+    with cdesearch.build(documents, model=bert) as updated:
+        assert updated.report.embedded == 1
+        assert updated.index.manifest.added_context is False
+        assert updated.search("cat", mode="dense")
+
+
+def test_a_later_choice_needs_a_rebuild_and_says_so(bert, index, documents):
+    with pytest.raises(InputError, match="built without --plain") as caught:
+        build([documents], Options(model=bert, plain=True), Silent())
+    assert "--rebuild" in caught.value.remedy
+    build([documents], Options(model=bert, plain=True, rebuild=True), Silent())
+    assert Index(index).manifest.added_context is False
+    with pytest.raises(InputError, match="built with --plain"):
+        build([documents], Options(model=bert, plain=False), Silent())
+
+
+def test_a_model_that_was_trained_with_a_corpus_has_no_plain_vectors(tiny_checkpoint, documents):
+    for model in (None, tiny_checkpoint):
+        with pytest.raises(InputError, match="has no plain vectors"):
+            Embedder(model, plain=True)
+    with pytest.raises(InputError, match="has no plain vectors"):
+        build([documents], Options(model=tiny_checkpoint, plain=True), Silent())
+
+
+def test_the_model_that_is_trained_with_a_corpus_writes_no_field_that_older_versions_do_not_know(
+    tiny_checkpoint, documents
+):
+    build([documents], Options(model=tiny_checkpoint), Silent())
+    file = Index(documents / ".cdesearch").generation / "manifest.json"
+    assert "added_context" not in json.loads(file.read_text())
+    assert Manifest.load(file).added_context is False
+
+
+def test_the_statistics_grow_from_nothing_with_the_number_of_texts():
+    generator = np.random.default_rng(0)
+    points = to_unit(generator.normal(size=(4000, 16)).astype(np.float32) * np.geomspace(1, 0.1, 16) + 0.2)
+    full = soft_whitening(points, ADDED_STATISTICS)
+    distances = []
+    for count in (2, 4, 8, 16, 64, 256, 1024):
+        fitted = soft_whitening(points[:count], ADDED_STATISTICS)
+        distances.append(float(np.abs(fitted.projection - np.eye(16)).max()))
+        assert np.linalg.norm(fitted.shift) <= np.linalg.norm(points[:count].mean(axis=0)) * 0.7 * count / (count + 32)
+    assert distances[0] < 0.1 * np.abs(full.projection - np.eye(16)).max()
+    np.testing.assert_array_equal(soft_whitening(points[:1], ADDED_STATISTICS).projection, np.eye(16))
+
+
+def _unwhitened(context):
+    from cdesearch.context.context import NullContext
+    from cdesearch.context.whitening import Whitening
+
+    return NullContext(context.inputs, Whitening.identity(len(context.whitening.shift)))
