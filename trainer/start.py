@@ -21,12 +21,12 @@ import torch
 from torch import nn
 
 from cdesearch.errors import ModelError
-from cdesearch.models.biencoder.model import load_backbone
 from cdesearch.models.config import BackboneConfig, ModelConfig
 from cdesearch.models.contextual.model import ContextualModel
 from cdesearch.models.published_fields import read_fields
 from cdesearch.models.published_weights import read_weights
 from trainer.export import check_out, export
+from trainer.published_bert import load_bert
 from trainer.reporting import Parser, reported
 
 # A null vector of zeros, through a layer norm with the backbones' eps of 1e-12, has a gradient of 1e4 and more.
@@ -105,7 +105,7 @@ def _read_bert(source: Path, n_layers: int | None) -> tuple[nn.Module, BackboneC
             )
         if n_layers is not None:
             fields["num_hidden_layers"] = n_layers
-        return load_backbone(fields, read_weights(source))
+        return load_bert(fields, read_weights(source))
     except ModelError as error:
         raise ModelError(f"{source} cannot be a start: {error.cause}", error.remedy) from None
 

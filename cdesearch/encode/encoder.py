@@ -304,9 +304,17 @@ class Encoder:
     ) -> list[TextBatch]:
         runtime = self._runtime
         n_tokens = 0 if alone else runtime.tokens_per_batch
-        limits = BatchLimits(self.max_tokens, self.config.span_tokens, n_tokens, runtime.pads, prefix_rows)
-        n_opening = 1 + len(self.tokenizer.encode(prefix, add_special_tokens=False).ids)
+        opening, closing = self._special_tokens
+        limits = BatchLimits(self.max_tokens, self.config.span_tokens, n_tokens, runtime.pads, prefix_rows, closing)
+        n_opening = opening + len(self.tokenizer.encode(prefix, add_special_tokens=False).ids)
         return make_batches(ids, n_opening, limits)
+
+    @cached_property
+    def _special_tokens(self) -> tuple[int, int]:
+        """How many special tokens the tokenizer puts before and after a text."""
+        whole, bare = (self.tokenizer.encode("a", add_special_tokens=added).ids for added in (True, False))
+        opening = next((n for n in range(len(whole)) if whole[n : n + len(bare)] == bare), 0)
+        return opening, len(whole) - len(bare) - opening
 
     def _ids(self, texts: list[str]) -> list[list[int]]:
         """Token ids of every text; raises ModelError for an id outside the model's vocabulary."""

@@ -20,6 +20,7 @@ class BatchLimits:
     tokens_per_batch: int
     pads: bool  # whether a batch may contain texts of different lengths
     prefix_rows: int = 0  # rows that a runtime puts before each span
+    n_closing: int = 1  # special tokens at the end of a text, which are not truncated
 
 
 @dataclass(frozen=True, slots=True)
@@ -34,9 +35,10 @@ class TextBatch:
 def make_batches(texts: Sequence[Ids], n_opening: int, limits: BatchLimits) -> list[TextBatch]:
     """Batches that together contain every text once.
 
-    The first `n_opening` ids of each text are its special token and prefix, and the last one is a special token.
+    The first `n_opening` ids of each text are its special tokens and prefix. A text that is split into spans ends with
+    one special token.
     """
-    spans = [split_spans(_truncated(ids, limits.max_tokens), n_opening, limits.span_tokens) for ids in texts]
+    spans = [split_spans(_truncated(ids, limits), n_opening, limits.span_tokens) for ids in texts]
     order = deque(sorted(range(len(spans)), key=lambda index: (len(spans[index]), len(spans[index][0]))))
     batches = []
     while order:
@@ -62,9 +64,12 @@ def split_spans(ids: Ids, n_opening: int, limit: int | None) -> list[Ids]:
     return [[*opening, *text[start : start + length], *closing] for start in starts]
 
 
-def _truncated(ids: Ids, limit: int) -> Ids:
-    """At most `limit` ids; the closing special token is kept."""
-    return ids if len(ids) <= limit else [*ids[: limit - 1], ids[-1]]
+def _truncated(ids: Ids, limits: BatchLimits) -> Ids:
+    """At most `max_tokens` ids; the closing special tokens are kept."""
+    if len(ids) <= limits.max_tokens:
+        return ids
+    kept = limits.max_tokens - limits.n_closing
+    return [*ids[:kept], *ids[len(ids) - limits.n_closing :]]
 
 
 def _fits(last: list[Ids], following: list[Ids], n_texts: int, limits: BatchLimits) -> bool:

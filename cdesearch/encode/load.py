@@ -53,8 +53,8 @@ def load_encoder(
 ) -> Encoder:
     """Open the checkpoint `model`: a folder, an id on the hub, or for None the model that ships; raises ModelError.
 
-    Without `fetch` an id must be in the cache. Convert a name in a manifest with `stored_model` first. Statistics of the
-    corpus and document context are added to a published model, unless it is `plain`. A CPU runs the ONNX export if
+    Without `fetch` an id must be in the cache. Convert a name in a manifest with `stored_model` first. Statistics of
+    the corpus and document context are added to a published model, unless it is `plain`. A CPU runs the ONNX export if
     there is one, without torch. Everything else runs on torch. Raises IndexStateError in a forked child of a process
     that has loaded a model, see `claim_process`.
     """

@@ -7,7 +7,7 @@ from random_biencoder import biencoder_folder
 
 from cdesearch.errors import ModelError
 from cdesearch.models.backbones.packed import pack_texts
-from cdesearch.models.biencoder.folder import open_biencoder
+from cdesearch.models.registry import family_of
 from trainer.start import is_published, main, start_model
 
 
@@ -27,8 +27,9 @@ def with_config(source, folder, **changes):
 
 def test_a_start_embeds_as_the_biencoder_does(bert):
     ids, mask = torch.tensor([[2, 5, 9, 3], [2, 7, 3, 0]]), torch.tensor([[1, 1, 1, 1], [1, 1, 1, 0]])
-    model, (biencoder, config) = start_model(bert), open_biencoder(bert)
-    assert model.config.backbone == config.backbone
+    model, published = start_model(bert), family_of(bert).open(bert)
+    biencoder = published.load_network()
+    assert model.config.backbone.dimension == published.config.backbone.dimension
     with torch.no_grad():
         torch.testing.assert_close(model.first_stage(ids, mask), biencoder.first_stage(ids, mask))
         torch.testing.assert_close(model.pooled(ids, mask, mask, None), biencoder.first_stage(ids, mask))

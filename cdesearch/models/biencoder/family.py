@@ -1,12 +1,11 @@
-"""Models of sentence-transformers on a supported backbone."""
+"""Published biencoders: folders of sentence-transformers, and backbones alone."""
 
 from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
-from cdesearch.models.family import TOKENIZER, LoadedModel, hash_files
-
-BACKBONES = {"bert": "BERT", "nomic_bert": "NomicBERT", "modernbert": "ModernBERT"}  # by model_type
+from cdesearch.models.biencoder.folder import PublishedModel, read_folder
+from cdesearch.models.family import TOKENIZER, LoadedModel, Network, hash_files
 
 # Files besides config, weights and tokenizer that the vectors depend on.
 _SETTINGS = (
@@ -19,7 +18,7 @@ _SETTINGS = (
 
 
 class BiencoderFamily:
-    """A sentence-transformers folder, or the folder of a backbone alone. Vectors are scaled to length 1."""
+    """Any model that the library transformers contains. Vectors are scaled to length 1."""
 
     needs_torch = True
     reads_corpus = False
@@ -29,14 +28,18 @@ class BiencoderFamily:
         return "model_type" in fields or not fields
 
     def describe(self, fields: Mapping[str, Any]) -> str | None:
-        backbone = BACKBONES.get(str(fields.get("model_type")))
-        return None if backbone is None else f"biencoder on {backbone}"
+        return f"biencoder ({fields['model_type']})" if "model_type" in fields else "biencoder"
 
     def open(self, folder: Path) -> LoadedModel:
-        from cdesearch.models.biencoder.folder import open_biencoder, transformer_folder
-
-        network, config = open_biencoder(folder)
-        inner = transformer_folder(folder)
+        model = read_folder(folder)
+        inner = model.transformer
         files = [inner / "config.json", inner / "model.safetensors", inner / TOKENIZER]
         files += sorted({parent / name for name in _SETTINGS for parent in (folder, inner)})
-        return LoadedModel(config, inner / TOKENIZER, hash_files(files), lambda: network)
+        files += [layer.folder / name for layer in model.dense for name in ("config.json", "model.safetensors")]
+        return LoadedModel(model.config, inner / TOKENIZER, hash_files(files), lambda: _load_network(folder, model))
+
+
+def _load_network(folder: Path, model: PublishedModel) -> Network:
+    from cdesearch.models.biencoder.network import load_network
+
+    return load_network(folder, model)

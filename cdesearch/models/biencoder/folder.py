@@ -1,64 +1,108 @@
-"""Read a sentence-transformers folder: its modules and their settings."""
+"""Read the settings of a sentence-transformers folder: its modules, pooling, prompts and length. No library reads them.
+
+The libraries would import the classes that modules.json names, and call functions that other files name. Here,
+everything that is not known is refused by its name.
+"""
 
 import json
+import math
+from collections.abc import Mapping
+from dataclasses import dataclass
+from itertools import groupby
 from pathlib import Path
-from typing import Any
+from typing import Any, Literal
 
 from cdesearch.errors import ModelError
-from cdesearch.models.biencoder.model import Biencoder, Pooling, load_backbone
 from cdesearch.models.checkpoint_files import read_fields_text
-from cdesearch.models.config import NO_STATISTICS, ModelConfig
-from cdesearch.models.published_fields import DOWNLOAD_AGAIN, read_fields, refuse_unsupported, whole_number
-from cdesearch.models.published_weights import read_weights
+from cdesearch.models.config import NO_STATISTICS, BackboneConfig, ModelConfig
+from cdesearch.models.published_fields import (
+    DOWNLOAD_AGAIN,
+    MAX_LAYERS,
+    REMEDY,
+    read_fields,
+    refuse_unsupported,
+    whole_number,
+)
+
+Pooling = Literal["mean", "cls", "lasttoken"]
 
 MODULES, PROMPTS, POOLING = "modules.json", "config_sentence_transformers.json", "1_Pooling"
+ACTIVATIONS = ("Identity", "Tanh", "GELU", "ReLU", "SiLU")  # of dense layers, by their names in torch.nn
+_ORDER = ("Transformer", "Pooling", "Dense", "Normalize")  # of modules; there may be several dense layers
 _DOCUMENT_PROMPTS = ("document", "passage", "corpus")  # in the order in which sentence-transformers looks for them
 _UNKNOWN_LENGTH = 1_000_000  # tokenizers without a limit state at least this length
-_OTHER = "Use a model of a Transformer, mean or cls Pooling, and optionally Normalize."
+_OTHER = "Use a model of a Transformer, a Pooling by mean, cls or lasttoken, and optionally Dense and Normalize."
+_LARGEST = 1e30  # of a number in config.json
+# The names that architectures have for the same number.
+_DIMENSIONS = ("hidden_size", "d_model", "dim", "n_embd")
+_POSITIONS = ("max_position_embeddings", "n_positions")
+_LAYERS = ("num_hidden_layers", "num_layers", "n_layers", "n_layer")
+# Architectures whose first position is behind the number of the padding token.
+_SHIFTED_POSITIONS = ("camembert", "mpnet", "roberta", "xlm-roberta", "xlm-roberta-xl")
 
 
-def open_biencoder(folder: Path) -> tuple[Biencoder, ModelConfig]:
-    """Read a sentence-transformers folder into fp32; raises ModelError. Nothing is downloaded, and no code of it runs.
+@dataclass(frozen=True, slots=True)
+class Dense:
+    """A layer after the pooling."""
 
-    The vectors are those of sentence-transformers, normalised: without whitening and without document context.
-    """
+    folder: Path  # of its weights
+    in_features: int
+    out_features: int
+    bias: bool
+    activation: str  # one of ACTIVATIONS
+
+
+@dataclass(frozen=True, slots=True)
+class PublishedModel:
+    """What the files of a folder say about the model."""
+
+    transformer: Path  # the folder of config, weights and tokenizer, which is a sub-folder of old models
+    pooling: Pooling
+    dense: tuple[Dense, ...]
+    config: ModelConfig  # without statistics and document context
+
+
+def read_folder(folder: Path) -> PublishedModel:
+    """The settings of a model; raises a ModelError that names what is not supported."""
     try:
         modules = _modules(folder)
-        transformer = folder / modules.get("Transformer", "")
-        pooling = _pooling(read_fields(folder / modules.get("Pooling", POOLING) / "config.json"))
-        query, document = _prompts(read_fields(folder / PROMPTS), "Normalize" in modules)
-        backbone, shapes = load_backbone(read_fields(transformer / "config.json"), read_weights(transformer))
-        config = ModelConfig(
-            shapes,
-            statistics=NO_STATISTICS,
-            document_weight=0.0,
-            max_tokens=min(shapes.n_positions, _max_tokens(transformer)),
-            query_prefix=query,
-            document_prefix=document,
-        )
+        paths = {kind: folder / path for kind, path in modules}
+        transformer = paths.get("Transformer", folder)
+        pooling = _pooling(read_fields(paths.get("Pooling", folder / POOLING) / "config.json"))
+        dense = tuple(_dense(folder / path) for kind, path in modules if kind == "Dense")
+        query, document = _prompts(read_fields(folder / PROMPTS), "Normalize" in paths)
+        backbone = _shapes(transformer, dense)
     except ModelError as error:
         raise ModelError(f"{folder} cannot be loaded: {error.cause}", error.remedy) from None
-    return Biencoder(backbone, pooling), config
+    config = ModelConfig(
+        backbone,
+        statistics=NO_STATISTICS,
+        document_weight=0.0,
+        max_tokens=backbone.n_positions,
+        query_prefix=query,
+        document_prefix=document,
+    )
+    return PublishedModel(transformer, pooling, dense, config)
 
 
-def transformer_folder(folder: Path) -> Path:
-    """The folder of config, weights and tokenizer, which is a sub-folder of old models. Raises ModelError."""
-    return folder / _modules(folder).get("Transformer", "")
-
-
-def _modules(folder: Path) -> dict[str, str]:
-    """The folder of every module by its kind, in order; raises ModelError for kinds that are not supported."""
+def _modules(folder: Path) -> list[tuple[str, str]]:
+    """The kind and the folder of every module, in order; raises ModelError for what is not supported."""
     file = folder / MODULES
     if not file.is_file():
-        return {}  # a backbone alone: sentence-transformers pools its states by the mean
+        return []  # a backbone alone: sentence-transformers pools its states by the mean
     try:
-        modules = {_kind(str(part["type"])): str(part["path"]) for part in json.loads(read_fields_text(file))}
+        modules = [(_kind(str(part["type"])), str(part["path"])) for part in json.loads(read_fields_text(file))]
     except (OSError, ValueError, KeyError, TypeError, RecursionError) as error:
         raise ModelError(f"{file} cannot be read ({error!r:.200}).", DOWNLOAD_AGAIN) from None
-    if any(Path(path).is_absolute() or ".." in Path(path).parts for path in modules.values()):
+    if any(Path(path).is_absolute() or ".." in Path(path).parts for _, path in modules):
         raise ModelError(f"{file} names a folder outside of its own.", DOWNLOAD_AGAIN)
-    if unknown := [kind for kind in modules if kind not in ("Transformer", "Pooling", "Normalize")]:
-        raise ModelError(f"{file} names modules that are not supported: {', '.join(unknown)}.", _OTHER)
+    kinds = [kind for kind, _ in modules]
+    if unknown := [kind for kind in kinds if kind not in _ORDER]:
+        raise ModelError(f"{file} names modules that are not supported: {', '.join(unknown):.200}.", _OTHER)
+    found = [kind for kind, _ in groupby(kinds)]
+    is_repeated = any(kinds.count(kind) > 1 for kind in kinds if kind != "Dense")
+    if found != sorted(found, key=_ORDER.index) or is_repeated or found[:1] != ["Transformer"]:
+        raise ModelError(f"{file} has modules in an order that is not supported: {', '.join(kinds):.200}.", _OTHER)
     return modules
 
 
@@ -89,7 +133,23 @@ def _pooling(fields: dict[str, Any]) -> Pooling:
             return "mean"
         case ["cls"]:
             return "cls"
-    raise ModelError(f"Pooling by {' and '.join(modes)} is not supported.", _OTHER)
+        case ["lasttoken"]:
+            return "lasttoken"
+    raise ModelError(f"Pooling by {' and '.join(modes):.200} is not supported.", _OTHER)
+
+
+def _dense(folder: Path) -> Dense:
+    fields = read_fields(folder / "config.json")
+    supported = {"module_input_name": ("sentence_embedding",), "use_residual": (False,), "bias": (True, False)}
+    refuse_unsupported(fields, supported | {"module_output_name": ("sentence_embedding",)}, "a dense layer")
+    named = str(fields.get("activation_function", "torch.nn.modules.activation.Tanh"))
+    activation = named.rpartition(".")[2]
+    if not named.startswith("torch.nn.") or activation not in ACTIVATIONS:
+        raise ModelError(f"The activation {named:.100} of a dense layer is not supported.", _OTHER)
+    sizes = [whole_number(fields, name, 0) for name in ("in_features", "out_features")]
+    if not all(sizes):
+        raise ModelError(f"{folder} lacks the sizes of its dense layer.", DOWNLOAD_AGAIN)
+    return Dense(folder, *sizes, fields.get("bias") is not False, activation)
 
 
 def _prompts(fields: dict[str, Any], is_normalised: bool) -> tuple[str, str]:
@@ -104,10 +164,50 @@ def _prompts(fields: dict[str, Any], is_normalised: bool) -> tuple[str, str]:
     return prompts.get("query", default), document
 
 
-def _max_tokens(transformer: Path) -> int:
-    fields = read_fields(transformer / "sentence_bert_config.json")
-    supported = {"do_lower_case": (False,), "transformer_task": ("feature-extraction",)}
-    refuse_unsupported(fields, supported, "sentence-transformers")
+def _shapes(transformer: Path, dense: tuple[Dense, ...]) -> BackboneConfig:
+    """The numbers that this project needs of a network that a library computes; raises ModelError."""
+    fields = read_fields(transformer / "config.json")
+    if (transformer / "adapter_config.json").exists():
+        raise ModelError("It is an adapter to another model.", "Merge the adapter, and save the whole model.")
+    if fields.get("quantization_config") is not None:
+        raise ModelError("Its weights are quantised (quantization_config).", "Use the published weights.")
+    _check_numbers(fields)
+    named = {
+        name: next((fields[one] for one in names if fields.get(one) is not None), None)
+        for name, names in (("vocab_size", ("vocab_size",)), ("hidden_size", _DIMENSIONS))
+    }
+    if missing := [name for name, value in named.items() if value is None]:
+        raise ModelError(f"Its config.json lacks {', '.join(missing)}.", REMEDY)
+    dimension = whole_number(named, "hidden_size", 0, 65_536)
+    for layer in dense:
+        if layer.in_features != dimension:
+            raise ModelError(f"{layer.folder} does not fit vectors of {dimension} dimensions.", DOWNLOAD_AGAIN)
+        dimension = layer.out_features
+    vocabulary = whole_number(named, "vocab_size", 0)
+    return BackboneConfig(vocabulary, dimension, 1, 1, dimension, _max_tokens(transformer, fields))
+
+
+def _check_numbers(fields: Mapping[str, Any]) -> None:
+    """Raise ModelError for numbers with which the network would take forever to build, or compute nothing."""
+    for name in _LAYERS:
+        whole_number(fields, name, 1, MAX_LAYERS)
+    for name in ("layer_norm_eps", "layer_norm_epsilon", "norm_eps", "rms_norm_eps"):
+        eps = fields.get(name, 0.0)
+        if eps is not None and (isinstance(eps, bool) or not isinstance(eps, int | float) or not 0 <= eps <= 1):
+            raise ModelError(f"{name} is {eps!r:.40} and has to be a number from 0 to 1.", REMEDY)
+    for name, value in fields.items():
+        if isinstance(value, int | float) and not (math.isfinite(value) and abs(value) <= _LARGEST):
+            raise ModelError(f"{name} is {value!r:.40}, which is too large.", REMEDY)
+
+
+def _max_tokens(transformer: Path, fields: Mapping[str, Any]) -> int:
+    """The most tokens of a text: what the positions, the tokenizer and the settings allow."""
+    settings = read_fields(transformer / "sentence_bert_config.json")
+    supported = {"do_lower_case": (False,), "transformer_task": ("feature-extraction",), "query_expansion": (False,)}
+    refuse_unsupported(settings, supported, "sentence-transformers")
+    positions = min((whole_number(fields, name, _UNKNOWN_LENGTH) for name in _POSITIONS), default=_UNKNOWN_LENGTH)
+    if fields.get("model_type") in _SHIFTED_POSITIONS:
+        positions -= 1 + whole_number(fields, "pad_token_id", 1)
     limit = read_fields(transformer / "tokenizer_config.json").get("model_max_length")
     known = min(int(limit), _UNKNOWN_LENGTH) if isinstance(limit, int | float) else _UNKNOWN_LENGTH
-    return whole_number(fields, "max_seq_length", known)
+    return max(1, min(positions, whole_number(settings, "max_seq_length", known)))
