@@ -9,15 +9,10 @@ from typing import Any
 REST_CLIENT = "lance_namespace_urllib3_client"
 
 
-def shorten_cold_start(model: str | None) -> None:
-    """Leave out LanceDB's REST client, and pandas if the index names the model that ships (`model` is None).
-
-    torch, which other models may need, imports pandas. The folder of another model is not read here, because the user
-    may not have confirmed it.
-    """
+def shorten_cold_start() -> None:
+    """Leave out LanceDB's REST client and pandas."""
     leave_out_rest_client()
-    if model is None:
-        leave_out_pandas()
+    leave_out_pandas()
 
 
 def leave_out_rest_client() -> None:
@@ -31,6 +26,11 @@ def leave_out_rest_client() -> None:
 def leave_out_pandas() -> None:
     """Save the third of a second that pyarrow takes to import pandas. Only the command line does this."""
     sys.meta_path.insert(0, _NoPandas())
+
+
+def allow_pandas() -> None:
+    """Let pandas be imported again, for torch and its libraries, which some models need."""
+    sys.meta_path[:] = [finder for finder in sys.meta_path if not isinstance(finder, _NoPandas)]
 
 
 class _EmptyRestClient(MetaPathFinder, Loader):

@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Annotated, Any, Literal
 import typer
 
 from cdesearch.cli.exits import exit_when_stopped
-from cdesearch.errors import CdesearchError, InputError
+from cdesearch.errors import InputError
 
 if TYPE_CHECKING:
     from cdesearch.encode.encoder import Encoder
@@ -91,10 +91,10 @@ def index(
     as_json: Annotated[bool, typer.Option("--json", help="Print one JSON object.")] = False,
 ) -> None:
     """Index files and folders, or update an index. Only new and changed files are read."""
-    from cdesearch.slim_imports import leave_out_pandas, leave_out_rest_client
+    from cdesearch.slim_imports import shorten_cold_start
     from cdesearch.terminal import print_json, printable
 
-    leave_out_rest_client()
+    shorten_cold_start()
     # NumPy reads this when it is imported. On a busy machine, the threads of OpenBLAS wait for one another: with two
     # threads the whitening takes 5 to 13 s, with one 0.2 s.
     os.environ.setdefault("OPENBLAS_NUM_THREADS", "1")
@@ -117,8 +117,6 @@ def index(
         refresh_context=refresh_context,
         wait=wait,
     )
-    if _uses_default_model(paths or [], options):
-        leave_out_pandas()
     report = _build_with_progress(paths or [], options)
     if report.note:
         typer.echo(printable(report.note), err=True)
@@ -128,20 +126,6 @@ def index(
         _summarise(report)
     if strict and (report.skipped or report.in_part):
         raise typer.Exit(SKIPPED_FILES)
-
-
-def _uses_default_model(paths: list[Path], options: "Options") -> bool:
-    """Whether the run uses the model that ships. The build reports an index that cannot be opened."""
-    from cdesearch.store.folder import absolute
-    from cdesearch.store.index import Index
-    from indexer.settings import index_folder
-
-    if options.model is not None:
-        return False
-    try:
-        return Index(index_folder([absolute(path) for path in paths], options)).manifest.model is None
-    except (CdesearchError, OSError):
-        return True
 
 
 def _build_with_progress(paths: list[Path], options: "Options") -> "Report":

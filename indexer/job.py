@@ -13,6 +13,7 @@ import pyarrow.compute as pc
 from cdesearch import __version__
 from cdesearch.context.context import Context, ContextSample, FittedContext
 from cdesearch.encode.encoder import Encoder
+from cdesearch.encode.exports import CHECKED_TEXTS, export
 from cdesearch.errors import IndexDamagedError, IndexStateError, InputError, SourceError
 from cdesearch.models.added_context import has_added_context
 from cdesearch.progress import Display
@@ -24,7 +25,7 @@ from cdesearch.store.folder import CURRENT, rebuild_remedy
 from cdesearch.store.index import CONTEXT, Index
 from cdesearch.store.manifest import Manifest
 from cdesearch.store.schema import chunk_schema, document_schema
-from indexer.embedding.context import draw_sample, fit_whitening, sample_vectors
+from indexer.embedding.context import draw_sample, fit_whitening, sample_vectors, some_texts
 from indexer.embedding.embedding_cache import TABLE, EmbeddingCache, cache_schema, holds_vectors
 from indexer.embedding.fill import Filling
 from indexer.embedding.spool import Spool
@@ -67,6 +68,7 @@ class BuildJob:
         fresh, columns = self._read_all(spool, pool)
         pool.close()
         self._check_new_columns(building, columns)
+        self._export_model(spool)
         if self._kept_base is not None and not fresh and not self.plan.gone:
             self._finish_unchanged(building, self._kept_base)
             return None
@@ -119,6 +121,15 @@ class BuildJob:
         dimension = self.encoder.dimension
         columns = {"chunks": chunk_schema(dimension), TABLE: cache_schema(dimension)}
         return open_building(self.folder, self._kept_base.generation if self._kept_base else None, key, columns)
+
+    def _export_model(self, spool: Spool) -> None:
+        """On the first use of a published model, export it, so that it runs without torch from now on."""
+        model = self.encoder.unexported
+        if model is None or not (texts := some_texts(spool, CHECKED_TEXTS)):
+            return
+        self.progress.stage("Exporting the model", None)
+        if line := export(self.encoder, model, texts):
+            self.progress.note(line)
 
     def _check_new_columns(self, building: Path, found: set[str]) -> None:
         """Raise InputError if no file has a column that this run names: the name is probably mistyped.

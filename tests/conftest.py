@@ -96,11 +96,15 @@ def pytest_terminal_summary(terminalreporter: pytest.TerminalReporter) -> None:
 def _own_home(tmp_path_factory: pytest.TempPathFactory) -> Iterator[None]:
     """Tests have folders of their own for configuration and state, and an empty home, which their processes inherit.
 
-    The caches stay where they are, because they contain models and the data of browsers.
+    The caches contain models and the data of browsers, so they are linked to. That of cdesearch is new.
     """
-    cache = Path.home() / ".cache"
+    caches = Path(os.environ.get("XDG_CACHE_HOME") or Path.home() / ".cache")
+    cache = tmp_path_factory.mktemp("cache")
+    for one in caches.iterdir() if caches.is_dir() else ():
+        if one.name != "cdesearch" and os.name != "nt":
+            (cache / one.name).symlink_to(one)
     home = tmp_path_factory.mktemp("home")
-    os.environ.setdefault("XDG_CACHE_HOME", str(cache))
+    os.environ["XDG_CACHE_HOME"] = str(cache)
     os.environ["XDG_CONFIG_HOME"] = os.environ["APPDATA"] = str(tmp_path_factory.mktemp("config"))
     os.environ["XDG_STATE_HOME"] = os.environ["LOCALAPPDATA"] = str(tmp_path_factory.mktemp("state"))
     os.environ["HOME"] = os.environ["USERPROFILE"] = str(home)

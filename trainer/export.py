@@ -2,19 +2,16 @@
 
 import os
 import shutil
-import warnings
 from collections.abc import Sequence
 from dataclasses import replace
 from importlib.util import find_spec
 from pathlib import Path
-from tempfile import TemporaryDirectory
-from typing import Literal
 
 import torch
 from safetensors import SafetensorError
 from torch import Tensor, nn
 
-from cdesearch.encode.backends.onnx_import import import_onnxruntime
+from cdesearch.encode.backends.onnx_export import Precision, text_inputs, write_graph
 from cdesearch.errors import InputError, ModelError
 from cdesearch.models.backbones.bert import pool_spans
 from cdesearch.models.config import ModelConfig
@@ -22,7 +19,6 @@ from cdesearch.models.contextual.model import ContextualModel, save_checkpoint
 from cdesearch.models.contextual.second_stage import read_out
 from trainer.replacing import replace_folder
 
-Precision = Literal["fp32", "int8"]
 ANOTHER = "Name a new or empty folder."
 FILES = ("config.json", "model.safetensors", "tokenizer.json")
 GRAPHS = ("onnx/second_stage.onnx", "onnx/first_stage.onnx", "onnx/cache.onnx")
@@ -137,19 +133,12 @@ def _write_files(
         ids = torch.ones(2, 3, 4, dtype=torch.long)
         text = {0: "batch", 1: "spans", 2: "tokens"}
         file = folder / "onnx" / "first_stage.onnx"
-        _write(_FirstStageGraph(model), {"input_ids": (ids, text)}, ["vectors"], file, precision)
+        write_graph(_FirstStageGraph(model), {"input_ids": (ids, text)}, ["vectors"], file, precision)
 
 
 def _export_second_stage(model: ContextualModel, file: Path, precision: Precision) -> None:
     d, n_gated = model.config.backbone.dimension, len(model.second_stage.gates)
-    ids = torch.ones(2, 3, 4, dtype=torch.long)
-    text = {0: "batch", 1: "spans", 2: "tokens"}
-    inputs: dict[str, tuple[Tensor, dict[int, str]]] = {
-        "input_ids": (ids, text),
-        "weights": (torch.ones(2, 3, 4), text),
-        "shift": (torch.zeros(d), {}),
-        "projection": (torch.eye(d), {}),
-    }
+    inputs = text_inputs(d)
     if not model.second_stage.gates_are_zero:
         for name in ("keys", "values"):
             inputs[name] = (torch.randn(n_gated, 4, d), {1: "context"})
@@ -159,47 +148,5 @@ def _export_second_stage(model: ContextualModel, file: Path, precision: Precisio
             "is_null": (torch.zeros(4, dtype=torch.bool), rows),
         }
         # This graph runs once for each corpus, so exactness matters more than speed.
-        _write(_CacheGraph(model), cache_inputs, ["keys", "values"], file.with_name("cache.onnx"), "fp32")
-    _write(_SecondStageGraph(model), inputs, ["pooled", "vectors", "states"], file, precision)
-
-
-def _write(
-    graph: nn.Module,
-    inputs: dict[str, tuple[Tensor, dict[int, str]]],
-    outputs: list[str],
-    file: Path,
-    precision: Precision,
-) -> None:
-    with TemporaryDirectory(dir=file.parent) as scratch, warnings.catch_warnings():
-        warnings.simplefilter("ignore")  # the exporter warns about its own successor and about traced shapes
-        exact = Path(scratch) / "exact.onnx"
-        torch.onnx.export(
-            graph.eval(),
-            tuple(tensor for tensor, _ in inputs.values()),
-            str(exact),
-            input_names=list(inputs),
-            output_names=outputs,
-            dynamic_axes={name: axes for name, (_, axes) in inputs.items() if axes},
-            opset_version=17,
-            custom_opsets={"com.microsoft": 1},
-            dynamo=False,
-        )
-        if precision == "int8":
-            _quantize(exact, file)
-        else:
-            shutil.copyfile(exact, file)
-
-
-def _quantize(exact: Path, file: Path) -> None:
-    """Quantise weights to int8 by channel, and activations at run time."""
-    import_onnxruntime()
-    from onnxruntime.quantization import QuantType, quantize_dynamic  # noqa: TID251 (telemetry is off by now)
-
-    quantize_dynamic(
-        exact,
-        file,
-        weight_type=QuantType.QInt8,
-        per_channel=True,
-        reduce_range=True,  # without VNNI the full range overflows 16 bits
-        extra_options={"MatMulConstBOnly": True},
-    )
+        write_graph(_CacheGraph(model), cache_inputs, ["keys", "values"], file.with_name("cache.onnx"), "fp32")
+    write_graph(_SecondStageGraph(model), inputs, ["pooled", "vectors", "states"], file, precision)

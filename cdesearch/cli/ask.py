@@ -57,7 +57,7 @@ def ask(
     text = " ".join(question)
     endpoint = chosen_endpoint(llm, llm_model)
     opened = Index.open(index)
-    shorten_cold_start(opened.manifest.model)
+    shorten_cold_start()
     from cdesearch.answer.answer import quoted_answer
     from cdesearch.answer.extract import CorpusView
     from cdesearch.cli.answers import AnswerPrinter, answer_as_json

@@ -36,7 +36,7 @@ def evaluate(
     from cdesearch.store.index import Index
 
     opened = Index.open(index)
-    shorten_cold_start(opened.manifest.model)
+    shorten_cold_start()
     from cdesearch.evaluation.ranking import asking
     from cdesearch.progress import shown_on_stderr
 

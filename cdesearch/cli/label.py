@@ -36,7 +36,7 @@ def label(
     from cdesearch.store.index import Index
 
     opened = Index.open(index)
-    shorten_cold_start(opened.manifest.model)
+    shorten_cold_start()
     from cdesearch.evaluation.labels import BAD, GOOD, mark
     from cdesearch.search.searcher import Searcher
     from cdesearch.store.folder import LABELS

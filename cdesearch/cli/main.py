@@ -178,7 +178,7 @@ def status(
     from cdesearch.store.index import Index, read_newest
 
     opened = Index.open(named_index(folder, index))
-    shorten_cold_start(opened.manifest.model)
+    shorten_cold_start()
     from cdesearch.cli.status import read_status, show_files
 
     if files or skipped:

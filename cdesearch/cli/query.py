@@ -241,7 +241,7 @@ def _is_model_confirmed(index: Index) -> bool:
 def _direct(index: Index, options: QueryOptions, files: FileFilter) -> _Answer:
     from cdesearch.slim_imports import shorten_cold_start
 
-    shorten_cold_start(index.manifest.model)
+    shorten_cold_start()
     from cdesearch.search.searcher import Searcher
 
     searcher = Searcher(index, model=options.model)

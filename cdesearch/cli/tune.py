@@ -38,7 +38,7 @@ def tune(
             write_text_weight(opened.folder, None)
         print_text("The weight of text is the default.")
         return
-    shorten_cold_start(opened.manifest.model)
+    shorten_cold_start()
     from cdesearch.evaluation.ranking import asking
     from cdesearch.evaluation.tuning import MIN_QUESTIONS, choose_weight
     from cdesearch.progress import shown_on_stderr

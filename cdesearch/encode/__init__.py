@@ -6,6 +6,7 @@ corpus_context    the context of texts in memory
 forked            raises an error in a process that was forked from one that has searched or encoded
 embedder          the model without an index, for programs that store vectors themselves
 runtime           the protocol of the libraries that compute the networks
+exports           exports of published models to ONNX, in the user's cache folder
 length_batches    groups texts into batches of similar length
 tokenizer_limits  refuses tokenizers that make a text many times as long
 """

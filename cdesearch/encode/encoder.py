@@ -25,7 +25,7 @@ from cdesearch.context.token_weights import TokenFrequencies, idf_weights
 from cdesearch.context.vectors import Floats, to_unit
 from cdesearch.context.whitening import Whitening, soft_whitening
 from cdesearch.encode.length_batches import BatchLimits, Integers, TextBatch, make_batches
-from cdesearch.encode.runtime import Runtime
+from cdesearch.encode.runtime import Runtime, Unexported
 from cdesearch.encode.tokenizer_limits import reporting_failure
 from cdesearch.errors import ModelError
 from cdesearch.models.checkpoint_files import AGAIN
@@ -65,6 +65,7 @@ class Encoder:
         self.max_chunk_tokens = config.max_tokens - len(prefix.ids)  # of a document's text, special tokens included
         self.context_size = config.context_size  # J, the size that the model was trained with; fewer chunks work too
         self.reads_context = runtime.reads_context
+        self.unexported: Unexported | None = None  # set if the model has no export yet
         self._runtime = runtime
         self._check_room(max(len(prefix.ids), len(tokenizer.encode(config.query_prefix, add_special_tokens=False).ids)))
         self._null = self._null_context()
@@ -82,6 +83,15 @@ class Encoder:
     def with_fingerprint(self, fingerprint: str) -> "Encoder":
         """The same model under another fingerprint, for callers that store vectors by fingerprint."""
         return Encoder(self.config, self.tokenizer, self._runtime, fingerprint)
+
+    def on(self, runtime: Runtime) -> "Encoder":
+        """The same model on another runtime."""
+        return Encoder(self.config, self.tokenizer, runtime, self.fingerprint)
+
+    def use_runtime(self, runtime: Runtime) -> None:
+        """Continue on another runtime, which computes the same network."""
+        self._runtime = runtime
+        self.unexported = None
 
     def count_tokens(self, texts: Sequence[str]) -> TokenFrequencies:
         """Document frequency of every token over `texts`."""

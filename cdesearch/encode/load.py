@@ -8,8 +8,9 @@ from typing import Literal, get_args
 from tokenizers import Tokenizer
 
 from cdesearch.encode.encoder import Encoder
+from cdesearch.encode.exports import export_folder, find_export, is_refused
 from cdesearch.encode.forked import claim_process
-from cdesearch.encode.runtime import Runtime
+from cdesearch.encode.runtime import Runtime, Unexported
 from cdesearch.encode.tokenizer_limits import check_growth, reporting_failure
 from cdesearch.errors import InputError, ModelError
 from cdesearch.models.added_context import fingerprint_with_added_context, with_added_context
@@ -17,6 +18,7 @@ from cdesearch.models.checkpoint_files import DEFAULT_MODEL, MAX_TOKENIZER_BYTES
 from cdesearch.models.family import LoadedModel
 from cdesearch.models.hub import checkpoint_folder
 from cdesearch.models.registry import family_of
+from cdesearch.slim_imports import allow_pandas
 
 Device = Literal["auto", "cpu", "cuda", "mps"]
 NEEDS_TORCH = "Run `pip install 'cdesearch[torch]'`."
@@ -27,8 +29,11 @@ def check_model(model: Path | None) -> None:
     if model is None:
         return
     folder = checkpoint_folder(model)
-    if family_of(folder).needs_torch:
-        _require_torch(folder)
+    family = family_of(folder)
+    if family.needs_torch and find_spec("torch") is None:
+        exported = find_export(export_folder(family.open(folder).fingerprint)) if family.is_exported else None
+        if exported is None:
+            _require_torch(folder)
 
 
 def check_plain_model(model: Path | None) -> None:
@@ -62,16 +67,24 @@ def load_encoder(
     claim_process()
     folder = DEFAULT_MODEL if model is None else checkpoint_folder(model, fetch=fetch)
     family = family_of(folder)
-    if family.needs_torch:
+    if family.needs_torch and not family.is_exported:
         _require_torch(folder)
+        allow_pandas()
     loaded = family.open(folder)
+    export_to = export_folder(loaded.fingerprint) if family.is_exported else None
+    if (exported := find_export(export_to)) is not None:
+        loaded = replace(loaded, onnx=exported)
     tokenizer = load_tokenizer(loaded.tokenizer)
     if family.needs_torch:  # only for other projects' tokenizers, because listing a vocabulary takes 10 ms
         _check_vocabulary(folder, loaded, tokenizer)
     if not (plain or family.reads_corpus):
         fingerprint = fingerprint_with_added_context(loaded.fingerprint)
         loaded = replace(loaded, config=with_added_context(loaded.config), fingerprint=fingerprint)
-    return Encoder(loaded.config, tokenizer, _open_runtime(folder, loaded, device), loaded.fingerprint)
+    runtime = _open_runtime(folder, loaded, device)
+    encoder = Encoder(loaded.config, tokenizer, runtime, loaded.fingerprint)
+    if export_to is not None and runtime.cpu_network is not None and not is_refused(export_to):
+        encoder.unexported = Unexported(runtime.cpu_network, export_to)
+    return encoder
 
 
 def _check_vocabulary(folder: Path, loaded: LoadedModel, tokenizer: Tokenizer) -> None:
@@ -102,6 +115,7 @@ def _open_runtime(folder: Path, loaded: LoadedModel, device: Device) -> Runtime:
         from cdesearch.encode.backends.onnx import OnnxRuntime
 
         return OnnxRuntime(loaded.onnx, loaded.config.backbone.dimension)
+    allow_pandas()
     try:
         from cdesearch.encode.backends.torch import TorchRuntime, pick_device
     except ImportError:

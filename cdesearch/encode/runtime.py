@@ -1,6 +1,8 @@
 """The protocol of runtimes: what a library that computes the networks must be able to do."""
 
-from typing import Protocol
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any, Protocol
 
 import numpy as np
 from numpy.typing import NDArray
@@ -8,6 +10,14 @@ from numpy.typing import NDArray
 from cdesearch.context.context import EncodingContext
 from cdesearch.context.vectors import Floats
 from cdesearch.encode.length_batches import Integers
+
+
+@dataclass(frozen=True, slots=True)
+class Unexported:
+    """A model that runs on torch on a CPU, and has no ONNX export yet."""
+
+    network: Any  # the torch module
+    folder: Path  # where the export belongs
 
 
 class Runtime(Protocol):
@@ -22,6 +32,10 @@ class Runtime(Protocol):
     pads: bool  # whether a batch may contain texts of different lengths
     reads_context: bool  # whether first-stage vectors change the result: false if every gate is zero
     prefix_rows: int  # how many rows precede each text in a joint second stage
+
+    @property
+    def cpu_network(self) -> Any:
+        """The torch module, if torch runs it on a CPU, where an export would be faster; else None."""
 
     @property
     def precision(self) -> str:

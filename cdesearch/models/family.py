@@ -59,6 +59,7 @@ class ModelFamily(Protocol):
     """One kind of checkpoint."""
 
     needs_torch: bool
+    is_exported: bool  # whether the first build with a model exports it, so that it then runs without torch
     reads_corpus: bool  # whether it was trained with the statistics of a corpus; to others, they are added
 
     def detect(self, fields: Mapping[str, Any]) -> bool:

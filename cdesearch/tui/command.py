@@ -24,7 +24,7 @@ def tui(
     from cdesearch.store.index import Index
 
     opened = Index.open(named_index(folder, index))
-    shorten_cold_start(opened.manifest.model)
+    shorten_cold_start()
     from cdesearch.search.searcher import Searcher
     from cdesearch.tui.app import SearchApp
 

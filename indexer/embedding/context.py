@@ -1,5 +1,7 @@
 """The context of a corpus: a sample of its chunks, its token counts, and its whitening."""
 
+from heapq import nsmallest
+
 import numpy as np
 
 from cdesearch.context.context import Context, ContextSample, FittedContext
@@ -54,6 +56,16 @@ def sample_vectors(tables: Tables, sample: ContextSample) -> Floats:
     found = tables.vectors_of(sample.sampled.chunk_ids)
     vectors = [found[chunk] for chunk in sample.sampled.chunk_ids if chunk in found and found[chunk].any()]
     return to_unit(np.stack(vectors) if vectors else np.empty((0, sample.inputs.vectors.shape[1]), np.float32))
+
+
+def some_texts(spool: Spool, count: int) -> list[str]:
+    """The `count` texts of the spooled chunks with the lowest hashes, or all if there are fewer; no text twice."""
+    columns = ["content_hash", "text"]
+    rows = (zip(*(window[name].to_pylist() for name in columns), strict=True) for window in spool.windows(columns))
+    chosen: dict[str, str] = {}
+    for row in rows:
+        chosen = dict(nsmallest(count, (chosen | dict(row)).items()))
+    return list(chosen.values())
 
 
 def _triples(spool: Spool) -> list[tuple[str, str, str]]:

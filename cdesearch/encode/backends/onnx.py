@@ -21,6 +21,7 @@ class OnnxRuntime:
 
     tokens_per_batch = 1024  # as much as fits into the cache of a core
     prefix_rows = 0  # joint models run on torch
+    cpu_network = None
     pads = False  # attention without a mask is faster, and no computation is spent on padding
 
     def __init__(self, folder: Path, dimension: int) -> None:

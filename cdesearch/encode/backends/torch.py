@@ -42,6 +42,10 @@ class TorchRuntime:
         self.prefix_rows = network.prefix_rows
         self.tokens_per_batch = 4096 if self._device.type == "cpu" else 32768
 
+    @property
+    def cpu_network(self) -> Any:
+        return self._network if self._device.type == "cpu" else None
+
     @torch.inference_mode()
     def first_stage(self, input_ids: NDArray[np.int64], mask: NDArray[np.int64]) -> Floats:
         """(B, d) first-stage vectors of ids (B, S, T), not normalised."""

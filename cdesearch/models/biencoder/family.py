@@ -21,6 +21,7 @@ class BiencoderFamily:
     """Any model that the library transformers contains. Vectors are scaled to length 1."""
 
     needs_torch = True
+    is_exported = True
     reads_corpus = False
 
     def detect(self, fields: Mapping[str, Any]) -> bool:

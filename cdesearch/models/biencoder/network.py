@@ -32,6 +32,11 @@ class Biencoder(nn.Module):
         self.pooling = pooling
         self.dense = dense
 
+    @property
+    def is_causal(self) -> bool:
+        """Whether a token reads only the tokens before it, as in a decoder."""
+        return any(getattr(module, "is_causal", False) for module in self.transformer.modules())
+
     def first_stage(self, input_ids: Tensor, attention_mask: Tensor) -> Tensor:
         """(B, T) ids and 0/1 mask to (B, d), not normalised."""
         return self.pooled(input_ids, attention_mask, attention_mask, None)

@@ -15,6 +15,7 @@ class ContextualFamily:
     """A folder with config.json, tokenizer.json, model.safetensors, and usually an ONNX export in onnx/."""
 
     needs_torch = False
+    is_exported = False
     reads_corpus = True
 
     def detect(self, fields: Mapping[str, Any]) -> bool:

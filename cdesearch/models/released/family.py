@@ -14,6 +14,7 @@ class ReleasedFamily:
     """A folder with config.json and model.safetensors, as downloaded. Vectors are the published ones."""
 
     needs_torch = True
+    is_exported = False
     reads_corpus = False
 
     def detect(self, fields: Mapping[str, Any]) -> bool:

@@ -13,7 +13,7 @@ from cdesearch.cli.exits import INTERRUPTED
 from cdesearch.cli.named_index import named_index
 from cdesearch.errors import CdesearchError
 from cdesearch.serve.libraries import require_libraries
-from cdesearch.slim_imports import leave_out_pandas, leave_out_rest_client
+from cdesearch.slim_imports import shorten_cold_start
 
 if TYPE_CHECKING:
     from cdesearch.serve.indexes import ServedIndexes
@@ -27,15 +27,13 @@ def mcp(
 ) -> None:
     """Answer agents over MCP on stdin and stdout. The client of the agent starts this server."""
     require_libraries()
-    leave_out_rest_client()
+    shorten_cold_start()
     import anyio
 
     from cdesearch.serve.indexes import ServedIndexes
 
     named: list[Path | None] = [named_index(folder, None) for folder in indexes or ()]
     with ServedIndexes.open(named or [None], warm=False) as opened:
-        if all(served.index.manifest.model is None for served in opened):
-            leave_out_pandas()
         # A thread blocks while it reads a line of stdin, and cannot be stopped in any other way.
         signal.signal(signal.SIGINT, lambda *_: os._exit(INTERRUPTED))
         try:

@@ -5,7 +5,7 @@ from pathlib import Path
 
 import numpy as np
 import pytest
-from random_biencoder import biencoder_folder
+from random_biencoder import biencoder_folder, keep_on_torch
 from small_corpus import CORPUS, TEXTS, assert_finds_what_it_holds
 
 import cdesearch
@@ -27,7 +27,9 @@ from indexer.settings import Options
 @pytest.fixture(scope="module")
 def bert(tmp_path_factory):
     pytest.importorskip("transformers")
-    return biencoder_folder(tmp_path_factory.mktemp("published") / "model")
+    folder = biencoder_folder(tmp_path_factory.mktemp("published") / "model", seed=7)
+    keep_on_torch(folder)
+    return folder
 
 
 @pytest.fixture

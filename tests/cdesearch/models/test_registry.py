@@ -42,6 +42,7 @@ class BagOfTokens(torch.nn.Module):
 
 class BagFamily:
     needs_torch = True
+    is_exported = False
     reads_corpus = True
 
     def detect(self, fields):

@@ -7,7 +7,7 @@ import numpy as np
 import pytest
 import torch
 from conftest import make_tokenizer
-from random_biencoder import NAMES, save_backbone
+from random_biencoder import NAMES, keep_on_torch, save_backbone
 from small_corpus import CORPUS, TEXTS, assert_finds_what_it_holds
 from tokenizers.processors import TemplateProcessing
 
@@ -122,6 +122,7 @@ def test_a_folder_in_the_old_layout_is_read(library, tmp_path):
 
 def test_a_folder_is_indexed_and_searched_with_a_biencoder(library, tmp_path, documents):
     folder, theirs = biencoder(library, tmp_path / "model", "bert", prompts={"query": "the cat: "})
+    keep_on_torch(folder)
     build([documents], Options(model=folder, plain=True), Silent())
     found = cdesearch.open(documents)
     assert_finds_what_it_holds(found)

@@ -1,0 +1,128 @@
+"""A published model is exported on its first use, and then runs without torch."""
+
+import json
+import subprocess
+import sys
+
+import numpy as np
+import pytest
+import torch
+from random_biencoder import NAMES, biencoder_folder
+from small_corpus import CORPUS, TEXTS
+
+import cdesearch
+from cdesearch.encode import exports
+from cdesearch.encode.backends.onnx import OnnxRuntime
+from cdesearch.encode.backends.onnx_export import write_biencoder
+from cdesearch.encode.exports import GRAPH, REFUSED, export_folder, find_export
+from cdesearch.encode.load import load_encoder
+from cdesearch.models.registry import family_of
+from cdesearch.progress import Silent
+from indexer.build import build
+from indexer.settings import Options
+
+pytest.importorskip("transformers")
+pytest.importorskip("onnx")
+
+
+class Notes(Silent):
+    """Collects the lines for the user."""
+
+    def __init__(self):
+        self.lines = []
+
+    def note(self, text):
+        self.lines.append(text)
+
+
+@pytest.fixture
+def own_cache(tmp_path, monkeypatch):
+    monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path / "cache"))
+    monkeypatch.setenv("LOCALAPPDATA", str(tmp_path / "cache"))
+    return tmp_path / "cache"
+
+
+@pytest.fixture
+def bert(own_cache, tmp_path):
+    return biencoder_folder(tmp_path / "model")
+
+
+@pytest.fixture
+def documents(tmp_path):
+    folder = tmp_path / "documents"
+    folder.mkdir()
+    for number, text in enumerate(CORPUS):
+        (folder / f"{number}.txt").write_text(text)
+    return folder
+
+
+def place(folder):
+    return export_folder(family_of(folder).open(folder).fingerprint)
+
+
+def test_the_first_build_exports_a_model_and_later_runs_use_the_export(bert, documents, monkeypatch):
+    exact = load_encoder(bert)
+    notes = Notes()
+    build([documents], Options(model=bert), notes)
+    assert find_export(place(bert)) is not None and not any("torch" in line for line in notes.lines)
+    encoder = load_encoder(bert)
+    assert (encoder.precision, encoder.fingerprint) == ("int8", exact.fingerprint)
+    cosines = (encoder.encode(TEXTS, "document", None) * exact.encode(TEXTS, "document", None)).sum(axis=1)
+    assert 0.98 < cosines.mean() < 0.999999
+    assert load_encoder(bert, plain=True).precision == "int8", "a plain model has the same network"
+    assert cdesearch.open(documents).search("water", mode="rerank")
+    assert [folder.name for folder in place(bert).parent.iterdir()] == [place(bert).name]
+
+
+@pytest.mark.slow
+def test_with_an_export_neither_torch_nor_a_library_of_models_is_imported(bert, documents):
+    build([documents], Options(model=bert), Silent())
+    (documents / "new.md").write_text("water in the new river")
+    program = (
+        "import sys, cdesearch\n"
+        "updated = cdesearch.build(sys.argv[1])\nassert updated.report.embedded == 1\nassert updated.search('water')\n"
+        "heavy = {'torch', 'transformers', 'sentence_transformers', 'huggingface_hub', 'onnx'}\n"
+        "print(sorted(heavy & set(sys.modules)))"
+    )
+    run = subprocess.run([sys.executable, "-c", program, str(documents)], capture_output=True, text=True, check=True)
+    assert run.stdout == "[]\n"
+
+
+def test_an_export_that_differs_too_much_is_not_used_and_not_made_again(bert, documents, monkeypatch):
+    monkeypatch.setattr(exports, "LEAST_COSINE", 1.1)
+    notes = Notes()
+    build([documents], Options(model=bert), notes)
+    (line,) = (line for line in notes.lines if "torch" in line)
+    assert "The model runs on torch: its int8 export has a cosine of" in line
+    assert [file.name for file in place(bert).iterdir()] == [REFUSED]
+    assert 0.5 < json.loads((place(bert) / REFUSED).read_text())["cosine"] < 1
+    assert load_encoder(bert).precision == "fp32"
+    notes = Notes()
+    build([documents], Options(rebuild=True), notes)
+    assert not any("torch" in line for line in notes.lines)
+
+
+def test_without_a_place_for_the_export_the_model_stays_on_torch(bert, documents, own_cache):
+    own_cache.write_text("not a folder")
+    notes = Notes()
+    build([documents], Options(model=bert), notes)
+    (line,) = (line for line in notes.lines if "torch" in line)
+    assert "cannot be exported to ONNX" in line
+    assert load_encoder(bert).precision == "fp32" and cdesearch.open(documents).search("water")
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("kind", NAMES)
+def test_the_graph_of_every_architecture_computes_what_torch_computes(tmp_path, kind):
+    folder = biencoder_folder(tmp_path / "model", kind)
+    network = family_of(folder).open(folder).load_network()
+    write_biencoder(network, 32, tmp_path / GRAPH, "fp32")
+    exact = load_encoder(folder, plain=True)
+    found = exact.on(OnnxRuntime(tmp_path, 32))
+    context = exact.make_context(["0"], ["0"], TEXTS[:1], exact.count_tokens(TEXTS), 0)
+    for texts in (TEXTS, TEXTS[:1]):
+        for given in (None, context):
+            np.testing.assert_allclose(
+                found.encode(texts, "query", given), exact.encode(texts, "query", given), atol=1e-5
+            )
+    assert network.is_causal == (kind == "qwen3") and torch.is_grad_enabled()
