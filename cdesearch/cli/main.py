@@ -22,6 +22,7 @@ from cdesearch.cli.configured import with_configuration
 from cdesearch.cli.evaluate import evaluate
 from cdesearch.cli.hits.open_hit import open_hit
 from cdesearch.cli.label import label
+from cdesearch.cli.models import models
 from cdesearch.cli.named_index import FolderArgument, IndexOption, named_index
 from cdesearch.cli.pager import NoPagerOption, paged
 from cdesearch.cli.query import MAX_CONTEXT, Format
@@ -31,7 +32,7 @@ from cdesearch.cli.usage import UsageError, usage_error
 from cdesearch.errors import IndexNotFoundError, InputError
 from cdesearch.search.file_filter import TYPES
 from cdesearch.slim_imports import shorten_cold_start
-from cdesearch.terminal import print_json, print_rows, print_text, printable
+from cdesearch.terminal import print_json, print_rows, printable
 
 EXIT_CODES = (
     "Exit codes: 0 success, 1 no hits, 2 invalid input or an unusable index, 3 files skipped under --strict,"
@@ -195,20 +196,7 @@ def status(
         typer.echo(printable(still_answering(Path(source), opened.sources, opened.folder)), err=True)
 
 
-@app.command()
-def models(no_pager: NoPagerOption = False) -> None:
-    """List the models that are installed or can be downloaded."""
-    from cdesearch.models.catalog import list_models
-
-    with paged(has_pager=not no_pager):
-        print_rows([(row.state, row.name, row.description, f"{row.size:>7}") for row in list_models()])
-        print_text(
-            "\n`cdesearch index DOCS --model NAME` uses a model, and downloads it if it is not in the cache. NAME may"
-            " also be a checkpoint folder, or any sentence-transformers model with a BERT, NomicBERT or ModernBERT"
-            " backbone. Licences are at huggingface.co/NAME."
-        )
-
-
+app.command("models")(models)
 app.command("ask")(ask)
 app.command("eval")(evaluate)
 app.command("tune")(tune)

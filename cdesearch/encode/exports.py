@@ -6,9 +6,8 @@ export that differs too much is not used, and this is recorded, so that it is no
 
 import json
 import logging
-import os
 import shutil
-import sys
+import time
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from pathlib import Path
@@ -19,29 +18,10 @@ import numpy as np
 from cdesearch.encode.backends.onnx import OnnxRuntime
 from cdesearch.encode.encoder import Encoder
 from cdesearch.encode.runtime import Unexported
+from cdesearch.models.export_folder import GRAPH, REFUSED, write_speed
 
 CHECKED_TEXTS = 200
 LEAST_COSINE = 0.98  # the mean of the texts; of the default model's int8 export it is .993
-VERSION = 1  # of the way in which exports are made
-GRAPH, REFUSED = "second_stage.onnx", "refused.json"
-
-
-def export_folder(fingerprint: str) -> Path | None:
-    """The folder of the export of a published model, which need not exist; None if this user has no home folder."""
-    try:
-        return _cache_folder() / "models" / f"{fingerprint}-{VERSION}"
-    except RuntimeError:
-        return None
-
-
-def find_export(folder: Path | None) -> Path | None:
-    """The folder if it contains an export that may be used."""
-    return folder if folder is not None and (folder / GRAPH).is_file() else None
-
-
-def is_refused(folder: Path) -> bool:
-    """Whether an export was made before and not used."""
-    return (folder / REFUSED).is_file()
 
 
 def export(encoder: Encoder, model: Unexported, texts: Sequence[str]) -> str | None:
@@ -57,8 +37,8 @@ def export(encoder: Encoder, model: Unexported, texts: Sequence[str]) -> str | N
             from cdesearch.encode.backends.onnx_export import write_biencoder
 
             write_biencoder(model.network, encoder.dimension, scratch / GRAPH)
-        runtime = OnnxRuntime(scratch, encoder.dimension)
-        cosine = _agreement(encoder, runtime, texts)
+        cosine, speed = _compare(encoder, OnnxRuntime(scratch, encoder.dimension), texts)
+        write_speed(scratch, speed)
         if cosine >= LEAST_COSINE:
             scratch.replace(model.folder)
             encoder.use_runtime(OnnxRuntime(model.folder, encoder.dimension))
@@ -75,19 +55,13 @@ def export(encoder: Encoder, model: Unexported, texts: Sequence[str]) -> str | N
             shutil.rmtree(scratch, ignore_errors=True)
 
 
-def _agreement(encoder: Encoder, runtime: OnnxRuntime, texts: Sequence[str]) -> float:
-    """The mean cosine of the vectors of texts on torch and by the export."""
-    exact = encoder.encode(texts, "document", None)
-    found = encoder.on(runtime).encode(texts, "document", None)
-    return float(np.sum(exact * found, axis=1).mean())
-
-
-def _cache_folder() -> Path:
-    """The cache folder of cdesearch; raises RuntimeError if this user has no home folder."""
-    if sys.platform == "win32":
-        return Path(os.environ.get("LOCALAPPDATA") or Path.home() / "AppData" / "Local") / "cdesearch" / "cache"
-    configured = Path(os.environ.get("XDG_CACHE_HOME", ""))
-    return (configured if configured.is_absolute() else Path.home() / ".cache") / "cdesearch"
+def _compare(encoder: Encoder, runtime: OnnxRuntime, texts: Sequence[str]) -> tuple[float, float]:
+    """The mean cosine of the vectors of texts on torch and by the export, and how many a second the export encodes."""
+    exact, exported = encoder.encode(texts, "document", None), encoder.on(runtime)
+    started = time.monotonic()
+    found = exported.encode(texts, "document", None)
+    seconds = max(time.monotonic() - started, 1e-6)
+    return float(np.sum(exact * found, axis=1).mean()), len(texts) / seconds
 
 
 @contextmanager

@@ -8,13 +8,13 @@ from typing import Literal, get_args
 from tokenizers import Tokenizer
 
 from cdesearch.encode.encoder import Encoder
-from cdesearch.encode.exports import export_folder, find_export, is_refused
 from cdesearch.encode.forked import claim_process
 from cdesearch.encode.runtime import Runtime, Unexported
 from cdesearch.encode.tokenizer_limits import check_growth, reporting_failure
 from cdesearch.errors import InputError, ModelError
 from cdesearch.models.added_context import fingerprint_with_added_context, with_added_context
 from cdesearch.models.checkpoint_files import DEFAULT_MODEL, MAX_TOKENIZER_BYTES, check_plain
+from cdesearch.models.export_folder import export_folder, find_export, is_refused
 from cdesearch.models.family import LoadedModel
 from cdesearch.models.hub import checkpoint_folder
 from cdesearch.models.registry import family_of

@@ -5,20 +5,34 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from cdesearch.errors import ModelError
+from cdesearch.models.biencoder.folder import read_folder
 from cdesearch.models.checkpoint_files import DEFAULT_MODEL
-from cdesearch.models.hub import KNOWN_MODELS, cached_folder, cached_names
+from cdesearch.models.config import ModelConfig
+from cdesearch.models.export_folder import export_folder, read_speed
+from cdesearch.models.hub import KNOWN_MODELS, KnownModel, cached_folder, cached_names
+from cdesearch.models.model_card import read_card
 from cdesearch.models.published_fields import read_fields
 from cdesearch.models.registry import family_of
+
+DEFAULT = KnownModel(
+    "(default)", "all-MiniLM-L6-v2, trained with statistics of a corpus", "", 384, "eight sets: README.md"
+)
+_BY_NAME = {known.name: known for known in KNOWN_MODELS}
 
 
 @dataclass(frozen=True, slots=True)
 class ListedModel:
-    """A model in the list that `cdesearch models` prints."""
+    """A model in the list that `cdesearch models` prints. Texts are empty for what is not known."""
 
     state: str  # ships, cached or to fetch
     name: str
     description: str
     size: str
+    dimension: str = ""
+    licence: str = ""  # as the model's card states it
+    languages: str = ""
+    speed: str = ""  # of encoding on this machine
+    measured: str = ""  # with which result this project has measured it
 
 
 def list_models() -> Iterator[ListedModel]:
@@ -26,22 +40,55 @@ def list_models() -> Iterator[ListedModel]:
 
     The network is not used.
     """
-    yield ListedModel("ships", "(default)", "all-MiniLM-L6-v2 with corpus statistics", _size(DEFAULT_MODEL))
+    yield _installed("ships", DEFAULT.name, DEFAULT_MODEL, DEFAULT.description, str(DEFAULT.dimension))
     cached = {name: folder for name in cached_names() if (folder := cached_folder(name)) is not None}
     for name, folder in cached.items():
-        if description := _describe(folder):
-            yield ListedModel("cached", name, description, _size(folder))
+        if described := _describe(folder):
+            yield _installed("cached", name, folder, *described)
     for known in KNOWN_MODELS:
         if known.name not in cached:
-            yield ListedModel("to fetch", known.name, known.description, known.size)
+            yield ListedModel(
+                "to fetch", known.name, known.description, known.size, str(known.dimension), measured=known.measured
+            )
 
 
-def _describe(folder: Path) -> str | None:
-    """A few words about a checkpoint; None if this project cannot run it."""
+def _installed(state: str, name: str, folder: Path, description: str, dimension: str) -> ListedModel:
+    card = read_card(folder)
+    known = _BY_NAME.get(name, DEFAULT if state == "ships" else None)
+    speed = read_speed(_export_of(folder))
+    return ListedModel(
+        state,
+        name,
+        description,
+        _size(folder),
+        dimension,
+        card.licence,
+        card.languages,
+        "" if speed is None else f"{speed:.0f} texts/s",
+        "" if known is None else known.measured,
+    )
+
+
+def _describe(folder: Path) -> tuple[str, str] | None:
+    """A few words about a checkpoint, and its dimension; None if this project cannot run it."""
     try:
-        return family_of(folder).describe(read_fields(folder / "config.json"))
+        fields = read_fields(folder / "config.json")
+        family = family_of(folder)
+        description = family.describe(fields)
+        if description is None:
+            return None
+        if family.is_exported:
+            return description, str(read_folder(folder).config.backbone.dimension)
+        known = None if "format" in fields else 768  # of all released CDE checkpoints
+        return description, str(known or ModelConfig.load(folder).backbone.dimension)
     except ModelError:
         return None
+
+
+def _export_of(folder: Path) -> Path | None:
+    """The folder of the export of a published model; None for other models."""
+    family = family_of(folder)
+    return export_folder(family.open(folder).fingerprint) if family.is_exported else None
 
 
 def _size(folder: Path) -> str:

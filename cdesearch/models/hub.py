@@ -20,10 +20,12 @@ FILES = [
     "model.safetensors",
     TOKENIZER,
     "tokenizer_config.json",
+    "README.md",
     "modules.json",
     "config_sentence_transformers.json",
     "sentence_bert_config.json",
     "*/config.json",
+    "*_Dense/model.safetensors",
     *(f"onnx/{graph}.onnx" for graph in ("first_stage", "second_stage", "cache")),
 ]
 _ID = re.compile(r"[A-Za-z0-9][\w.-]*/[A-Za-z0-9][\w.-]*")
@@ -37,11 +39,19 @@ class KnownModel:
     name: str
     description: str
     size: str
+    dimension: int
+    measured: str = ""  # nDCG@10 x 100 on this project's data sets
 
 
 KNOWN_MODELS = (
-    KnownModel("jxm/cde-small-v1", "CDE on NomicBERT, 281M parameters", "1.1 GB"),
-    KnownModel("jxm/cde-small-v2", "CDE on ModernBERT, 306M parameters", "1.2 GB"),
+    KnownModel("sentence-transformers/all-MiniLM-L6-v2", "biencoder (bert), 23M parameters, English", "91 MB", 384),
+    KnownModel("BAAI/bge-small-en-v1.5", "biencoder (bert), 33M parameters, English", "133 MB", 384),
+    KnownModel(
+        "intfloat/multilingual-e5-small", "biencoder (bert), 118M parameters, about 100 languages", "471 MB", 384
+    ),
+    KnownModel("Qwen/Qwen3-Embedding-0.6B", "biencoder (qwen3), 596M parameters, about 100 languages", "1.2 GB", 1024),
+    KnownModel("jxm/cde-small-v1", "CDE on NomicBERT, 281M parameters", "1.1 GB", 768),
+    KnownModel("jxm/cde-small-v2", "CDE on ModernBERT, 306M parameters", "1.2 GB", 768),
 )
 
 

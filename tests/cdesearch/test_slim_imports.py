@@ -3,7 +3,6 @@ import subprocess
 import sys
 
 import pytest
-from random_biencoder import biencoder_folder
 from random_released import released_folder
 
 import cdesearch
@@ -63,7 +62,7 @@ def test_a_query_or_an_update_imports_no_pandas_and_shows_no_warnings_of_lancedb
 @pytest.mark.slow
 def test_loading_a_model_on_torch_does_not_import_its_compiler(tmp_path, joint_checkpoint):
     """torch._dynamo takes seconds of processor time."""
-    models = [joint_checkpoint, released_folder(tmp_path / "released", "v2")[0], biencoder_folder(tmp_path / "bert")]
+    models = [joint_checkpoint, released_folder(tmp_path / "released", "v2")[0]]
     program = (
         "import sys\nfrom pathlib import Path\nfrom cdesearch.encode.load import load_encoder\n"
         "for model in sys.argv[1:]: load_encoder(Path(model)).encode(['the cat'], 'query', None)\n"

@@ -5,13 +5,18 @@ import shutil
 from pathlib import Path
 
 import pytest
+from command import run_here
 from conftest import make_tokenizer
 from local_hub import COMMIT, serving
+from random_biencoder import biencoder_folder
 from random_released import config_of
 
 from cdesearch.errors import ModelError
 from cdesearch.models.catalog import list_models
-from cdesearch.models.hub import checkpoint_folder, is_id
+from cdesearch.models.export_folder import export_folder, write_speed
+from cdesearch.models.hub import KNOWN_MODELS, checkpoint_folder, is_id
+from cdesearch.models.model_card import ModelCard, read_card
+from cdesearch.models.registry import family_of
 from cdesearch.progress import Silent
 from indexer.build import build
 from indexer.settings import Options
@@ -136,15 +141,65 @@ def test_without_network_the_error_says_how_to_copy_the_model(cache, tmp_path, m
 
 def test_the_list_of_models(cache, tiny_checkpoint):
     ships, *known = list_models()
-    assert ships.state == "ships"
-    assert [row.name for row in known] == ["jxm/cde-small-v1", "jxm/cde-small-v2"]
+    assert (ships.state, ships.dimension, ships.licence, ships.languages) == ("ships", "384", "apache-2.0", "en")
+    assert [row.name for row in known] == [model.name for model in KNOWN_MODELS]
     put_in_cache(cache, "me/model", tiny_checkpoint)
     put_in_cache(cache, "jxm/cde-small-v1", tiny_checkpoint)
     put_in_cache(cache, "me/half", tiny_checkpoint, but=("model.safetensors",))
     rows = {row.name: row.state for row in list_models()}
-    assert rows == {
-        "(default)": "ships",
-        "me/model": "cached",
-        "jxm/cde-small-v1": "cached",
-        "jxm/cde-small-v2": "to fetch",
-    }
+    others = {model.name: "to fetch" for model in KNOWN_MODELS if model.name != "jxm/cde-small-v1"}
+    assert rows == {"(default)": "ships", "me/model": "cached", "jxm/cde-small-v1": "cached"} | others
+
+
+def test_the_list_shows_what_the_card_and_the_export_of_a_model_say(cache, tmp_path):
+    pytest.importorskip("transformers")
+    folder = biencoder_folder(tmp_path / "model", "mpnet")
+    (folder / "README.md").write_text("---\nlicense: mit\nlanguage: [en, de]\n---\n# A model\n")
+    place = export_folder(family_of(folder).open(folder).fingerprint)
+    place.mkdir(parents=True)
+    write_speed(place, 123.4)
+    put_in_cache(cache, "me/model", folder)
+    (row,) = (row for row in list_models() if row.name == "me/model")
+    assert (row.licence, row.languages, row.dimension, row.speed) == ("mit", "en, de", "32", "123 texts/s")
+    assert row.description == "biencoder (mpnet)"
+
+
+@pytest.mark.parametrize(
+    "card", ["", "no front matter", "---\nlicense: [", "---\n- a\n---\n", "---\nlicense: 3\n---\n"]
+)
+def test_a_card_that_says_nothing_is_an_empty_one(tmp_path, card):
+    (tmp_path / "README.md").write_text(card)
+    assert read_card(tmp_path) == ModelCard()
+
+
+def test_a_card_with_its_own_licence_and_many_languages(tmp_path):
+    (tmp_path / "README.md").write_text(
+        "---\nlicense: other\nlicense_name: gemma\nlanguage: [a, b, c, d]\ntags: !!python/object:os.system {}\n---\n"
+    )
+    assert read_card(tmp_path) == ModelCard(), "a tag that would make an object is refused"
+    (tmp_path / "README.md").write_text("---\nlicense: other\nlicense_name: gemma\nlanguage: [a, b, c, d]\n---\n")
+    assert read_card(tmp_path) == ModelCard("gemma", "4 languages")
+
+
+def test_a_model_is_fetched_by_a_command_of_its_own(cache, tiny_checkpoint, monkeypatch, tmp_path):
+    with serving({"me/model": tiny_checkpoint}) as url:
+        at(url, monkeypatch)
+        fetched = run_here(["models", "fetch", "me/model"], tmp_path)
+    assert (fetched.returncode, "me/model is in" in fetched.stdout) == (0, True)
+    assert "Licence: not stated" in fetched.stdout
+    listed = run_here(["models"], tmp_path)
+    assert "me/model" in listed.stdout and "licence" in listed.stdout.splitlines()[0]
+
+
+@pytest.mark.parametrize(
+    ("words", "named"),
+    [
+        (["fetch", "me/other"], "the download failed"),
+        (["fetch", "model"], "is not the id of a model"),
+        (["fetch"], "cdesearch models fetch ORG/NAME"),
+        (["remove", "me/model"], "cdesearch models fetch ORG/NAME"),
+    ],
+)
+def test_what_cannot_be_fetched_is_one_line(cache, tmp_path, words, named):
+    failed = run_here(["models", *words], tmp_path)
+    assert failed.returncode == 2 and named in failed.stderr and len(failed.stderr.splitlines()) <= 2

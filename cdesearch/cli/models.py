@@ -1,0 +1,67 @@
+"""The command `models`: list models, and fetch one."""
+
+from pathlib import Path
+from typing import Annotated
+
+import typer
+
+from cdesearch.cli.pager import NoPagerOption, paged
+from cdesearch.errors import InputError
+from cdesearch.terminal import print_rows, print_text, printable
+
+HEADER = ("", "model", "size", "dim", "licence", "languages", "speed here", "nDCG@10", "what it is")
+FETCH = "fetch"
+
+
+def models(
+    action: Annotated[str | None, typer.Argument(metavar="[fetch]", help="Download a model.")] = None,
+    model: Annotated[str | None, typer.Argument(metavar="[ID]", help="Its id at huggingface.co, ORG/NAME.")] = None,
+    no_pager: NoPagerOption = False,
+) -> None:
+    """List the models that are installed or can be downloaded, or download one: `cdesearch models fetch ORG/NAME`."""
+    if action is None:
+        _list(no_pager=no_pager)
+        return
+    if action != FETCH or model is None:
+        raise InputError(f"`models {action}` is not complete or not known.", "Write `cdesearch models fetch ORG/NAME`.")
+    _fetch(model)
+
+
+def _list(*, no_pager: bool) -> None:
+    from cdesearch.models.catalog import list_models
+
+    rows = [
+        (
+            row.state,
+            row.name,
+            f"{row.size:>7}",
+            f"{row.dimension:>4}",
+            row.licence or "-",
+            row.languages or "-",
+            row.speed or "-",
+            row.measured or "-",
+            row.description,
+        )
+        for row in list_models()
+    ]
+    with paged(has_pager=not no_pager):
+        print_rows([HEADER, *(tuple(map(printable, row)) for row in rows)])
+        print_text(
+            "\n`cdesearch index DOCS --model NAME` uses a model, and downloads it if it is not in the cache. NAME may"
+            " also be a folder, or any model of sentence-transformers that needs no code of its own. Licence and"
+            " languages are those that the model's card states; for models to fetch, see huggingface.co/NAME."
+        )
+
+
+def _fetch(name: str) -> None:
+    from cdesearch.models.hub import checkpoint_folder, is_id
+    from cdesearch.models.model_card import read_card
+    from cdesearch.models.registry import family_of
+
+    if not is_id(Path(name)):
+        raise InputError(f"{name} is not the id of a model.", "An id has the form ORG/NAME.")
+    folder = checkpoint_folder(Path(name))
+    family_of(folder)
+    licence = read_card(folder).licence
+    typer.echo(printable(f"{name} is in {folder}. Licence: {licence or 'not stated'}."))
+    typer.echo(printable(f"Next: cdesearch index DOCS --model {name}"), err=True)

@@ -1,0 +1,51 @@
+"""The folder that holds the ONNX export of a published model, in the user's cache folder."""
+
+import json
+import os
+import sys
+from pathlib import Path
+
+from cdesearch.models.checkpoint_files import read_fields_text
+
+VERSION = 1  # of the way in which exports are made
+GRAPH, REFUSED, SPEED = "second_stage.onnx", "refused.json", "speed.json"
+
+
+def export_folder(fingerprint: str) -> Path | None:
+    """The folder of the export of a published model, which need not exist; None if this user has no home folder."""
+    try:
+        return _cache_folder() / "models" / f"{fingerprint}-{VERSION}"
+    except RuntimeError:
+        return None
+
+
+def find_export(folder: Path | None) -> Path | None:
+    """The folder if it contains an export that may be used."""
+    return folder if folder is not None and (folder / GRAPH).is_file() else None
+
+
+def is_refused(folder: Path) -> bool:
+    """Whether an export was made before and not used."""
+    return (folder / REFUSED).is_file()
+
+
+def write_speed(folder: Path, texts_per_second: float) -> None:
+    """Record how many texts of a corpus the export has encoded in a second on this machine."""
+    text = json.dumps({"texts_per_second": round(texts_per_second, 1)})
+    (folder / SPEED).write_text(text, encoding="utf-8")
+
+
+def read_speed(folder: Path | None) -> float | None:
+    """What `write_speed` recorded; None if there is nothing to read."""
+    try:
+        return float(json.loads(read_fields_text(folder / SPEED))["texts_per_second"]) if folder is not None else None
+    except (OSError, ValueError, KeyError, TypeError):
+        return None
+
+
+def _cache_folder() -> Path:
+    """The cache folder of cdesearch; raises RuntimeError if this user has no home folder."""
+    if sys.platform == "win32":
+        return Path(os.environ.get("LOCALAPPDATA") or Path.home() / "AppData" / "Local") / "cdesearch" / "cache"
+    configured = Path(os.environ.get("XDG_CACHE_HOME", ""))
+    return (configured if configured.is_absolute() else Path.home() / ".cache") / "cdesearch"
