@@ -82,7 +82,7 @@ class _Tools(Fresh):
     def __init__(self, encoder: Encoder) -> None:
         self._encoder = encoder
 
-    def encoder(self, model: Path | None, device: Device) -> Encoder:  # noqa: ARG002 (the protocol has them)
+    def encoder(self, model: Path | None, device: Device, *, plain: bool) -> Encoder:  # noqa: ARG002 (the protocol has them)
         return self._encoder
 
 

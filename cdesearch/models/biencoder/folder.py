@@ -146,10 +146,10 @@ def _dense(folder: Path) -> Dense:
     activation = named.rpartition(".")[2]
     if not named.startswith("torch.nn.") or activation not in ACTIVATIONS:
         raise ModelError(f"The activation {named:.100} of a dense layer is not supported.", _OTHER)
-    sizes = [whole_number(fields, name, 0) for name in ("in_features", "out_features")]
-    if not all(sizes):
+    inner, outer = whole_number(fields, "in_features", 0), whole_number(fields, "out_features", 0)
+    if not (inner and outer):
         raise ModelError(f"{folder} lacks the sizes of its dense layer.", DOWNLOAD_AGAIN)
-    return Dense(folder, *sizes, fields.get("bias") is not False, activation)
+    return Dense(folder, inner, outer, fields.get("bias") is not False, activation)
 
 
 def _prompts(fields: dict[str, Any], is_normalised: bool) -> tuple[str, str]:

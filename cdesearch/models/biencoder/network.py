@@ -143,7 +143,7 @@ def _quiet_transformers() -> Iterator[Any]:
         warnings.simplefilter("ignore")
         import transformers
 
-        logging = transformers.utils.logging
+        logging: Any = transformers.utils.logging
         verbosity, has_bar = logging.get_verbosity(), logging.is_progress_bar_enabled()
         logging.set_verbosity_error()
         logging.disable_progress_bar()
