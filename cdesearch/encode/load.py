@@ -15,13 +15,14 @@ from cdesearch.errors import InputError, ModelError
 from cdesearch.models.added_context import fingerprint_with_added_context, with_added_context
 from cdesearch.models.checkpoint_files import DEFAULT_MODEL, MAX_TOKENIZER_BYTES, check_plain
 from cdesearch.models.export_folder import export_folder, find_export, is_refused
-from cdesearch.models.family import LoadedModel
+from cdesearch.models.family import LoadedModel, ModelFamily
 from cdesearch.models.hub import checkpoint_folder
 from cdesearch.models.registry import family_of
 from cdesearch.slim_imports import allow_pandas
 
 Device = Literal["auto", "cpu", "cuda", "mps"]
 NEEDS_TORCH = "Run `pip install 'cdesearch[torch]'`."
+NEEDS_HUB = "Run `pip install 'cdesearch[hub]'`."
 
 
 def check_model(model: Path | None) -> None:
@@ -33,7 +34,7 @@ def check_model(model: Path | None) -> None:
     if family.needs_torch and find_spec("torch") is None:
         exported = find_export(export_folder(family.open(folder).fingerprint)) if family.is_exported else None
         if exported is None:
-            _require_torch(folder)
+            raise _without_torch(folder, family)
 
 
 def check_plain_model(model: Path | None) -> None:
@@ -68,7 +69,8 @@ def load_encoder(
     folder = DEFAULT_MODEL if model is None else checkpoint_folder(model, fetch=fetch)
     family = family_of(folder)
     if family.needs_torch and not family.is_exported:
-        _require_torch(folder)
+        if find_spec("torch") is None:
+            raise _without_torch(folder, family)
         allow_pandas()
     loaded = family.open(folder)
     export_to = export_folder(loaded.fingerprint) if family.is_exported else None
@@ -128,6 +130,6 @@ def _open_runtime(folder: Path, loaded: LoadedModel, device: Device) -> Runtime:
     return TorchRuntime(loaded.load_network(), pick_device(device))
 
 
-def _require_torch(folder: Path) -> None:
-    if find_spec("torch") is None:
-        raise ModelError(f"The model in {folder} needs torch, which is not installed.", NEEDS_TORCH)
+def _without_torch(folder: Path, family: ModelFamily) -> ModelError:
+    remedy = NEEDS_HUB if family.is_exported else NEEDS_TORCH
+    return ModelError(f"The model in {folder} needs torch, which is not installed.", remedy)
