@@ -43,7 +43,8 @@ def beir(
     systems: Annotated[
         str,
         typer.Option(
-            help="Any of bm25, lance, minilm, minilm+bm25, late, true, random, null, document, text, dense, hybrid."
+            help="Any of bm25, lance, minilm, minilm+bm25, late, true, random, null, document, text, dense, hybrid;"
+            " plain-dense and plain-hybrid with a published --model as it is."
         ),
     ] = DEFAULT,
     model: Annotated[Path | None, typer.Option(help="cdesearch checkpoint; default: the model that ships.")] = None,
@@ -123,6 +124,8 @@ def _chosen(
         "text": lambda _: Product(work, "text", model),
         "dense": lambda _: Product(work, "dense", model),
         "hybrid": lambda _: Product(work, "hybrid", model),
+        "plain-dense": lambda _: Product(work, "dense", model, plain=True),
+        "plain-hybrid": lambda _: Product(work, "hybrid", model, plain=True),
     }
     _check_names(names, list(makers), len(datasets))
     if "late" in names and made_by is OnnxBiencoder:

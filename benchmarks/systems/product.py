@@ -21,19 +21,23 @@ CHUNKS = 3 * DEPTH  # hits per query: several may be chunks of one document
 class Product:
     """`cdesearch index`, then `cdesearch query`. A document has the rank of its best chunk."""
 
-    def __init__(self, work: Path, mode: Literal["dense", "text", "hybrid"], model: Path | None) -> None:
-        self.name = f"cdesearch index, {mode}"
+    def __init__(
+        self, work: Path, mode: Literal["dense", "text", "hybrid"], model: Path | None, *, plain: bool = False
+    ) -> None:
+        self.name = f"cdesearch index{' --plain' if plain else ''}, {mode}"
         self._work = work
         self._mode = mode
         self._model = model
+        self._plain = plain
 
     def retrieve(self, dataset: Dataset) -> Run:
         """Build the index, then rank the documents by their best chunks."""
-        encoder = load_encoder(self._model)
+        encoder = load_encoder(self._model, plain=self._plain)
         parts = [str(dataset.folder.resolve()), encoder.fingerprint, encoder.precision]
         key = blake2b(json.dumps(parts).encode(), digest_size=6).hexdigest()
         folder = self._work / "indexes" / f"{dataset.name}-{key}"
-        build([dataset.folder / "corpus.jsonl"], Options(index=folder, model=self._model), Silent())
+        options = Options(index=folder, model=self._model, plain=self._plain or None)
+        build([dataset.folder / "corpus.jsonl"], options, Silent())
         searcher = Searcher(Index(folder), encoder)
         return {name: self._documents(searcher, name, query) for name, query in dataset.queries.items()}
 
