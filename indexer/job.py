@@ -123,9 +123,12 @@ class BuildJob:
         return open_building(self.folder, self._kept_base.generation if self._kept_base else None, key, columns)
 
     def _export_model(self, spool: Spool) -> None:
-        """On the first use of a published model, export it, so that it runs without torch from now on."""
+        """In the first build with a published model, export it, so that it runs without torch from now on.
+
+        An update has too few texts to compare the export with torch.
+        """
         model = self.encoder.unexported
-        if model is None or not (texts := some_texts(spool, CHECKED_TEXTS)):
+        if model is None or self._kept_base is not None or not (texts := some_texts(spool, CHECKED_TEXTS)):
             return
         self.progress.stage("Exporting the model", None)
         if line := export(self.encoder, model, texts):

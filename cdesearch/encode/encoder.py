@@ -223,15 +223,11 @@ class Encoder:
         the result is exact. The runtime's `workers` compute several batches at the same time.
         """
         vectors = np.empty((len(texts), self.dimension), np.float32)
-        alone = len(texts) > 1 and self._is_quantised
+        alone = len(texts) > 1 and self.precision == "int8"
         batches = self._second_stage(texts, self._prefix(role), context or self._null, alone=alone)
         for indices, (_, batch) in batches:
             vectors[indices] = self._checked(batch, len(indices))
         return vectors
-
-    @cached_property
-    def _is_quantised(self) -> bool:
-        return self.precision == "int8"
 
     def encode_documents(
         self,

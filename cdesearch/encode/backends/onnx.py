@@ -1,6 +1,7 @@
 """The runtime of ONNX exports, which computes on the CPU and does not need torch."""
 
 import os
+from functools import cached_property
 from pathlib import Path
 from typing import Any
 
@@ -37,7 +38,7 @@ class OnnxRuntime:
         if self.reads_context and self._first is self._second:
             raise ModelError(f"{folder} has no first_stage.onnx, which its second stage needs.", AGAIN)
 
-    @property
+    @cached_property
     def precision(self) -> str:
         """`fp32` or `int8`; reads the file of the graph."""
         return export_precision(self._folder)

@@ -20,6 +20,7 @@ from cdesearch.models.registry import family_of
 from cdesearch.progress import Silent
 from indexer.build import build
 from indexer.settings import Options
+from indexer.warm import Given
 
 pytest.importorskip("transformers")
 pytest.importorskip("onnx")
@@ -72,6 +73,15 @@ def test_the_first_build_exports_a_model_and_later_runs_use_the_export(bert, doc
     assert load_encoder(bert, plain=True).precision == "int8", "a plain model has the same network"
     assert cdesearch.open(documents).search("water", mode="rerank")
     assert [folder.name for folder in place(bert).parent.iterdir()] == [place(bert).name]
+
+
+def test_a_model_that_is_loaded_already_continues_with_the_export(bert, documents):
+    encoder = load_encoder(bert)
+    encoder.encode_each(TEXTS, "query", None)
+    build([documents], Options(model=bert), Silent(), Given(encoder))
+    assert encoder.precision == "int8" and encoder.unexported is None
+    alone = [encoder.encode([text], "query", None)[0] for text in TEXTS]
+    np.testing.assert_array_equal(encoder.encode_each(TEXTS, "query", None), alone)
 
 
 @pytest.mark.slow

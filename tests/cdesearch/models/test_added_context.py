@@ -5,6 +5,7 @@ from pathlib import Path
 
 import numpy as np
 import pytest
+from command import run_here
 from random_biencoder import biencoder_folder, keep_on_torch
 from small_corpus import CORPUS, TEXTS, assert_finds_what_it_holds
 
@@ -127,7 +128,9 @@ def test_the_statistics_grow_from_nothing_with_the_number_of_texts():
     for count in (2, 4, 8, 16, 64, 256, 1024):
         fitted = soft_whitening(points[:count], ADDED_STATISTICS)
         distances.append(float(np.abs(fitted.projection - np.eye(16)).max()))
-        assert np.linalg.norm(fitted.shift) <= np.linalg.norm(points[:count].mean(axis=0)) * 0.7 * count / (count + 32)
+        share = count / (count + ADDED_STATISTICS.half_at)
+        mean = points[:count].mean(axis=0)
+        np.testing.assert_allclose(fitted.shift, ADDED_STATISTICS.shift * share * mean, atol=1e-6)
     assert distances[0] < 0.1 * np.abs(full.projection - np.eye(16)).max()
     np.testing.assert_array_equal(soft_whitening(points[:1], ADDED_STATISTICS).projection, np.eye(16))
 
@@ -137,3 +140,12 @@ def _unwhitened(context):
     from cdesearch.context.whitening import Whitening
 
     return NullContext(context.inputs, Whitening.identity(len(context.whitening.shift)))
+
+
+def test_the_command_line_takes_plain_and_the_status_shows_it(bert, documents, tmp_path):
+    for words, shown in ((["--plain"], "False"), (["--rebuild", "--no-plain"], "True")):
+        assert run_here(["index", documents, "--model", bert, *words], tmp_path).returncode == 0
+        (line,) = (line for line in run_here(["status", documents], tmp_path).stdout.splitlines() if "added" in line)
+        assert line.split() == ["added", "context", shown]
+    refused = run_here(["index", documents, "--index", tmp_path / "other", "--plain"], tmp_path)
+    assert refused.returncode == 2 and "The default model was trained with the statistics" in refused.stderr

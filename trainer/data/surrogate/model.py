@@ -21,8 +21,8 @@ def open_surrogate(folder: Path, device: torch.device) -> Encoder:
     """
     folder = checkpoint_folder(folder)
     loaded = family_of(folder).open(folder)
-    if device.type == "cpu" and find_spec("onnxruntime") is not None:
-        encoder = load_encoder(folder, "cpu", plain=True)
+    if device.type == "cpu" and loaded.onnx is not None and find_spec("onnxruntime") is not None:
+        encoder = load_encoder(folder, "cpu")
     else:
         runtime = TorchRuntime(loaded.load_network(), device)
         encoder = Encoder(loaded.config, load_tokenizer(loaded.tokenizer), runtime, loaded.fingerprint)
