@@ -11,7 +11,7 @@ from cdesearch.models.config import ModelConfig, StatisticsConfig
 
 # The strength of the whitening follows from the spectrum of the vectors, because `ridge` is relative to its mean. The
 # choice of the numbers is recorded in benchmarks/results/LOG.md.
-ADDED_STATISTICS = StatisticsConfig(shift=0.5, ridge=20.0, power=0.5, idf_exponent=0.5, half_at=32.0)
+ADDED_STATISTICS = StatisticsConfig(shift=0.5, ridge=20.0, power=0.5, idf_exponent=0.25, half_at=32.0)
 ADDED_DOCUMENT_WEIGHT = 0.6
 
 
