@@ -21,6 +21,7 @@ completion       the command `completion`, for shells
 config           the command `config`, which shows the options of the configuration files
 config_files     finds and reads the configuration files of the project and of the user
 configured       the values that these files give to the options of a command
+models           the command `models`, which lists and fetches models
 model_option     the option `--model` of commands that ask an index
 named_index      which index a command opens: that of `--index`, or that of the argument
 usage            errors in options and arguments, in one sentence each

@@ -3,6 +3,7 @@
 context           samples a corpus on disk and fits its whitening
 same_model        whether the server still has the model of an unfinished build
 spool             chunks on disk that wait for the model
+languages         the languages of the chunks, and the full-text search that fits them
 embed             encodes texts, window by window
 embedding_cache   vectors by content hash
 document_vectors  adds document context
