@@ -104,6 +104,16 @@ def _chunks(index):
     return Index(index).chunks.to_arrow().sort_by("id").to_pylist()
 
 
+def test_the_languages_of_the_chunks_are_known_but_not_those_that_the_server_reads(tmp_path, server):
+    folder = tmp_path / "texts"
+    folder.mkdir()
+    (folder / "a.txt").write_text("Die Dateien werden gelöscht, wenn der Benutzer sich abmeldet und die Sitzung endet.")
+    report = run(folder, server)
+    manifest = Index.open(folder).manifest
+    assert (manifest.languages, manifest.model_languages, manifest.text_language) == ({"de": 1.0}, (), "de")
+    assert report.unread == ()
+
+
 def test_queries_and_documents_get_their_prefixes_and_an_update_keeps_them(docs, server):
     model = EndpointModel(server.url, "tiny", "query: ", "passage: ")
     build([docs], Options(model=model), Silent())
