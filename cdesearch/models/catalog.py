@@ -72,11 +72,13 @@ def languages_of(model: Model | None) -> tuple[str, ...]:
 
 
 def models_reading(languages: Collection[str]) -> list[str]:
-    """Return the names of the models in the cache and of other known models that read all of these languages."""
-    wanted = frozenset(languages)
-    cached = [name for name in cached_names() if (folder := cached_folder(name)) is not None and _describe(folder)]
-    names = dict.fromkeys([*cached, *(known.name for known in KNOWN_MODELS)])
-    return [name for name in names if wanted and wanted <= frozenset(languages_of(Path(name)))]
+    """Return the names of the known models that read all of these languages, those in the cache first.
+
+    Other models in the cache are left out, because a card does not say whether a model is made for search.
+    """
+    wanted, cached = frozenset(languages), frozenset(cached_names())
+    names = [known.name for known in KNOWN_MODELS if wanted <= frozenset(known.languages)]
+    return sorted(names, key=lambda name: name not in cached)
 
 
 def _installed(state: str, name: str, folder: Path, description: str, dimension: str) -> ListedModel:

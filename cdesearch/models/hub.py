@@ -136,13 +136,14 @@ def cached_file(name: str, file: str) -> Path | None:
 def cached_names() -> list[str]:
     """Ids of all models in the cache of huggingface_hub."""
     try:
-        from huggingface_hub import CacheNotFound, scan_cache_dir
+        from huggingface_hub import CacheNotFound, constants, scan_cache_dir
     except ImportError:
         return []
     try:
-        return sorted(repo.repo_id for repo in scan_cache_dir().repos if repo.repo_type == "model")
+        repos = scan_cache_dir(constants.HF_HUB_CACHE).repos
     except CacheNotFound:
         return []
+    return sorted(repo.repo_id for repo in repos if repo.repo_type == "model")
 
 
 def _is_complete(folder: Path) -> bool:

@@ -12,7 +12,7 @@ from random_biencoder import biencoder_folder
 from random_released import config_of
 
 from cdesearch.errors import ModelError
-from cdesearch.models.catalog import list_models
+from cdesearch.models.catalog import list_models, models_reading
 from cdesearch.models.export_folder import export_folder, write_speed
 from cdesearch.models.hub import KNOWN_MODELS, checkpoint_folder, is_id
 from cdesearch.models.model_card import ModelCard, read_card
@@ -162,6 +162,15 @@ def test_the_list_shows_what_the_card_and_the_export_of_a_model_say(cache, tmp_p
     (row,) = (row for row in list_models() if row.name == "me/model")
     assert (row.licence, row.languages, row.dimension, row.speed) == ("mit", "en, de", "32", "123 texts/s")
     assert row.description == "biencoder (mpnet)"
+
+
+def test_the_advised_readers_of_languages_are_known_models_and_those_in_the_cache_come_first(cache, tiny_checkpoint):
+    small, large = "intfloat/multilingual-e5-small", "Qwen/Qwen3-Embedding-0.6B"
+    assert models_reading(["de", "en"]) == [small, large]
+    put_in_cache(cache, "me/chat", tiny_checkpoint)
+    put_in_cache(cache, large, tiny_checkpoint)
+    assert models_reading(["de", "en"]) == [large, small]
+    assert models_reading(["en"])[:2] == [large, "sentence-transformers/all-MiniLM-L6-v2"]
 
 
 @pytest.mark.parametrize(
