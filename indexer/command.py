@@ -95,8 +95,9 @@ def index(
     vectors: Annotated[
         VectorKind | None,
         typer.Option(
-            help="How vectors are stored; default: float32. The texts and the index of words stay as large. Kept until"
-            " --rebuild."
+            help="How vectors are stored; default: float16. Compared with float32, an index is about a sixth smaller"
+            " with float16, a quarter with int8 and a third with binary; texts and the index of words keep their size."
+            " float16 and int8 have almost the hits of float32; binary finds less. Kept until --rebuild."
         ),
     ] = None,
     context_size: Annotated[int | None, typer.Option(min=1, help="Chunks to sample; default: the model's.")] = None,

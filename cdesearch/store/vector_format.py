@@ -23,7 +23,7 @@ if TYPE_CHECKING:  # a query that a server answers imports this module, and need
 VectorKind = Literal["float32", "float16", "int8", "binary"]
 KINDS: tuple[str, ...] = get_args(VectorKind)
 UNNAMED = "float32"  # of an index whose manifest names no kind
-DEFAULT = "float32"  # of a new index
+DEFAULT = "float16"  # of a new index; it costs no quality, see benchmarks/results/LOG.md
 
 
 @dataclass(frozen=True, slots=True)
