@@ -18,7 +18,10 @@ def models(
     model: Annotated[str | None, typer.Argument(metavar="[ID]", help="Its id at huggingface.co, ORG/NAME.")] = None,
     no_pager: NoPagerOption = False,
 ) -> None:
-    """List the models that are installed or can be downloaded, or download one: `cdesearch models fetch ORG/NAME`."""
+    """List the models that are installed or known, or download one.
+
+    `cdesearch models fetch ORG/NAME` downloads a model of huggingface.co into the cache.
+    """
     if action is None:
         _list(no_pager=no_pager)
         return

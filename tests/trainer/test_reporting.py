@@ -40,6 +40,7 @@ def test_libraries_that_are_replaced_are_named_as_pip_knows_them():
 def test_a_bundle_of_parquet_files_without_pyarrow_names_pyarrow(tmp_path):
     (tmp_path / "recipe.toml").write_text(RECIPE)
     (tmp_path / "pairs.parquet").write_bytes(b"PAR1")
+    (tmp_path / "s").mkdir()
     run = run_module_without("pyarrow", "trainer.bundle", "recipe.toml", "out", cwd=tmp_path)
     assert run.returncode == 2
     assert (
