@@ -45,14 +45,14 @@ def check_model(model: Model | None) -> None:
 
 
 def check_plain_model(model: Model | None) -> None:
-    """Raise InputError if `model` cannot be used plain, because it was trained with the statistics of a corpus."""
+    """Raise InputError if nothing would be added to `model` in any case, because it was trained to read a corpus."""
     if isinstance(model, EndpointModel):
         return
     folder = DEFAULT_MODEL if model is None else checkpoint_folder(model)
     if family_of(folder).reads_corpus:
         raise InputError(
-            f"{'The default model' if model is None else folder} was trained with the statistics of a corpus, and has"
-            " no plain vectors.",
+            f"{'The default model' if model is None else folder} was trained to read a corpus. Nothing is added to it,"
+            " so --plain has no effect.",
             "Leave --plain out, or name a published model with --model.",
         )
 

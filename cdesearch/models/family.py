@@ -60,7 +60,7 @@ class ModelFamily(Protocol):
 
     needs_torch: bool
     is_exported: bool  # whether the first build with a model exports it, so that it then runs without torch
-    reads_corpus: bool  # whether it was trained with the statistics of a corpus; to others, they are added
+    reads_corpus: bool  # whether it was trained to read a corpus; to others, statistics are added
 
     def detect(self, fields: Mapping[str, Any]) -> bool:
         """Whether a folder whose config.json has these fields is a checkpoint of this family."""

@@ -15,7 +15,7 @@ class ReleasedFamily:
 
     needs_torch = True
     is_exported = False
-    reads_corpus = False
+    reads_corpus = True
 
     def detect(self, fields: Mapping[str, Any]) -> bool:
         return "embedder" in fields  # the name of the second stage's backbone

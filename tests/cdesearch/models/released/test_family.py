@@ -33,7 +33,7 @@ def tokens(texts, prefix):
 @torch.no_grad()
 def test_vectors_of_a_released_folder_are_those_of_the_networks_called_directly(tmp_path, variant, size):
     folder, model = released_folder(tmp_path / "released", variant)
-    embedder = Embedder(folder, plain=True)
+    embedder = Embedder(folder)
     context = embedder.sample_context(CORPUS, size)
     sampled = [CORPUS[int(chunk)] for chunk in context.sampled.chunk_ids]
     vectors = model.first_stage(*tokens(sampled, "search_document: "))
