@@ -252,7 +252,7 @@ def test_columns_that_do_not_fit_the_manifest_are_damage_that_can_be_repaired(do
 def test_a_kind_that_no_version_writes_is_a_damaged_manifest(docs, run):
     run()
     file = Index.open(docs).generation / "manifest.json"
-    forged = file.read_text().replace('"format"', '"vectors": "int4",\n  "format"')
+    forged = file.read_text().replace('"vectors": "float16"', '"vectors": "int4"')
     file.unlink()
     file.write_text(forged)
     with pytest.raises(IndexDamagedError, match=r'manifest\.json cannot be read \(vectors is "int4"\)'):

@@ -12,7 +12,7 @@ import socket
 import ssl
 import time
 from collections.abc import Iterator, Sequence
-from concurrent.futures import ThreadPoolExecutor, as_completed
+from concurrent.futures import Future, ThreadPoolExecutor, as_completed
 from contextlib import suppress
 from dataclasses import dataclass, field
 from email.utils import parsedate_to_datetime
@@ -36,6 +36,7 @@ MAX_ANSWER_BYTES = 200_000_000
 TRIES_OF_REFUSED = 3  # of a request that may have failed because of its texts
 FIRST_WAIT = 0.5  # seconds before a failed request is repeated; each further wait is twice as long
 LONGEST_WAIT = 30.0  # seconds, unless the server asks for more
+INTERRUPT_SECONDS = 0.02  # between two attempts to interrupt requests that nobody waits for
 CHECK_LOG = "Check the log of the server."
 NO_API = "Check that --model is the URL of an OpenAI-compatible embeddings API."
 
@@ -132,8 +133,9 @@ class Endpoint:
         pool = ThreadPoolExecutor(REQUESTS, thread_name_prefix="cdesearch-embeddings")
         error: CdesearchError | None = None
         has_ended = False
+        running: list[Future[_Outcome]] = []
         try:
-            running = [pool.submit(self._outcome, call, batch) for batch in self._batches(texts)]
+            running += [pool.submit(self._outcome, call, batch) for batch in self._batches(texts)]
             for future in as_completed(running):
                 if future.cancelled():
                     continue
@@ -148,8 +150,10 @@ class Endpoint:
         finally:
             call.stop.set()
             pool.shutdown(wait=False, cancel_futures=True)
-            if not has_ended:  # Ctrl-C: nobody will use the answers
+            # After Ctrl-C, nobody will use the answers. A thread that connects only now is interrupted the next time.
+            while not has_ended and not all(future.done() for future in running):
                 call.interrupt()
+                time.sleep(INTERRUPT_SECONDS)
             pool.shutdown()
         if error is not None:
             raise error
