@@ -20,4 +20,4 @@ def assert_finds_what_it_holds(opened: OpenIndex):
     encoder = load_encoder(type(opened.index.root)(manifest.model), plain=not manifest.added_context)
     query = encoder.encode(["water in the river 1"], "query", opened.index.context)
     texts = encoder.encode([hit.chunk.text for hit in hits], "document", opened.index.context)
-    np.testing.assert_allclose([hit.dense_score for hit in hits], (texts @ query.T)[:, 0], atol=1e-5)
+    np.testing.assert_allclose([hit.dense_score for hit in hits], (texts @ query.T)[:, 0], atol=1e-4)

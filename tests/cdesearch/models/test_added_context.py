@@ -65,7 +65,7 @@ def test_the_chunks_of_an_index_have_document_context_and_the_null_of_the_fusion
     for name in set(names):
         here = names == name
         np.testing.assert_allclose(
-            np.stack(rows["vector"])[here], add_document_context(own[here], ADDED_DOCUMENT_WEIGHT), atol=1e-4
+            np.stack(rows["vector"])[here], add_document_context(own[here], ADDED_DOCUMENT_WEIGHT), rtol=1e-3, atol=1e-4
         )
     stored = dict(zip(rows["id"], rows["vector"], strict=True))
     sampled = np.stack([stored[chunk] for chunk in opened.context.sampled.chunk_ids])
@@ -78,7 +78,7 @@ def test_a_plain_index_holds_the_published_vectors(bert, documents):
     assert opened.index.manifest.added_context is False
     rows = opened.index.chunks.to_arrow().to_pydict()
     published = load_encoder(bert, plain=True).encode(rows["text"], "document", None)
-    np.testing.assert_allclose(np.stack(rows["vector"]), published, atol=1e-5)
+    np.testing.assert_allclose(np.stack(rows["vector"]), published, rtol=1e-3, atol=1e-5)  # float16
     assert_finds_what_it_holds(opened)
 
 
