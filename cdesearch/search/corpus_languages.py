@@ -15,8 +15,10 @@ def unread_languages(index: Index) -> str | None:
         return None
     total = f"{100 * min(1.0, sum(missed.values())):.0f}% of the chunks are in languages that the model does not read"
     readers = models_reading([*missed, *(code for code in manifest.languages if code in manifest.model_languages)])
-    remedy = f"The model {readers[0]} reads them: {rebuild_command(index.folder)} with --model {readers[0]}."
-    return f"{total} ({described(missed)}). Hybrid search relies on their words. {remedy}"
+    said = f"{total} ({described(missed)}). Hybrid search relies on their words."
+    if not readers:
+        return said
+    return f"{said} The model {readers[0]} reads them: {rebuild_command(index.folder)} with --model {readers[0]}."
 
 
 def unfit_text_language(index: Index) -> str | None:
