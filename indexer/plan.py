@@ -238,8 +238,9 @@ def _outcome(file: FileRecord) -> tuple[str, str, str, str | None]:
 
 
 def _is_still_unreadable(source: Source, before: FileRecord) -> bool:
-    """Whether a file could not be read and has the same size and time since."""
-    return before.outcome != "indexed" and (before.size, before.mtime_ns) == (source.size, source.mtime_ns)
+    """Whether a file could not be read and has the same size and times since."""
+    is_same = (before.size, before.mtime_ns) == (source.size, source.mtime_ns)
+    return before.outcome != "indexed" and is_same and before.ctime_ns in (None, source.ctime_ns)
 
 
 def _unchanged(source: Source, before: FileRecord, sure_before: int) -> bool:

@@ -50,9 +50,11 @@ def current_generation(folder: Path) -> Path:
         raise IndexNotFoundError(f"{folder} holds no finished index.", "Run `cdesearch index FOLDER`.")
     check_not_linked(folder / GENERATIONS)
     generation = folder / GENERATIONS / name
-    if not generation.is_dir():
-        raise IndexDamagedError(f"{folder / CURRENT} names a generation that does not exist.", rebuild_remedy(folder))
     try:
+        if not generation.is_dir():
+            raise IndexDamagedError(
+                f"{folder / CURRENT} names a generation that does not exist.", rebuild_remedy(folder)
+            )
         check_tree(generation)
         check_tables(generation)
     except OSError as error:

@@ -133,10 +133,10 @@ def _named_by_current(folder: Path) -> Path | None:
     """The live generation, damaged or not; None if CURRENT names none that exists."""
     try:
         name = current_name(folder)
+        generation = folder / GENERATIONS / name if name else None
+        return generation if generation and generation.is_dir() and not generation.is_symlink() else None
     except (IndexStateError, OSError):
         return None
-    generation = folder / GENERATIONS / name if name else None
-    return generation if generation and generation.is_dir() and not generation.is_symlink() else None
 
 
 def _examine(generation: Path, progress: Progress) -> Examined:

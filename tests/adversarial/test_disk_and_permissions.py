@@ -128,6 +128,26 @@ def run(as_owner, *arguments, cwd):
     return subprocess.run(command, cwd=cwd, capture_output=True, text=True, check=False, timeout=120)
 
 
+@pytest.mark.parametrize("command", [["query", "moon"], ["status"], ["doctor"]])
+def test_generations_that_cannot_be_entered_are_reported(docs, as_owner, tiny_checkpoint, command):
+    build([docs], Options(model=tiny_checkpoint), Silent())
+    (docs / ".cdesearch" / "generations").chmod(0)
+    made = run(as_owner, *command, cwd=docs)
+    (docs / ".cdesearch" / "generations").chmod(0o700)
+    assert made.returncode == 2 and made.stderr.count("\n") == 1
+    assert "cannot be read (permission denied)" in made.stderr.lower()
+
+
+def test_a_file_that_becomes_readable_is_found_by_an_update_before_a_query(docs, as_owner, tiny_checkpoint):
+    (docs / "new.md").write_text("the platypus")
+    (docs / "new.md").chmod(0)
+    made = run(as_owner, "index", ".", "--model", tiny_checkpoint, cwd=docs)
+    assert made.returncode == 0 and "permission denied" in made.stdout + made.stderr
+    (docs / "new.md").chmod(0o644)
+    found = run(as_owner, "query", "--update", "--mode", "text", "platypus", cwd=docs)
+    assert found.returncode == 0 and "new.md" in found.stdout
+
+
 def test_a_folder_that_cannot_be_written_is_reported_and_unchanged(docs, as_owner):
     before = picture(docs)
     docs.chmod(0o500)

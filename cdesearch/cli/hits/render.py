@@ -15,6 +15,7 @@ from cdesearch.search.surroundings import NOTHING, Surroundings
 from cdesearch.store.schema import Chunk, Hit
 from cdesearch.terminal import printable
 
+MOST_PLACES = 5  # that the line about further hits of a document names, those of the best hits
 MAX_LINE = 400  # characters of a line that are shown
 CUT = "…"  # where a line is cut
 INDENT = 3  # spaces
@@ -165,11 +166,13 @@ def trail(shown: Shown, hit: Hit) -> Iterator[str]:
 def further(shown: Shown, group: HitGroup) -> Iterator[str]:
     """Yield one line about the further hits of the document, and one about other documents with the same text."""
     if group.more:
-        pages = {hit.chunk.page for hit in group.more if hit.chunk.page is not None}
-        lines = {line for hit in group.more if (line := _first_line(shown.passage(hit))) is not None}
+        named = group.more[:MOST_PLACES]
+        pages = {hit.chunk.page for hit in named if hit.chunk.page is not None}
+        lines = {line for hit in named if (line := _first_line(shown.passage(hit))) is not None}
         numbers = sorted(pages or lines)
         name = f"{'page' if pages else 'line'}{'s' * (len(numbers) > 1)}"
-        yield f"+{len(group.more)} more" + (f": {name} {', '.join(map(str, numbers))}" if numbers else "")
+        places = ", ".join(map(str, numbers)) + ", …" * (len(group.more) > len(named))
+        yield f"+{len(group.more)} more" + (f": {name} {places}" if numbers else "")
     if group.same:
         paths = {hit.chunk.path for hit in (group.best, *group.same)}
         noun = f"{'file' if len(paths) > len(group.same) else 'document'}{'s' * (len(group.same) > 1)}"

@@ -100,3 +100,12 @@ def test_the_link_of_a_hit_opens_the_file_at_its_anchor_or_page(capsys, monkeypa
     chunk = replace(CODE, line_start=None, line_end=None, **place)
     printing.show_hits(render.Shown("whale", Path.cwd()), [HitGroup(Hit(1, 1.0, chunk, None, None))])
     assert f"{(Path.cwd() / 'a.txt').as_uri()}{fragment}\x1b\\" in capsys.readouterr().out
+
+
+def test_only_the_places_of_the_best_further_hits_are_named():
+    def at(line):
+        return Hit(1, 1.0, Chunk("0", "a", None, 0, "a.md", "", (), "the cat", 0, line, line, None), None, None)
+
+    group = HitGroup(at(1), [at(line) for line in (9, 3, 7, 2, 5, 8, 4)], [])
+    (line,) = render.further(render.Shown("cat", Path.cwd()), group)
+    assert line == "+7 more: lines 2, 3, 5, 7, 9, …"
