@@ -119,12 +119,14 @@ def test_equal_records_in_a_compressed_file_or_an_attachment_are_refused_early(t
     reasons, events = outcomes([source_of(tmp_path / name) for name in contents], tiny_tokenizer, 1, limits)
     expected = dict.fromkeys(contents, "unpacks to more than 1,000 records") | {"d.jsonl": None}
     assert reasons == expected
-    counts = [event.documents["n_records"].to_pylist() for event in events if isinstance(event, ReadChunks)]
-    assert sum(map(sum, counts)) <= 3 * 1000 + 3000
+    assert sum(len(event.documents) for event in events if isinstance(event, ReadChunks)) <= 3 * 1000 + 3000
 
 
 def test_a_large_compressed_file_may_have_as_many_records_as_its_size_makes_plausible(tmp_path, tiny_tokenizer):
-    rows = [json.dumps({"_id": number, "text": f"cat {number**5 % 10_000_019} {number**7 % 10_000_079}"}) for number in range(1000)]
+    rows = [
+        json.dumps({"_id": number, "text": f"cat {number**5 % 10_000_019} {number**7 % 10_000_079}"})
+        for number in range(1000)
+    ]
     (tmp_path / "a.jsonl.gz").write_bytes(gzip.compress("\n".join(rows).encode()))
     reasons, _ = outcomes([source_of(tmp_path / "a.jsonl.gz")], tiny_tokenizer, 1, Limits(records=300))
     assert reasons == {"a.jsonl.gz": None}
