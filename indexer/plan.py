@@ -1,7 +1,7 @@
 """Plan a build: find out what has changed since the last generation."""
 
 from collections import Counter
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass, field, replace
 from typing import Any
 
@@ -154,14 +154,21 @@ def _is_tried_again(source: Source, known: FileRecord, is_other_version: bool) -
 
 def _keep_absent(plan: Plan, absent: Sequence[str]) -> list[str]:
     """Enter the files under `absent` in the plan as they were recorded before; returns their paths."""
-    folders = tuple(f"{path}/" if path != "." else "" for path in absent)
+    named = {path if path != "." else "" for path in absent}
     kept = {
         path: file
         for path, file in plan.before.items()
-        if path not in plan.files and (path in absent or path.startswith(folders))
+        if path not in plan.files and not named.isdisjoint((path, *_folders_above(path)))
     }
     plan.files |= kept
     return list(kept)
+
+
+def _folders_above(path: str) -> Iterator[str]:
+    """The folders that contain a path, up to the root, which is ""."""
+    while path:
+        path = path.rpartition("/")[0]
+        yield path
 
 
 def _with_times(documents: pa.Table, plan: Plan) -> pa.Table:
@@ -193,7 +200,7 @@ class Changes:
 
 def find_changes(index: Index) -> Changes:
     """What has changed since the index was built; reads only doubtful files."""
-    missing = index.missing_sources
+    missing = dict.fromkeys(index.missing_sources)
     sources = [source for source in index.sources if source not in missing]
     manifest = index.manifest
     selection = Selection(manifest.max_file_bytes, manifest.globs, index.source_globs, manifest.has_ocr)

@@ -12,7 +12,7 @@ from cdesearch.models.hub import is_id
 from cdesearch.store.filesystem import is_available, is_mount
 from cdesearch.store.folder import FOLDER, absolute, chosen_folder, find_index, removal_command
 from cdesearch.store.index import Index
-from cdesearch.store.manifest import MAXIMA, Globs, Manifest
+from cdesearch.store.manifest import MAXIMA, MOST_SOURCES, Globs, Manifest
 from cdesearch.store.trust import TrustRequest, check_confirmed, confirm, outside, trust_file
 from cdesearch.store.vector_format import DEFAULT, KINDS
 from indexer.files.globs import check_globs
@@ -135,6 +135,10 @@ def complete_settings(paths: Sequence[Path], options: Options, stored: Index | N
     _check_ocr(has_ocr=has_ocr)
     vectors = _vectors(options, stored)
     sources = tuple(source for source in _sources(paths, stored) if source not in options.removed)
+    if len(sources) > MOST_SOURCES:
+        raise InputError(
+            f"An index can have {MOST_SOURCES:,} sources at most.", "Name the folder of the files instead."
+        )
     model_name = _model_name(options.model) if options.model or stored is None else stored.manifest.model
     untyped = [source for source in sources if not any(source.is_relative_to(path) for path in paths)]
     check_confirmed(folder, TrustRequest(None if options.model else model_name, outside(folder, untyped)))

@@ -11,10 +11,11 @@ from typing import Any, Literal
 
 from cdesearch.errors import InputError
 from trainer.plain_file import open_plain
-from trainer.schema import Problem, SchemaError, above, at_least, between, keys_of, parse, to_plain
+from trainer.schema import Problem, SchemaError, above, at_least, between, count, keys_of, parse, to_plain
 
 Filter = Literal["dense", "text", "fused", "none"]
 SHARE = between(0, 1)
+MOST_WORKERS = 256  # processes that prepare batches
 EXAMPLES = "The folder trainer/recipes of the source code has examples."
 
 
@@ -28,7 +29,7 @@ class Data:
     keep_out: list[Path] = field(default_factory=list)
     # From a domain to a pattern that the `group` of a pair must begin with.
     groups: dict[str, str] = field(default_factory=dict)
-    cap: int | None = field(default=None, metadata=at_least(1))  # pairs of a domain, drawn at random; None: all
+    cap: int | None = field(default=None, metadata=count(1))  # pairs of a domain, drawn at random; None: all
     held_out: float = field(default=0.02, metadata=SHARE)  # share of each domain's pairs, for the held-out losses
     # Domains that are not trained on. If there are any, the held-out losses are of their pairs alone.
     held_out_domains: list[str] = field(default_factory=list)
@@ -54,13 +55,13 @@ class ModelChoice:
     context_source: Literal["pooled", "tokens", "siblings", "statistics"] = "pooled"
     first_stage: Literal["own", "shared"] = "own"
     # With the context source pooled: how many layers the first stage has; None: all.
-    first_stage_layers: int | None = field(default=None, metadata=at_least(1))
+    first_stage_layers: int | None = field(default=None, metadata=count(1))
     freeze_first_stage: bool = False
     freeze_tokens: bool = True  # do not train the token embeddings: the start was trained on far more pairs
     # The factor of the gates (their tanh) at the start of the run, if they are zero in the start model.
     gate: float = field(default=0.0, metadata=between(0, 0.999))
     dropout: float = field(default=0.0, metadata=SHARE)
-    n_layers: int | None = field(default=None, metadata=at_least(1))  # None: all layers of the start
+    n_layers: int | None = field(default=None, metadata=count(1))  # None: all layers of the start
     # The names of the keys that the recipe sets.
     set_keys: frozenset[str] = field(default=frozenset(), compare=False, metadata={"set_keys": True})
 
@@ -69,18 +70,18 @@ class ModelChoice:
 class Batches:
     """The composition of a batch."""
 
-    size: int = field(default=128, metadata=at_least(2))
-    context_size: int = field(default=128, metadata=at_least(1))
+    size: int = field(default=128, metadata=count(2))
+    context_size: int = field(default=128, metadata=count(1))
     context: Literal["batch", "cluster"] = "batch"  # what gated attention reads: the batch, or other documents
-    max_tokens: int = field(default=128, metadata=at_least(1))
-    hard_negatives: int = field(default=0, metadata=at_least(0))
+    max_tokens: int = field(default=128, metadata=count(1))
+    hard_negatives: int = field(default=0, metadata=count(0))
     clustered: bool = True  # false: batches are drawn from a domain at random
-    cluster_size: int = field(default=128, metadata=at_least(1))
+    cluster_size: int = field(default=128, metadata=count(1))
     processes: Literal["share", "own"] = "share"  # of torchrun: all share one batch, or each has its own
     order: Literal["random", "tour"] = "tour"
     by_document: bool = False  # chunks of one document share a batch, and have document context as in an index
     # Dimensions after an SVD before clustering; None: no SVD.
-    components: int | None = field(default=None, metadata=at_least(1))
+    components: int | None = field(default=None, metadata=count(1))
     sparse: bool = False  # true: cluster by TF-IDF and SVD, without the surrogate
     filter: Filter = "fused"  # the scores that find false negatives
     # The margin of the filter, relative to the score of the query's own document.
@@ -95,15 +96,15 @@ class Learning:
     """Steps, rates and loss."""
 
     # None: the steps of `epochs` epochs; both can be raised on resume.
-    steps: int | None = field(default=None, metadata=at_least(0))
-    epochs: int = field(default=1, metadata=at_least(1))
+    steps: int | None = field(default=None, metadata=count(0))
+    epochs: int = field(default=1, metadata=count(1))
     rate: float = field(default=2e-5, metadata=above(0))
     # Of the gated attention, the context projection and the null vector.
     context_rate: float = field(default=1e-3, metadata=above(0))
     # Of the gates, which must change by about 1 from their start at 0.
     gate_rate: float = field(default=1e-2, metadata=above(0))
     head_rate: float = field(default=1e-3, metadata=above(0))  # of the four numbers of the whitening
-    warmup: int = field(default=100, metadata=at_least(0))
+    warmup: int = field(default=100, metadata=count(0))
     decay: float = field(default=0.01, metadata=at_least(0))
     # Gradient norm of each group of parameters: backbone, context, gates, head.
     clip: float = field(default=1.0, metadata=above(0))
@@ -113,9 +114,9 @@ class Learning:
     teacher_temperature: float = field(default=0.05, metadata=above(0))
     precision: Literal["fp32", "bf16"] = "fp32"
     compile: bool = False  # true: compile every layer, which takes a minute and makes the steps on a GPU faster
-    micro_batch: int = field(default=64, metadata=at_least(1))
+    micro_batch: int = field(default=64, metadata=count(1))
     # Micro-batches of context, documents and queries each that stay in memory instead of being computed twice.
-    kept_graphs: int = field(default=1, metadata=at_least(0))
+    kept_graphs: int = field(default=1, metadata=count(0))
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -127,16 +128,16 @@ class RunSettings:
     work: Path | None = None  # prepared data, which runs of the same pairs can share; None: out/data
     surrogate: Path | None = None  # any model that `cdesearch index --model` takes; None: the start
     # Processes that prepare batches; 0: a thread. None: on a GPU up to 8 processes, on a CPU a thread.
-    workers: int | None = field(default=None, metadata=at_least(0))
+    workers: int | None = field(default=None, metadata=count(0, MOST_WORKERS))
     checkpoint_minutes: float = field(default=5.0, metadata=at_least(0))
     small_state: bool = False  # true: store moments of the optimizer and best weights in 16 bits, which rounds them
     # Steps between the held-out losses with true, random and null context.
-    watch_every: int = field(default=100, metadata=at_least(1))
+    watch_every: int = field(default=100, metadata=count(1))
     # Stop after so many held-out losses in a row without a new lowest one; None: never.
-    patience: int | None = field(default=None, metadata=at_least(1))
+    patience: int | None = field(default=None, metadata=count(1))
     evaluate: list[Path] = field(default_factory=list)  # BEIR folders
     # Steps; None: only before and after training.
-    evaluate_every: int | None = field(default=None, metadata=at_least(1))
+    evaluate_every: int | None = field(default=None, metadata=count(1))
 
     @property
     def data_folder(self) -> Path:

@@ -8,6 +8,7 @@ from types import NoneType, UnionType
 from typing import Any, Literal, TypeVar, Union, get_args, get_origin, get_type_hints
 
 T = TypeVar("T")
+MOST = 1_000_000_000  # of a count: more than any run needs, and small enough for every library
 
 
 @dataclass(frozen=True, slots=True)
@@ -33,13 +34,18 @@ class Range:
 
     def __str__(self) -> str:
         if self.maximum < math.inf:
-            return f"from {self.minimum:g} to {self.maximum:g}"
+            return f"from {self.minimum:.10g} to {self.maximum:.10g}"
         return f"{'above' if self.above else 'at least'} {self.minimum:g}"
 
 
 def at_least(minimum: int) -> dict[str, Range]:
     """Metadata of a field that accepts numbers from `minimum` on."""
     return {"range": Range(minimum)}
+
+
+def count(minimum: int, maximum: int = MOST) -> dict[str, Range]:
+    """Metadata of a field that accepts whole numbers from `minimum` to `maximum`."""
+    return {"range": Range(minimum, maximum)}
 
 
 def above(minimum: float) -> dict[str, Range]:

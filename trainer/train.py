@@ -14,6 +14,7 @@ from trainer.execution.distributed import first_goes_ahead, is_first, joined
 from trainer.missing import missing_libraries
 from trainer.recipe import Recipe
 from trainer.run.folder import claim_folder, refuse_earlier_run, refuse_overwritten_models
+from trainer.run.sources import check_joined
 from trainer.run.stop import terminable
 from trainer.run.time_limit import NO_LIMIT, LimitedDisplay, TimeLimit
 from trainer.run.training_run import TrainingRun
@@ -37,6 +38,7 @@ def train(recipe: Recipe, display: Display, *, resume: bool = False, limit: Time
         for line in missing_libraries(recipe, device):
             display.note(line)
         refuse_overwritten_models(recipe)
+        check_joined(recipe)
         with first_goes_ahead():
             claim_folder(recipe.run.out, resume=resume)  # first, because it refuses the folders of somebody else
             if not resume:

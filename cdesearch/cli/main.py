@@ -191,8 +191,9 @@ def status(
         return
     missing = report.pop("missing_sources")
     print_rows([(name.replace("_", " "), printable(str(value))) for name, value in report.items()])
+    sources = opened.sources
     for source in missing:
-        typer.echo(printable(still_answering(Path(source), opened.sources, opened.folder)), err=True)
+        typer.echo(printable(still_answering(Path(source), sources, opened.folder)), err=True)
 
 
 app.command("models")(models)

@@ -32,6 +32,7 @@ MAXIMA = {  # of numbers that other numbers are computed from
     "context_chunks": 1 << 40,
 }
 COLUMNS = {"text", "id", "title", "document"}
+MOST_SOURCES = 100_000  # each is looked for whenever the index is listed or updated
 MOST_GLOBS, MOST_CHARACTERS = 5_000, 100_000  # of `include` or of `exclude`; both are compiled at every update
 DEFAULTS: dict[str, Any] = {  # of fields that a manifest may lack
     "added_context": False,
@@ -207,6 +208,8 @@ def _checked(values: dict[str, Any]) -> dict[str, Any]:
             raise ValueError(f"{item.name} is {_shown(value)}")
     if values["n_vectors"] is not None and not 0 <= values["n_vectors"] < values["n_chunks"]:
         raise ValueError(f"n_vectors is {_shown(values['n_vectors'])}")
+    if len(values["sources"]) > MOST_SOURCES:
+        raise ValueError("sources has too many items")
     _check_texts(values)
     _check_languages(values)
     _check_paths(values["root"], values["sources"])

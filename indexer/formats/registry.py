@@ -96,6 +96,11 @@ def is_known(name: str) -> bool:
     return _find(name, FORMATS) is not None
 
 
+def is_packed(name: str) -> bool:
+    """Whether a file is compressed, or is mail, which may have compressed files attached."""
+    return suffix_of(name) in COMPRESSIONS or isinstance(format_of(name), Mail | Mailbox)
+
+
 def _find(name: str, formats: Sequence[Format]) -> Format | None:
     found = find_format(name, formats)
     if found is None and SECTION.fullmatch(suffix_of(name)):

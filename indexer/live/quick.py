@@ -39,7 +39,8 @@ def update_if_quick(
         return None
     with index.checks.reporting_damage():
         changes = find_changes(index)
-    lines = [still_answering(source, index.sources, index.folder) for source in index.missing_sources]
+    sources = index.sources
+    lines = [still_answering(source, sources, index.folder) for source in index.missing_sources]
     lines += filter(None, [_update(index, changes, Options(index=index.folder, model=model, device=device), encoder)])
     return " ".join(lines) or None
 

@@ -75,9 +75,9 @@ def _list(opened: "Index") -> None:
     from cdesearch.terminal import print_text, printable
 
     require_trust(opened, model=False)  # to look for an unconfirmed folder can contact a server on some systems
-    missing = opened.missing_sources
+    missing, own_globs = set(opened.missing_sources), opened.source_globs
     for source in opened.sources:
-        globs = opened.source_globs.get(source)
+        globs = own_globs.get(source)
         chosen = f"  ({_as_options(globs)})" if globs else ""
         state = "" if source not in missing else "  (not mounted)" if source.exists() else "  (does not exist)"
         print_text(printable(f"{source}{chosen}") + state)
@@ -91,13 +91,14 @@ def _as_options(globs: "Globs") -> str:
 
 def _check_removable(opened: "Index", named: list[Path]) -> None:
     """Raise InputError unless each path is a source of the index, and others remain."""
+    sources = set(opened.sources)
     for path in named:
-        if path not in opened.sources:
+        if path not in sources:
             raise InputError(
                 f"{path} is not a source of this index.",
                 "`cdesearch sources` lists them. A line in a .cdesearchignore file leaves out a part of one.",
             )
-    if set(opened.sources) <= set(named):
+    if sources <= set(named):
         folder = shlex.quote(str(opened.folder))
         raise InputError("An index needs a source.", f"Run `cdesearch clear {folder}` to remove the index.")
 

@@ -22,14 +22,20 @@ class Limits:
     characters: int = 200_000_000  # of text in one document, and in all documents of a small file
     characters_per_byte: int = 50  # of text in all documents of a large file; text rarely compresses to a twentieth
     records: int = 100_000  # in a small file; a large file may have one record for each of its bytes
+    # In a large file that is compressed or may contain compressed files, in which equal records take almost no bytes.
+    bytes_per_packed_record: int = 10
 
-    def check_unpacked(self, characters: int, records: int, size: int) -> None:
-        """Raise UnreadableError if a file of `size` bytes has unpacked to more than it may."""
+    def check_unpacked(self, characters: int, records: int, size: int, *, is_packed: bool) -> None:
+        """Raise UnreadableError if a file of `size` bytes has unpacked to more than it may.
+
+        `is_packed` is whether the file is compressed or may contain compressed files.
+        """
         most = max(self.characters, self.characters_per_byte * size)
         if characters > most:
             raise UnreadableError(f"unpacks to more than {most:,} characters of text")
-        if records > max(self.records, size):
-            raise UnreadableError(f"unpacks to more than {max(self.records, size):,} records")
+        most = max(self.records, size // self.bytes_per_packed_record if is_packed else size)
+        if records > most:
+            raise UnreadableError(f"unpacks to more than {most:,} records")
 
 
 def bound_memory(limits: Limits) -> None:

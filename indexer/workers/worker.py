@@ -26,7 +26,7 @@ from indexer.files.opening import hash_contents, open_regular
 from indexer.files.outcome import Source
 from indexer.formats.format import Columns, LeftOut, OpenFile
 from indexer.formats.ocr import is_loaded
-from indexer.formats.registry import format_of
+from indexer.formats.registry import format_of, is_packed
 from indexer.formats.unreadable import GeneratedError, UnreadableError
 from indexer.workers.limits import Limits, bound_memory, data_bytes, die_with
 from indexer.workers.messages import CHUNKS, DOCUMENTS, Message, receive, send
@@ -119,7 +119,8 @@ class Reader:
         return retire
 
     def _read(self, source: Source, outbox: "_Outbox", left_out: LeftOut, chosen: set[str]) -> None:
-        streams = format_of(PurePosixPath(source.path).name).streams
+        name = PurePosixPath(source.path).name
+        streams = format_of(name).streams
         with open_regular(source.file, source.top, outbox.progress if streams else lambda: None) as file:
             stream: Any = file
             if not streams:
@@ -145,7 +146,7 @@ class Reader:
                 if len(document.text) > self.limits.characters:
                     raise UnreadableError(f"has more than {self.limits.characters:,} characters of text")
                 n_characters += len(document.text)
-                self.limits.check_unpacked(n_characters, n_records, source.size)
+                self.limits.check_unpacked(n_characters, n_records, source.size, is_packed=is_packed(name))
                 before = len(seen)
                 for chunk in self._chunker.split(document):
                     if chunk.id not in seen:  # a file may contain a record twice

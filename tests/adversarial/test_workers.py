@@ -8,6 +8,7 @@ import signal
 import subprocess
 import sys
 import threading
+from email.message import EmailMessage
 from pathlib import Path
 
 import pyarrow as pa
@@ -99,6 +100,36 @@ def test_a_small_file_that_unpacks_to_too_much_text_in_many_records_is_skipped(t
     sources = [source_of(tmp_path / name) for name in ("a.jsonl", "b.jsonl.gz")]
     reasons, _ = outcomes(sources, tiny_tokenizer, 1, Limits(characters=1_000_000))
     assert reasons == {"a.jsonl": None, "b.jsonl.gz": "unpacks to more than 1,000,000 characters of text"}
+
+
+def test_equal_records_in_a_compressed_file_or_an_attachment_are_refused_early(tmp_path, tiny_tokenizer):
+    """Thousands of equal records take a byte each, or less, in gzip; uncompressed, all of them are read."""
+    rows = b'{"text":"a"}\n' * 3000
+    packed = gzip.compress(b'{"text":"a"}\n' * 200_000)
+    mail = EmailMessage()
+    mail["Subject"] = "Records"
+    mail.set_content("Here they are.")
+    mail.add_attachment(packed, "application", "gzip", filename="x.jsonl.gz")
+    contents = {"a.jsonl.gz": packed, "b.eml": bytes(mail), "c.mbox": b"From a\n" + bytes(mail)}
+    contents["d.jsonl"] = rows
+    for name, data in contents.items():
+        (tmp_path / name).write_bytes(data)
+    limits = Limits(records=1000)
+    assert all(1000 < len(data) < 10_000 for name, data in contents.items() if name != "d.jsonl")
+    reasons, events = outcomes([source_of(tmp_path / name) for name in contents], tiny_tokenizer, 1, limits)
+    expected = dict.fromkeys(contents, "unpacks to more than 1,000 records") | {"d.jsonl": None}
+    assert reasons == expected
+    assert sum(len(event.documents) for event in events if isinstance(event, ReadChunks)) <= 3 * 1000 + 3000
+
+
+def test_a_large_compressed_file_may_have_as_many_records_as_its_size_makes_plausible(tmp_path, tiny_tokenizer):
+    rows = [
+        json.dumps({"_id": number, "text": f"cat {number**5 % 10_000_019} {number**7 % 10_000_079}"})
+        for number in range(1000)
+    ]
+    (tmp_path / "a.jsonl.gz").write_bytes(gzip.compress("\n".join(rows).encode()))
+    reasons, _ = outcomes([source_of(tmp_path / "a.jsonl.gz")], tiny_tokenizer, 1, Limits(records=300))
+    assert reasons == {"a.jsonl.gz": None}
 
 
 def test_what_a_parser_prints_reaches_neither_the_answers_nor_the_terminal(tmp_path, hostile, tiny_tokenizer, capfd):

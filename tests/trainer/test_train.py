@@ -355,6 +355,16 @@ def test_a_resume_of_another_version_is_refused(recipe_file, tmp_path):
         load_state(tmp_path, recipe, modules, optimizer)
 
 
+def test_a_state_whose_recipe_is_no_table_is_damaged(recipe_file, tmp_path):
+    recipe = load_recipe(recipe_file, {"run.out": str(tmp_path)})
+    modules = dict(zip(("model", "head"), make_student(), strict=True))
+    optimizer = torch.optim.AdamW(modules["model"].parameters())
+    save_state(tmp_path, recipe, RunProgress(step=3), modules, optimizer)
+    torch.save(torch.load(tmp_path / "state.pt") | {"recipe": "[]"}, tmp_path / "state.pt")
+    with pytest.raises(StorageError, match=r"state\.pt is damaged: its recipe is not a table\. Copy it again"):
+        load_state(tmp_path, recipe, modules, optimizer)
+
+
 def test_prepared_data_can_be_moved_to_another_machine(recipe_file, tmp_path, monkeypatch):
     """On another machine, paths and times of files differ, and so do the last bits of vectors computed again."""
 

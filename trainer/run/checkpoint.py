@@ -181,6 +181,10 @@ def _check_recipe(folder: Path, recipe: Recipe, stored: str, may_change: tuple[s
     try:
         changed = differences(recipe_from_json(stored), recipe)
     except SchemaError as error:
+        if not any(problem.location for problem in error.problems):
+            raise StorageError(
+                f"{folder / STATE} is damaged: its recipe is not a table.", "Copy it again, or set another run.out."
+            ) from None
         wrong = ", ".join(".".join(problem.location) for problem in error.problems)
         raise InputError(
             f"{folder} was started by another version of cdesearch, with other settings ({wrong}).",

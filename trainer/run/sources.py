@@ -7,11 +7,13 @@ import hashlib
 from collections.abc import Mapping
 from dataclasses import dataclass
 from pathlib import Path
+from shlex import quote
 
-from cdesearch.errors import InputError, ModelError
+from cdesearch.errors import InputError, ModelError, StorageError
 from trainer.data.material import Material
 from trainer.data.pairs.reading import domain_files, domain_name
 from trainer.recipe import Recipe
+from trainer.run.parts import is_split
 
 START_FILES = ("config.json", "tokenizer.json", "sentence_bert_config.json", "model.safetensors")
 
@@ -35,9 +37,30 @@ def sources_of(recipe: Recipe, material: Material) -> dict[str, Source]:
     return sources
 
 
+def check_joined(recipe: Recipe) -> None:
+    """Raise InputError if a file of the pairs, the start or the surrogate is a list of parts that nobody has joined."""
+    files = domain_files(recipe.data.pairs, recipe.data.leave_out)
+    for model in filter(None, (recipe.model.start, recipe.run.surrogate)):
+        files += [file for file in model.rglob("*") if file.is_file()]
+    for file in files:
+        if is_split(file):
+            raise InputError(
+                f"{file} is in parts that are not joined.",
+                f"Run `python -m trainer.parcel join {quote(str(file.parent))}`.",
+            )
+
+
 def check_sources(folder: Path, stored: Mapping[str, str], sources: Mapping[str, Source]) -> None:
-    """Raise InputError, with the name of a file, unless `sources` have the digests with which `folder` was started."""
+    """Raise InputError, with the name of a file, unless `sources` have the digests with which `folder` was started.
+
+    Raises StorageError if `stored` lacks the start, which every run has.
+    """
     for name, source in sources.items():
+        if name not in stored and name == "start":
+            raise StorageError(
+                f"The state in {folder} is damaged: it does not record the start.",
+                "Copy it again, or set another run.out.",
+            )
         if name not in stored:
             raise InputError(
                 f"{folder} was started without the {name}, {source.path}.",

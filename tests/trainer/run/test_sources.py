@@ -7,11 +7,12 @@ import numpy as np
 import pytest
 from conftest import make_checkpoint
 
-from cdesearch.errors import InputError
+from cdesearch.errors import InputError, StorageError
 from cdesearch.progress import Silent
 from trainer.recipe import load_recipe
 from trainer.run.log import read_log
-from trainer.run.sources import check_sources
+from trainer.run.parts import write_parts
+from trainer.run.sources import Source, check_sources
 from trainer.train import train
 
 WORDS = ["cat", "dog", "water", "moon", "engine", "bread", "river", "stone"]
@@ -123,3 +124,20 @@ def test_a_finished_command_that_is_repeated_changes_nothing(started):
     with pytest.raises(InputError, match="holds an earlier run, which would be lost"):
         train(load_recipe(recipe_file, settings_of(here, out, 1)), Silent())
     assert {path: path.read_bytes() for path in out.rglob("*") if path.is_file()} == before
+
+
+def test_a_state_that_does_not_record_its_start_is_damaged(tmp_path):
+    with pytest.raises(StorageError, match=r"The state in .* is damaged: it does not record the start\. Copy it again"):
+        check_sources(tmp_path, {"pairs of a": "0"}, {"start": Source(tmp_path, "0")})
+
+
+def test_files_that_were_not_joined_are_named_with_the_command(started, tiny_checkpoint, tmp_path, monkeypatch):
+    recipe_file, here, _ = started
+    monkeypatch.setattr("trainer.run.parts.PART", 400)
+    for name in ("pairs.jsonl", "start/model.safetensors"):
+        file = here / name
+        content = file.read_bytes()
+        write_parts(file, memoryview(content))
+        with pytest.raises(InputError, match=rf"{file} is in parts .*python -m trainer\.parcel join {file.parent}`"):
+            train(load_recipe(recipe_file, settings_of(here, tmp_path / "new", 1)), Silent())
+        file.write_bytes(content)

@@ -5,6 +5,7 @@ import signal
 import warnings
 from collections.abc import Callable, Generator, Sequence
 from concurrent.futures import ThreadPoolExecutor
+from itertools import chain
 from multiprocessing import get_all_start_methods
 from typing import Any
 
@@ -36,7 +37,7 @@ def upcoming(make: Make, steps: Sequence[int], n_workers: int | None) -> Generat
 def _by_a_thread(make: Make, steps: Sequence[int]) -> Generator[Batch]:
     with ThreadPoolExecutor(1, thread_name_prefix="cdesearch-batch") as pool:
         ready = pool.submit(make, steps[0]) if steps else None
-        for following in [*steps[1:], None]:
+        for following in chain(steps[1:], [None]):
             if ready is None:
                 return
             batch = ready.result()
