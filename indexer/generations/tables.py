@@ -28,7 +28,7 @@ from cdesearch.store.vector_format import VectorFormat
 #   IVF_SQ, refined           10         28          50 (20 s), 0.51
 #   IVF_PQ 96, refined         6         12          11 (378 s), 0.14; recall@10 .997
 VECTOR_INDEX_FROM = 10_000
-BITS_INDEX_FROM = 200_000  # of 100,000 signs, a search of all takes as long as one of half of the parts
+BITS_INDEX_FROM = 200_000  # of 100,000 signs, a search of all parts takes 1 to 3 ms longer than one of half
 CHUNKS_PER_PART = 1_000  # of an index of signs
 # Several parts are built faster, but Lance joins parts below 262,144 rows, a quarter of its target, whenever an index
 # is brought up to date: the first update of one file would build all graphs again, for minutes.
