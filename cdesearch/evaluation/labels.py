@@ -4,6 +4,7 @@ The files are corpus.jsonl, queries.jsonl and qrels/test.tsv. A passage is named
 by a hash of its own, so labels do not depend on the generation. A good passage has the grade 1, and a bad one 0.
 """
 
+import errno
 import json
 import re
 from collections.abc import Callable, Mapping, Sequence
@@ -69,6 +70,10 @@ def mark(folder: Path, question: str, marks: Sequence[tuple[Chunk, int]]) -> Lab
                 labels.grades[text_hash(text), chunk.content_hash] = grade
             _write(folder / LABELS, labels)
     except OSError as error:
+        if error.errno in (errno.ENOSPC, errno.EDQUOT):
+            raise StorageError(
+                f"The disk of {folder / LABELS} is full.", "Free some space and run the same command again."
+            ) from None
         raise StorageError(f"{folder / LABELS} cannot be written ({error.strerror}).", "Make it writable.") from None
     return labels
 

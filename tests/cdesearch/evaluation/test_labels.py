@@ -1,9 +1,13 @@
+import errno
+import os
+
 import pytest
 from command import cdesearch as run_command
 
 import cdesearch
 from benchmarks.datasets.dataset import read_dataset
-from cdesearch.errors import IndexUntrustedError, InputError
+from cdesearch.errors import IndexUntrustedError, InputError, StorageError
+from cdesearch.evaluation import labels
 from cdesearch.evaluation.labels import BAD, GOOD, labelled_questions, mark, read_labels
 from cdesearch.search.documents import DocumentReader
 from cdesearch.store.folder import LABELS
@@ -91,3 +95,13 @@ def test_a_damaged_line_is_named(own):
         file.write("a\tb\n")
     with pytest.raises(InputError, match=r"test.tsv:3 is not a label"):
         read_labels(folder)
+
+
+def test_a_full_disk_is_reported_with_its_remedy(own, monkeypatch):
+    def full(*_):
+        raise OSError(errno.ENOSPC, os.strerror(errno.ENOSPC))
+
+    folder, found = Index.open(own).folder, hits(own)
+    monkeypatch.setattr(labels, "replace_file", full)
+    with pytest.raises(StorageError, match=r"The disk of .* is full\. Free some space"):
+        mark(folder, "cat", [(found["cat.md"], GOOD)])
