@@ -8,7 +8,7 @@ from pathlib import Path
 from threading import Event
 from typing import Literal
 
-from cdesearch.errors import CdesearchError
+from cdesearch.errors import CdesearchError, IndexNotFoundError
 from cdesearch.progress import Silent
 from cdesearch.store.index import Index
 from cdesearch.store.manifest import Globs
@@ -58,7 +58,7 @@ class _Updates:
     say: Callable[[str], None]
     refresh: Refresh
     retry_seconds: float = math.inf  # until the next update even if nothing changes, because the last one failed
-    _error: str = ""  # the last one, which is not shown again
+    _error: str = ""  # the last one, as a line that is not shown again
     _has_advised: bool = False
     _watched: Watched | None = None  # that has reported all changes since the last update; None after an error
 
@@ -78,14 +78,17 @@ class _Updates:
             self.retry_seconds = RETRY_SECONDS if is_first else min(2 * self.retry_seconds, MOST_RETRY_SECONDS)
             is_missing = any(self.folder.is_relative_to(source) for source in watched.missing)
             if not (is_missing or watched.has_lost_source):  # which is reported
-                self._show(str(error))
+                self._show(error)
             return RETRY_SECONDS
         return seconds
 
-    def _show(self, error: str) -> None:
-        if error != self._error:
-            self.say(f"error: {error}")
-            self._error = error
+    def _show(self, error: CdesearchError) -> None:
+        line = f"error: {error}"
+        if isinstance(error, IndexNotFoundError):  # it existed when the watch began
+            line = f"The index in {self.folder} was removed. The watch waits for a new one."
+        if line != self._error:
+            self.say(line)
+            self._error = line
         self.tools.close()  # the model on disk may have been replaced
 
     def _build(self, options: Options) -> Report:

@@ -16,6 +16,7 @@ from cdesearch.search.searcher import Searcher
 from cdesearch.store.index import Index
 from indexer import build as building
 from indexer.build import build
+from indexer.generations.removal import remove_index
 from indexer.live import keep_up as module
 from indexer.live import watched
 from indexer.live.keep_up import keep_up
@@ -235,6 +236,22 @@ def test_an_index_that_was_removed_with_its_source_is_not_reported_as_an_error(d
         docs.with_name("away").rename(docs)
         keeping.wait_for(lambda: any("exists again" in line for line in keeping.lines))
         assert not any(line.startswith("error") for line in keeping.lines)
+
+
+def test_an_index_that_is_cleared_is_reported_and_a_new_one_is_followed(docs, run, monkeypatch):
+    monkeypatch.setattr(module, "RETRY_SECONDS", 0.2)
+    folder = run().folder
+    with Keeping(folder) as keeping:
+        (docs / "00.md").write_text("xylophone")
+        keeping.wait_for(lambda: keeping.lines)
+        remove_index(folder)
+        (docs / "00.md").write_text("zither")
+        keeping.wait_for(lambda: len(keeping.lines) > 1)
+        run()
+        (docs / "01.md").write_text("lighthouse")
+        keeping.wait_for(lambda: len(keeping.lines) > 2)
+    assert keeping.lines[1] == f"The index in {folder} was removed. The watch waits for a new one."
+    assert keeping.lines[2].startswith("Updated")
 
 
 @pytest.mark.slow
