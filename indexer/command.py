@@ -33,7 +33,7 @@ def index(
         list[Path] | None, typer.Argument(help="Folders and files. Without any, the nearest index upward is updated.")
     ] = None,
     folder: Annotated[
-        Path | None, typer.Option("--index", help="Index folder; default: .cdesearch in the folder.")
+        Path | None, typer.Option("--index", readable=False, help="Index folder; default: .cdesearch in the folder.")
     ] = None,
     model: Annotated[
         Any,  # a Path or an EndpointModel, because typer knows no unions

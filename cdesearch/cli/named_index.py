@@ -6,14 +6,15 @@ from typing import Annotated
 import typer
 
 from cdesearch.errors import IndexNotFoundError, InputError
-from cdesearch.store.folder import CURRENT, GENERATIONS, MARKER, chosen_folder, find_index
+from cdesearch.store.folder import CURRENT, GENERATIONS, MARKER, check_enterable, chosen_folder, find_index
 
 _HELP = "Index folder, or the folder that contains it. Default: the nearest index upward."
 FolderArgument = Annotated[
     Path | None,
-    typer.Argument(metavar="FOLDER", help="A folder. The nearest index in it or above it is opened."),
+    # Typer's own check that a path can be read names no remedy. Opening the index does.
+    typer.Argument(metavar="FOLDER", readable=False, help="A folder. The nearest index in it or above it is opened."),
 ]
-IndexOption = Annotated[Path | None, typer.Option("--index", help=_HELP)]
+IndexOption = Annotated[Path | None, typer.Option("--index", readable=False, help=_HELP)]
 
 
 def named_index(argument: Path | None, option: Path | None) -> Path | None:
@@ -26,8 +27,10 @@ def named_index(argument: Path | None, option: Path | None) -> Path | None:
 def _nearest(folder: Path) -> Path:
     """Return the nearest index upward from `folder`, which is the one that a query in this folder would use.
 
-    Returns `folder` unchanged if it contains an index, does not exist, or has no index in any folder above it.
+    Returns `folder` unchanged if it contains an index, does not exist, or has no index in any folder above it. Raises
+    IndexStateError if it cannot be entered.
     """
+    check_enterable(folder)
     chosen = chosen_folder(folder.parent if folder.is_file() else folder)
     if not folder.exists() or any((chosen / name).exists() for name in (MARKER, CURRENT, GENERATIONS)):
         return folder

@@ -31,7 +31,7 @@ _TOKEN = re.compile(r"[A-Za-z0-9._~+/=-]{16,}")  # the characters that RFC 6750 
 def serve(
     indexes: Annotated[
         list[Path] | None,
-        typer.Argument(metavar="INDEX", help="Index folders. Default: the nearest index upward."),
+        typer.Argument(metavar="INDEX", readable=False, help="Index folders. Default: the nearest index upward."),
     ] = None,
     host: Annotated[str, typer.Option(help="Address to listen on.")] = "127.0.0.1",
     port: Annotated[

@@ -91,6 +91,16 @@ def unreadable(file: Path, error: OSError) -> IndexStateError:
     return IndexDamagedError(f"{file} cannot be read ({error.strerror}).", rebuild_remedy(index_of(file)))
 
 
+def check_enterable(folder: Path) -> None:
+    """Raise IndexStateError if a permission to enter `folder`, or to reach it, is missing."""
+    try:
+        (folder / MARKER).lstat()  # works without the permission to list the folder
+    except PermissionError as error:
+        raise unreadable(absolute(folder), error) from None
+    except OSError:
+        return  # it does not exist, or is not a folder
+
+
 def absolute(path: Path) -> Path:
     """The absolute path without "..". Links are not followed."""
     return Path(os.path.abspath(path))  # noqa: PTH100 (Path.resolve would follow links)
@@ -105,21 +115,26 @@ def chosen_folder(path: Path) -> Path:
     """The index folder that `--index PATH` names, the same for every command.
 
     PATH may be an index, the folder that contains `.cdesearch`, or the folder for a new index, which is empty or does
-    not exist yet. Any other folder stands for `.cdesearch` in it.
+    not exist yet. Any other folder stands for `.cdesearch` in it. Raises IndexStateError if it cannot be entered.
     """
     path = absolute(path)
+    check_enterable(path)
     if path.name == FOLDER or _is_index(path):
         return path
-    return path / FOLDER if path.is_dir() and not _is_empty(path) else path
+    if not path.is_dir() or _is_empty(path):
+        return path
+    check_enterable(path / FOLDER)
+    return path / FOLDER
 
 
 def opened_folder(path: Path | None) -> Path:
     """The index folder that a command opens; None finds the nearest index upward, or raises IndexNotFoundError.
 
-    The path of an indexed file names the index beside that file.
+    The path of an indexed file names the index beside that file. Raises IndexStateError if it cannot be entered.
     """
     if path is None:
         return find_index(Path.cwd())
+    check_enterable(path)
     return path.parent / FOLDER if path.is_file() else chosen_folder(path)
 
 
@@ -138,10 +153,12 @@ def _is_index(path: Path) -> bool:
 def find_index(start: Path) -> Path:
     """The index folder in `start` or in the nearest folder above it; raises IndexNotFoundError.
 
-    An index whose CURRENT is missing is found too: opening it reports the damage.
+    An index whose CURRENT is missing is found too: opening it reports the damage. Raises IndexStateError for an index
+    folder that cannot be entered, because an index further up would answer otherwise.
     """
     start = start.resolve()
     for folder in [start, *start.parents]:
+        check_enterable(folder / FOLDER)
         if os.path.lexists(folder / FOLDER / CURRENT) or finished_generations(folder / FOLDER):
             return folder / FOLDER
     raise IndexNotFoundError(
@@ -198,6 +215,7 @@ def _is_utf8(name: str) -> bool:
 
 def check_marker(folder: Path) -> None:
     """Raise IndexStateError unless `folder` is an index of this format; reads only its marker."""
+    check_enterable(folder)
     check_not_linked(folder)
     version = _mark_of(folder)
     if version == FORMAT:

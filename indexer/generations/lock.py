@@ -26,6 +26,7 @@ from cdesearch.store.folder import (
     LABELS,
     MARK,
     MARKER,
+    check_enterable,
     check_marker,
     check_not_linked,
     check_path,
@@ -91,6 +92,7 @@ def locked(folder: Path, wait: bool) -> Iterator[None]:
 def _prepare(folder: Path, made: list[Path]) -> None:
     """Make the folder and its marker if they are missing, and check it; adds new paths to `made`."""
     check_path(folder)
+    check_enterable(folder)
     check_not_linked(folder)
     for parent in reversed([folder, *folder.parents]):
         if not parent.exists():
@@ -139,6 +141,7 @@ def _check_entries(folder: Path) -> None:
             raise IndexUntrustedError(f"{file} is a hard link to another file.", "Remove it.")
     generations = folder / GENERATIONS
     check_not_linked(generations)
+    check_enterable(generations)
     with suppress(IndexStateError):  # a damaged CURRENT is reported when it is read
         if (name := current_name(folder)) and (generations / name).exists():
             check_tree(generations / name)
@@ -217,8 +220,18 @@ def _storage_error(folder: Path, error: BaseException) -> StorageError | None:
             f"A file in {folder} would be larger than the disk or your limits allow.",
             "Raise the limit (`ulimit -f`), or name a place on another disk with --index DIR.",
         )
-    if code in (errno.EACCES, errno.EPERM, errno.EROFS) or "read-only file system" in text:
+    is_read_only = code == errno.EROFS or "read-only file system" in text
+    if is_read_only or code in (errno.EACCES, errno.EPERM):
         file = Path(getattr(error, "filename", None) or folder)
         if file.is_relative_to(folder) or folder.is_relative_to(file):  # not if a document cannot be read
-            return StorageError(f"{folder} cannot be written.", "Name another folder with --index DIR.")
+            return StorageError(f"{folder} cannot be written.", _writing_remedy(folder, is_read_only=is_read_only))
     return None
+
+
+def _writing_remedy(folder: Path, *, is_read_only: bool) -> str:
+    """What to do about a folder that cannot be written. No other folder can replace an index that exists already."""
+    if not os.path.lexists(folder / MARKER):
+        return "Name another folder with --index DIR."
+    if is_read_only:
+        return "Mount its file system with permission to write."
+    return "Correct its permissions, or ask its owner for access."

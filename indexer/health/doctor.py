@@ -25,6 +25,7 @@ from cdesearch.store.folder import (
     FOLDER,
     GENERATIONS,
     absolute,
+    check_enterable,
     check_not_linked,
     check_tree,
     current_name,
@@ -85,12 +86,15 @@ class Diagnosis:
 def locate(path: Path | None) -> Path:
     """The index folder at or in `path`, or the nearest one upward without a path; CURRENT may be missing.
 
-    If `path` is a file, the folder that contains it is taken. Raises IndexNotFoundError.
+    If `path` is a file, the folder that contains it is taken. Raises IndexNotFoundError, and IndexStateError for a
+    folder that cannot be entered.
     """
     start = absolute(path or Path.cwd())
+    check_enterable(start)
     start = start.parent if start.is_file() else start
     candidates = [start, start / FOLDER] if path else [parent / FOLDER for parent in (start, *start.parents)]
     for folder in candidates:
+        check_enterable(folder)
         if (folder / GENERATIONS).is_dir():
             return folder
     where = f"{start}" if path else f"{start} or above it"

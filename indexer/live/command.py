@@ -17,7 +17,7 @@ def watch(
         list[Path] | None, typer.Argument(help="Folders and files. Without any, the nearest index upward is watched.")
     ] = None,
     folder: Annotated[
-        Path | None, typer.Option("--index", help="Index folder; default: .cdesearch in the folder.")
+        Path | None, typer.Option("--index", readable=False, help="Index folder; default: .cdesearch in the folder.")
     ] = None,
     refresh: Annotated[
         Literal["auto", "advise", "off"],

@@ -45,6 +45,12 @@ def cdesearch_process(*arguments, cwd, code=0, **environment):
     return _checked(run, code)
 
 
+def cdesearch_as(as_owner, *arguments, cwd):
+    """Run `cdesearch` as a process of its own, behind the prefix that the fixture `as_owner` returns."""
+    command = [*as_owner, sys.executable, "-m", "cdesearch", *map(str, arguments)]
+    return subprocess.run(command, cwd=cwd, capture_output=True, text=True, check=False, timeout=120)
+
+
 def _checked(run, code):
     assert code is None or run.returncode == code, (run.returncode, run.stderr)
     assert "Traceback" not in run.stderr

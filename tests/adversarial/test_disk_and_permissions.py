@@ -1,7 +1,6 @@
 """A full disk and folders without permission: one line, nothing lost, nothing left behind. For root too."""
 
 import json
-import os
 import shutil
 import subprocess
 import sys
@@ -10,7 +9,7 @@ from contextlib import suppress
 from pathlib import Path
 
 import pytest
-from command import cdesearch, picture
+from command import cdesearch, cdesearch_as, picture
 
 from cdesearch.errors import IndexNotFoundError, StorageError
 from cdesearch.progress import Silent
@@ -21,9 +20,6 @@ from indexer.embedding import spool, stages
 from indexer.settings import Options
 
 pytestmark = pytest.mark.slow
-
-# Root may write everywhere. Without these two capabilities it is like any other owner of its files.
-WEAKER = ["setpriv", "--bounding-set=-dac_override,-dac_read_search", "--inh-caps=-dac_override,-dac_read_search"]
 
 
 @pytest.fixture
@@ -81,9 +77,9 @@ def test_clear_removes_an_index_from_a_full_disk(docs, small_disk, tiny_checkpoi
 def test_marks_on_a_full_disk_are_refused_with_the_remedy(docs, small_disk, tiny_checkpoint):
     build([docs], Options(model=tiny_checkpoint, index=small_disk / "index"), Silent())
     fill(small_disk, 0)
-    marking = ["label", "moon", "--good", "1", "--index", small_disk / "index"]
-    made = run([], *marking, cwd=docs)
-    assert made.returncode == 2 and "is full. Free some space" in made.stderr and made.stderr.count("\n") == 1
+    marking = ["moon", "--good", "1", "--index", small_disk / "index"]
+    made = cdesearch("label", *marking, cwd=docs, code=2)
+    assert "is full. Free some space" in made.stderr
 
 
 @pytest.mark.parametrize("left", [300_000, 600_000, 900_000])
@@ -119,28 +115,11 @@ def test_a_first_run_on_a_full_disk_leaves_nothing_unless_it_has_embedded(docs, 
     assert build([docs], Options(model=tiny_checkpoint, index=small_disk / "index"), Silent()).changed
 
 
-@pytest.fixture
-def as_owner():
-    """A prefix for a command that limits it to what the modes of files allow."""
-    if os.name == "nt":
-        pytest.skip("Windows has no modes of files")
-    if os.geteuid() != 0:
-        return []
-    if shutil.which("setpriv") is None or subprocess.run([*WEAKER, "true"], check=False).returncode:
-        pytest.skip("setpriv cannot drop root's capabilities here, so permissions are not tested")
-    return WEAKER
-
-
-def run(as_owner, *arguments, cwd):
-    command = [*as_owner, sys.executable, "-m", "cdesearch", *map(str, arguments)]
-    return subprocess.run(command, cwd=cwd, capture_output=True, text=True, check=False, timeout=120)
-
-
 @pytest.mark.parametrize("command", [["query", "moon"], ["status"], ["doctor"]])
 def test_generations_that_cannot_be_entered_are_reported(docs, as_owner, tiny_checkpoint, command):
     build([docs], Options(model=tiny_checkpoint), Silent())
     (docs / ".cdesearch" / "generations").chmod(0)
-    made = run(as_owner, *command, cwd=docs)
+    made = cdesearch_as(as_owner, *command, cwd=docs)
     (docs / ".cdesearch" / "generations").chmod(0o700)
     assert made.returncode == 2 and made.stderr.count("\n") == 1
     assert "cannot be read (permission denied)" in made.stderr.lower()
@@ -149,17 +128,17 @@ def test_generations_that_cannot_be_entered_are_reported(docs, as_owner, tiny_ch
 def test_a_file_that_becomes_readable_is_found_by_an_update_before_a_query(docs, as_owner, tiny_checkpoint):
     (docs / "new.md").write_text("the platypus")
     (docs / "new.md").chmod(0)
-    made = run(as_owner, "index", ".", "--model", tiny_checkpoint, cwd=docs)
+    made = cdesearch_as(as_owner, "index", ".", "--model", tiny_checkpoint, cwd=docs)
     assert made.returncode == 0 and "permission denied" in made.stdout + made.stderr
     (docs / "new.md").chmod(0o644)
-    found = run(as_owner, "query", "--update", "--mode", "text", "platypus", cwd=docs)
+    found = cdesearch_as(as_owner, "query", "--update", "--mode", "text", "platypus", cwd=docs)
     assert found.returncode == 0 and "new.md" in found.stdout
 
 
 def test_a_folder_that_cannot_be_written_is_reported_and_unchanged(docs, as_owner):
     before = picture(docs)
     docs.chmod(0o500)
-    made = run(as_owner, "index", ".", cwd=docs)
+    made = cdesearch_as(as_owner, "index", ".", cwd=docs)
     docs.chmod(0o700)
     assert made.returncode == 2
     assert made.stderr == f"error: {docs / '.cdesearch'} cannot be written. Name another folder with --index DIR.\n"
@@ -172,8 +151,8 @@ def test_an_index_that_cannot_be_written_still_answers(docs, as_owner, tiny_chec
     for entry in folders:
         entry.chmod(0o500 if entry.is_dir() else 0o400)
     (docs / "new.md").write_text("the moon")
-    made = run(as_owner, "index", ".", cwd=docs)
-    found = run(as_owner, "query", "cat", "--mode", "text", cwd=docs)
+    made = cdesearch_as(as_owner, "index", ".", cwd=docs)
+    found = cdesearch_as(as_owner, "query", "cat", "--mode", "text", cwd=docs)
     for entry in folders:
         entry.chmod(0o700)
     assert made.returncode == 2 and "cannot be written" in made.stderr and "Traceback" not in made.stderr
@@ -185,7 +164,7 @@ def test_a_missing_permission_to_read_an_index_is_not_reported_as_damage(docs, a
     build([docs], Options(model=tiny_checkpoint), Silent())
     file = next((docs / ".cdesearch").rglob(name))
     file.chmod(0)
-    found = run(as_owner, "status", cwd=docs)
+    found = cdesearch_as(as_owner, "status", cwd=docs)
     file.chmod(0o600)
     assert found.returncode == 2
     assert found.stderr == (
@@ -226,9 +205,10 @@ def test_an_index_on_a_read_only_file_system_answers_and_is_checked(docs, tiny_c
     status = on_read_only(docs, "status", "--json")
     assert json.loads(status.stdout)["new_files"] == 1
     assert on_read_only(docs, "doctor").returncode == 0
-    for arguments in (["index", "."], ["index", ".", "--rebuild"], ["doctor", "--repair"]):
+    for arguments in (["index", "."], ["index", ".", "--rebuild"], ["doctor", "--repair"], ["clear", "--yes"]):
         refused = on_read_only(docs, *arguments)
-        assert refused.returncode == 2 and "cannot be written" in refused.stderr.splitlines()[-1]
+        assert refused.returncode == 2
+        assert "cannot be written. Mount its file system with permission" in refused.stderr.splitlines()[-1]
     assert picture(docs) == before
 
 

@@ -22,7 +22,7 @@ if TYPE_CHECKING:
 def mcp(
     indexes: Annotated[
         list[Path] | None,
-        typer.Argument(metavar="INDEX", help="Index folders. Default: the nearest index upward."),
+        typer.Argument(metavar="INDEX", readable=False, help="Index folders. Default: the nearest index upward."),
     ] = None,
 ) -> None:
     """Answer agents over MCP on stdin and stdout. The client of the agent starts this server."""
