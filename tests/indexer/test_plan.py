@@ -3,6 +3,7 @@
 import json
 import os
 import shutil
+import time
 from contextlib import contextmanager
 from dataclasses import replace
 
@@ -245,6 +246,34 @@ def test_a_file_that_will_be_tried_again_counts_as_modified_only_if_size_or_time
     os.utime(bad, ns=(BUILT * SECOND, BUILT * SECOND))
     index.manifest = replace(index.manifest, sources=("bad.md",))
     assert find_changes(index) == Changes(new=0, modified=modified, deleted=4, n_bytes=6 * modified)
+
+
+@pytest.mark.skipif(os.name == "nt", reason="Windows has no time of the last change of attributes")
+def test_a_file_that_was_never_opened_counts_as_modified_when_its_permissions_have_changed(tmp_path, remembering):
+    bad = tmp_path / "bad.md"
+    bad.write_text("unread")
+    os.utime(bad, ns=(BUILT * SECOND, BUILT * SECOND))
+    index = remembering(FileRecord("bad.md", "skipped", "why", 6, BUILT * SECOND, None, bad.stat().st_ctime_ns))
+    index.manifest = replace(index.manifest, sources=("bad.md",))
+    assert find_changes(index).modified == 0
+    time.sleep(0.05)  # the resolution of these times
+    bad.chmod(0o600)
+    assert find_changes(index).modified == 1
+
+
+@pytest.mark.skipif(os.name == "nt", reason="Windows has no time of the last change of attributes")
+def test_a_broken_file_that_is_replaced_by_a_good_one_of_the_same_size_and_time_is_modified(tmp_path, tiny_checkpoint):
+    docs, options = tmp_path / "docs", Options(model=tiny_checkpoint)
+    docs.mkdir()
+    good = json.dumps({"cells": [{"cell_type": "markdown", "source": "the cat"}], "nbformat": 4, "metadata": {}})
+    (docs / "other.md").write_text("the dog")
+    (docs / "bad.ipynb").write_text("{" * len(good))
+    os.utime(docs / "bad.ipynb", ns=(BUILT * SECOND, BUILT * SECOND))
+    assert [one.path for one in build([docs], options, Silent()).skipped] == ["bad.ipynb"]
+    (docs / "bad.ipynb").write_text(good)
+    os.utime(docs / "bad.ipynb", ns=(BUILT * SECOND, BUILT * SECOND))
+    assert count_changes(Index.open(docs))["modified"] == 1
+    assert build([docs], options, Silent()).n_documents == 2
 
 
 def test_a_file_that_was_ignored_before_is_new_and_one_that_is_ignored_now_is_not_deleted(tmp_path, tiny_checkpoint):
