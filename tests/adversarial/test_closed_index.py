@@ -4,6 +4,7 @@ import pytest
 from command import cdesearch_as, picture
 
 from cdesearch.progress import Silent
+from cdesearch.store.index import current_generation
 from indexer.build import build
 from indexer.settings import Options
 
@@ -44,6 +45,11 @@ def test_an_index_that_is_found_and_cannot_be_entered_is_named_with_the_remedy(d
 @pytest.mark.parametrize("command", [["index", "."], ["clear", "--yes"]])
 def test_generations_that_cannot_be_entered_are_not_reported_as_unwritable(docs, index, as_owner, command):
     assert refusal(as_owner, index / "generations", *command, cwd=docs) == expected(index / "generations")
+
+
+@pytest.mark.parametrize("command", [["query", "moon"], ["status"], ["doctor"]])
+def test_generations_that_cannot_be_entered_are_reported(docs, index, as_owner, command):
+    assert refusal(as_owner, index / "generations", *command, cwd=docs) == expected(current_generation(index))
 
 
 def test_an_index_that_may_not_be_written_has_a_remedy_for_clear(docs, index, as_owner):

@@ -115,16 +115,6 @@ def test_a_first_run_on_a_full_disk_leaves_nothing_unless_it_has_embedded(docs, 
     assert build([docs], Options(model=tiny_checkpoint, index=small_disk / "index"), Silent()).changed
 
 
-@pytest.mark.parametrize("command", [["query", "moon"], ["status"], ["doctor"]])
-def test_generations_that_cannot_be_entered_are_reported(docs, as_owner, tiny_checkpoint, command):
-    build([docs], Options(model=tiny_checkpoint), Silent())
-    (docs / ".cdesearch" / "generations").chmod(0)
-    made = cdesearch_as(as_owner, *command, cwd=docs)
-    (docs / ".cdesearch" / "generations").chmod(0o700)
-    assert made.returncode == 2 and made.stderr.count("\n") == 1
-    assert "cannot be read (permission denied)" in made.stderr.lower()
-
-
 def test_a_file_that_becomes_readable_is_found_by_an_update_before_a_query(docs, as_owner, tiny_checkpoint):
     (docs / "new.md").write_text("the platypus")
     (docs / "new.md").chmod(0)
