@@ -4,7 +4,6 @@ The files are corpus.jsonl, queries.jsonl and qrels/test.tsv. A passage is named
 by a hash of its own, so labels do not depend on the generation. A good passage has the grade 1, and a bad one 0.
 """
 
-import errno
 import json
 import re
 from collections.abc import Callable, Mapping, Sequence
@@ -13,7 +12,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any, TypeVar
 
-from cdesearch.errors import InputError, NotIndexedError, StorageError
+from cdesearch.errors import InputError, NotIndexedError
 from cdesearch.evaluation.questions import Question, plain
 from cdesearch.search.documents import DocumentReader, quoted, read_table
 from cdesearch.search.shingles import shingles_of
@@ -21,6 +20,7 @@ from cdesearch.store.filesystem import lock_of
 from cdesearch.store.folder import LABELS, check_marker, check_not_linked, read_small, replace_file
 from cdesearch.store.index import Index
 from cdesearch.store.schema import Chunk, text_hash
+from cdesearch.store.write_errors import write_error
 
 GOOD, BAD = 1, 0
 HEADER = "query-id\tcorpus-id\tscore"
@@ -70,11 +70,7 @@ def mark(folder: Path, question: str, marks: Sequence[tuple[Chunk, int]]) -> Lab
                 labels.grades[text_hash(text), chunk.content_hash] = grade
             _write(folder / LABELS, labels)
     except OSError as error:
-        if error.errno in (errno.ENOSPC, errno.EDQUOT):
-            raise StorageError(
-                f"The disk of {folder / LABELS} is full.", "Free some space and run the same command again."
-            ) from None
-        raise StorageError(f"{folder / LABELS} cannot be written ({error.strerror}).", "Make it writable.") from None
+        raise write_error(folder, error) from None
     return labels
 
 

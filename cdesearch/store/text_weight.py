@@ -7,8 +7,9 @@ import json
 import math
 from pathlib import Path
 
-from cdesearch.errors import IndexDamagedError, StorageError
+from cdesearch.errors import IndexDamagedError
 from cdesearch.store.folder import TUNING, check_marker, read_small, replace_file, unreadable
+from cdesearch.store.write_errors import write_error
 
 MAX_WEIGHT = 1_000.0  # a forged index can hold any value
 
@@ -41,4 +42,4 @@ def write_text_weight(folder: Path, weight: float | None) -> None:
         else:
             replace_file(file, json.dumps({"text_weight": weight}) + "\n")
     except OSError as error:
-        raise StorageError(f"{file} cannot be written ({error.strerror}).", "Make its folder writable.") from None
+        raise write_error(folder, error) from None

@@ -1,6 +1,5 @@
 """The lock of an index folder: one run at a time writes into it. The folder is made and checked first."""
 
-import errno
 import os
 import shutil
 from collections.abc import Iterator
@@ -37,6 +36,7 @@ from cdesearch.store.folder import (
     read_small,
     write_new,
 )
+from cdesearch.store.write_errors import known_write_error
 from indexer.generations.generation import SAMPLE
 from indexer.generations.ledger import own_generations, remove
 
@@ -79,7 +79,7 @@ def locked(folder: Path, wait: bool) -> Iterator[None]:
         ) from None
     except (OSError, RuntimeError, ValueError, IndexDamagedError) as error:
         # If the disk is full while an update merges tables, the error is first taken for a damaged table.
-        understood = _storage_error(folder, error.__cause__ or error)
+        understood = known_write_error(folder, error.__cause__ or error)
         if understood is None:
             raise
         raise understood from error
@@ -207,31 +207,3 @@ def _is_worth_keeping(generation: Path) -> bool:
 
 def _is_not_empty(path: Path) -> bool:
     return path.is_file() or (path.is_dir() and any(path.iterdir()))
-
-
-def _storage_error(folder: Path, error: BaseException) -> StorageError | None:
-    """The error for a full or read-only disk, or None; LanceDB and Arrow wrap the system's error in their own."""
-    code = getattr(error, "errno", None)
-    text = str(error).lower()
-    if code in (errno.ENOSPC, errno.EDQUOT) or "no space left" in text or "quota exceeded" in text:
-        return StorageError(f"The disk of {folder} is full.", "Free some space and run the same command: it continues.")
-    if code == errno.EFBIG or "file too large" in text:
-        return StorageError(
-            f"A file in {folder} would be larger than the disk or your limits allow.",
-            "Raise the limit (`ulimit -f`), or name a place on another disk with --index DIR.",
-        )
-    is_read_only = code == errno.EROFS or "read-only file system" in text
-    if is_read_only or code in (errno.EACCES, errno.EPERM):
-        file = Path(getattr(error, "filename", None) or folder)
-        if file.is_relative_to(folder) or folder.is_relative_to(file):  # not if a document cannot be read
-            return StorageError(f"{folder} cannot be written.", _writing_remedy(folder, is_read_only=is_read_only))
-    return None
-
-
-def _writing_remedy(folder: Path, *, is_read_only: bool) -> str:
-    """What to do about a folder that cannot be written. No other folder can replace an index that exists already."""
-    if not os.path.lexists(folder / MARKER):
-        return "Name another folder with --index DIR."
-    if is_read_only:
-        return "Mount its file system with permission to write."
-    return "Correct its permissions, or ask its owner for access."
