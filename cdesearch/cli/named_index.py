@@ -6,7 +6,8 @@ from typing import Annotated
 import typer
 
 from cdesearch.errors import IndexNotFoundError, InputError
-from cdesearch.store.folder import CURRENT, GENERATIONS, MARKER, check_enterable, chosen_folder, find_index
+from cdesearch.store.finding import chosen_folder, find_index
+from cdesearch.store.folder import CURRENT, GENERATIONS, MARKER, check_enterable
 
 _HELP = "Index folder, or the folder that contains it. Default: the nearest index upward."
 FolderArgument = Annotated[

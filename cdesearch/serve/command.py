@@ -17,7 +17,8 @@ from cdesearch.serve.libraries import require_libraries
 from cdesearch.serve.lifecycle import announced, start_in_background, stop_server
 from cdesearch.serve.settings import DEFAULT_PORT, ServeSettings, seconds_of
 from cdesearch.slim_imports import leave_out_rest_client
-from cdesearch.store.folder import absolute, opened_folder
+from cdesearch.store.finding import opened_folder
+from cdesearch.store.folder import absolute
 from cdesearch.store.index import Index
 from cdesearch.store.server_address import make_runtime_folder, socket_of
 from cdesearch.terminal import printable

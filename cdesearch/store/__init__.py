@@ -1,7 +1,8 @@
 """What does an index look like on disk, and how is it checked before it is read?
 
 index           one generation, open for reading
-folder          how an index folder is found, and how its small files are read and written
+folder          how an index folder is recognised, and how its small files are read and written
+finding         which index folder a path names
 filesystem      what differs between operating systems
 manifest        the settings and counts of a generation
 served_model    the model on a server that built an index
@@ -12,6 +13,7 @@ file_account    the outcome of every file that was found
 checksums       the file of checksums of a generation
 damage          compares the files of a generation with its checksums
 lance_manifest  checks that tables hold their own data
+write_errors    why an index cannot be written
 text_weight     the weight of text that `tune` has chosen for an index
 trust           what an index asks for, and whether its user has confirmed it
 server_address  where the server of an index listens

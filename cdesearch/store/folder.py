@@ -1,4 +1,4 @@
-"""The folder of an index: how it is found and recognised, and how its small files are read and written.
+"""The folder of an index: how it is recognised, and how its small files are read and written.
 
 An index folder may come from an archive or a cloned repository, and then its content cannot be trusted. So nothing is
 read, written or removed through a symbolic link, and nothing is written into a folder without the marker of an index.
@@ -111,66 +111,6 @@ def shown_path(path: Path) -> str:
     return os.fsencode(path).decode("utf-8", "backslashreplace")
 
 
-def chosen_folder(path: Path) -> Path:
-    """The index folder that `--index PATH` names, the same for every command.
-
-    PATH may be an index, the folder that contains `.cdesearch`, or the folder for a new index, which is empty or does
-    not exist yet. Any other folder stands for `.cdesearch` in it. Raises IndexStateError if it cannot be entered.
-    """
-    path = absolute(path)
-    check_enterable(path)
-    if path.name == FOLDER or _is_index(path):
-        return path
-    if not path.is_dir() or _is_empty(path):
-        return path
-    check_enterable(path / FOLDER)
-    return path / FOLDER
-
-
-def opened_folder(path: Path | None) -> Path:
-    """The index folder that a command opens; None finds the nearest index upward, or raises IndexNotFoundError.
-
-    The path of an indexed file names the index beside that file. Raises IndexStateError if it cannot be entered.
-    """
-    if path is None:
-        return find_index(Path.cwd())
-    check_enterable(path)
-    return path.parent / FOLDER if path.is_file() else chosen_folder(path)
-
-
-def _is_empty(folder: Path) -> bool:
-    try:
-        return next(folder.iterdir(), None) is None
-    except OSError:  # not readable: opening the folder reports it
-        return True
-
-
-def _is_index(path: Path) -> bool:
-    is_old = (path / CURRENT).is_file() and (path / GENERATIONS).is_dir()
-    return _mark_of(path) is not None or is_old
-
-
-def find_index(start: Path) -> Path:
-    """The index folder in `start` or in the nearest folder above it; raises IndexNotFoundError.
-
-    An index whose CURRENT is missing is found too: opening it reports the damage. Raises IndexStateError for an index
-    folder that cannot be entered, because an index further up would answer otherwise.
-    """
-    start = start.resolve()
-    for folder in [start, *start.parents]:
-        check_enterable(folder / FOLDER)
-        if os.path.lexists(folder / FOLDER / CURRENT) or finished_generations(folder / FOLDER):
-            return folder / FOLDER
-    raise IndexNotFoundError(
-        f"There is no index in {start} or above it.", f"Make one with `cdesearch index {_typed(start)}`."
-    )
-
-
-def _typed(folder: Path) -> str:
-    """A folder as the user would type it."""
-    return "." if folder == Path.cwd() else shlex.quote(str(folder))
-
-
 def finished_generations(folder: Path) -> list[Path]:
     """The folders of the generations that a build has completed; none if they cannot be listed."""
     try:
@@ -217,7 +157,7 @@ def check_marker(folder: Path) -> None:
     """Raise IndexStateError unless `folder` is an index of this format; reads only its marker."""
     check_enterable(folder)
     check_not_linked(folder)
-    version = _mark_of(folder)
+    version = mark_of(folder)
     if version == FORMAT:
         return
     if version is not None:
@@ -252,7 +192,7 @@ def _check_readable(file: Path) -> None:
         return  # the caller reports the damage
 
 
-def _mark_of(folder: Path) -> int | None:
+def mark_of(folder: Path) -> int | None:
     """The format in the marker of an index; None if `folder` has no such marker."""
     try:
         found = _MARK.fullmatch(read_small(folder / MARKER).decode("utf-8", "replace"))

@@ -11,6 +11,7 @@ from cdesearch.errors import IndexDamagedError, IndexMismatchError, IndexNotFoun
 from cdesearch.store.checksums import MANIFEST
 from cdesearch.store.damage import Checks
 from cdesearch.store.filesystem import is_available
+from cdesearch.store.finding import opened_folder
 from cdesearch.store.folder import (
     CURRENT,
     GENERATIONS,
@@ -21,7 +22,6 @@ from cdesearch.store.folder import (
     check_path,
     check_tree,
     current_name,
-    opened_folder,
     rebuild_command,
     rebuild_remedy,
     unreadable,

@@ -1,5 +1,6 @@
 """Examine an index: compare files with their checksums and tables with the manifest, and try searches."""
 
+import os
 from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass
 from functools import cached_property
@@ -94,6 +95,8 @@ def locate(path: Path | None) -> Path:
     start = start.parent if start.is_file() else start
     candidates = [start, start / FOLDER] if path else [parent / FOLDER for parent in (start, *start.parents)]
     for folder in candidates:
+        if not os.path.lexists(folder):  # or it is in a folder above that cannot be entered, which is no obstacle
+            continue
         check_enterable(folder)
         if (folder / GENERATIONS).is_dir():
             return folder

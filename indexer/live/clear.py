@@ -16,7 +16,8 @@ def clear(
     yes: Annotated[bool, typer.Option("--yes", help="Do not ask.")] = False,
 ) -> None:
     """Remove an index. The indexed files stay as they are."""
-    from cdesearch.store.folder import LABELS, check_marker, opened_folder
+    from cdesearch.store.finding import opened_folder
+    from cdesearch.store.folder import LABELS, check_marker
     from cdesearch.terminal import printable
     from indexer.generations.removal import remove_index
 

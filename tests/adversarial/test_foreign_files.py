@@ -13,7 +13,8 @@ from cdesearch.cli.status import read_status
 from cdesearch.errors import IndexMismatchError, IndexUntrustedError, InputError
 from cdesearch.progress import Silent
 from cdesearch.search.searcher import Searcher
-from cdesearch.store.folder import FORMAT, MARK, MARKER, chosen_folder
+from cdesearch.store.finding import chosen_folder
+from cdesearch.store.folder import FORMAT, MARK, MARKER
 from cdesearch.store.index import Index
 from indexer.build import build
 from indexer.settings import Options

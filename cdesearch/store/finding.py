@@ -1,0 +1,77 @@
+"""Which index folder a path names, and which one is the nearest upward."""
+
+import os
+import shlex
+from pathlib import Path
+
+from cdesearch.errors import IndexNotFoundError
+from cdesearch.store.folder import (
+    CURRENT,
+    FOLDER,
+    GENERATIONS,
+    absolute,
+    check_enterable,
+    finished_generations,
+    mark_of,
+)
+
+
+def chosen_folder(path: Path) -> Path:
+    """The index folder that `--index PATH` names, the same for every command.
+
+    PATH may be an index, the folder that contains `.cdesearch`, or the folder for a new index, which is empty or does
+    not exist yet. Any other folder stands for `.cdesearch` in it. Raises IndexStateError if it cannot be entered.
+    """
+    path = absolute(path)
+    check_enterable(path)
+    if path.name == FOLDER or _is_index(path):
+        return path
+    if not path.is_dir() or _is_empty(path):
+        return path
+    check_enterable(path / FOLDER)
+    return path / FOLDER
+
+
+def opened_folder(path: Path | None) -> Path:
+    """The index folder that a command opens; None finds the nearest index upward, or raises IndexNotFoundError.
+
+    The path of an indexed file names the index beside that file. Raises IndexStateError if it cannot be entered.
+    """
+    if path is None:
+        return find_index(Path.cwd())
+    check_enterable(path)
+    return path.parent / FOLDER if path.is_file() else chosen_folder(path)
+
+
+def find_index(start: Path) -> Path:
+    """The index folder in `start` or in the nearest folder above it; raises IndexNotFoundError.
+
+    An index whose CURRENT is missing is found too: opening it reports the damage. Raises IndexStateError for an index
+    folder that cannot be entered, because an index further up would answer otherwise.
+    """
+    start = start.resolve()
+    for folder in [start, *start.parents]:
+        if os.path.lexists(folder / FOLDER):  # false in a folder above that cannot be entered, which is no obstacle
+            check_enterable(folder / FOLDER)
+        if os.path.lexists(folder / FOLDER / CURRENT) or finished_generations(folder / FOLDER):
+            return folder / FOLDER
+    raise IndexNotFoundError(
+        f"There is no index in {start} or above it.", f"Make one with `cdesearch index {_typed(start)}`."
+    )
+
+
+def _is_empty(folder: Path) -> bool:
+    try:
+        return next(folder.iterdir(), None) is None
+    except OSError:  # not readable: opening the folder reports it
+        return True
+
+
+def _is_index(path: Path) -> bool:
+    is_old = (path / CURRENT).is_file() and (path / GENERATIONS).is_dir()
+    return mark_of(path) is not None or is_old
+
+
+def _typed(folder: Path) -> str:
+    """A folder as the user would type it."""
+    return "." if folder == Path.cwd() else shlex.quote(str(folder))
