@@ -18,7 +18,8 @@ from cdesearch.models.endpoint_model import EndpointModel
 from cdesearch.progress import Display, Progress
 from cdesearch.search.corpus_languages import unfit_text_language, unread_languages
 from cdesearch.store.filesystem import is_available
-from cdesearch.store.folder import CURRENT, FOLDER, absolute, check_nothing_lost, find_index, still_answering
+from cdesearch.store.finding import find_index
+from cdesearch.store.folder import CURRENT, FOLDER, absolute, check_nothing_lost, still_answering
 from cdesearch.store.index import Index
 from indexer.files.outcome import Skipped, portable
 from indexer.files.selection import Selection
@@ -60,7 +61,7 @@ class Report:
     note: str | None = None  # a line about confirmations of this index that were recorded, or could not be
 
     @property
-    def unread(self) -> tuple[str, ...]:
+    def language_notes(self) -> tuple[str, ...]:
         """Lines about languages that the model does not read, or that full text does not stem; none without a change.
 
         The models in the cache are listed only for this.

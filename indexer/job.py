@@ -1,35 +1,36 @@
 """Run one build: from a plan to the next generation of an index."""
 
-from collections.abc import Callable
 from contextlib import nullcontext
-from dataclasses import asdict, dataclass, replace
+from dataclasses import dataclass, replace
 from functools import partial
 from pathlib import Path
-from typing import Any, Protocol, Self, TypeVar
+from typing import Any
 
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from cdesearch import __version__
 from cdesearch.context.context import Context, ContextSample, FittedContext
 from cdesearch.encode.encoder import Encoder
 from cdesearch.encode.exports import CHECKED_TEXTS, export
 from cdesearch.errors import IndexDamagedError, IndexStateError, InputError, SourceError
-from cdesearch.models.added_context import has_added_context
-from cdesearch.models.catalog import languages_of
-from cdesearch.models.endpoint_model import EndpointModel
 from cdesearch.progress import Display
 from cdesearch.search.drift import drift_of
 from cdesearch.store.checksums import MANIFEST, write_checksums
 from cdesearch.store.file_account import FILES, FileRecord, write_files
-from cdesearch.store.filesystem import put_in_place
 from cdesearch.store.folder import CURRENT, rebuild_remedy
 from cdesearch.store.index import CONTEXT, Index
 from cdesearch.store.manifest import Manifest
 from cdesearch.store.schema import chunk_schema, document_schema
-from cdesearch.store.served_model import ServedModel
 from cdesearch.store.vector_format import VectorFormat
-from indexer.embedding.context import draw_sample, fit_whitening, sample_vectors, some_texts
+from indexer.description import Description
+from indexer.embedding.context import (
+    draw_sample,
+    fit_whitening,
+    load_or_make,
+    sample_vectors,
+    save_part,
+    some_texts,
+)
 from indexer.embedding.embedding_cache import TABLE, EmbeddingCache, cache_schema, holds_vectors
 from indexer.embedding.fill import Filling
 from indexer.embedding.languages import CorpusLanguages
@@ -87,7 +88,7 @@ class BuildJob:
             )
         kept = self._kept_base.manifest if self._kept_base else None
         languages = CorpusLanguages.of(spool, kept, pc.sum(self.plan.kept["n_chunks"]).as_py() or 0)
-        tables = Tables(building, self._vectors, languages.text_language)
+        tables = self._tables(languages, building)
         embedded = self._fill(building, tables, spool, documents, languages)
         if tables.chunks.count_rows() != n_chunks:
             discard(self.folder, building)
@@ -97,7 +98,7 @@ class BuildJob:
         self.progress.stage("Indexing words", None)
         tables.write_documents(documents)
         context = Context.load(building / CONTEXT)
-        manifest = self._manifest(documents, languages, context)
+        manifest = self._description.manifest(documents, languages, context)
         with self._kept_base.checks.reading_tables() if self._kept_base else nullcontext():
             drift = drift_of(
                 context.sample_vectors, tables.chunks, documents, self._vectors, self.folder
@@ -113,20 +114,14 @@ class BuildJob:
         return None if self.new_context else self.base
 
     @property
-    def _served(self) -> ServedModel | None:
-        """The model on a server; None if the model runs here. An update keeps the probes of the build."""
-        model, probes, base = self.settings.model, self.encoder.probes, self._kept_base
-        if not isinstance(model, EndpointModel) or probes is None:
-            return None
-        return ServedModel.of(model, probes) if base is None else base.manifest.served
-
-    @property
     def _vectors(self) -> VectorFormat:
         return VectorFormat(self.settings.vectors, self.encoder.dimension)
 
     @property
-    def _context_limit(self) -> int:
-        return self.settings.context_size or self.encoder.context_size
+    def _description(self) -> Description:
+        return Description(
+            self.folder, self.base, self._kept_base, self.settings, self.plan, self.encoder, self.started
+        )
 
     def _open_building(self) -> Path:
         """The generation's folder: an unfinished one of the same key is continued."""
@@ -137,14 +132,15 @@ class BuildJob:
         if self._kept_base is None:  # everything that determines the context
             key |= {
                 "seed": self.settings.seed,
-                "context_size": self._context_limit,
+                "context_size": self._description.context_limit,
                 "sources": sorted(map(str, self.settings.sources)),
             }
         dimension = self.encoder.dimension
         columns = {"chunks": chunk_schema(self._vectors), TABLE: cache_schema(dimension)}
         base = self._kept_base.generation if self._kept_base else None
         building = open_building(self.folder, base, key, columns)
-        if self._served is not None and not continues_model(building, self._served, dimension):
+        served = self._description.served
+        if served is not None and not continues_model(building, served, dimension):
             discard(self.folder, building)
             self.progress.note(
                 "The model on the server has changed since this build began. All texts are embedded again."
@@ -237,26 +233,36 @@ class BuildJob:
         stages = self._stages(building, spool, documents, languages)
         if stages and not (self.folder / CURRENT).is_file():
             stages.publish_words()
-        sample = _load_or_make(building / SAMPLE, ContextSample, lambda: self._draw_sample(spool))
+        sample = load_or_make(building / SAMPLE, ContextSample, lambda: self._draw_sample(spool))
 
         def fit() -> FittedContext:
-            return _load_or_make(building / FITTED, FittedContext, lambda: fit_whitening(sample, spool, cache, encoder))
+            return load_or_make(building / FITTED, FittedContext, lambda: fit_whitening(sample, spool, cache, encoder))
 
         def publish() -> None:
             if stages:
                 stages.publish_vectors(sample, cache)
 
         fitted = filling.in_new_context(sample, fit, publish)
-        _save(Context.of(fitted, sample_vectors(tables, sample)), building / CONTEXT)
+        save_part(Context.of(fitted, sample_vectors(tables, sample)), building / CONTEXT)
         return cache.embedded
 
     def _stages(self, building: Path, spool: Spool, documents: pa.Table, languages: CorpusLanguages) -> Stages | None:
         if _is_complete(self.folder):  # the live generation answers queries during the build
             return None
-        files = list(self.plan.files.values())
-        describe = partial(self._manifest, documents, languages)
-        encoder, vectors, language = self.encoder, self._vectors, languages.text_language
-        return Stages(self.folder, building, spool, encoder, vectors, documents, files, describe, language, self._tell)
+        return Stages(
+            folder=self.folder,
+            building=building,
+            spool=spool,
+            encoder=self.encoder,
+            tables_in=partial(self._tables, languages),
+            records=documents,
+            files=list(self.plan.files.values()),
+            describe=partial(self._description.manifest, documents, languages),
+            tell=self._tell,
+        )
+
+    def _tables(self, languages: CorpusLanguages, generation: Path) -> Tables:
+        return Tables(generation, self._vectors, languages.text_language)
 
     def _tell(self, line: str) -> None:
         """Tell the user that a stage is live.
@@ -267,56 +273,8 @@ class BuildJob:
             self.progress.note(text)
 
     def _draw_sample(self, spool: Spool) -> ContextSample:
-        known = self.base.context if self.base else None
-        return draw_sample(spool, self.encoder, self._context_limit, self.settings.seed, known, self.progress)
-
-    def _manifest(
-        self, documents: pa.Table, languages: CorpusLanguages, context: Context | None, n_vectors: int | None = None
-    ) -> Manifest:
-        """The manifest of the generation, or of a stage with `n_vectors`, the first of which has no context."""
-        settings, encoder = self.settings, self.encoder
-        n_chunks = pc.sum(documents["n_chunks"]).as_py() or 0
-        return Manifest(
-            cdesearch=__version__,
-            model=settings.model_name,
-            served=self._served,
-            model_fingerprint=encoder.fingerprint,
-            context_fingerprint=context.fingerprint if context else "",
-            context_size=len(context.sampled.chunk_ids) if context else 0,
-            context_limit=self._context_limit,
-            seed=context.sampled.seed if context else settings.seed,
-            dimension=encoder.dimension,
-            max_tokens=encoder.max_tokens,
-            added_context=has_added_context(encoder.config),
-            n_documents=documents.num_rows,
-            n_chunks=n_chunks,
-            has_parts=(pc.max(documents["n_records"]).as_py() or 0) > 1,
-            created=self.base.manifest.created if self.base else self.started,
-            vectors=settings.vectors,
-            n_vectors=n_vectors,
-            languages=languages.shares,
-            model_languages=languages_of(settings.model) if languages.is_measured else (),
-            text_language=languages.text_language,
-            context_chunks=self._kept_base.manifest.context_chunks if self._kept_base else n_chunks,
-            **self._file_fields(),
-        )
-
-    def _file_fields(self) -> dict[str, Any]:
-        """The fields of a manifest that describe the files of this run and how they were selected."""
-        settings = self.settings
-        return {
-            "root": _stored_root(self.folder, settings.root),
-            "sources": settings.relative(settings.sources),
-            "mounts": settings.relative(settings.mounts),
-            "columns": asdict(settings.columns),
-            "max_file_bytes": settings.max_file_bytes,
-            "include": settings.globs.include,
-            "exclude": settings.globs.exclude,
-            "source_globs": settings.stored_source_globs,
-            "has_ocr": settings.has_ocr,
-            "updated": self.started,
-            "files": self.plan.counts,
-        }
+        known, limit = self.base.context if self.base else None, self._description.context_limit
+        return draw_sample(spool, self.encoder, limit, self.settings.seed, known, self.progress)
 
     def _finish_unchanged(self, building: Path, base: Index) -> None:
         """End a build with the same documents as `base`.
@@ -328,7 +286,8 @@ class BuildJob:
             return
         if self.plan.kept.num_rows and self.plan.has_new_times:
             Tables(building, self._vectors).write_documents(self.plan.kept)
-        self._finish(building, replace(base.manifest, model=self.settings.model_name, **self._file_fields()))
+        files = self._description.file_fields()
+        self._finish(building, replace(base.manifest, model=self.settings.model_name, **files))
 
     def _finish(self, building: Path, manifest: Manifest) -> None:
         """Write the manifest and the other descriptions of the generation, and make it the live one."""
@@ -352,34 +311,6 @@ def _is_complete(folder: Path) -> bool:
 def holds_embeddings(building: Path) -> bool:
     """Whether an unfinished generation contains embeddings that the next run can use."""
     return (building / SAMPLE).exists() or holds_vectors(building)
-
-
-class _Storable(Protocol):
-    def save(self, path: Path) -> None: ...
-    @classmethod
-    def load(cls, path: Path) -> Self: ...
-
-
-Part = TypeVar("Part", bound=_Storable)
-
-
-def _load_or_make(file: Path, part: type[Part], make: Callable[[], Part]) -> Part:
-    """A part of the context. That of a stopped build is reused, because its vectors depend on it."""
-    if not file.is_file():
-        _save(make(), file)
-    return part.load(file)
-
-
-def _save(part: _Storable, file: Path) -> None:
-    fresh = file.with_suffix(".new")
-    fresh.unlink(missing_ok=True)
-    part.save(fresh)
-    put_in_place(fresh, file)
-
-
-def _stored_root(folder: Path, root: Path) -> str:
-    """The root, relative to the index if it is below the index's parent, so that both can be moved together."""
-    return Path("..", root.relative_to(folder.parent)).as_posix() if root.is_relative_to(folder.parent) else str(root)
 
 
 def _why(plan: Plan) -> str:

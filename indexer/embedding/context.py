@@ -1,6 +1,9 @@
 """The context of a corpus: a sample of its chunks, its token counts, and its whitening."""
 
+from collections.abc import Callable
 from heapq import nsmallest
+from pathlib import Path
+from typing import Protocol, Self, TypeVar
 
 import numpy as np
 
@@ -10,6 +13,7 @@ from cdesearch.context.token_weights import TokenFrequencies
 from cdesearch.context.vectors import Floats, to_unit
 from cdesearch.encode.encoder import Encoder
 from cdesearch.progress import Progress
+from cdesearch.store.filesystem import put_in_place
 from indexer.embedding.embedding_cache import EmbeddingCache
 from indexer.embedding.spool import Spool
 from indexer.generations.tables import Tables
@@ -66,6 +70,30 @@ def some_texts(spool: Spool, count: int) -> list[str]:
     for row in rows:
         chosen = dict(nsmallest(count, (chosen | dict(row)).items()))
     return list(chosen.values())
+
+
+class _Storable(Protocol):
+    def save(self, path: Path) -> None: ...
+    @classmethod
+    def load(cls, path: Path) -> Self: ...
+
+
+Part = TypeVar("Part", bound=_Storable)
+
+
+def load_or_make(file: Path, part: type[Part], make: Callable[[], Part]) -> Part:
+    """A part of the context. That of a stopped build is reused, because its vectors depend on it."""
+    if not file.is_file():
+        save_part(make(), file)
+    return part.load(file)
+
+
+def save_part(part: _Storable, file: Path) -> None:
+    """Write a part of the context atomically."""
+    fresh = file.with_suffix(".new")
+    fresh.unlink(missing_ok=True)
+    part.save(fresh)
+    put_in_place(fresh, file)
 
 
 def _triples(spool: Spool) -> list[tuple[str, str, str]]:

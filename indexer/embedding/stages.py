@@ -20,7 +20,6 @@ from cdesearch.store.file_account import FILES, FileRecord, write_files
 from cdesearch.store.folder import PLAN, write_new
 from cdesearch.store.index import CONTEXT
 from cdesearch.store.manifest import Manifest
-from cdesearch.store.vector_format import VectorFormat
 from indexer.embedding.context import fit_whitening, sample_vectors
 from indexer.embedding.document_vectors import documents_so_far
 from indexer.embedding.embedding_cache import EmbeddingCache
@@ -41,11 +40,10 @@ class Stages:
     building: Path  # the unfinished generation
     spool: Spool
     encoder: Encoder
-    vectors: VectorFormat
+    tables_in: Callable[[Path], Tables]  # makes the tables of a generation
     records: pa.Table  # all rows of the documents table
     files: list[FileRecord]
     describe: Callable[[Context | None, int], Manifest]  # from the context and the number of chunks with a vector
-    text_language: str  # the code of the language whose stemmer and stop words full text uses
     tell: Callable[[str], None]  # prints a line for the user
     _due: float = field(default_factory=lambda: time.monotonic() + SECONDS)
 
@@ -88,7 +86,7 @@ class Stages:
         """Write a generation of chunks and their vectors (n, d), and make it the live one."""
         generation = new_generation(self.folder)
         write_new(generation / PLAN, "{}")  # until it is live, it is unfinished, and no build may continue it
-        tables = Tables(generation, self.vectors, self.text_language)
+        tables = self.tables_in(generation)
         for rows, vectors in documents:
             tables.add(rows, vectors)
         context = context_of(tables) if context_of else None
