@@ -6,8 +6,9 @@ import socket
 import struct
 import threading
 import time
-from contextlib import contextmanager
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
+
+from serving_thread import running
 
 
 class EmbeddingServer(ThreadingHTTPServer):
@@ -95,13 +96,5 @@ class _Handler(BaseHTTPRequestHandler):
         pass
 
 
-@contextmanager
 def serving(encode):
-    with EmbeddingServer(encode) as server:
-        thread = threading.Thread(target=server.serve_forever, kwargs={"poll_interval": 0.01})
-        thread.start()
-        try:
-            yield server
-        finally:
-            server.shutdown()
-            thread.join()
+    return running(EmbeddingServer(encode))

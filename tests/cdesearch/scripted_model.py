@@ -1,10 +1,9 @@
 """A server that plays a language model by a script, over real sockets."""
 
 import json
-import threading
-from collections.abc import Iterator
-from contextlib import contextmanager
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
+
+from serving_thread import running
 
 
 class ScriptedModel(ThreadingHTTPServer):
@@ -72,16 +71,8 @@ def delta(text):
     return {"choices": [{"index": 0, "delta": {"content": text}}]}
 
 
-@contextmanager
-def scripted(play) -> Iterator[ScriptedModel]:
-    with ScriptedModel(play) as server:
-        thread = threading.Thread(target=server.serve_forever, kwargs={"poll_interval": 0.01})
-        thread.start()
-        try:
-            yield server
-        finally:
-            server.shutdown()
-            thread.join()
+def scripted(play):
+    return running(ScriptedModel(play))
 
 
 def speaking(*pieces, done=True):

@@ -10,6 +10,13 @@ TEXTS = ["the cat and the dog", "water in the river", "moon light", "bread", "en
 CORPUS = [f"{text} {number}" for number in range(3) for text in TEXTS]
 
 
+def write_corpus(folder):
+    folder.mkdir()
+    for number, text in enumerate(CORPUS):
+        (folder / f"{number}.txt").write_text(text)
+    return folder
+
+
 def context_of(encoder, texts=TEXTS):
     hashes = [str(number) for number in range(len(texts))]
     return encoder.make_context(hashes, hashes, texts, encoder.count_tokens(texts), seed=3)

@@ -118,7 +118,7 @@ def test_most_of_a_mixed_corpus_chooses_the_stemmer_and_updates_keep_it(tmp_path
     report = build([folder], Options(), Silent())
     manifest = Index.open(folder).manifest
     assert full_text(folder)["language"] == "English" and manifest.text_language == "en"
-    assert manifest.languages["de"] > manifest.languages["en"] and "not of German" in report.unread[1]
+    assert manifest.languages["de"] > manifest.languages["en"] and "not of German" in report.language_notes[1]
     build([folder], Options(rebuild=True, **run), Silent())
     assert full_text(folder)["language"] == "German"
 
@@ -138,7 +138,7 @@ def test_an_english_index_has_the_full_text_that_it_had_before(tmp_path, english
 def test_status_and_summary_say_what_the_model_does_not_read(tmp_path, english_model):
     folder = write(tmp_path / "docs", [*CORPORA["ru"][0], ENGLISH[0]])
     report = build([folder], Options(model=english_model), Silent())
-    (line,) = report.unread
+    (line,) = report.language_notes
     assert line.startswith("75% of the chunks are in languages that the model does not read (75% Russian).")
     assert "The model intfloat/multilingual-e5-small reads them" in line
     cdesearch.open(folder, model=english_model)
@@ -148,7 +148,7 @@ def test_status_and_summary_say_what_the_model_does_not_read(tmp_path, english_m
 
 def test_nothing_is_said_of_a_model_whose_languages_are_unknown(tmp_path, tiny_checkpoint):
     folder = write(tmp_path / "docs", CORPORA["ru"][0])
-    assert build([folder], Options(model=tiny_checkpoint), Silent()).unread == ()
+    assert build([folder], Options(model=tiny_checkpoint), Silent()).language_notes == ()
 
 
 def test_an_index_of_an_older_version_stays_as_it_is_until_it_is_rebuilt(tmp_path, tiny_checkpoint):

@@ -111,7 +111,7 @@ def test_the_languages_of_the_chunks_are_known_but_not_those_that_the_server_rea
     report = run(folder, server)
     manifest = Index.open(folder).manifest
     assert (manifest.languages, manifest.model_languages, manifest.text_language) == ({"de": 1.0}, (), "de")
-    assert report.unread == ()
+    assert report.language_notes == ()
 
 
 def test_queries_and_documents_get_their_prefixes_and_an_update_keeps_them(docs, server):

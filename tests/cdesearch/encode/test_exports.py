@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 import torch
 from random_biencoder import NAMES, biencoder_folder
-from small_corpus import CORPUS, TEXTS
+from small_corpus import TEXTS, write_corpus
 
 import cdesearch
 from cdesearch.encode import exports
@@ -50,11 +50,7 @@ def bert(own_cache, tmp_path):
 
 @pytest.fixture
 def documents(tmp_path):
-    folder = tmp_path / "documents"
-    folder.mkdir()
-    for number, text in enumerate(CORPUS):
-        (folder / f"{number}.txt").write_text(text)
-    return folder
+    return write_corpus(tmp_path / "documents")
 
 
 def place(folder):

@@ -1,11 +1,7 @@
 import pytest
-from small_corpus import CORPUS
+from small_corpus import write_corpus
 
 
 @pytest.fixture
 def documents(tmp_path):
-    folder = tmp_path / "documents"
-    folder.mkdir()
-    for number, text in enumerate(CORPUS):
-        (folder / f"{number}.txt").write_text(text)
-    return folder
+    return write_corpus(tmp_path / "documents")
