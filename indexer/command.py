@@ -229,7 +229,7 @@ def _summarise(report: "Report") -> None:
         console.print(
             f"Ignored: {report.n_files['ignored']:,}. `cdesearch status{where} --files` lists the rules.",
         )
-    for line in report.unread:
+    for line in report.language_notes:
         console.print(printable(line), soft_wrap=True)
     if report.advice:
         console.print(printable(report.advice), soft_wrap=True)
@@ -300,7 +300,7 @@ def _as_json(report: "Report") -> dict[str, object]:
         "bytes": report.size_bytes,
         "changed": report.changed,
         "languages": report.languages,
-        "unread": list(report.unread),
+        "language_notes": list(report.language_notes),
         "files": report.n_files,
         "skipped": [{"path": item.path, "reason": item.reason} for item in report.skipped],
         "read_in_part": [{"path": item.path, "reason": item.reason} for item in report.in_part],

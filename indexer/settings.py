@@ -10,7 +10,8 @@ from cdesearch.errors import IndexUntrustedError, InputError, SourceError
 from cdesearch.models.endpoint_model import EndpointModel, Model
 from cdesearch.models.hub import is_id
 from cdesearch.store.filesystem import is_available, is_mount
-from cdesearch.store.folder import FOLDER, absolute, chosen_folder, find_index, removal_command
+from cdesearch.store.finding import chosen_folder, find_index
+from cdesearch.store.folder import FOLDER, absolute, removal_command
 from cdesearch.store.index import Index
 from cdesearch.store.manifest import MAXIMA, MOST_SOURCES, Globs, Manifest
 from cdesearch.store.trust import TrustRequest, check_confirmed, confirm, outside, trust_file

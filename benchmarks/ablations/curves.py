@@ -21,11 +21,10 @@ def curves(
         typer.Argument(help="Folder of the runs, such as runs/ablation/context, or of copied logs, train-*.jsonl."),
     ],
     out: Annotated[Path, typer.Option(help="Folder for the JSON and the figure.")] = RESULTS,
-    only: Annotated[str, typer.Option(metavar="GLOB", help="Which copied logs are drawn.")] = "train-*.jsonl",
 ) -> None:
     """Draw and store the held-out losses of all runs in a folder, against steps and by context."""
     logs = {log.parent.name: log for log in sorted(runs.glob("*/log.jsonl"))}
-    logs |= {log.stem.removeprefix("train-"): log for log in sorted(runs.glob(only))}
+    logs |= {log.stem.removeprefix("train-"): log for log in sorted(runs.glob("train-*.jsonl"))}
     found = {name: _held_out(log) for name, log in logs.items()}
     found = {name: rows for name, rows in found.items() if rows}
     if not found:

@@ -18,13 +18,12 @@ from cdesearch.models.checkpoint_files import DEFAULT_MODEL, MAX_TOKENIZER_BYTES
 from cdesearch.models.endpoint_model import EndpointModel, Model
 from cdesearch.models.export_folder import export_folder, find_export, is_refused
 from cdesearch.models.family import TOKENIZER, LoadedModel, ModelFamily
-from cdesearch.models.hub import checkpoint_folder
+from cdesearch.models.hub import NEEDS_HUB, checkpoint_folder
 from cdesearch.models.registry import family_of
 from cdesearch.slim_imports import allow_pandas
 
 Device = Literal["auto", "cpu", "cuda", "mps"]
 NEEDS_TORCH = "Run `pip install 'cdesearch[torch]'`."
-NEEDS_HUB = "Run `pip install 'cdesearch[hub]'`."
 
 
 def check_model(model: Model | None) -> None:

@@ -29,6 +29,7 @@ FILES = [
     "*_Dense/model.safetensors",
     *(f"onnx/{graph}.onnx" for graph in ("first_stage", "second_stage", "cache")),
 ]
+NEEDS_HUB = "Run `pip install 'cdesearch[hub]'`."
 _ID = re.compile(r"[A-Za-z0-9][\w.-]*/[A-Za-z0-9][\w.-]*")
 _SHA256 = re.compile(r"[0-9a-f]{64}")
 
@@ -187,7 +188,7 @@ def _fetch(name: str) -> Path:
     except ImportError:
         raise ModelError(
             f"There is no folder {name} here, and downloading a model of that name needs huggingface_hub.",
-            f"Run `pip install 'cdesearch[hub]'`. {_copy_remedy(name)}",
+            f"{NEEDS_HUB} {_copy_remedy(name)}",
         ) from None
     except ModelError:
         raise

@@ -11,6 +11,7 @@ from dataclasses import dataclass
 from functools import cached_property
 from itertools import islice
 
+from cdesearch.languages.known import ENGLISH
 from cdesearch.languages.stop_words import STOP_WORDS
 
 MAX_TERMS = 8  # of a query; each needs a search of its own
@@ -85,7 +86,7 @@ class ExactTerm:
     @property
     def is_of_common_words(self) -> bool:
         """Whether full text ignores all words of the term."""
-        return all(word.lower() in STOP_WORDS["en"] for word in _WORDS.findall(self.text))
+        return all(word.lower() in STOP_WORDS[ENGLISH] for word in _WORDS.findall(self.text))
 
     @property
     def condition(self) -> str:

@@ -9,14 +9,16 @@ from typing import TYPE_CHECKING
 if TYPE_CHECKING:
     from watchfiles._rust_notify import RustNotify
 
+SILENT_SECONDS = 30.0  # between two checks of all files, if the system does not report every change
+ALL_CHECKED = f"so all files are checked every {SILENT_SECONDS:g} seconds"
 ATTEMPTS = 3  # to watch all folders although some are removed meanwhile
 NO_WATCH, NO_INSTANCE = "OS file watch limit reached", f"(os error {errno.EMFILE})"  # in errors of `RustNotify`
 NO_WATCHES = (
-    "There are more folders than the system can watch, so all files are checked every 30 seconds. Run"
+    f"There are more folders than the system can watch, {ALL_CHECKED}. Run"
     " `sudo sysctl fs.inotify.max_user_watches=1048576`, and then start this command again."
 )
 NO_INSTANCES = (
-    "Too many programs watch folders, so all files are checked every 30 seconds. Run"
+    f"Too many programs watch folders, {ALL_CHECKED}. Run"
     " `sudo sysctl fs.inotify.max_user_instances=1024`, and then start this command again."
 )
 
@@ -68,4 +70,4 @@ def _problem(error: Exception) -> str:
     if NO_INSTANCE in text:
         return NO_INSTANCES
     cause = "a folder cannot be read" if isinstance(error, PermissionError) else text
-    return f"Not all folders can be watched ({cause}), so all files are checked every 30 seconds."
+    return f"Not all folders can be watched ({cause}), {ALL_CHECKED}."

@@ -14,7 +14,7 @@ from cdesearch.store.manifest import Globs
 from indexer.files.selection import NO_GLOBS
 from indexer.files.unchanged import decides_about_others
 from indexer.files.walk import INDEX_FOLDER, concerns_walk
-from indexer.live.notifications import limit_problem, notifications
+from indexer.live.notifications import ALL_CHECKED, SILENT_SECONDS, limit_problem, notifications
 
 NO_SOURCE_GLOBS: Mapping[Path, Globs] = {}
 
@@ -29,7 +29,6 @@ SURE = 1_000  # changes; with more of them, the system may have dropped events
 CHECK_SECONDS = 10.0  # between two checks that each source is still the same folder: an unmount is not an event
 MISSING_SECONDS = 3.0  # between two checks whether a missing source exists again
 FILE_SECONDS = 0.5  # between two checks of sources that are files: editors replace them, which ends a watch
-SILENT_SECONDS = 30.0  # between two reports for a file system that has no events
 # Between two reports that all may have changed: a rule elsewhere may change, or events may be lost. If the queue of the
 # system overflows, `watchfiles` drops the event that says so.
 WHOLE_SECONDS = 600.0
@@ -114,9 +113,7 @@ class Watched:
         silent = [source for source in self._folders if _is_silent(source)]
         self._notify, self.problem = notifications(self._folders)
         if silent:
-            self.problem = (
-                f"The file system of {silent[0]} does not report changes, so all files are checked every 30 seconds."
-            )
+            self.problem = f"The file system of {silent[0]} does not report changes, {ALL_CHECKED}."
 
     def _timeout(self) -> float:
         """Seconds until the sources have to be checked even if there is no event."""

@@ -120,7 +120,7 @@ class Reader:
 
     def _read(self, source: Source, outbox: "_Outbox", left_out: LeftOut, chosen: set[str]) -> None:
         name = PurePosixPath(source.path).name
-        streams = format_of(name).streams
+        streams, packed = format_of(name).streams, is_packed(name)
         with open_regular(source.file, source.top, outbox.progress if streams else lambda: None) as file:
             stream: Any = file
             if not streams:
@@ -146,7 +146,7 @@ class Reader:
                 if len(document.text) > self.limits.characters:
                     raise UnreadableError(f"has more than {self.limits.characters:,} characters of text")
                 n_characters += len(document.text)
-                self.limits.check_unpacked(n_characters, n_records, source.size, is_packed=is_packed(name))
+                self.limits.check_unpacked(n_characters, n_records, source.size, is_packed=packed)
                 before = len(seen)
                 for chunk in self._chunker.split(document):
                     if chunk.id not in seen:  # a file may contain a record twice

@@ -37,7 +37,7 @@ WRONG = [
     (["index", ".", "--device", "x"], "'x' is not one of 'auto', 'cpu', 'cuda', 'mps'"),
     (["index", "--text-column"], "Option '--text-column' requires an argument. See `cdesearch index --help`."),
     (["status", ".", "--index", "other"], "Both . and --index other are given. Name one index."),
-    (["query", "food", "--mode", "foo"], "'foo' is not one of 'hybrid', 'dense', 'text'"),
+    (["query", "food", "--mode", "foo"], "'foo' is not one of 'hybrid', 'rerank', 'dense', 'text'"),
     (["query", "food", "--path", "[z-a]"], "The range z-a in [z-a] is empty."),
     (["query", b"\xff"], "The query is not valid Unicode."),
     (["query", "food", "--path", b"\xff"], "not valid Unicode"),

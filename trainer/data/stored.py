@@ -25,20 +25,10 @@ def damaged(file: Path) -> StorageError:
     )
 
 
-def sums_of(files: Iterable[Path]) -> dict[str, str]:
-    """A checksum of each file by name."""
-    sums = {}
-    for file in files:
-        refuse_link(file)
-        with file.open("rb") as stream:
-            sums[file.name] = file_digest(stream, "blake2b").hexdigest()[:32]
-    return sums
-
-
 def save_sums(file: Path, files: Iterable[Path]) -> None:
     """Write the checksums of `files`, which are beside `file`; raises StorageError."""
     with writing(file):
-        sums = sums_of(files)
+        sums = {one.name: _sum(one) for one in files}
     replace_text(file, json.dumps(sums))
 
 
@@ -49,11 +39,17 @@ def check_sums(file: Path, files: Sequence[Path]) -> None:
         raise damaged(file)
     for one in files:
         try:
-            found = sums_of([one])
+            is_sound = sums.get(one.name) == _sum(one)
         except OSError:
-            raise damaged(one) from None
-        if sums.get(one.name) != found[one.name]:
+            is_sound = False
+        if not is_sound:
             raise damaged(one)
+
+
+def _sum(file: Path) -> str:
+    refuse_link(file)
+    with file.open("rb") as stream:
+        return file_digest(stream, "blake2b").hexdigest()[:32]
 
 
 def digest_of(texts: Iterable[str], first: str = "") -> str:

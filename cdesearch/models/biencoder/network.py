@@ -14,9 +14,9 @@ from cdesearch.errors import ModelError
 from cdesearch.models.backbones.bert import mean_pool
 from cdesearch.models.biencoder.folder import Dense, Pooling, PublishedModel
 from cdesearch.models.checkpoint_files import check_plain
+from cdesearch.models.hub import NEEDS_HUB
 from cdesearch.models.published_fields import DOWNLOAD_AGAIN, read_fields
 
-NEEDS_HUB = "Run `pip install 'cdesearch[hub]'`."
 _UNUSED = ("pooler.", "position_ids")  # parts of the names of weights that vectors do not depend on
 
 
