@@ -2,24 +2,22 @@
 
 import errno
 import os
-import shlex
 import time
 from collections.abc import Sequence
-from contextlib import nullcontext, suppress
+from contextlib import nullcontext
 from dataclasses import dataclass, field
 from pathlib import Path
 
 from cdesearch.encode.backends.endpoint import EmbeddingServer
 from cdesearch.encode.encoder import Encoder
 from cdesearch.encode.load import check_model, check_plain_model
-from cdesearch.errors import IndexNotFoundError, IndexStateError, InputError, ModelError, SourceError
+from cdesearch.errors import IndexNotFoundError, InputError, ModelError, SourceError
 from cdesearch.models.added_context import has_added_context
 from cdesearch.models.endpoint_model import EndpointModel
 from cdesearch.progress import Display, Progress
 from cdesearch.search.corpus_languages import unfit_text_language, unread_languages
 from cdesearch.store.filesystem import is_available
-from cdesearch.store.finding import find_index
-from cdesearch.store.folder import CURRENT, FOLDER, absolute, check_nothing_lost, still_answering
+from cdesearch.store.folder import CURRENT, absolute, check_nothing_lost, still_answering
 from cdesearch.store.index import Index
 from indexer.files.outcome import Skipped, portable
 from indexer.files.selection import Selection
@@ -28,6 +26,7 @@ from indexer.files.walk import find_sources
 from indexer.formats.format import Columns
 from indexer.generations.lock import locked
 from indexer.job import BuildJob
+from indexer.nested import note_inner_indexes, note_outer_index
 from indexer.plan import Plan, make_plan, records_of
 from indexer.settings import (
     Options,
@@ -95,28 +94,16 @@ def build(paths: Sequence[Path], options: Options, progress: Display, tools: Too
         for source in settings.missing:
             progress.note(still_answering(source, settings.sources, folder))
         if stored is None and options.index is None:
-            _note_overlapping_indexes(folder, settings, progress)
+            note_outer_index(folder, progress)
         if isinstance(settings.model, EndpointModel):
             _note_server(settings.model, progress)
         # A stage of an unfinished build cannot be the base, because the complete index will have another context.
         base = None if options.rebuild or (stored and not stored.manifest.is_complete) else stored
         run = _Run(folder, base, settings, options, started, progress, tools or Fresh())
         plan, embedded = run.update()
+        if new := [source for source in settings.sources if stored is None or source not in stored.sources]:
+            note_inner_indexes(folder, new, (settings.root / path for path in plan.files), progress)
         return _report(folder, plan, embedded, begun, record_confirmation(folder, settings.trust_request))
-
-
-def _note_overlapping_indexes(folder: Path, settings: Settings, progress: Display) -> None:
-    """Say which index answers if two cover the same files: a query uses the nearest one upward."""
-    with suppress(IndexStateError, OSError):
-        above = Index(find_index(folder.parent.parent))
-        if any(folder.parent.is_relative_to(source) for source in above.sources):
-            progress.note(
-                f"{above.folder} covers {folder.parent} as well. From now on, queries in {folder.parent} are answered"
-                f" by the new index; --index {shlex.quote(str(above.folder))} chooses the other one."
-            )
-    for source in settings.sources:
-        if source != folder.parent and os.path.lexists(source / FOLDER / CURRENT):
-            progress.note(f"Queries in {source} are still answered by its own index, {source / FOLDER}.")
 
 
 def _note_server(model: EndpointModel, progress: Display) -> None:

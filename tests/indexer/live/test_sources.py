@@ -228,6 +228,28 @@ def test_an_index_around_another_one_says_which_answers(tmp_path, tiny_checkpoin
     ]
 
 
+def test_indexes_of_inner_folders_are_named_when_a_folder_around_them_is_indexed(tmp_path, tiny_checkpoint):
+    inner = [tmp_path / "all" / "deep" / name for name in "abcde"]
+    for folder in (*inner, tmp_path / "other" / "f"):
+        folder.mkdir(parents=True)
+        (folder / "a.md").write_text("the cat")
+        build([folder], Options(model=tiny_checkpoint), Silent())
+    first, then, again = Notes(), Notes(), Notes()
+    build([tmp_path / "all"], Options(model=tiny_checkpoint), first)
+    assert first.lines == [
+        *(f"Queries in {folder} are still answered by its own index, {folder / '.cdesearch'}." for folder in inner[:3]),
+        "So are queries in 2 other folders by their own indexes.",
+    ]
+    build([tmp_path / "other"], Options(index=tmp_path / "all" / ".cdesearch"), then)
+    inner_of_new = tmp_path / "other" / "f"
+    assert then.lines[-1:] == [
+        f"Queries in {inner_of_new} are still answered by its own index, {inner_of_new / '.cdesearch'}."
+    ]
+    assert not any(str(folder) in line for folder in inner for line in then.lines)
+    build([], Options(index=tmp_path / "all" / ".cdesearch"), again)
+    assert not again.lines
+
+
 def test_a_source_can_have_globs_of_its_own(two, monkeypatch, capsys):
     for name in ("a.md", "b.txt", "old/c.md"):
         for folder in ("one", "three"):
