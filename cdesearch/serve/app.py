@@ -38,7 +38,7 @@ def create_app(indexes: ServedIndexes, settings: ServeSettings) -> FastAPI:
 
     @asynccontextmanager
     async def lifespan(_: FastAPI) -> AsyncIterator[None]:
-        watcher = Watcher(indexes, runs, refreshes=settings.refreshes) if settings.watch else None
+        watcher = Watcher(indexes, refreshes=settings.refreshes) if settings.watch else None
         async with agents.run():
             yield
         admission.close()

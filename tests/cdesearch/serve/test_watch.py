@@ -1,4 +1,6 @@
-import sys
+import os
+import signal
+import subprocess
 import time
 from contextlib import contextmanager
 
@@ -6,96 +8,91 @@ import pytest
 from running_server import running_server, wait_until
 from served_pages import damage, update
 
+from cdesearch.child_process import python_module, same_modules
 from cdesearch.serve import watch
 from cdesearch.serve.indexes import ServedIndexes
 from cdesearch.serve.settings import ServeSettings
-from cdesearch.serve.update_runs import UpdateRuns
 from cdesearch.serve.watch import Watcher
 
 PATIENCE = 1.0  # seconds, several times as long as a watcher needs to report a change
 
 
-@pytest.fixture(autouse=True)
-def _hurried(monkeypatch):
-    monkeypatch.setattr(watch, "POLL_SECONDS", 0.02)
-    monkeypatch.setattr(watch, "REST_SECONDS", 0.1)
-
-
-class Recorded:
-    """Updates that run a program which records that it ran, instead of the real one."""
-
-    def __init__(self, folder, code):
-        self.file = folder / "runs.txt"
-        self.updates = UpdateRuns(lambda _: [sys.executable, "-c", f"open({str(self.file)!r}, 'a').write('x'); {code}"])
-
-    @property
-    def n_runs(self):
-        return len(self.file.read_text()) if self.file.exists() else 0
-
-
 @contextmanager
-def watching(folders, updates):
-    with ServedIndexes.open(folders) as indexes:
-        watcher = Watcher(indexes, updates)
-        yield indexes
-        watcher.close()
-        updates.close()
+def watching(folder):
+    with ServedIndexes.open([folder]) as indexes:
+        watcher = Watcher(indexes)
+        try:
+            wait_until(lambda: watcher.processes)
+            yield indexes[None], watcher
+        finally:
+            watcher.close()
+
+
+def has(served, words):
+    served.refresh()
+    return served.index.documents.count_rows(f"title = '{words}'") > 0
 
 
 @pytest.mark.slow
-def test_a_changed_file_is_found_without_a_command(own_pages):
+def test_a_changed_file_is_found_without_a_command(own_pages, capfd):
     with running_server([own_pages], ServeSettings(watch=True)) as server:
         (own_pages / "new.md").write_text("xylophone")
         wait_until(lambda: [hit["path"] for hit in server.json("search", q="xylophone", k=1)["hits"]] == ["new.md"])
         (own_pages / "new.md").unlink()
         wait_until(lambda: server.json("status")["indexes"][0]["documents"] == 6)
+    assert "own: Updated: 7 documents" in capfd.readouterr().err
 
 
 @pytest.mark.slow
-def test_nothing_runs_while_nothing_changes(own_pages, tmp_path):
-    recorded = Recorded(tmp_path, "")
-    with watching([own_pages], recorded.updates):
-        time.sleep(PATIENCE)
-    assert recorded.n_runs == 0
+def test_a_process_that_was_killed_is_started_again(own_pages, monkeypatch):
+    monkeypatch.setattr(watch, "RETRY_SECONDS", 0.05)
+    with watching(own_pages) as (served, watcher):
+        (killed,) = watcher.processes
+        killed.kill()
+        wait_until(lambda: killed.poll() is not None and watcher.processes != [killed])
+        (own_pages / "new.md").write_text("# Xylophone\n\nIt is made of wood.")
+        wait_until(lambda: has(served, "Xylophone"))
 
 
 @pytest.mark.slow
-def test_an_update_that_helps_nothing_is_repeated_only_after_another_change(own_pages, tmp_path):
-    recorded = Recorded(tmp_path, "")
-    with watching([own_pages], recorded.updates):
-        time.sleep(PATIENCE)
+def test_all_processes_end_with_the_server(own_pages):
+    with watching(own_pages) as (_, watcher):
+        (process,) = watcher.processes
+    assert process.wait(0.1) is not None
+
+
+@pytest.mark.slow
+def test_the_process_ends_when_a_killed_server_leaves_it_alone(own_pages):
+    command = python_module("cdesearch.serve.watch_process", str(own_pages / ".cdesearch"), "advise")
+    pipes = {"stdin": subprocess.PIPE, "stdout": subprocess.PIPE}
+    with subprocess.Popen(command, env=same_modules(), text=True, **pipes) as process:
         (own_pages / "new.md").write_text("xylophone")
-        wait_until(lambda: recorded.n_runs == 1)
+        assert process.stdout.readline().startswith("Updated: 7 documents")
+        os.kill(process.pid, signal.SIGINT)  # a terminal sends it to the whole group
         time.sleep(PATIENCE)
-        assert recorded.n_runs == 1
-        (own_pages / "new.md").write_text("another xylophone")
-        wait_until(lambda: recorded.n_runs == 2)
-
-
-@pytest.mark.parametrize(("retry", "repeated"), [(3600.0, False), (0.05, True)])
-def test_an_update_that_failed_is_tried_again_later(own_pages, tmp_path, monkeypatch, retry, repeated):
-    monkeypatch.setattr(watch, "RETRY_SECONDS", retry)
-    recorded = Recorded(tmp_path, "raise SystemExit(2)")
-    (own_pages / "new.md").write_text("xylophone")
-    with watching([own_pages], recorded.updates):
-        wait_until(lambda: recorded.n_runs >= 1)
-        time.sleep(PATIENCE)
-        assert (recorded.n_runs > 1) == repeated
+        assert process.poll() is None
+        process.stdin.close()
+        assert process.wait(20) == 0
 
 
 @pytest.mark.slow
-def test_an_index_whose_newest_generation_is_damaged_is_left_alone(own_pages, tiny_checkpoint, tmp_path, monkeypatch):
-    monkeypatch.setattr("cdesearch.serve.indexes.REFRESH_SECONDS", 3600)  # it must not see the sound generation
-    recorded = Recorded(tmp_path, "")
+def test_an_index_that_cannot_be_updated_is_reported_once(own_pages, tiny_checkpoint, monkeypatch, capfd):
+    monkeypatch.setattr(watch, "RETRY_SECONDS", 0.05)
     with ServedIndexes.open([own_pages]) as indexes:
         update(own_pages, tiny_checkpoint, 1)
         damage(own_pages)
-        assert not indexes[None].refresh()
-        (own_pages / "new.md").write_text("xylophone")
-        watcher = Watcher(indexes, recorded.updates)
-        time.sleep(PATIENCE)
+        watcher = Watcher(indexes)
+        shown = ""
+
+        def is_shown():
+            nonlocal shown
+            shown += capfd.readouterr().err
+            return "doctor" in shown
+
+        wait_until(is_shown)
+        time.sleep(3 * PATIENCE)
         watcher.close()
-    assert recorded.n_runs == 0
+    assert (shown + capfd.readouterr().err).count("doctor") == 1
 
 
 @pytest.mark.slow
