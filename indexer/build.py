@@ -193,10 +193,14 @@ def _report(folder: Path, plan: Plan, embedded: int | None, begun: float, note: 
 def _existing(path: Path) -> Path:
     try:
         path.stat()
+        is_readable = os.access(path, os.R_OK | os.X_OK if path.is_dir() else os.R_OK)
     except OSError as error:
-        if error.errno in (errno.EACCES, errno.EPERM):
-            raise SourceError(f"{path} cannot be read (permission denied).", "Ask its owner for access.") from None
-        raise SourceError(f"There is no folder or file {path}.", "Check the spelling.") from None
+        if error.errno not in (errno.EACCES, errno.EPERM):
+            raise SourceError(f"There is no folder or file {path}.", "Check the spelling.") from None
+        is_readable = False
+    if not is_readable:
+        remedy = "Correct its permissions, or ask its owner for access."
+        raise SourceError(f"{path} cannot be read (permission denied).", remedy)
     return path
 
 

@@ -30,7 +30,8 @@ UNITS = {"": 1, "k": 1e3, "m": 1e6, "g": 1e9}
 
 def index(
     paths: Annotated[
-        list[Path] | None, typer.Argument(help="Folders and files. Without any, the nearest index upward is updated.")
+        list[Path] | None,
+        typer.Argument(readable=False, help="Folders and files. Without any, the nearest index upward is updated."),
     ] = None,
     folder: Annotated[
         Path | None, typer.Option("--index", readable=False, help="Index folder; default: .cdesearch in the folder.")

@@ -45,6 +45,7 @@ class SearchApp(App[None]):
         Binding("pagedown", "scroll(1)", "Scroll", key_display="PgUp PgDn", priority=True),
         Binding("ctrl+t", "light", "Light/dark"),
         Binding("escape", "quit", "Quit"),
+        Binding("ctrl+c", "quit", show=False, priority=True),  # as in any other program on a terminal
     ]
 
     def __init__(self, searcher: Searcher) -> None:

@@ -14,7 +14,8 @@ from cdesearch.cli.exits import raise_on_signal
 
 def watch(
     paths: Annotated[
-        list[Path] | None, typer.Argument(help="Folders and files. Without any, the nearest index upward is watched.")
+        list[Path] | None,
+        typer.Argument(readable=False, help="Folders and files. Without any, the nearest index upward is watched."),
     ] = None,
     folder: Annotated[
         Path | None, typer.Option("--index", readable=False, help="Index folder; default: .cdesearch in the folder.")

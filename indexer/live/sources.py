@@ -19,7 +19,9 @@ if TYPE_CHECKING:
 def sources(
     context: typer.Context,
     action: Annotated[Literal["list", "add", "remove"], typer.Argument(help="What to do.")] = "list",
-    paths: Annotated[list[Path] | None, typer.Argument(metavar="PATH", help="Folders and files.")] = None,
+    paths: Annotated[
+        list[Path] | None, typer.Argument(metavar="PATH", readable=False, help="Folders and files.")
+    ] = None,
     index: IndexOption = None,
     include: Annotated[
         list[str] | None,

@@ -1,4 +1,4 @@
-"""An index whose folders cannot be entered: one line that names the folder and the remedy, and nothing is changed."""
+"""Folders of an index or a source that cannot be entered: one line with the remedy, and nothing is changed."""
 
 import pytest
 from command import cdesearch_as, picture
@@ -58,3 +58,13 @@ def test_an_index_that_may_not_be_written_has_a_remedy_for_clear(docs, index, as
     index.chmod(0o700)
     remedy = "Correct its permissions, or ask its owner for access."
     assert made.returncode == 2 and made.stderr == f"error: {index} cannot be written. {remedy}\n"
+
+
+@pytest.mark.parametrize("command", [["index"], ["watch"], ["sources", "add"]])
+@pytest.mark.parametrize("mode", [0o000, 0o300, 0o400])
+def test_a_named_folder_that_cannot_be_read_is_named_with_the_remedy(docs, index, as_owner, command, mode):
+    (docs / "shut").mkdir()
+    (docs / "shut").chmod(mode)
+    made = cdesearch_as(as_owner, *command, docs / "shut", "--index", ".cdesearch", cwd=docs)
+    (docs / "shut").chmod(0o700)
+    assert made.returncode == 2 and made.stderr == expected(docs / "shut")

@@ -136,6 +136,15 @@ def test_escape_ends_the_application_and_a_key_changes_the_colours(drive):
     assert _is_light("0;15") and not _is_light("15;0") and not _is_light("")
 
 
+def test_ctrl_c_ends_the_application_while_words_are_selected(drive):
+    async def steps(app, pilot):
+        await typed(app, pilot, "moon")
+        await pilot.press("shift+home", "ctrl+c")
+        assert app._exit
+
+    drive(steps)
+
+
 def test_hits_of_earlier_words_are_not_shown(drive):
     async def steps(app, pilot):
         await typed(app, pilot, "owl hoots")
