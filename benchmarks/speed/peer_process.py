@@ -13,12 +13,15 @@ import sys
 import time
 from abc import ABC, abstractmethod
 from collections.abc import Callable
+from dataclasses import dataclass
+from functools import partial
 from pathlib import Path
 from statistics import median, quantiles
 from typing import Any, Protocol
 
 from benchmarks.machine import peak_memory
 from cdesearch.context.vectors import Floats
+from cdesearch.store.vector_format import DEFAULT, KINDS, VectorKind
 
 K = 10
 WARM_UP = 10
@@ -40,8 +43,11 @@ class Peer(Protocol):
         """Open the files in `folder`; returns a function from a query to the ids of the best texts."""
 
 
+@dataclass(frozen=True, slots=True)
 class Cdesearch:
     """cdesearch: contextual vectors fused with BM25."""
+
+    kind: VectorKind = DEFAULT
 
     def build(self, texts: Path, folder: Path) -> None:
         """Index as `cdesearch index` does."""
@@ -49,14 +55,14 @@ class Cdesearch:
         from indexer.build import build
         from indexer.settings import Options
 
-        build([texts], Options(index=folder), Silent())
+        build([texts], Options(index=folder, vectors=self.kind), Silent())
 
     def store(self, drawn: Path, folder: Path) -> None:
         """Write the tables that `cdesearch index` writes."""
         from benchmarks.speed.synthetic import SOURCE_INDEX, grow, read_drawn
         from cdesearch.store.index import Index
 
-        grow(Index(drawn.parent / "source" / SOURCE_INDEX), folder, read_drawn(drawn))
+        grow(Index(drawn.parent / "source" / SOURCE_INDEX), folder, read_drawn(drawn), self.kind)
 
     def open(self, folder: Path) -> Search:
         """Open the index; the function searches as `cdesearch query` does."""
@@ -220,13 +226,15 @@ class Words:
         return search
 
 
-PEERS: dict[str, Callable[[], Peer]] = {
+DEFAULT_PEERS: dict[str, Callable[[], Peer]] = {
     "cdesearch": Cdesearch,
     "sentence-transformers + faiss": Faiss,
     "sentence-transformers + LanceDB": Lance,
     "bm25s": Words,
     "int8 model alone": Floor,
 }
+# cdesearch with other kinds of stored vectors, which are measured on request.
+PEERS = DEFAULT_PEERS | {f"cdesearch {kind}": partial(Cdesearch, kind) for kind in KINDS}
 
 
 def _read(texts: Path) -> tuple[list[str], list[str]]:

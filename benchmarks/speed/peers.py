@@ -16,7 +16,7 @@ from rich.table import Table
 from benchmarks.machine import describe
 from benchmarks.measurement import RESULTS, show
 from benchmarks.speed.indexing import corpus_file
-from benchmarks.speed.peer_process import PEERS
+from benchmarks.speed.peer_process import DEFAULT_PEERS, PEERS
 from benchmarks.speed.synthetic import SOURCE_INDEX, source_index, write_drawn
 from cdesearch.errors import InputError
 from cdesearch.store.index import Index
@@ -43,7 +43,9 @@ def peers(
         Literal["own", "drawn"],
         typer.Option(help="Embed the texts, or draw synthetic vectors, which allows large sizes."),
     ] = "own",
-    only: Annotated[str, typer.Option(help="Systems, separated by commas.")] = ",".join(PEERS),
+    only: Annotated[
+        str, typer.Option(help=f"Systems, separated by commas. All: {', '.join(PEERS)}.", show_default=False)
+    ] = ",".join(DEFAULT_PEERS),
     out: Annotated[Path, typer.Option(help="Folder for the JSON and the picture.")] = RESULTS,
 ) -> None:
     """Measure index time, disk, memory, and warm and cold queries of cdesearch and of other systems."""

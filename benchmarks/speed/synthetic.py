@@ -21,6 +21,7 @@ from cdesearch.store.file_account import FILES, OUTCOMES, FileRecord, write_file
 from cdesearch.store.index import CONTEXT, Index
 from cdesearch.store.manifest import Manifest
 from cdesearch.store.schema import Chunk, chunk_schema, chunk_to_row, document_schema
+from cdesearch.store.vector_format import DEFAULT, VectorKind
 from indexer.build import build
 from indexer.files.opening import hash_contents
 from indexer.generations.generation import open_building, swap_in
@@ -84,23 +85,19 @@ def read_drawn(folder: Path) -> Iterator[TextsAndVectors]:
             yield [json.loads(next(lines))["text"] for _ in some], some
 
 
-def grow(source: Index, folder: Path, batches: Iterable[TextsAndVectors]) -> Index:
-    """Write an index of texts and vectors, with the model and context of `source`."""
+def grow(source: Index, folder: Path, batches: Iterable[TextsAndVectors], kind: VectorKind = DEFAULT) -> Index:
+    """Write an index of texts and vectors, which are stored as `kind`, with the model and context of `source`."""
     with locked(folder, wait=False):
-        _grow(source, folder, batches)
+        building, tables = _begin(source, folder, kind)
+        n_chunks = 0
+        for texts, vectors in batches:
+            rows = [chunk_to_row(_chunk(number, text)) for number, text in enumerate(texts, n_chunks)]
+            tables.add(pa.RecordBatch.from_pylist(rows, schema=chunk_schema(None)), vectors)
+            n_chunks += len(texts)
+        tables.write_documents(document_schema().empty_table())
+        tables.finish()
+        _publish(folder, building, _manifest(source, n_chunks, kind), ())
     return Index(folder)
-
-
-def _grow(source: Index, folder: Path, batches: Iterable[TextsAndVectors]) -> None:
-    building, tables = _begin(source, folder)
-    n_chunks = 0
-    for texts, vectors in batches:
-        rows = [chunk_to_row(_chunk(number, text)) for number, text in enumerate(texts, n_chunks)]
-        tables.add(pa.RecordBatch.from_pylist(rows, schema=chunk_schema(None)), vectors)
-        n_chunks += len(texts)
-    tables.write_documents(document_schema().empty_table())
-    tables.finish()
-    _publish(folder, building, _manifest(source, n_chunks), ())
 
 
 def grow_folder(source: Index, folder: Path, n_files: int, chunks_per_file: int) -> Index:
@@ -111,7 +108,7 @@ def grow_folder(source: Index, folder: Path, n_files: int, chunks_per_file: int)
     """
     index = folder / ".cdesearch"
     with locked(index, wait=False):
-        building, tables = _begin(source, index)
+        building, tables = _begin(source, index, DEFAULT)
         records, n_written = [], 0
         for texts, vectors in draw(source, n_files * chunks_per_file):
             rows: list[dict[str, str]] = []
@@ -126,18 +123,18 @@ def grow_folder(source: Index, folder: Path, n_files: int, chunks_per_file: int)
             tables.add(pa.RecordBatch.from_pylist(rows, schema=chunk_schema(None)), vectors)
         tables.write_documents(_documents(records, chunks_per_file))
         tables.finish()
-        manifest = _manifest(source, n_files * chunks_per_file)
+        manifest = _manifest(source, n_files * chunks_per_file, DEFAULT)
         files: dict[str, int] = {**dict.fromkeys(OUTCOMES, 0), "indexed": n_files}
         grown = replace(manifest, sources=(".",), n_documents=n_files, updated=time.time(), files=files)
         _publish(index, building, grown, records)
     return Index(index)
 
 
-def _begin(source: Index, folder: Path) -> tuple[Path, Tables]:
+def _begin(source: Index, folder: Path, kind: VectorKind) -> tuple[Path, Tables]:
     """The folder of a new generation in the context of `source`, and its tables, which are empty."""
     building = open_building(folder, None, {"synthetic": True})
     source.context.save(building / CONTEXT)
-    return building, Tables(building, source.vectors)
+    return building, Tables(building, replace(source.vectors, kind=kind))
 
 
 def _publish(folder: Path, building: Path, manifest: Manifest, files: Sequence[FileRecord]) -> None:
@@ -202,7 +199,7 @@ def _chunk(number: int, text: str, file: str | None = None, ordinal: int = 0) ->
     )
 
 
-def _manifest(source: Index, n_chunks: int) -> Manifest:
+def _manifest(source: Index, n_chunks: int, kind: VectorKind) -> Manifest:
     made = source.manifest
     return Manifest(
         cdesearch=__version__,
@@ -213,6 +210,7 @@ def _manifest(source: Index, n_chunks: int) -> Manifest:
         context_limit=made.context_limit,
         seed=made.seed,
         dimension=made.dimension,
+        vectors=kind,
         max_tokens=made.max_tokens,
         root="..",
         sources=(),

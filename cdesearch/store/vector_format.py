@@ -21,9 +21,9 @@ if TYPE_CHECKING:  # a query that a server answers imports this module, and need
     from cdesearch.context.vectors import Floats
 
 VectorKind = Literal["float32", "float16", "int8", "binary"]
-KINDS: tuple[str, ...] = get_args(VectorKind)
+KINDS: tuple[VectorKind, ...] = get_args(VectorKind)
 UNNAMED = "float32"  # of an index whose manifest names no kind
-DEFAULT = "float16"  # of a new index; it costs no quality, see benchmarks/results/LOG.md
+DEFAULT: VectorKind = "float16"  # of a new index; it costs no quality, see benchmarks/results/LOG.md
 
 
 @dataclass(frozen=True, slots=True)
