@@ -16,6 +16,7 @@ from cdesearch.languages.stop_words import STOP_WORDS
 
 MAX_TERMS = 8  # of a query; each needs a search of its own
 MAX_CHARACTERS = 200  # of a term
+MAX_SEARCH_WORDS = 12  # of a query whose quotation marks demand a phrase; in a longer text they quote or emphasise
 MAX_OCCURRENCES = 20  # of a name in a chunk that are examined
 SATURATION = 1.2  # of BM25: two occurrences have less than twice the evidence of one
 DEFINITION_WEIGHT = 3.0  # relative to a word as rare as the definition; see benchmarks/results/LOG.md
@@ -147,6 +148,11 @@ def exact_terms(query: str) -> tuple[ExactTerm, ...]:
 def is_quoted(query: str) -> bool:
     """Return whether a query consists of quoted phrases only."""
     return not _QUOTED.sub("", query).strip() and bool(exact_terms(query))
+
+
+def demands_phrases(query: str) -> bool:
+    """Return whether every hit of a query must contain a quoted phrase, if any chunk does."""
+    return len(query.split()) <= MAX_SEARCH_WORDS
 
 
 def exact_evidence(term: ExactTerm, bodies: Sequence[tuple[str, str]], n_chunks: int) -> list[float]:

@@ -9,7 +9,7 @@ import numpy as np
 
 from cdesearch.languages.known import ENGLISH
 from cdesearch.search.documents import read_candidates
-from cdesearch.search.exact import ExactTerm, exact_evidence, exact_terms, is_quoted
+from cdesearch.search.exact import ExactTerm, demands_phrases, exact_evidence, exact_terms, is_quoted
 from cdesearch.search.fusion import Scores
 from cdesearch.search.query_language import Languages
 from cdesearch.search.spellings import with_other_spellings
@@ -35,15 +35,16 @@ def lexical_hits(
 ) -> tuple["pa.Table", bool]:
     """Return the `limit` chunks with the highest lexical scores in the column `_score`, and their `_rowid`.
 
-    Also returns whether no other chunk may be a hit: every hit must contain one of the quoted phrases of the query, if
-    any chunk contains one or the query has no other words. The lexical score is BM25 plus the evidence of the terms
-    that are matched as a whole. `condition` is SQL.
+    Also returns whether no other chunk may be a hit: every hit must contain one of the quoted phrases of the query if
+    the query has no other words, or if it is short and any chunk contains one. The lexical score is BM25 plus the
+    evidence of the terms that are matched as a whole. `condition` is SQL.
     """
     exact = {term: exact_hits(index, term, query, condition, columns) for term in exact_terms(query)}
     search = text_search(index, with_parts(query, exact))
     found = read_candidates(index, search, ["_score", *columns], limit, condition)
     phrases = [hits for term, hits in exact.items() if term.is_phrase]
-    if not is_quoted(query) and not any(hits.table.num_rows for hits in phrases):
+    is_found = any(hits.table.num_rows for hits in phrases)
+    if not is_quoted(query) and not (is_found and demands_phrases(query)):
         phrases = []
     return _with_exact(found, phrases, [*exact.values()], limit) if exact else found, bool(phrases)
 
