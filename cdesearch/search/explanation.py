@@ -168,7 +168,7 @@ def _words(reader: GenerationReader, query: Query, found: _Found) -> tuple[Word,
 
     A BM25 score is a sum over words, so a search for one word alone yields the contribution of this word.
     """
-    condition = reader.condition(query.files)
+    condition = reader.files.of(query.files)
     exact = {term: exact_hits(reader.index, term, query.text, condition) for term in exact_terms(query.text)}
     spelled: dict[str, str] = {}
     times: dict[str, int] = {}

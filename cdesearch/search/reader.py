@@ -13,15 +13,15 @@ from cdesearch.context.vectors import Floats
 from cdesearch.encode.encoder import Encoder
 from cdesearch.errors import IndexDamagedError, ModelServerError
 from cdesearch.search.confidence import CosineScale, with_confidence
-from cdesearch.search.documents import quoted, read_table
-from cdesearch.search.file_filter import ALL_FILES, WITHOUT_SUFFIX, FileFilter
+from cdesearch.search.documents import read_table
+from cdesearch.search.file_conditions import FileConditions
+from cdesearch.search.file_filter import ALL_FILES, FileFilter
 from cdesearch.search.fusion import TEXT_WEIGHT, Candidates, EvidenceFusion, Fusion, Scores, noise_of
 from cdesearch.search.lexical import lexical_hits
 from cdesearch.search.nearest import Found, RowIds, nearest_chunks
 from cdesearch.search.query_language import JUDGED, Languages
 from cdesearch.search.reranking import RERANKED, rerank
 from cdesearch.search.result import SearchResult
-from cdesearch.store.file_account import read_files
 from cdesearch.store.folder import rebuild_remedy
 from cdesearch.store.index import Index
 from cdesearch.store.schema import CHUNK_COLUMNS, Chunk, Hit, chunk_from_row
@@ -72,6 +72,7 @@ class GenerationReader:
     def __init__(self, index: Index, encoder: Callable[[Index], Encoder], executor: Executor, fusion: Fusion) -> None:
         """`encoder` loads the model of an index; `executor` runs the parts of a search that can overlap."""
         self.index = index
+        self.files = FileConditions(index)
         self._load = encoder
         self._executor = executor
         self._fusion = fusion
@@ -105,7 +106,7 @@ class GenerationReader:
         if not self.index.manifest.n_chunks:  # all of its files were deleted
             return [SearchResult(()) for _ in queries]
         with self.index.checks.reporting_damage(), _offering_text():
-            condition = self.condition(queries[0].files)
+            condition = self.files.of(queries[0].files)
             # The first stage of a build has no vectors.
             if mode == "text" or (mode != "dense" and self.index.manifest.n_vectors == 0):
                 rankings = self._each(lambda query: self._rank_words(query, condition), queries)
@@ -149,48 +150,6 @@ class GenerationReader:
     def _columns(self) -> list[str]:
         """The columns that the fusion needs of every candidate."""
         return [*self.index.vectors.columns, *(["document_id"] if self.index.manifest.has_parts else [])]
-
-    def has_file(self, files: FileFilter) -> bool:
-        """Return whether the filter allows any indexed file; raises QueryError and IndexStateError."""
-        query = self.index.async_chunks.query().where(self.condition(files) or "true").select(["path"]).limit(1)
-        return bool(read_table(self.index, query).num_rows)
-
-    def condition(self, files: FileFilter) -> str | None:
-        """Return the SQL condition on the column `path` for a filter; None if it allows every file."""
-        conditions = [*files.conditions(self._scripts(files))]
-        if files.since is not None:
-            conditions.append(self._modified_since(files.since))
-        return " AND ".join(f"({condition})" for condition in conditions) or None
-
-    def _scripts(self, files: FileFilter) -> list[str]:
-        """Return the paths of the scripts that a filter of types allows because of their first lines."""
-        if files.script is None:
-            return []
-        chunks = self.index.async_chunks
-        found = read_table(self.index, chunks.query().where(WITHOUT_SUFFIX).select(["path"]).with_row_id())
-        if not found.num_rows:
-            return []
-        # A condition on the text would read the texts of all chunks.
-        texts = read_table(self.index, chunks.take_row_ids(found["_rowid"].to_pylist()).select(["path", "text"]))
-        return sorted({row["path"] for row in texts.to_pylist() if files.script.match(row["text"])})
-
-    def _modified_since(self, seconds: int) -> str:
-        """Return the condition for the files that were modified then or later.
-
-        The shorter list of paths is used: that of these files, or that of all others.
-        """
-        times = self._modified
-        newer = [path for path, mtime_ns in times if mtime_ns >= seconds * 10**9]
-        if len(newer) <= len(times) // 2:
-            return f"path IN ({', '.join(map(quoted, newer))})" if newer else "false"
-        older = [path for path, mtime_ns in times if mtime_ns < seconds * 10**9]
-        return f"path NOT IN ({', '.join(map(quoted, older))})" if older else "true"
-
-    @cached_property
-    def _modified(self) -> list[tuple[str, int]]:
-        """The path of every indexed file, with the time of its modification in nanoseconds."""
-        files = read_files(self.index.generation)
-        return [(file.path, file.mtime_ns or 0) for file in files if file.outcome == "indexed"]
 
     def _rank_words(self, query: Query, condition: str | None) -> _Ranking:
         found = self._lexical_hits(query, condition, [])
@@ -237,7 +196,7 @@ class GenerationReader:
 
     def candidates(self, query: Query, vector: Floats) -> tuple[RowIds, Candidates]:
         """Return the row ids (n,) and the scores of the candidates of a hybrid search; `vector` (d,) is the query's."""
-        condition = self.condition(query.files)
+        condition = self.files.of(query.files)
         lexical = self._lexical_hits(query, condition, self._columns)
         nearest = self._dense_hits(vector, query.k, condition)
         return self._candidates(query, vector, nearest, lexical)

@@ -167,7 +167,7 @@ class Searcher:
 
     def has_file(self, path: PathFilter) -> bool:
         """Return whether `path`, as in `search`, allows any indexed file; raises QueryError and IndexStateError."""
-        return self._ask(lambda reader: reader.has_file(_filter(path)))
+        return self._ask(lambda reader: reader.files.has_file(_filter(path)))
 
     def read(self, answer: Callable[[Index], Answer]) -> Answer:
         """Return what `answer` returns for the open generation, or for the newest one if updates have removed it."""
