@@ -2,7 +2,6 @@
 
 import os
 import threading
-import time
 from collections import deque
 from collections.abc import Iterator, Sequence
 from dataclasses import asdict, dataclass
@@ -155,11 +154,11 @@ class Pool:
     def _kill_hanging(self) -> None:
         limits = self._reading.limits if self._reading else Limits()
         for worker in self._workers:
-            since = worker.waiting_since
-            if since is None:
+            awaited = worker.awaited
+            if awaited is None:
                 continue
             limit = limits.seconds if worker.is_ready else START_SECONDS
-            if time.monotonic() - since > limit:
+            if awaited.seconds() > limit:
                 worker.kill(f"took longer than {limit:g} s")
 
     def _serve(self) -> None:

@@ -4,7 +4,6 @@ import os
 import signal
 import subprocess
 import threading
-import time
 from contextlib import suppress
 from io import BufferedReader
 from typing import BinaryIO, cast
@@ -12,6 +11,7 @@ from typing import BinaryIO, cast
 from cdesearch.child_process import python_module, same_modules
 from cdesearch.errors import CdesearchError
 from indexer.workers.messages import Message, receive, send
+from indexer.workers.stopwatch import Stopwatch
 
 COMMAND = python_module("indexer.workers.worker")
 START_SECONDS = 120
@@ -31,7 +31,7 @@ class Worker:
 
     def __init__(self) -> None:
         self.killed_because: str | None = None
-        self.waiting_since: float | None = None  # when waiting for its next message began
+        self.awaited: Stopwatch | None = None  # measures the time until its next message
         self.is_ready = False  # whether it has received its settings
         detached = {"start_new_session": True} if os.name == "posix" else {"creationflags": 0x00000200}
         try:
@@ -62,13 +62,13 @@ class Worker:
 
     def receive(self) -> Message | None:
         """The next message of the process; None if it has ended."""
-        self.waiting_since = time.monotonic()
+        self.awaited = Stopwatch(self._process.pid)
         try:
             return receive(cast(BinaryIO, self._process.stdout))
         except (OSError, ValueError):
             return None
         finally:
-            self.waiting_since = None
+            self.awaited = None
 
     def kill(self, because: str | None = None) -> None:
         """End the process now; `because` is the reason for the user."""
