@@ -74,6 +74,17 @@ def rebuild_remedy(folder: Path) -> str:
     return f"Run {rebuild_command(folder)}, with PATH the folder that is indexed."
 
 
+def repair_remedy(folder: Path) -> str:
+    """The remedy for an index in `folder` that has lost its live generation: an earlier one may be whole."""
+    if not finished_generations(folder):
+        return rebuild_remedy(folder)
+    return f"Run `{_repair_command(folder)}`."
+
+
+def _repair_command(folder: Path) -> str:
+    return f"cdesearch doctor --repair --index {shlex.quote(str(folder))}"
+
+
 def index_of(file: Path) -> Path:
     """The index folder that contains `file`, which is beside the generations or in one of them."""
     for generation in file.parents:
@@ -131,7 +142,7 @@ def check_nothing_lost(folder: Path) -> None:
     if finished_generations(folder):
         raise IndexDamagedError(
             f"{folder / CURRENT}, which names the live generation, is missing.",
-            f"Run `cdesearch doctor --repair --index {shlex.quote(str(folder))}`.",
+            repair_remedy(folder),
         )
 
 
@@ -202,12 +213,13 @@ def mark_of(folder: Path) -> int | None:
 
 
 def check_not_linked(path: Path) -> None:
-    """Raise IndexUntrustedError if `path` itself is a symbolic link or a junction."""
+    """Raise IndexUntrustedError if `path`, an index folder or a part of one, is a symbolic link or a junction."""
     if path.is_symlink() or _is_junction(path):
-        raise IndexUntrustedError(
-            f"{path} is a symbolic link, which an index may not contain.",
-            "Name the real folder with --index DIR, or remove the link.",
-        )
+        remedy = "Name the real folder with --index DIR, or remove the link."
+        index = path.parent if (path.parent / MARKER).is_file() else index_of(path / MARKER)
+        if index != path:
+            remedy = f"Remove the link, then run `{_repair_command(index)}`."
+        raise IndexUntrustedError(f"{path} is a symbolic link, which an index may not contain.", remedy)
 
 
 def _is_junction(path: Path) -> bool:
@@ -296,7 +308,7 @@ def current_name(folder: Path) -> str | None:
         raise unreadable(folder / CURRENT, error) from None
     name = text.removesuffix("\n")
     if not is_generation_name(name):
-        raise IndexDamagedError(f"{folder / CURRENT} does not hold the name of a generation.", rebuild_remedy(folder))
+        raise IndexDamagedError(f"{folder / CURRENT} does not hold the name of a generation.", repair_remedy(folder))
     return name
 
 

@@ -24,6 +24,7 @@ from cdesearch.store.folder import (
     current_name,
     rebuild_command,
     rebuild_remedy,
+    repair_remedy,
     unreadable,
 )
 from cdesearch.store.lance_manifest import MAX_FIELDS_UNFINISHED, NAMES, TABLES, check_tables
@@ -53,7 +54,7 @@ def current_generation(folder: Path) -> Path:
     try:
         if not generation.is_dir():
             raise IndexDamagedError(
-                f"{folder / CURRENT} names a generation that does not exist.", rebuild_remedy(folder)
+                f"{folder / CURRENT} names a generation that does not exist.", repair_remedy(folder)
             )
         check_tree(generation)
         check_tables(generation)

@@ -58,10 +58,18 @@ class Examined:
 
     @cached_property
     def manifest(self) -> Manifest | None:
-        """The manifest of the generation; None if it is damaged."""
-        if any(damage.file in (CHECKSUMS, MANIFEST) for damage in self.damages):
+        """The manifest of the generation; None if it is damaged. Without checksums, it is read as it is."""
+        if any(damage.file == MANIFEST for damage in self.damages):
             return None
-        return Manifest.load(self.generation / MANIFEST)
+        try:
+            return Manifest.load(self.generation / MANIFEST)
+        except IndexDamagedError:
+            return None
+
+    @property
+    def has_checksums(self) -> bool:
+        """Whether the files could be compared with their checksums."""
+        return all(damage.file != CHECKSUMS for damage in self.damages)
 
 
 @dataclass(frozen=True, slots=True)

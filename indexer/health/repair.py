@@ -56,6 +56,9 @@ def repair(folder: Path, wait: bool, progress: Display, report_step: Callable[[s
             report_step("The previous generation is whole, and is live again.")
             needs_update = True
         elif found.live and found.live.manifest:
+            if not found.live.has_checksums:
+                write_checksums(found.live.generation, None)  # without them, the settings could not be read
+                report_step("Without checksums, the stored files cannot be verified.")
             options = replace(options, rebuild=True)
             report_step("The index is built again from its sources, with its own settings.")
             needs_update = True
@@ -73,7 +76,11 @@ def repair(folder: Path, wait: bool, progress: Display, report_step: Callable[[s
 
 
 def _has_sound_chunks(live: Examined) -> bool:
-    return live.manifest is not None and all(damage.file.startswith((*DERIVED, *LISTS)) for damage in live.damages)
+    return (
+        live.manifest is not None
+        and live.has_checksums
+        and all(damage.file.startswith((*DERIVED, *LISTS)) for damage in live.damages)
+    )
 
 
 def _rebuild_from_chunks(folder: Path, live: Examined, progress: Display, report_step: Callable[[str], None]) -> bool:

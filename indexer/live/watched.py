@@ -10,6 +10,7 @@ from itertools import pairwise
 from pathlib import Path
 from threading import Event
 
+from cdesearch.store.folder import MARKER
 from cdesearch.store.manifest import Globs
 from indexer.files.selection import NO_GLOBS
 from indexer.files.unchanged import decides_about_others
@@ -24,6 +25,7 @@ MOST_QUIET_MS = 1_000  # the longest delay of a report by a file that is written
 MANY = 50
 QUIET_MS_OF_MANY = 400
 MOST_SECONDS_OF_MANY = 30.0
+DELETED = 3  # the number of such a change in `watchfiles`
 SURE = 1_000  # changes; with more of them, the system may have dropped events
 
 CHECK_SECONDS = 10.0  # between two checks that each source is still the same folder: an unmount is not an event
@@ -54,6 +56,7 @@ class Watched:
         self.problem: str | None = None  # a line for the user if events will be missing
         self.changed: frozenset[Path] | None = None  # what `wait` has found to have changed; None if all may have
         self._whole_at = time.monotonic()  # when all may have changed: at the start, or by the last such report
+        self._is_cleared = False  # whether an index was removed, as the last events say
         self._has_lost = False  # whether events since the last report were lost, or may concern all files
         self._devices: dict[Path, int] = {}  # on which each source was first seen
         self._begin()
@@ -80,6 +83,8 @@ class Watched:
             identities = {source: self._identity(source) for source in self.sources}
             if identities != self._identities:
                 self._begin()
+                return self._report_all()
+            if self._is_cleared:
                 return self._report_all()
             if self.problem is None and any(map(Path.is_dir, changed)):
                 self.problem = limit_problem(self._folders[0])
@@ -134,8 +139,12 @@ class Watched:
             return set(self._folders)
         if found == "signal":
             raise KeyboardInterrupt
-        paths = set() if isinstance(found, str) else {Path(path) for _, path in found}
-        return {path for path in paths if INDEX_FOLDER not in path.parts}  # updates write there, with hard links
+        changes = [] if isinstance(found, str) else [(change, Path(path)) for change, path in found]
+        # No update removes the marker of an index.
+        self._is_cleared = any(
+            change == DELETED and path.parts[-2:] == (INDEX_FOLDER, MARKER) for change, path in changes
+        )
+        return {path for _, path in changes if INDEX_FOLDER not in path.parts}  # updates write there, with hard links
 
     def _concerns(self, folder: Path, changed: Iterable[Path]) -> bool:
         return concerns_walk(folder, changed, self.source_globs.get(folder, self.globs))

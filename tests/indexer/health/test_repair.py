@@ -3,7 +3,7 @@ import shutil
 import pytest
 from damage import flip_a_byte, overwrite
 
-from cdesearch.errors import IndexDamagedError
+from cdesearch.errors import IndexDamagedError, IndexUntrustedError
 from cdesearch.progress import Silent
 from cdesearch.store.index import Index
 from indexer.build import build
@@ -63,11 +63,50 @@ def test_without_another_generation_the_index_is_built_again_with_its_settings(s
     assert Index(sound.index).manifest.model == str(sound.options.model)
 
 
-@pytest.mark.parametrize("part", ["manifest.json", "checksums.json"])
-def test_if_the_settings_are_lost_too_the_command_to_run_is_named(sound, part):
+def test_without_checksums_the_index_is_built_again_with_the_settings_in_its_manifest(sound):
     shutil.rmtree(sound.index / "generations" / sound.kept)
-    flip_a_byte(sound.path(part))
+    sound.path("checksums.json").unlink()
+    steps = []
+    repair(sound.index, False, Silent(), steps.append)
+    assert steps[0] == "Without checksums, the stored files cannot be verified."
+    assert "built again" in steps[1] and ", 0 of them embedded" not in steps[-1]
+    assert diagnose(sound.index).is_sound
+    assert Index(sound.index).manifest.model == str(sound.options.model)
+
+
+@pytest.mark.parametrize("parts", [["manifest.json"], ["manifest.json", "checksums.json"]])
+def test_if_the_settings_are_lost_too_the_command_to_run_is_named(sound, parts):
+    shutil.rmtree(sound.index / "generations" / sound.kept)
+    for part in parts:
+        overwrite(sound.path(part))
     with pytest.raises(IndexDamagedError, match=r"settings are lost.*--rebuild PATH"):
         repair(sound.index, False, Silent(), lambda _: None)
     build([sound.docs], Options(model=sound.options.model, rebuild=True), Silent())
     assert diagnose(sound.index).is_sound
+
+
+@pytest.mark.parametrize("name", ["20200101T000000-00000000", "not a name"])
+def test_a_lost_live_generation_is_repaired_by_the_command_that_queries_name(sound, name):
+    (sound.index / "CURRENT").write_text(name)
+    with pytest.raises(IndexDamagedError, match="doctor --repair"):
+        sound.ask()
+    steps = []
+    repair(sound.index, False, Silent(), steps.append)
+    assert "previous generation" in steps[0] and diagnose(sound.index).is_sound
+    shutil.rmtree(sound.index / "generations")
+    (sound.index / "generations").mkdir()
+    with pytest.raises(IndexDamagedError, match="--rebuild"):
+        sound.ask()
+
+
+def test_a_link_in_a_generation_is_removed_and_repaired_as_the_message_says(sound, tmp_path):
+    tables = sound.index / "generations" / sound.live / "tables"
+    tables.rename(tmp_path / "tables")
+    tables.symlink_to(tmp_path / "tables")
+    remedy = f"Remove the link, then run `cdesearch doctor --repair --index {sound.index}`."
+    with pytest.raises(IndexUntrustedError) as caught:
+        sound.ask()
+    assert caught.value.remedy == remedy
+    tables.unlink()
+    repair(sound.index, False, Silent(), lambda _: None)
+    assert diagnose(sound.index).is_sound and (tmp_path / "tables").is_dir()
