@@ -170,7 +170,7 @@ def _check_processes(folder: Path, recipe: Recipe, n_processes: int) -> None:
     """Raise InputError if each process has its own batches, and their number is another one."""
     if recipe.batches.processes == "own" and n_processes != world():
         raise InputError(
-            f'{folder} was started with {n_processes} processes, and with batches.processes = "own" the batches of'
+            f'{folder} was started with another number of processes, {n_processes}, and with batches.processes = "own" the batches of'
             f" {world()} would be other ones.",
             f"Run it with `torchrun --nproc-per-node {n_processes}`, or set another run.out.",
         )
