@@ -32,6 +32,7 @@ from trainer.run.stop import StopSignals
 from trainer.run.time_limit import OutOfTime, TimeLimit
 from trainer.run.watch import held_out_losses
 from trainer.step.optimizer_steps import OptimizerSteps, Trainee
+from trainer.step.random_state import random_state, replayed
 from trainer.step.step_figures import StepFigures
 
 FIGURES_EVERY = 10  # steps on a GPU between two readings of figures, for which the host waits for the device
@@ -101,9 +102,11 @@ class TrainingRun:
         """Log nDCG@10 on the BEIR folders of the recipe."""
         if not self._recipe.run.evaluate or not is_first():
             return
-        runtime = TorchRuntime(self._trainee.model, self._trainee.device)
-        encoder = Encoder(self._learned_config(), self._trainee.tokenizer, runtime, "training")
-        with evaluation_mode(self._trainee.model):
+        device = self._trainee.device
+        # The random numbers of later steps must not depend on evaluations, because a resumed run has others.
+        with evaluation_mode(self._trainee.model), replayed(random_state(device), device):
+            runtime = TorchRuntime(self._trainee.model, device)
+            encoder = Encoder(self._learned_config(), self._trainee.tokenizer, runtime, "training")
             table = evaluate(
                 encoder, self._recipe.run.evaluate, self._material.out_of_domain_texts, self._recipe.run.seed
             )
