@@ -96,17 +96,16 @@ def locked(folder: Path, setting: str) -> Iterator[None]:
     """
     from filelock import Timeout  # imported late, because torch is needed first, and brings it along
 
-    with writing(folder):
-        folder.mkdir(parents=True, exist_ok=True)
     lock = lock_of(folder / LOCK, wait=False)
-    try:
-        with writing(folder / LOCK):
-            refuse_link(folder / LOCK)
+    with writing(folder / LOCK):
+        folder.mkdir(parents=True, exist_ok=True)
+        refuse_link(folder / LOCK)
+        try:
             lock.acquire(timeout=LOCK_SECONDS)
-    except Timeout:
-        raise InputError(
-            f"Another process is writing to {folder}.", f"Wait until it has ended, or set another {setting}."
-        ) from None
+        except Timeout:
+            raise InputError(
+                f"Another process is writing to {folder}.", f"Wait until it has ended, or set another {setting}."
+            ) from None
     try:
         yield
     finally:

@@ -66,7 +66,10 @@ def cluster_pairs(
         if stoppable is None:
             tries.append(make())
         else:
-            tries.append(kept_arrays(stoppable.folder / f"{number}.npz", TRY, make))
+            file = stoppable.folder / f"{number}.npz"
+            tries.append(kept_arrays(file, TRY, make))
+            if len(tries[-1]["assignment"]) != len(points):
+                raise damaged(file)
             stoppable.advance(0)
     best = max(tries, key=lambda one: float(one["objective"]))
     return Clusters(best["assignment"][:n], best["centroids"])

@@ -86,11 +86,11 @@ def store_tokens(
     digest = digest_of((tokenizer.to_str(), prefix, str(limit), *texts))
     ids, ends = (file.with_name(f"{file.name}-{digest}.{part}.npy") for part in ("ids", "ends"))
     sums = file.with_name(f"{file.name}-{digest}.sums.json")
+    parts = file.with_name(f"{file.name}-{digest}.parts")
     make_folder(file.parent)
     if ends.exists() and ids.exists() and sums.exists():
         advance(len(texts))
     else:
-        parts = file.with_name(f"{file.name}-{digest}.parts")
         kind = np.uint16 if tokenizer.get_vocab_size() <= 1 << 16 else np.uint32
         blocks = [{"ids": np.empty(0, kind), "lengths": np.empty(0, np.int64)}]
         for start in range(0, len(texts), BLOCK):
@@ -104,7 +104,7 @@ def store_tokens(
         save_array(ids, np.concatenate([block["ids"] for block in blocks]))
         save_array(ends, np.cumsum(np.concatenate([block["lengths"] for block in blocks])))
         save_sums(sums, (ids, ends))  # written last: without it, the other files are written again
-        remove(parts)
+    remove(parts)
     check_sums(sums, (ids, ends))
     found = load_offsets(ends)
     stored = load_array(ids, mapped=True) if len(found) else np.empty(0, np.uint16)

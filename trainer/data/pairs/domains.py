@@ -113,7 +113,7 @@ def prepare(
                 dropped = _write(read_pairs(file, group), made, leaks, advance)
             save_sums(sums, stored_files(made))
             replace_text(counts, json.dumps(dropped))  # written last: without it the other files may be incomplete
-            remove(_parts(made))
+        remove(_parts(made))
         check_sums(sums, stored_files(made))
         domains.append(Domain(domain_name(file), open_pairs(made), _read_counts(counts)))
         advance(0)

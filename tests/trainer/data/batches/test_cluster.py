@@ -3,6 +3,7 @@ from collections import Counter
 import numpy as np
 import pytest
 
+from cdesearch.errors import StorageError
 from trainer.data.batches.cluster import Clusters, cluster_pairs, kept_clusters, sparse_vectors
 
 
@@ -40,3 +41,5 @@ def test_stored_clusters_are_used_for_the_same_inputs(tmp_path):
     for made_from in (["seed 1", "ab", "c"], ["seed 0", "a", "bc"], ["seed 0", "ab", "c", ""]):
         assert kept_clusters(tmp_path, made_from, 3, make).assignment is made[-1].assignment
     assert len(made) == 4
+    with pytest.raises(StorageError, match="is damaged"):  # clusters of three pairs are not those of four
+        kept_clusters(tmp_path, ["seed 0", "ab", "c"], 4, make)
