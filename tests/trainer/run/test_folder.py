@@ -7,8 +7,8 @@ from tiny_run import make_run, recipe_of
 from cdesearch.errors import InputError, StorageError
 from trainer.recipe import check_recipe
 from trainer.replacing import UNFINISHED
-from trainer.run.checkpoint import STATE, RunProgress, save_state
 from trainer.run import folder as run_folder
+from trainer.run.checkpoint import STATE, RunProgress, save_state
 from trainer.run.folder import (
     claim_folder,
     kept_data,
