@@ -133,6 +133,7 @@ def test_a_kill_before_parts_are_removed_leaves_none(recipe_file, tmp_path, monk
     assert not list((tmp_path / "work").rglob("*.parts"))
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     ("parts", "n_checks"), [("one-*.parts", 1), ("tokens/*.parts", 12), ("clusters/*.parts", 30), ("words/*.npz", 30)]
 )

@@ -114,7 +114,7 @@ def kept_arrays(
         return kept
     arrays = make()
     with writing(file), replacing(file) as stream:
-        np.savez(stream, **arrays)
+        np.savez(stream, **arrays)  # type: ignore[arg-type] # no array has the name of its option
     return arrays
 
 
