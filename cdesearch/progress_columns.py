@@ -17,6 +17,6 @@ class Speed(ProgressColumn):
     """The speed, in units per second."""
 
     def render(self, task: Task) -> Text:
-        """The number of units per second."""
+        """The number of units per second; nothing until a unit is done."""
         speed = task.finished_speed or task.speed
-        return Text("" if speed is None else f"{speed:,.0f}/s", style="progress.data.speed")
+        return Text("" if not speed else f"{speed:,.0f}/s", style="progress.data.speed")

@@ -48,7 +48,7 @@ def _train(options: argparse.Namespace, started: float) -> int:
     with exit_when_stopped("Nothing was written."):
         from trainer.execution.distributed import say
         from trainer.run.checkpoint import STATE
-        from trainer.run.folder import kept_data
+        from trainer.run.folder import kept_data, next_step
         from trainer.run.stop import exit_code
         from trainer.run.time_limit import OutOfTime, TimeLimit
         from trainer.train import train
@@ -61,7 +61,7 @@ def _train(options: argparse.Namespace, started: float) -> int:
         folder = train(recipe, PlainLines(), resume=resume, limit=limit)
     except OutOfTime:
         again = _again(options, resume=options.resume or state.exists())
-        say(f"The {options.minutes:g} minutes are over. To continue: {again}")
+        say(f"The time is over (--minutes {options.minutes:g}). To continue: {again}")
         return 0
     except KeyboardInterrupt as error:
         if state.exists():
@@ -70,7 +70,7 @@ def _train(options: argparse.Namespace, started: float) -> int:
             again = _again(options, resume=options.resume)
             say(f"Stopped before a state was saved. {kept_data(recipe.run)} To begin again: {again}")
         return exit_code(error)
-    say(f"The checkpoint is in {folder}. Next: cdesearch index FOLDER --model {folder}")
+    say(f"The checkpoint is in {folder}. {next_step(folder)}")
     return 0
 
 

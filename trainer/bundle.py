@@ -23,6 +23,7 @@ from cdesearch.cli.exits import exit_when_stopped
 from cdesearch.errors import InputError
 from cdesearch.models.hub import checkpoint_folder
 from cdesearch.progress import Display, shown_on_stderr
+from cdesearch.terminal import counted
 from trainer.data.pairs.domains import prepare
 from trainer.data.pairs.reading import domain_files
 from trainer.data.pairs.writing import new_pair_files
@@ -30,7 +31,7 @@ from trainer.parcel import split
 from trainer.recipe import Recipe, load_recipe, parse_override
 from trainer.replacing import writing
 from trainer.reporting import Parser, reported
-from trainer.run.folder import claim_data_folder
+from trainer.run.folder import claimed_data_folder
 from trainer.run.parts import PART, write_parts
 from trainer.run.sources import START_FILES
 
@@ -39,8 +40,7 @@ def bundle(recipe: Recipe, out: Path, display: Display) -> list[Path]:
     """Write pairs and models of a recipe into `out`; returns the files of the pairs. Raises CdesearchError."""
     inputs = domain_files(recipe.data.pairs, recipe.data.leave_out)
     models = _models(recipe, out)
-    with new_pair_files(out, inputs) as write:
-        work = claim_data_folder(recipe.run)
+    with new_pair_files(out, inputs) as write, claimed_data_folder(recipe.run) as work:
         domains = prepare(inputs, work, recipe.data.keep_out, recipe.data.groups)
         advance = display.stage("Writing pairs", len(domains))
         files = []
@@ -89,7 +89,7 @@ def _bundle(arguments: Sequence[str] | None) -> int:
     with exit_when_stopped("The same command continues."), shown_on_stderr() as display:
         files = bundle(recipe, options.out, display)
     size = sum(file.stat().st_size for file in options.out.rglob("*") if file.is_file()) / 2**20
-    print(f"The pairs of {len(files)} domains and the models, {size:.1f} MiB, are in {options.out}.")
+    print(f"The pairs of {counted(len(files), 'domain')} and the models, {size:.1f} MiB, are in {options.out}.")
     print("To train on them, copy the folder and the recipe, and run in a checkout:")
     print(shlex.join(["python", "-m", "trainer.parcel", "join", str(options.out)]))
     overrides = [f'data.pairs=["{options.out}"]', "data.leave_out=[]", "data.keep_out=[]", "data.groups={}"]

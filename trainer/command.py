@@ -26,7 +26,7 @@ def train(
         from cdesearch.progress import shown_on_stderr
         from trainer.execution.distributed import is_first, say
         from trainer.run.checkpoint import STATE
-        from trainer.run.folder import kept_data
+        from trainer.run.folder import kept_data, next_step
         from trainer.run.plot import draw_run
         from trainer.run.stop import exit_code
         from trainer.train import train as run
@@ -41,4 +41,4 @@ def train(
         else:
             say(f"Stopped before a state was saved. {kept_data(settings.run)} The same command begins again.")
         raise typer.Exit(exit_code(error)) from None
-    say(f"Next: cdesearch index FOLDER --model {folder}")
+    say(next_step(folder))

@@ -33,7 +33,7 @@ from trainer.data.surrogate.model import open_surrogate
 from trainer.data.surrogate.scores import surrogate_vectors
 from trainer.recipe import Recipe, load_recipe, parse_override
 from trainer.reporting import Parser, reported
-from trainer.run.folder import claim_data_folder
+from trainer.run.folder import claimed_data_folder
 
 ROWS = 256  # queries whose scores with all documents of the domain are in memory at once
 
@@ -41,8 +41,7 @@ ROWS = 256  # queries whose scores with all documents of the domain are in memor
 def mine(recipe: Recipe, out: Path, n_negatives: int, eps: float, display: Display) -> list[Path]:
     """Write the pairs of a recipe with mined negatives; returns the files. Raises CdesearchError."""
     files = domain_files(recipe.data.pairs, recipe.data.leave_out)
-    with new_pair_files(out, files) as write:
-        work = claim_data_folder(recipe.run)
+    with new_pair_files(out, files) as write, claimed_data_folder(recipe.run) as work:
         whole = prepare(files, work, recipe.data.keep_out, recipe.data.groups)
         domains = [domain.at_most(recipe.data.cap, recipe.run.seed) for domain in whole]
         encoder = open_surrogate(recipe.run.surrogate or recipe.model.start, torch.device("cpu"))

@@ -1,5 +1,6 @@
 """A training run, from the recipe to the checkpoint."""
 
+from contextlib import ExitStack, nullcontext
 from dataclasses import replace
 from pathlib import Path
 
@@ -13,7 +14,7 @@ from trainer.execution.compiled import compile_layers
 from trainer.execution.distributed import first_goes_ahead, is_first, joined
 from trainer.missing import missing_libraries
 from trainer.recipe import Recipe
-from trainer.run.folder import claim_folder, refuse_earlier_run, refuse_overwritten_models
+from trainer.run.folder import claim_folder, locked, refuse_earlier_run, refuse_overwritten_models
 from trainer.run.sources import check_joined
 from trainer.run.stop import terminable
 from trainer.run.time_limit import NO_LIMIT, LimitedDisplay, TimeLimit
@@ -33,7 +34,7 @@ def train(recipe: Recipe, display: Display, *, resume: bool = False, limit: Time
 
     Under torchrun every process runs this function, and only the first one writes files and reports progress.
     """
-    with terminable(), joined() as device:
+    with terminable(), joined() as device, ExitStack() as stack:
         display = display if is_first() else Silent()
         for line in missing_libraries(recipe, device):
             display.note(line)
@@ -41,6 +42,8 @@ def train(recipe: Recipe, display: Display, *, resume: bool = False, limit: Time
         check_joined(recipe)
         with first_goes_ahead():
             claim_folder(recipe.run.out, resume=resume)  # first, because it refuses the folders of somebody else
+            if is_first():
+                stack.enter_context(locked(recipe.run.out, "run.out"))
             if not resume:
                 refuse_earlier_run(recipe.run)
         torch.set_float32_matmul_precision("high")  # on a GPU, TF32 for what is not in bf16
@@ -52,7 +55,8 @@ def train(recipe: Recipe, display: Display, *, resume: bool = False, limit: Time
         if recipe.learning.compile:
             compile_layers(model)
         trainee = Trainee(model, starting_head(recipe.model, model.config).to(device), tokenizer)
-        with first_goes_ahead():
+        shared = recipe.run.work  # runs may have one folder of prepared data
+        with first_goes_ahead(), locked(shared, "run.work") if shared and is_first() else nullcontext():
             material = prepare_material(recipe, model, tokenizer, LimitedDisplay(display, limit))
         if not resume and context_is_untrained(recipe.model, model):
             texts = material.out_of_domain_texts[:: max(1, len(material.out_of_domain_texts) // NULL_TEXTS)]

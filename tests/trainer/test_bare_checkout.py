@@ -21,7 +21,7 @@ from trainer.train import train
 
 ROOT = Path(__file__).resolve().parents[2]
 ABSENT = (
-    "bm25s click charset_normalizer docx faiss filelock flash_attn huggingface_hub joblib lance lancedb matplotlib"
+    "bm25s click charset_normalizer docx faiss flash_attn huggingface_hub joblib lance lancedb matplotlib"
     " numba onnx onnxruntime pandas pyarrow pydantic pypdfium2 rich scipy selectolax semantic_text_splitter"
     " sentence_transformers sklearn Stemmer tensorboard transformers tree_sitter_language_pack typer"
 )
@@ -89,7 +89,9 @@ def test_three_steps_in_two_slots_need_torch_alone(recipe_file):
     out = recipe_file.parent / "out"
     first = train_bare(recipe_file, "--minutes", "0.0001", "--resume")
     assert first.returncode == 0, first.stderr
-    assert first.stderr.splitlines()[-1].startswith("The 0.0001 minutes are over. To continue: python -m trainer")
+    assert first.stderr.splitlines()[-1].startswith(
+        "The time is over (--minutes 0.0001). To continue: python -m trainer"
+    )
     assert "faiss-cpu or faiss-gpu-cu12 is not installed: clustering by torch." in first.stderr.splitlines()
     assert "onnxruntime is not installed: the surrogate runs on torch." in first.stderr.splitlines()
     assert "bm25s or scipy is not installed: BM25 by plain Python, which is slower." in first.stderr.splitlines()

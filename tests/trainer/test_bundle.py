@@ -78,6 +78,11 @@ def test_a_bundle_has_no_leaks_duplicates_or_other_groups(recipe_file, tmp_path)
     assert not any(row["document"] == LEAK for found in rows.values() for row in found)
 
 
+def test_one_domain_is_counted_in_the_singular(recipe_file, tmp_path, capsys):
+    assert main([str(recipe_file), str(tmp_path / "bundle"), f'--set=data.pairs=["{tmp_path}/first.jsonl"]']) == 0
+    assert "The pairs of 1 domain and the models, " in capsys.readouterr().out
+
+
 def test_long_files_are_split_and_joined_on_the_other_machine(recipe_file, tmp_path, monkeypatch, tiny_checkpoint):
     monkeypatch.setattr("trainer.bundle.PART", 400)
     monkeypatch.setattr("trainer.run.parts.PART", 400)

@@ -32,9 +32,11 @@ from trainer.loss.token_weights import TokenWeights
 from trainer.loss.whitening_head import WhiteningHead
 from trainer.recipe import ModelChoice, load_recipe
 from trainer.run.checkpoint import RunProgress, load_state, save_state
+from trainer.run.folder import locked
 from trainer.run.log import read_log
 from trainer.run.plot import draw_run
 from trainer.run.stop import exit_code
+from trainer.run.training_run import _rounded
 from trainer.run.watch import held_out_losses
 from trainer.schema import parse
 from trainer.starting import starting_model
@@ -270,6 +272,34 @@ def test_a_run_stops_when_its_held_out_loss_no_longer_falls(recipe_file, tmp_pat
         train(
             load_recipe(recipe_file, {**changes, "data.held_out": "0.0", "run.out": str(tmp_path / "none")}), Silent()
         )
+
+
+def test_evaluations_do_not_change_the_random_numbers_of_the_steps(recipe_file, tmp_path):
+    """A run that is killed between two evaluations could not be resumed otherwise."""
+    changes = {"learning.steps": "2", "model.dropout": "0.1", "run.work": str(tmp_path / "work")}
+    beir = recipe_file.parent / "beir"
+    for name, evaluated in (("with", f'["{beir}"]'), ("without", "[]")):
+        settings = changes | {"run.out": str(tmp_path / name), "run.evaluate": evaluated, "run.evaluate_every": "1"}
+        train(load_recipe(recipe_file, settings), Silent())
+    assert losses_of(tmp_path / "with") == losses_of(tmp_path / "without")
+
+
+def test_a_second_process_with_the_same_folder_is_refused_in_one_line(recipe_file, tmp_path, monkeypatch):
+    monkeypatch.setattr("trainer.run.folder.LOCK_SECONDS", 0.1)
+    changes = {"run.out": str(tmp_path / "out"), "run.work": str(tmp_path / "work"), "learning.steps": "1"}
+    recipe = load_recipe(recipe_file, changes)
+    (tmp_path / "out").mkdir()
+    (tmp_path / "out" / "RUN").write_text("cdesearch run\n")
+    for folder, setting in ((recipe.run.out, "run.out"), (recipe.run.work, "run.work")):
+        with locked(folder, setting), pytest.raises(InputError, match=rf"writing to {folder}\..* another {setting}\."):
+            train(recipe, Silent())
+    assert not (tmp_path / "out" / "state.pt").exists()
+    train(recipe, Silent())
+
+
+@pytest.mark.parametrize(("speed", "shown"), [(0.0312, "0.031"), (3.04, "3"), (7.26, "7.3"), (1234.5, "1234")])
+def test_a_slow_speed_is_not_shown_as_zero(speed, shown):
+    assert _rounded(speed) == shown
 
 
 def losses_of(folder):

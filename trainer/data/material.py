@@ -1,6 +1,6 @@
 """Preparing the data of a run: pairs, surrogate scores and clusters, each stored for the next run."""
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
 
@@ -13,7 +13,15 @@ from cdesearch.encode.encoder import Encoder, Role
 from cdesearch.errors import InputError
 from cdesearch.models.contextual.model import ContextualModel
 from cdesearch.progress import Display
-from trainer.data.batches.cluster import Clusters, cluster_documents, cluster_pairs, kept_clusters, sparse_vectors
+from cdesearch.terminal import counted
+from trainer.data.batches.cluster import (
+    Clusters,
+    Stoppable,
+    cluster_documents,
+    cluster_pairs,
+    kept_clusters,
+    sparse_vectors,
+)
 from trainer.data.batches.context_documents import ContextDocuments
 from trainer.data.batches.stream import BatchStream, Part, PartContext, split, unclustered
 from trainer.data.batches.token_store import DomainTokens, store_tokens
@@ -23,7 +31,7 @@ from trainer.data.pairs.reading import domain_files, domain_name
 from trainer.data.stored import digest_of
 from trainer.data.surrogate.model import open_surrogate
 from trainer.data.surrogate.scores import Surrogate, surrogate_vectors
-from trainer.data.surrogate.word_scores import WordScores, fit_word_scores
+from trainer.data.surrogate.word_scores import WordScores, kept_word_scores
 from trainer.data.training_batch import Batch
 from trainer.execution.evaluation_mode import evaluation_mode
 from trainer.recipe import Recipe
@@ -63,7 +71,7 @@ def prepare_material(recipe: Recipe, model: ContextualModel, tokenizer: Tokenize
         for chosen, into in zip(rows[name], (parts, held), strict=True):
             if len(chosen) >= recipe.batches.size:
                 taken, known = Domain(name, domain.pairs.take(chosen)), surrogates[name].take(chosen)
-                into[name] = Part(taken, tokens[name].take(chosen), known, _clusters(recipe, taken, known))
+                into[name] = Part(taken, tokens[name].take(chosen), known, _clusters(recipe, taken, known, advance))
         advance(1)
     contexts = _contexts(recipe, held | parts)
     stream = BatchStream(recipe, parts, contexts)
@@ -84,17 +92,16 @@ def prepare_material(recipe: Recipe, model: ContextualModel, tokenizer: Tokenize
 
 def _read_domains(recipe: Recipe, files: Sequence[Path], display: Display) -> dict[str, Domain]:
     """The domains that have enough pairs for a batch, by name."""
-    advance = display.stage("Reading pairs", len(files))
+    advance = display.stage("Reading pairs", None)
     domains: dict[str, Domain] = {}
-    for domain in prepare(files, recipe.run.data_folder, recipe.data.keep_out, recipe.data.groups):
-        advance(1)
-        dropped = ", ".join(f"{count:,} {reason}" for reason, count in domain.dropped.items())
+    for domain in prepare(files, recipe.run.data_folder, recipe.data.keep_out, recipe.data.groups, advance):
+        dropped = ", ".join(f"{reason} ({count:,})" for reason, count in domain.dropped.items())
         if len(domain) < recipe.batches.size:
-            display.note(f"{domain.name} is left out: {len(domain)} pairs are fewer than a batch.")
+            display.note(f"{domain.name} is left out: it has {counted(len(domain), 'pair')}, fewer than a batch.")
         else:
             domains[domain.name] = domain.at_most(recipe.data.cap, recipe.run.seed)
         if dropped:
-            display.note(f"{domain.name}: left out {dropped}.")
+            display.note(f"Left out of {domain.name}: {dropped}.")
     return domains
 
 
@@ -143,18 +150,23 @@ def _tokens(
     recipe: Recipe, tokenizer: Tokenizer, prefixes: Prefixes, domains: dict[str, Domain], display: Display
 ) -> dict[str, DomainTokens]:
     folder, limit = recipe.run.data_folder / "tokens", recipe.batches.max_tokens
-    advance = display.stage("Tokenizing", len(domains))
+    negatives = {name: _negatives(recipe, domain) for name, domain in domains.items()}
+    advance = display.stage("Tokenizing", _n_texts(negatives))
     tokens = {}
     for name, domain in domains.items():
         query, document = prefixes.of(name)
-        negatives = [text for row in _negatives(recipe, domain) for text in row]
+        texts = [text for row in negatives[name] for text in row]
         tokens[name] = DomainTokens(
-            store_tokens(folder / f"{name}-query", domain.column("query"), tokenizer, query, limit),
-            store_tokens(folder / f"{name}-document", domain.column("document"), tokenizer, document, limit),
-            store_tokens(folder / f"{name}-negatives", negatives, tokenizer, document, limit),
+            store_tokens(folder / f"{name}-query", domain.column("query"), tokenizer, query, limit, advance),
+            store_tokens(folder / f"{name}-document", domain.column("document"), tokenizer, document, limit, advance),
+            store_tokens(folder / f"{name}-negatives", texts, tokenizer, document, limit, advance),
         )
-        advance(1)
     return tokens
+
+
+def _n_texts(negatives: Mapping[str, list[list[str]]]) -> int:
+    """How many queries, documents and hard negatives all domains have together."""
+    return sum(2 * len(rows) + sum(map(len, rows)) for rows in negatives.values())
 
 
 def _digest(recipe: Recipe, domain: Domain) -> str:
@@ -173,8 +185,7 @@ def _surrogates(
     encoder = _surrogate_encoder(recipe, model, tokenizer)
     cache = recipe.run.data_folder / "surrogate"
     negatives = {name: _negatives(recipe, domain) for name, domain in domains.items()}
-    n_texts = sum(2 * len(rows) + sum(map(len, rows)) for rows in negatives.values())
-    advance = display.stage("Surrogate vectors", n_texts)
+    advance = display.stage("Surrogate vectors", _n_texts(negatives))
 
     def vectors(name: str, texts: list[str], role: Role) -> Floats:
         return surrogate_vectors(name, texts, role, encoder, cache, advance)
@@ -182,7 +193,8 @@ def _surrogates(
     def lexical(name: str, domain: Domain) -> WordScores | None:
         if recipe.batches.filter not in ("text", "fused") and not recipe.learning.teacher_weight:
             return None
-        return fit_word_scores([*domain.column("document"), *(text for row in negatives[name] for text in row)])
+        texts = [*domain.column("document"), *(text for row in negatives[name] for text in row)]
+        return kept_word_scores(recipe.run.data_folder / "words" / name, texts, advance)
 
     return {
         name: Surrogate(
@@ -209,7 +221,7 @@ def _surrogate_encoder(recipe: Recipe, model: ContextualModel, tokenizer: Tokeni
     return Encoder(config, tokenizer, TorchRuntime(frozen, device), fingerprint)
 
 
-def _clusters(recipe: Recipe, domain: Domain, known: Surrogate) -> Clusters:
+def _clusters(recipe: Recipe, domain: Domain, known: Surrogate, advance: Callable[[int], object]) -> Clusters:
     if recipe.batches.by_document and any(ids := domain.column("document_id")):
         return cluster_documents(ids, known.queries, known.documents)
     if not recipe.batches.clustered:
@@ -217,12 +229,13 @@ def _clusters(recipe: Recipe, domain: Domain, known: Surrogate) -> Clusters:
     batches, seed = recipe.batches, recipe.run.seed
     columns = domain.column("query"), domain.column("document")
 
-    def make() -> Clusters:
+    def make(parts: Path) -> Clusters:
         vectors = known.queries, known.documents
         if batches.sparse:
             vectors = sparse_vectors(*columns, batches.components or SPARSE_COMPONENTS, seed)
-        return cluster_pairs(*vectors, batches.cluster_size, seed, batches.components)
+        return cluster_pairs(*vectors, batches.cluster_size, seed, batches.components, Stoppable(parts, advance))
 
     source = "sparse" if batches.sparse else known.fingerprint
     settings = f"{len(domain)} {batches.cluster_size} {seed} {batches.components} {source}"
-    return kept_clusters(recipe.run.data_folder / "clusters", [settings, *columns[0], *columns[1]], make)
+    made_from = [settings, *columns[0], *columns[1]]
+    return kept_clusters(recipe.run.data_folder / "clusters", made_from, len(domain), make)

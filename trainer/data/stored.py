@@ -4,7 +4,7 @@ Prepared data may be copied between machines, so every file is checked: a copy c
 """
 
 import json
-from collections.abc import Iterable, Sequence
+from collections.abc import Callable, Collection, Iterable, Sequence
 from hashlib import blake2b, file_digest
 from pathlib import Path
 from typing import Any
@@ -15,7 +15,9 @@ import numpy as np
 from numpy.typing import NDArray
 
 from cdesearch.errors import StorageError
-from trainer.replacing import refuse_link, replace_text, replacing, writing
+from trainer.replacing import make_folder, refuse_link, replace_text, replacing, writing
+
+BLOCK = 1 << 14  # pairs or texts whose results are written at once, so that a run that is stopped loses no more
 
 
 def damaged(file: Path) -> StorageError:
@@ -95,6 +97,25 @@ def load_arrays(file: Path) -> dict[str, NDArray[Any]]:
             return dict(found)
     except (OSError, ValueError, EOFError, AttributeError, TypeError, BadZipFile, ZlibError):
         raise damaged(file) from None
+
+
+def kept_arrays(
+    file: Path, names: Collection[str], make: Callable[[], dict[str, NDArray[Any]]]
+) -> dict[str, NDArray[Any]]:
+    """The arrays `names` in an .npz file, or those that `make` returns, which are then stored there.
+
+    The .npz format has a checksum of each array. Raises StorageError, and InputError for a link.
+    """
+    make_folder(file.parent)
+    if file.exists():
+        kept = load_arrays(file)
+        if kept.keys() != set(names):
+            raise damaged(file)
+        return kept
+    arrays = make()
+    with writing(file), replacing(file) as stream:
+        np.savez(stream, **arrays)  # type: ignore[arg-type] # no array has the name of its option
+    return arrays
 
 
 def load_json(file: Path) -> Any:

@@ -8,6 +8,7 @@ from dataclasses import dataclass
 from io import BytesIO
 from pathlib import Path
 from typing import Any
+from zipfile import ZipFile
 
 import torch
 from torch import Tensor, nn
@@ -95,7 +96,11 @@ def read_state(folder: Path) -> dict[str, Any]:
 
 def _read(file: Path) -> dict[str, Any]:
     with _readable(file):
-        return from_small(torch.load(BytesIO(read_parts(file)), map_location="cpu", weights_only=True))
+        content = BytesIO(read_parts(file))
+        if ZipFile(content).testzip() is not None:  # torch does not compare the checksums of what it loads
+            raise ValueError
+        content.seek(0)
+        return from_small(torch.load(content, map_location="cpu", weights_only=True))
 
 
 @contextmanager
@@ -170,8 +175,8 @@ def _check_processes(folder: Path, recipe: Recipe, n_processes: int) -> None:
     """Raise InputError if each process has its own batches, and their number is another one."""
     if recipe.batches.processes == "own" and n_processes != world():
         raise InputError(
-            f'{folder} was started with {n_processes} processes, and with batches.processes = "own" the batches of'
-            f" {world()} would be other ones.",
+            f"{folder} was started with another number of processes, {n_processes}, and with"
+            f' batches.processes = "own" the batches of {world()} would be other ones.',
             f"Run it with `torchrun --nproc-per-node {n_processes}`, or set another run.out.",
         )
 

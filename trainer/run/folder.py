@@ -1,20 +1,26 @@
 """The folder of a run. Training replaces and removes entries in it, so it must not contain other files."""
 
 import os
+from collections.abc import Iterator
+from contextlib import contextmanager
 from pathlib import Path
+from shlex import quote
 
 from cdesearch.errors import InputError
+from cdesearch.store.filesystem import lock_of
 from trainer.export import check_entries
 from trainer.recipe import Recipe, RunSettings
-from trainer.replacing import UNFINISHED, refuse_link
+from trainer.replacing import UNFINISHED, refuse_link, writing
 from trainer.run.checkpoint import BEST, STATE, read_state
 from trainer.run.log import BOARD, FILE
 from trainer.run.plot import CHART
 
 MARKER, CONTENT = "RUN", "cdesearch run\n"
 CHECKPOINTS = ("checkpoint", "best")
-WRITTEN = (*CHECKPOINTS, "data", BOARD, STATE, BEST, FILE, CHART, MARKER)  # entries that a run writes
+LOCK = "lock"
+WRITTEN = (*CHECKPOINTS, "data", BOARD, STATE, BEST, FILE, CHART, MARKER, LOCK)  # entries that a run writes
 REMEDY = "Set run.out to a new or empty folder."
+LOCK_SECONDS = 10.0  # processes that prepare batches hold the lock for so long after a kill of their run
 
 
 def claim_folder(folder: Path, *, resume: bool = False) -> None:
@@ -70,15 +76,52 @@ def kept_data(run: RunSettings) -> str:
     return f"The data prepared so far is kept in {run.data_folder}." if run.data_folder.exists() else "Nothing is kept."
 
 
+def next_step(checkpoint: Path) -> str:
+    """What to do with a new checkpoint; if it has no ONNX graphs, also what an index with it needs."""
+    step = f"Next: cdesearch index FOLDER --model {quote(str(checkpoint))}"
+    if (checkpoint / "onnx").exists():
+        return step
+    return f"{step} (it has no ONNX graphs, so it needs torch: pip install 'cdesearch[torch]')"
+
+
 def _is_same(one: Path, other: Path) -> bool:
     return one.resolve() == other.resolve()
 
 
-def claim_data_folder(run: RunSettings) -> Path:
-    """The folder of prepared data. If it is in the folder of the run, that folder is claimed; raises InputError."""
+@contextmanager
+def locked(folder: Path, setting: str) -> Iterator[None]:
+    """Let no other process write to `folder`, which is created, during the block.
+
+    Raises InputError, which names the `setting` of the recipe, if another process has locked the folder.
+    """
+    from filelock import Timeout  # imported late, because torch is needed first, and brings it along
+
+    lock = lock_of(folder / LOCK, wait=False)
+    with writing(folder / LOCK):
+        folder.mkdir(parents=True, exist_ok=True)
+        refuse_link(folder / LOCK)
+        try:
+            lock.acquire(timeout=LOCK_SECONDS)
+        except Timeout:
+            raise InputError(
+                f"Another process is writing to {folder}.", f"Wait until it has ended, or set another {setting}."
+            ) from None
+    try:
+        yield
+    finally:
+        lock.release()
+
+
+@contextmanager
+def claimed_data_folder(run: RunSettings) -> Iterator[Path]:
+    """The folder of prepared data, which no other process writes to during the block; raises InputError.
+
+    If it is in the folder of the run, that folder is claimed.
+    """
     if run.work is None:
         claim_folder(run.out)
-    return run.data_folder
+    with locked(run.out, "run.out") if run.work is None else locked(run.work, "run.work"):
+        yield run.data_folder
 
 
 def _check_written(folder: Path) -> None:

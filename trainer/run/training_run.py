@@ -15,6 +15,7 @@ from cdesearch.encode.encoder import Encoder
 from cdesearch.errors import InputError, TrainingError
 from cdesearch.models.config import ModelConfig
 from cdesearch.progress import Display
+from cdesearch.terminal import counted
 from trainer.data.material import Material
 from trainer.data.training_batch import Batch
 from trainer.execution.compiled import as_written
@@ -31,6 +32,7 @@ from trainer.run.stop import StopSignals
 from trainer.run.time_limit import OutOfTime, TimeLimit
 from trainer.run.watch import held_out_losses
 from trainer.step.optimizer_steps import OptimizerSteps, Trainee
+from trainer.step.random_state import random_state, replayed
 from trainer.step.step_figures import StepFigures
 
 FIGURES_EVERY = 10  # steps on a GPU between two readings of figures, for which the host waits for the device
@@ -100,9 +102,11 @@ class TrainingRun:
         """Log nDCG@10 on the BEIR folders of the recipe."""
         if not self._recipe.run.evaluate or not is_first():
             return
-        runtime = TorchRuntime(self._trainee.model, self._trainee.device)
-        encoder = Encoder(self._learned_config(), self._trainee.tokenizer, runtime, "training")
-        with evaluation_mode(self._trainee.model):
+        device = self._trainee.device
+        # The random numbers of later steps must not depend on evaluations, because a resumed run has others.
+        with evaluation_mode(self._trainee.model), replayed(random_state(device), device):
+            runtime = TorchRuntime(self._trainee.model, device)
+            encoder = Encoder(self._learned_config(), self._trainee.tokenizer, runtime, "training")
             table = evaluate(
                 encoder, self._recipe.run.evaluate, self._material.out_of_domain_texts, self._recipe.run.seed
             )
@@ -166,11 +170,11 @@ class TrainingRun:
         seconds = (time.monotonic() - self._started) / max(1, len(unread))
         for of_step, read in zip(unread, figures, strict=True):
             self._progress.seconds += seconds
-            speed = of_step.n_pairs / seconds
+            speed, loss = of_step.n_pairs / seconds, read["loss"]
             if self._log is not None:
                 self._log.write(of_step.step, self._progress.seconds, {**read, "pairs_per_second": speed})
             self._display.detail(
-                f"step {of_step.step}  loss {read['loss']:.3f}  accuracy {read['accuracy']:.2f}  {speed:.0f} pairs/s"
+                f"step {of_step.step}  loss {loss:.3f}  accuracy {read['accuracy']:.2f}  {_rounded(speed)} pairs/s"
             )
 
     def _watch(self) -> None:
@@ -219,6 +223,11 @@ class TrainingRun:
             self._log.write(self._progress.step, self._progress.seconds, figures)
 
 
+def _rounded(speed: float) -> str:
+    """A speed as a whole number, or with two digits if it is below 10, so that a slow machine does not show 0."""
+    return f"{speed:.0f}" if speed >= 10 else f"{speed:.2g}"
+
+
 def _diverged(cause: str) -> TrainingError:
     return TrainingError(cause, "Lower the learning rates, and set another run.out.")
 
@@ -227,7 +236,7 @@ def _check_length(recipe: Recipe, progress: RunProgress, material: Material, n_s
     """Raise InputError if more steps were taken than the recipe has, or if `run.patience` has no held-out losses."""
     if progress.step > n_steps:
         raise InputError(
-            f"{recipe.run.out} has taken {progress.step} steps, and the recipe has {n_steps}.",
+            f"{recipe.run.out} has taken {counted(progress.step, 'step')}, and the recipe has {n_steps:,}.",
             "Raise learning.steps, or set another run.out.",
         )
     if recipe.run.patience is not None and not material.held_out:

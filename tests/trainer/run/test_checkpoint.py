@@ -43,6 +43,22 @@ def test_a_damaged_file_is_named(saved, name, damage):
     assert "\n" not in str(raised.value)
 
 
+@pytest.mark.parametrize("small", [False, True])
+@pytest.mark.parametrize("name", [STATE, BEST])
+def test_a_bit_that_flipped_in_a_tensor_is_detected(tmp_path, name, small):
+    """torch itself loads such a file, with another number in it."""
+    modules, optimizer = make_run()
+    recipe = recipe_of(tmp_path, small=small)
+    save_state(tmp_path, recipe, RunProgress(step=3), modules, optimizer)
+    save_best(tmp_path, recipe, modules)
+    content = bytearray((tmp_path / name).read_bytes())
+    content[len(content) // 2] ^= 1
+    (tmp_path / name).write_bytes(content)
+    torch.load(tmp_path / name)
+    with pytest.raises(StorageError, match=rf"{name} cannot be read\. Copy it again"):
+        load_state(tmp_path, recipe, modules, optimizer) if name == STATE else load_best(tmp_path, modules)
+
+
 @pytest.mark.parametrize(
     "change",
     [

@@ -1,11 +1,22 @@
+import subprocess
+import sys
+
 import pytest
 from tiny_run import make_run, recipe_of
 
 from cdesearch.errors import InputError, StorageError
 from trainer.recipe import check_recipe
 from trainer.replacing import UNFINISHED
+from trainer.run import folder as run_folder
 from trainer.run.checkpoint import STATE, RunProgress, save_state
-from trainer.run.folder import claim_folder, kept_data, refuse_earlier_run, refuse_overwritten_models
+from trainer.run.folder import (
+    claim_folder,
+    kept_data,
+    locked,
+    next_step,
+    refuse_earlier_run,
+    refuse_overwritten_models,
+)
 
 
 def contents(folder):
@@ -132,3 +143,34 @@ def test_a_stopped_preparation_says_what_is_kept(tmp_path):
     assert kept_data(run) == "Nothing is kept."
     run.data_folder.mkdir(parents=True)
     assert kept_data(run) == f"The data prepared so far is kept in {tmp_path / 'out' / 'data'}."
+
+
+def test_a_folder_to_which_another_process_writes_is_refused_until_that_has_ended(tmp_path, monkeypatch):
+    monkeypatch.setattr(run_folder, "LOCK_SECONDS", 0.1)
+    program = (
+        "import sys, time; from pathlib import Path; from trainer.run.folder import locked\n"
+        "with locked(Path(sys.argv[1]), 'run.out'): print('locked', flush=True); time.sleep(60)"
+    )
+    other = subprocess.Popen([sys.executable, "-c", program, str(tmp_path)], stdout=subprocess.PIPE, text=True)
+    assert other.stdout.readline() == "locked\n"
+    message = rf"Another process is writing to {tmp_path}\. Wait until it has ended, or set another run\.work\."
+    with pytest.raises(InputError, match=message), locked(tmp_path, "run.work"):
+        pass
+    other.kill()
+    other.communicate()
+    with locked(tmp_path, "run.work"):
+        pass
+
+
+def test_a_lock_that_is_a_link_is_refused(tmp_path):
+    (tmp_path / "victim").write_text("mine")
+    (tmp_path / "lock").symlink_to(tmp_path / "victim")
+    with pytest.raises(InputError, match="lock is a symbolic link"), locked(tmp_path, "run.work"):
+        pass
+    assert (tmp_path / "victim").read_text() == "mine"
+
+
+def test_the_next_step_after_training_says_what_a_checkpoint_without_graphs_needs(tmp_path):
+    assert next_step(tmp_path).endswith("(it has no ONNX graphs, so it needs torch: pip install 'cdesearch[torch]')")
+    (tmp_path / "onnx").mkdir()
+    assert next_step(tmp_path) == f"Next: cdesearch index FOLDER --model {tmp_path}"

@@ -111,7 +111,9 @@ def test_another_number_of_processes_is_refused_only_if_each_has_its_own_batches
         train(load_recipe(recipe_file, settings_of(here, out, 1, **changes)), Silent())
         monkeypatch.setattr("trainer.run.checkpoint.world", lambda: 2)
         if kind == "own":
-            with pytest.raises(InputError, match=r"was started with 1 processes, and .*--nproc-per-node 1"):
+            with pytest.raises(
+                InputError, match=r"was started with another number of processes, 1, and .*--nproc-per-node 1"
+            ):
                 resume(recipe_file, here, out, **changes)
         else:
             resume(recipe_file, here, out, **changes)

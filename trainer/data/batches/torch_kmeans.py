@@ -1,5 +1,6 @@
 """Spherical k-means in torch, on a GPU if there is one, for machines without faiss."""
 
+from collections.abc import Callable
 from dataclasses import dataclass
 
 import numpy as np
@@ -27,25 +28,31 @@ class KMeans:
         return nearest.cpu().numpy()
 
 
-def spherical_kmeans(points: Floats, k: int, seed: int, *, iterations: int, tries: int, max_points: int) -> KMeans:
-    """The best of several tries, each from k random points, by the sum of products; the same seed has the same result.
+def spherical_kmeans(
+    points: Floats, k: int, seed: int, *, number: int, iterations: int, advance: Callable[[int], object]
+) -> KMeans:
+    """Try `number`, counted from 0, with k random points as its start; the same seed and number have the same result.
 
-    As in faiss, at most `max_points` for each centroid are drawn at random for the iterations. A cluster without points
-    starts again at one of the points that are farthest from their centroids. There must be n >= k points (n, p).
+    A cluster without points starts again at one of the points that are farthest from their centroids. There must be
+    n >= k points (n, p). `advance` is called with 0 before each iteration, and can stop it.
     """
     random = np.random.default_rng(seed)
-    if len(points) > k * max_points:
-        points = points[np.sort(random.permutation(len(points))[: k * max_points])]
-    on_device = torch.from_numpy(np.ascontiguousarray(points)).to(_device())
-    found = [_try(on_device, k, random, iterations) for _ in range(tries)]
-    return max(found, key=lambda means: means.objective)
+    for _ in range(number):
+        random.permutation(len(points))  # of the tries before
+    return _means(
+        torch.from_numpy(np.ascontiguousarray(points)).to(_device()),
+        random.permutation(len(points))[:k],
+        iterations,
+        advance,
+    )
 
 
-def _try(points: Tensor, k: int, random: np.random.Generator, iterations: int) -> KMeans:
-    start = torch.from_numpy(random.permutation(len(points))[:k]).to(points.device)
-    centroids = functional.normalize(points[start], dim=1)
+def _means(points: Tensor, start: NDArray[np.int64], iterations: int, advance: Callable[[int], object]) -> KMeans:
+    k = len(start)
+    centroids = functional.normalize(points[torch.from_numpy(start).to(points.device)], dim=1)
     nearest, products = _nearest(points, centroids)
     for _ in range(iterations):
+        advance(0)
         empty = torch.bincount(nearest, minlength=k) == 0
         centroids = functional.normalize(_sums(points, nearest, k), dim=1)
         farthest = products.argsort(stable=True)[: int(empty.sum())]

@@ -6,21 +6,24 @@ prepare(files, folder, keep_out)  ->  Domain, Domain, ...
 import hashlib
 import json
 from collections import Counter
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import asdict, dataclass, field, replace
+from functools import cache, partial
 from hashlib import blake2b
+from itertools import islice
 from pathlib import Path
 
 import numpy as np
+from numpy.typing import NDArray
 
 from cdesearch.errors import InputError, SourceError
 from trainer.data.pairs.leaks import Leaks
 from trainer.data.pairs.reading import Pair, domain_name, read_pairs
 from trainer.data.pairs.store import COLUMNS, PairTable, PairWriter, open_pairs, stored_files
 from trainer.data.random_stream import random_stream
-from trainer.data.stored import check_sums, damaged, load_json, save_sums
+from trainer.data.stored import BLOCK, check_sums, damaged, kept_arrays, load_json, save_sums
 from trainer.plain_file import open_plain
-from trainer.replacing import replace_text, writing
+from trainer.replacing import remove, replace_text, writing
 
 RULES = 4  # the version of the rules for leaving out pairs; a new one prepares stored pairs again
 
@@ -68,7 +71,11 @@ class Domain:
 
 
 def prepare(
-    files: Sequence[Path], folder: Path, keep_out: Sequence[Path] = (), groups: Mapping[str, str] | None = None
+    files: Sequence[Path],
+    folder: Path,
+    keep_out: Sequence[Path] = (),
+    groups: Mapping[str, str] | None = None,
+    advance: Callable[[int], object] = lambda _: None,
 ) -> list[Domain]:
     """The usable pairs of each file, stored in `folder` by contents: a file that has not changed is not parsed again.
 
@@ -79,7 +86,8 @@ def prepare(
     These are left out and counted: empty texts, exact duplicates, queries of the BEIR folders in `keep_out`, documents
     of which a quarter of the 13-word shingles occur in the texts of those folders, and shorter documents that have the
     words of a whole text. If only hard negatives of a pair are such documents, the pair stays without these negatives.
-    Raises InputError for a group of an unknown domain.
+    `advance` takes the number of pairs read since its last call. If it raises an exception, what is known of the leaks
+    is kept, and the next call needs only to read the pairs again. Raises InputError for a group of an unknown domain.
     """
     groups = groups or {}
     names = list(map(domain_name, files))
@@ -90,7 +98,7 @@ def prepare(
         )
     with writing(folder):
         folder.mkdir(parents=True, exist_ok=True)
-    leaks: Leaks | None = None
+    leaks = cache(partial(Leaks, keep_out, advance))
     domains = []
     kept_out = [_file_digest(path / name) for path in keep_out for name in ("queries.jsonl", "corpus.jsonl")]
     for file in files:
@@ -101,13 +109,14 @@ def prepare(
         counts = folder / f"{made.name}.json"
         sums = folder / f"{made.name}.sums.json"
         if not all(one.exists() for one in (counts, sums, *stored_files(made))):
-            leaks = leaks or Leaks(keep_out)
             with writing(made):
-                dropped = _write(read_pairs(file, group), made, leaks)
+                dropped = _write(read_pairs(file, group), made, leaks, advance)
             save_sums(sums, stored_files(made))
             replace_text(counts, json.dumps(dropped))  # written last: without it the other files may be incomplete
+        remove(_parts(made))
         check_sums(sums, stored_files(made))
         domains.append(Domain(domain_name(file), open_pairs(made), _read_counts(counts)))
+        advance(0)
     return domains
 
 
@@ -127,27 +136,53 @@ def _file_digest(file: Path) -> str:
         raise SourceError(f"{file} cannot be read ({error.strerror}).", "Check the recipe's paths.") from None
 
 
-def _write(pairs: Iterable[Pair], out: Path, leaks: Leaks) -> dict[str, int]:
+def _write(
+    pairs: Iterator[Pair], out: Path, leaks: Callable[[], Leaks], advance: Callable[[int], object]
+) -> dict[str, int]:
     dropped: Counter[str] = Counter()
     seen: set[bytes] = set()
     with PairWriter(out) as writer:
-        for pair in pairs:
-            reason = _unusable(pair, seen, leaks)
-            if reason:
-                dropped[reason] += 1
-                continue
-            negatives = tuple(text for text in pair.negatives if not leaks.in_texts(text))
-            if n_leaks := len(pair.negatives) - len(negatives):
-                dropped["leaks among hard negatives"] += n_leaks
-            writer.write(asdict(replace(pair, negatives=negatives)))
+        for number, block in enumerate(iter(lambda: list(islice(pairs, BLOCK)), [])):
+            are_leaks, negatives = _leaks_among(block, _parts(out) / f"{number}.npz", leaks)
+            for pair, is_leak, kept in zip(block, are_leaks, negatives, strict=True):
+                reason = _unusable(pair, seen) or ("leaks" if is_leak else None)
+                if reason:
+                    dropped[reason] += 1
+                    continue
+                if n_leaks := len(pair.negatives) - len(kept):
+                    dropped["leaks among hard negatives"] += n_leaks
+                writer.write(asdict(replace(pair, negatives=kept)))
+            advance(len(block))
     return dict(dropped)
 
 
-def _unusable(pair: Pair, seen: set[bytes], leaks: Leaks) -> str | None:
+def _parts(made: Path) -> Path:
+    """The folder of what is known of the leaks among the pairs, until these are written."""
+    return made.with_name(f"{made.name}.parts")
+
+
+def _leaks_among(
+    block: Sequence[Pair], file: Path, leaks: Callable[[], Leaks]
+) -> tuple[list[bool], list[tuple[str, ...]]]:
+    """For each pair of a block whether it is a leak, and its hard negatives that are none; stored in `file`."""
+
+    def find() -> dict[str, NDArray[np.bool_]]:
+        negatives = [leaks().in_texts(text) for pair in block for text in pair.negatives]
+        return {"pairs": np.array([leaks().holds(pair) for pair in block]), "negatives": np.array(negatives, np.bool_)}
+
+    found = kept_arrays(file, ("pairs", "negatives"), find)
+    if len(found["pairs"]) != len(block) or len(found["negatives"]) != sum(len(pair.negatives) for pair in block):
+        raise damaged(file)
+    of_negatives = iter(found["negatives"].tolist())
+    kept = [tuple(text for text in pair.negatives if not next(of_negatives)) for pair in block]
+    return found["pairs"].tolist(), kept
+
+
+def _unusable(pair: Pair, seen: set[bytes]) -> str | None:
     if not pair.query or not pair.document:
         return "without text"
     digest = blake2b(f"{pair.query}\0{pair.document}".encode("utf-8", "replace"), digest_size=12).digest()
     if digest in seen:
         return "duplicates"
     seen.add(digest)
-    return "leaks" if leaks.holds(pair) else None
+    return None

@@ -3,6 +3,7 @@ from collections import Counter
 import numpy as np
 import pytest
 
+from cdesearch.errors import StorageError
 from trainer.data.batches.cluster import Clusters, cluster_pairs, kept_clusters, sparse_vectors
 
 
@@ -29,14 +30,16 @@ def test_words_cluster_without_a_model():
 def test_stored_clusters_are_used_for_the_same_inputs(tmp_path):
     made = []
 
-    def make():
-        made.append(Clusters(np.arange(3) + len(made), np.eye(3, dtype=np.float32)))
+    def make(_parts):
+        made.append(Clusters((np.arange(3) + len(made)) % 3, np.eye(3, dtype=np.float32)))
         return made[-1]
 
-    first, again = (kept_clusters(tmp_path, ["seed 0", "ab", "c"], make) for _ in range(2))
+    first, again = (kept_clusters(tmp_path, ["seed 0", "ab", "c"], 3, make) for _ in range(2))
     np.testing.assert_array_equal(first.assignment, again.assignment)
     np.testing.assert_array_equal(first.centroids, again.centroids)
     assert len(made) == 1
     for made_from in (["seed 1", "ab", "c"], ["seed 0", "a", "bc"], ["seed 0", "ab", "c", ""]):
-        assert kept_clusters(tmp_path, made_from, make) is made[-1]
+        assert kept_clusters(tmp_path, made_from, 3, make).assignment is made[-1].assignment
     assert len(made) == 4
+    with pytest.raises(StorageError, match="is damaged"):  # clusters of three pairs are not those of four
+        kept_clusters(tmp_path, ["seed 0", "ab", "c"], 4, make)

@@ -53,7 +53,7 @@ def stream_of(domain, clusters, size, n_negatives=0, **batches):
         columns = (domain.column("query"), ""), (texts, "the "), (negatives, "the ")
         tokens = DomainTokens(
             *(
-                store_tokens(Path(folder) / str(number), column, make_tokenizer(), prefix, 128)
+                store_tokens(Path(folder) / str(number), column, make_tokenizer(), prefix, 128, lambda _: None)
                 for number, (column, prefix) in enumerate(columns)
             )
         )
