@@ -274,7 +274,8 @@ def _dimension(options: Options, stored: Index | None) -> int | None:
     named = options.dimension
     if named is not None and not (type(named) is int and 1 <= named <= MAXIMA["dimension"]):
         raise InputError(
-            f"{named} cannot be the dimension of vectors.", "Choose a whole number from 1 to the dimension of the model."
+            f"{named} cannot be the dimension of vectors.",
+            "Choose a whole number from 1 to the dimension of the model.",
         )
     before = stored.manifest.dimension if stored is not None and stored.manifest.is_reduced else None
     if stored is None or options.rebuild:

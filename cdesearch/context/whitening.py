@@ -30,7 +30,7 @@ class Whitening:
     @property
     def dimension(self) -> int:
         """The number of dimensions of whitened vectors."""
-        return self.projection.shape[1]
+        return int(self.projection.shape[1])
 
     def apply(self, vectors: Floats) -> Floats:
         """(m, n) whitened unit vectors of `vectors` (m, d)."""
