@@ -208,14 +208,14 @@ def test_undone_whitening_gives_the_pooled_vectors_again():
     np.testing.assert_allclose(whitening.undone(whitening.apply(pooled)), pooled, atol=1e-4)
 
 
-def unit_points(n, d, seed=0):
+def spread_points(n, d, seed=0):
     return to_unit((np.random.default_rng(seed).normal(size=(n, d)) * np.arange(1, d + 1) + 1).astype(np.float32))
 
 
 @pytest.mark.parametrize("n", [0, 1, 3, 40])
 @pytest.mark.parametrize("count", [1, 4, 6])
 def test_principal_axes_are_orthonormal_even_of_few_vectors(n, count):
-    axes = principal_axes(unit_points(n, 6).reshape(n, 6), count)
+    axes = principal_axes(spread_points(n, 6), count)
     np.testing.assert_allclose(axes.T @ axes, np.eye(count), atol=1e-9)
     assert (axes[np.abs(axes).argmax(axis=0), np.arange(count)] > 0).all()
 
@@ -228,16 +228,16 @@ def test_principal_axes_of_few_vectors_begin_with_their_span_and_continue_with_t
 
 
 def test_a_whitening_reduced_to_all_dimensions_keeps_every_cosine():
-    pooled = unit_points(40, 6)
+    pooled = spread_points(40, 6)
     whitening = soft_whitening(pooled, StatisticsConfig(shift=0.7, ridge=0.5, power=0.5, idf_exponent=0.0))
     whole, turned = whitening.apply(pooled), whitening.reduced(pooled, 6).apply(pooled)
     np.testing.assert_allclose(turned @ turned.T, whole @ whole.T, atol=1e-5)
 
 
 def test_a_reduced_whitening_keeps_the_components_along_which_whitened_vectors_are_longest():
-    pooled = unit_points(60, 8)
+    pooled = spread_points(60, 8)
     whitening = soft_whitening(pooled, StatisticsConfig(shift=0.7, ridge=0.5, power=0.2, idf_exponent=0.0))
-    whole = (whitening.apply(pooled)).astype(np.float64)
+    whole = whitening.apply(pooled).astype(np.float64)
     reduced = whitening.reduced(pooled, 3)
     assert reduced.dimension == 3 and reduced.projection.shape == (8, 3)
     lengths = np.sort(np.linalg.svd(whole)[1] ** 2)[::-1]
