@@ -202,7 +202,9 @@ def _check_shapes(file: Any, size: int, further: tuple[str, ...]) -> None:
     expected: dict[str, tuple[int, ...]] = {"vectors": (size, d), "token_weights": (vocabulary,)}
     if "shift" in further:
         _, dimension = shapes["projection"]
-        expected |= {"shift": (d,), "projection": (d, min(dimension, d))}
+        if not 1 <= dimension <= d:
+            raise ValueError("its projection has an impossible number of dimensions")
+        expected |= {"shift": (d,), "projection": (d, dimension)}
         if "sample_vectors" in further:
             expected["sample_vectors"] = (shapes["sample_vectors"][0], dimension)
     if "keys" in shapes:
