@@ -424,6 +424,7 @@ def test_a_project_chooses_how_its_index_stores_vectors(tmp_path):
     assert json.loads(cdesearch("status", "--json", cwd=tmp_path).stdout)["vectors_stored_as"] == "binary"
 
 
+@pytest.mark.slow
 def test_a_project_chooses_the_dimension_of_the_vectors_of_its_index(tmp_path):
     (tmp_path / "a.md").write_text("the cat")
     (tmp_path / ".cdesearch.toml").write_text("[index]\ndimension = 64\n")
@@ -431,7 +432,7 @@ def test_a_project_chooses_the_dimension_of_the_vectors_of_its_index(tmp_path):
     assert json.loads(cdesearch("status", "--json", cwd=tmp_path).stdout)["dimension"] == 64
     for value, message in {
         "0": "--dimension must be at least 1, not 0",
-        "many": "'many' is not a valid int",
+        "many": "--dimension must be a whole number, not many",
         "65": "stores vectors of 64 dimensions, not of 65. Add --rebuild",
     }.items():
         refused = cdesearch("index", ".", "--dimension", value, cwd=tmp_path, code=2).stderr
