@@ -144,6 +144,7 @@ class _Run:
                 if base is not None:
                     _check_added_context(base, settings, encoder)
                     base.check_encoder(encoder)
+                _check_dimension(settings, encoder)
                 if plan.is_empty and base is not None and not new_context and settings.are_those_of(base.manifest):
                     return plan, None
                 job = BuildJob(self.folder, base, new_context, settings, plan, encoder, self.started, self.progress)
@@ -167,6 +168,15 @@ def _check_added_context(base: Index, settings: Settings, encoder: Encoder) -> N
         raise InputError(
             f"The index was built {'without' if manifest.added_context else 'with'} --plain.",
             "Add --rebuild to embed all texts again.",
+        )
+
+
+def _check_dimension(settings: Settings, encoder: Encoder) -> None:
+    """Raise InputError if vectors would have more dimensions than those of the model."""
+    dimension, most = settings.dimension, encoder.dimension
+    if dimension is not None and dimension > most:
+        raise InputError(
+            f"The vectors of this model have {most} dimensions, not {dimension}.", f"Choose a --dimension up to {most}."
         )
 
 

@@ -39,6 +39,11 @@ class Description:
         return self.settings.context_size or self.encoder.context_size
 
     @property
+    def dimension(self) -> int:
+        """The dimension of the vectors that are stored."""
+        return self.settings.dimension or self.encoder.dimension
+
+    @property
     def served(self) -> ServedModel | None:
         """The model on a server; None if the model runs here. An update keeps the probes of the build."""
         model, probes, base = self.settings.model, self.encoder.probes, self.kept_base
@@ -61,7 +66,8 @@ class Description:
             context_size=len(context.sampled.chunk_ids) if context else 0,
             context_limit=self.context_limit,
             seed=context.sampled.seed if context else settings.seed,
-            dimension=encoder.dimension,
+            dimension=self.dimension,
+            is_reduced=self.dimension < encoder.dimension,
             max_tokens=encoder.max_tokens,
             added_context=has_added_context(encoder.config),
             n_documents=documents.num_rows,

@@ -115,7 +115,12 @@ class BuildJob:
 
     @property
     def _vectors(self) -> VectorFormat:
-        return VectorFormat(self.settings.vectors, self.encoder.dimension)
+        return VectorFormat(self.settings.vectors, self._description.dimension)
+
+    @property
+    def _encoded_dimension(self) -> int:
+        """The dimension of the vectors that are encoded: a new context reduces them only when they are written."""
+        return self.encoder.dimension if self._kept_base is None else self._description.dimension
 
     @property
     def _description(self) -> Description:
@@ -135,12 +140,13 @@ class BuildJob:
                 "context_size": self._description.context_limit,
                 "sources": sorted(map(str, self.settings.sources)),
             }
-        dimension = self.encoder.dimension
-        columns = {"chunks": chunk_schema(self._vectors), TABLE: cache_schema(dimension)}
+            if self._vectors.dimension < self.encoder.dimension:
+                key["dimension"] = self._vectors.dimension
+        columns = {"chunks": chunk_schema(self._vectors), TABLE: cache_schema(self._encoded_dimension)}
         base = self._kept_base.generation if self._kept_base else None
         building = open_building(self.folder, base, key, columns)
         served = self._description.served
-        if served is not None and not continues_model(building, served, dimension):
+        if served is not None and not continues_model(building, served, self.encoder.dimension):
             discard(self.folder, building)
             self.progress.note(
                 "The model on the server has changed since this build began. All texts are embedded again."
@@ -225,7 +231,7 @@ class BuildJob:
     ) -> int:
         """Write chunks, vectors and the context; returns how many texts went through the model."""
         encoder, base = self.encoder, self._kept_base
-        cache = EmbeddingCache(building, encoder.dimension, base, encoder.config.document_weight)
+        cache = EmbeddingCache(building, self._encoded_dimension, base, encoder.config.document_weight)
         filling = Filling(tables, spool, cache, encoder, self.progress)
         if base is not None:
             filling.in_context_of(base, self.plan.kept["path"], self.plan.gone)
@@ -236,7 +242,11 @@ class BuildJob:
         sample = load_or_make(building / SAMPLE, ContextSample, lambda: self._draw_sample(spool))
 
         def fit() -> FittedContext:
-            return load_or_make(building / FITTED, FittedContext, lambda: fit_whitening(sample, spool, cache, encoder))
+            return load_or_make(
+                building / FITTED,
+                FittedContext,
+                lambda: fit_whitening(sample, spool, cache, encoder, self._vectors.dimension),
+            )
 
         def publish() -> None:
             if stages:
@@ -254,6 +264,7 @@ class BuildJob:
             building=building,
             spool=spool,
             encoder=self.encoder,
+            dimension=self._vectors.dimension,
             tables_in=partial(self._tables, languages),
             records=documents,
             files=list(self.plan.files.values()),

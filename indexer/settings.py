@@ -38,6 +38,7 @@ class Options:
     per_source: bool = False  # whether the globs are for the named folders alone, and replace those of the index there
     has_ocr: bool | None = None  # whether text in scanned pages and images is recognised
     vectors: str | None = None  # the kind in which vectors are stored, one of KINDS
+    dimension: int | None = None  # of vectors; None for a new index: that of the model
     context_size: int | None = None  # in chunks; None for a new index: the size for which the model was trained
     seed: int | None = None
     rebuild: bool = False
@@ -67,6 +68,7 @@ class Settings:
     seed: int
     has_ocr: bool
     vectors: str
+    dimension: int | None  # of vectors, as chosen; None: that of the model
     mounts: tuple[Path, ...]  # those of the sources at which a file system is mounted, or was before it disappeared
     changed: frozenset[Path] | None = None  # as in Options
 
@@ -134,7 +136,7 @@ def complete_settings(paths: Sequence[Path], options: Options, stored: Index | N
     _check_number("largest file size", options.max_file_bytes, MAXIMA["max_file_bytes"])
     has_ocr = options.has_ocr if options.has_ocr is not None else stored is not None and stored.manifest.has_ocr
     _check_ocr(has_ocr=has_ocr)
-    vectors = _vectors(options, stored)
+    vectors, dimension = _vectors(options, stored), _dimension(options, stored)
     sources = tuple(source for source in _sources(paths, stored) if source not in options.removed)
     if len(sources) > MOST_SOURCES:
         raise InputError(
@@ -170,6 +172,7 @@ def complete_settings(paths: Sequence[Path], options: Options, stored: Index | N
             seed=options.seed or 0,
             has_ocr=has_ocr,
             vectors=vectors,
+            dimension=dimension,
             mounts=mounts,
         )
     _check_context(options, stored)
@@ -191,6 +194,7 @@ def complete_settings(paths: Sequence[Path], options: Options, stored: Index | N
         seed=manifest.seed if options.seed is None else options.seed,
         has_ocr=has_ocr,
         vectors=vectors,
+        dimension=dimension,
         mounts=mounts,
         changed=options.changed,
     )
@@ -263,6 +267,25 @@ def _vectors(options: Options, stored: Index | None) -> str:
             "Add --rebuild to build it again from the start, or leave out --vectors.",
         )
     return kind
+
+
+def _dimension(options: Options, stored: Index | None) -> int | None:
+    """The dimension of vectors, None for that of the model; raises InputError for another than an index has."""
+    named = options.dimension
+    if named is not None and not (type(named) is int and 1 <= named <= MAXIMA["dimension"]):
+        raise InputError(
+            f"{named} cannot be the dimension of vectors.",
+            "Choose a whole number from 1 to the dimension of the model.",
+        )
+    before = stored.manifest.dimension if stored is not None and stored.manifest.is_reduced else None
+    if stored is None or options.rebuild:
+        return named or before
+    if named not in (None, stored.manifest.dimension):
+        raise InputError(
+            f"The index stores vectors of {stored.manifest.dimension} dimensions, not of {named}.",
+            "Add --rebuild to build it again from the start, or leave out --dimension.",
+        )
+    return before
 
 
 def _root(sources: Sequence[Path], stored: Index | None, folder: Path, *, keeps: bool) -> Path:

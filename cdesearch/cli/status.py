@@ -39,6 +39,7 @@ def _facts(index: Index) -> dict[str, Any]:
         "chunks": manifest.n_chunks,
         "vectors": manifest.n_chunks if manifest.n_vectors is None else manifest.n_vectors,
         "vectors_stored_as": manifest.vectors,
+        "dimension": manifest.dimension,
         "vector_bytes": manifest.n_chunks * index.vectors.n_bytes,  # without their search index
         "stage": manifest.stage,
         **{f"{outcome}_files": manifest.files[outcome] for outcome in OUTCOMES},

@@ -115,7 +115,8 @@ class Context:
     fingerprint: str  # the fingerprint of the FittedContext it was made from
     inputs: NetworkInputs
     whitening: Whitening
-    sample_vectors: Floats  # (n, d) unit vectors of sampled chunks, n <= J; in an index, as its table holds them
+    # (n, whitening.dimension) unit vectors of sampled chunks, n <= J; in an index, as its table holds them
+    sample_vectors: Floats
 
     @classmethod
     def of(cls, fitted: FittedContext, sample_vectors: Floats) -> "Context":
@@ -199,10 +200,13 @@ def _check_shapes(file: Any, size: int, further: tuple[str, ...]) -> None:
     kinds = {file.get_slice(name).get_dtype() for name in shapes}
     (_, d), (vocabulary,) = shapes["vectors"], shapes["token_weights"]
     expected: dict[str, tuple[int, ...]] = {"vectors": (size, d), "token_weights": (vocabulary,)}
-    if "sample_vectors" in further:
-        expected["sample_vectors"] = (shapes["sample_vectors"][0], d)
     if "shift" in further:
-        expected |= {"shift": (d,), "projection": (d, d)}
+        _, dimension = shapes["projection"]
+        if not 1 <= dimension <= d:
+            raise ValueError("its projection has an impossible number of dimensions")
+        expected |= {"shift": (d,), "projection": (d, dimension)}
+        if "sample_vectors" in further:
+            expected["sample_vectors"] = (shapes["sample_vectors"][0], dimension)
     if "keys" in shapes:
         cached = (shapes["keys"][0], size, d)
         expected |= {"keys": cached, "values": cached}

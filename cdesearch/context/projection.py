@@ -33,7 +33,8 @@ class Projection:
         axes[: len(is_axis)] = directions.T[:2] * is_axis[:, None]
         largest = axes[np.arange(2), np.abs(axes).argmax(axis=1)]
         axes *= np.where(largest < 0, -1.0, 1.0)[:, None]
-        first, second = (float(share) / total if total > 1e-9 else 0.0 for share in variances[:2])
+        shares = [float(share) / total if total > 1e-9 else 0.0 for share in variances[:2]]
+        first, second = [*shares, 0.0][:2]  # vectors of one dimension have only one axis
         return cls(mean, axes, (first, second))
 
     def apply(self, vectors: NDArray[np.floating]) -> NDArray[np.float64]:

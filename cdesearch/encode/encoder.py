@@ -61,7 +61,7 @@ class Encoder:
         self.config = config
         self.tokenizer = tokenizer
         self.fingerprint = fingerprint  # hash of weights, configuration and tokenizer
-        self.dimension = config.backbone.dimension
+        self.dimension = config.backbone.dimension  # of vectors, unless a context reduces it
         self.max_tokens = config.max_tokens  # prefix and special tokens included; longer texts are truncated
         prefix = tokenizer.encode(config.document_prefix, add_special_tokens=False)
         self.max_chunk_tokens = config.max_tokens - len(prefix.ids)  # of a document's text, special tokens included
@@ -106,7 +106,7 @@ class Encoder:
         """(n, d) first-stage vectors, not normalised; `advance` is called with the number of texts of each batch."""
         vectors = np.empty((len(texts), self.dimension), np.float32)
         for indices, batch in self._run(texts, self.config.document_prefix, self._runtime.first_stage):
-            vectors[indices] = self._checked(batch, len(indices))
+            vectors[indices] = self._checked(batch, len(indices), self.dimension)
             advance(len(indices))
         return vectors
 
@@ -163,13 +163,19 @@ class Encoder:
             self._null.whitening,
         )
 
-    def fit(self, sample: ContextSample, content_hashes: Sequence[str], vectors: Floats) -> FittedContext:
+    def fit(
+        self, sample: ContextSample, content_hashes: Sequence[str], vectors: Floats, dimension: int | None = None
+    ) -> FittedContext:
         """The sample with the whitening that is fitted to `vectors` (n, d), which were encoded with the sample.
 
-        `content_hashes` (n) are those of the encoded texts.
+        `content_hashes` (n) are those of the encoded texts. In the context, vectors have `dimension` dimensions, which
+        are the first principal components; None keeps all.
         """
         digest = hashlib.blake2b(" ".join([sample.fingerprint, *content_hashes]).encode(), digest_size=16)
         whitening = soft_whitening(vectors, self.config.statistics)
+        if dimension is not None and dimension < self.dimension:
+            whitening = whitening.reduced(vectors, dimension)
+            digest.update(f" {dimension}".encode())
         return FittedContext(sample.sampled, digest.hexdigest(), sample.inputs, whitening)
 
     def fits(self, context: EncodingContext) -> bool:
@@ -213,7 +219,7 @@ class Encoder:
 
     def encode(self, texts: Sequence[str], role: Role, context: EncodingContext | None) -> Floats:
         """(n, d) second-stage vectors of length 1, in the order of `texts`; a context of None is the null context."""
-        vectors = np.empty((len(texts), self.dimension), np.float32)
+        vectors = self._empty(len(texts), context)
         for indices, batch in self.stream(texts, role, context):
             vectors[indices] = batch
         return vectors
@@ -224,11 +230,11 @@ class Encoder:
         In a quantised model, where the vectors of a batch depend on each other, every text is a batch of its own, and
         the result is exact. The runtime's `workers` compute several batches at the same time.
         """
-        vectors = np.empty((len(texts), self.dimension), np.float32)
+        vectors = self._empty(len(texts), context)
         alone = len(texts) > 1 and self.precision == "int8"
         batches = self._second_stage(texts, self._prefix(role), context or self._null, alone=alone)
         for indices, (_, batch) in batches:
-            vectors[indices] = self._checked(batch, len(indices))
+            vectors[indices] = self._checked(batch, len(indices), vectors.shape[1])
         return vectors
 
     def encode_documents(
@@ -244,7 +250,7 @@ class Encoder:
         chunks in `texts`. Of a document with more than MAX_SIBLINGS chunks, only every second, third, ... chunk is
         read, so that at most MAX_SIBLINGS are.
         """
-        prefix, vectors = self.config.document_prefix, np.empty((len(texts), self.dimension), np.float32)
+        prefix, vectors = self.config.document_prefix, self._empty(len(texts), context)
         states = self.context_states(texts, frequencies)
         for chunks in documents:
             rows = np.array(chunks)
@@ -253,7 +259,7 @@ class Encoder:
                 own = rows[batch.indices]
                 allowed = own[:, None] != read
                 _, found = self._runtime.second_stage_among(batch.ids, batch.mask, context, states[read], allowed)
-                vectors[own] = self._checked(found, len(own))
+                vectors[own] = self._checked(found, len(own), vectors.shape[1])
         return vectors
 
     def stream(
@@ -264,8 +270,9 @@ class Encoder:
         The shortest texts come first, so that a caller who stops and later encodes the rest gets the same batches as
         without the stop. In a quantised model a vector depends a little on the other texts of its batch.
         """
-        for indices, (_, vectors) in self._second_stage(texts, self._prefix(role), context or self._null):
-            yield indices, self._checked(vectors, len(indices))
+        context = context or self._null
+        for indices, (_, vectors) in self._second_stage(texts, self._prefix(role), context):
+            yield indices, self._checked(vectors, len(indices), context.whitening.dimension)
 
     def _prefix(self, role: Role) -> str:
         return self.config.query_prefix if role == "query" else self.config.document_prefix
@@ -337,12 +344,15 @@ class Encoder:
             )
         return found
 
-    def _checked(self, vectors: Floats, n_texts: int) -> Floats:
-        """The vectors as they are; raises ModelError unless they are (n_texts, d) finite numbers."""
-        if vectors.shape != (n_texts, self.dimension) or not np.isfinite(vectors).all():
+    def _empty(self, n_texts: int, context: EncodingContext | None) -> Floats:
+        """An array (n, d) for the vectors of texts in a context."""
+        return np.empty((n_texts, (context or self._null).whitening.dimension), np.float32)
+
+    def _checked(self, vectors: Floats, n_texts: int, dimension: int) -> Floats:
+        """The vectors as they are; raises ModelError unless they are (n_texts, dimension) finite numbers."""
+        if vectors.shape != (n_texts, dimension) or not np.isfinite(vectors).all():
             raise ModelError(
-                f"The model returns vectors that are not {self.dimension} finite numbers: its weights are broken.",
-                AGAIN,
+                f"The model returns vectors that are not {dimension} finite numbers: its weights are broken.", AGAIN
             )
         return vectors
 

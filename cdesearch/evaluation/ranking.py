@@ -148,6 +148,8 @@ class PlainVectors:
     def is_different(self) -> bool:
         """Whether the statistics or the documents change the vectors, and whether they can be computed in memory."""
         d = len(self._whitening.shift)
+        if self._whitening.dimension < d:
+            return False
         is_plain = not self._weight and np.array_equal(self._whitening.projection, np.eye(d, dtype=np.float32))
         return not is_plain and self._index.vectors.keeps_lengths and self._index.manifest.n_chunks <= MAX_PLAIN
 

@@ -171,7 +171,7 @@ class Index:
             context = Context.load(self.generation / CONTEXT)
         except IndexDamagedError as error:
             raise IndexDamagedError(error.cause, rebuild_remedy(self.folder)) from None
-        if (len(context.sampled.chunk_ids), len(context.whitening.shift)) != (
+        if (len(context.sampled.chunk_ids), context.whitening.dimension) != (
             self.manifest.context_size,
             self.manifest.dimension,
         ):
@@ -235,7 +235,8 @@ class Index:
                 f"Use the model that built it (--model), or run {rebuild_command(self.folder)}.",
             )
         self._check_probes(encoder)
-        if encoder.dimension != self.manifest.dimension:
+        dimension, is_reduced = self.manifest.dimension, self.manifest.is_reduced
+        if (dimension >= encoder.dimension) if is_reduced else (dimension != encoder.dimension):
             raise IndexDamagedError(
                 f"The index {self.folder} has {self.manifest.dimension} dimensions, and its model {encoder.dimension}.",
                 rebuild_remedy(self.folder),
@@ -248,7 +249,7 @@ class Index:
             return
         from cdesearch.encode.remote import is_same_model
 
-        if not is_same_model(served.vectors(self.manifest.dimension), encoder.probes):
+        if not is_same_model(served.vectors(encoder.dimension), encoder.probes):
             raise IndexMismatchError(
                 f"The model that the server calls {served.name:.80} is no longer the one that built the index: it"
                 " computes other vectors from the same texts.",

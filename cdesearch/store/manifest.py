@@ -39,6 +39,7 @@ DEFAULTS: dict[str, Any] = {  # of fields that a manifest may lack
     "served": None,
     "has_ocr": False,
     "vectors": UNNAMED,
+    "is_reduced": False,
     "n_vectors": None,
     "context_chunks": None,
     "drift": None,
@@ -102,6 +103,7 @@ class Manifest:
     served: ServedModel | None = None  # the model on the server, if `model` is a URL
     has_ocr: bool = False  # whether the text of scanned pages and images is recognised
     vectors: str = UNNAMED  # the kind in which vectors are stored, one of KINDS
+    is_reduced: bool = False  # whether `dimension` was chosen, and is smaller than that of the model
     n_vectors: int | None = None  # chunks that have a vector, in a stage of an unfinished build; None: all have one
     context_chunks: int | None = None  # chunks that the index had when its context was made; None: not recorded
     drift: float | None = None  # of the corpus from the context, in standard errors; None: not measured

@@ -41,15 +41,17 @@ def draw_sample(
     return _from_sample(sampled, frequencies, encoder, seed, old, progress)
 
 
-def fit_whitening(sample: ContextSample, spool: Spool, cache: EmbeddingCache, encoder: Encoder) -> FittedContext:
+def fit_whitening(
+    sample: ContextSample, spool: Spool, cache: EmbeddingCache, encoder: Encoder, dimension: int
+) -> FittedContext:
     """Fit the whitening to the vectors in `cache`, encoded with `sample`, of all chunks or of a large part of them.
 
-    Texts that have no vector yet are left out.
+    Texts that have no vector yet are left out. Whitened vectors have `dimension` dimensions.
     """
     triples = [row for row in _triples(spool) if cache.holds(row[2])]
     contents = {chunk: content for chunk, _, content in triples}
     hashes = [contents[chunk] for chunk in choose_chunks(triples, FITTED_TEXTS, sample.sampled.seed)]
-    return encoder.fit(sample, hashes, cache.of(hashes))
+    return encoder.fit(sample, hashes, cache.of(hashes), dimension)
 
 
 def sample_vectors(tables: Tables, sample: ContextSample) -> Floats:
@@ -59,7 +61,7 @@ def sample_vectors(tables: Tables, sample: ContextSample) -> Floats:
     """
     found = tables.vectors_of(sample.sampled.chunk_ids)
     vectors = [found[chunk] for chunk in sample.sampled.chunk_ids if chunk in found and found[chunk].any()]
-    return to_unit(np.stack(vectors) if vectors else np.empty((0, sample.inputs.vectors.shape[1]), np.float32))
+    return to_unit(np.stack(vectors) if vectors else np.empty((0, tables.dimension), np.float32))
 
 
 def some_texts(spool: Spool, count: int) -> list[str]:

@@ -52,7 +52,7 @@ def documents_so_far(
     for rows in _whole_documents(spool):
         hashes = rows["content_hash"].to_pylist()
         known = np.array([cache.holds(content) for content in hashes])
-        vectors = np.zeros((len(hashes), len(whitening.shift)), np.float32)
+        vectors = np.zeros((len(hashes), whitening.dimension), np.float32)
         if known.any():
             vectors[known] = whitening.apply(cache.of([hashes[row] for row in np.flatnonzero(known)]))
         for start, stop in _documents(rows):

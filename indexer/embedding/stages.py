@@ -40,6 +40,7 @@ class Stages:
     building: Path  # the unfinished generation
     spool: Spool
     encoder: Encoder
+    dimension: int  # of the vectors that are stored
     tables_in: Callable[[Path], Tables]  # makes the tables of a generation
     records: pa.Table  # all rows of the documents table
     files: list[FileRecord]
@@ -53,8 +54,7 @@ class Stages:
             return
         started = time.monotonic()
         windows = (pa.Table.from_batches([window]) for window in self.spool.windows())
-        dimension = self.encoder.dimension
-        self._publish(((rows, np.zeros((rows.num_rows, dimension), np.float32)) for rows in windows), None, 0)
+        self._publish(((rows, np.zeros((rows.num_rows, self.dimension), np.float32)) for rows in windows), None, 0)
         self._schedule(started)
 
     def publish_vectors(self, sample: ContextSample, cache: EmbeddingCache) -> None:
@@ -66,7 +66,7 @@ class Stages:
         known = [cache.holds(content) for window in windows for content in window["content_hash"].to_pylist()]
         if all(known) or not any(known):
             return
-        fitted = fit_whitening(sample, self.spool, cache, self.encoder)
+        fitted = fit_whitening(sample, self.spool, cache, self.encoder, self.dimension)
         weight = self.encoder.config.document_weight
         documents = documents_so_far(self.spool, cache, fitted.whitening, weight)
         self._publish(documents, lambda tables: Context.of(fitted, sample_vectors(tables, sample)), sum(known))

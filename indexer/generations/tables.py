@@ -56,6 +56,11 @@ class Tables:
         self.chunks: Any = self._database.create_table("chunks", schema=self._schema, exist_ok=True)
         self._adds_unspaced = False  # whether a chunk that was added contains words of a script in UNSPACED
 
+    @property
+    def dimension(self) -> int:
+        """The dimension of the vectors."""
+        return self._vectors.dimension
+
     def vectors_of(self, ids: Sequence[str]) -> dict[str, Floats]:
         """The vectors (d,) of chunks, by chunk id."""
         found: dict[str, Floats] = {}

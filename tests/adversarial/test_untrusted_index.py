@@ -356,6 +356,7 @@ def test_current_may_only_name_a_generation(plain, secret, text):
         {"skipped": [["a", 7]]},
         {"dimension": 0.5},
         {"dimension": -1},
+        {"is_reduced": 1},
         {"dimension": 1 << 40},
         {"context_size": -1},
         {"context_size": 1 << 62},
@@ -389,7 +390,7 @@ def test_a_manifest_of_brackets_is_damaged(plain):
         Index.open(plain)
 
 
-@pytest.mark.parametrize("values", [{"dimension": 385}, {"context_size": 7}])
+@pytest.mark.parametrize("values", [{"dimension": 385}, {"is_reduced": True}, {"context_size": 7}])
 def test_a_manifest_that_does_not_fit_its_arrays_is_damaged(plain, values):
     edit(plain, **values)
     with pytest.raises(IndexDamagedError):
@@ -402,6 +403,8 @@ def test_a_manifest_that_does_not_fit_its_arrays_is_damaged(plain, values):
         {"shift": np.zeros(7, np.float32)},
         {"shift": np.zeros((384, 1), np.float32)},
         {"projection": np.zeros((384, 7), np.float32)},
+        {"projection": np.zeros((384, 0), np.float32), "sample_vectors": np.zeros((1, 0), np.float32)},
+        {"projection": np.zeros((384, 385), np.float32), "sample_vectors": np.zeros((1, 385), np.float32)},
         {"vectors": np.zeros((99, 384), np.float32)},
         {"token_weights": np.zeros(7, np.float32)},
         {"sample_vectors": np.zeros((1, 7), np.float32)},

@@ -100,6 +100,17 @@ def test_the_hits_are_those_of_the_same_model_without_a_server(tmp_path, plain, 
         assert hits_of(tmp_path / "served")[0]
 
 
+@pytest.mark.parametrize("plain", [True, False])
+def test_the_vectors_of_a_server_can_be_reduced(docs, server, plain):
+    run(docs, server, plain=plain, dimension=6)
+    index = Index(docs / ".cdesearch")
+    assert index.context.whitening.projection.shape == (16, 6)
+    assert bool(index.context.whitening.shift.any()) is not plain
+    assert len(hits_of(docs)[0]) == 10
+    (docs / "new.md").write_text("the new river")
+    assert run(docs, server).embedded == 1
+
+
 def _chunks(index):
     return Index(index).chunks.to_arrow().sort_by("id").to_pylist()
 

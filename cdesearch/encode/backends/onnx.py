@@ -73,9 +73,9 @@ class OnnxRuntime:
     def second_stage(
         self, input_ids: NDArray[np.int64], mask: NDArray[np.int64], context: EncodingContext
     ) -> tuple[Floats, Floats]:
-        """(B, d) pooled, before the statistics head, and (B, d) final unit vectors of ids (B, S, T)."""
+        """(B, d) pooled, before the statistics head, and (B, n) final unit vectors of ids (B, S, T)."""
         pooled, vectors = _run(self._second, ["pooled", "vectors"], self._inputs(input_ids, mask, context))
-        return pooled, vectors
+        return pooled, vectors[:, : context.whitening.dimension]
 
     def token_states(self, input_ids: NDArray[np.int64], mask: NDArray[np.int64], context: EncodingContext) -> Floats:
         """(B, S, T, d) states of all tokens of ids (B, S, T); raises ModelError for an export of an older version."""
@@ -94,7 +94,7 @@ class OnnxRuntime:
             "input_ids": input_ids,
             "weights": context.inputs.token_weights[input_ids] * mask.astype(np.float32),
             "shift": context.whitening.shift,
-            "projection": context.whitening.projection,
+            "projection": _square(context.whitening.projection),
         }
         if self.reads_context:
             inputs |= {"keys": context.inputs.keys, "values": context.inputs.values}
@@ -104,6 +104,11 @@ class OnnxRuntime:
     def _identity(self) -> dict[str, Floats]:
         d = next(value.shape[0] for value in self._second.get_inputs() if value.name == "shift")
         return {"shift": np.zeros(d, np.float32), "projection": np.eye(d, dtype=np.float32)}
+
+
+def _square(projection: Floats) -> Floats:
+    """A projection (d, n) as the (d, d) that a graph reads. The zeros that it adds do not change the length."""
+    return np.pad(projection, ((0, 0), (0, len(projection) - projection.shape[1])))
 
 
 def export_precision(folder: Path) -> str:

@@ -73,7 +73,7 @@ class TorchRuntime:
     def second_stage(
         self, input_ids: NDArray[np.int64], mask: NDArray[np.int64], context: EncodingContext
     ) -> tuple[Floats, Floats]:
-        """(B, d) pooled, before the statistics head, and (B, d) final unit vectors of ids (B, S, T)."""
+        """(B, d) pooled, before the statistics head, and (B, n) final unit vectors of ids (B, S, T)."""
         return self._pooled(input_ids, mask, self._on_device(context))
 
     @torch.inference_mode()
@@ -93,7 +93,7 @@ class TorchRuntime:
         states: Floats,
         allowed: NDArray[np.bool_],
     ) -> tuple[Floats, Floats]:
-        """(B, d) pooled and (B, d) final unit vectors of B texts, each of which reads some of n sibling texts.
+        """(B, d) pooled and (B, n) final unit vectors of B texts, each of which reads some of n sibling texts.
 
         `allowed` (B, n) marks the siblings that each text reads. `states` (n, L, r, d) are the context states of the
         siblings.

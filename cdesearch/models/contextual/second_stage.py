@@ -217,6 +217,6 @@ def read_out(states: Tensor, weights: Tensor, shift: Tensor, projection: Tensor)
 
 
 def statistics_head(pooled: Tensor, shift: Tensor, projection: Tensor) -> Tensor:
-    """Whitened unit vectors (B, d): `pooled` (B, d) normalised, minus `shift` (d,), times `projection` (d, d)."""
+    """Whitened unit vectors (B, n): `pooled` (B, d) normalised, minus `shift` (d,), times `projection` (d, n)."""
     whitened = (functional.normalize(pooled, dim=-1) - shift) @ projection
     return functional.normalize(whitened, dim=-1)

@@ -422,3 +422,21 @@ def test_a_project_chooses_how_its_index_stores_vectors(tmp_path):
     assert "'float32', 'float16'" in cdesearch("index", ".", "--vectors", "int4", cwd=tmp_path, code=2).stderr
     cdesearch("index", ".", "--vectors", "binary", "--rebuild", cwd=tmp_path)
     assert json.loads(cdesearch("status", "--json", cwd=tmp_path).stdout)["vectors_stored_as"] == "binary"
+
+
+@pytest.mark.slow
+def test_a_project_chooses_the_dimension_of_the_vectors_of_its_index(tmp_path):
+    (tmp_path / "a.md").write_text("the cat")
+    (tmp_path / ".cdesearch.toml").write_text("[index]\ndimension = 64\n")
+    cdesearch("index", ".", cwd=tmp_path)
+    assert json.loads(cdesearch("status", "--json", cwd=tmp_path).stdout)["dimension"] == 64
+    for value, message in {
+        "0": "--dimension must be at least 1, not 0",
+        "many": "--dimension must be a whole number, not many",
+        "65": "stores vectors of 64 dimensions, not of 65. Add --rebuild",
+    }.items():
+        refused = cdesearch("index", ".", "--dimension", value, cwd=tmp_path, code=2).stderr
+        assert refused.count("\n") == 1 and message in refused
+    refused = cdesearch("index", ".", "--dimension", "385", "--rebuild", cwd=tmp_path, code=2).stderr
+    assert "The vectors of this model have 384 dimensions, not 385. Choose a --dimension up to 384." in refused
+    assert json.loads(cdesearch("status", "--json", cwd=tmp_path).stdout)["dimension"] == 64
