@@ -25,6 +25,7 @@ from cdesearch.store.vector_format import DEFAULT, KINDS, VectorKind
 
 K = 10
 WARM_UP = 10
+REDUCED = 192  # dimensions of the smallest vectors that are measured
 LANCE_INDEX_ABOVE = 100_000  # rows; its documentation advises against a vector index for fewer
 
 Search = Callable[[str], list[str]]  # from a query to the ids of the best texts
@@ -48,6 +49,7 @@ class Cdesearch:
     """cdesearch: contextual vectors fused with BM25."""
 
     kind: VectorKind = DEFAULT
+    dimension: int | None = None  # of the stored vectors; None for that of the model
 
     def build(self, texts: Path, folder: Path) -> None:
         """Index as `cdesearch index` does."""
@@ -55,14 +57,22 @@ class Cdesearch:
         from indexer.build import build
         from indexer.settings import Options
 
-        build([texts], Options(index=folder, vectors=self.kind), Silent())
+        build([texts], Options(index=folder, vectors=self.kind, dimension=self.dimension), Silent())
 
     def store(self, drawn: Path, folder: Path) -> None:
         """Write the tables that `cdesearch index` writes."""
-        from benchmarks.speed.synthetic import SOURCE_INDEX, grow, read_drawn
+        import numpy as np
+
+        from benchmarks.speed.synthetic import SOURCE_INDEX, draw, grow, read_drawn
         from cdesearch.store.index import Index
 
-        grow(Index(drawn.parent / "source" / SOURCE_INDEX), folder, read_drawn(drawn), self.kind)
+        source = drawn.parent / "source" / SOURCE_INDEX
+        if self.dimension is None:
+            grow(Index(source), folder, read_drawn(drawn), self.kind)
+        else:  # the drawn vectors have more dimensions
+            smaller = Index(source.with_name(f"{source.name}-{self.dimension}"))
+            n_chunks = len(np.load(drawn / "vectors.npy", mmap_mode="r"))
+            grow(smaller, folder, draw(smaller, n_chunks), self.kind)
 
     def open(self, folder: Path) -> Search:
         """Open the index; the function searches as `cdesearch query` does."""
@@ -234,7 +244,11 @@ DEFAULT_PEERS: dict[str, Callable[[], Peer]] = {
     "int8 model alone": Floor,
 }
 # cdesearch with other kinds of stored vectors, which are measured on request.
-PEERS = DEFAULT_PEERS | {f"cdesearch {kind}": partial(Cdesearch, kind) for kind in KINDS}
+PEERS = (
+    DEFAULT_PEERS
+    | {f"cdesearch {kind}": partial(Cdesearch, kind) for kind in KINDS}
+    | {f"cdesearch int8 {REDUCED}": partial(Cdesearch, "int8", REDUCED)}
+)
 
 
 def _read(texts: Path) -> tuple[list[str], list[str]]:

@@ -16,8 +16,8 @@ from rich.table import Table
 from benchmarks.machine import describe
 from benchmarks.measurement import RESULTS, show
 from benchmarks.speed.indexing import corpus_file
-from benchmarks.speed.peer_process import DEFAULT_PEERS, PEERS
-from benchmarks.speed.synthetic import SOURCE_INDEX, source_index, write_drawn
+from benchmarks.speed.peer_process import DEFAULT_PEERS, PEERS, REDUCED
+from benchmarks.speed.synthetic import SOURCE_INDEX, reduced_index, source_index, write_drawn
 from cdesearch.errors import InputError
 from cdesearch.store.index import Index
 from trainer.data.pairs.beir import read_queries, read_texts
@@ -74,9 +74,10 @@ def peers(
 
 
 def _drawn(corpus: Path, work: Path, n: int) -> Path:
-    """A folder with `n` texts drawn from an index of the corpus. That index is stored beside it."""
+    """A folder with `n` texts drawn from an index of the corpus. Such indexes of all dimensions are beside it."""
     if not (work / "source").exists():
         source_index(corpus, work / "source")
+        reduced_index(work / "source", REDUCED)
     write_drawn(Index(work / "source" / SOURCE_INDEX), work / f"drawn-{n}", n)
     return work / f"drawn-{n}"
 

@@ -48,6 +48,12 @@ def source_index(corpus: Path, folder: Path) -> Index:
     return Index(folder / SOURCE_INDEX)
 
 
+def reduced_index(folder: Path, dimension: int) -> None:
+    """Write an index of the documents of `source_index` in `folder`, with vectors of fewer dimensions."""
+    options = Options(index=folder / f"{SOURCE_INDEX}-{dimension}", dimension=dimension)
+    build([folder / "corpus.jsonl"], options, Silent())
+
+
 def draw(source: Index, n_chunks: int, seed: int = 0) -> Iterator[TextsAndVectors]:
     """Batches of `n_chunks` in all: sentences of `source` in new combinations, and vectors around its vectors."""
     columns = ["text", *source.vectors.columns]
@@ -211,6 +217,7 @@ def _manifest(source: Index, n_chunks: int, kind: VectorKind) -> Manifest:
         seed=made.seed,
         dimension=made.dimension,
         vectors=kind,
+        is_reduced=made.is_reduced,
         max_tokens=made.max_tokens,
         root="..",
         sources=(),
