@@ -39,8 +39,8 @@ def _largest_codes(vectors: Floats) -> NDArray[np.float64]:
 
 def _are_multiples(shares: NDArray[np.float64], code: int) -> NDArray[np.bool_]:
     """(n,) whether all numbers of a row (n, d) are multiples of 1 / `code`, up to a tolerance."""
-    multiples: NDArray[np.bool_] = (np.abs(shares - np.rint(shares * code) / code) < _TOLERANCE).all(axis=1)
-    return multiples
+    is_multiple: NDArray[np.bool_] = np.abs(shares - np.rint(shares * code) / code) < _TOLERANCE
+    return np.asarray(is_multiple.all(axis=1))
 
 
 def from_codes(codes: NDArray[np.int8], scales: Floats) -> Floats:
