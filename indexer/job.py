@@ -23,6 +23,7 @@ from cdesearch.store.manifest import Manifest
 from cdesearch.store.schema import chunk_schema, document_schema
 from cdesearch.store.vector_format import VectorFormat
 from indexer.description import Description
+from indexer.embedding.chunk_windows import keyed_by_windows
 from indexer.embedding.context import (
     draw_sample,
     fit_whitening,
@@ -48,6 +49,7 @@ from indexer.workers.pool import Begun, Pool, ReadChunks, Reading
 LIMITS = Limits()
 SHOWN = 3  # skipped files that an error names
 SPOOL = "spool.arrow"
+WINDOWS = "spool.windows.arrow"  # the same for a model that reads the chunks of a document together
 FITTED = "context.fitted.safetensors"  # in an unfinished generation: the second stage of its context
 
 
@@ -70,10 +72,13 @@ class BuildJob:
         Returns None if no document has changed, although other files may have.
         """
         building = self._open_building()
-        (building / SPOOL).unlink(missing_ok=True)  # not overwritten, because it may be a hard link to another file
+        for name in (SPOOL, WINDOWS):
+            (building / name).unlink(missing_ok=True)  # not overwritten, because it may be a hard link to another file
         spool = Spool(building / SPOOL)
         fresh, columns = self._read_all(spool, pool)
         pool.close()
+        if self.encoder.separator is not None:
+            spool = keyed_by_windows(spool, building / WINDOWS, self.encoder)
         self._check_new_columns(building, columns)
         self._export_model(spool)
         if self._kept_base is not None and not fresh and not self.plan.gone:
@@ -231,7 +236,9 @@ class BuildJob:
     ) -> int:
         """Write chunks, vectors and the context; returns how many texts went through the model."""
         encoder, base = self.encoder, self._kept_base
-        cache = EmbeddingCache(building, self._encoded_dimension, base, encoder.config.document_weight)
+        # The texts of the base do not say which other chunks their vectors depend on.
+        known = base if encoder.separator is None else None
+        cache = EmbeddingCache(building, self._encoded_dimension, known, encoder.config.document_weight)
         filling = Filling(tables, spool, cache, encoder, self.progress)
         if base is not None:
             filling.in_context_of(base, self.plan.kept["path"], self.plan.gone)
@@ -305,7 +312,7 @@ class BuildJob:
         (building / FILES).unlink(missing_ok=True)  # not overwritten: a hard link to the file of the last generation
         write_files(list(self.plan.files.values()), building / FILES)
         manifest.save(building / MANIFEST)
-        for name in (SPOOL, SAMPLE, FITTED, PROBES):
+        for name in (SPOOL, WINDOWS, SAMPLE, FITTED, PROBES):
             (building / name).unlink(missing_ok=True)
         write_checksums(building, self._kept_base.generation if self._kept_base else None)
         swap_in(self.folder, building)

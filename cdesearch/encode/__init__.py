@@ -8,6 +8,7 @@ remote            a model on a server as an encoder
 embedder          the model without an index, for programs that store vectors themselves
 runtime           the protocol of the libraries that compute the networks
 exports           exports of published models to ONNX, in the user's cache folder
+chunk_windows     joins the chunks of a document, for models that read them together
 length_batches    groups texts into batches of similar length
 tokenizer_limits  refuses tokenizers that make a text many times as long
 """

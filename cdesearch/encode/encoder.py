@@ -24,6 +24,7 @@ from cdesearch.context.features import corpus_features
 from cdesearch.context.token_weights import TokenFrequencies, idf_weights
 from cdesearch.context.vectors import Floats, to_unit
 from cdesearch.context.whitening import Whitening, soft_whitening
+from cdesearch.encode.chunk_windows import WINDOW_TOKENS, join_chunks, split_windows
 from cdesearch.encode.length_batches import BatchLimits, Integers, TextBatch, make_batches
 from cdesearch.encode.runtime import Runtime, Unexported
 from cdesearch.encode.tokenizer_limits import reporting_failure
@@ -57,10 +58,18 @@ class Encoder:
 
     probes: Floats | None = None  # vectors of fixed texts, by which a model on a server is recognised
 
-    def __init__(self, config: ModelConfig, tokenizer: Tokenizer, runtime: Runtime, fingerprint: str) -> None:
+    def __init__(
+        self,
+        config: ModelConfig,
+        tokenizer: Tokenizer,
+        runtime: Runtime,
+        fingerprint: str,
+        separator: int | None = None,
+    ) -> None:
         self.config = config
         self.tokenizer = tokenizer
         self.fingerprint = fingerprint  # hash of weights, configuration and tokenizer
+        self.separator = separator  # the token between chunks of a document that are read together; None: each is alone
         self.dimension = config.backbone.dimension  # of vectors, unless a context reduces it
         self.max_tokens = config.max_tokens  # prefix and special tokens included; longer texts are truncated
         prefix = tokenizer.encode(config.document_prefix, add_special_tokens=False)
@@ -80,15 +89,16 @@ class Encoder:
     def truncated_to(self, max_tokens: int) -> "Encoder":
         """This model with texts truncated to at most `max_tokens`, prefix and special tokens included."""
         config = replace(self.config, max_tokens=min(max_tokens, self.max_tokens))
-        return Encoder(config, self.tokenizer, self._runtime, f"{self.fingerprint} {config.max_tokens}")
+        fingerprint = f"{self.fingerprint} {config.max_tokens}"
+        return Encoder(config, self.tokenizer, self._runtime, fingerprint, self.separator)
 
     def with_fingerprint(self, fingerprint: str) -> "Encoder":
         """The same model under another fingerprint, for callers that store vectors by fingerprint."""
-        return Encoder(self.config, self.tokenizer, self._runtime, fingerprint)
+        return Encoder(self.config, self.tokenizer, self._runtime, fingerprint, self.separator)
 
     def on(self, runtime: Runtime) -> "Encoder":
         """The same model on another runtime."""
-        return Encoder(self.config, self.tokenizer, runtime, self.fingerprint)
+        return Encoder(self.config, self.tokenizer, runtime, self.fingerprint, self.separator)
 
     def use_runtime(self, runtime: Runtime) -> None:
         """Continue on another runtime, which computes the same network."""
@@ -261,6 +271,25 @@ class Encoder:
                 _, found = self._runtime.second_stage_among(batch.ids, batch.mask, context, states[read], allowed)
                 vectors[own] = self._checked(found, len(own), vectors.shape[1])
         return vectors
+
+    def windows(self, chunks: Sequence[str]) -> list[range]:
+        """Divide all chunks of a document into windows, each of which `encode_window` reads at once.
+
+        Only models with a separator read chunks together. A window ends between two chunks.
+        """
+        lengths = list(map(len, self._chunk_ids(chunks)))
+        return split_windows(lengths, min(WINDOW_TOKENS, self.max_tokens))
+
+    def encode_window(self, chunks: Sequence[str], context: EncodingContext | None) -> Floats:
+        """(n, d) vectors of the chunks of a window, each of which reads the others; of one chunk, that of `encode`."""
+        assert self.separator is not None
+        ids, belongs = join_chunks(self._chunk_ids(chunks), self.separator)
+        context = context or self._null
+        _, vectors = self._runtime.second_stage_chunks(ids, belongs, context)
+        return self._checked(vectors, len(chunks), context.whitening.dimension)
+
+    def _chunk_ids(self, chunks: Sequence[str]) -> list[list[int]]:
+        return [ids[: self.max_tokens] for ids in self._ids([self.config.document_prefix + chunk for chunk in chunks])]
 
     def stream(
         self, texts: Sequence[str], role: Role, context: EncodingContext | None

@@ -95,7 +95,7 @@ def load_encoder(
         fingerprint = fingerprint_with_added_context(loaded.fingerprint)
         loaded = replace(loaded, config=with_added_context(loaded.config), fingerprint=fingerprint)
     runtime = _open_runtime(folder, loaded, device)
-    encoder = Encoder(loaded.config, tokenizer, runtime, loaded.fingerprint)
+    encoder = Encoder(loaded.config, tokenizer, runtime, loaded.fingerprint, _separator(loaded, tokenizer))
     if export_to is not None and runtime.cpu_network is not None and not is_refused(export_to):
         encoder.unexported = Unexported(runtime.cpu_network, export_to)
     return encoder
@@ -109,6 +109,19 @@ def _check_vocabulary(folder: Path, loaded: LoadedModel, tokenizer: Tokenizer) -
             f" {loaded.config.backbone.vocabulary} tokens.",
             "Copy the checkpoint again, with its own tokenizer.",
         )
+
+
+def _separator(loaded: LoadedModel, tokenizer: Tokenizer) -> int | None:
+    """The id of the token between the chunks of a document; None if each is read alone. Raises ModelError."""
+    if loaded.separator is None:
+        return None
+    found = tokenizer.token_to_id(loaded.separator)
+    if found is None:
+        raise ModelError(
+            f"{loaded.tokenizer} has no token {loaded.separator}, which separates the chunks of a document.",
+            "Copy the checkpoint again, with its own tokenizer.",
+        )
+    return found
 
 
 @cache
@@ -149,5 +162,5 @@ def _open_runtime(folder: Path, loaded: LoadedModel, device: Device) -> Runtime:
 
 
 def _without_torch(folder: Path, family: ModelFamily) -> ModelError:
-    remedy = NEEDS_HUB if family.is_exported else NEEDS_TORCH
+    remedy = NEEDS_HUB if family.needs_transformers else NEEDS_TORCH
     return ModelError(f"The model in {folder} needs torch, which is not installed.", remedy)

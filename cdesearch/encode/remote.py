@@ -123,4 +123,4 @@ class _NoNetworks:
     def second_stage(self, *_: object) -> tuple[Floats, Floats]:
         raise NotImplementedError
 
-    second_stage_among = second_stage
+    second_stage_among = second_stage_chunks = second_stage

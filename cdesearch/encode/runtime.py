@@ -53,6 +53,14 @@ class Runtime(Protocol):
     def second_stage(self, input_ids: Integers, mask: Integers, context: EncodingContext) -> tuple[Floats, Floats]:
         """(B, d) pooled, before the statistics head, and (B, d) final unit vectors."""
 
+    def second_stage_chunks(
+        self, input_ids: Integers, belongs: NDArray[np.float32], context: EncodingContext
+    ) -> tuple[Floats, Floats]:
+        """(C, d) pooled and (C, d) final unit vectors of C chunks of a document, which are read in one sequence (T,).
+
+        `belongs` (C, T) is 1 where a token belongs to a chunk, else 0.
+        """
+
     def token_states(self, input_ids: Integers, mask: Integers, context: EncodingContext) -> Floats:
         """(B, S, T, d) states of all tokens after the second stage; raises ModelError if the model has none."""
 

@@ -6,9 +6,7 @@ from pathlib import Path
 
 from cdesearch.errors import ModelError
 from cdesearch.languages.known import ENGLISH
-from cdesearch.models.biencoder.folder import read_folder
 from cdesearch.models.checkpoint_files import DEFAULT_MODEL
-from cdesearch.models.config import ModelConfig
 from cdesearch.models.endpoint_model import EndpointModel, Model
 from cdesearch.models.export_folder import export_folder, read_speed
 from cdesearch.models.hub import KNOWN_MODELS, KnownModel, cached_folder, cached_names, checkpoint_folder
@@ -106,10 +104,7 @@ def _describe(folder: Path) -> tuple[str, str] | None:
         description = family.describe(fields)
         if description is None:
             return None
-        if family.is_exported:
-            return description, str(read_folder(folder).config.backbone.dimension)
-        known = None if "format" in fields else 768  # of all released CDE checkpoints
-        return description, str(known or ModelConfig.load(folder).backbone.dimension)
+        return description, str(family.dimension(folder))
     except ModelError:
         return None
 

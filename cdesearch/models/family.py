@@ -53,12 +53,14 @@ class LoadedModel:
     fingerprint: str  # a hash of everything that the vectors depend on
     load_network: Callable[[], Network]  # needs torch; raises ModelError
     onnx: Path | None = None  # the folder of an ONNX export, which needs no torch
+    separator: str | None = None  # the token between chunks of a document that are read together; None: each is alone
 
 
 class ModelFamily(Protocol):
     """One kind of checkpoint."""
 
     needs_torch: bool
+    needs_transformers: bool  # whether the library transformers computes the network
     is_exported: bool  # whether the first build with a model exports it, so that it then runs without torch
     reads_corpus: bool  # whether it was trained to read a corpus; to others, statistics are added
 
@@ -67,6 +69,9 @@ class ModelFamily(Protocol):
 
     def describe(self, fields: Mapping[str, Any]) -> str | None:
         """A short description for `cdesearch models`; None if this project cannot run the checkpoint."""
+
+    def dimension(self, folder: Path) -> int:
+        """The number of dimensions of the vectors, without reading the weights; raises ModelError."""
 
     def open(self, folder: Path) -> LoadedModel:
         """Read the folder; raises ModelError. Nothing is downloaded, and no code of the folder runs."""

@@ -6,11 +6,12 @@ from cdesearch.errors import ModelError
 from cdesearch.models.biencoder.family import BiencoderFamily
 from cdesearch.models.contextual.family import ContextualFamily
 from cdesearch.models.family import ModelFamily
+from cdesearch.models.pplx.family import PplxFamily
 from cdesearch.models.published_fields import read_fields
 from cdesearch.models.released.family import ReleasedFamily
 
 # The first family that detects a folder opens it.
-FAMILIES: list[ModelFamily] = [ReleasedFamily(), ContextualFamily(), BiencoderFamily()]
+FAMILIES: list[ModelFamily] = [ReleasedFamily(), ContextualFamily(), PplxFamily(), BiencoderFamily()]
 
 
 def family_of(folder: Path) -> ModelFamily:

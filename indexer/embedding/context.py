@@ -15,7 +15,7 @@ from cdesearch.encode.encoder import Encoder
 from cdesearch.progress import Progress
 from cdesearch.store.filesystem import put_in_place
 from indexer.embedding.embedding_cache import EmbeddingCache
-from indexer.embedding.spool import Spool
+from indexer.embedding.spool import KEY, Spool
 from indexer.generations.tables import Tables
 
 
@@ -48,7 +48,7 @@ def fit_whitening(
 
     Texts that have no vector yet are left out. Whitened vectors have `dimension` dimensions.
     """
-    triples = [row for row in _triples(spool) if cache.holds(row[2])]
+    triples = [row for row in _triples(spool, KEY) if cache.holds(row[2])]
     contents = {chunk: content for chunk, _, content in triples}
     hashes = [contents[chunk] for chunk in choose_chunks(triples, FITTED_TEXTS, sample.sampled.seed)]
     return encoder.fit(sample, hashes, cache.of(hashes), dimension)
@@ -98,10 +98,10 @@ def save_part(part: _Storable, file: Path) -> None:
     put_in_place(fresh, file)
 
 
-def _triples(spool: Spool) -> list[tuple[str, str, str]]:
+def _triples(spool: Spool, content: str = "content_hash") -> list[tuple[str, str, str]]:
     return [
         row
-        for window in spool.windows(["id", "document_id", "content_hash"])
+        for window in spool.windows(["id", "document_id", content])
         for row in zip(*(window[name].to_pylist() for name in window.schema.names), strict=True)
     ]
 

@@ -10,7 +10,7 @@ from cdesearch.context.document import add_document_context
 from cdesearch.context.vectors import Floats
 from cdesearch.context.whitening import Whitening
 from indexer.embedding.embedding_cache import EmbeddingCache
-from indexer.embedding.spool import Spool
+from indexer.embedding.spool import KEY, Spool
 
 
 def encoded_documents(
@@ -25,21 +25,21 @@ def encoded_documents(
 
     `whitening` is applied first; it is None if the cached vectors are whitened already.
     """
-    for rows in _whole_documents(spool):
+    for rows in whole_documents(spool):
         names = rows["document_id"].to_numpy()
         documents = [
-            rows.slice(start, stop - start) for start, stop in _documents(rows) if names[start] not in unchanged
+            rows.slice(start, stop - start) for start, stop in document_rows(rows) if names[start] not in unchanged
         ]
         advance(rows.num_rows)
         if not documents:
             continue
         changed = pa.concat_tables(documents)
-        vectors = cache.of(changed["content_hash"].to_pylist())
+        vectors = cache.of(changed[KEY].to_pylist())
         if whitening is not None:
             vectors = whitening.apply(vectors)
         for start, stop in pairwise([0, *accumulate(document.num_rows for document in documents)]):
             vectors[start:stop] = add_document_context(vectors[start:stop], document_weight)
-        yield changed, vectors
+        yield changed.drop_columns([KEY]), vectors
 
 
 def documents_so_far(
@@ -49,26 +49,26 @@ def documents_so_far(
 
     The document context is that of the chunks that have one.
     """
-    for rows in _whole_documents(spool):
-        hashes = rows["content_hash"].to_pylist()
+    for rows in whole_documents(spool):
+        hashes = rows[KEY].to_pylist()
         known = np.array([cache.holds(content) for content in hashes])
         vectors = np.zeros((len(hashes), whitening.dimension), np.float32)
         if known.any():
             vectors[known] = whitening.apply(cache.of([hashes[row] for row in np.flatnonzero(known)]))
-        for start, stop in _documents(rows):
+        for start, stop in document_rows(rows):
             present = start + np.flatnonzero(known[start:stop])
             if len(present):
                 vectors[present] = add_document_context(vectors[present], document_weight)
-        yield rows, vectors
+        yield rows.drop_columns([KEY]), vectors
 
 
-def _documents(rows: pa.Table) -> Iterator[tuple[int, int]]:
+def document_rows(rows: pa.Table) -> Iterator[tuple[int, int]]:
     """The first row of each document, and the row after its last one."""
     names = rows["document_id"].to_numpy()
     return pairwise([0, *(np.flatnonzero(names[1:] != names[:-1]) + 1).tolist(), len(names)])
 
 
-def _whole_documents(spool: Spool) -> Iterator[pa.Table]:
+def whole_documents(spool: Spool) -> Iterator[pa.Table]:
     """The chunks of the spool in tables of whole documents; chunks of a document are consecutive."""
     waiting: list[pa.Table] = []
     for window in spool.windows():

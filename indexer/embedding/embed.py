@@ -7,7 +7,7 @@ from cdesearch.context.vectors import Floats
 from cdesearch.encode.encoder import Encoder
 from cdesearch.errors import ModelServerError, TextRefusedError
 from indexer.embedding.embedding_cache import EmbeddingCache
-from indexer.embedding.spool import Spool
+from indexer.embedding.spool import KEY, Spool
 
 CONTINUES = "The same command continues, and reuses every finished embedding."
 
@@ -25,7 +25,7 @@ def embed_spool(
     `advance` is called with the number of texts that the model has encoded. On Ctrl-C and on an error the finished part
     of a window is kept.
     """
-    for window in spool.windows(["document_id", "content_hash", "text", "path"]):
+    for window in spool.windows(["document_id", KEY, "text", "path"]):
         rows = list(zip(*(window[name].to_pylist() for name in window.schema.names), strict=True))
         texts = {content: text for document, content, text, _ in rows if document not in unchanged}
         todo = cache.missing(texts)
@@ -46,8 +46,8 @@ def embed_spool(
 
 def count_missing(spool: Spool, unchanged: Container[str], cache: EmbeddingCache) -> int:
     """How many texts `embed_spool` would embed."""
-    missing: set[int] = set()  # hashes of the content hashes, because a large corpus has too many texts for strings
-    for window in spool.windows(["document_id", "content_hash"]):
-        rows = zip(window["document_id"].to_pylist(), window["content_hash"].to_pylist(), strict=True)
+    missing: set[int] = set()  # hashes of the keys, because a large corpus has too many texts for strings
+    for window in spool.windows(["document_id", KEY]):
+        rows = zip(window["document_id"].to_pylist(), window[KEY].to_pylist(), strict=True)
         missing.update(map(hash, cache.missing(content for document, content in rows if document not in unchanged)))
     return len(missing)

@@ -13,6 +13,7 @@ from cdesearch.context.whitening import Whitening
 from cdesearch.encode.encoder import Encoder
 from cdesearch.progress import Progress
 from cdesearch.store.index import Index
+from indexer.embedding.chunk_windows import embed_windows
 from indexer.embedding.document_vectors import encoded_documents
 from indexer.embedding.embed import count_missing, embed_spool
 from indexer.embedding.embedding_cache import EmbeddingCache
@@ -74,7 +75,8 @@ class Filling:
 
     def _embed(self, unchanged: set[str], context: EncodingContext, publish: Callable[[], None]) -> None:
         advance = self.progress.stage("Embedding", count_missing(self.spool, unchanged, self.cache))
-        for _ in embed_spool(self.spool, unchanged, self.cache, self.encoder, context, advance):
+        embed = embed_spool if self.encoder.separator is None else embed_windows
+        for _ in embed(self.spool, unchanged, self.cache, self.encoder, context, advance):
             publish()
 
     def _delete_changed(self, present: list[Row], unchanged: set[str]) -> None:

@@ -10,7 +10,9 @@ from cdesearch.store.schema import chunk_schema
 
 WINDOW = 1024  # chunks that are embedded, and committed, together
 
-_SCHEMA = chunk_schema(None)
+KEY = "key"  # a column of the spool alone: a hash of everything that a chunk's own vector depends on
+
+_SCHEMA = chunk_schema(None).append(pa.field(KEY, pa.string(), nullable=False))
 
 
 class Spool:
@@ -23,8 +25,9 @@ class Spool:
         self._writer = pa.ipc.new_file(str(file), _SCHEMA)
         self._dropped: list[str] = []
 
-    def add(self, chunks: pa.RecordBatch) -> None:
-        """Append chunks, rows of the chunk schema."""
+    def add(self, chunks: pa.RecordBatch, keys: pa.Array | None = None) -> None:
+        """Append chunks, rows of the chunk schema. Without `keys`, the vector of each depends on its text alone."""
+        chunks = chunks.append_column(_SCHEMA.field(KEY), chunks["content_hash"] if keys is None else keys)
         while chunks.num_rows:
             taken = chunks.slice(0, WINDOW - self._n_waiting)
             chunks = chunks.slice(taken.num_rows)

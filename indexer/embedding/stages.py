@@ -23,7 +23,7 @@ from cdesearch.store.manifest import Manifest
 from indexer.embedding.context import fit_whitening, sample_vectors
 from indexer.embedding.document_vectors import documents_so_far
 from indexer.embedding.embedding_cache import EmbeddingCache
-from indexer.embedding.spool import Spool
+from indexer.embedding.spool import KEY, Spool
 from indexer.generations.generation import new_generation, swap_in
 from indexer.generations.tables import Tables
 
@@ -53,7 +53,7 @@ class Stages:
         if self.spool.count() < STAGED_FROM:
             return
         started = time.monotonic()
-        windows = (pa.Table.from_batches([window]) for window in self.spool.windows())
+        windows = (pa.Table.from_batches([window]).drop_columns([KEY]) for window in self.spool.windows())
         self._publish(((rows, np.zeros((rows.num_rows, self.dimension), np.float32)) for rows in windows), None, 0)
         self._schedule(started)
 
@@ -62,8 +62,8 @@ class Stages:
         started = time.monotonic()
         if started < self._due:
             return
-        windows = self.spool.windows(["content_hash"])
-        known = [cache.holds(content) for window in windows for content in window["content_hash"].to_pylist()]
+        windows = self.spool.windows([KEY])
+        known = [cache.holds(content) for window in windows for content in window[KEY].to_pylist()]
         if all(known) or not any(known):
             return
         fitted = fit_whitening(sample, self.spool, cache, self.encoder, self.dimension)

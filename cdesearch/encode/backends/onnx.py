@@ -63,6 +63,10 @@ class OnnxRuntime:
         """Raise ModelError: an export cannot read token states."""
         raise ModelError(f"{self._folder} is an ONNX export, which reads no token states.", TORCH_ALONE)
 
+    def second_stage_chunks(self, *_: Any) -> tuple[Floats, Floats]:
+        """Raise ModelError: an export reads every chunk alone."""
+        raise ModelError(f"{self._folder} is an ONNX export, which reads every chunk alone.", TORCH_ALONE)
+
     def cache(self, vectors: Floats, is_null: NDArray[np.bool_]) -> tuple[Floats, Floats] | None:
         """Keys and values (L, J, d) of a context; None if every gate is zero."""
         if self._cache is None:

@@ -77,6 +77,18 @@ class TorchRuntime:
         return self._pooled(input_ids, mask, self._on_device(context))
 
     @torch.inference_mode()
+    def second_stage_chunks(
+        self, input_ids: NDArray[np.int64], belongs: Floats, context: EncodingContext
+    ) -> tuple[Floats, Floats]:
+        """(C, d) pooled and (C, d) final unit vectors of C chunks of a document, which are read in one sequence (T,).
+
+        `belongs` (C, T) is 1 where a token belongs to a chunk, else 0.
+        """
+        ready, ids = self._on_device(context), self._put(input_ids)
+        pooled = self._network.pooled_chunks(ids, self._put(belongs) * ready.token_weights[ids])
+        return _floats(pooled), _floats(statistics_head(pooled, ready.shift, ready.projection))
+
+    @torch.inference_mode()
     def token_states(self, input_ids: NDArray[np.int64], mask: NDArray[np.int64], context: EncodingContext) -> Floats:
         """(B, S, T, d) states of all tokens of ids (B, S, T); raises ModelError for a released model."""
         ids, text_mask = self._put(input_ids), self._put(mask)

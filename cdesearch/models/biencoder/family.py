@@ -21,6 +21,7 @@ class BiencoderFamily:
     """Any model that the library transformers contains. Vectors are scaled to length 1."""
 
     needs_torch = True
+    needs_transformers = True
     is_exported = True
     reads_corpus = False
 
@@ -30,6 +31,9 @@ class BiencoderFamily:
 
     def describe(self, fields: Mapping[str, Any]) -> str | None:
         return f"biencoder ({fields['model_type']})" if "model_type" in fields else "biencoder"
+
+    def dimension(self, folder: Path) -> int:
+        return read_folder(folder).config.backbone.dimension
 
     def open(self, folder: Path) -> LoadedModel:
         model = read_folder(folder)

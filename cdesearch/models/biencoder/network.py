@@ -1,12 +1,8 @@
 """The network of a published biencoder: the library's own modelling code, its pooling and its dense layers."""
 
-import warnings
-from collections.abc import Iterator
-from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
 
-import torch
 from safetensors.torch import load_file
 from torch import Tensor, nn
 
@@ -14,10 +10,8 @@ from cdesearch.errors import ModelError
 from cdesearch.models.backbones.bert import mean_pool
 from cdesearch.models.biencoder.folder import Dense, Pooling, PublishedModel
 from cdesearch.models.checkpoint_files import check_plain
-from cdesearch.models.hub import NEEDS_HUB
 from cdesearch.models.published_fields import DOWNLOAD_AGAIN, read_fields
-
-_UNUSED = ("pooler.", "position_ids")  # parts of the names of weights that vectors do not depend on
+from cdesearch.models.transformers_library import load_weights, loading_from
 
 
 class Biencoder(nn.Module):
@@ -71,17 +65,8 @@ class Biencoder(nn.Module):
 
 def load_network(folder: Path, model: PublishedModel) -> Biencoder:
     """The network in fp32; raises ModelError. Nothing is downloaded, and no code of the folder runs."""
-    check_plain(model.transformer / "model.safetensors")
-    try:
-        with _quiet_transformers() as transformers:
-            transformer = _load_transformer(transformers, model.transformer)
-    except ImportError:
-        raise ModelError(f"The model in {folder} needs transformers, which is not installed.", NEEDS_HUB) from None
-    except ModelError as error:
-        raise ModelError(f"{folder} cannot be loaded: {error.cause}", error.remedy) from None
-    except Exception as error:  # a configuration that is not one can make any part of the library fail
-        reason = str(error).strip().partition("\n")[0]
-        raise ModelError(f"{folder} cannot be loaded: {reason:.300}.", DOWNLOAD_AGAIN) from None
+    with loading_from(folder) as transformers:
+        transformer = _load_transformer(transformers, model.transformer)
     dense = nn.Sequential(*(layer for one in model.dense for layer in _load_dense(one)))
     return Biencoder(transformer, model.pooling, dense).eval()
 
@@ -95,31 +80,10 @@ def _load_transformer(transformers: Any, folder: Path) -> nn.Module:
             f"the model {needs}: transformers {transformers.__version__} does not have the model_type {kind!r:.40}.",
             "Name a model that transformers contains, or upgrade it. cdesearch never runs the code of a model.",
         )
-    if not (folder / "model.safetensors").is_file():
-        raise ModelError(
-            f"{folder} has no model.safetensors.",
-            "Download the complete folder; weights in other formats are not supported.",
-        )
     auto = transformers.AutoModel
     if fields.get("is_encoder_decoder"):
         auto = transformers.AutoModelForTextEncoding
-    # Eager attention is named, because a config may name a kernel that the library would download and run.
-    network, report = auto.from_pretrained(
-        str(folder),
-        local_files_only=True,
-        trust_remote_code=False,
-        use_safetensors=True,
-        dtype=torch.float32,
-        attn_implementation="eager",
-        output_loading_info=True,
-    )
-    missing = sorted(name for name in report["missing_keys"] if not any(part in name for part in _UNUSED))
-    if missing or report.get("mismatched_keys"):
-        named = missing or sorted(map(str, report["mismatched_keys"]))
-        raise ModelError(f"The weights lack {', '.join(named[:5])}.", DOWNLOAD_AGAIN)
-    network.config.use_cache = False
-    loaded: nn.Module = network
-    return loaded
+    return load_weights(auto, folder, "eager")
 
 
 def _load_dense(layer: Dense) -> tuple[nn.Module, nn.Module]:
@@ -134,22 +98,3 @@ def _load_dense(layer: Dense) -> tuple[nn.Module, nn.Module]:
         raise ModelError(f"{file} cannot be loaded: {reason:.300}.", DOWNLOAD_AGAIN) from None
     activation: nn.Module = getattr(nn, layer.activation)()
     return linear, activation
-
-
-@contextmanager
-def _quiet_transformers() -> Iterator[Any]:
-    """The library transformers without its warnings and progress bars."""
-    with warnings.catch_warnings():
-        warnings.simplefilter("ignore")
-        import transformers
-
-        logging: Any = transformers.utils.logging
-        verbosity, has_bar = logging.get_verbosity(), logging.is_progress_bar_enabled()
-        logging.set_verbosity_error()
-        logging.disable_progress_bar()
-        try:
-            yield transformers
-        finally:
-            logging.set_verbosity(verbosity)
-            if has_bar:
-                logging.enable_progress_bar()

@@ -15,6 +15,7 @@ class ContextualFamily:
     """A folder with config.json, tokenizer.json, model.safetensors, and usually an ONNX export in onnx/."""
 
     needs_torch = False
+    needs_transformers = False
     is_exported = False
     reads_corpus = True
 
@@ -23,6 +24,9 @@ class ContextualFamily:
 
     def describe(self, fields: Mapping[str, Any]) -> str | None:  # noqa: ARG002 (all of them can be run)
         return "checkpoint of cdesearch"
+
+    def dimension(self, folder: Path) -> int:
+        return ModelConfig.load(folder).backbone.dimension
 
     def open(self, folder: Path) -> LoadedModel:
         config = ModelConfig.load(folder)

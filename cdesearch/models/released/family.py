@@ -14,6 +14,7 @@ class ReleasedFamily:
     """A folder with config.json and model.safetensors, as downloaded. Vectors are the published ones."""
 
     needs_torch = True
+    needs_transformers = False
     is_exported = False
     reads_corpus = True
 
@@ -22,6 +23,9 @@ class ReleasedFamily:
 
     def describe(self, fields: Mapping[str, Any]) -> str | None:  # noqa: ARG002 (all of them can be run)
         return "released CDE checkpoint"
+
+    def dimension(self, folder: Path) -> int:  # noqa: ARG002 (all of them have the same)
+        return 768
 
     def open(self, folder: Path) -> LoadedModel:
         from cdesearch.models.released.folder import as_model_config, open_released

@@ -1,0 +1,80 @@
+"""The network of pplx-embed: transformers' Qwen3 without its causal mask, a mean of the states, and codes of that."""
+
+from pathlib import Path
+from typing import Any
+
+from torch import Tensor, nn
+
+from cdesearch.models.pplx.folder import PplxModel
+from cdesearch.models.transformers_library import load_weights, loading_from
+
+LARGEST_CODE = 127
+
+
+class PplxNetwork(nn.Module):
+    """Token ids to codes: whole numbers from -127 to 127, which are compared by cosine. Texts are padded on the right.
+
+    A text without tokens has the code zero everywhere.
+    """
+
+    reads_context = False
+    prefix_rows = 0
+
+    def __init__(self, transformer: Any) -> None:
+        super().__init__()
+        self.transformer = transformer
+        for layer in transformer.layers:
+            layer.self_attn.is_causal = False
+
+    def first_stage(self, input_ids: Tensor, attention_mask: Tensor) -> Tensor:
+        """(B, T) ids and 0/1 mask to codes (B, d)."""
+        return self.pooled(input_ids, attention_mask, attention_mask, None)
+
+    def cache(self, vectors: Tensor, is_null: Tensor) -> None:
+        """Return None: the model reads no context."""
+
+    def prepare_context(self, vectors: Tensor, is_null: Tensor, cached: None) -> None:
+        """Return None: the model reads no context."""
+
+    def token_states(self, input_ids: Tensor, attention_mask: Tensor, context: None) -> Tensor:  # noqa: ARG002 (there is no context)
+        """(B, T, d) states of all tokens."""
+        if not input_ids.shape[1]:
+            return self.transformer.embed_tokens(input_ids)  # type: ignore[no-any-return] # (B, 0, d)
+        seen = attention_mask.bool()
+        mask = None
+        if not seen.all():
+            # The padding of a text without tokens reads itself, because the softmax over nothing is not a number.
+            mask = (seen | ~seen.any(1, keepdim=True))[:, None, None, :]
+        # The library takes masks by the kind of the layer as they are, and adds no causal one.
+        states: Tensor = self.transformer(
+            input_ids=input_ids, attention_mask={"full_attention": mask}, use_cache=False
+        ).last_hidden_state
+        return states
+
+    def pooled(self, input_ids: Tensor, attention_mask: Tensor, weights: Tensor, context: None) -> Tensor:
+        """Codes (B, d); `weights` (B, T) of the tokens in the mean, zero on padding."""
+        states = self.token_states(input_ids, attention_mask, context)
+        return to_codes(weighted_means(states, weights[:, None]))[:, 0]
+
+    def pooled_chunks(self, input_ids: Tensor, weights: Tensor) -> Tensor:
+        """Codes (C, d) of the chunks in one sequence (T,); `weights` (C, T) of the tokens of each chunk, else zero."""
+        states = self.token_states(input_ids[None], input_ids.new_ones(1, len(input_ids)), None)
+        return to_codes(weighted_means(states, weights[None]))[0]
+
+
+def weighted_means(states: Tensor, weights: Tensor) -> Tensor:
+    """(B, C, d) means of states (B, T, d) by weights (B, C, T); zero where all weights are."""
+    weights = weights.to(states.dtype)
+    return (weights @ states) / weights.sum(2, keepdim=True).clamp_min(1e-9)
+
+
+def to_codes(means: Tensor) -> Tensor:
+    """The codes that the model was trained with, as floats."""
+    return (LARGEST_CODE * means.tanh()).round()
+
+
+def load_network(folder: Path, model: PplxModel) -> PplxNetwork:
+    """The network in fp32; raises ModelError. Nothing is downloaded, and no code of the folder runs."""
+    with loading_from(folder) as transformers:
+        config = transformers.Qwen3Config(**model.shapes)
+        return PplxNetwork(load_weights(transformers.Qwen3Model, folder, "sdpa", config=config)).eval()

@@ -1,0 +1,81 @@
+"""Load networks with the library transformers, which never downloads anything here, and never runs code of a folder."""
+
+import warnings
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+from typing import Any
+
+import torch
+from torch import nn
+
+from cdesearch.errors import ModelError
+from cdesearch.models.checkpoint_files import check_plain
+from cdesearch.models.hub import NEEDS_HUB
+from cdesearch.models.published_fields import DOWNLOAD_AGAIN
+
+_UNUSED = ("pooler.", "position_ids")  # parts of the names of weights that vectors do not depend on
+
+
+@contextmanager
+def loading_from(folder: Path) -> Iterator[Any]:
+    """The library, without its warnings and progress bars; any failure within becomes a ModelError for `folder`."""
+    try:
+        with _quiet_transformers() as transformers:
+            yield transformers
+    except ImportError:
+        raise ModelError(f"The model in {folder} needs transformers, which is not installed.", NEEDS_HUB) from None
+    except ModelError as error:
+        raise ModelError(f"{folder} cannot be loaded: {error.cause}", error.remedy) from None
+    except Exception as error:  # a configuration that is not one can make any part of the library fail
+        reason = str(error).strip().partition("\n")[0]
+        raise ModelError(f"{folder} cannot be loaded: {reason:.300}.", DOWNLOAD_AGAIN) from None
+
+
+def load_weights(network: Any, folder: Path, attention: str, **settings: Any) -> nn.Module:
+    """The network of a class of the library in fp32, with the weights of `folder`; raises ModelError if some lack.
+
+    `attention` names the kernel, because a config may name one that the library would download and run.
+    """
+    check_plain(folder / "model.safetensors")
+    if not (folder / "model.safetensors").is_file():
+        raise ModelError(
+            f"{folder} has no model.safetensors.",
+            "Download the complete folder; weights in other formats are not supported.",
+        )
+    loaded, report = network.from_pretrained(
+        str(folder),
+        local_files_only=True,
+        trust_remote_code=False,
+        use_safetensors=True,
+        dtype=torch.float32,
+        attn_implementation=attention,
+        output_loading_info=True,
+        **settings,
+    )
+    missing = sorted(name for name in report["missing_keys"] if not any(part in name for part in _UNUSED))
+    if missing or report.get("mismatched_keys"):
+        named = missing or sorted(map(str, report["mismatched_keys"]))
+        raise ModelError(f"The weights lack {', '.join(named[:5])}.", DOWNLOAD_AGAIN)
+    loaded.config.use_cache = False
+    module: nn.Module = loaded
+    return module
+
+
+@contextmanager
+def _quiet_transformers() -> Iterator[Any]:
+    """The library transformers without its warnings and progress bars."""
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")
+        import transformers
+
+        logging: Any = transformers.utils.logging
+        verbosity, has_bar = logging.get_verbosity(), logging.is_progress_bar_enabled()
+        logging.set_verbosity_error()
+        logging.disable_progress_bar()
+        try:
+            yield transformers
+        finally:
+            logging.set_verbosity(verbosity)
+            if has_bar:
+                logging.enable_progress_bar()

@@ -1,0 +1,148 @@
+"""Indexes of pplx-embed: its codes are stored as they are, and the chunks of a document are encoded together."""
+
+import os
+import subprocess
+import sys
+
+import numpy as np
+import pytest
+from random_pplx import pplx_folder
+
+import cdesearch
+from cdesearch.context.document import add_document_context
+from cdesearch.context.rounding import to_codes
+from cdesearch.encode.load import load_encoder
+from cdesearch.progress import Silent
+from cdesearch.store.index import Index
+from indexer.build import build
+from indexer.settings import Options
+
+pytest.importorskip("transformers")
+PARTS = ["the cat sleeps. ", "a dog in the water. ", "bread and stone. "]
+
+
+@pytest.fixture(scope="module")
+def models(tmp_path_factory):
+    """The plain and the context checkpoint, by whether chunks are read together."""
+    folder = tmp_path_factory.mktemp("models")
+    return {joins: pplx_folder(folder / str(joins), is_contextual=joins) for joins in (False, True)}
+
+
+@pytest.fixture
+def docs(tmp_path):
+    folder = tmp_path / "docs"
+    folder.mkdir()
+    for number in range(3):  # of several chunks: each byte is a token
+        text = "\n\n".join(f"{part * 20}{number}" for part in PARTS)
+        (folder / f"{number}.txt").write_text(text)
+    (folder / "short.txt").write_text("moon light")
+    return folder
+
+
+def run(folder, model, **options):
+    return build([folder], Options(model=model, **options), progress=Silent())
+
+
+def rows_of(folder):
+    """The index, and its chunks by path; those of a document are in order."""
+    index = Index.open(folder)
+    rows = index.chunks.to_arrow()
+    return index, rows.take(np.argsort(np.array(rows["path"].to_pylist()), kind="stable"))
+
+
+def by_document(rows):
+    """The texts of the chunks of every document."""
+    texts = {path: [] for path in rows["path"].to_pylist()}
+    for path, text in zip(rows["path"].to_pylist(), rows["text"].to_pylist(), strict=True):
+        texts[path].append(text)
+    return texts.values()
+
+
+def own_vectors(encoder, chunks, context):
+    """The vectors that the encoder gives the chunks of a document."""
+    if encoder.separator is None:
+        return encoder.encode(chunks, "document", context)
+    parts = encoder.windows(chunks)
+    return np.concatenate([encoder.encode_window(chunks[part.start : part.stop], context) for part in parts])
+
+
+@pytest.mark.parametrize("joins", [False, True])
+def test_a_plain_index_of_int8_stores_the_codes_of_the_model(docs, models, joins):
+    run(docs, models[joins], plain=True, vectors="int8")
+    _, rows = rows_of(docs)
+    stored = np.array(rows["codes"].to_pylist())
+    encoder = load_encoder(models[joins], plain=True)
+    wanted = np.concatenate([to_codes(own_vectors(encoder, chunks, None))[0] for chunks in by_document(rows)])
+    assert len(set(rows["path"].to_pylist())) == 4 and len(stored) > 8
+    assert np.abs(stored - wanted).max() <= 1
+    assert np.abs(stored).max(axis=1).min() < 127  # they were not scaled up to the largest code
+
+
+@pytest.mark.parametrize("joins", [False, True])
+@pytest.mark.parametrize("is_plain", [False, True])
+def test_an_update_stores_what_the_model_makes_of_the_whole_documents(docs, models, joins, is_plain):
+    run(docs, models[joins], plain=is_plain)
+    edited = docs / "1.txt"
+    edited.write_text(edited.read_text().replace("dog", "cow", 1))
+    (docs / "2.txt").unlink()
+    run(docs, models[joins])
+    index, rows = rows_of(docs)
+    encoder = load_encoder(models[joins], plain=is_plain)
+    weight = encoder.config.document_weight
+    own = [own_vectors(encoder, chunks, index.context_for(encoder)) for chunks in by_document(rows)]
+    wanted = np.concatenate([add_document_context(vectors, weight) for vectors in own])
+    np.testing.assert_allclose(index.vectors_in(rows), wanted, atol=5e-3)
+
+
+def test_windows_end_between_chunks_and_are_encoded_apart(docs, models, monkeypatch):
+    monkeypatch.setattr("cdesearch.encode.encoder.WINDOW_TOKENS", 500)
+    run(docs, models[True], plain=True)
+    index, rows = rows_of(docs)
+    encoder = load_encoder(models[True], plain=True)
+    assert max(len(encoder.windows(chunks)) for chunks in by_document(rows)) > 1
+    wanted = np.concatenate([own_vectors(encoder, chunks, None) for chunks in by_document(rows)])
+    np.testing.assert_allclose(index.vectors_in(rows), wanted, atol=5e-3)
+
+
+def test_an_edit_of_a_chunk_changes_the_vectors_of_the_others_in_its_document(docs, models):
+    run(docs, models[True], plain=True)
+    _, before = rows_of(docs)
+    first = docs / "1.txt"
+    first.write_text(first.read_text().replace("dog", "cow", 1))
+    run(docs, models[True])
+    index, after = rows_of(docs)
+    is_other = np.array([path == "1.txt" for path in after["path"].to_pylist()])
+    same_text = np.array([a == b for a, b in zip(before["text"].to_pylist(), after["text"].to_pylist(), strict=True)])
+    moved = np.abs(index.vectors_in(before) - index.vectors_in(after)).max(axis=1) > 1e-4
+    assert moved[is_other & same_text].any() and not moved[~is_other].any()
+
+
+@pytest.mark.parametrize("joins", [False, True])
+@pytest.mark.parametrize("mode", ["hybrid", "dense", "rerank"])
+def test_every_mode_finds_the_passage_that_holds_the_query(docs, models, joins, mode):
+    run(docs, models[joins])
+    found = cdesearch.open(docs).search("moon light", mode=mode, k=1)
+    assert [hit.chunk.path for hit in found] == ["short.txt"]
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("joins", [False, True])
+def test_the_command_line_builds_updates_and_searches(docs, models, joins, tmp_path):
+    def command(*arguments):
+        user = os.environ | {name: str(tmp_path) for name in ("HOME", "XDG_CONFIG_HOME", "XDG_CACHE_HOME")}
+        done = subprocess.run(
+            [sys.executable, "-m", "cdesearch", *arguments],
+            cwd=docs,
+            env=user,
+            capture_output=True,
+            text=True,
+            check=False,
+        )
+        assert done.returncode == 0, done.stderr
+        return done.stdout
+
+    command("index", ".", "--model", str(models[joins]), "--vectors", "int8", "--plain")
+    (docs / "new.txt").write_text("engine of a river")
+    command("index", ".")
+    assert "new.txt" in command("query", "engine of a river", "--mode", "dense", "-k", "1")
+    assert "int8" in command("status")
