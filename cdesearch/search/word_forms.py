@@ -15,12 +15,16 @@ _TWO = r"[\u3040-\u30ff\u31f0-\u31ff\u3400-\u4dbf\u4e00-\u9fff\uf900-\ufaff\U000
 _FOUR = r"[\u0e00-\u0eff\u1000-\u109f\u1780-\u17ff]+"
 UNSPACED = re.compile(f"{_TWO}|{_FOUR}")
 _HIRAGANA = re.compile(r"[\u3040-\u309f]+")  # mostly endings and particles
+_DIGIT = re.compile(r"\d")
 _ARTICLE = re.compile(r"^[وفبك]?ال(?=\w\w)")  # of Arabic, written together with the noun
 
 
 def word_stem(word: str) -> str:
-    """Return the letters with which every form of a word must begin: all but the last three, but at least STEM."""
-    return word[: max(STEM, len(word) - 3)]
+    """Return the letters with which every form of a word must begin: all but the last three, but at least STEM.
+
+    A word with a digit has no other forms: `rfc2616` is not `rfc2612`.
+    """
+    return word if _DIGIT.search(word) else word[: max(STEM, len(word) - 3)]
 
 
 def is_form_of(token: str, word: str) -> bool:

@@ -1,6 +1,7 @@
 """The application on the whole terminal: words above, hits on the left, and a preview on the right."""
 
 import os
+import signal
 from typing import ClassVar
 
 from rich.text import Text
@@ -12,6 +13,7 @@ from textual.timer import Timer
 from textual.widgets import Footer, Input, OptionList, Static
 from textual.widgets.option_list import Option
 
+from cdesearch.cli.exits import code_of
 from cdesearch.cli.hits.grouping import HitGroup, group_hits, search_for_groups
 from cdesearch.cli.hits.opening import open_place
 from cdesearch.cli.hits.passage_lines import best_line, query_words
@@ -45,7 +47,7 @@ class SearchApp(App[None]):
         Binding("pagedown", "scroll(1)", "Scroll", key_display="PgUp PgDn", priority=True),
         Binding("ctrl+t", "light", "Light/dark"),
         Binding("escape", "quit", "Quit"),
-        Binding("ctrl+c", "quit", show=False, priority=True),  # as in any other program on a terminal
+        Binding("ctrl+c", "interrupt", show=False, priority=True),
     ]
 
     def __init__(self, searcher: Searcher) -> None:
@@ -104,6 +106,10 @@ class SearchApp(App[None]):
         """Scroll the preview."""
         preview = self.query_one("#preview")
         preview.scroll_relative(y=pages * max(1, preview.size.height - 2), animate=False)
+
+    def action_interrupt(self) -> None:
+        """End the application as Ctrl-C ends any other command."""
+        self.exit(return_code=code_of(signal.SIGINT))
 
     def action_light(self) -> None:
         """Change between light and dark colours."""

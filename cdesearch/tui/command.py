@@ -2,6 +2,8 @@
 
 import importlib.util
 
+import typer
+
 from cdesearch.cli.model_option import ModelOption
 from cdesearch.cli.named_index import FolderArgument, IndexOption, named_index
 from cdesearch.errors import InputError
@@ -24,4 +26,6 @@ def tui(
     from cdesearch.tui.app import SearchApp
 
     with Searcher(opened, model=model) as searcher:
-        SearchApp(searcher).run()
+        app = SearchApp(searcher)
+        app.run()
+    raise typer.Exit(app.return_code or 0)

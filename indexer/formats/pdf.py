@@ -17,6 +17,7 @@ MAX_PAGES = 50_000
 MAX_CHARACTERS = 100_000_000  # of all pages; a page may draw the same text over and over
 LAYOUT_CHARACTERS = 4_000_000  # reading the layout takes most of the time, so pages after these are read without it
 WINDOW = 200  # pages that are compared with each other to find headers and footers
+PLACEHOLDERS = ("(anonymous)", "(unspecified)", "untitled")  # that programs write for a title that they do not know
 MAX_SCANNED = 1_000  # scanned pages of a file that are read; each takes seconds
 SCAN_DPI = 150  # dots per inch
 
@@ -112,7 +113,7 @@ def _title_and_text(file: OpenFile) -> tuple[str, _Text]:
     if not any(part.strip() for part in text.parts):
         offer = "" if file.has_ocr else "; `cdesearch index --ocr` reads scanned pages"
         raise UnreadableError(f"PDF without text{offer}")
-    return title.strip(), text
+    return "" if title.strip().lower() in PLACEHOLDERS else title.strip(), text
 
 
 def _pages(pdf: Any, file: OpenFile) -> Iterator[_Page]:

@@ -20,7 +20,7 @@ from cdesearch.store.lance_manifest import NAMES
 from cdesearch.store.schema import document_schema
 from cdesearch.store.vector_format import VectorFormat
 from indexer.build import Report, build
-from indexer.generations.generation import open_building, swap_in
+from indexer.generations.generation import discard, open_building, swap_in
 from indexer.generations.lock import locked
 from indexer.generations.tables import Tables
 from indexer.health.doctor import Diagnosis, Examined, diagnose
@@ -49,6 +49,7 @@ def repair(folder: Path, wait: bool, progress: Display, report_step: Callable[[s
         if found.is_sound:
             return
         whole = next((one for one in found.others if one.is_sound), None)
+        unverified: Path | None = None
         if found.live and _has_sound_chunks(found.live):
             needs_update = _rebuild_from_chunks(folder, found.live, progress, report_step)
         elif whole:
@@ -57,7 +58,8 @@ def repair(folder: Path, wait: bool, progress: Display, report_step: Callable[[s
             needs_update = True
         elif found.live and found.live.manifest:
             if not found.live.has_checksums:
-                write_checksums(found.live.generation, None)  # without them, the settings could not be read
+                unverified = found.live.generation
+                write_checksums(unverified, None)  # without them, the settings could not be read
                 report_step("Without checksums, the stored files cannot be verified.")
             options = replace(options, rebuild=True)
             report_step("The index is built again from its sources, with its own settings.")
@@ -72,6 +74,8 @@ def repair(folder: Path, wait: bool, progress: Display, report_step: Callable[[s
                 raise
             report_step("That generation cannot be updated. The index is built again from its sources.")
             report = build([], replace(options, rebuild=True), progress)
+        if unverified:  # else its new checksums would later say that it is sound
+            discard(folder, unverified)
         report_step(_result(report))
 
 

@@ -70,7 +70,8 @@ function isFormOf(full, asked) {
   const token = full.replace(ARTICLE, "");
   const word = asked.replace(ARTICLE, "");
   if (word.length < STEM) return token === word || (word.length === STEM - 1 && token === `${word}s`);
-  return token.startsWith(word.slice(0, Math.max(STEM, word.length - 3)));
+  // A word with a digit has no other forms.
+  return token.startsWith(/\d/.test(word) ? word : word.slice(0, Math.max(STEM, word.length - 3)));
 }
 
 /** Returns `text` as nodes, with a `mark` element around every form of one of the words. */

@@ -11,6 +11,8 @@ from cdesearch.search.word_forms import is_form_of, piece_spans, pieces
         ("cats", "cat", True),
         ("catalogue", "cat", False),
         ("stone", "storm", False),
+        ("rfc2612", "rfc2616", False),
+        ("rfc2616bis", "rfc2616", True),
     ],
 )
 def test_forms_of_a_word_are_recognised(token, word, expected):

@@ -140,7 +140,7 @@ def test_ctrl_c_ends_the_application_while_words_are_selected(drive):
     async def steps(app, pilot):
         await typed(app, pilot, "moon")
         await pilot.press("shift+home", "ctrl+c")
-        assert app._exit
+        assert app._exit and app.return_code == 130
 
     drive(steps)
 

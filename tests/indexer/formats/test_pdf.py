@@ -118,6 +118,7 @@ def test_large_lines_are_headings_whose_level_follows_from_their_size():
         assert document.text.startswith(heading.title, heading.offset)
     assert document.title == "The Book"
     assert document_of([page], title="Animals").title == "Animals"
+    assert document_of([page], title="(anonymous)").title == "The Book"
 
 
 def test_titles_of_the_outline_are_headings_of_its_levels_in_any_print():
