@@ -47,6 +47,7 @@ class KnownModel:
 
 
 _ENGLISH = (ENGLISH,)
+_UNKNOWN: tuple[str, ...] = ()  # such a model counts as reading all, but is advised for no language
 _ALL = tuple(LANGUAGES)  # among about 100
 KNOWN_MODELS = (
     KnownModel(
@@ -59,13 +60,13 @@ KNOWN_MODELS = (
     KnownModel(
         "Qwen/Qwen3-Embedding-0.6B", "biencoder (qwen3), 596M parameters, about 100 languages", "1.2 GB", 1024, _ALL
     ),
-    KnownModel("perplexity-ai/pplx-embed-v1-0.6b", "pplx-embed, 596M parameters, many languages", "2.4 GB", 1024, _ALL),
+    KnownModel("perplexity-ai/pplx-embed-v1-0.6b", "pplx-embed, 596M parameters", "2.4 GB", 1024, _UNKNOWN),
     KnownModel(
         "perplexity-ai/pplx-embed-context-v1-0.6b",
-        "pplx-embed, reads the chunks of a document together, 596M parameters, many languages",
+        "pplx-embed, reads the chunks of a document together, 596M parameters",
         "2.4 GB",
         1024,
-        _ALL,
+        _UNKNOWN,
     ),
     KnownModel("jxm/cde-small-v1", "CDE on NomicBERT, 281M parameters", "1.1 GB", 768, _ENGLISH),
     KnownModel("jxm/cde-small-v2", "CDE on ModernBERT, 306M parameters", "1.2 GB", 768, _ENGLISH),

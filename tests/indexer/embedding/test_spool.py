@@ -26,7 +26,12 @@ def test_windows_hold_every_chunk_of_a_readable_file_once_in_order(sizes, window
         found = list(spool.windows())
         again = list(spool.windows(["text"]))
         assert spool.count() == sum(size for number, size in enumerate(sizes) if number not in unreadable)
-    wanted = [row for number, rows in enumerate(files) if number not in unreadable for row in rows.to_pylist()]
+    wanted = [
+        row | {"key": row["content_hash"]}
+        for number, rows in enumerate(files)
+        if number not in unreadable
+        for row in rows.to_pylist()
+    ]
     assert [row for rows in found for row in rows.to_pylist()] == wanted
     assert all(rows.num_rows <= window for rows in found) and len(found) == -(-sum(sizes) // window)
     assert [rows["text"] for rows in found] == [pa.array(rows["text"]) for rows in again]
