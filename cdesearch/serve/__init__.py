@@ -1,20 +1,20 @@
 """How does a long-running process serve programs, browsers and agents?
 
-command       the command `serve`
-settings      the settings of a server
-libraries     checks that the libraries of the extra `serve` are installed
-indexes       the open indexes, each with its newest generation
-admission     which searches run, wait, or are refused
-update_runs   updates of indexes that run in processes of their own
-state         the parts of a running server, which every route can use
-problems      errors as RFC 9457 problem details
-security      the checks of every request, and the security headers of every response
-metrics       metrics for Prometheus
-app           the web application
-listening     the TCP port and the Unix sockets, and how a server stops
-lifecycle     how a server is announced, started in the background, and stopped
-watch         processes that update an index when its files change
-watch_process such a process
-idle          stops a server that has had no request for some time
-slow_clients  closes connections whose client sends or reads too slowly
+command        the command `serve`
+settings       the settings of a server
+libraries      checks that the libraries of the extra `serve` are installed
+indexes        the open indexes, each with its newest generation
+admission      which searches run, wait, or are refused
+update_runs    updates of indexes that run in processes of their own
+state          the parts of a running server, which every route can use
+problems       errors as RFC 9457 problem details
+security       the checks of every request, and the security headers of every response
+metrics        metrics for Prometheus
+app            the web application
+listening      the TCP port and the Unix sockets, and how a server stops
+lifecycle      how a server is announced, started in the background, and stopped
+watch          processes that update an index when its files change
+watch_process  such a process
+idle           stops a server that has had no request for some time
+slow_clients   closes connections whose client sends or reads too slowly
 """
