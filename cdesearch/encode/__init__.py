@@ -10,5 +10,7 @@ runtime           the protocol of the libraries that compute the networks
 exports           exports of published models to ONNX, in the user's cache folder
 chunk_windows     joins the chunks of a document, for models that read them together
 length_batches    groups texts into batches of similar length
+model_tokens      the tokens of texts, and checks of a model's tokenizer
+parallel          runs a network over several batches at the same time
 tokenizer_limits  refuses tokenizers that make a text many times as long
 """

@@ -1,12 +1,9 @@
 """Encode texts as vectors: prefixes, batches of similar length, the context. A runtime computes the networks."""
 
 import hashlib
-from collections import deque
 from collections.abc import Callable, Iterator, Sequence
-from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass, replace
-from functools import cached_property
-from typing import Literal, TypeVar
+from typing import Literal
 
 import numpy as np
 from tokenizers import Tokenizer
@@ -26,18 +23,17 @@ from cdesearch.context.vectors import Floats, to_unit
 from cdesearch.context.whitening import Whitening, soft_whitening
 from cdesearch.encode.chunk_windows import WINDOW_TOKENS, join_chunks, split_windows
 from cdesearch.encode.length_batches import BatchLimits, Integers, TextBatch, make_batches
+from cdesearch.encode.model_tokens import ModelTokens
+from cdesearch.encode.parallel import Output, run_batches
 from cdesearch.encode.runtime import Runtime, Unexported
-from cdesearch.encode.tokenizer_limits import reporting_failure
 from cdesearch.errors import ModelError
 from cdesearch.models.checkpoint_files import AGAIN
 from cdesearch.models.config import ModelConfig
 
 Role = Literal["query", "document"]
-Output = TypeVar("Output")
 Advance = Callable[[int], None]
 
 MAX_SIBLINGS = 128  # chunks of one document that its other chunks read
-MIN_TEXT_TOKENS = 4  # a prefix must leave room for so many: two special tokens and some text
 
 
 def _ignore_progress(_: int) -> None:
@@ -72,13 +68,14 @@ class Encoder:
         self.separator = separator  # the token between chunks of a document that are read together; None: each is alone
         self.dimension = config.backbone.dimension  # of vectors, unless a context reduces it
         self.max_tokens = config.max_tokens  # prefix and special tokens included; longer texts are truncated
-        prefix = tokenizer.encode(config.document_prefix, add_special_tokens=False)
-        self.max_chunk_tokens = config.max_tokens - len(prefix.ids)  # of a document's text, special tokens included
+        self._tokens = ModelTokens(tokenizer, config)
+        self.max_chunk_tokens = config.max_tokens - self._tokens.count(
+            config.document_prefix
+        )  # of a document's text, special tokens included
         self.context_size = config.context_size  # J, the size that the model was trained with; fewer chunks work too
         self.reads_context = runtime.reads_context
         self.unexported: Unexported | None = None  # set if the model has no export yet
         self._runtime = runtime
-        self._check_room(max(len(prefix.ids), len(tokenizer.encode(config.query_prefix, add_special_tokens=False).ids)))
         self._null = self._null_context()
 
     @property
@@ -107,10 +104,7 @@ class Encoder:
 
     def count_tokens(self, texts: Sequence[str]) -> TokenFrequencies:
         """Document frequency of every token over `texts`."""
-        counts = np.zeros(self.config.backbone.vocabulary, np.int64)
-        for ids in self._ids(list(texts)):
-            counts[np.unique(ids)] += 1
-        return TokenFrequencies(counts, len(texts))
+        return self._tokens.frequencies(texts)
 
     def first_stage(self, texts: Sequence[str], advance: Advance = _ignore_progress) -> Floats:
         """(n, d) first-stage vectors, not normalised; `advance` is called with the number of texts of each batch."""
@@ -203,7 +197,7 @@ class Encoder:
         context = context or self._null
         prefix, rows = self._prefix(role), self._runtime.prefix_rows
         texts = [prefix + text for text in texts]
-        ids = self._ids(texts)
+        ids = self._tokens.ids(texts)
         batches = self._batches_of(ids, prefix, rows)
         positions = self._batches_of([range(len(some)) for some in ids], prefix, rows)
         offsets = [encoding.offsets for encoding in self.tokenizer.encode_batch(texts)]
@@ -212,7 +206,9 @@ class Encoder:
         for batch, at, (_, states) in zip(
             batches,
             positions,
-            self._run_batches(batches, lambda ids, mask: self._runtime.token_states(ids, mask, context)),
+            run_batches(
+                batches, lambda ids, mask: self._runtime.token_states(ids, mask, context), self._runtime.workers
+            ),
             strict=True,
         ):
             is_word = batch.mask.astype(bool) & ~np.isin(batch.ids, special)
@@ -289,7 +285,10 @@ class Encoder:
         return self._checked(vectors, len(chunks), context.whitening.dimension)
 
     def _chunk_ids(self, chunks: Sequence[str]) -> list[list[int]]:
-        return [ids[: self.max_tokens] for ids in self._ids([self.config.document_prefix + chunk for chunk in chunks])]
+        return [
+            ids[: self.max_tokens]
+            for ids in self._tokens.ids([self.config.document_prefix + chunk for chunk in chunks])
+        ]
 
     def stream(
         self, texts: Sequence[str], role: Role, context: EncodingContext | None
@@ -310,68 +309,30 @@ class Encoder:
         self, texts: Sequence[str], prefix: str, context: EncodingContext, *, alone: bool = False
     ) -> Iterator[tuple[Integers, tuple[Floats, Floats]]]:
         """Run the second stage; with `alone`, each text is a batch of its own."""
-        return self._run_batches(
+        return run_batches(
             self._batches(texts, prefix, self._runtime.prefix_rows, alone=alone),
             lambda ids, mask: self._runtime.second_stage(ids, mask, context),
+            self._runtime.workers,
         )
 
     def _run(
         self, texts: Sequence[str], prefix: str, network: Callable[[Integers, Integers], Output]
     ) -> Iterator[tuple[Integers, Output]]:
-        return self._run_batches(self._batches(texts, prefix), network)
-
-    def _run_batches(
-        self, batches: Sequence[TextBatch], network: Callable[[Integers, Integers], Output]
-    ) -> Iterator[tuple[Integers, Output]]:
-        """Text indices and output of every batch, in order; the runtime's `workers` compute batches in parallel."""
-        runtime = self._runtime
-        if runtime.workers == 1 or len(batches) == 1:
-            for batch in batches:
-                yield batch.indices, network(batch.ids, batch.mask)
-            return
-        pool = ThreadPoolExecutor(runtime.workers)
-        try:
-            running = deque((batch.indices, pool.submit(network, batch.ids, batch.mask)) for batch in batches)
-            while running:
-                indices, output = running.popleft()
-                yield indices, output.result()
-        finally:
-            pool.shutdown(cancel_futures=True)
+        return run_batches(self._batches(texts, prefix), network, self._runtime.workers)
 
     def _batches(
         self, texts: Sequence[str], prefix: str, prefix_rows: int = 0, *, alone: bool = False
     ) -> list[TextBatch]:
-        return self._batches_of(self._ids([prefix + text for text in texts]), prefix, prefix_rows, alone=alone)
+        return self._batches_of(self._tokens.ids([prefix + text for text in texts]), prefix, prefix_rows, alone=alone)
 
     def _batches_of(
         self, ids: Sequence[Sequence[int]], prefix: str, prefix_rows: int, *, alone: bool = False
     ) -> list[TextBatch]:
         runtime = self._runtime
         n_tokens = 0 if alone else runtime.tokens_per_batch
-        opening, closing = self._special_tokens
+        opening, closing = self._tokens.special
         limits = BatchLimits(self.max_tokens, self.config.span_tokens, n_tokens, runtime.pads, prefix_rows, closing)
-        n_opening = opening + len(self.tokenizer.encode(prefix, add_special_tokens=False).ids)
-        return make_batches(ids, n_opening, limits)
-
-    @cached_property
-    def _special_tokens(self) -> tuple[int, int]:
-        """How many special tokens the tokenizer puts before and after a text."""
-        whole, bare = (self.tokenizer.encode("a", add_special_tokens=added).ids for added in (True, False))
-        opening = next((n for n in range(len(whole)) if whole[n : n + len(bare)] == bare), 0)
-        return opening, len(whole) - len(bare) - opening
-
-    def _ids(self, texts: list[str]) -> list[list[int]]:
-        """Token ids of every text; raises ModelError for an id outside the model's vocabulary."""
-        with reporting_failure("The model's tokenizer fails"):
-            found = [encoding.ids for encoding in self.tokenizer.encode_batch_fast(texts)]
-        highest = max((max(ids, default=0) for ids in found), default=0)
-        if highest >= self.config.backbone.vocabulary:
-            raise ModelError(
-                f"The model's tokenizer belongs to another model: it makes token {highest}, and the model has only"
-                f" {self.config.backbone.vocabulary} tokens.",
-                AGAIN,
-            )
-        return found
+        return make_batches(ids, opening + self._tokens.count(prefix), limits)
 
     def _empty(self, n_texts: int, context: EncodingContext | None) -> Floats:
         """An array (n, d) for the vectors of texts in a context."""
@@ -384,12 +345,6 @@ class Encoder:
                 f"The model returns vectors that are not {dimension} finite numbers: its weights are broken.", AGAIN
             )
         return vectors
-
-    def _check_room(self, longest_prefix: int) -> None:
-        """Raise ModelError if a prefix leaves no room for a text."""
-        limit = min(self.config.max_tokens, self.config.span_tokens or self.config.max_tokens)
-        if longest_prefix + MIN_TEXT_TOKENS > limit:
-            raise ModelError(f"The model's prefixes leave no room for texts in {limit} tokens.", AGAIN)
 
     def _null_context(self) -> NullContext:
         """The learned null vector in every slot, equal token weights, no whitening."""
