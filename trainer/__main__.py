@@ -6,6 +6,12 @@ Exit codes: 0 when the run or its slot of N minutes is complete, 2 for bad input
 and 143 for SIGTERM.
 """
 
+import os
+import signal
+
+if __name__ == "__main__" and signal.getsignal(signal.SIGINT) is signal.default_int_handler:
+    signal.signal(signal.SIGINT, lambda *_: os._exit(130))  # while modules are imported, Ctrl-C shows no traceback
+
 import argparse
 import shlex
 import sys
@@ -14,9 +20,10 @@ from collections.abc import Sequence
 from contextlib import suppress
 from pathlib import Path
 
-from cdesearch.cli.exits import exit_when_stopped
+from cdesearch.cli.exits import exit_when_stopped, raise_on_signal
 from cdesearch.progress import PlainLines
 from trainer.reporting import Parser, reported
+from trainer.torch_needed import absent_library
 
 
 def main(arguments: Sequence[str] | None = None) -> int:
@@ -45,6 +52,8 @@ def _train(options: argparse.Namespace, started: float) -> int:
     from trainer.recipe import load_recipe, parse_override
 
     recipe = load_recipe(options.recipe, dict(map(parse_override, options.set)))
+    if absent := absent_library():  # before torch is imported, which warns if numpy is missing
+        raise ModuleNotFoundError(name=absent)
     with exit_when_stopped("Nothing was written."):
         from trainer.execution.distributed import say
         from trainer.run.checkpoint import STATE
@@ -82,4 +91,6 @@ def _again(options: argparse.Namespace, *, resume: bool) -> str:
 
 
 if __name__ == "__main__":
+    if signal.getsignal(signal.SIGINT) is not signal.SIG_IGN:
+        raise_on_signal(signal.SIGINT)
     sys.exit(main())
